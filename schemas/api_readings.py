@@ -36,12 +36,14 @@ AnyFieldName = Literal[FieldName, OcsFieldName]
 
 
 class ReadingRow(Model):
-    """One connected link end: when its module was read, each field of its worst lane, and the fields for
-    which the module raises a warning or an alarm."""
+    """One connected link end: when its module was read, by how much that is older than the newest readings
+    of its fabric (`late_us`), each field of its worst lane, the fields for which the module raises a warning
+    or an alarm, and those that are `unread`: all of a module that says nothing."""
 
     name: str
     state: LinkState
     at_us: int
+    late_us: int
     rx_power_dbm: float | None
     tx_power_dbm: float | None
     bias_ma: float | None
@@ -53,12 +55,14 @@ class ReadingRow(Model):
     mpi_db: float | None
     warnings: tuple[FieldName, ...]
     alarms: tuple[FieldName, ...]
+    unread: tuple[FieldName, ...]
 
 
 class FieldReading(Model):
     """One field of a link end, lane by lane, or in `module` where it is of the module as a whole; and beyond
-    which thresholds the module raises a flag, null where it has none. `flag` is null where nothing is
-    read."""
+    which thresholds the module raises a flag, null where it has none. `flag` is `unread` where the module
+    says nothing, null where there is nothing to measure. `late_us` is by how much older it is than the newest
+    readings of its fabric."""
 
     field: FieldName
     unit: str
@@ -75,8 +79,9 @@ class FieldReading(Model):
     low_warning: float | None
     high_warning: float | None
     high_alarm: float | None
-    flag: Literal["ok", "warning", "alarm"] | None
+    flag: Literal["ok", "warning", "unread", "alarm"] | None
     at_us: int
+    late_us: int
 
 
 class OcsReadingRow(Model):

@@ -46,7 +46,17 @@ LINKS_NOW = "Links of its ends as they are now (Ends and Evidence are of when it
 """Above the links of a verdict, which slices have wired anew since."""
 PPM = 1_000_000
 SPANS = frozenset(
-    {"takes_us", "duration_us", "waited_us", "ran_us", "left_us", "onset_us", "median_us", "p95_us"}
+    {
+        "takes_us",
+        "duration_us",
+        "waited_us",
+        "ran_us",
+        "left_us",
+        "onset_us",
+        "late_us",
+        "median_us",
+        "p95_us",
+    }
 )
 """Fields that are lengths of time and not points in it."""
 SHARES = frozenset(

@@ -11,6 +11,7 @@ from ops.cli.kinds import Row
 from ops.common.client import Client
 from ops.common.tables import columns
 from shared.basics.times import span
+from shared.models.telemetry.fields import FIELDS
 from shared.models.telemetry.ocs_fields import OCS_FIELDS
 
 WIDE = ("NAME", "STATE", "RX-DBM", "TX-DBM", "BIAS-MA", "TEMP-C", "SNR-DB", "BER", "MPI-DB", "FLAGS")
@@ -107,14 +108,16 @@ def measured(field: str, value: float | None) -> str | None:
 
 def flags(reading: Mapping[str, Any]) -> str | None:
     """`!` and the fields of a warning, `!!` and those of an alarm, `?` and those that should be read and are
-    not."""
+    not; and how old they are where others are newer."""
     alarms = [SHORT[field] for field in reading["alarms"]]
     warnings = [SHORT[field] for field in reading["warnings"] if field not in reading["alarms"]]
-    unread = [SHORT[field] for field in reading.get("unread", ())]
-    if len(unread) == len(OCS_FIELDS):
+    unread = [SHORT[field] for field in reading["unread"]]
+    if len(unread) == len(FIELDS if "rx_power_dbm" in reading else OCS_FIELDS):
         unread = ["nothing is read"]
     marked = (("!!", alarms), ("?", unread), ("!", warnings))
-    return "; ".join(f"{mark} {', '.join(names)}" for mark, names in marked if names) or None
+    told = [f"{mark} {', '.join(names)}" for mark, names in marked if names]
+    late_us = reading.get("late_us", 0)
+    return "; ".join([*told, *([f"{span(late_us)} old"] if late_us else [])]) or None
 
 
 def readings_of(client: Client, fabrics: Sequence[str]) -> dict[str, Row]:
@@ -159,14 +162,14 @@ def cells(name: str, state: str, reading: Row | None) -> list[object]:
 
 
 def lanes(readings: Sequence[Row]) -> list[Row]:
-    """All fields of a link end or OCS, its values as tables show them, without when each was read, for that
-    is one moment."""
-    plain = ("field", "unit", "flag", "count", "at")
+    """All fields of a link end or OCS, its values as tables show them; without when each was read, for that
+    is one moment, but with how old they are where others are newer."""
+    plain = ("field", "unit", "flag", "count", "at", "late_us")
     return [
         {
             name: value if name in plain or value is None else measured(row["field"], value)
             for name, value in row.items()
-            if name != "at_us"
+            if name != "at_us" and (name != "late_us" or value)
         }
         for row in readings
     ]

@@ -38,9 +38,9 @@ def top(
 ) -> None:
     """Show the worst link ends or OCSes by what modules and OCSes read, every second anew until Ctrl-C.
 
-    Those with alarms (!!) come first, then those with warnings (!), then by bit error rate. OCSes go by how
-    many link ends on them are down, then by their own flags (? is what they should read and do not), then by
-    those of the link ends.
+    Those with alarms (!!), or of which nothing is read (?), come first, then those with warnings (!), then by
+    bit error rate. OCSes go by how many link ends on them are down, then by their own flags (? is what they
+    should read and do not), then by those of the link ends.
     """
     client = Client()
 
@@ -60,7 +60,7 @@ def top(
 
 def worst_first(reading: dict[str, Any]) -> tuple[Any, ...]:
     """What readings are sorted by."""
-    return -len(reading["alarms"]), -len(reading["warnings"]), -(reading["ber"] or 0.0), reading["name"]
+    return *_flagged(reading), -(reading["ber"] or 0.0), reading["name"]
 
 
 def _links(rows: list[dict[str, Any]], count: int) -> str:
@@ -99,22 +99,27 @@ def _ocs_first(itself: dict[str, Any] | None, ends: list[dict[str, Any]]) -> tup
     return -down, own, _sums(ends), worst, -error_urad
 
 
-def _flagged(itself: dict[str, Any]) -> tuple[int, int]:
+def _flagged(reading: dict[str, Any]) -> tuple[int, int]:
     """What it cannot see weighs as much as what is far from usual."""
-    return -len({*itself["alarms"], *itself["unread"]}), -len(itself["warnings"])
+    return -len({*reading["alarms"], *reading["unread"]}), -len(reading["warnings"])
 
 
 def _head_of_ocses(own: list[dict[str, Any]], rows: list[dict[str, Any]]) -> str:
     """Of when the readings are, and how many raise a flag."""
     if not own:
         return _head(rows)
-    alarms, warnings, unread = (
-        sum(bool(row[level]) for row in own) for level in ("alarms", "warnings", "unread")
-    )
-    newest_us = max(row["at_us"] for row in own)
-    told = f"{moment(newest_us)}  {len(own)} OCSes read, {alarms} with alarms, {warnings} with warnings"
-    told += f", {unread} not read in full" if unread else ""
+    told = _head(own, "OCSes")
     return "\n".join([told, _head(rows)]) if rows else told
+
+
+def _head(rows: list[dict[str, Any]], whose: str = "link ends") -> str:
+    """Of when the readings are, and how many raise a flag."""
+    alarms, warnings, unread = (
+        sum(bool(row[level]) for row in rows) for level in ("alarms", "warnings", "unread")
+    )
+    newest_us = max(row["at_us"] for row in rows)
+    told = f"{moment(newest_us)}  {len(rows)} {whose} read, {alarms} with alarms, {warnings} with warnings"
+    return f"{told}, {unread} not read in full" if unread else told
 
 
 def _sums(ends: list[dict[str, Any]]) -> tuple[int, int]:
@@ -148,10 +153,3 @@ def _of_ends(ends: list[dict[str, Any]]) -> list[object]:
         measured("ber", max(rates, default=None)),
         f"{worst['name']} {flags(worst) or ''}".rstrip(),
     ]
-
-
-def _head(rows: list[dict[str, Any]]) -> str:
-    """Of when the readings are, and how many raise a flag."""
-    alarms, warnings = (sum(bool(row[level]) for row in rows) for level in ("alarms", "warnings"))
-    newest_us = max(row["at_us"] for row in rows)
-    return f"{moment(newest_us)}  {len(rows)} link ends read, {alarms} with alarms, {warnings} with warnings"

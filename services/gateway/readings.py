@@ -62,7 +62,8 @@ def reading_rows(twin: TwinPorts, fabric: str) -> list[ReadingRow]:
         return []
     columns = {name: frame.batch.column(name).to_pylist() for name in OF_ALL}
     return [
-        _row(fabric, end, values) for end, values in zip(frame.ends.tolist(), _rows(columns), strict=True)
+        _row(fabric, frame, end, values)
+        for end, values in zip(frame.ends.tolist(), _rows(columns), strict=True)
     ]
 
 
@@ -73,7 +74,7 @@ def field_readings(twin: TwinPorts, fabric: str, end: int) -> list[FieldReading]
     if frame is None or row is None:
         return []
     values = {name: frame.batch.column(name)[row].as_py() for name in frame.batch.schema.names}
-    return [_field(field, values) for field in FIELDS.values()]
+    return [_field(field, frame, values) for field in FIELDS.values()]
 
 
 def samples(
@@ -105,19 +106,25 @@ def _rows(columns: dict[str, list[Any]]) -> Iterator[dict[str, Any]]:
         yield dict(zip(columns, values, strict=True))
 
 
-def _row(fabric: str, end: int, values: dict[str, Any]) -> ReadingRow:
+def _is_silent(values: dict[str, Any]) -> bool:
+    """Whether the module says nothing; one without light has a temperature."""
+    return values["temperature_c"] is None
+
+
+def _row(fabric: str, frame: Frame, end: int, values: dict[str, Any]) -> ReadingRow:
     """Unchecked: a frame is ours, and has thousands of them."""
     found: dict[str, Any] = {name: as_read(name, values[name]) for name in FIELDS}
     found |= {level: tuple(names_of(values[level])) for level in ("warnings", "alarms")}
     found |= {"name": link_end(end).name(fabric), "state": values["state"], "at_us": values["at_us"]}
+    found |= {"late_us": frame.at_us - values["at_us"], "unread": tuple(FIELDS) if _is_silent(values) else ()}
     return ReadingRow.model_construct(**found)
 
 
-def _field(field: Field, values: dict[str, Any]) -> FieldReading:
+def _field(field: Field, frame: Frame, values: dict[str, Any]) -> FieldReading:
     name = field.name
     lanes = (values[field.lanes_column] if field.lanes_column else None) or [None] * LANES
     warned, alarmed = (name in names_of(values[level]) for level in ("warnings", "alarms"))
-    read = values[name] is not None
+    read = "unread" if _is_silent(values) else None if values[name] is None else "ok"
     return FieldReading.model_validate(
         {
             "field": name,
@@ -128,8 +135,9 @@ def _field(field: Field, values: dict[str, Any]) -> FieldReading:
             "low_warning": field.low_warning,
             "high_warning": field.high_warning,
             "high_alarm": field.high_alarm,
-            "flag": "alarm" if alarmed else "warning" if warned else "ok" if read else None,
+            "flag": "alarm" if alarmed else "warning" if warned else read,
             "at_us": values["at_us"],
+            "late_us": frame.at_us - values["at_us"],
         }
     )
 

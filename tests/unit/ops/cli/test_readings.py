@@ -13,13 +13,15 @@ from ops.cli.main import root
 from ops.cli.readings import WIDE, Order, of_links
 from schemas.api_readings import FieldName, ReadingRow
 from shared.basics.times import span
+from shared.basics.units import US_PER_S
 from shared.models.telemetry.fields import FIELDS, names_of
 from tests.support.fake_twin import FakeTwin, answering, as_json, told
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin
 
 DIRTY, DEAD, SOUND, DARK = (f"pod-0/cube-{end}" for end in ("0/+x/9", "0/+z/3", "0/+z/5", "3/+y/7"))
 DEAD_FAR = "pod-0/cube-1/-z/3"
-ENDS = (DIRTY, DEAD, DEAD_FAR, SOUND, DARK)
+LATE = "pod-0/cube-0/+z/7"
+ENDS = (DIRTY, DEAD, DEAD_FAR, SOUND, DARK, LATE)
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +33,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     requests += [(f"cubes/pod-0/cube-{cube}/drain", None) for cube in (2, 3)]
     requests += [("faults", {"kind": "connector", "target": DIRTY})] * 3
     requests += [("faults", {"kind": "link", "target": DEAD})]
+    requests += [("faults", {"kind": "late", "target": LATE, "severity": 5})]
     for path, body in requests:
         answer = client.post(f"/v1/{path}", json=body, params={"wait": 20})
         assert answer.status_code == 200, answer.text
@@ -82,6 +85,8 @@ def test_readings_are_those_of_the_newest_frame(gateway: Client) -> None:
     for row, truth in zip(rows, frame, strict=True):
         assert (row["state"], row["at_us"]) == (truth["state"], truth["at_us"])
         assert row["alarms"] == names_of(truth["alarms"])
+        assert row["unread"] == (list(FIELDS) if row["name"] == DEAD else [])
+        assert row["late_us"] == (5 * 60 * US_PER_S if row["name"] == LATE else 0)
         for name in FIELDS:
             assert row[name] == (
                 None if truth[name] is None else pytest.approx(truth[name], rel=1e-3, abs=1e-3)
@@ -119,6 +124,10 @@ def test_one_end_is_told_lane_by_lane_with_its_thresholds(gateway: Client) -> No
     )
     assert by_end[SOUND]["temperature_c"]["module"] == row["temperature_c"]
     assert by_end[DEAD]["bias_ma"]["lane_0"] is None, "a dead module says nothing"
+    assert {field["flag"] for field in by_end[DEAD].values()} == {"unread"}
+    assert by_end[DEAD_FAR]["snr_db"]["flag"] is None, "without light there is none to measure"
+    ages = {end: {field["late_us"] for field in fields.values()} for end, fields in by_end.items() if fields}
+    assert ages == {end: {0} for end in ages} | {LATE: {5 * 60 * US_PER_S}}
     assert (by_end[DEAD_FAR]["rx_power_dbm"]["lane_0"], by_end[DEAD_FAR]["rx_power_dbm"]["flag"]) == (
         -40.0,
         "alarm",
@@ -182,7 +191,8 @@ def test_wide_lists_have_what_modules_read(twin: FakeTwin) -> None:
     assert len(lines) == 1 + 4 * 96
     age = span(told(twin, "clock")["now_us"])
     assert row_of(lines, DARK) == [DARK, "dark", *["-"] * 7, "0", age, "-"]
-    assert row_of(lines, DEAD) == [DEAD, "down", *["-"] * 7, "0", age, "-"]
+    assert row_of(lines, DEAD) == [DEAD, "down", *["-"] * 7, "0", age, "? nothing is read"]
+    assert row_of(lines, LATE)[11] == "5m old"
     dead_far = row_of(lines, DEAD_FAR)
     assert [dead_far[2], *dead_far[6:9]] == ["-40.00", "-", "-", "-"]
     assert dead_far[11] == "!! rx"
@@ -244,6 +254,10 @@ def test_describe_has_a_table_of_lanes(twin: FakeTwin) -> None:
     description = json.loads("\n".join(read("describe", "link", SOUND, "-o", "json")))
     power = description["related"]["readings"][0]
     assert f"{power['lane_0']:.2f}" in table[1].split()
+    assert "LATE" not in table[0]
+    late = read("describe", "link", LATE)
+    at = late.index("Readings:") + 1
+    assert (late[at].split()[-1], late[at + 1].split()[-1]) == ("LATE", "5m")
     dark = read("describe", "link", DARK)
     assert dark[dark.index("Readings:") + 1].strip().startswith("none: nothing is connected")
 
@@ -252,10 +266,12 @@ def test_the_worst_links_come_first(twin: FakeTwin) -> None:
     lines = read("top", "links", "-n", "5")
     assert lines[0].startswith("0d00:15:00")
     assert "192 link ends read" in lines[0]
+    assert lines[0].endswith(", 1 not read in full")
     rows = lines[3:]
     assert len(rows) == 5
-    assert "!!" in rows[0]
-    assert {rows[0].split()[0], rows[1].split()[0]} & {DEAD_FAR, DIRTY}
+    assert row_of(rows, DEAD) == [*rows[0].split()[:9], "? nothing is read"]
+    assert "!!" in rows[1]
+    assert {rows[1].split()[0], rows[2].split()[0]} & {DEAD_FAR, DIRTY}
     assert len(read("top", "links", "--once")) == 3 + 10
 
 
