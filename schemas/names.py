@@ -128,9 +128,10 @@ LinkEndIndex = Annotated[
     Field(ge=0, lt=144 * 96, description="link end: 96 × cube + 16 × face + index, faces +x −x +y −y +z −z"),
     Names("end"),
 ]
+CROSS_CONNECT_PATTERN = r"^[1-9][0-9]{0,3}A-[1-9][0-9]{0,3}B$"
 CrossConnectKey = Annotated[
     str,
-    Field(pattern=r"^[1-9][0-9]{0,3}A-[1-9][0-9]{0,3}B$", examples=["1A-5B"]),
+    Field(pattern=CROSS_CONNECT_PATTERN, examples=["1A-5B"]),
 ]
 """A cross-connect by the ports of the chassis that it joins, as SAI's OCS model calls them: 1A is N0, 5B is
 S4."""

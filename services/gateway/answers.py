@@ -16,7 +16,6 @@ from schemas.workload import SliceRequested
 from services.gateway.documents import read_one
 from services.gateway.fabrics import fabric_of, site_fabrics, site_of
 from services.gateway.history import STATES
-from services.gateway.invalid import short
 from services.gateway.not_found import missing
 from services.gateway.ports import TwinPorts
 from services.gateway.request_status import request_report
@@ -24,6 +23,7 @@ from services.gateway.requests import slice_request
 from services.gateway.telling import told
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed
 from shared.basics.units import US_PER_DAY
+from shared.basics.words import short
 from shared.storage.log.reader import LogQuery
 
 LATELY_DAYS = 7

@@ -13,10 +13,11 @@ from schemas.config_by_kind import config_model
 from schemas.names import FABRIC_PATTERN, fabric_order
 from schemas.sequencer import FabricCommissioned
 from services.gateway.fabrics import site_fabrics
-from services.gateway.invalid import invalid_sentence, short
+from services.gateway.invalid import invalid_sentence
 from services.gateway.ports import TwinPorts
 from services.gateway.requests import INBOX_MAX, Terms, check_room, follow
 from shared.basics.errors import InvalidInput, OperationFailed
+from shared.basics.words import short
 from shared.engine.roots import commissioning_id
 from shared.models.joined import check_hung, check_share
 from shared.models.plants import check_demand

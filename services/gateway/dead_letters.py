@@ -33,7 +33,6 @@ from schemas.operator import (
 )
 from schemas.registry import Unreadable, decode
 from services.gateway.fabrics import config_of, fabric_of, plant
-from services.gateway.invalid import short
 from services.gateway.pods import check_pods
 from services.gateway.ports import TwinPorts
 from services.gateway.requests import (
@@ -47,6 +46,7 @@ from services.gateway.requests import (
 )
 from services.gateway.rewirings import abort_request, approve_request, plan_request
 from shared.basics.errors import InvalidInput, LightwaveError, NotFound
+from shared.basics.words import short
 from shared.models.faults import fault_target
 from shared.models.plants import check_slice
 from shared.runtimes.dead_letter import SKIPPED, DeadLetter

@@ -5,6 +5,7 @@ from schemas.config import FabricConfig
 from schemas.config_dcn import DcnConfig
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed
+from shared.basics.words import short
 from shared.models.network.blocks import Plant as Network
 from shared.models.network.blocks import network_of
 from shared.models.plant import Part, Plant
@@ -24,9 +25,9 @@ def config_of(twin: TwinPorts, fabric: str) -> FabricConfig:
     if fabric in twin.documents.fabrics():
         raise OperationFailed(f"fabric {fabric}: its beginning has not been read from the log yet; ask again")
     if lacking := twin.unready():
-        raise OperationFailed(f"fabric {fabric[:80]!r}: cannot be looked up now: {lacking[0]}")
+        raise OperationFailed(f"fabric {short(repr(fabric))}: cannot be looked up now: {lacking[0]}")
     known = ", ".join(commissioned(twin))
-    raise NotFound(f"fabric {fabric[:80]!r}: no such fabric; there is {known}")
+    raise NotFound(f"fabric {short(repr(fabric))}: no such fabric; there is {known}")
 
 
 def plant(twin: TwinPorts, fabric: str) -> Plant:

@@ -14,6 +14,7 @@ from shared.basics.errors import InvalidInput, NotFound
 from shared.basics.grammar import duration_s
 from shared.basics.times import moment_us
 from shared.basics.units import US_PER_S
+from shared.basics.words import short
 from shared.models.naming import under
 from shared.models.network.parts import ocses_of
 from shared.storage.log.reader import LogQuery
@@ -105,7 +106,7 @@ def moment_of(twin: TwinPorts, word: str, text: str) -> tuple[int, int]:
     found = moment_us(text)
     if found is None:
         raise InvalidInput(
-            f"{word} {text[:80]!r}: not a time; allowed are durations back from now like 30s, 15m, 2h, "
+            f"{word} {short(repr(text))}: not a time; allowed are durations back from now like 30s, 15m, 2h, "
             "1d12h, and moments like 3d02:15:04"
         )
     return found
@@ -115,7 +116,7 @@ def check_types(types: tuple[str, ...]) -> None:
     """InvalidInput unless these are message types."""
     for kind in types:
         if kind not in TYPES:
-            raise InvalidInput(f"type {kind!r}: no message type; allowed are {', '.join(TYPES)}")
+            raise InvalidInput(f"type {short(repr(kind))}: no message type; allowed are {', '.join(TYPES)}")
 
 
 def find(twin: TwinPorts, message_id: str) -> tuple[str, int]:
@@ -124,7 +125,7 @@ def find(twin: TwinPorts, message_id: str) -> tuple[str, int]:
         position = twin.log.position_of(site, message_id)
         if position is not None:
             return site, position
-    raise NotFound(f"message {message_id!r}: not in any log; ids are like scheduler@pod-0/42")
+    raise NotFound(f"message {short(repr(message_id))}: not in any log; ids are like scheduler@pod-0/42")
 
 
 def query_of(twin: TwinPorts, asked: Asked) -> tuple[str, LogQuery]:
@@ -166,7 +167,7 @@ def names_of(twin: TwinPorts, name: str) -> tuple[str, ...]:
     if not re.fullmatch(rf"{SEGMENT}(?:/{SEGMENT})*", name.removeprefix(f"{fabric}/")) or not twin.log.find(
         site_of(twin, fabric), LogQuery(about=(name,)), 1
     ):
-        raise NotFound(f"name {name[:80]!r}: nothing on the log of {fabric} is about it")
+        raise NotFound(f"name {short(repr(name))}: nothing on the log of {fabric} is about it")
     return (name,)
 
 
@@ -204,7 +205,7 @@ def why(twin: TwinPorts, asked: str) -> list[Envelope]:
         site, position = find(twin, cause)
         message = next((m for _, m in twin.log.read(site, position, 1)), None)
         if message is None:
-            raise NotFound(f"message {cause!r}: cannot be read; it is among the dead letters")
+            raise NotFound(f"message {short(repr(cause))}: cannot be read; it is among the dead letters")
         chain.append(message)
         cause = message.cause
     return chain
@@ -226,5 +227,5 @@ def _last_state(twin: TwinPorts, name: str) -> str:
     query = LogQuery(types=types, about=names[:1])
     found = twin.log.find(site_of(twin, fabric), query, 1, newest=True)
     if not found:
-        raise NotFound(f"name {name!r}: nothing has happened to it yet")
+        raise NotFound(f"name {short(repr(name))}: nothing has happened to it yet")
     return found[0][1].id

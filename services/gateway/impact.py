@@ -30,8 +30,8 @@ def impact_of(twin: TwinPorts, target: str) -> ImpactReport:
     part = part_of(twin, target)
     if part.kind in PART and part.kind != "ocs":
         raise InvalidInput(
-            f"target {target!r}: which links hang on a part of an OCS is known to those who make them; "
-            f"`lightwave impact inject {part.kind} {target}` asks them"
+            f"target {target!r}: what hangs on a part of an OCS is told by what a fault of it would do: "
+            f"`lightwave impact inject {part.kind} {target}`"
         )
     fabric = part.fabric
     made_of = plant(twin, fabric)

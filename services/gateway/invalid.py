@@ -6,8 +6,9 @@ from typing import Any, get_args
 
 from pydantic import BaseModel
 
-SHOWN_MAX = 120
-"""Characters of a refused value that are repeated in the sentence."""
+from schemas.names import CROSS_CONNECT_PATTERN
+from shared.basics.words import short
+
 JSON_WORDS = {
     "dict_type": "input should be a JSON object",
     "model_type": "input should be a JSON object",
@@ -16,6 +17,8 @@ JSON_WORDS = {
     "tuple_type": "input should be a list",
 }
 """What pydantic says in the words of Python."""
+OF_FORM = {CROSS_CONNECT_PATTERN: "input should be two ports, such as 1A-5B"}
+"""Pattern → what a text of that form is."""
 
 
 def invalid_sentence(errors: Sequence[Mapping[str, Any]], model: type[BaseModel] | None = None) -> str:
@@ -46,6 +49,8 @@ def problem(error: Mapping[str, Any]) -> str:
     if error["type"] == "too_short":
         least = error["ctx"]["min_length"]
         return f"input should have at least {least:,} item{'s' if least > 1 else ''}"
+    if error["type"] == "string_pattern_mismatch" and error["ctx"]["pattern"] in OF_FORM:
+        return OF_FORM[error["ctx"]["pattern"]]
     text = str(error["msg"])
     return JSON_WORDS.get(error["type"], f"{text[:1].lower()}{text[1:]}")
 
@@ -55,11 +60,6 @@ def shown_value(value: object) -> str:
     if isinstance(value, str | int | float | bool | type(None)):
         return repr(value)
     return json.dumps(value, ensure_ascii=False, default=str)
-
-
-def short(text: str) -> str:
-    """The text, cut where it is longer than anybody would read."""
-    return text if len(text) <= SHOWN_MAX else f"{text[:SHOWN_MAX]}…"
 
 
 def _fields(model: type[BaseModel] | None, place: Sequence[str | int]) -> str:

@@ -8,7 +8,8 @@ from schemas.names import number_of
 from services.gateway.fabrics import plant, site_of
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import LightwaveError, NotFound, OperationFailed
-from shared.models.plant import SHOWN_MAX, Plant
+from shared.basics.words import short
+from shared.models.plant import Plant
 from shared.storage.log.reader import LogQuery
 
 _PAIR = re.compile(r"[^/]+/block-(?P<one>[0-9]{1,6})/(?P<kind>trunk|demand)-(?P<other>[0-9]{1,6})")
@@ -36,7 +37,7 @@ def _nearest(names: Sequence[str], name: str) -> str | None:
 
 def nobody(kind: Kind, name: str, fabric: str, plant: Plant, near: str | None = None) -> NotFound:
     """The error for a name that no thing of this kind has in this fabric of such a plant."""
-    said = f"{kind.title} {name[:SHOWN_MAX]!r}: no such {kind.title}"
+    said = f"{kind.title} {short(repr(name))}: no such {kind.title}"
     if kind is FABRICS:
         return NotFound(f"{said}; names are like {fabric}")
     if kind in (TRUNKS, DEMANDS):

@@ -6,10 +6,10 @@ from schemas.config import AnyPodConfig, pod_of
 from schemas.multislice import wanted_pods
 from schemas.names import Shape
 from services.gateway.fabrics import config_of, living, retired_us, site_fabrics, site_of
-from services.gateway.invalid import short
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import InvalidInput, NotFound
 from shared.basics.times import moment
+from shared.basics.words import short
 from shared.models.joined import check_joined, joined_with
 from shared.models.plants import check_slice
 

@@ -9,10 +9,10 @@ from schemas.api_requests import RequestReport
 from schemas.asked import IDENTITY, AskedBody
 from schemas.body import Body
 from services.gateway.fabrics import site_of, sites
-from services.gateway.invalid import short
 from services.gateway.ports import TwinPorts
 from services.gateway.requests import INBOX_MAX, MESSAGE_ID, receipt_at
 from shared.basics.errors import NotFound, TooLate
+from shared.basics.words import short
 from shared.engine.roots import request_id
 from shared.storage.inbox import Cancelled
 

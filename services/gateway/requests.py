@@ -32,7 +32,7 @@ from schemas.owners import OPERATOR, known_owners
 from schemas.recovery import RecoveryPolicy, recovery_policy
 from services.gateway.documents import read_all
 from services.gateway.fabrics import config_of, fabric_of, meant_to_act, part_of, plant, retired_us, site_of
-from services.gateway.invalid import invalid_sentence, short
+from services.gateway.invalid import invalid_sentence
 from services.gateway.not_found import missing
 from services.gateway.pods import pods_for
 from services.gateway.ports import TwinPorts
@@ -42,7 +42,7 @@ from shared.basics.errors import InvalidInput, NotFound, OperationFailed
 from shared.basics.grammar import OWNERS_ALLOWED, is_owner
 from shared.basics.times import moment
 from shared.basics.units import US_PER_S, us
-from shared.basics.words import nearest
+from shared.basics.words import nearest, short
 from shared.engine.roots import request_id, retirement_id
 from shared.models.faults import FAULTS as FAULT_ROWS
 from shared.models.faults import check_severity, fault_target
@@ -92,7 +92,10 @@ def fault_request(twin: TwinPorts, asked: FaultRequest) -> tuple[str, AskedBody]
     """(fabric, what is asked of it); NotFound where no part has this name, InvalidInput where a fault of this
     kind cannot strike it."""
     fabric = asked.target.split("/", 1)[0]
-    made_of = plant(twin, fabric)
+    try:
+        made_of = plant(twin, fabric)
+    except NotFound as error:
+        raise NotFound(f"target {short(repr(asked.target))}: {error}") from None
     try:
         fault_target(asked.kind, asked.target, fabric, made_of)
         onset_us = _duration_us(asked.onset_s)
@@ -369,4 +372,6 @@ def _valid(model: type[BodyT], values: dict[str, Any]) -> BodyT:
             raise InvalidInput(invalid_sentence([first])) from None
         field = str(first["loc"][0])
         example = (model.model_fields[field].examples or ["pod-0"])[0]
-        raise NotFound(f"{field} {first['input'][:80]!r}: no such name; names are like {example}") from None
+        raise NotFound(
+            f"{field} {short(repr(first['input']))}: no such name; names are like {example}"
+        ) from None

@@ -9,9 +9,9 @@ from schemas.names import FABRIC_PATTERN, NUMBER
 from schemas.operator import AbortRewiring, ApproveRewiring, PlanTopology
 from services.gateway.documents import read_all
 from services.gateway.fabrics import config_of, fabric_of, living
-from services.gateway.invalid import short
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import InvalidInput, NotFound
+from shared.basics.words import short
 
 _REWIRING = re.compile(rf"{FABRIC_PATTERN}/rewiring-{NUMBER}")
 

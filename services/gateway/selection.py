@@ -10,20 +10,22 @@ from functools import cmp_to_key
 from types import NoneType
 from typing import Any, Generic, Literal, get_args, get_origin
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from schemas.api import RowT, SliceRow
 from schemas.body import Model
 from schemas.names import FABRIC_PATTERN
 from services.gateway.documents import natural
-from services.gateway.invalid import problem, short
+from services.gateway.invalid import problem
 from shared.basics.errors import InvalidInput
 from shared.basics.grammar import shape_sides
+from shared.basics.words import short
 from shared.models.superpod.shapes import shape_text
 
 PAGE_MAX = 10_000
 """Rows of one page."""
 PLAIN = (str, int, float, bool)
+FINITE = ConfigDict(allow_inf_nan=False)
 TWISTED = "_T"
 """Behind the shape of a twisted slice, where it is shown in one word."""
 _FABRIC = re.compile(rf"{FABRIC_PATTERN}/")
@@ -111,7 +113,7 @@ def _values(model: type[Model], name: str, texts: Sequence[str]) -> frozenset[An
     """The values that texts mean in a column; `null` is no value."""
     if (model, name) == (SliceRow, "shape"):
         return frozenset(_shape(text) for text in texts)
-    kind = TypeAdapter(columns(model)[name])
+    kind = TypeAdapter(columns(model)[name], config=FINITE)
     return frozenset(None if text == "null" else _value(kind, name, text) for text in texts)
 
 

@@ -9,6 +9,8 @@ import re
 from typing import TYPE_CHECKING
 
 from shared.basics.errors import InvalidInput
+from shared.basics.units import US_PER_S
+from shared.basics.words import short
 from shared.models.fault_row import FaultRow
 from shared.models.link_faults import LINK_FAULTS, NATURAL_SHARES, PATH_FAULTS
 from shared.models.ocs.parts import PART, share_of_one
@@ -234,7 +236,7 @@ def fault_target(kind: "FaultKind", target: str, fabric: str, plant: "Plant") ->
     otherwise."""
     owner = target.split("/", 1)[0]
     if owner != fabric:
-        raise InvalidInput(f"target {target!r}: is in {owner}, allowed are parts of {fabric}")
+        raise InvalidInput(f"target {short(repr(target))}: is in {owner}, allowed are parts of {fabric}")
     row = FAULTS[kind]
     if kind not in kinds_of(plant):
         possible = ", ".join(kinds_of(plant))
@@ -245,7 +247,7 @@ def fault_target(kind: "FaultKind", target: str, fabric: str, plant: "Plant") ->
         raise InvalidInput(f"target: {error}") from None
     if part.kind != row.strikes:
         raise InvalidInput(
-            f"target {target!r}: not what a fault of kind {kind!r} can strike; "
+            f"target {short(repr(target))}: not what a fault of kind {kind!r} can strike; "
             f"allowed are names like {fabric}/{row.example}"
         )
     return part
@@ -286,4 +288,6 @@ def check_severity(kind: "FaultKind", severity: float | None, onset_us: int | No
         row.severity.check(kind, severity)
     if onset_us is not None and row.onset_h is None:
         slow = ", ".join(other for other, known in FAULTS.items() if known.onset_h is not None)
-        raise InvalidInput(f"onset: a fault of kind {kind!r} strikes at once; allowed are {slow}")
+        raise InvalidInput(
+            f"onset_s {onset_us / US_PER_S:g}: a fault of kind {kind!r} strikes at once; allowed are {slow}"
+        )

@@ -17,13 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from shared.basics.errors import InvalidInput
+from shared.basics.words import short
 
 IntArray = npt.NDArray[np.int64]
 
 NO_END = -1
 """In tables of link ends: none."""
-SHOWN_MAX = 80
-"""Characters of a name that are repeated in the sentence about it."""
 _DIGITS_MAX = 6
 """A number with more digits is larger than any plant."""
 _NUMBER = "(?:0|[1-9][0-9]*)"
@@ -127,7 +126,7 @@ class Plant:
                 return self._part(kind, match["fabric"], places)
         *others, last = (f"{self.noun}-0/{kind.example}" for kind in self.kinds)
         raise InvalidInput(
-            f"name {name!r}: not a part of a {self.noun}; "
+            f"name {short(repr(name))}: not a part of a {self.noun}; "
             f"allowed are names like {', '.join(others)} and {last}"
         )
 
@@ -143,7 +142,7 @@ class Plant:
         """The sentence about a name that no part of this kind has in this fabric: which number is too large,
         and which name is nearest or what names are like."""
         kind = self.kind(word)
-        said = f"{kind.noun} {name[:SHOWN_MAX]!r}: "
+        said = f"{kind.noun} {short(repr(name))}: "
         match = self._loose_forms[word].fullmatch(name.removeprefix(f"{fabric}/"))
         if match is None:
             meant = self._by_number(kind, name, fabric)
@@ -175,12 +174,12 @@ class Plant:
         if scale.words:
             return scale.words.index(text)
         if len(text) > _DIGITS_MAX or int(text) >= scale.size:
-            raise InvalidInput(f"name {name!r}: {self._beyond(scale, text)}")
+            raise InvalidInput(f"name {short(repr(name))}: {self._beyond(scale, text)}")
         return int(text)
 
     @staticmethod
     def _beyond(scale: Axis, text: str) -> str:
-        return f"{scale.label} {text} does not exist; allowed are 0 to {scale.size - 1}"
+        return f"{scale.label} {short(text)} does not exist; allowed are 0 to {scale.size - 1}"
 
     @cached_property
     def _forms(self) -> dict[str, re.Pattern[str]]:

@@ -15,7 +15,7 @@ from services.gateway.http.probes import PATHS
 from services.gateway.http.rates import Rate
 from services.gateway.http.responses import refused
 from services.gateway.http.tokens import Tokens
-from services.gateway.invalid import short
+from shared.basics.words import short
 
 OPEN_PATHS = frozenset({*PATHS, "/openapi.json"})
 """What needs no token, beside the API's page: whether the twin is well, and what its API is."""

@@ -34,6 +34,7 @@ from services.gateway.http.responses import errors
 from services.gateway.http.tokens import Tokens
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import InvalidInput
+from shared.basics.words import short
 
 GZIP_FROM = 1_000
 """Bytes of an answer that is compressed for who accepts it; a stream of events never is."""
@@ -85,9 +86,9 @@ def check_query(request: Request) -> None:
     for name, times in Counter(name for name, _ in request.query_params.multi_items()).items():
         if name not in known:
             allowed = f"allowed are {', '.join(known)}" if known else "none is allowed here"
-            raise InvalidInput(f"query {name[:80]!r}: no such parameter; {allowed}")
+            raise InvalidInput(f"query {short(repr(name))}: no such parameter; {allowed}")
         if times > 1 and not _is_list(known[name]):
-            raise InvalidInput(f"query {name!r}: given {times} times; allowed: once")
+            raise InvalidInput(f"query {short(repr(name))}: given {times} times; allowed: once")
 
 
 def _query_of(dependant: Dependant) -> list[tuple[str, Any]]:

@@ -12,7 +12,7 @@ from starlette.types import Scope
 
 from services.gateway.http.addresses import is_loopback
 from services.gateway.http.caller import READING
-from services.gateway.invalid import short
+from shared.basics.words import short
 
 OWN_SITES = frozenset({"none", "same-origin"})
 """What a browser says of a request that somebody typed, or that a page of this gateway makes."""

@@ -11,6 +11,7 @@ from fastapi import FastAPI, Request, Response
 from swagger_ui_bundle import swagger_ui_path
 
 from shared.basics.errors import NotFound
+from shared.basics.words import short
 
 RULES = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
@@ -93,5 +94,5 @@ def install(app: FastAPI) -> None:
     @app.get("/docs/{name}", include_in_schema=False)
     def file(request: Request, name: str) -> Response:
         if name not in files:
-            raise NotFound(f"{name[:80]!r}: no file of this page")
+            raise NotFound(f"{short(repr(name))}: no file of this page")
         return files[name].response(request, KEPT)

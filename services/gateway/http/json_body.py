@@ -8,8 +8,8 @@ from typing import Any
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 
-from services.gateway.invalid import short
 from shared.basics.errors import InvalidInput
+from shared.basics.words import short
 
 
 class JsonBody(Request):

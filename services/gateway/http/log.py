@@ -23,6 +23,7 @@ from services.gateway.http.stream import EventStream
 from services.gateway.ports import TwinPorts
 from services.gateway.telling import told_row
 from shared.basics.errors import InvalidInput
+from shared.basics.words import short
 
 Limit = Annotated[int | None, Query(ge=1, le=history.EVENTS_MAX, description="messages at most")]
 Since = Annotated[
@@ -149,7 +150,7 @@ def _starts(
 ) -> list[int]:
     """The positions from which on messages are asked for."""
     if since is not None and since_us is not None:
-        raise InvalidInput(f"since {since!r}, since_us {since_us}: only one of them is allowed")
+        raise InvalidInput(f"since {short(repr(since))}, since_us {since_us}: only one of them is allowed")
     if since is not None:
         since_us = history.moment_of(twin, "since", since)[0]
     starts = [] if since_us is None else [twin.log.position_at(site, since_us)]

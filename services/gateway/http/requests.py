@@ -23,9 +23,9 @@ from services.gateway.http.caller import Asking
 from services.gateway.http.common import Common
 from services.gateway.http.json_body import JsonRoute
 from services.gateway.http.responses import answer
-from services.gateway.invalid import short
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import InvalidInput
+from shared.basics.words import short
 
 Key = Annotated[str | None, Header(alias="Idempotency-Key", description="the same key is the same request")]
 Wait = Annotated[

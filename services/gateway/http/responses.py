@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from schemas.api import ErrorReport
 from schemas.body import Model
 from services.gateway.http.tokens import Tokens
-from services.gateway.invalid import invalid_sentence, short
+from services.gateway.invalid import invalid_sentence
 from shared.basics.errors import (
     AllowanceUsed,
     InvalidInput,
@@ -21,6 +21,7 @@ from shared.basics.errors import (
     OperationFailed,
     TooLate,
 )
+from shared.basics.words import short
 
 
 def error(description: str) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from services.gateway.fabrics import site_of
 from services.gateway.following import LOOK_S, Following
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import AllowanceUsed, InvalidInput
+from shared.basics.words import short
 from shared.storage.log.reader import LogQuery
 
 STREAM_END_S = 5 * LOOK_S
@@ -79,7 +80,9 @@ def place(twin: TwinPorts, word: str, text: str, site: str) -> int:
     none."""
     match = PLACE.fullmatch(text)
     if match is None:
-        raise InvalidInput(f"{word} {text[:80]!r}: no place on a log; allowed are those like pod-0:4207")
+        raise InvalidInput(
+            f"{word} {short(repr(text))}: no place on a log; allowed are those like pod-0:4207"
+        )
     if site_of(twin, match[1]) != site:
-        raise InvalidInput(f"{word} {text[:80]!r}: not on the log of {site}, which is asked for")
+        raise InvalidInput(f"{word} {short(repr(text))}: not on the log of {site}, which is asked for")
     return int(match[2])

@@ -16,13 +16,13 @@ from services.gateway.describe import describe
 from services.gateway.fabrics import config_of
 from services.gateway.http.common import Common
 from services.gateway.http.responses import ArrowFrame, answer, no_json
-from services.gateway.invalid import short
 from services.gateway.kinds import VIEWS, KindView
 from services.gateway.management import management
 from services.gateway.ocs_readings import frames_name
 from services.gateway.ports import TwinPorts
 from services.gateway.selection import PAGE_MAX, Selection, chosen_fields, columns, select
 from shared.basics.errors import InvalidInput, NotFound
+from shared.basics.words import short
 
 MOMENT_MAX = 2**63 - 1
 AfterUs = Annotated[

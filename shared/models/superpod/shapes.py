@@ -10,6 +10,7 @@ from functools import lru_cache
 from schemas.names import Join, Shape
 from shared.basics.errors import InvalidInput
 from shared.basics.grammar import shape_sides
+from shared.basics.words import short
 from shared.models.superpod.wiring import CHIPS_PER_CUBE
 
 CUBE_SIDE = 4
@@ -24,11 +25,12 @@ def parse_shape(text: str) -> Shape:
     """`4x4x8` or `4×4×8` → (4, 4, 8); the form only, `check` says whether it is legal."""
     sides = shape_sides(text)
     if sides is None:
-        raise InvalidInput(f"shape {text!r}: not three sides in chips; write it like 4x4x8")
+        raise InvalidInput(f"shape {short(repr(text))}: not three sides in chips; write it like 4x4x8")
     for side in sides:
         if not 1 <= side <= SIDE_MAX:
             raise InvalidInput(
-                f"shape {text!r}: side {side} is not allowed; allowed are 1 to {SIDE_MAX} chips"
+                f"shape {short(repr(text))}: side {short(str(side))} is not allowed; "
+                f"allowed are 1 to {SIDE_MAX} chips"
             )
     return sides
 

@@ -226,7 +226,7 @@ def test_the_summary_of_an_interrupted_run_says_what_it_covers() -> None:
         ("--inject ocs:ocs-1@2h,severity=3", "severity 3: a fault of kind 'ocs' has none; leave it out"),
         (
             "--inject flap:cube-12/+y/7@2h,onset=1h",
-            "onset: a fault of kind 'flap' strikes at once; allowed are",
+            "onset_s 3600: a fault of kind 'flap' strikes at once; allowed are",
         ),
         ("--inject ocs:pod-0/ocs-4@1d1h", "--inject at 1d01:00:00: is after the end of the run"),
         ("--set pod.cubes=4 --set pod.cubes=8", "--set pod.cubes: given twice; leave one of them out"),

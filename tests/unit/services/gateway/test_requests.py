@@ -110,6 +110,35 @@ def test_a_fault_begins_and_is_cleared(client: Client) -> None:
     assert "has already ended" in reason
 
 
+@pytest.mark.parametrize(
+    ("path", "body", "status", "told"),
+    [
+        (
+            "faults",
+            {"kind": "connector", "target": "cube-12/+y/7"},
+            404,
+            "target 'cube-12/+y/7': fabric 'cube-12': no such fabric; there is pod-0, pod-1",
+        ),
+        (
+            "faults",
+            {"kind": "shake", "target": "pod-0/ocs-17", "onset_s": 3600},
+            422,
+            "onset_s 3600: a fault of kind 'shake' strikes at once; allowed are connector, ",
+        ),
+        (
+            "ocs/pod-0/ocs-17/cross-connects",
+            {"cross_connects": ["1A:5B"]},
+            422,
+            "cross_connects.0 '1A:5B': input should be two ports, such as 1A-5B",
+        ),
+    ],
+)
+def test_a_refusal_names_field_value_and_what_is_allowed(
+    client: Client, path: str, body: dict[str, Any], status: int, told: str
+) -> None:
+    assert ask(client, path, body, status=status)["error"].startswith(told)
+
+
 def test_a_cube_is_drained_and_used_again(client: Client) -> None:
     assert types(ask(client, "cubes/pod-1/cube-2/drain"))[0] == "CubeDrained"
     assert client.get("/v1/cubes/pod-1/cube-2").json()["drained"] is True

@@ -174,6 +174,29 @@ def test_a_cursor_that_somebody_made_up_is_refused(client: Client, sort: str, ma
     assert "not one that this list gave in this order" in answer.json()["error"]
 
 
+@pytest.mark.parametrize("value", ["NaN", "inf", "-Infinity", "1e999"])
+def test_what_no_number_is_is_no_value(client: Client, value: str) -> None:
+    answer = client.get("/v1/links", params={"ber": value})
+    assert answer.status_code == 422
+    assert answer.json()["error"] == f"ber '{value}': input should be a finite number"
+
+
+@pytest.mark.parametrize("path", ["cubes/NAME", "cubes/pod-0/NAME", "events?for=pod-0/NAME", "why/NAME"])
+def test_a_long_name_is_cut_where_it_is_told(client: Client, path: str) -> None:
+    said = client.get(f"/v1/{path.replace('NAME', 'x' * 3_000)}")
+    assert said.status_code == 404
+    assert "xxx…: " in said.json()["error"]
+    assert len(said.json()["error"]) < 300
+
+
+@pytest.mark.parametrize("shape", ["7" * 3_000, f"4x4x{'7' * 3_000}", f"4x4x{'7' * 5_000}"])
+def test_a_long_shape_is_cut_where_it_is_told(client: Client, shape: str) -> None:
+    said = client.get("/v1/plan/slices", params={"shape": shape})
+    assert said.status_code == 422
+    assert f"shape '{shape[:119]}…: " in said.json()["error"]
+    assert len(said.json()["error"]) < 400
+
+
 @pytest.mark.parametrize("name", [f"pod-0/ocs-{'9' * 5_000}", "pod-0/ocs-²", "pod-0/ocs-٣"])
 def test_a_cursor_may_name_what_has_gone(client: Client, name: str) -> None:
     mark = json.dumps([None, [], name], ensure_ascii=False)
