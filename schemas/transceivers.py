@@ -70,8 +70,9 @@ class EndLook(Model):
 
 class EndsStoodOut(TransceiversBody):
     """What the readings of link ends show that should not be there, of all ends of which that is new, with
-    the far ends of their links. Of those that stood out before, `usual` do not any more, and `unseen` carry
-    no link now by which that could be told."""
+    the far ends of their links. Of those that stood out before, `usual` were read and do not any more,
+    and `unseen` cannot be read now: they carry no link, get no light on it, or say nothing. Those stand out
+    until they are told of again."""
 
     ends: tuple[EndLook, ...]
     usual: tuple[LinkEndIndex, ...]

@@ -45,4 +45,4 @@ class VerdictChecker:
             yield "an end stands out and does not, or is told of twice"
         if strangers := gone - self._standing_out:
             yield f"ends {sorted(strangers)} stand out no more, and never did"
-        self._standing_out = (self._standing_out - gone) | ends
+        self._standing_out = (self._standing_out - {*body.usual}) | ends

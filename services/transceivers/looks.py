@@ -33,6 +33,7 @@ from shared.models.telemetry.looks import (
     doubtful,
     is_news,
     stands_out,
+    tells_as_much,
 )
 from shared.models.telemetry.readings import FloatArray
 from shared.models.telemetry.sensors import NOT_STUCK
@@ -102,7 +103,8 @@ def _worth_a_look(state: TransceiversState) -> IntArray:
         for end, wrong in state.impaired.items()
         if end not in only_adrift and (wrong.shows_dark or state.peer[end] != NO_END)
     )
-    own = {*impaired, *state.outages, *state.told, *linked[doubted].tolist()}
+    told = (end for end in state.told if end not in state.unseen or state.peer[end] != NO_END)
+    own = {*impaired, *state.outages, *told, *linked[doubted].tolist()}
     peers = {int(state.peer[end]) for end in own}
     return np.array(sorted((own | peers) - {NO_END} - _in_hand(state)), dtype=np.int64)
 
@@ -144,22 +146,31 @@ def _off_by_drift(state: TransceiversState, linked: IntArray, adrift: set[int]) 
 
 def _told(state: TransceiversState, found: dict[int, Look]) -> list[Body]:
     """Take over what stands out, each with its far end, and say what is news of it. What is worked on stands
-    as it was told of."""
+    as it was told of; and of what cannot be read any more that is told once, until it can be."""
     out = {end for end, look in found.items() if stands_out(look, did=end in state.told)}
     out |= {far for end in out if (far := found[end].far) is not None}
     out |= state.told.keys() & _in_hand(state)
-    gone = sorted(state.told.keys() - out)
-    unseen = tuple(end for end in gone if found[end].far is None and state.told[end].far is not None)
-    usual = tuple(end for end in gone if end not in unseen)
-    for end in gone:
+    gone = sorted((state.told.keys() & found.keys()) - out)
+    usual = tuple(end for end in gone if tells_as_much(found[end], state.told[end]))
+    unseen = tuple(end for end in gone if end not in usual and end not in state.unseen)
+    for end in usual:
         del state.told[end]
-    looked_at = sorted(out & found.keys())
-    news = [found[end] for end in looked_at if end not in state.told or is_news(found[end], state.told[end])]
-    state.told.update((look.end, look) for look in news)
-    if not news and not gone:
+        state.unseen.pop(end, None)
+    state.unseen.update((end, True) for end in unseen)
+    news = [found[end] for end in sorted(out & found.keys()) if _is_new(state, found[end])]
+    for look in news:
+        state.told[look.end] = look
+        state.unseen.pop(look.end, None)
+    if not news and not usual and not unseen:
         return []
     rows = tuple(asdict(look) for look in news)
     return [EndsStoodOut.model_validate({"ends": rows, "usual": usual, "unseen": unseen})]
+
+
+def _is_new(state: TransceiversState, look: Look) -> bool:
+    """Whether an end that stands out did not at the last look, or otherwise."""
+    told = state.told.get(look.end)
+    return told is None or look.end in state.unseen or is_news(look, told)
 
 
 def looks_at(state: TransceiversState, ends: IntArray) -> list[Look]:

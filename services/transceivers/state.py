@@ -117,7 +117,7 @@ class TransceiversState(State):
     follows from `impaired` and `patched` (`services.transceivers.marks`).
 
     The next look at ends is at `look_us`, None where nothing could stand out; `told` has those that stood out
-    at the last one, as they were told of.
+    at the last one, as they were told of, and those of them that are `unseen`: that cannot be read since.
 
     Links that are lit for good are up until they are first judged, at `first_light_us`; that is None where
     there are none, and once it was done.
@@ -148,6 +148,7 @@ class TransceiversState(State):
     adrift: dict[int, Adrift] = field(default_factory=dict)
     look_us: int | None = None
     told: dict[int, Look] = field(default_factory=dict)
+    unseen: dict[int, bool] = field(default_factory=dict)
     modules: ModulesNow | None = field(default=None, metadata=TRANSIENT)
     marks: Marks | None = field(default=None, metadata=TRANSIENT)
 

@@ -255,6 +255,16 @@ def is_news(look: Look, told: Look) -> bool:
     return False
 
 
+def tells_as_much(look: Look, told: Look) -> bool:
+    """Whether all can be read of an end that could when it was told of: else nobody knows whether what stood
+    out then still does. Of what is not linked, or gets no light, nothing that depends on light is read."""
+    return not look.silent and not any(
+        now is None and before is not None
+        for name in THRESHOLDS
+        for now, before in zip(_amounts(look, name), _amounts(told, name), strict=True)
+    )
+
+
 def _amounts(look: Look, name: str) -> tuple[float | None, ...]:
     value = getattr(look, name)
     return value if isinstance(value, tuple) else (value,)

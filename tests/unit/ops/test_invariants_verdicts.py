@@ -4,7 +4,7 @@ from ops.invariants.verdicts import VerdictChecker
 from schemas.body import Body
 from schemas.diagnosis import VerdictGiven, VerdictWithdrawn
 from schemas.repairs import RepairCompleted
-from schemas.transceivers import EndsStoodOut
+from schemas.transceivers import EndLook, EndsStoodOut
 from tests.unit.ops.test_invariants_slices import judged
 
 END = "pod-0/cube-1/+x/7"
@@ -32,6 +32,18 @@ def test_a_verdict_its_repair_and_one_that_follows_are_well() -> None:
     log: list[Body] = [given(0), DONE, given(1, "pod-0/repair-0")]
     log.append(VerdictWithdrawn(verdict="pod-0/verdict-1", target=END))
     assert judged(VerdictChecker(), log) == []
+
+
+def test_what_could_not_be_read_for_a_while_stood_out_all_the_time() -> None:
+    usual = (0.0, 0.0)
+    strands = dict.fromkeys(("rx_db", "tx_db", "snr_db", "mpi_db"), usual)
+    own = {"bias": 0.0, "warmer_k": 0.0, "spread_db": 0.0, "age_min": 90.0, "unchanged": False, "outages": 0}
+    look = EndLook.model_validate({"end": 3, "far": None, "silent": False, **strands, **own})
+    stood_out = EndsStoodOut(ends=(look,), usual=(), unseen=())
+    dark, back = EndsStoodOut(ends=(), usual=(), unseen=(3,)), EndsStoodOut(ends=(), usual=(3,), unseen=())
+    assert judged(VerdictChecker(), [stood_out, dark, back]) == []
+    assert judged(VerdictChecker(), [stood_out, dark, stood_out, back]) == []
+    assert judged(VerdictChecker(), [stood_out, dark, back, dark])
 
 
 def test_what_must_not_be_is_told() -> None:

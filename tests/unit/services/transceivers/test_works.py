@@ -108,6 +108,28 @@ def test_an_end_in_hand_is_not_looked_at_and_what_stood_out_stands(bench: Bench)
     assert (told.ends, told.usual) == ((), (NEAR, FAR))
 
 
+def test_what_cannot_be_read_is_neither_usual_nor_forgotten(bench: Bench) -> None:
+    """Light, and what errs in it, is read where there is some: not over an OCS that is held."""
+    bench.say(began("receiver", 3.0), DAY)
+    bench.run(DAY + 2 * US_PER_HOUR)
+    bench.say(CircuitsDisconnected(slice=SLICE, joins=JOINS))
+    bench.say(CONNECTED.model_copy(update={"missing_ocs": (7,)}))
+    (dark,) = bodies(bench.run(2 * DAY), EndsStoodOut)
+    assert (dark.ends, dark.usual, dark.unseen) == ((), (), (NEAR, FAR))
+    bench.say(CircuitsDisconnected(slice=SLICE, joins=JOINS))
+    bench.say(CONNECTED)
+    (lit,) = bodies(bench.run(3 * DAY), EndsStoodOut)
+    assert [look.end for look in lit.ends] == [NEAR, FAR]
+    bench.say(CircuitsDisconnected(slice=SLICE, joins=JOINS))
+    bench.say(FaultEnded(fault="pod-0/fault-3", kind="receiver", target=TARGET, how="cleared"))
+    (gone,) = bodies(bench.run(4 * DAY), EndsStoodOut)
+    assert gone.unseen == (NEAR, FAR)
+    assert not bodies(bench.run(5 * DAY), EndsStoodOut), "it is told once"
+    bench.say(CONNECTED)
+    (usual,) = bodies(bench.run(6 * DAY), EndsStoodOut)
+    assert (usual.ends, usual.usual, usual.unseen) == ((), (NEAR, FAR), ())
+
+
 def test_to_be_in_hand_often_is_no_flap(bench: Bench) -> None:
     for hour in range(6):
         bench.say(in_hand(), DAY + hour * US_PER_HOUR)
