@@ -29,7 +29,8 @@ class Suspicion:
     """What is held for the matter: a kind of fault at a link end, with how sure that is and the evidence in
     words. `other` is the end that it may be instead. `strand` is the one that is struck, None for both.
     `lost_db` is what the worse strand loses on the way, of the mean of both ways; 0 where nothing is lost
-    there. `spare` is where the mirror of `end` is, if not at the port where its fibre was wired."""
+    there. `spare` is where the mirror of `end` is, if not at the port where its fibre was wired.
+    `evidence_there` is the evidence as it reads if it is the other end, where that reads differently."""
 
     kind: FaultKind
     end: int
@@ -39,6 +40,12 @@ class Suspicion:
     strand: int | None = None
     lost_db: float = 0.0
     spare: int | None = None
+    evidence_there: str | None = None
+
+    def seen_from(self, end: int) -> str:
+        """The evidence in words by which "here" is this end, one of the two."""
+        there = self.evidence_there
+        return self.evidence if end == self.end or there is None else there
 
 
 def suspicions(looks: Mapping[int, Look]) -> list[Suspicion]:
@@ -91,12 +98,14 @@ def of_one_end(look: Look) -> Suspicion | None:
 def _of_link(one: Look, two: Look) -> Iterator[Suspicion]:
     """What stands at a link whose ends have nothing to say of themselves."""
     lost = [way for look, far in ((one, two), (two, one)) for way in _lost_db(look, far)]
-    by_strand = [_is_lost(lost[strand], lost[2 + strand]) for strand in range(2)]
+    both_db = [_both_ways_db(lost[strand], lost[2 + strand]) for strand in range(2)]
+    by_strand = [way_db > THRESHOLDS["rx_db"].beyond for way_db in both_db]
     if all(by_strand):
-        yield replace(_on_the_way(one, two), lost_db=max(_both_ways(lost, strand) for strand in range(2)))
+        yield replace(_on_the_way(one, two), lost_db=max(both_db))
         return
     if any(by_strand):
-        yield _mirror(one, two, by_strand.index(True), lost)
+        strand = by_strand.index(True)
+        yield _mirror(one, two, strand, both_db[strand])
         return
     for look, ways in ((one, lost[:2]), (two, lost[2:])):
         suspicion = _misread(look, ways) or _receiver(look) or _circulator(look)
@@ -114,13 +123,15 @@ def _lost_db(look: Look, far: Look) -> list[float | None]:
     ]
 
 
-def _is_lost(there_db: float | None, back_db: float | None) -> bool:
-    """Whether a strand loses both ways, as what stands in the way does. Both are about the same; what is
-    known of the circuit is off by some."""
+def _both_ways_db(there_db: float | None, back_db: float | None) -> float:
+    """What a strand loses both ways, as whatever stands in the way takes it; 0 where nothing is known of a
+    way. Both are the same but for what is known of modules being off by some: of ways that are apart by more
+    than that, one end misreads its light, and lost is what both say."""
     if there_db is None or back_db is None:
-        return False
-    limit_db = THRESHOLDS["rx_db"].beyond
-    return there_db + back_db > 2.0 * limit_db and min(there_db, back_db) > limit_db / 2.0
+        return 0.0
+    if abs(there_db - back_db) > THRESHOLDS["rx_db"].beyond:
+        return min(there_db, back_db)
+    return (there_db + back_db) / 2.0
 
 
 def _on_the_way(one: Look, two: Look) -> Suspicion:
@@ -134,23 +145,19 @@ def _on_the_way(one: Look, two: Look) -> Suspicion:
     apart_db = abs(back[0] - back[1])
     side = _normal_share(apart_db / noise_db)
     said = f"{lost_db:.1f} dB are lost both ways"
-    if dirty:
-        said += f", and {max(back):.1f} dB more come back here ({min(back):.1f} dB there)"
-    else:
+    if not dirty:
         said += ", and nothing more comes back"
-    kind: FaultKind = "connector" if dirty else "fibre"
-    return Suspicion(kind, nearer.end, min(side, SURE), said, other=farther.end)
+        return Suspicion("fibre", nearer.end, min(side, SURE), said, other=farther.end)
+    here, there = (
+        f"{said}, and {own_db:.1f} dB more come back here ({other_db:.1f} dB there)"
+        for own_db, other_db in ((max(back), min(back)), (min(back), max(back)))
+    )
+    return Suspicion("connector", nearer.end, min(side, SURE), here, other=farther.end, evidence_there=there)
 
 
-def _mirror(one: Look, two: Look, strand: int, lost: list[float | None]) -> Suspicion:
-    lost_db = _both_ways(lost, strand)
+def _mirror(one: Look, two: Look, strand: int, lost_db: float) -> Suspicion:
     said = f"strand {strand} loses {lost_db:.1f} dB both ways, the other nothing"
     return Suspicion("mirror", one.end, ONE_OF_TWO, said, two.end, strand, lost_db)
-
-
-def _both_ways(lost: list[float | None], strand: int) -> float:
-    """What a strand loses: the mean of there and back."""
-    return mean([way for way in (lost[strand], lost[2 + strand]) if way is not None])
 
 
 def _misread(look: Look, ways: list[float | None]) -> Suspicion | None:

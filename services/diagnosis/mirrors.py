@@ -38,9 +38,18 @@ def by_camera(state: DiagnosisState, one: Suspicion) -> Suspicion:
     worse = seen[end]
     if worse is None:
         return one
-    said = f"{one.evidence}; a camera sees the mirror at this end {worse.error_urad:.0f} µrad off"
+    said, there = (
+        f"{one.evidence}; a camera sees the mirror at {which} end {worse.error_urad:.0f} µrad off"
+        for which in ("this", "the other")
+    )
     return replace(
-        one, end=end, other=far, confidence=max(sure, 1.0 - sure), evidence=said, spare=worse.spare
+        one,
+        end=end,
+        other=far,
+        confidence=max(sure, 1.0 - sure),
+        evidence=said,
+        evidence_there=there,
+        spare=worse.spare,
     )
 
 

@@ -1,5 +1,6 @@
 """What stands out at ends, and what is held for the matter: plain values, and order does not count."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -30,7 +31,7 @@ SOUND = Look(
 AT_FAR = replace(SOUND, end=FAR, far=NEAR)
 
 
-def both(near: dict[str, object], far: dict[str, object] | None = None) -> list[Suspicion]:
+def both(near: Mapping[str, object], far: Mapping[str, object] | None = None) -> list[Suspicion]:
     looks = (replace(SOUND, **near), replace(AT_FAR, **(far or {})))  # type: ignore[arg-type]  # fields by name
     return suspicions({look.end: look for look in looks})
 
@@ -93,6 +94,30 @@ def test_a_sign_leads_to_the_kind_and_the_end_that_shows_it(
     assert mirrored.kind == kind
     if kind != "mirror":  # which is of both
         assert mirrored.end == FAR, "whichever end it is"
+
+
+def test_what_one_end_misreads_was_not_lost_on_the_way() -> None:
+    """Its monitor lies by 3 dB; what is known of the circuit is off by 0.2 dB, and says less at both ends."""
+    near = {"rx_db": (-3.0, -3.3), "tx_db": (-0.1, 0.1)}
+    far = {"rx_db": (0.1, -0.2), "tx_db": (0.0, -0.1)}
+    [found] = both(near, far)
+    assert (found.kind, found.end, found.other) == ("calibration", NEAR, None)
+    [found] = both(far, near)
+    assert (found.kind, found.end) == ("calibration", FAR)
+
+
+def test_what_is_lost_is_what_both_ends_say() -> None:
+    """One strand loses 1.5 dB, and one of its ends reads 2 dB too little on top of that."""
+    lossy = {"rx_db": (-3.5, -2.0), "snr_db": (-2.4, 0.0)}
+    [found] = both(lossy, {"rx_db": (-1.5, 0.0), "snr_db": (-2.4, 0.0)})
+    assert (found.kind, found.strand, found.lost_db) == ("mirror", 0, 1.5)
+
+
+def test_here_is_the_end_of_which_the_evidence_is_told() -> None:
+    dirty = {"rx_db": LOW, "mpi_db": (9.0, 9.4), "snr_db": (-2.4, -2.4)}
+    [found] = both(dirty, {"rx_db": LOW, "mpi_db": (6.5, 6.1), "snr_db": (-2.4, -2.4)})
+    assert found.seen_from(NEAR) == "1.5 dB are lost both ways, and 7.7 dB more come back here (4.8 dB there)"
+    assert found.seen_from(FAR) == "1.5 dB are lost both ways, and 4.8 dB more come back here (7.7 dB there)"
 
 
 def test_what_is_sound_is_not_suspected() -> None:
