@@ -53,9 +53,11 @@ class RepairCounts(Model):
 
 class VerdictCounts(Model):
     """Open verdicts, and since the start those that were given; and of these that ended, whether by the
-    repair of the part or because the readings were as they should be again."""
+    repair of the part, of which so many were `in_vain`, or because the readings were as they should be
+    again."""
 
     open: int
     given: int
     repaired: int
+    in_vain: int
     withdrawn: int

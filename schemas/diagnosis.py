@@ -17,7 +17,8 @@ class DiagnosisBody(Body):
 class VerdictGiven(DiagnosisBody):
     """What is held for the matter, with the part that is suspected, which work should mend it, and how sure
     that is (the share of such verdicts that are right, by what the evidence leaves open). `ends` are those
-    whose readings say so, `evidence` in words. `after` is the repair of the same ends that did not help."""
+    whose readings say so, `evidence` in words. `after` is the repair of the same ends that did not help, or
+    not for long."""
 
     verdict: VerdictName
     kind: FaultKind
@@ -38,7 +39,7 @@ class TestWanted(DiagnosisBody):
 
 
 class VerdictWithdrawn(DiagnosisBody):
-    """The readings are as they should be again, with no repair of the part."""
+    """The part was read, and its readings are as they should be again, with no repair of it."""
 
     verdict: VerdictName
     target: TargetName

@@ -29,13 +29,15 @@ class RepairDocument(Model):
 
 class VerdictDocument(Model):
     """Written by `diagnosis`; name `pod-0/verdict-5`: what is held for the matter with `ends` (names), by
-    readings alone. `work` is what should mend it, `confidence` how sure that is, from 0 to 1."""
+    readings alone. `work` is what should mend it, `confidence` how sure that is, from 0 to 1. `state`: open;
+    repaired, as it should; repaired in-vain, for the same was found again; or withdrawn, since its part was
+    read and reads as it should."""
 
     name: str
     kind: FaultKind
     target: str
     work: Work
-    state: Literal["open", "repaired", "withdrawn"]
+    state: Literal["open", "repaired", "in-vain", "withdrawn"]
     confidence: float
     ends: tuple[str, ...]
     evidence: str
@@ -57,7 +59,7 @@ class RepairsSummary(Model):
 
 class DiagnosisSummary(Model):
     """Kind `summaries`, name `pod-0/diagnosis`: verdicts that are open, and how many there were; `repaired`
-    are those whose part was seen to, `in_vain` the repairs that did not help."""
+    are those whose part was seen to, and `in_vain` those of them for which that was in vain."""
 
     name: str
     open: int

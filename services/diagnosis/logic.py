@@ -1,7 +1,6 @@
 """The rules of the diagnosis: what stands out becomes verdicts, and repairs tell whether they were right."""
 
 from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import asdict, replace
 
 import numpy as np
@@ -16,13 +15,22 @@ from schemas.transceivers import EndsStoodOut, LinkTested
 from services.diagnosis.attribution import SURE, Suspicion, suspicions
 from services.diagnosis.blind import is_blind, is_drift
 from services.diagnosis.mirrors import by_camera
-from services.diagnosis.remedies import Remedy, remedies
-from services.diagnosis.state import NO_END, DiagnosisState, EndedVerdict, Tried, Verdict, VerdictEnd
+from services.diagnosis.remedies import Remedy, ends_of, is_last_resort, remedy, shaken
+from services.diagnosis.state import (
+    NO_END,
+    REMEMBERED_US,
+    DiagnosisState,
+    EndedVerdict,
+    Tried,
+    Verdict,
+    VerdictEnd,
+)
 from shared.basics.units import US_PER_S
 from shared.engine.ledger import keep_ended
 from shared.engine.service import Output
 from shared.models.superpod.wiring import join_ends, link_end
 from shared.models.telemetry.looks import Look
+from shared.models.works import WORKS
 
 PARTNERS_KEPT_MAX = 8
 SHAKEN_LINKS_MIN = 3
@@ -72,6 +80,8 @@ def on_disconnected(state: DiagnosisState, body: CircuitsDisconnected, _message:
 
 
 def on_stood_out(state: DiagnosisState, body: EndsStoodOut, message: Envelope) -> list[Output]:
+    """Verdicts on what is new; and those are withdrawn whose suspect was read, and reads as it should."""
+    _forget_what_is_long_ago(state)
     fresh = {look.end for look in body.ends}
     for look in body.ends:
         state.looks[look.end] = Look(**{name: getattr(look, name) for name in Look.__slots__})
@@ -101,9 +111,10 @@ def on_stood_out(state: DiagnosisState, body: EndsStoodOut, message: Envelope) -
 
 
 def _is_over(state: DiagnosisState, verdict: Verdict) -> bool:
-    """Whether what was held for bad reads as it should: a suspect by itself, else all ends."""
+    """Whether what was held for bad reads as it should: a suspect by itself, else all ends. Of what cannot be
+    read, or was found by a link test and not read since, nobody knows that."""
     ends = verdict.ends if verdict.suspect is None else (verdict.suspect,)
-    return not any(end in state.looks for end in ends)
+    return not any(end in state.looks or end in state.unseen for end in ends)
 
 
 def on_repair_completed(state: DiagnosisState, body: RepairCompleted, _message: Envelope) -> list[Output]:
@@ -111,10 +122,10 @@ def on_repair_completed(state: DiagnosisState, body: RepairCompleted, _message: 
     for number, verdict in list(state.verdicts.items()):
         if verdict.target != body.target:
             continue
-        _end(state, number, "repaired")
-        done = Tried(verdict.kind, body.target, body.work, body.repair)
+        _end(state, number, "repaired", body.repair)
+        done = Tried(verdict.kind, body.target, body.work, body.repair, state.now_us)
         for end in verdict.ends:
-            if end in state.looks:
+            if end in state.looks or end in state.unseen:
                 state.tried[end] = (*state.tried.get(end, ()), done)
                 wait_s = 0 if end in state.unseen else state.patience_s
                 state.checks[end] = state.now_us + max(wait_s * US_PER_S, 1)
@@ -141,11 +152,18 @@ def on_link_tested(state: DiagnosisState, body: LinkTested, message: Envelope) -
         said = "in a link test it errs at the light that it should have"
     else:
         said = f"in a link test it loses {body.loss_db - body.expected_db:.1f} dB more than it should"
-    one = Suspicion(tried[-1].kind if tried else kind, end, SURE, said)
-    given = [_give(state, remedy, message.id) for remedy in _untried(state, remedies(state.fabric, [one]))]
-    if given:
-        state.unseen.setdefault(end, state.now_us)
-    return [output for row in given for output in row]
+    last = next((row.kind for row in reversed(tried) if _is_of_an_end(row)), None)
+    one = Suspicion(last or kind, end, SURE, said)
+    found = remedy(state.fabric, one, tried)
+    if found is None:
+        return []
+    state.unseen.setdefault(end, state.now_us)
+    return _give(state, found, message.id)
+
+
+def _is_of_an_end(row: Tried) -> bool:
+    """Whether a link test tells if this has helped: it was done to an end, and for what is not over."""
+    return not row.was_usual and WORKS[row.work].at_fibres
 
 
 def on_test_refused(state: DiagnosisState, body: LinkTestRefused, _message: Envelope) -> list[Output]:
@@ -157,10 +175,24 @@ def on_test_refused(state: DiagnosisState, body: LinkTestRefused, _message: Enve
 
 
 def _forget(state: DiagnosisState, end: int) -> None:
-    """Nothing stands out at an end any more."""
-    tables = (state.looks, state.tried, state.checks, state.unseen, state.testing, state.partners)
+    """Nothing stands out at an end any more. What was done to it last is remembered for a while, in case that
+    has only hidden what it should mend; but not if nothing more could be done."""
+    tables = (state.looks, state.checks, state.unseen, state.testing, state.partners)
     for table in tables:
         table.pop(end, None)
+    name = link_end(end).name(state.fabric)
+    own = [row for row in state.tried.pop(end, ()) if row.target == name]
+    if own and not any(is_last_resort(row.work) for row in own):
+        state.tried[end] = tuple(replace(row, was_usual=True) for row in own)
+
+
+def _forget_what_is_long_ago(state: DiagnosisState) -> None:
+    """Of ends that have read as they should since."""
+    long_ago_us = state.now_us - REMEMBERED_US
+    for end, rows in list(state.tried.items()):
+        if end in state.looks or end in state.unseen or rows[-1].done_us > long_ago_us:
+            continue
+        del state.tried[end]
 
 
 def _judge(state: DiagnosisState, fresh: set[int], cause: str) -> list[Output]:
@@ -171,8 +203,8 @@ def _judge(state: DiagnosisState, fresh: set[int], cause: str) -> list[Output]:
     free = [_by_partners(state, one) for one in free if not _is_known_to_shake(state, one)]
     free = [by_camera(state, one) for one in free]
     said: list[Output] = []
-    for remedy in _remedies(state, free):
-        said += _give(state, remedy, cause)
+    for option in _remedies(state, free):
+        said += _give(state, option, cause)
     return said
 
 
@@ -197,25 +229,29 @@ def _by_partners(state: DiagnosisState, one: Suspicion) -> Suspicion:
     own, other = (len(state.partners.get(end, ())) for end in (one.end, one.other))
     if own == other:
         return one
-    said = f"{one.evidence}; so it was with {max(own, other) - 1} other partners of this end"
+    more = max(own, other) - 1
+    partners = "another partner" if more == 1 else f"{more} other partners"
     ends = (one.end, one.other) if own > other else (one.other, one.end)
-    return replace(one, end=ends[0], other=ends[1], evidence=said, confidence=max(one.confidence, SURE))
+    said, there = (
+        f"{one.seen_from(end)}; so it was with {partners} of {which} end"
+        for end, which in zip(ends, ("this", "the other"), strict=True)
+    )
+    return replace(one, end=ends[0], other=ends[1], evidence=said, evidence_there=there, confidence=SURE)
 
 
-def _remedies(state: DiagnosisState, found: list[Suspicion]) -> Iterable[Remedy]:
-    """What could be done about each suspicion, the first of it that was not tried; of many links of one OCS
-    that lose alike, about that OCS."""
+def _remedies(state: DiagnosisState, found: list[Suspicion]) -> list[Remedy]:
+    """What to do about each suspicion; of many links of one OCS that lose alike, about that OCS."""
     by_ocs: defaultdict[int, list[Suspicion]] = defaultdict(list)
     if state.kind == "superpod":
         for one in found:
             if one.kind == "fibre":
                 by_ocs[link_end(one.end).ocs].append(one)
-    shaken = {ocs: group for ocs, group in by_ocs.items() if _is_shaken(state, ocs, group)}
-    for ocs, group in shaken.items():
-        yield from _untried(state, remedies(state.fabric, group, ocs))
+    shaking = {ocs: group for ocs, group in by_ocs.items() if _is_shaken(state, ocs, group)}
+    options = [shaken(state.fabric, group, ocs, _tried(state, group)) for ocs, group in shaking.items()]
     for one in found:
-        if not any(one in group for group in shaken.values()):
-            yield from _untried(state, remedies(state.fabric, [one]))
+        if not any(one in group for group in shaking.values()):
+            options.append(remedy(state.fabric, one, _tried(state, [one])))
+    return [option for option in options if option is not None]
 
 
 def _is_shaken(state: DiagnosisState, ocs: int, group: list[Suspicion]) -> bool:
@@ -234,34 +270,40 @@ def _stood_out_with_others(state: DiagnosisState, one: Suspicion) -> bool:
     return all(end is not None and len(state.partners.get(end, ())) > 1 for end in ends)
 
 
-def _untried(state: DiagnosisState, options: list[Remedy]) -> list[Remedy]:
-    """The first that was not tried; none, where all were. Where the same was held for the matter before, that
-    repair was in vain."""
-    tried = [row for end in options[0].ends for row in state.tried.get(end, ())]
-    for option in options:
-        if not any(row.target == option.target and row.work == option.work for row in tried):
-            same = [row.repair for row in tried if row.kind == option.kind]
-            return [replace(option, after=same[-1] if same else None)]
-    return []
+def _tried(state: DiagnosisState, group: list[Suspicion]) -> list[Tried]:
+    """What was done about these ends, in order of time; about both ends of a link the same once."""
+    rows = {row: None for end in ends_of(group) for row in state.tried.get(end, ())}
+    return sorted(rows, key=lambda row: row.done_us)
 
 
-def _give(state: DiagnosisState, remedy: Remedy, cause: str) -> list[Output]:
+def _give(state: DiagnosisState, found: Remedy, cause: str) -> list[Output]:
     number = state.given
     state.given += 1
-    state.in_vain += remedy.after is not None
-    row = {name: value for name, value in asdict(remedy).items() if name != "after"}
+    if found.after is not None:
+        _was_in_vain(state, found.after)
+    row = {name: value for name, value in asdict(found).items() if name != "after"}
     state.verdicts[number] = Verdict(**row, given_us=state.now_us, cause=cause)
     _touch(state, number)
-    told = {name: value for name, value in asdict(remedy).items() if name != "suspect"}
+    told = {name: value for name, value in asdict(found).items() if name != "suspect"}
     return [VerdictGiven(verdict=state.verdict_name(number), **told)]
 
 
-def _end(state: DiagnosisState, number: int, how: VerdictEnd) -> None:
-    ended = EndedVerdict(**asdict(state.verdicts.pop(number)), ended_us=state.now_us, how=how)
-    if how == "repaired":
-        state.repaired += 1
-    else:
+def _was_in_vain(state: DiagnosisState, repair: str) -> None:
+    """The verdict on which a repair acted was not the end of the matter; counted once a repair."""
+    for number, verdict in state.ended.items():
+        if verdict.repair == repair and verdict.how == "repaired":
+            state.ended[number] = replace(verdict, how="in-vain")
+            state.in_vain += 1
+            _touch(state, number)
+
+
+def _end(state: DiagnosisState, number: int, how: VerdictEnd, repair: str | None = None) -> None:
+    verdict = asdict(state.verdicts.pop(number))
+    ended = EndedVerdict(**verdict, ended_us=state.now_us, how=how, repair=repair)
+    if how == "withdrawn":
         state.withdrawn += 1
+    else:
+        state.repaired += 1
     _touch(state, number)
     forgotten = keep_ended(state.ended, number, ended)
     if forgotten is not None:

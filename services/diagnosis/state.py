@@ -10,12 +10,13 @@ import numpy.typing as npt
 from schemas.config import AnyPodConfig, SuperpodConfig
 from schemas.diagnosis import Work
 from schemas.names import FaultKind
+from shared.basics.units import US_PER_DAY
 from shared.engine.state import State
 from shared.models.plants import plant_of
 from shared.models.telemetry.looks import Look
 
 NO_END = -1
-VerdictEnd = Literal["repaired", "withdrawn"]
+VerdictEnd = Literal["repaired", "in-vain", "withdrawn"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +37,24 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class EndedVerdict(Verdict):
-    """One whose part was repaired, or whose ends read as they should again."""
+    """One whose part was repaired, by `repair`, perhaps in vain, or whose ends read as they should again."""
 
     ended_us: int = 0
     how: VerdictEnd = "withdrawn"
+    repair: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What was done to a part because its ends stood out: for which kind of fault, and by which repair."""
+    """What was done to a part because its ends stood out: for which kind of fault, by which repair and until
+    when. `was_usual`: the end at which this is kept has read as it should since."""
 
     kind: FaultKind
     target: str
     work: Work
     repair: str
+    done_us: int
+    was_usual: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +69,10 @@ class Sighting:
 @dataclass
 class DiagnosisState(State):
     """Tables by link-end number. `looks`: those that stand out now, with the far ends of their links;
-    `tried`: what was done since they stand out; `partners`: the far ends with which each did; `unseen`: since
-    when no light tells whether they still do; `checks`: when they are judged again after a repair; `testing`:
-    those of which a link test is to tell whether it has helped.
+    `tried`: what was done since they stand out, or lately at ends that did; `partners`: the far ends with
+    which each did; `unseen`: since when no light tells whether they still do, or that a link test has found;
+    `checks`: when they are judged again after a repair; `testing`: those of which a link test is to tell
+    whether it has helped.
 
     The `technology` is that of the fabric's OCSes, if it has any; `blind` has the cameras and injection
     modules that OCSes have said are broken, where mirrors need them: since when, by name; `off` the mirrors
@@ -100,6 +106,9 @@ class DiagnosisState(State):
         return f"{self.fabric}/verdict-{number}"
 
 
+REMEMBERED_US = 7 * US_PER_DAY
+"""What is found again at an end so soon after it was repaired for the same was not mended: what comes and
+goes is seldom away for longer, and that another fault of the kind strikes there meanwhile is rarer still."""
 PATIENCE_LOOKS = 2
 """Looks after a repair until ends that still stand out are judged again: by the second one surely."""
 

@@ -88,7 +88,7 @@ def on_requested(state: RepairsState, body: RepairRequested, message: Envelope) 
 def on_verdict(state: RepairsState, body: VerdictGiven, message: Envelope) -> list[Output]:
     """Act on it, right or wrong; what was done before for the same ends was in vain."""
     before = None if body.after is None else number_of(body.after)
-    if before is not None and before in state.ended:
+    if before is not None and before in state.ended and not state.ended[before].in_vain:
         state.ended[before] = replace(state.ended[before], in_vain=True)
         state.in_vain += 1
         _touch(state, before)

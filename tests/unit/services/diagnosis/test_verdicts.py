@@ -6,10 +6,11 @@ from schemas.config import SuperpodConfig
 from schemas.diagnosis import TestWanted, VerdictGiven, VerdictWithdrawn
 from schemas.failures import FaultBegan, FaultEnded
 from schemas.names import FaultKind
+from schemas.ocs import CircuitsConnected, CircuitsDisconnected
 from schemas.operator import ClearFault, InjectFault
 from schemas.repairs import RepairCompleted
 from schemas.scheduler import ConnectCircuits, DisconnectCircuits
-from schemas.transceivers import EndsStoodOut
+from schemas.transceivers import EndsStoodOut, LinkTested
 from services.diagnosis.service import SERVICE as DIAGNOSIS
 from services.failures.service import SERVICE as FAILURES
 from services.ocs.service import SERVICE as OCS
@@ -111,6 +112,105 @@ def test_work_that_does_not_help_is_in_vain_and_more_is_tried() -> None:
         document for key, document in bench.documents.items() if key[0] == "repairs" and document.in_vain
     ]
     assert len(in_vain) == summary.in_vain
+    ended = [document for key, document in bench.documents.items() if key[0] == "verdicts"]
+    acted_on = {document.verdict for document in in_vain}
+    assert {document.name for document in ended if document.state == "in-vain"} == acted_on
+    assert {document.state for document in ended} == {"repaired", "in-vain"}
+    diagnosis = bench.documents["summaries", "pod-0/diagnosis"]
+    assert (diagnosis.in_vain, diagnosis.repaired) == (len(in_vain), len(ended))
+
+
+def test_a_link_that_flaps_again_soon_was_mended_in_vain_and_more_is_done() -> None:
+    """Whoever was there has set the counters back: until it flaps again it reads as it should."""
+    bench = Bench([DIAGNOSIS, FAILURES, OCS, REPAIRS, TRANSCEIVERS], CONFIG)
+    joins = tuple((0, cube, (cube + 1) % 64) for cube in range(64))
+    bench.say(ConnectCircuits(slice=SLICE, joins=joins), 100)
+    targets = [f"pod-0/cube-{cube}/+x/{cube % 16}" for cube in range(0, 64, 4)]
+    for target in targets:
+        bench.say(InjectFault(kind="flap", target=target, severity=30.0), US_PER_DAY)
+    bench.run(20 * US_PER_DAY)
+    by_target = {target: [one.work for one in verdicts(bench) if one.target == target] for target in targets}
+    assert {*map(tuple, by_target.values())} == {("reseat",), ("reseat", "replace")}
+    again = sum(len(done) == 2 for done in by_target.values())
+    assert bench.documents["summaries", "pod-0/repairs"].in_vain == again
+    states = [document.state for key, document in bench.documents.items() if key[0] == "verdicts"]
+    assert states.count("in-vain") == again
+    assert states.count("repaired") == len(targets)
+    assert bench.documents["summaries", "pod-0/failures"].active == 0
+    bench.assert_documents_hold()
+
+
+def test_what_comes_back_weeks_later_is_another_matter(bench: Bench) -> None:
+    inject(bench, "flap", 30.0)
+    bench.run(9 * US_PER_DAY)
+    before = len(verdicts(bench))
+    bench.say(InjectFault(kind="flap", target=TARGET, severity=30.0), 25 * US_PER_DAY)
+    bench.run(26 * US_PER_DAY)
+    assert [(one.work, one.after) for one in verdicts(bench)[before:]] == [("reseat", None)]
+
+
+def dark_end(bench: Bench) -> None:
+    """The suspect is joined to another end, over an OCS that holds what it has and makes nothing."""
+    bench.say(CircuitsDisconnected(slice=SLICE, joins=JOINS), US_PER_DAY + 2 * US_PER_HOUR)
+    again = tuple((0, cube, (cube + 2) % 8) for cube in range(6))
+    bench.say(CircuitsConnected(slice=SLICE, joins=again, missing_ocs=(7,), missing_ports=()))
+
+
+def lit_end(bench: Bench) -> None:
+    again = tuple((0, cube, (cube + 2) % 8) for cube in range(6))
+    bench.say(CircuitsDisconnected(slice=SLICE, joins=again))
+    bench.say(CircuitsConnected(slice=SLICE, joins=again, missing_ocs=(), missing_ports=()))
+
+
+@pytest.fixture
+def by_hand() -> Bench:
+    """Whoever makes circuits is played."""
+    slow = {"technicians": 100, "link_repair_h": 1_000.0}
+    config = SuperpodConfig.model_validate({"failures": {"enabled": False}, "repairs": slow})
+    found = Bench([DIAGNOSIS, FAILURES, REPAIRS, TRANSCEIVERS], config)
+    found.say(CircuitsConnected(slice=SLICE, joins=JOINS, missing_ocs=(), missing_ports=()), 100)
+    inject(found, "receiver", 3.0)
+    found.run(US_PER_DAY + 2 * US_PER_HOUR - 1)
+    return found
+
+
+def test_what_cannot_be_read_is_not_withdrawn(by_hand: Bench) -> None:
+    dark_end(by_hand)
+    by_hand.run(3 * US_PER_DAY)
+    assert [body.unseen for body in bodies(by_hand.log, EndsStoodOut)][-1]
+    assert not bodies(by_hand.log, VerdictWithdrawn)
+    lit_end(by_hand)
+    by_hand.run(4 * US_PER_DAY)
+    assert len(verdicts(by_hand)) == 1
+    assert by_hand.documents["verdicts", "pod-0/verdict-0"].state == "open"
+
+
+def test_what_can_be_read_again_and_reads_as_it_should_is_withdrawn(by_hand: Bench) -> None:
+    dark_end(by_hand)
+    by_hand.run(2 * US_PER_DAY)
+    [began] = bodies(by_hand.log, FaultBegan)
+    by_hand.say(ClearFault(fault=began.fault))
+    by_hand.run(3 * US_PER_DAY)
+    assert not bodies(by_hand.log, VerdictWithdrawn)
+    lit_end(by_hand)
+    by_hand.run(4 * US_PER_DAY)
+    [withdrawn] = bodies(by_hand.log, VerdictWithdrawn)
+    assert withdrawn.target == TARGET
+    state = by_hand.state("transceivers")
+    assert not state.told
+    assert not state.unseen
+
+
+def test_what_a_link_test_found_is_not_withdrawn_for_what_is_said_of_others() -> None:
+    bench = Bench([DIAGNOSIS, REPAIRS], CONFIG)
+    lossy = LinkTested(end=20 * 96 + 3, verdict="lossy", loss_db=8.0, expected_db=4.0, log10_ber=-6.0)
+    bench.say(lossy, US_PER_DAY)
+    assert [(one.kind, one.work) for one in verdicts(bench)] == [("connector", "clean")]
+    bench.say(EndsStoodOut(ends=(), usual=(7,), unseen=(8,)))
+    assert not bodies(bench.log, VerdictWithdrawn)
+    assert bodies(bench.run(3 * US_PER_DAY), TestWanted), "whether cleaning has helped a link test tells"
+    bench.say(lossy)
+    assert [(one.work, one.after) for one in verdicts(bench)][1:] == [("reseat", "pod-0/repair-0")]
 
 
 def test_a_verdict_outlives_the_link_and_a_test_tells_whether_the_repair_helped(bench: Bench) -> None:

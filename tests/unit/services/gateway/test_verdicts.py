@@ -90,7 +90,7 @@ def test_a_verdict_is_described_with_its_ends_and_what_was_done(client: Client) 
 
 def test_a_fabric_counts_its_verdicts_and_repairs(client: Client) -> None:
     row = get(client, "fabrics/pod-0")
-    assert row["verdicts"] == {"open": 1, "given": 1, "repaired": 0, "withdrawn": 0}
+    assert row["verdicts"] == {"open": 1, "given": 1, "repaired": 0, "in_vain": 0, "withdrawn": 0}
     assert row["repairs"] == {
         "queued": 0,
         "begun": 1,

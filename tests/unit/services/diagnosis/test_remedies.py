@@ -1,0 +1,79 @@
+"""Where somebody is sent next: to the likelier end, with the least that was not tried there."""
+
+import pytest
+
+from schemas.diagnosis import Work
+from services.diagnosis.attribution import SURE, Suspicion
+from services.diagnosis.remedies import Remedy, remedy
+from services.diagnosis.state import Tried
+from shared.models.superpod.wiring import link_end
+
+NEAR, FAR = 7, 1_200
+NAMES = {end: link_end(end).name("pod-0") for end in (NEAR, FAR)}
+ENDS = {name: end for end, name in NAMES.items()}
+DIRT = Suspicion("connector", NEAR, SURE, "more comes back here", FAR, evidence_there="less comes back here")
+
+
+def done(work: Work, end: int, number: int = 0, *, was_usual: bool = False) -> Tried:
+    return Tried("connector", NAMES[end], work, f"pod-0/repair-{number}", number, was_usual=was_usual)
+
+
+def in_turn(one: Suspicion) -> list[Remedy]:
+    """All that is done while nothing helps."""
+    found: list[Remedy] = []
+    tried: list[Tried] = []
+    while (option := remedy("pod-0", one, tried)) is not None:
+        found.append(option)
+        tried.append(done(option.work, ENDS[option.target], len(found)))
+    return found
+
+
+def turns(one: Suspicion) -> list[tuple[int, Work]]:
+    return [(ENDS[option.target], option.work) for option in in_turn(one)]
+
+
+def test_where_the_end_is_sure_more_is_done_there_before_anybody_goes_to_the_other() -> None:
+    assert turns(DIRT)[:3] == [(NEAR, "clean"), (NEAR, "reseat"), (NEAR, "replace")]
+    assert turns(DIRT)[3:] == [(FAR, "clean"), (FAR, "reseat"), (FAR, "replace")]
+
+
+def test_where_either_may_be_it_they_take_turns() -> None:
+    either = Suspicion("connector", NEAR, 0.5, "", FAR)
+    assert turns(either) == [(end, work) for work in ("clean", "reseat", "replace") for end in (NEAR, FAR)]
+
+
+@pytest.mark.parametrize("sure", [0.5, 0.7, 0.9, SURE])
+def test_nobody_is_sent_to_the_less_likely_end(sure: float) -> None:
+    found = in_turn(Suspicion("connector", NEAR, sure, "", FAR))
+    assert len(found) == 6
+    assert all(0.5 <= option.confidence <= SURE for option in found)
+
+
+def test_the_evidence_is_told_of_the_end_that_is_suspected() -> None:
+    assert [option.evidence for option in in_turn(DIRT)][:4] == [
+        "more comes back here",
+        "more comes back here; less work there did not help",
+        "more comes back here; less work there did not help",
+        "less comes back here; work at the other end did not help",
+    ]
+
+
+def test_what_helped_for_a_while_was_in_vain_if_it_is_the_same_end_again() -> None:
+    flap = Suspicion("flap", NEAR, SURE, "")
+    lately = Tried("flap", NAMES[NEAR], "reseat", "pod-0/repair-3", 3, was_usual=True)
+    found = remedy("pod-0", flap, [lately])
+    assert found is not None
+    assert (found.work, found.after) == ("replace", "pod-0/repair-3")
+
+
+def test_what_helped_at_one_end_is_not_in_vain_when_the_other_is_bad() -> None:
+    lately = done("clean", NEAR, was_usual=True)
+    found = remedy("pod-0", Suspicion("connector", FAR, SURE, "", NEAR), [lately])
+    assert found is not None
+    assert (found.target, found.work, found.after) == (NAMES[FAR], "clean", None)
+
+
+def test_what_helped_lately_for_another_matter_counts_for_nothing() -> None:
+    found = remedy("pod-0", Suspicion("flap", NEAR, SURE, ""), [done("reseat", NEAR, was_usual=True)])
+    assert found is not None
+    assert (found.work, found.after) == ("reseat", None)
