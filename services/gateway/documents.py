@@ -6,6 +6,7 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from schemas.body import Model
+from schemas.documents import OcsDocument
 from services.gateway.invalid import invalid_sentence
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import OperationFailed
@@ -32,6 +33,16 @@ def read(model: type[DocumentT], name: str, text: bytes) -> DocumentT:
     except ValidationError as error:
         sentence = invalid_sentence(error.errors())
         raise OperationFailed(f"{name}: the store's document of it cannot be read: {sentence}") from None
+
+
+def dead_for_good(twin: TwinPorts, fabric: str, port: str) -> str | None:
+    """What is said of a port of an OCS whose fibre was moved to a spare; None of one that may work."""
+    ocs, _, label = port.rpartition("/")
+    document = read_one(twin, fabric, "ocs", ocs, OcsDocument)
+    if document is None or label not in document.ports_dead:
+        return None
+    at = next((patch.spare for patch in document.patches if patch.port == label), None)
+    return "is dead for good" if at is None else f"is dead for good, its fibre at {at}"
 
 
 def natural(name: str) -> list[tuple[int, str]]:

@@ -7,7 +7,7 @@ from schemas.api import ImpactLink, ImpactReport
 from schemas.api_loss import LossReport
 from schemas.config import SuperpodConfig
 from schemas.documents import LinkGroupDocument, OcsDocument
-from services.gateway.documents import read_all, read_one
+from services.gateway.documents import dead_for_good, read_all, read_one
 from services.gateway.fabrics import config_of, part_of, plant, retired_us
 from services.gateway.ports import TwinPorts
 from services.gateway.rewirings import is_network
@@ -81,10 +81,8 @@ def _ends_at(twin: TwinPorts, made_of: Plant, part: Part) -> tuple[IntArray | No
         if patch.spare == label:
             fibre = made_of.parse(f"{ocs}/{patch.port}")
             return made_of.ends_on(fibre), f"the fibre of {patch.port} is at this spare port"
-    if document is not None and label in document.ports_dead:
-        at = next((patch.spare for patch in document.patches if patch.port == label), None)
-        moved = f", its fibre at {at}" if at is not None else ""
-        return NO_ENDS, f"{part.name} is dead for good{moved}: nothing hangs on it any more"
+    if (dead := dead_for_good(twin, part.fabric, part.name)) is not None:
+        return NO_ENDS, f"{part.name} {dead}: nothing hangs on it any more"
     return None, None
 
 

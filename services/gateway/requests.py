@@ -30,7 +30,7 @@ from schemas.operator import (
 )
 from schemas.owners import OPERATOR, known_owners
 from schemas.recovery import RecoveryPolicy, recovery_policy
-from services.gateway.documents import read_all
+from services.gateway.documents import dead_for_good, read_all
 from services.gateway.fabrics import config_of, fabric_of, meant_to_act, part_of, plant, retired_us, site_of
 from services.gateway.invalid import invalid_sentence
 from services.gateway.not_found import missing
@@ -258,7 +258,8 @@ def receipt_at(twin: TwinPorts, fabric: str, site: str, place: int) -> RequestRe
 
 def put(twin: TwinPorts, fabric: str, body: AskedBody) -> Received:
     """Put a request into the inbox of a fabric's partition. But for what was asked before under the same key
-    it is InvalidInput if the fabric has retired, and NotFound if what it names is not there."""
+    it is InvalidInput if the fabric has retired or what is to fail is dead, and NotFound if what it names is
+    not there."""
     place = twin.documents.fabrics().get(fabric)
     if place is None:
         raise OperationFailed(f"fabric {fabric}: not in the store")
@@ -269,6 +270,7 @@ def put(twin: TwinPorts, fabric: str, body: AskedBody) -> Received:
     if place.retired_us is not None:
         raise _has_retired(fabric, place.retired_us)
     _check_is_there(twin, fabric, body)
+    _check_works(twin, fabric, body)
     check_room(twin, place.partition, fabric)
     return twin.inbox.put(place.partition, fabric, body)
 
@@ -283,6 +285,16 @@ def _check_is_there(twin: TwinPorts, fabric: str, body: AskedBody) -> None:
         return
     if twin.documents.one(fabric, kind.word, name) is None:
         raise missing(twin, kind, name, fabric)
+
+
+def _check_works(twin: TwinPorts, fabric: str, body: AskedBody) -> None:
+    """InvalidInput where a port is to fail that is dead for good: nobody would see such a fault, and nothing
+    end it."""
+    if not isinstance(body, InjectFault) or body.kind != "port":
+        return
+    dead = dead_for_good(twin, fabric, body.target)
+    if dead is not None:
+        raise InvalidInput(f"target {body.target!r}: {dead}; allowed are ports that work")
 
 
 def _check_not_dropped(twin: TwinPorts, fabric: str, site: str, message_id: str) -> None:

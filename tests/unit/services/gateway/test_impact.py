@@ -136,7 +136,9 @@ def test_a_patched_port_leaves_what_hung_on_it_to_the_spare(tmp_path: Path) -> N
         twin.advance(1)
         before = impact(client, port)
         assert (len(before["link_ends"]) > 0, before["note"]) == (True, None)
-        client.post("/v1/faults", json={"kind": "port", "target": port}, params={"wait": 20})
+        asked = {"json": {"kind": "port", "target": port}, "params": {"wait": 20}}
+        key = {"Idempotency-Key": "while it worked"}
+        client.post("/v1/faults", **asked, headers=key)
         for _ in range(200):
             twin.advance(60)
             patches = client.get("/v1/ocs/pod-0/ocs-17").json()["patches"]
@@ -150,8 +152,20 @@ def test_a_patched_port_leaves_what_hung_on_it_to_the_spare(tmp_path: Path) -> N
         left = impact(client, port)
         assert left["note"] == f"{port} is dead for good, its fibre at {spare}: nothing hangs on it any more"
         assert (left["links"], left["link_ends"], left["slices"]) == ([], [], [])
+        again = client.post("/v1/faults", **asked)
+        assert again.status_code == 422
+        assert again.json()["error"] == (
+            f"target '{port}': is dead for good, its fibre at {spare}; allowed are ports that work"
+        )
+        assert client.post("/v1/faults", **asked, headers=key).json()["repeated"] is True
     finally:
         twin.close()
+
+
+def test_a_part_of_an_ocs_is_asked_for_by_a_fault_of_it(client: Client) -> None:
+    answer = client.get("/v1/impact/pod-0/ocs-5/camera-N")
+    assert answer.status_code == 422
+    assert answer.json()["error"].endswith("`lightwave impact inject camera pod-0/ocs-5/camera-N`")
 
 
 def test_an_ocs_that_latches_takes_nothing_with_it(tmp_path: Path) -> None:
