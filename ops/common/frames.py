@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,14 @@ import pyarrow.parquet as pq
 
 from ops.common.client import Client, escape
 from ops.common.quoted import quoted
+from ops.common.whole_file import whole_file
 from shared.basics.errors import InvalidInput, NotFound
 from shared.basics.grammar import duration_s
 from shared.basics.times import moment, moment_us
 from shared.basics.units import US_PER_S
 from shared.models.superpod.wiring import link_end
 
-FABRIC = "fabric"
+FABRIC, FRAME_AT = "fabric", "frame_at_us"
 
 
 def exported(
@@ -27,27 +29,18 @@ def exported(
     Without `of` those of a pod's link ends or a network's trunks. NotFound if there are none. Whatever goes
     wrong, no half file is left."""
     name = meant(client, fabric, of)
-    part = out.with_name(f"{out.name}.part")
-    count, rows, last_us, schema = 0, 0, 0, None
-    writer = None
-    try:
-        for at_us, batch in frames(client, name, begin, end, of_ocses=of == "ocs"):
-            table = flat(name, at_us, batch)
-            if writer is None:
-                schema = table.schema
-                writer = pq.ParquetWriter(part, schema, compression="zstd")
-            if table.schema != schema:  # of another version of the twin
+    tables = (flat(name, *frame) for frame in frames(client, name, begin, end, of_ocses=of == "ocs"))
+    first = next(tables, None)
+    if first is None:
+        raise NotFound(f"{name}: no telemetry frames of that time are kept")
+    count, rows, last_us = 0, 0, 0
+    with whole_file(out) as file, pq.ParquetWriter(file, first.schema, compression="zstd") as writer:
+        for table in chain((first,), tables):
+            if table.schema != first.schema:  # of another version of the twin
                 continue
             writer.write_table(table)
-            count, rows, last_us = count + 1, rows + table.num_rows, at_us
-        if writer is None:
-            raise NotFound(f"{name}: no telemetry frames of that time are kept")
-        writer.close()
-        part.replace(out)
-    finally:
-        if writer is not None:
-            writer.close()  # where it was not
-        part.unlink(missing_ok=True)
+            count, rows = count + 1, rows + table.num_rows
+            last_us = int(table.column(FRAME_AT)[0].as_py())
     return f"{count} frames up to {moment(last_us)}, {rows:,} rows, written to {out}"
 
 
@@ -111,7 +104,7 @@ def flat(fabric: str, at_us: int, batch: Any) -> Any:
     """A frame as a table: before its own columns those of when and whose, and the name of a link end
     or OCS."""
     table = pa.Table.from_batches([batch]).replace_schema_metadata({FABRIC: fabric})
-    heads = {"frame_at_us": pa.repeat(pa.scalar(at_us, pa.int64()), table.num_rows)}
+    heads = {FRAME_AT: pa.repeat(pa.scalar(at_us, pa.int64()), table.num_rows)}
     for column in ("end", "ocs"):
         if column in table.schema.names:
             numbers = table.column(column)

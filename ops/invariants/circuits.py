@@ -1,11 +1,13 @@
 """Circuits: one circuit a port, nobody touches another slice's, and an OCS that is held makes none."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from schemas.config import SuperpodConfig
 from schemas.envelope import Envelope
+from schemas.names import number_of
 from schemas.ocs import (
     CircuitsConnected,
     CircuitsDisconnected,
@@ -27,9 +29,12 @@ from schemas.ocs import (
 )
 from schemas.scheduler import ConnectCircuits, DisconnectCircuits, LeaveCircuits
 from schemas.sequencer import FabricCommissioned
+from shared.models.ocs.parts import PART, part_word
 from shared.models.superpod.wiring import FACE_LINKS, OCS_COUNT, STRANDS, join_ports, ocs_radix
+from shared.models.technologies import TECHNOLOGIES
 
-CONTROLLERS = ("/cpu", "/fpga")
+SOFTWARE = "software"
+"""Of an OCS, which is restarted: counted with its parts."""
 ByHand = CrossConnectsTaken | CrossConnectsMade | CrossConnectsRemoved | CrossConnectsDropped
 BY_HAND = (CrossConnectsTaken, CrossConnectsMade, CrossConnectsRemoved, CrossConnectsDropped)
 NOBODY = "nobody"
@@ -44,7 +49,9 @@ class CircuitChecker:
         self._joins: dict[tuple[int, int], tuple[int, str]] = {}
         self._north = np.full((0, 0), -1)
         self._south = np.full((0, 0), -1)
-        self._controllers_down: set[str] = set()
+        self._latches = False
+        self._out: Counter[tuple[int, str]] = Counter()
+        """(OCS, kind of part) → how many are broken."""
         self._held: set[int] = set()
         self._stale: dict[tuple[int, int], int] = {}
         """(OCS, North port) → South port."""
@@ -55,6 +62,7 @@ class CircuitChecker:
         body = message.body
         if isinstance(body, FabricCommissioned) and isinstance(body.config, SuperpodConfig):
             radix = ocs_radix(body.config.pod.cubes)
+            self._latches = TECHNOLOGIES[body.config.ocs.technology].latching
             self._north = np.full((OCS_COUNT, radix), -1)
             self._south = np.full((OCS_COUNT, radix), -1)
         elif isinstance(body, ConnectCircuits):
@@ -113,14 +121,14 @@ class CircuitChecker:
     def _control(self, message: Envelope) -> Iterator[str]:
         """What an OCS can be told, and what its mirrors do meanwhile."""
         body = message.body
-        if isinstance(body, OcsPartDown) and body.part.endswith(CONTROLLERS):
-            self._controllers_down.add(body.part)
+        if isinstance(body, OcsPartDown):
+            self._out[_part(body.part)] += 1
         elif isinstance(body, OcsPartUp):
-            self._controllers_down.discard(body.part)
+            self._out[_part(body.part)] -= 1
         elif isinstance(body, OcsRestarting):
-            self._controllers_down.add(_software(body.ocs))
+            self._out[body.ocs, SOFTWARE] = 1
         elif isinstance(body, OcsRestarted):
-            self._controllers_down.discard(_software(body.ocs))
+            self._out[body.ocs, SOFTWARE] = 0
         elif isinstance(body, OcsHeld):
             self._held.add(body.ocs)
         elif isinstance(body, OcsFreed):
@@ -135,7 +143,16 @@ class CircuitChecker:
             self._forget_stale(body.ocs)
 
     def _frozen(self, ocs: int) -> bool:
-        return any(f"/ocs-{ocs}/" in part for part in self._controllers_down)
+        """Whether it carries out nothing, and its mirrors stay: without controller, or, where they latch,
+        without what moves them."""
+        return any(
+            count > 0 and self._freezes(word, count) for (one, word), count in self._out.items() if one == ocs
+        )
+
+    def _freezes(self, word: str, count: int) -> bool:
+        if word == SOFTWARE or PART[word].effect == "commands":
+            return True
+        return self._latches and PART[word].effect in ("light", "mirrors") and count > PART[word].spare
 
     def _forget_stale(self, ocs: int) -> None:
         self._stale = {at: south for at, south in self._stale.items() if at[0] != ocs}
@@ -145,7 +162,7 @@ class CircuitChecker:
         made = self._north[ocs, north]
         if np.any((made != -1) & (made != south)):
             yield f"{body.slice} takes away a circuit that is not its own"
-        if self._controllers_down:
+        if any(self._out.values()):
             for one, near, far in np.stack([ocs, north, south], axis=1)[made != -1].tolist():
                 if self._frozen(one):
                     self._stale[one, near] = far
@@ -230,6 +247,6 @@ def _face(ocs: int, port: int) -> tuple[int, int]:
     return 2 * (ocs // FACE_LINKS) + port % STRANDS, port // STRANDS
 
 
-def _software(ocs: int) -> str:
-    """As a part of the OCS, beside its controllers."""
-    return f"/ocs-{ocs}/software"
+def _part(target: str) -> tuple[int, str]:
+    """(OCS, kind) of a part of it, or of the chassis itself."""
+    return number_of(target.split("/")[1]), part_word(target)

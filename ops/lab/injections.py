@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from ops.common.quoted import quoted
 from ops.common.short_names import with_fabric
-from schemas.config import FabricConfig
+from schemas.config import FabricConfig, SuperpodConfig
 from schemas.operator import InjectFault
 from schemas.site_plan import SitePlan
 from shared.basics.errors import InvalidInput
@@ -14,6 +14,7 @@ from shared.basics.times import moment
 from shared.basics.units import US_PER_DAY, US_PER_S
 from shared.models.faults import FAULTS, check_severity, fault_target, severity_of
 from shared.models.plants import plant_of
+from shared.models.technologies import check_strays
 from shared.runtimes.lab import LabRequest
 
 FORM = (
@@ -61,6 +62,8 @@ def _injection(text: str, fabrics: dict[str, FabricConfig]) -> tuple[int, str, I
         severity = severity_of(struck, degrees["severity"]) if "severity" in degrees else None
         fault_target(struck, target, fabric, plant_of(config.kind, config.hardware))
         check_severity(struck, severity, onset_us)
+        if isinstance(config, SuperpodConfig):
+            check_strays(struck, config.ocs.technology)
     except InvalidInput as error:
         raise InvalidInput(f"{said}: {error}") from None
     begin, plus, span = when.partition("+")

@@ -241,7 +241,9 @@ def _heard_by(handler: Callable[[int, FrameType | None], None] | signal.Handlers
 
 
 def partial(log: Path) -> Path:
-    """Where a log stands until it is whole: `month.jsonl.partial.zst` for `month.jsonl.zst`."""
+    """Where a log stands until it is whole: `month.jsonl.partial.zst` for `month.jsonl.zst`; beside the file
+    that a link leads to."""
+    log = log.resolve() if log.is_symlink() else log
     return log.with_name(f"{log.stem}.partial{log.suffix}")
 
 
@@ -288,6 +290,6 @@ def _complete(log: Path, parts: list[Path], *, interrupted: bool) -> None:
                         shutil.copyfileobj(file, whole)
                     part.unlink()
         if not interrupted and place != log:
-            place.replace(log)
+            place.replace(log.resolve() if log.is_symlink() else log)
     except OSError as error:
         raise OperationFailed(f"log file {log}: {error.strerror or error}") from None

@@ -25,6 +25,7 @@ from shared.engine.service import CausedBy, Output
 from shared.models.assumptions import assumed
 from shared.models.faults import FAULTS, check_severity, fault_target
 from shared.models.struck_ends import struck_ends
+from shared.models.technologies import check_strays
 from shared.models.works import WORKS, mends
 
 
@@ -83,6 +84,7 @@ def _injection_refusal(state: FailuresState, body: InjectFault) -> str | None:
     """Why this fault cannot be injected, in a sentence that names field, value and what is allowed."""
     try:
         fault_target(body.kind, body.target, state.fabric, state.plant)
+        check_strays(body.kind, state.technology)
         check_severity(body.kind, body.severity, body.onset_us)
     except InvalidInput as error:
         return str(error)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from schemas.config import AnyPodConfig, FailuresConfig, Hardware, StaticFailuresConfig
+from schemas.config import AnyPodConfig, FailuresConfig, Hardware, StaticFailuresConfig, SuperpodConfig
 from schemas.config_dcn import DcnConfig, NetworkFailuresConfig
 from schemas.names import FaultKind
 from services.failures.hazards import CLASSES, draw_gap_us
@@ -11,6 +11,7 @@ from shared.basics.units import US_PER_DAY
 from shared.engine.state import State
 from shared.models.plant import Plant
 from shared.models.plants import plant_of
+from shared.models.technologies import ALIGNED_BY_CAMERA
 
 ACTIVE_MAX = 10_000
 """Active faults beyond which an injection is refused. Faults that begin by themselves are bounded by the
@@ -53,8 +54,8 @@ class EndedFault(Fault):
 class FailuresState(State):
     """`hazards` and `begun` (faults begun since the start) are keyed by fault kind, `active` and `ended` (the
     last to end) by fault number; `replaced` has, of active batches, the ends whose modules were replaced.
-    `config.until_days` counts from `commissioned_us`. `kind` and
-    `hardware` decide which parts there are."""
+    `config.until_days` counts from `commissioned_us`. `kind` and `hardware` decide which parts there are;
+    `technology` is that of a superpod's OCSes."""
 
     config: FailuresConfig | NetworkFailuresConfig
     kind: str
@@ -65,6 +66,7 @@ class FailuresState(State):
     active: dict[int, Fault]
     ended: dict[int, EndedFault]
     replaced: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    technology: str | None = None
 
     @property
     def plant(self) -> Plant:
@@ -94,6 +96,7 @@ def commission(fabric: str, config: AnyPodConfig | DcnConfig, at_us: int) -> Fai
         begun=dict.fromkeys(get_args(FaultKind), 0),
         active={},
         ended={},
+        technology=_technology(config),
     )
     for kind in CLASSES:
         state.hazards[kind] = next_hazard(state, kind, drawn=0, since_us=at_us)
@@ -105,7 +108,14 @@ def _rates(config: AnyPodConfig | DcnConfig) -> FailuresConfig | NetworkFailures
     found = config.failures
     if isinstance(found, StaticFailuresConfig):
         return FailuresConfig(**found.model_dump(), ocs_per_day=0.0, stray_per_day=0.0)
+    if _technology(config) not in (None, *ALIGNED_BY_CAMERA):
+        return found.model_copy(update={"stray_per_day": 0.0})
     return found
+
+
+def _technology(config: AnyPodConfig | DcnConfig) -> str | None:
+    """Of a pod's OCSes; None where that is no matter."""
+    return config.ocs.technology if isinstance(config, SuperpodConfig) else None
 
 
 def next_hazard(state: FailuresState, kind: FaultKind, drawn: int, since_us: int) -> Hazard:

@@ -25,6 +25,8 @@ from shared.engine.service import Output
 from shared.models.ocs.device import cross_connect_key, port_key, ports_of_key
 from shared.models.ocs.patches import place_of
 
+REASONS_MAX = 8
+"""Of cross-connects that are all refused, so many say why."""
 Pair = tuple[int, int]
 """North and South port of a circuit."""
 
@@ -142,7 +144,9 @@ def _sort(state: OcsState, ocs: int, body: CreateCrossConnects | RemoveCrossConn
 
 
 def _refusal(name: str, found: Sorted) -> CrossConnectsRefused:
-    reasons = [f"{key}: {reason}" for key, reason in found.refused]
+    reasons = [f"{key}: {reason}" for key, reason in found.refused[:REASONS_MAX]]
+    if len(found.refused) > REASONS_MAX:
+        reasons.append(f"{len(found.refused) - REASONS_MAX} more refused")
     if found.not_tried:
         reasons.append(f"{len(found.not_tried)} more not tried")
     return CrossConnectsRefused(ocs=name, reason="; ".join(reasons))

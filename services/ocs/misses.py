@@ -44,7 +44,9 @@ def note(state: OcsState, circuits: Circuits, tried: BoolArray, failed: Failed, 
     count = np.bincount(circuits.ocs[tried], minlength=state.ocs_count)
     state.tried += count
     if sides or state.mirror_misses:
-        on = {port_at(mirror)[1] for mirror in state.mirror_misses} | {at // state.radix for at in sides}
+        on = {*circuits.ocses}
+        if len(state.mirror_misses) + len(sides) < len(on):  # of few that miss, where the others need no look
+            on = {port_at(mirror)[1] for mirror in state.mirror_misses} | {at // state.radix for at in sides}
         for number in np.flatnonzero(tried & np.isin(circuits.ocs, sorted(on))).tolist():
             bits = sides.get(int(circuits.north_at[number]), 0)
             for side, mirror in enumerate(_mirrors(state, circuits, number)):

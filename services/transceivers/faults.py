@@ -21,7 +21,7 @@ from shared.basics.keyed_random import draw_exponential, draw_index
 from shared.basics.units import US_PER_HOUR, US_PER_S, us
 from shared.engine.service import CausedBy, Output
 from shared.models.assumptions import assumed
-from shared.models.ocs.patches import SIDES
+from shared.models.ocs.patches import SIDES, port_at
 from shared.models.optics.impairments import (
     SOUND,
     Impairment,
@@ -31,16 +31,19 @@ from shared.models.optics.impairments import (
     together,
 )
 from shared.models.plants import plant_of
-from shared.models.struck_ends import STRANDS_STRUCK, strand_of, struck_ends
-from shared.models.superpod.wiring import STRANDS, end_at
+from shared.models.struck_ends import STRANDS_STRUCK, mirror_of, struck_ends
+from shared.models.superpod.wiring import STRANDS, end_at, strand_at
 
 
 def on_fault_began(state: TransceiversState, body: FaultBegan, message: Envelope) -> list[Output]:
-    ends = struck_ends(plant_of(state.kind, state.pod), body.kind, body.target)
-    if not ends:
+    mirror, strand = mirror_of(body.kind, body.target), None
+    if mirror is None:
+        ends = struck_ends(plant_of(state.kind, state.pod), body.kind, body.target)
+    else:
+        ends, strand = _before(state, mirror)
+    if not ends and mirror is None:
         lose_sight(state, body.fault, body.target, message.id)
         return []
-    strand = strand_of(body.kind, body.target)
     if body.kind in STRANDS_STRUCK:
         strand = draw_index(state.seed, state.fabric, "strand struck", number_of(body.fault), 2)
     fault = EndFault(
@@ -52,6 +55,7 @@ def on_fault_began(state: TransceiversState, body: FaultBegan, message: Envelope
         strand=strand,
         next_us=None,
         cause=message.id,
+        mirror=mirror,
     )
     state.faults[body.fault] = replace(fault, next_us=_next_us(state, body.fault, fault))
     return judge_ends(state, ends, message.id)
@@ -63,9 +67,30 @@ def on_fault_ended(state: TransceiversState, body: FaultEnded, message: Envelope
     return judge_ends(state, ends, message.id) if ends else []
 
 
+def _before(state: TransceiversState, mirror: int) -> tuple[tuple[int, ...], int | None]:
+    """The end whose fibre is before a mirror, and which strand that is; nothing before one whose fibre was
+    moved away, or a spare that has none."""
+    side, ocs, port = port_at(mirror)
+    wired = None if mirror in state.patched else port
+    for place, spare in state.patched.items():
+        if spare == port and port_at(place)[:2] == (side, ocs):
+            wired = port_at(place)[2]
+    if wired is None or wired >= STRANDS * state.cubes:
+        return (), None
+    return (end_at(ocs, wired).number,), strand_at(SIDES[side], wired)
+
+
 def on_port_patched(state: TransceiversState, body: PortPatched, message: Envelope) -> list[Output]:
-    """The fibre is before another mirror, which may have drifted by another amount."""
+    """The fibre is before another mirror, which may have drifted by another amount, or be bent by a fault of
+    its own; what was wrong with the one before is no more so for it."""
     said = links.on_port_patched(state, body, message)
+    for name, fault in state.faults.items():
+        if fault.mirror is None:
+            continue
+        ends, strand = _before(state, fault.mirror)
+        if ends != fault.ends:
+            state.faults[name] = replace(fault, ends=ends, strand=strand)
+            said += judge_ends(state, tuple(sorted({*ends, *fault.ends})), message.id)
     if is_adrift(state, body.ocs, SIDES.index(body.side)) and body.port < STRANDS * state.cubes:
         said += judge_ends(state, (end_at(body.ocs, body.port).number,), message.id)
     return said

@@ -32,7 +32,8 @@ class EndFault:
     """An active fault of some link ends, or of one `strand` of them. It grows to its severity over
     `onset_us`. `next_us` is when it changes by itself, None if it does not any more; `cause` is the id of the
     message that told of it. Of one that comes and goes `out` tells whether the link is down now, and
-    `outages` how many there were."""
+    `outages` how many there were. Of one of a `mirror`, given by its place, `ends` has the end whose fibre is
+    before it now."""
 
     ends: tuple[int, ...]
     kind: str
@@ -44,6 +45,7 @@ class EndFault:
     cause: str
     out: bool = False
     outages: int = 0
+    mirror: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from shared.models.link_faults import LINK_FAULTS, PATH_FAULTS
-from shared.models.superpod.wiring import strand_at
+from shared.models.ocs.patches import SIDES, place_of
 
 if TYPE_CHECKING:
     from schemas.names import FaultKind
@@ -24,9 +24,9 @@ def struck_ends(plant: "Plant", kind: "FaultKind", target: str) -> tuple[int, ..
     return tuple(plant.ends_on(part).tolist())
 
 
-def strand_of(kind: "FaultKind", target: str) -> int | None:
-    """The strand of the end at a port that a fault of the port strikes; None for faults of all of an end."""
+def mirror_of(kind: "FaultKind", target: str) -> int | None:
+    """The place of the mirror that a fault strikes (`patches.place_of`); None for faults of other parts."""
     if kind != "mirror":
         return None
-    label = target.rpartition("/")[2]
-    return strand_at(label[0], int(label[1:]))
+    _, ocs, label = target.split("/")
+    return place_of(SIDES.index(label[0]), int(ocs.rpartition("-")[2]), int(label[1:]))

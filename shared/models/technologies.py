@@ -73,6 +73,18 @@ ALIGNED_BY_CAMERA = ("palomar", "mems")
 """Whose mirrors a camera loop aligns: [LF] 3.2.2; that other MEMS switches do likewise is an assumption."""
 DRIFTING = tuple(name for name in ALIGNED_BY_CAMERA if not TECHNOLOGIES[name].latching)
 """Whose mirrors stay where they are only while a camera holds them."""
+
+
+def check_strays(kind: str, technology: str | None) -> None:
+    """InvalidInput where a mirror is to miss its place that no camera aligns; None is a fabric to which that
+    does not apply."""
+    if kind == "stray" and technology not in (None, *ALIGNED_BY_CAMERA):
+        raise InvalidInput(
+            f"kind 'stray': no camera aligns the ports of {technology} OCSes, and none misses its place; "
+            f"allowed with {' and '.join(ALIGNED_BY_CAMERA)}"
+        )
+
+
 CONNECTION_US = {
     "nanoseconds": us(assumed("solid_state_ns") / 1_000, 1),
     "milliseconds": us(assumed("piezo_ms"), US_PER_MS),

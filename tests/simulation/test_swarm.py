@@ -6,18 +6,20 @@ from collections.abc import Mapping
 
 import pytest
 
+from ops.common.configuration import settings
 from ops.invariants.checker import AllCheckers, PodCheckers
 from ops.lab.report import pod_report
 from schemas.documents import CubesSummary, FailuresSummary, LinksSummary, OcsSummary
 from schemas.documents_repairs import RepairsSummary
-from schemas.operator import TestLink
+from schemas.names import FaultKind
+from schemas.operator import InjectFault, TestLink
 from schemas.registry import TYPES, decode
 from schemas.transceivers import LinkTested
 from services.failures.state import FailuresState
 from services.ocs.state import OcsState
 from services.roster import ROSTER
 from services.transceivers.state import NO_END, TransceiversState
-from shared.basics.units import US_PER_DAY
+from shared.basics.units import US_PER_DAY, US_PER_S
 from shared.engine.site import Site
 from shared.models.link_faults import LINK_FAULTS
 from shared.models.plants import plant_of
@@ -162,3 +164,41 @@ def test_no_seed_breaks_an_invariant_and_every_pod_recovers(first: int) -> None:
     assert {type_ for type_ in TYPES if said[type_] < SAID_MIN} == (
         NEVER_SAID | OF_NETWORKS | OF_SEVERAL_PODS
     )
+
+
+@pytest.mark.parametrize(
+    ("technology", "cubes"), [("robotic", 16), ("wavelength", 16), ("mems", 16), ("piezo", 8)]
+)
+def test_ocses_of_other_technologies_break_no_invariant_as_their_parts_fail(
+    technology: str, cubes: int
+) -> None:
+    """Also those over which not every link has the light that it needs, so that nothing settles."""
+    pairs = [f"pod.cubes={cubes}", f"ocs.technology={technology}", "workload.duration_mean_h=0.5"]
+    struck: list[tuple[int, FaultKind, str, int]] = [
+        (9_000, "ocs", "ocs-9", 10_800),
+        (11_000, "cpu", "ocs-9/cpu", 10_800),
+    ]
+    struck += [(9_500 + 400 * n, "supply", f"ocs-11/supply-{n}", 7_200) for n in range(2)]
+    struck += [(9_500, "driver", "ocs-10/driver-1", 7_200), (12_000, "port", "ocs-9/S3", 7_200)]
+    requests = [
+        LabRequest(
+            at_s * US_PER_S,
+            POD,
+            InjectFault(kind=kind, target=f"{POD}/{part}", duration_us=for_s * US_PER_S),
+            number,
+        )
+        for number, (at_s, kind, part, for_s) in enumerate(sorted(struck), start=1)
+    ]
+    checkers, problems = AllCheckers(), list[str]()
+    held = Counter[str]()
+
+    def judge(lines: bytes) -> None:
+        for line in lines.splitlines():
+            message = decode(line)
+            held[message.type] += 1
+            problems.extend(checkers.see(message))
+
+    pod_lab(settings(pairs, seed=12), sink=judge).run(US_PER_DAY // 2, requests)
+    assert problems == []
+    assert held["OcsPartDown"] >= 4
+    assert held["CircuitsConnected"] > 20

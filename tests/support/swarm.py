@@ -21,7 +21,8 @@ from schemas.operator import (
 )
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.models.link_faults import LINK_FAULTS
-from shared.models.superpod.wiring import FACES
+from shared.models.superpod.wiring import FACES, SPARE_PORTS, STRANDS
+from shared.models.technologies import TECHNOLOGIES
 from shared.runtimes.lab import LabRequest
 from tests.support.pods import POD
 from tests.support.policies import drawn_policies, drawn_slice
@@ -89,6 +90,7 @@ def draw_scenario(seed: int) -> Scenario:
         "failures.cable_per_day": 0.00002 * rate,
         "failures.ocs_per_day": 0.0004 * rate,
         "failures.until_days": quiet_days,
+        **_technology(seed, cubes),
     }
     config = settings([f"{name}={value}" for name, value in pairs.items()], seed=seed)
     quiet_us = round(quiet_days * US_PER_DAY)
@@ -101,6 +103,22 @@ def draw_scenario(seed: int) -> Scenario:
         for cube in range(cubes)
     ]
     return Scenario(config, requests + undrain, quiet_us, 20 * US_PER_DAY)
+
+
+def _technology(seed: int, cubes: int) -> dict[str, str]:
+    """In every fourth pod OCSes that switch as their technology does, be it another one: those that fit and
+    lose no more than a Palomar, for over the others not every link has the light that it needs. They have
+    draws of their own: all else of a seed is as without them."""
+    draw = random.Random(f"{seed} technology")
+    if draw.random() < 0.75:
+        return {}
+    most_db = TECHNOLOGIES["palomar"].insertion_loss_below_db
+    fit = [
+        name
+        for name, one in TECHNOLOGIES.items()
+        if STRANDS * cubes + SPARE_PORTS <= one.ports and one.insertion_loss_below_db <= most_db
+    ]
+    return {"ocs.technology": draw.choice(fit), "ocs.switching_time_ms": "none"}
 
 
 def draw_part(draw: random.Random, ocs: str, kind: FaultKind) -> str:

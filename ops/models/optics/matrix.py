@@ -11,6 +11,7 @@ from ops.common.tables import columns
 from schemas.config import SuperpodConfig
 from schemas.names import number_of
 from shared.basics.errors import InvalidInput, NotFound
+from ops.common.whole_file import whole_file
 from shared.models.assumptions import assumed
 from shared.models.optics.palomar import DECIMALS, ManufacturedOcses, manufacture, mirror_count
 from shared.models.plants import check_ocs
@@ -121,7 +122,8 @@ def write_parquet(content: dict[str, Any], out: Path) -> None:
     whole = ("north", "south", "north_mirror", "south_mirror")
     types = {"ocs": pa.string(), **dict.fromkeys(whole, pa.int16())}
     schema = pa.schema([(name, types.get(name, pa.float64())) for name in PAIR_FIELDS])
-    pq.write_table(pa.table(pair_columns(content), schema=schema), out)
+    with whole_file(out) as file:
+        pq.write_table(pa.table(pair_columns(content), schema=schema), file)
 
 
 def table(content: dict[str, Any]) -> str:

@@ -59,6 +59,11 @@ class Guard:
         method, path = scope["method"], scope["path"]
         if (length := len(scope["raw_path"]) + len(scope["query_string"])) > ADDRESS_MAX:
             return refused(f"address of {length} bytes: not allowed; allowed are {ADDRESS_MAX}", 414)
+        if "content-length" in headers and "transfer-encoding" in headers:
+            # Whoever stands in between may take the one for the end of the body, and this server the other.
+            return refused("Content-Length and Transfer-Encoding: allowed is one of them", 400)
+        if not path.isprintable():
+            return refused(f"{method} {short(repr(path))}: no such path", 404)
         if (foreign := foreign_page(scope, headers, tokens=bool(self._tokens))) is not None:
             return refused(foreign[1], foreign[0])
         caller = self._tokens.who(headers.get("authorization"))

@@ -31,9 +31,9 @@ def foreign_page(scope: Scope, headers: Headers, *, tokens: bool) -> tuple[int, 
     if tokens:
         return None
     host = headers.get("host")
-    if host is not None and not is_loopback(_parts(f"//{host}")[0] or ""):
+    if host is None or not is_loopback(_parts(f"//{host}")[0] or ""):
         return 421, (
-            f"Host {short(repr(host))}: without tokens only this machine's own names are served: "
+            f"Host {short(repr(host or ''))}: without tokens only this machine's own names are served: "
             "127.0.0.1, ::1 and localhost"
         )
     origin = headers.get("origin")

@@ -1,11 +1,12 @@
 """How fast a slice is whose traffic goes around the links that are down."""
 
 from collections import Counter
+from collections.abc import Iterable
 
 from schemas.scheduler import FULL_SPEED
 from services.scheduler.state import SchedulerState, Slice, occupancy_of
 from shared.models.superpod.shapes import cube_grid
-from shared.models.superpod.wiring import DIMENSIONS, FACE_LINKS, link_end
+from shared.models.superpod.wiring import DIMENSIONS, ENDS_PER_CUBE, FACE_LINKS, link_end
 from shared.models.topology.around import WHOLE_PPM, kept_ppm, speed_ppm
 
 
@@ -42,11 +43,15 @@ def _left_ppm(state: SchedulerState, row: Slice) -> tuple[int, int, int]:
 
 def down_ends(state: SchedulerState, row: Slice) -> list[int]:
     """The link ends of a slice that are down, rising."""
-    occupancy, slice_at = occupancy_of(state), state.placement.slice_at
+    occupancy, slice_at, bad = occupancy_of(state), state.placement.slice_at, state.bad_ends
+    cubes = {*row.cubes}
+    ends: Iterable[int] = bad
+    if len(bad) > ENDS_PER_CUBE * len(cubes):  # most are others'
+        ends = (end for cube in cubes for end in range(cube * ENDS_PER_CUBE, (cube + 1) * ENDS_PER_CUBE))
     return sorted(
         end
-        for end, condition in state.bad_ends.items()
-        if condition == "down" and slice_at(occupancy, end) == row.number
+        for end in ends
+        if end // ENDS_PER_CUBE in cubes and bad.get(end) == "down" and slice_at(occupancy, end) == row.number
     )
 
 

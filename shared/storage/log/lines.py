@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, cast
@@ -24,6 +25,13 @@ def failure(path: Path, error: OSError, what: str = "log file") -> OperationFail
     return OperationFailed(f"{what} {path}: {error.strerror or error}")
 
 
+def _opened(path: Path) -> IO[bytes]:
+    """A file to write to; OSError of a pipe that nobody reads, for which else it would wait for ever."""
+    number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK, 0o666)
+    os.set_blocking(number, True)
+    return os.fdopen(number, "wb")
+
+
 class LineWriter:
     """Writes lines to a new file; `.zst` and `.gz` at the end of its name compress it.
 
@@ -34,7 +42,7 @@ class LineWriter:
         self.path = path
         self._raw: IO[bytes] | None = None
         try:
-            self._raw = path.open("wb")
+            self._raw = _opened(path)
             self._file = _compressed(path, self._raw)
         except OSError as error:
             raise failure(path, error) from None

@@ -1,6 +1,7 @@
 """Log files: written and read in every form, found by time and by id, mended after a crash."""
 
 import gzip
+import os
 import sqlite3
 from bisect import bisect_left
 from collections.abc import Iterator
@@ -305,3 +306,9 @@ def test_a_full_disk_leaves_whole_lines_only(tmp_path: Path) -> None:
     assert [decode(line).at_us for _, line in log.lines(0)] == [1, 2, 3, 4]
     assert messages[0].at_us == 1
     log.close()
+
+
+def test_a_pipe_that_nobody_reads_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OperationFailed, match="pipe"):
+        LineWriter(tmp_path / "pipe")

@@ -289,3 +289,22 @@ def test_what_expires_at_a_time_is_over_before_what_breaks_at_that_time() -> Non
     )
     said = [type(body) for body in bodies(probe.step())]
     assert said == [FaultEnded, FaultBegan]
+
+
+def test_where_no_camera_aligns_none_misses_its_place() -> None:
+    rates = FailuresConfig(stray_per_day=10.0)
+    config = SuperpodConfig.model_validate(
+        {"pod": {"cubes": 4}, "ocs": {"technology": "piezo"}, "failures": rates.model_dump()}
+    )
+    bench = Bench([SERVICE], config)
+    (refused,) = bodies(bench.say(InjectFault(kind="stray", target="pod-0/ocs-17/N3"), 5))
+    assert isinstance(refused, FaultRefused)
+    assert refused.reason == (
+        "kind 'stray': no camera aligns the ports of piezo OCSes, and none misses its place; allowed with "
+        "palomar and mems"
+    )
+    said = [body for body in bodies(bench.run(2 * 24 * US_PER_HOUR)) if isinstance(body, FaultBegan)]
+    assert "stray" not in {body.kind for body in said}
+    mirrored = Bench([SERVICE], config.model_copy(update={"ocs": SuperpodConfig().ocs}))
+    said = [body for body in bodies(mirrored.run(2 * 24 * US_PER_HOUR)) if isinstance(body, FaultBegan)]
+    assert "stray" in {body.kind for body in said}

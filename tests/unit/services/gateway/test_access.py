@@ -87,6 +87,20 @@ def test_without_tokens_only_this_machines_names_are_served(client: Client, host
     assert "127.0.0.1" in sentence(answer)
 
 
+@pytest.mark.parametrize("path", ["/v1/clock%0a", "/v1/clock%0d", "/v1/ocs/pod-0%1b", "/healthz%0a"])
+def test_what_cannot_be_printed_names_nothing(client: Client, path: str) -> None:
+    answer = client.get(path)
+    assert answer.status_code == 404
+    assert "no such path" in sentence(answer)
+
+
+def test_a_body_has_one_end(client: Client) -> None:
+    headers = {"content-length": "5", "transfer-encoding": "chunked"}
+    answer = client.post("/v1/clock/pause", headers=headers)
+    assert answer.status_code == 400
+    assert "Transfer-Encoding" in sentence(answer)
+
+
 @pytest.mark.parametrize(
     "host", ["localhost", "LOCALHOST:9", "127.0.0.1:8080", "127.9.9.9", "[::1]:8080", "[::1]"]
 )

@@ -142,6 +142,15 @@ def test_where_the_first_stops_all_the_request_is_refused() -> None:
     assert document(bench).circuits_wanted == 0
 
 
+def test_of_many_that_are_all_refused_a_few_say_why() -> None:
+    bench = bench_with()
+    keys = [f"{number}A-{number}B" for number in range(200, 260)]
+    (said,) = bodies(bench.say(create(*keys, mode="ignore-error")))
+    assert isinstance(said, CrossConnectsRefused)
+    assert said.reason.count("no port") == 8
+    assert said.reason.endswith("; 52 more refused")
+
+
 def test_ports_that_slices_have_or_may_have_next_are_taken() -> None:
     bench = bench_with()
     bench.say(connect(JOIN))

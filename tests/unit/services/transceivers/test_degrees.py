@@ -7,7 +7,7 @@ import pytest
 from schemas.config import SuperpodConfig
 from schemas.failures import FaultBegan, FaultEnded
 from schemas.names import FaultKind
-from schemas.ocs import CircuitsConnected
+from schemas.ocs import CircuitsConnected, PortPatched
 from schemas.repairs import RepairCompleted
 from schemas.transceivers import LinksChanged, ModuleReported
 from services.transceivers.service import SERVICE
@@ -259,3 +259,36 @@ def test_what_has_ended_leaves_nothing_behind(
     assert state_of(bench).impaired
     bench.say(ended(kind, target), 2 * DAY)
     assert held() == before
+
+
+def lost(bench: Bench) -> dict[int, tuple[float, float]]:
+    """What each end loses by mirrors."""
+    return {end: wrong.lost_db for end, wrong in state_of(bench).impaired.items()}
+
+
+def test_a_mirror_strikes_the_fibre_that_is_before_it() -> None:
+    """N2 is where cube-1/+x/7 was wired; its fibre is moved to N130, and from there to N131."""
+    bench = Bench([SERVICE], SuperpodConfig())
+    joins = tuple((0, cube, cube + 1) for cube in range(4))
+    bench.say(CircuitsConnected(slice="pod-0/slice-0", joins=joins, missing_ocs=(), missing_ports=()), 100)
+    bench.say(began("mirror", 3.0, target="pod-0/ocs-7/N130"))
+    assert lost(bench) == {}, "no fibre is before a spare"
+    bench.say(PortPatched(ocs=7, side="N", port=2, spare=130))
+    assert lost(bench) == {NEAR: (3.0, 0.0)}
+    bench.say(PortPatched(ocs=7, side="N", port=2, spare=131))
+    assert lost(bench) == {}
+    bench.say(PortPatched(ocs=7, side="N", port=2, spare=130))
+    assert lost(bench) == {NEAR: (3.0, 0.0)}
+    bench.say(ended("mirror", "pod-0/ocs-7/N130"))
+    assert lost(bench) == {}
+    bench.assert_documents_hold()
+
+
+def test_the_mirror_that_a_fibre_was_moved_away_from_strikes_nothing() -> None:
+    bench = Bench([SERVICE], SuperpodConfig())
+    bench.say(PortPatched(ocs=7, side="N", port=2, spare=129))
+    bench.say(began("mirror", 3.0, target="pod-0/ocs-7/N2"))
+    assert lost(bench) == {}
+    bench.say(ended("mirror", "pod-0/ocs-7/N2"))
+    bench.say(began("mirror", 3.0, target="pod-0/ocs-7/N129"))
+    assert lost(bench) == {NEAR: (3.0, 0.0)}, "the strand is that of the port where the fibre was wired"
