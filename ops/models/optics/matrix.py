@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ops.common.tables import columns
+from ops.common.whole_file import whole_file
 from schemas.config import SuperpodConfig
 from schemas.names import number_of
 from shared.basics.errors import InvalidInput, NotFound
-from ops.common.whole_file import whole_file
 from shared.models.assumptions import assumed
 from shared.models.optics.palomar import DECIMALS, ManufacturedOcses, manufacture, mirror_count
 from shared.models.plants import check_ocs

@@ -9,6 +9,12 @@ import pytest
 from ops.common.whole_file import whole_file
 
 
+def write_half(out: Path) -> None:
+    with whole_file(out) as file:
+        file.write(b"half")
+        raise OSError("full")
+
+
 def test_it_takes_its_name_when_all_is_written(tmp_path: Path) -> None:
     out = tmp_path / "day.parquet"
     out.write_bytes(b"before")
@@ -16,17 +22,16 @@ def test_it_takes_its_name_when_all_is_written(tmp_path: Path) -> None:
         file.write(b"after")
         assert out.read_bytes() == b"before"
     assert out.read_bytes() == b"after"
-    assert os.listdir(tmp_path) == ["day.parquet"]
+    assert [path.name for path in tmp_path.iterdir()] == ["day.parquet"]
 
 
 def test_what_fails_leaves_what_was_there(tmp_path: Path) -> None:
     out = tmp_path / "day.parquet"
     out.write_bytes(b"before")
-    with pytest.raises(OSError, match="full"), whole_file(out) as file:
-        file.write(b"half")
-        raise OSError("full")
+    with pytest.raises(OSError, match="full"):
+        write_half(out)
     assert out.read_bytes() == b"before"
-    assert os.listdir(tmp_path) == ["day.parquet"]
+    assert [path.name for path in tmp_path.iterdir()] == ["day.parquet"]
 
 
 def test_it_writes_through_links(tmp_path: Path) -> None:
