@@ -452,9 +452,10 @@ def assert_as_before(one: OneFault, *, patched: bool) -> None:
     diagnosis, was, now = one.state("diagnosis"), one.before["transceivers"], one.state("transceivers")
     assert isinstance(diagnosis, DiagnosisState)
     assert isinstance(now, TransceiversState)
-    for name in ("verdicts", "looks", "tried", "unseen", "checks", "testing"):
+    for name in ("verdicts", "looks", "unseen", "checks", "testing"):
         assert not getattr(diagnosis, name), name
-    for name in ("faults", "impaired", "outages", "told"):
+    assert all(row.was_usual for rows in diagnosis.tried.values() for row in rows), "remembered for a week"
+    for name in ("faults", "impaired", "outages", "told", "unseen"):
         assert not getattr(now, name), name
     moved = {OWN, FAR} if patched else set()
     renewed = set(now.replaced)
