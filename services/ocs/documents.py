@@ -46,7 +46,7 @@ def _ocs(state: OcsState, name: str, ocs: int) -> OcsDocument:
     wanted = state.wanted[ocs]
     return OcsDocument(
         name=name,
-        state="down" if state.chassis_faults[ocs] else "held" if state.held[ocs] else "up",
+        state="down" if state.chassis_faults[ocs] else "held" if state.is_held(ocs) else "up",
         radix=state.ports,
         circuits_wanted=int(np.count_nonzero(wanted != NO_PORT)),
         circuits_made=int(np.count_nonzero(state.made[ocs])),
@@ -68,6 +68,8 @@ def _ocs(state: OcsState, name: str, ocs: int) -> OcsDocument:
 
 def _ports_down(state: OcsState, ocs: int) -> tuple[str, ...]:
     """The broken ports by where their mirrors are, but for those that were left for good."""
+    if not state.port_faults[:, ocs].any():
+        return ()
     down = np.argwhere(state.port_faults[:, ocs])
     dead = set(dead_ports(state, ocs))
     ports = physical(state, down[:, 0], ocs, down[:, 1]).tolist()

@@ -4,8 +4,6 @@ A patch lets two ports of a side trade mirrors: the port whose fibre moves has t
 the spare the dead one, which stays so for good. Circuits that are wanted and made go on by logical port.
 """
 
-import numpy as np
-
 from schemas.envelope import Envelope
 from schemas.ocs import PortNotPatched, PortPatched
 from schemas.repairs import PatchPort
@@ -42,11 +40,11 @@ def on_patch(state: OcsState, body: PatchPort, message: Envelope) -> list[Output
 
 def free_spares(state: OcsState, ocs: int, side: int) -> list[int]:
     """The spare ports of one side that work and that nothing is at, the first of them first."""
-    taken = (state.wanted, state.wanted_from)[side]
-    ports = np.arange(state.ports_wired, state.ports)
-    free = (state.port_faults[side, ocs, ports] == 0) & (taken[ocs, ports] == NO_PORT)
-    found: list[int] = ports[free].tolist()
-    return found
+    first, end = state.ports_wired, state.ports
+    taken = (state.wanted, state.wanted_from)[side][ocs, first:end].tolist()
+    broken = state.port_faults[side, ocs, first:end].tolist()
+    both = enumerate(zip(taken, broken, strict=True), first)
+    return [port for port, (at, faults) in both if at == NO_PORT and not faults]
 
 
 def patches_of(state: OcsState, ocs: int) -> list[tuple[int, int, int]]:

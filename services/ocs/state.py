@@ -202,6 +202,10 @@ class OcsState(State):
         found: BoolArray = (self.frozen_faults > 0) | (self.blind_faults > 0)
         return found
 
+    def is_held(self, ocs: int) -> bool:
+        """The same of one of them, which is asked at every change of a circuit."""
+        return bool(self.frozen_faults[ocs] or self.blind_faults[ocs])
+
 
 def commission(fabric: str, config: SuperpodConfig | DcnConfig, at_us: int) -> OcsState:
     """OCSes without a circuit, as many and as large as the fabric's wiring needs."""

@@ -13,9 +13,11 @@ from shared.storage.log.lines import failure
 FRAMES_MAX = 96
 """Frames kept of one fabric: a day at the default cadence."""
 
-SHARE_MAX = 0.25
-"""Of wall time, that frames of one fabric may take by default: a twin in a hurry passes some over."""
+SHARE_MAX = 0.1
+"""Of wall time, that all frames together may take by default: a twin in a hurry passes some over."""
 PAUSE_S_MAX = 0.5
+"""Between two frames of a name, for every name that there is: after a moment in which the machine stood
+still, too."""
 CHEAP_S = 0.005
 """A frame that takes no longer never costs another one."""
 
@@ -61,7 +63,9 @@ class TelemetryFolder:
             self.keep(fabric, at_us, frame)
         took_s = time.perf_counter() - began_s
         if took_s > CHEAP_S:
-            self._next_s[fabric] = began_s + took_s + min(took_s * (1.0 / self._share_max - 1.0), PAUSE_S_MAX)
+            names = len(self._next_s.keys() | {fabric})
+            pause_s = min(took_s * (names / self._share_max - 1.0), PAUSE_S_MAX * names)
+            self._next_s[fabric] = began_s + took_s + pause_s
 
     def keep(self, fabric: str, at_us: int, frame: bytes) -> None:
         """`put` for a twin, which goes on without a frame that cannot be written: nothing is made of frames.
