@@ -54,6 +54,7 @@ COMMANDS = {
     "dcn": "dcn",
     "reproduce": "reproduce",
     "lab": "lab",
+    "experiment": "experiment",
     "live": "live",
     "audit": "audit",
     "schema": "schema",

@@ -16,6 +16,8 @@ from ops.common.quoted import dotted, quoted, shortened
 from schemas.bounds import COUNT_MAX
 from shared.basics.errors import InvalidInput
 
+Lines = dict[tuple[object, ...], int]
+"""Place of a value, as keys and numbers from the outside in → its line, from 1."""
 BYTES_MAX = 2**20
 DEEP_MAX = 20
 DIGITS_MAX = 40
@@ -29,9 +31,15 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 def read_yaml(path: Path) -> object:
     """The one document of a YAML file of at most 1 MB, as dicts with text for keys, lists, text, whole
     numbers of 64 bits, floats, booleans and None; None of an empty file. InvalidInput names the line."""
+    return read_yaml_lines(path)[0]
+
+
+def read_yaml_lines(path: Path) -> tuple[object, Lines]:
+    """The same, and in which line each of its values begins."""
     text = _text(path)
     try:
-        return _Values(text).document()
+        values = _Values(text)
+        return values.document(), values.lines
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"line {mark.line + 1}: " if mark is not None else ""
@@ -60,6 +68,10 @@ def _text(path: Path) -> str:
 class _Values(yaml.SafeLoader):
     """The parser of PyYAML, its rules for what a plain word means, and values of its events."""
 
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.lines: Lines = {}
+
     def document(self) -> object:
         self._next()  # the stream's beginning
         if isinstance(self._ahead(), yaml.StreamEndEvent):
@@ -85,6 +97,7 @@ class _Values(yaml.SafeLoader):
             raise _refused(event, f"the anchor &{shortened(str(event.anchor))}; write the values out")
         if event.tag is not None:
             raise _refused(event, f"the tag {quoted(event.tag)}; allowed are values without tags")
+        self.lines.setdefault(place, event.start_mark.line + 1)
         if len(place) > DEEP_MAX:
             raise _refused(event, f"nested deeper than {DEEP_MAX}, which is the most")
         if isinstance(event, yaml.MappingStartEvent):
@@ -106,7 +119,7 @@ class _Values(yaml.SafeLoader):
             if key in found:
                 name = dotted(*place, key)
                 raise _refused(event, f"{name}: given twice, first in line {lines[key]}; keys are unique")
-            lines[key] = line
+            lines[key] = self.lines[*place, key] = line
             found[key] = self._value(*place, key)
         self._next()
         return found

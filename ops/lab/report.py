@@ -49,8 +49,9 @@ class Totals:
     cross_connects: int | None
 
 
-def totals(site: Site, fabric: str, at_us: int) -> Totals:
-    """Read off the status documents of one pod, whose time has come to `at_us`."""
+def totals(site: Site, fabric: str, at_us: int, *, links: bool = True) -> Totals:
+    """Read off the status documents of one pod, whose time has come to `at_us`; without its links, which
+    take long to read, where nobody asks for them."""
     workload = summary_of(site, fabric, "workload", WorkloadSummary)
     scheduler = summary_of(site, fabric, "scheduler", SchedulerSummary)
     cubes = summary_of(site, fabric, "cubes", CubesSummary)
@@ -65,7 +66,7 @@ def totals(site: Site, fabric: str, at_us: int) -> Totals:
         cube_us=cubes.healthy_cube_us + cubes.healthy * (at_us - cubes.at_us),
         faults=summary_of(site, fabric, "failures", FailuresSummary).begun,
         repairs=summary_of(site, fabric, "repairs", RepairsSummary).completed,
-        links=_links(site, fabric),
+        links=_links(site, fabric) if links else {},
         cross_connects=summary_of(site, fabric, "ocs", OcsSummary).cross_connects if switched else None,
     )
 
@@ -108,6 +109,9 @@ def report(fabric: str, end: Totals, since: Totals | None = None) -> dict[str, A
         "utilisation_by_tier": {tier: books.utilisation(tier) for tier in TIERS},
         "goodput": {"total_chip_us": books.total_chip_us, "chip_us": books.chip_us},
         "cube_availability": cube_us / (end.cubes * span_us) if span_us else 1.0,
+        "cubes": end.cubes,
+        "cube_us": cube_us,
+        "span_us": span_us,
         "faults": {kind: count - since.faults[kind] for kind, count in end.faults.items()},
         "repairs": end.repairs - since.repairs,
         "links": end.links,

@@ -72,6 +72,13 @@ class Waits:
             found[what] = {"count": len(took), **ranks, "most_us": took[-1] if took else None}
         return found
 
+    def lengths(self, fabric: str, at_us: int) -> dict[str, list[int]]:
+        """All that is known by single slices: what they waited for cubes (`waits`), who still does with the
+        time so far; `startups` and `recoveries`."""
+        waited = [us for key, rows in self._waited.items() if key[0] == fabric for us in rows]
+        waiting = [at_us - asked_us for of, _, _, asked_us in self._asked.values() if of == fabric]
+        return {"waits": [*waited, *waiting]} | {what: self._took.get((what, fabric), []) for what in SPANS}
+
     def report(self, fabric: str, at_us: int) -> list[dict[str, Any]]:
         """A row for each tier and size. Who still waits at `at_us` counts with the time so far; who was
         refused or withdrawn before it started, not at all."""

@@ -1,0 +1,289 @@
+"""`lightwave experiment`: questions about availability, answered by many runs of the lab."""
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ops.cli.groups import application
+from ops.cli.options import Output
+from ops.cli.output import say, show, write
+from ops.cli.types import FILE, OUT_FILE
+from ops.common.tables import columns
+from shared.basics.errors import Interrupted, NotFound
+from shared.basics.times import span
+from shared.basics.units import US_PER_S
+
+if TYPE_CHECKING:
+    from ops.experiments.reading import Planned
+    from ops.experiments.results import Results
+    from ops.experiments.sweep import Progress
+
+SUFFIX = ".results"
+Document = Annotated[
+    str, typer.Argument(metavar="FILE", help="an experiment's file, or the name of a ready one (`list`)")
+]
+Out = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="folder of the results [default: the file's name with .results, here]"),
+]
+
+app = application("experiment")
+
+
+@app.callback()
+def experiment() -> None:
+    """Ask how available a fabric is, over years and seeds, with intervals."""
+
+
+@app.command("run")
+def run(
+    file: Document,
+    workers: Annotated[int, typer.Option(min=1, max=256, help="processes that work at a time")] = 1,
+    resume: Annotated[bool, typer.Option("--resume", help="go on with what is there already")] = False,
+    out: Out = None,
+    html: Annotated[
+        Path | None, typer.Option(click_type=OUT_FILE, metavar="FILE", help="write the report")
+    ] = None,
+    output: Output = "table",
+) -> None:
+    """Do all runs of an experiment that are not there yet, and say what came of it."""
+    from ops.common.version import software
+    from ops.experiments.dataset import opened
+    from ops.experiments.results import as_json, results_of
+    from ops.experiments.sweep import run_sweep
+
+    planned = _planned(file)
+    folder = _folder(file, out)
+    with opened(folder, planned.experiment, planned.variants, software(), resume=resume) as dataset:
+        try:
+            with _Bar() as bar:
+                swept = run_sweep(planned, dataset, workers=workers, told=bar.tell)
+        except KeyboardInterrupt:
+            done = len(dataset.done())
+            raise Interrupted(f"interrupted; {done} runs are kept in {folder}, go on with --resume") from None
+    results = results_of(planned, swept)
+    command = _command(file, out)
+    if html is not None:
+        from ops.experiments.page import page
+
+        write(page(results, command), html)
+    show(
+        as_json(results) | {"folder": str(folder), "repeat": command}, output, lambda: _told(results, command)
+    )
+    if results.failed:
+        sys.exit(1)
+
+
+@app.command("validate")
+def validate(file: Document) -> None:
+    """Read an experiment and every variant of it, and run nothing."""
+    planned = _planned(file)
+    say(f"{file}: sound; {len(planned.variants)} variants, {_most(planned)} runs at most")
+
+
+@app.command("plan")
+def plan(file: Document, output: Output = "table") -> None:
+    """Say what an experiment will take: runs, processor time and disk, by a pilot of one short run."""
+    from ops.experiments.pilot import estimate
+
+    planned = _planned(file)
+    found = estimate(planned)
+    show(
+        found,
+        output,
+        lambda: columns(("WHAT", "AMOUNT"), [[k.replace("_", " "), v] for k, v in found.items()]),
+    )
+
+
+@app.command("status")
+def status(file: Document, out: Out = None, output: Output = "table") -> None:
+    """Say how far an experiment's runs are."""
+    from ops.experiments.dataset import Dataset
+
+    planned, folder = _planned(file), _folder(file, out)
+    if not folder.is_dir():
+        raise NotFound(f"{folder}: there are no results yet; `lightwave experiment run {file}` makes them")
+    rows = Dataset(folder, (), planned.experiment.measure).done()
+    failed = sum(row.error is not None for row in rows.values())
+    found = {"folder": str(folder), "done": len(rows) - failed, "failed": failed, "most": _most(planned)}
+    show(found, output, lambda: columns([word.upper() for word in found], [list(found.values())]))
+
+
+@app.command("report")
+def report(
+    file: Document,
+    out: Out = None,
+    html: Annotated[
+        Path | None, typer.Option(click_type=OUT_FILE, metavar="FILE", help="write the page")
+    ] = None,
+    output: Output = "table",
+) -> None:
+    """Say what the runs that are there say, and run nothing."""
+    from ops.experiments.dataset import Dataset
+    from ops.experiments.results import as_json, results_of
+    from ops.experiments.sweep import so_far
+
+    planned, folder = _planned(file), _folder(file, out)
+    if not folder.is_dir():
+        raise NotFound(f"{folder}: there are no results yet; `lightwave experiment run {file}` makes them")
+    rows = Dataset(folder, (), planned.experiment.measure).done()
+    results = results_of(planned, so_far(planned, rows))
+    command = _command(file, out)
+    if html is not None:
+        from ops.experiments.page import page
+
+        write(page(results, command), html)
+    show(
+        as_json(results) | {"folder": str(folder), "repeat": command}, output, lambda: _told(results, command)
+    )
+
+
+@app.command("list")
+def list_ready(output: Output = "table") -> None:
+    """List the ready experiments, each with its question."""
+    from ops.experiments.library import ready
+
+    rows = [{"name": name, "question": question} for name, question in ready()]
+    show(
+        rows, output, lambda: columns(("NAME", "QUESTION"), [[row["name"], row["question"]] for row in rows])
+    )
+
+
+@app.command("show")
+def show_document(file: Document) -> None:
+    """Print an experiment's document as it is written."""
+    say(_path(file).read_text(encoding="utf-8").rstrip())
+
+
+@app.command("new")
+def new(
+    file: Annotated[Path, typer.Argument(click_type=FILE, metavar="FILE", help="where to write it")],
+) -> None:
+    """Write a document to begin with."""
+    from ops.experiments.library import TEMPLATE
+
+    try:
+        with file.open("x", encoding="utf-8") as fresh:
+            fresh.write(TEMPLATE)
+    except FileExistsError:
+        raise NotFound(f"{file}: is there already; give another name") from None
+    say(f"written to {file}; `lightwave experiment run {file}` runs it", aside=True)
+
+
+@app.command("measures")
+def measures(output: Output = "table") -> None:
+    """List what can be measured, with units."""
+    from ops.experiments.measures import MEASURES
+
+    rows = [
+        {
+            "name": name,
+            "unit": one.unit,
+            "of": sorted(one.kinds),
+            "over_time": one.over_time,
+            "meaning": one.meaning,
+        }
+        for name, one in MEASURES.items()
+    ]
+    table = [[row["name"], row["unit"], ", ".join(row["of"]), row["meaning"]] for row in rows]  # type: ignore[arg-type]  # a list of words
+    show(rows, output, lambda: columns(("NAME", "UNIT", "OF", "MEANING"), table))
+
+
+@app.command("schema")
+def schema() -> None:
+    """Print the JSON Schema of a document, by which an editor completes it."""
+    from ops.experiments.document import Experiment
+
+    say(json.dumps(Experiment.model_json_schema(), indent=2, ensure_ascii=False))
+
+
+def _planned(file: str) -> "Planned":
+    from ops.experiments.reading import read_experiment
+
+    return read_experiment(_path(file))
+
+
+def _path(file: str) -> Path:
+    """The file, or that of the ready experiment of this name."""
+    from ops.experiments.library import library_path
+
+    path = Path(file)
+    if path.exists() or path.suffix or "/" in file:
+        return path
+    return library_path(file)
+
+
+def _folder(file: str, out: Path | None) -> Path:
+    return Path(Path(file).stem + SUFFIX) if out is None else out
+
+
+def _most(planned: "Planned") -> int:
+    seeds = planned.experiment.seeds
+    return len(planned.variants) * (seeds.count or seeds.most or 0)
+
+
+def _command(file: str, out: Path | None) -> str:
+    words = ["lightwave", "experiment", "run", file]
+    return shlex.join(words if out is None else [*words, "--out", str(out)])
+
+
+def _told(results: "Results", command: str) -> str:
+    from ops.experiments.measures import MEASURES
+    from ops.experiments.page import answer, how_apart
+    from ops.experiments.results import shown
+
+    rows = [
+        [
+            one.variant.words,
+            one.measure,
+            shown(one.interval, one.measure),
+            MEASURES[one.measure].unit,
+            one.interval.runs,
+        ]
+        for one in results.figures
+    ]
+    lines = [results.planned.experiment.question, answer(results), ""]
+    lines.append(columns(("VARIANT", "MEASURE", "FIGURE", "UNIT", "RUNS"), rows))
+    if results.compared:
+        rows = [
+            [
+                one.variant.words,
+                one.measure,
+                shown(one.interval, one.measure, difference=True),
+                how_apart(one),
+            ]
+            for one in results.compared
+        ]
+        lines += ["", f"against {results.compared[0].against.words}"]
+        lines.append(columns(("VARIANT", "MEASURE", "MORE", ""), rows))
+    if not results.is_enough:
+        lines += ["", f"the precision asked for was not reached with {results.seeds} seeds"]
+    lines += [f"failed: variant {row.variant}, seed {row.seed}: {row.error}" for row in results.failed]
+    return "\n".join([*lines, "", f"repeat: {command}"])
+
+
+class _Bar:
+    """How far a sweep is, in one line on stderr where that is a terminal."""
+
+    def __init__(self) -> None:
+        self._shown = sys.stderr is not None and sys.stderr.isatty()
+
+    def __enter__(self) -> "_Bar":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+    def tell(self, found: "Progress") -> None:
+        if not self._shown:
+            return
+        left = "" if found.left_s is None else f", {span(round(found.left_s) * US_PER_S)} left"
+        failed = f", {found.failed} failed" if found.failed else ""
+        sys.stderr.write(f"\r\x1b[K{found.done} of {found.wanted} runs{failed}{left}")
+        sys.stderr.flush()

@@ -1,0 +1,271 @@
+"""The results of an experiment as a folder: a Parquet file a run, which is there or is not, whatever kills
+the process that writes it.
+
+    experiment.yaml   the document, with all that it leaves to defaults
+    identity.json     what all runs have in common
+    runs/             a file a run, of one row: variant, parameters, seed, measures, version, error
+    series/           a file a run, of a row a window: the same key, from and to, measures
+    costs.jsonl       what each run took of the machine that it ran on
+
+A run's row is written last and takes its name when it is whole, so that a run whose row is there is done.
+What runs took stands apart: it differs from machine to machine, and nothing else does.
+"""
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ops.common.quoted import quoted
+from ops.common.yaml_text import dump
+from ops.experiments.document import Experiment, Scalar
+from ops.experiments.measures import MEASURES
+from ops.experiments.trial import Trial
+from ops.experiments.variants import Variant
+from shared.basics.errors import InvalidInput, OperationFailed
+
+RUNS, SERIES = "runs", "series"
+IDENTITY, DOCUMENT, COSTS, LOCK = "identity.json", "experiment.yaml", "costs.jsonl", ".lock"
+Key = tuple[str, int]
+"""(variant, seed)."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A run as it is stored: its figures, or the error that it failed with."""
+
+    variant: str
+    seed: int
+    figures: Mapping[str, float | None]
+    messages: int
+    digest: str
+    error: str | None
+
+    @property
+    def key(self) -> Key:
+        return self.variant, self.seed
+
+
+def identity_of(experiment: Experiment, software: str) -> dict[str, Any]:
+    """What must be the same for runs to belong together: what is run and how it is measured, by which build.
+    Variants and seeds may be added, and what is asked of the results is free."""
+    return {
+        "fabric": experiment.fabric.model_dump(mode="json"),
+        "measure": list(experiment.measure),
+        "store": experiment.store.model_dump(mode="json"),
+        "software": software,
+    }
+
+
+class Dataset:
+    """An open folder of results, which one process at a time writes (`opened`)."""
+
+    def __init__(
+        self, folder: Path, names: Sequence[str], measures: Sequence[str], software: str = ""
+    ) -> None:
+        """`names` are the parameters that vary, `software` is the build that runs."""
+        self.folder = folder
+        self._software = software
+        self._names = tuple(names)
+        self._measures = tuple(measures)
+        self._over_time = tuple(name for name in measures if MEASURES[name].over_time)
+
+    def done(self) -> dict[Key, RunRow]:
+        """All runs that are there. InvalidInput names a file that is none of them."""
+        found = {}
+        for path in sorted((self.folder / RUNS).glob("*.parquet")):
+            row = read_run(path, self._measures)
+            found[row.key] = row
+        return found
+
+    def keep(self, variant: Variant, seed: int, trial: Trial) -> RunRow:
+        """Store a run that ended well."""
+        key = self._key(variant, seed)
+        columns: dict[str, list[Any]] = {
+            name: [window.figures[name] for window in trial.windows] for name in self._over_time
+        }
+        if trial.windows:
+            count = len(trial.windows)
+            rows: dict[str, list[Any]] = {name: [value] * count for name, value in key.items()}
+            rows["from_us"] = [window.from_us for window in trial.windows]
+            rows["to_us"] = [window.to_us for window in trial.windows]
+            self._write(SERIES, variant, seed, rows | columns)
+        return self._row(variant, seed, trial.figures, trial.messages, trial.digest, None, trial.cpu_s)
+
+    def keep_failure(self, variant: Variant, seed: int, error: str) -> RunRow:
+        """Store that a run failed, and why."""
+        return self._row(variant, seed, dict.fromkeys(self._measures), 0, "", error, 0.0)
+
+    def forget(self, row: RunRow) -> None:
+        """Let a run be done again."""
+        (self.folder / RUNS / _file(row.variant, row.seed)).unlink(missing_ok=True)
+
+    def _row(
+        self,
+        variant: Variant,
+        seed: int,
+        figures: Mapping[str, float | None],
+        messages: int,
+        digest: str,
+        error: str | None,
+        cpu_s: float,
+    ) -> RunRow:
+        told: dict[str, list[Any]] = {name: [figures[name]] for name in self._measures}
+        last: dict[str, list[Any]] = {
+            "messages": [messages],
+            "log_sha256": [digest],
+            "version": [self._software],
+            "error": [error],
+        }
+        key: dict[str, list[Any]] = {name: [value] for name, value in self._key(variant, seed).items()}
+        with _named(self.folder), (self.folder / COSTS).open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"variant": variant.key, "seed": seed, "cpu_s": round(cpu_s, 3)}) + "\n")
+        self._write(RUNS, variant, seed, key | told | last)
+        return RunRow(variant.key, seed, figures, messages, digest, error)
+
+    def _key(self, variant: Variant, seed: int) -> dict[str, Scalar]:
+        values = dict(variant.values)
+        return {"variant": variant.key} | {name: values.get(name) for name in self._names} | {"seed": seed}
+
+    def _write(self, part: str, variant: Variant, seed: int, columns: Mapping[str, list[Any]]) -> None:
+        """A file that has its name once it is whole and on the disk."""
+        with _named(self.folder):
+            path = self.folder / part / _file(variant.key, seed)
+            fresh = path.with_suffix(".part")
+            table = pa.table({name: pa.array(values, self.kind_of(name)) for name, values in columns.items()})
+            try:
+                with fresh.open("wb") as file:
+                    pq.write_table(table, file, compression="zstd")
+                    file.flush()
+                    os.fsync(file.fileno())
+                fresh.replace(path)
+            finally:
+                fresh.unlink(missing_ok=True)
+
+    def kind_of(self, name: str) -> Any:
+        """The type of a column; None of a parameter, which is what its values are."""
+        if name in self._measures:
+            return pa.float64()
+        return {
+            "seed": pa.int64(),
+            "messages": pa.int64(),
+            "from_us": pa.int64(),
+            "to_us": pa.int64(),
+            "error": pa.string(),
+        }.get(name)
+
+
+@contextmanager
+def opened(
+    folder: Path, experiment: Experiment, variants: Sequence[Variant], software: str, *, resume: bool
+) -> Iterator[Dataset]:
+    """The folder of an experiment's results, made where there is none, for this process alone. InvalidInput
+    where there are results already and nobody said to go on with them, or they are of something else."""
+    names = list(dict.fromkeys(name for variant in variants for name, _ in variant.values))
+    dataset = Dataset(folder, names, experiment.measure, software)
+    with _named(folder):
+        for part in (RUNS, SERIES):
+            (folder / part).mkdir(parents=True, exist_ok=True)
+    with _locked(folder):
+        _take_over(folder, experiment, identity_of(experiment, software), resume=resume)
+        for part in (RUNS, SERIES):
+            for left in (folder / part).glob("*.part"):
+                left.unlink()
+        yield dataset
+
+
+def _take_over(folder: Path, experiment: Experiment, identity: dict[str, Any], *, resume: bool) -> None:
+    path = folder / IDENTITY
+    known = _identity(path) if path.exists() else None
+    if known is not None:
+        runs = len(list((folder / RUNS).glob("*.parquet")))
+        for name, value in identity.items():
+            if known.get(name) != value:
+                raise InvalidInput(
+                    f"{folder}: its {runs} runs are of another {name}, {quoted(known.get(name))} and not "
+                    f"{quoted(value)}; give another folder with --out"
+                )
+        if runs and not resume:
+            raise InvalidInput(
+                f"{folder}: has {runs} runs already; go on with --resume, or give another folder with --out"
+            )
+    with _named(folder):
+        (folder / DOCUMENT).write_text(dump(experiment.model_dump(mode="json")) + "\n", encoding="utf-8")
+        fresh = path.with_suffix(".part")
+        fresh.write_text(json.dumps(identity, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+        fresh.replace(path)
+
+
+def _identity(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InvalidInput(f"{path}: cannot be read: {error}") from None
+    if not isinstance(found, dict):
+        raise InvalidInput(f"{path}: is not the identity of results")
+    return found
+
+
+def read_run(path: Path, measures: Sequence[str]) -> RunRow:
+    """One run's row. InvalidInput names the file if it is none."""
+    try:
+        (row,) = pq.read_table(path, partitioning=None).to_pylist()
+        return RunRow(
+            row["variant"],
+            row["seed"],
+            {name: row[name] for name in measures},
+            row["messages"],
+            row["log_sha256"],
+            row["error"],
+        )
+    except (OSError, ValueError, KeyError, pa.ArrowException) as error:
+        said = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InvalidInput(
+            f"{path}: is no run of this experiment ({quoted(said)}); remove it, and --resume does it again"
+        ) from None
+
+
+def digest_of(folder: Path) -> str:
+    """SHA-256 over all rows of the dataset in order of their keys, whatever wrote them in which order."""
+    found = sha256()
+    for part in (RUNS, SERIES):
+        for path in sorted((folder / part).glob("*.parquet")):
+            found.update(f"{part}/{path.name}\n".encode())
+            found.update(path.read_bytes())
+    return found.hexdigest()
+
+
+def _file(variant: str, seed: int) -> str:
+    return f"{variant}-{seed}.parquet"
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    with _named(folder), (folder / LOCK).open("w", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise OperationFailed(
+                f"{folder}: another process runs this experiment; wait for it, or give another folder with "
+                "--out"
+            ) from None
+        yield
+
+
+@contextmanager
+def _named(folder: Path) -> Iterator[None]:
+    """OperationFailed, one sentence, where the disk refuses."""
+    try:
+        yield
+    except OSError as error:
+        raise OperationFailed(
+            f"{folder}: {error.strerror or error}; runs that are done are kept, go on with --resume"
+        ) from None

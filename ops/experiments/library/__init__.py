@@ -1,0 +1,42 @@
+"""The ready experiments: each a document whose first line is its question."""
+
+from pathlib import Path
+
+from shared.basics.checks import nearest_word
+from shared.basics.errors import NotFound
+
+FOLDER = Path(__file__).parent
+TEMPLATE = """\
+title: How many technicians does a pod need?
+question: Does a second pair of technicians raise goodput?
+fabric: {days: 30, warm_up_days: 10, set: {failures.host_per_day: 0.004}}
+vary:
+  repairs.technicians: [2, 4]
+seeds: 20
+measure: [goodput, cube_availability, queue_h_p95]
+compare: {against: {repairs.technicians: 2}}
+claim: {measure: goodput, of: {repairs.technicians: 4}, over: {repairs.technicians: 2}, more_than: 0}
+"""
+
+
+def ready() -> list[tuple[str, str]]:
+    """(name, question) of each."""
+    return [(path.stem, _question(path)) for path in sorted(FOLDER.glob("*.yaml"))]
+
+
+def library_path(name: str) -> Path:
+    """The file of a ready experiment; NotFound names the nearest."""
+    path = FOLDER / f"{name}.yaml"
+    names = [known for known, _ in ready()]
+    if name not in names:
+        raise NotFound(
+            f"{name}: neither a file nor a ready experiment; `lightwave experiment list` names them"
+            f"{nearest_word(name, names)}"
+        )
+    return path
+
+
+def _question(path: Path) -> str:
+    """Its first line, a comment."""
+    with path.open(encoding="utf-8") as file:
+        return file.readline().lstrip("# ").rstrip()

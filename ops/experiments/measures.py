@@ -1,0 +1,209 @@
+"""What can be measured of a run: name, unit, meaning, and how it is worked out from what the lab reports of
+its fabrics, all of them together."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from shared.basics.units import US_PER_HOUR, US_PER_S
+from shared.models.jobs.goodput import UNUSABLE
+
+PODS = frozenset({"superpod", "static-pod"})
+SUPERPODS = frozenset({"superpod"})
+NETWORKS = frozenset({"dcn"})
+HOURS_A_DAY = 24.0
+Rows = Sequence[Mapping[str, Any]]
+"""Reports of one run's fabrics of the kinds that a measure is of (`ops.lab.report`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """`of` works it out, None where there is nothing to tell it by. `better` is "more", "less" or "". Those
+    `over_time` can be told of every hour as well."""
+
+    unit: str
+    meaning: str
+    of: Callable[[Rows], float | None]
+    kinds: frozenset[str] = PODS
+    better: str = ""
+    over_time: bool = True
+
+
+def _share(part: Callable[[Mapping[str, Any]], float], whole: Callable[[Mapping[str, Any]], float]) -> Any:
+    """Of all fabrics together."""
+
+    def of(rows: Rows) -> float | None:
+        total = sum(map(whole, rows))
+        return sum(map(part, rows)) / total if total else None
+
+    return of
+
+
+def _sum(of: Callable[[Mapping[str, Any]], float | None]) -> Any:
+    def whole(rows: Rows) -> float:
+        return float(sum(of(row) or 0.0 for row in rows))
+
+    return whole
+
+
+def _a_day(of: Callable[[Mapping[str, Any]], float]) -> Any:
+    """The mean of a fabric and day."""
+    return _share(of, lambda row: row["span_us"] / US_PER_HOUR / HOURS_A_DAY)
+
+
+def _chip_us(place: str) -> Callable[[Mapping[str, Any]], float]:
+    return lambda row: float(row["goodput"]["chip_us"].get(place, 0))
+
+
+def _chip_hours(place: str) -> Callable[[Mapping[str, Any]], float]:
+    chip_us = _chip_us(place)
+    return lambda row: chip_us(row) / US_PER_HOUR
+
+
+def _total(row: Mapping[str, Any]) -> float:
+    return float(row["goodput"]["total_chip_us"])
+
+
+def _usable(row: Mapping[str, Any]) -> float:
+    return _total(row) - sum(_chip_us(place)(row) for place in UNUSABLE)
+
+
+def _allocated(row: Mapping[str, Any]) -> float:
+    return row["utilisation"] * _usable(row) if _usable(row) else 0.0
+
+
+def _slices(word: str) -> Callable[[Mapping[str, Any]], float]:
+    return lambda row: float(row["slices"][word])
+
+
+def _mean(word: str) -> Any:
+    """Of networks, over all of them alike."""
+    return lambda rows: sum(row[word] for row in rows) / len(rows) if rows else None
+
+
+def _rank(of: str, share: float, unit_us: float) -> Any:
+    """Of all lengths of time of all fabrics, that which so many do not exceed (nearest rank)."""
+
+    def found(rows: Rows) -> float | None:
+        lengths = sorted(us for row in rows for us in row["lengths"][of])
+        return lengths[-(-len(lengths) * round(100 * share) // 100) - 1] / unit_us if lengths else None
+
+    return found
+
+
+def _worst(of: str, unit_us: float) -> Any:
+    return lambda rows: max((us for row in rows for us in row["lengths"][of]), default=0) / unit_us
+
+
+MEASURES: dict[str, Measure] = {
+    "goodput": Measure(
+        "share",
+        "chip-time whose work was kept, of all",
+        _share(_chip_us("productive"), _total),
+        better="more",
+    ),
+    "utilisation": Measure(
+        "share",
+        "chip-time that slices had, of what was healthy and not drained",
+        _share(_allocated, _usable),
+        better="more",
+    ),
+    "cube_availability": Measure(
+        "share",
+        "cube-time that was healthy, of all",
+        _share(lambda r: r["cube_us"], lambda r: r["cubes"] * r["span_us"]),
+        better="more",
+    ),
+    **{
+        f"chip_hours_{place}_a_day": Measure(
+            "chip-hours",
+            f"chip-hours a pod and day: {words}",
+            _a_day(_chip_hours(place)),
+            better="less",
+        )
+        for place, words in {
+            "lost": "work that faults took, and what went by before they were noticed",
+            "recovering": "from a fault until the slice was ready again",
+            "startup": "from the admission to the first step",
+            "checkpointing": "writing checkpoints",
+            "degraded": "what steps took longer on worse links",
+            "unhealthy": "chips that nothing could run on",
+            "drained": "chips that were taken out for maintenance",
+        }.items()
+    },
+    **{
+        f"slices_{word}_a_day": Measure(
+            "slices", f"slices a pod and day that were {word}", _a_day(_slices(word))
+        )
+        for word in ("requested", "admitted", "completed", "evicted", "refused", "swapped")
+    },
+    "queue_h_p50": Measure(
+        "hours",
+        "wait for cubes that half of the slices do not exceed",
+        _rank("waits", 0.5, US_PER_HOUR),
+        better="less",
+        over_time=False,
+    ),
+    "queue_h_p95": Measure(
+        "hours",
+        "wait for cubes that 95 % of the slices do not exceed",
+        _rank("waits", 0.95, US_PER_HOUR),
+        better="less",
+        over_time=False,
+    ),
+    "queue_h_most": Measure(
+        "hours", "longest wait for cubes", _worst("waits", US_PER_HOUR), better="less", over_time=False
+    ),
+    "startup_s_p50": Measure(
+        "seconds",
+        "from cubes to running, in the median",
+        _rank("startups", 0.5, US_PER_S),
+        better="less",
+        over_time=False,
+    ),
+    "recovery_s_p50": Measure(
+        "seconds",
+        "from a fault to running again, in the median",
+        _rank("recoveries", 0.5, US_PER_S),
+        better="less",
+        over_time=False,
+    ),
+    "recovery_s_p95": Measure(
+        "seconds",
+        "the same, that 95 % do not exceed",
+        _rank("recoveries", 0.95, US_PER_S),
+        better="less",
+        over_time=False,
+    ),
+    "faults_a_day": Measure(
+        "faults", "faults a pod and day", _a_day(lambda row: sum(row["faults"].values()))
+    ),
+    "repairs_a_day": Measure("repairs", "repairs done a pod and day", _a_day(lambda row: row["repairs"])),
+    "cross_connects_a_day": Measure(
+        "circuits",
+        "circuits that OCSes made, a pod and day",
+        _a_day(lambda row: row["cross_connects"]),
+        kinds=SUPERPODS,
+    ),
+    "queued": Measure("slices", "slices that wait at the end", _sum(_slices("queued")), better="less"),
+    "running": Measure("slices", "slices that run at the end", _sum(_slices("running"))),
+    "served": Measure(
+        "share",
+        "traffic that was served, of what was asked",
+        _mean("served"),
+        kinds=NETWORKS,
+        better="more",
+        over_time=False,
+    ),
+    "overfull": Measure(
+        "share",
+        "time in which a trunk was overfull",
+        _mean("overfull"),
+        kinds=NETWORKS,
+        better="less",
+        over_time=False,
+    ),
+    "path_length": Measure(
+        "hops", "mean path of traffic", _mean("mean_path"), kinds=NETWORKS, better="less", over_time=False
+    ),
+}

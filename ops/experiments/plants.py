@@ -1,0 +1,63 @@
+"""What an experiment runs: the sites of a variant, with their parameters."""
+
+from pathlib import Path
+
+from ops.common.configuration import config_of, parameters
+from ops.common.sites import read_site, single_fabric_sites
+from ops.experiments.document import Experiment, Scalar, Values
+from schemas.site_plan import SitePlan
+from shared.basics.checks import nearest_word
+from shared.basics.errors import InvalidInput
+
+
+def sites_of(experiment: Experiment, values: Values, folder: Path, seed: int = 0) -> tuple[SitePlan, ...]:
+    """The sites under these parameters, whose fabrics have this seed. InvalidInput names a parameter that
+    does not fit."""
+    fabric = experiment.fabric
+    if "seed" in values:
+        raise InvalidInput("seed: is no parameter to set; allowed are seeds: count, first, least and most")
+    if fabric.site is None:
+        return single_fabric_sites(fabric.pods, kind=fabric.kind, pairs=pairs_of(values), seed=seed)
+    plan = read_site(folder / fabric.site, "fabric.site ")
+    known = {name: {p.name for p in parameters(config.kind)} for name, config in plan.fabrics.items()}
+    for name in values:
+        if not any(name in names for names in known.values()):
+            every = sorted(set[str]().union(*known.values()))
+            raise InvalidInput(
+                f"{name}: no fabric of the site has such a parameter{nearest_word(name, every)}"
+            )
+    fabrics = {
+        name: config_of(
+            config.kind,
+            _with(
+                config.model_dump(mode="json", exclude_unset=True),
+                {own: value for own, value in values.items() if own in known[name]} | {"seed": seed},
+            ),
+            name,
+        )
+        for name, config in plan.fabrics.items()
+    }
+    return (SitePlan(site=plan.site, fabrics=fabrics),)
+
+
+def pairs_of(values: Values) -> list[str]:
+    """As `--set` takes them."""
+    return [f"{name}={_text(value)}" for name, value in values.items()]
+
+
+def _text(value: Scalar) -> str:
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def _with(content: dict[str, object], values: Values) -> dict[str, object]:
+    """The same with these parameters, by section."""
+    found = {name: dict(value) if isinstance(value, dict) else value for name, value in content.items()}
+    found.pop("kind", None)
+    for name, value in values.items():
+        section, _, field = name.rpartition(".")
+        place = found.setdefault(section, {}) if section else found
+        assert isinstance(place, dict)  # noqa: S101 -- sections are mappings
+        place[field] = value
+    return found

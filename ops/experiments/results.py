@@ -1,0 +1,302 @@
+"""What the runs of an experiment say: every figure with its interval, differences between variants, and what
+becomes of the claim."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ops.experiments.dataset import Key, RunRow
+from ops.experiments.document import Claim
+from ops.experiments.measures import MEASURES
+from ops.experiments.reading import Planned
+from ops.experiments.sweep import Swept, interval_of, seed_of, values_of
+from ops.experiments.variants import Variant, one_of
+from shared.models.statistics.bootstrap import bca_interval
+from shared.models.statistics.means import Interval, Precision, runs_needed
+from shared.models.statistics.pairs import Difference, holm, paired_difference, welch_difference
+
+SKEWED = 0.1
+"""Where the bootstrap's bounds differ from Student's by more than such a share of the half, both are told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A measure in a variant. `bootstrap` has other bounds where runs are far from normal; `seeds_needed` how
+    many seeds the precision asked for takes, None where none was, or it is there."""
+
+    variant: Variant
+    measure: str
+    interval: Interval
+    bootstrap: tuple[float, float] | None
+    seeds_needed: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """How much more a measure is in a variant than in another; `chance` is read among all comparisons (Holm).
+    `seeds_needed` tells them apart, where they cannot be told apart yet. Paired where both have the same
+    seeds, else by two samples, and then there is no correlation."""
+
+    variant: Variant
+    against: Variant
+    measure: str
+    interval: Interval
+    paired: Difference | None
+    chance: float | None
+    seeds_needed: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the runs say of the claim: "holds", "does not hold" or "cannot be told yet"; the last one with the
+    seeds that it may take."""
+
+    word: str
+    interval: Interval
+    sentence: str
+    seeds_needed: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """All of it. `failed` are runs that did, and count nowhere."""
+
+    planned: Planned
+    seeds: int
+    is_enough: bool
+    figures: tuple[Figure, ...]
+    compared: tuple[Compared, ...]
+    verdict: Verdict | None
+    failed: tuple[RunRow, ...]
+
+
+def results_of(planned: Planned, swept: Swept) -> Results:
+    """What a sweep says."""
+    rows, seeds = swept.rows, swept.seeds
+    keys = {(v.key, seed_of(planned, v, n)) for v in planned.variants for n in range(seeds)}
+    figures = tuple(
+        found
+        for variant in planned.variants
+        for name in planned.experiment.measure
+        if (found := _figure(planned, rows, variant, name, seeds)) is not None
+    )
+    return Results(
+        planned,
+        seeds,
+        swept.is_enough,
+        figures,
+        _compared(planned, rows, seeds),
+        _verdict(planned, rows, seeds),
+        tuple(row for key, row in sorted(rows.items()) if key in keys and row.error is not None),
+    )
+
+
+def _figure(
+    planned: Planned, rows: Mapping[Key, RunRow], variant: Variant, name: str, seeds: int
+) -> Figure | None:
+    interval = interval_of(planned, rows, variant, name, seeds)
+    if interval is None:
+        return None
+    values = values_of(planned, rows, variant, name, seeds)
+    other = bca_interval(values, planned.experiment.confidence)
+    if other is not None:
+        off = max(abs(other[0] - interval.low), abs(other[1] - interval.high))
+        other = other if off > SKEWED * interval.half_width else None
+    needed = None
+    wanted = planned.experiment.stop_when.get(name)
+    if wanted is not None:
+        half = Precision(wanted.half_width, wanted.relative_half_width).wanted(interval.value)
+        if interval.half_width > half > 0.0 and interval.runs > 1:
+            needed = runs_needed(interval.deviation, half, interval.confidence)
+    return Figure(variant, name, interval, other, needed)
+
+
+def _compared(planned: Planned, rows: Mapping[Key, RunRow], seeds: int) -> tuple[Compared, ...]:
+    if planned.experiment.compare is None:
+        return ()
+    against = one_of(planned.variants, planned.experiment.compare.against, "compare.against")
+    found = [
+        one
+        for variant in planned.variants
+        if variant != against
+        for name in planned.experiment.measure
+        if (one := difference(planned, rows, variant, against, name, seeds)) is not None
+    ]
+    chances = iter(holm([one.chance for one in found if one.chance is not None]))
+    return tuple(
+        one
+        if one.chance is None
+        else Compared(
+            one.variant, one.against, one.measure, one.interval, one.paired, next(chances), one.seeds_needed
+        )
+        for one in found
+    )
+
+
+def difference(
+    planned: Planned,
+    rows: Mapping[Key, RunRow],
+    variant: Variant,
+    against: Variant,
+    name: str,
+    seeds: int,
+) -> Compared | None:
+    """Of a measure; None where there is nothing to compare."""
+    confidence = planned.experiment.confidence
+    if not planned.experiment.seeds.common:
+        first, second = (values_of(planned, rows, v, name, seeds) for v in (variant, against))
+        if not first or not second:
+            return None
+        interval = welch_difference(first, second, confidence)
+        return Compared(variant, against, name, interval, None, None, _apart(interval))
+    both = [
+        (one, two)
+        for n in range(seeds)
+        if (one := _value(planned, rows, variant, name, n)) is not None
+        and (two := _value(planned, rows, against, name, n)) is not None
+    ]
+    if not both:
+        return None
+    paired = paired_difference([one for one, _ in both], [two for _, two in both], confidence)
+    return Compared(variant, against, name, paired.interval, paired, paired.chance, _apart(paired.interval))
+
+
+def _value(
+    planned: Planned, rows: Mapping[Key, RunRow], variant: Variant, name: str, number: int
+) -> float | None:
+    row = rows.get((variant.key, seed_of(planned, variant, number)))
+    return None if row is None else row.figures.get(name)
+
+
+def _apart(interval: Interval) -> int | None:
+    """How many seeds tell a difference of this size from none; None where these do, or nothing differs."""
+    if interval.runs < 2 or interval.low > 0.0 or interval.high < 0.0 or interval.value == 0.0:
+        return None
+    return runs_needed(interval.deviation, abs(interval.value), interval.confidence)
+
+
+def _verdict(planned: Planned, rows: Mapping[Key, RunRow], seeds: int) -> Verdict | None:
+    claim = planned.experiment.claim
+    if claim is None:
+        return None
+    of = one_of(planned.variants, claim.of, "claim.of")
+    if claim.over is None:
+        interval = interval_of(planned, rows, of, claim.measure, seeds)
+    else:
+        over = one_of(planned.variants, claim.over, "claim.over")
+        found = difference(planned, rows, of, over, claim.measure, seeds)
+        interval = None if found is None else found.interval
+    if interval is None:
+        return None
+    return judged(claim, interval)
+
+
+def judged(claim: Claim, interval: Interval) -> Verdict:
+    """A claim holds where the whole interval is where it says, and does not where none of it is."""
+    low, high, words = claimed(claim)
+    is_difference = claim.over is not None
+    more = "the difference of " if is_difference else ""
+    figure = shown(interval, claim.measure, difference=is_difference)
+    told = f"{more}{claim.measure} is {figure}; claimed is {words}"
+    if low <= interval.low and interval.high <= high:
+        return Verdict("holds", interval, told, None)
+    if interval.high < low or interval.low > high:
+        return Verdict("does not hold", interval, told, None)
+    near = min(abs(interval.value - bound) for bound in (low, high) if math.isfinite(bound))
+    needed = None
+    if interval.runs > 1 and near > 0.0 and math.isfinite(interval.deviation):
+        needed = runs_needed(interval.deviation, near, interval.confidence)
+    return Verdict("cannot be told yet", interval, told, needed)
+
+
+def claimed(claim: Claim) -> tuple[float, float, str]:
+    """Between which bounds, and in words."""
+    factor, unit = _as_told(claim.measure, difference=claim.over is not None)
+    if claim.more_than is not None:
+        return claim.more_than, math.inf, f"more than {factor * claim.more_than:g}{unit}"
+    if claim.less_than is not None:
+        return -math.inf, claim.less_than, f"less than {factor * claim.less_than:g}{unit}"
+    equals, within = claim.equals or 0.0, claim.within or 0.0
+    words = f"{factor * equals:g}{unit} within {factor * within:g}{unit}"
+    return equals - within, equals + within, words
+
+
+def _as_told(measure: str, *, difference: bool) -> tuple[float, str]:
+    """(factor, unit): shares are told in percent, and how much more one is in percentage points."""
+    if MEASURES[measure].unit != "share":
+        return 1.0, ""
+    return 100.0, " points" if difference else " %"
+
+
+def shown(interval: Interval, measure: str, *, difference: bool = False) -> str:
+    """A figure and its bounds, to the digits that they tell."""
+    factor, unit = _as_told(measure, difference=difference)
+    value, half = factor * interval.value, factor * interval.half_width
+    if not math.isfinite(half):
+        return f"{value:.4g}{unit} (one run: no interval)"
+    digits = 0 if half == 0.0 else max(0, min(6, 1 - math.floor(math.log10(half))))
+    digits = digits if half else 4
+    return f"{value:.{digits}f} ± {half:.{digits}f}{unit}"
+
+
+def as_json(results: Results) -> dict[str, Any]:
+    """For programs: the same, in the units of the measures."""
+    experiment = results.planned.experiment
+    return {
+        "title": experiment.title,
+        "question": experiment.question,
+        "confidence": experiment.confidence,
+        "seeds": results.seeds,
+        "precise_enough": results.is_enough,
+        "figures": [
+            {
+                "variant": one.variant.key,
+                "parameters": dict(one.variant.values),
+                "measure": one.measure,
+                "unit": MEASURES[one.measure].unit,
+                **_bounds(one.interval),
+                "bootstrap": None if one.bootstrap is None else list(one.bootstrap),
+                "seeds_needed": one.seeds_needed,
+            }
+            for one in results.figures
+        ],
+        "differences": [
+            {
+                "variant": one.variant.key,
+                "against": one.against.key,
+                "measure": one.measure,
+                **_bounds(one.interval),
+                "paired": one.paired is not None,
+                "correlation": None if one.paired is None else _number(one.paired.correlation),
+                "variance_saved": None if one.paired is None else _number(one.paired.saved),
+                "chance": one.chance,
+                "seeds_needed": one.seeds_needed,
+            }
+            for one in results.compared
+        ],
+        "claim": None
+        if results.verdict is None
+        else {
+            "verdict": results.verdict.word,
+            **_bounds(results.verdict.interval),
+            "sentence": results.verdict.sentence,
+            "seeds_needed": results.verdict.seeds_needed,
+        },
+        "failed": [{"variant": row.variant, "seed": row.seed, "error": row.error} for row in results.failed],
+    }
+
+
+def _bounds(interval: Interval) -> dict[str, float | int | None]:
+    return {
+        "value": interval.value,
+        "low": _number(interval.low),
+        "high": _number(interval.high),
+        "deviation": _number(interval.deviation),
+        "runs": interval.runs,
+    }
+
+
+def _number(value: float) -> float | None:
+    """JSON knows no infinity."""
+    return value if math.isfinite(value) else None

@@ -1,0 +1,191 @@
+"""All runs of an experiment, on several worker processes: what is done is kept, whatever becomes of the
+rest."""
+
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+
+from joblib import Parallel, delayed
+
+from ops.experiments.dataset import Dataset, Key, RunRow
+from ops.experiments.plants import sites_of
+from ops.experiments.reading import Planned
+from ops.experiments.trial import Trial, TrialPlan, run_trial
+from ops.experiments.variants import Variant
+from shared.basics.errors import OperationFailed
+from shared.basics.units import US_PER_HOUR
+from shared.models.statistics.means import Interval, Precision, looks, mean_interval
+
+DEATHS_MAX = 3
+"""So often workers may die with no run done in between, before it is given up."""
+Told = Callable[["Progress"], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One run that is to be done."""
+
+    variant: Variant
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a sweep is: runs done and wanted so far, how many of them failed; `left_s` is about how long
+    the rest takes, None before anything is known of that."""
+
+    done: int
+    wanted: int
+    failed: int
+    left_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What a sweep came to. `is_enough` tells whether all precision that was asked for is there."""
+
+    rows: Mapping[Key, RunRow]
+    seeds: int
+    is_enough: bool
+
+
+def seed_of(planned: Planned, variant: Variant, number: int) -> int:
+    """Of run `number` of a variant: the same for all of them, or else none twice."""
+    seeds = planned.experiment.seeds
+    if seeds.common:
+        return seeds.first + number
+    most = seeds.count or seeds.most or 0
+    return seeds.first + planned.variants.index(variant) * most + number
+
+
+def rounds(planned: Planned) -> tuple[int, ...]:
+    """After how many seeds it is asked whether they are enough; the last is the most."""
+    seeds = planned.experiment.seeds
+    return (seeds.count,) if seeds.most is None and seeds.count else looks(seeds.least, seeds.most or 0)
+
+
+def run_sweep(planned: Planned, dataset: Dataset, *, workers: int = 1, told: Told | None = None) -> Swept:
+    """Do all runs that are not there yet, round after round, until there is enough precision."""
+    rows = dataset.done()
+    for seeds in rounds(planned):
+        wanted = [Job(v, seed_of(planned, v, n)) for n in range(seeds) for v in planned.variants]
+        _do(planned, dataset, rows, wanted, workers, told)
+        if is_enough(planned, rows, seeds):
+            return Swept(rows, seeds, is_enough=True)
+    return Swept(rows, seeds, is_enough=not planned.experiment.stop_when)
+
+
+def so_far(planned: Planned, rows: Mapping[Key, RunRow]) -> Swept:
+    """What runs say that are there, however many: as many seeds as the variant with the fewest has in a
+    row."""
+    most = planned.experiment.seeds.count or planned.experiment.seeds.most or 0
+    seeds = 0
+    while seeds < most and all((v.key, seed_of(planned, v, seeds)) in rows for v in planned.variants):
+        seeds += 1
+    return Swept(rows, seeds, is_enough=is_enough(planned, rows, seeds) or not planned.experiment.stop_when)
+
+
+def is_enough(planned: Planned, rows: Mapping[Key, RunRow], seeds: int) -> bool:
+    """Whether every measure that has to be told closely is, in every variant."""
+    experiment = planned.experiment
+    if not experiment.stop_when:
+        return False
+    return all(
+        (found := interval_of(planned, rows, variant, name, seeds)) is not None
+        and Precision(wanted.half_width, wanted.relative_half_width).is_met(found)
+        for name, wanted in experiment.stop_when.items()
+        for variant in planned.variants
+    )
+
+
+def interval_of(
+    planned: Planned, rows: Mapping[Key, RunRow], variant: Variant, name: str, seeds: int
+) -> Interval | None:
+    """Of a measure's mean over the first so many seeds of a variant; None where no run told it."""
+    values = values_of(planned, rows, variant, name, seeds)
+    return mean_interval(values, planned.experiment.confidence) if values else None
+
+
+def values_of(
+    planned: Planned, rows: Mapping[Key, RunRow], variant: Variant, name: str, seeds: int
+) -> list[float]:
+    """What the first so many runs of a variant came to, in order of their seeds, but for those that failed or
+    had nothing to tell."""
+    keys = [(variant.key, seed_of(planned, variant, n)) for n in range(seeds)]
+    found = [rows[key].figures.get(name) for key in keys if key in rows]
+    return [value for value in found if value is not None]
+
+
+def _do(
+    planned: Planned,
+    dataset: Dataset,
+    rows: dict[Key, RunRow],
+    wanted: Sequence[Job],
+    workers: int,
+    told: Told | None,
+) -> None:
+    """Do those of the wanted runs that are not there. Workers that die are replaced, and what they had in
+    hand is done again."""
+    began_s, before, deaths = time.monotonic(), len(rows), 0
+
+    def tell() -> None:
+        if told is not None:
+            done = sum((job.variant.key, job.seed) in rows for job in wanted)
+            fresh = len(rows) - before
+            pace_s = (time.monotonic() - began_s) / fresh if fresh else None
+            failed = sum(row.error is not None for row in rows.values())
+            left_s = None if pace_s is None else pace_s * (len(wanted) - done)
+            told(Progress(done, len(wanted), failed, left_s))
+
+    tell()
+    while left := [job for job in wanted if (job.variant.key, job.seed) not in rows]:
+        try:
+            for job, outcome in _outcomes(planned, left, workers):
+                if isinstance(outcome, Trial):
+                    row = dataset.keep(job.variant, job.seed, outcome)
+                else:
+                    row = dataset.keep_failure(job.variant, job.seed, outcome)
+                rows[row.key] = row
+                deaths = 0
+                tell()
+        except BrokenProcessPool:
+            deaths += 1
+            if deaths >= DEATHS_MAX:
+                raise OperationFailed(
+                    f"worker processes were killed {deaths} times in a row, as the system does where "
+                    "memory runs out; runs that are done are kept, go on with --resume and fewer --workers"
+                ) from None
+
+
+def _outcomes(planned: Planned, jobs: Sequence[Job], workers: int) -> Iterator[tuple[Job, Trial | str]]:
+    """Each run's outcome as it is there, in any order: what it came to, or the error it failed with."""
+    running: Iterable[tuple[int, Trial | str]] = Parallel(
+        n_jobs=min(workers, len(jobs)), return_as="generator_unordered", batch_size=1
+    )(delayed(attempt)(n, plan_of(planned, job)) for n, job in enumerate(jobs))
+    for n, outcome in running:
+        yield jobs[n], outcome
+
+
+def plan_of(planned: Planned, job: Job) -> TrialPlan:
+    """What a run does."""
+    experiment = planned.experiment
+    fabric, store = experiment.fabric, experiment.store
+    values = {**fabric.set, **dict(job.variant.values)}
+    return TrialPlan(
+        sites_of(experiment, values, planned.folder, seed=job.seed),
+        fabric.days,
+        fabric.warm_up_days,
+        experiment.measure,
+        round(store.window_h * US_PER_HOUR) if store.series else None,
+    )
+
+
+def attempt(number: int, plan: TrialPlan) -> tuple[int, Trial | str]:
+    """In a worker: a run fails by itself, and the sweep goes on."""
+    try:
+        return number, run_trial(plan)
+    except Exception as error:  # noqa: BLE001 -- whatever is wrong with a run is recorded with it
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        return number, f"{type(error).__name__}: {error} ({last.name}, line {last.lineno})"

@@ -1,0 +1,131 @@
+"""One run of an experiment: a variant under a seed, and all that it came to."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from ops.experiments.measures import MEASURES
+from ops.lab.network_report import NetworkTotals, network_report, network_totals
+from ops.lab.report import Totals, report, totals
+from ops.lab.run import combined
+from ops.lab.waits import Waits
+from schemas.config import AnyPodConfig
+from schemas.site_plan import SitePlan
+from services.fleet import services_of
+from shared.basics.units import US_PER_DAY
+from shared.runtimes.lab import Lab
+
+Figures = dict[str, float | None]
+Row = dict[str, Any]
+Stand = dict[str, Totals | NetworkTotals]
+"""What was counted of each fabric of a site up to a moment."""
+UNTIL_WARM = -1
+
+
+@dataclass(frozen=True, slots=True)
+class TrialPlan:
+    """What a run does: some days after a warm-up, with a row of the series every `window_us`, or none where
+    that is None."""
+
+    sites: tuple[SitePlan, ...]
+    days: float
+    warm_up_days: float
+    measures: tuple[str, ...]
+    window_us: int | None
+
+    @property
+    def moments(self) -> tuple[int, ...]:
+        """The end of the warm-up, and of each window; the last one is the end of the run."""
+        first_us = round(self.warm_up_days * US_PER_DAY)
+        end_us = first_us + round(self.days * US_PER_DAY)
+        inner = range(first_us + self.window_us, end_us, self.window_us) if self.window_us else ()
+        return (first_us, *inner, end_us)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A stretch of simulated time, and what it came to."""
+
+    from_us: int
+    to_us: int
+    figures: Figures
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What a run came to, as a whole and by window. `digest` is that of its log."""
+
+    figures: Figures
+    windows: tuple[Window, ...]
+    messages: int
+    cpu_s: float
+    digest: str
+
+
+def run_trial(plan: TrialPlan) -> Trial:
+    """Run all sites of a plan from the commissioning of their fabrics to the end."""
+    began_s = time.process_time()
+    parts = [_SiteRun(plan, site) for site in plan.sites]
+    over_time = [name for name in plan.measures if MEASURES[name].over_time]
+    windows = [
+        Window(*moments, measured(over_time, [row for part in parts for row in part.windows[n]]))
+        for n, moments in enumerate(pairwise(plan.moments))
+    ]
+    return Trial(
+        figures=measured(plan.measures, [row for part in parts for row in part.whole]),
+        windows=tuple(windows if plan.window_us else ()),
+        messages=sum(part.messages for part in parts),
+        cpu_s=time.process_time() - began_s,
+        digest=combined([site.site for site in plan.sites], [part.digest for part in parts]),
+    )
+
+
+def measured(names: Sequence[str], rows: Sequence[Row]) -> Figures:
+    """Each of these measures of the fabrics of its kinds."""
+    return {
+        name: MEASURES[name].of([row for row in rows if row["kind"] in MEASURES[name].kinds])
+        for name in names
+    }
+
+
+class _SiteRun:
+    """One site, run to the end: a row of its every fabric, of all that counts (`whole`) and by window."""
+
+    def __init__(self, plan: TrialPlan, site: SitePlan) -> None:
+        first_us, *ends_us = plan.moments
+        self._site = site
+        self._waits = Waits(first_us or UNTIL_WARM)
+        self._lab = Lab(site.site, site.fabrics, services_of, self._waits.see)
+        if first_us:
+            self._lab.run(first_us)
+        before = begun = self._stand(first_us) if first_us else {}
+        self.windows: list[list[Row]] = []
+        for at_us in ends_us:
+            self._lab.run(at_us)
+            now = self._stand(at_us)
+            self.windows.append([self._row(fabric, before, now) for fabric in site.fabrics])
+            before = now
+        self.whole = [
+            self._row(fabric, begun, before) | {"lengths": self._waits.lengths(fabric, ends_us[-1])}
+            for fabric in site.fabrics
+        ]
+        self.messages = self._lab.messages
+        self.digest = self._lab.log_sha256
+
+    def _stand(self, at_us: int) -> Stand:
+        found: Stand = {}
+        for fabric, config in self._site.fabrics.items():
+            if isinstance(config, AnyPodConfig):
+                found[fabric] = totals(self._lab.site, fabric, at_us, links=False)
+            else:
+                found[fabric] = network_totals(self._lab.site, fabric, at_us)
+        return found
+
+    def _row(self, fabric: str, before: Stand, now: Stand) -> Row:
+        end, since = now[fabric], before.get(fabric)
+        row: Row = {"kind": self._site.fabrics[fabric].kind}
+        if isinstance(end, NetworkTotals):
+            return row | network_report(fabric, end, since if isinstance(since, NetworkTotals) else None)
+        return row | report(fabric, end, since if isinstance(since, Totals) else None)

@@ -1,0 +1,89 @@
+"""The variants of an experiment: what differs between its runs."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import product
+
+from scipy.stats import qmc
+
+from ops.experiments.document import VARIANTS_MAX, Experiment, LatinHypercube, Scalar, Values
+from shared.basics.errors import InvalidInput
+
+KEY_LETTERS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One of them, by the parameters that tell it from the others."""
+
+    values: tuple[tuple[str, Scalar], ...]
+
+    @property
+    def key(self) -> str:
+        """A short name that depends on nothing but the values."""
+        text = json.dumps(sorted(self.values), separators=(",", ":"), ensure_ascii=False)
+        return sha256(text.encode()).hexdigest()[:KEY_LETTERS]
+
+    @property
+    def words(self) -> str:
+        """As people read it."""
+        return ", ".join(f"{name} {shown(value)}" for name, value in self.values) or "as it is"
+
+    def has(self, values: Mapping[str, Scalar]) -> bool:
+        """Whether it is one of those that are meant."""
+        own = dict(self.values)
+        return all(name in own and own[name] == value for name, value in values.items())
+
+
+def shown(value: Scalar) -> str:
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def variants_of(experiment: Experiment) -> tuple[Variant, ...]:
+    """All of them, in the document's order; one without values where nothing varies. InvalidInput where two
+    are the same, or there are too many."""
+    vary = experiment.vary
+    if vary.grid:
+        number = 1
+        for values in vary.grid.values():
+            number *= len(values)
+        if number > VARIANTS_MAX:
+            raise InvalidInput(f"vary: {number:,} variants; allowed are at most {VARIANTS_MAX:,}")
+        rows = [dict(zip(vary.grid, row, strict=True)) for row in product(*vary.grid.values())]
+    elif vary.latin_hypercube is not None:
+        rows = _spread(vary.latin_hypercube)
+    else:
+        rows = [dict(row) for row in vary.list] or [{}]
+    found = tuple(Variant(tuple(row.items())) for row in rows)
+    seen: set[str] = set()
+    for variant in found:
+        if variant.key in seen:
+            raise InvalidInput(f"vary: {variant.words} is given twice; variants are unique")
+        seen.add(variant.key)
+    return found
+
+
+def _spread(asked: LatinHypercube) -> list[Values]:
+    """Points of a Latin hypercube, the same for the same seed."""
+    low, high = zip(*asked.between.values(), strict=True)
+    for name, (least, most) in asked.between.items():
+        if not least < most:
+            raise InvalidInput(f"vary.latin_hypercube.between.{name}: [{least:g}, {most:g}] is no range")
+    unit = qmc.LatinHypercube(len(low), rng=asked.seed).random(asked.points)
+    return [dict(zip(asked.between, map(float, row), strict=True)) for row in qmc.scale(unit, low, high)]
+
+
+def one_of(variants: tuple[Variant, ...], values: Values, where: str) -> Variant:
+    """The one variant that has these values; InvalidInput, which begins with `where`, unless there is exactly
+    one."""
+    found = [variant for variant in variants if variant.has(values)]
+    if len(found) == 1:
+        return found[0]
+    said = ", ".join(f"{name} {shown(value)}" for name, value in values.items()) or "no values"
+    if found:
+        raise InvalidInput(f"{where}: {said} are {len(found)} variants; say more, such as {found[0].words}")
+    raise InvalidInput(f"{where}: {said} is no variant; one is {variants[0].words}")

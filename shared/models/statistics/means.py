@@ -1,0 +1,117 @@
+"""The mean of some independent runs, with its interval, and how many runs a given precision takes."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import stdtrit
+
+from shared.basics.checks import count, positive
+from shared.basics.errors import InvalidInput
+
+FloatArray = npt.NDArray[np.float64]
+RUNS_MIN = 10
+"""Fewer are not looked at: a deviation told by a handful of runs is itself too uncertain."""
+LOOKS_GROW = 1.5
+RUNS_NEEDED_MAX = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A figure, between which bounds it is with this confidence, and of how many `runs` that was told. Where
+    nothing can be said of the bounds they are infinite. `deviation` is that of single runs."""
+
+    value: float
+    low: float
+    high: float
+    confidence: float
+    runs: int
+    deviation: float = math.nan
+
+    @property
+    def half_width(self) -> float:
+        return (self.high - self.low) / 2.0
+
+
+def mean_interval(values: npt.ArrayLike, confidence: float = 0.95) -> Interval:
+    """Of the mean of independent runs, shape (n,), by Student's t; unbounded for a single run.
+
+    InvalidInput without runs, or for a confidence that is no fraction.
+    """
+    runs = np.asarray(values, dtype=np.float64)
+    n = count("runs", len(runs), 1)
+    is_confidence(confidence)
+    mean = float(runs.mean())
+    if n == 1:
+        return Interval(mean, -math.inf, math.inf, confidence, 1)
+    deviation = math.sqrt(float(((runs - mean) ** 2).sum()) / (n - 1))
+    half = quantile_of_t(n - 1, confidence) * deviation / math.sqrt(n)
+    return Interval(mean, mean - half, mean + half, confidence, n, deviation)
+
+
+def is_confidence(value: float) -> float:
+    """The value, if an interval can have that confidence; InvalidInput otherwise."""
+    if not 0.0 < value < 1.0:
+        raise InvalidInput(f"confidence {value:g}: not allowed; allowed are numbers between 0 and 1")
+    return value
+
+
+def quantile_of_t(freedom: float, confidence: float) -> float:
+    """How many standard errors a two-sided interval reaches on each side."""
+    return float(stdtrit(freedom, (1.0 + confidence) / 2.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """How narrow an interval has to be: half of it, as such or as a share of the mean. Both may be asked
+    for."""
+
+    half_width: float | None = None
+    relative_half_width: float | None = None
+
+    def is_met(self, found: Interval) -> bool:
+        """Whether an interval is as narrow as that. A share γ of the unknown mean is reached where the half
+        is at most γ / (1 + γ) of the mean of the runs (Law 9.4.1)."""
+        return found.half_width <= self.wanted(found.value)
+
+    def wanted(self, mean: float) -> float:
+        """The half that is asked for about such a mean."""
+        found = math.inf if self.half_width is None else self.half_width
+        if self.relative_half_width is not None:
+            share = self.relative_half_width
+            found = min(found, share / (1.0 + share) * abs(mean))
+        return found
+
+
+def looks(least: int, most: int) -> tuple[int, ...]:
+    """After how many runs it is asked whether they are enough: seldom, for whoever asks after each stops too
+    early. From `least`, each half as many again, and `most` at last."""
+    count("least", least, 2)
+    count("most", most, least)
+    found = [least]
+    while found[-1] < most:
+        found.append(min(max(found[-1] + 1, int(found[-1] * LOOKS_GROW)), most))
+    return tuple(found)
+
+
+def runs_needed(deviation: float, half_width: float, confidence: float = 0.95) -> int:
+    """The least number of runs whose interval is expected to be so narrow, at least 2; RUNS_NEEDED_MAX where
+    that is not enough."""
+    positive("half-width", half_width)
+    low, high = 2, 2
+    while not _is_enough(high, deviation, half_width, confidence):
+        if high >= RUNS_NEEDED_MAX:
+            return RUNS_NEEDED_MAX
+        low, high = high, min(2 * high, RUNS_NEEDED_MAX)
+    while low < high:
+        middle = (low + high) // 2
+        if _is_enough(middle, deviation, half_width, confidence):
+            high = middle
+        else:
+            low = middle + 1
+    return high
+
+
+def _is_enough(runs: int, deviation: float, half_width: float, confidence: float) -> bool:
+    return quantile_of_t(runs - 1, confidence) * deviation / math.sqrt(runs) <= half_width

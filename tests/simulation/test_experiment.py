@@ -1,0 +1,192 @@
+"""Experiments as people run them: the same numbers on one worker or two, after a kill as without one, and
+whatever fails."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+from ops.common.configuration import settings
+from ops.common.sites import single_fabric_sites
+from ops.common.version import software
+from ops.experiments import sweep
+from ops.experiments.dataset import RUNS, SERIES, digest_of, opened
+from ops.experiments.plants import sites_of
+from ops.experiments.reading import Planned, read_experiment
+from ops.experiments.sweep import Job, Swept, plan_of, run_sweep
+from ops.experiments.trial import Trial, run_trial
+from ops.lab.run import RunPlan, run_site
+from shared.basics.errors import OperationFailed
+
+DOCUMENT = """\
+title: Technicians
+question: Do two help?
+fabric:
+  days: 0.5
+  warm_up_days: 0.25
+  set: {pod.cubes: 4, failures.host_per_day: 0.4, workload.duration_mean_h: 1}
+vary: {repairs.technicians: [1, 2]}
+seeds: 4
+measure: [goodput, utilisation, cube_availability, slices_completed_a_day, queue_h_p95, faults_a_day]
+"""
+BUILD = software()
+
+
+@pytest.fixture
+def document(tmp_path: Path) -> Path:
+    path = tmp_path / "question.yaml"
+    path.write_text(DOCUMENT)
+    return path
+
+
+def swept(document: Path, folder: str, *, workers: int = 1, resume: bool = False) -> tuple[Swept, str]:
+    planned = read_experiment(document)
+    place = document.parent / folder
+    with opened(place, planned.experiment, planned.variants, BUILD, resume=resume) as dataset:
+        found = run_sweep(planned, dataset, workers=workers)
+    return found, digest_of(place)
+
+
+def command(document: Path, *words: str) -> list[str]:
+    return [sys.executable, "-m", "ops.cli", "experiment", "run", str(document), *words]
+
+
+def test_on_one_worker_or_two_the_dataset_is_the_same(document: Path) -> None:
+    one, digest = swept(document, "one")
+    two, same = swept(document, "two", workers=2)
+    assert digest == same
+    assert one.rows == two.rows
+    assert len(one.rows) == 8
+    assert pq.read_table(document.parent / "one" / SERIES, partitioning=None).num_rows == 8 * 12
+    assert len({row.digest for row in one.rows.values()}) == 8, "every run is another"
+
+
+def test_a_run_is_what_the_lab_reports_of_it(document: Path) -> None:
+    planned = read_experiment(document)
+    trial = run_trial(plan_of(planned, Job(planned.variants[1], 2)))
+    sites = single_fabric_sites(
+        1,
+        pairs=[
+            *(
+                "pod.cubes=4",
+                "failures.host_per_day=0.4",
+                "workload.duration_mean_h=1",
+                "repairs.technicians=2",
+            )
+        ],
+        seed=2,
+    )
+    (report,) = (result := run_site(RunPlan(sites, 0.5, 0.25), 0, None)).reports
+    assert trial.digest == result.log_sha256
+    assert trial.figures["utilisation"] == pytest.approx(report["utilisation"])
+    assert trial.figures["cube_availability"] == pytest.approx(report["cube_availability"])
+    goodput = report["goodput"]
+    assert trial.figures["goodput"] == goodput["chip_us"]["productive"] / goodput["total_chip_us"]
+    assert trial.figures["slices_completed_a_day"] == report["slices"]["completed"] / 0.5
+    assert trial.figures["faults_a_day"] == sum(report["faults"].values()) / 0.5
+    waits = [row["p95_us"] for row in report["waits"]]
+    assert min(waits) / 3.6e9 <= (trial.figures["queue_h_p95"] or 0.0) <= max(waits) / 3.6e9
+    # Healthy cube-time of the windows together is that of the whole.
+    hours = [window.figures["cube_availability"] or 0.0 for window in trial.windows]
+    assert np.mean(hours) == pytest.approx(trial.figures["cube_availability"])
+
+
+def test_a_sweep_that_was_killed_goes_on_with_nothing_lost_or_done_twice(document: Path) -> None:
+    _, want = swept(document, "whole")
+    folder = document.parent / "killed"
+    kept: list[set[str]] = []
+    for _ in range(3):
+        process = subprocess.Popen(
+            command(document, "--workers", "2", "--resume", "--out", str(folder)),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        before = len(list((folder / RUNS).glob("*.parquet"))) if folder.exists() else 0
+        until = time.monotonic() + 120
+        while time.monotonic() < until and process.poll() is None:
+            if len(list((folder / RUNS).glob("*.parquet"))) > before:
+                break
+            time.sleep(0.02)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        kept.append({path.name for path in (folder / RUNS).glob("*.parquet")})
+    assert all(first <= second for first, second in pairwise(kept))
+    done = subprocess.run(
+        command(document, "--resume", "--out", str(folder), "-o", "json"), capture_output=True, check=True
+    )
+    assert json.loads(done.stdout)["seeds"] == 4
+    assert digest_of(folder) == want
+
+
+def test_a_run_that_fails_is_recorded_and_the_others_go_on(
+    document: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def odd(plan: Any) -> Trial:
+        if plan.sites[0].fabrics["pod-0"].seed == 2:
+            raise ValueError("odd seed")
+        return run_trial(plan)
+
+    monkeypatch.setattr("ops.experiments.sweep.run_trial", odd)
+    found, _ = swept(document, "odd")
+    failed = [row for row in found.rows.values() if row.error is not None]
+    assert {(row.seed, (row.error or "").split(" (")[0]) for row in failed} == {(2, "ValueError: odd seed")}
+    assert len(failed) == 2
+    assert len(found.rows) == 8
+    (again, _) = swept(document, "odd", resume=True)
+    assert again.rows == found.rows, "what failed is not tried again unasked"
+
+
+def test_workers_that_die_are_replaced_and_at_last_given_up(
+    document: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outcomes = sweep._outcomes
+    deaths = 2
+
+    def dying(planned: Planned, jobs: Any, workers: Any) -> Any:
+        nonlocal deaths
+        for n, outcome in enumerate(outcomes(planned, jobs, workers)):
+            yield outcome
+            if n == 1 and deaths:
+                deaths -= 1
+                raise TerminatedWorkerError("killed")
+
+    monkeypatch.setattr(sweep, "_outcomes", dying)
+    found, digest = swept(document, "dying")
+    assert len(found.rows) == 8
+    monkeypatch.setattr(sweep, "_outcomes", outcomes)
+    assert swept(document, "sound")[1] == digest
+
+    def dead(*_: object) -> Any:
+        raise TerminatedWorkerError("killed")
+
+    monkeypatch.setattr(sweep, "_outcomes", dead)
+    with pytest.raises(OperationFailed, match="killed 3 times in a row"):
+        swept(document, "dead")
+
+
+def test_it_ends_when_all_is_told_closely_enough(document: Path) -> None:
+    document.write_text(
+        DOCUMENT.replace("seeds: 4", "seeds: {least: 4, most: 40}")
+        + "stop_when: {goodput: {half_width: 0.9}}\n"
+    )
+    found, _ = swept(document, "soon")
+    assert (found.seeds, found.is_enough, len(found.rows)) == (4, True, 8)
+
+
+def test_no_parameter_but_what_varies_differs(document: Path) -> None:
+    planned = read_experiment(document)
+    values = planned.experiment.fabric.set
+    (site,) = sites_of(planned.experiment, values, document.parent, seed=0)
+    pairs = [f"{name}={value}" for name, value in values.items()]
+    assert site.fabrics["pod-0"] == settings(pairs, seed=0)

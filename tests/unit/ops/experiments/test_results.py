@@ -1,0 +1,166 @@
+"""What runs say, from rows whose figures are known."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ops.experiments.dataset import Key, RunRow
+from ops.experiments.document import Claim, Experiment
+from ops.experiments.page import answer, page
+from ops.experiments.reading import Planned, checked
+from ops.experiments.results import as_json, judged, results_of, shown
+from ops.experiments.sweep import Swept, is_enough, rounds, seed_of, so_far
+from shared.models.statistics.means import Interval, mean_interval
+from shared.models.statistics.pairs import paired_difference
+
+FEW, MANY = {"repairs.technicians": 1}, {"repairs.technicians": 4}
+
+
+def planned(**changed: object) -> Planned:
+    base: dict[str, object] = {
+        "title": "Technicians",
+        "question": "Do more <b>help</b>?",
+        "fabric": {"days": 1.0},
+        "measure": ("goodput", "queue_h_p95"),
+        "vary": {"grid": {"repairs.technicians": [1, 4]}},
+        "seeds": {"count": 30},
+        "compare": {"against": FEW},
+    }
+    return checked(Experiment.model_validate(base | changed), Path())
+
+
+def rows_of(plan: Planned, apart: float = 0.05, scatter: float = 0.1, seeds: int = 30) -> dict[Key, RunRow]:
+    """Runs whose goodput has most of its scatter in common."""
+    drawn = np.random.default_rng(1)
+    common, own = scatter * drawn.normal(size=seeds), 0.1 * scatter * drawn.normal(size=(2, seeds))
+    found = {}
+    for place, variant in enumerate(plan.variants):
+        for n in range(seeds):
+            figures = {
+                "goodput": 0.6 + common[n] + own[place, n] + apart * place,
+                "queue_h_p95": 2.0 + own[place, n],
+            }
+            row = RunRow(variant.key, seed_of(plan, variant, n), figures, 10, "00", None)
+            found[row.key] = row
+    return found
+
+
+def test_every_figure_has_the_interval_of_its_runs() -> None:
+    plan = planned()
+    rows = rows_of(plan)
+    results = results_of(plan, Swept(rows, 30, is_enough=True))
+    assert len(results.figures) == 4
+    first = results.figures[0]
+    want = mean_interval([rows[plan.variants[0].key, n].figures["goodput"] or 0.0 for n in range(30)])
+    assert (first.measure, first.interval) == ("goodput", want)
+
+
+def test_variants_are_compared_seed_by_seed() -> None:
+    plan = planned()
+    rows = rows_of(plan)
+    found = results_of(plan, Swept(rows, 30, is_enough=True)).compared[0]
+    values = [[rows[v.key, n].figures["goodput"] or 0.0 for n in range(30)] for v in plan.variants]
+    want = paired_difference(values[1], values[0])
+    assert found.interval == want.interval
+    assert found.paired is not None
+    assert found.paired.saved > 20
+    assert 0.03 < found.interval.low < 0.05 < found.interval.high < 0.07
+    assert found.chance is not None
+    assert found.chance >= want.chance, "it is read among others"
+
+
+def test_without_common_seeds_they_are_two_samples() -> None:
+    plan = planned(seeds={"count": 30, "common": False})
+    seeds = {seed_of(plan, variant, n) for variant in plan.variants for n in range(30)}
+    assert len(seeds) == 60
+    found = results_of(plan, Swept(rows_of(plan), 30, is_enough=True)).compared[0]
+    assert found.paired is None
+    assert found.interval.half_width > 0.04
+    assert found.seeds_needed is not None or found.interval.low > 0
+
+
+def test_runs_that_failed_count_nowhere_and_are_told() -> None:
+    plan = planned()
+    rows = rows_of(plan)
+    key = plan.variants[0].key, 3
+    rows[key] = RunRow(*key, {"goodput": None, "queue_h_p95": None}, 0, "", "ValueError: odd")
+    results = results_of(plan, Swept(rows, 30, is_enough=True))
+    assert [row.error for row in results.failed] == ["ValueError: odd"]
+    assert results.figures[0].interval.runs == 29
+    assert results.compared[0].interval.runs == 29
+    assert "ValueError: odd" in page(results, "lightwave experiment run x.yaml")
+
+
+def test_it_is_enough_when_every_variant_is_told_closely() -> None:
+    plan = planned(seeds={"least": 20, "most": 60}, stop_when={"goodput": {"half_width": 0.03}})
+    assert rounds(plan) == (20, 30, 45, 60)
+    rows = rows_of(plan, scatter=0.2, seeds=60)
+    assert not is_enough(plan, rows, 20)
+    assert is_enough(plan, rows_of(plan, scatter=0.01), 20)
+    results = results_of(plan, Swept(rows, 20, is_enough=False))
+    needed = results.figures[0].seeds_needed
+    assert needed is not None
+    assert needed == pytest.approx((1.96 * results.figures[0].interval.deviation / 0.03) ** 2, rel=0.1)
+
+
+def test_so_far_counts_whole_rounds_of_seeds() -> None:
+    plan = planned()
+    rows = rows_of(plan)
+    del rows[plan.variants[1].key, 12]
+    assert so_far(plan, rows).seeds == 12
+
+
+def interval(low: float, high: float, deviation: float = 0.1) -> Interval:
+    return Interval((low + high) / 2, low, high, 0.95, 20, deviation)
+
+
+@pytest.mark.parametrize(
+    ("claim", "low", "high", "word"),
+    [
+        ({"more_than": 0.5}, 0.51, 0.6, "holds"),
+        ({"more_than": 0.5}, 0.4, 0.49, "does not hold"),
+        ({"more_than": 0.5}, 0.4, 0.7, "cannot be told yet"),
+        ({"less_than": 0.5}, 0.4, 0.49, "holds"),
+        ({"less_than": 0.5}, 0.51, 0.6, "does not hold"),
+        ({"equals": 0.5, "within": 0.1}, 0.45, 0.55, "holds"),
+        ({"equals": 0.5, "within": 0.1}, 0.45, 0.65, "cannot be told yet"),
+        ({"equals": 0.5, "within": 0.1}, 0.61, 0.65, "does not hold"),
+    ],
+)
+def test_a_claim_holds_where_all_of_the_interval_is(
+    claim: dict[str, float], low: float, high: float, word: str
+) -> None:
+    found = judged(Claim.model_validate({"measure": "goodput", **claim}), interval(low, high))
+    assert found.word == word
+    assert (found.seeds_needed is not None) == (word == "cannot be told yet")
+
+
+def test_the_answer_is_a_sentence_and_the_page_needs_no_network() -> None:
+    plan = planned(claim={"measure": "goodput", "of": MANY, "over": FEW, "more_than": 0.01})
+    results = results_of(plan, Swept(rows_of(plan), 30, is_enough=True))
+    assert answer(results) == (
+        "The claim holds: the difference of goodput is 4.94 ± 0.53 points; claimed is more than 1 points."
+    )
+    text = page(results, "lightwave experiment run x.yaml")
+    assert "Do more &lt;b&gt;help&lt;/b&gt;?" in text
+    assert "lightwave experiment run x.yaml" in text
+    assert 'src="http' not in text
+    content = as_json(results)
+    assert content["claim"]["verdict"] == "holds"
+    assert [row["measure"] for row in content["figures"]] == ["goodput", "queue_h_p95"] * 2
+
+
+@pytest.mark.parametrize(
+    ("value", "half", "measure", "said"),
+    [
+        (0.7512345, 0.00432, "goodput", "75.12 ± 0.43 %"),
+        (12.345, 3.21, "queue_h_p95", "12.3 ± 3.2"),
+        (12_345.0, 321.0, "queue_h_p95", "12345 ± 321"),
+        (0.0, 0.0, "slices_evicted_a_day", "0.0000 ± 0.0000"),
+    ],
+)
+def test_figures_have_the_digits_that_their_intervals_tell(
+    value: float, half: float, measure: str, said: str
+) -> None:
+    assert shown(Interval(value, value - half, value + half, 0.95, 9, 1.0), measure) == said
