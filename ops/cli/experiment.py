@@ -13,7 +13,7 @@ from ops.cli.options import Output
 from ops.cli.output import say, show, write
 from ops.cli.types import FILE, OUT_FILE
 from ops.common.tables import columns
-from shared.basics.errors import Interrupted, NotFound
+from shared.basics.errors import Interrupted, InvalidInput, NotFound
 from shared.basics.times import span
 from shared.basics.units import US_PER_S
 
@@ -156,7 +156,12 @@ def list_ready(output: Output = "table") -> None:
 @app.command("show")
 def show_document(file: Document) -> None:
     """Print an experiment's document as it is written."""
-    say(_path(file).read_text(encoding="utf-8").rstrip())
+    from ops.common.yaml_file import read_text
+
+    try:
+        say(read_text(_path(file)).rstrip())
+    except InvalidInput as error:
+        raise InvalidInput(f"{file}: {error}") from None
 
 
 @app.command("new")

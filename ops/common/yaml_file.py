@@ -36,7 +36,7 @@ def read_yaml(path: Path) -> object:
 
 def read_yaml_lines(path: Path) -> tuple[object, Lines]:
     """The same, and in which line each of its values begins."""
-    text = _text(path)
+    text = read_text(path)
     try:
         values = _Values(text)
         return values.document(), values.lines
@@ -49,8 +49,9 @@ def read_yaml_lines(path: Path) -> tuple[object, Lines]:
         raise InvalidInput("not YAML: the number of an escape (\\U…) or of %YAML is too large") from None
 
 
-def _text(path: Path) -> str:
-    """What the file says; a pipe or a device might never end."""
+def read_text(path: Path) -> str:
+    """What a file that people wrote says, of at most 1 MB. InvalidInput if it is none: a pipe or a device
+    might never end."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise InvalidInput("no file of text, but a folder, pipe or device")

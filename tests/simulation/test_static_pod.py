@@ -104,7 +104,9 @@ def test_on_a_static_pod_the_same_faults_cost_slices_their_place() -> None:
     to the queue and waits for a box."""
     (fixed, of_fixed), (switched, of_switched) = asked_alike(KIND), asked_alike("superpod")
     assert fixed["slices"]["requested"] == switched["slices"]["requested"] > 1000
-    assert fixed["faults"] == {kind: switched["faults"][kind] for kind in ("host", "link")}
+    begun = {kind: count for kind, count in fixed["faults"].items() if count}
+    assert begun == {kind: switched["faults"][kind] for kind in begun}
+    assert min(begun["host"], begun["link"]) > 20
     assert fixed["cube_availability"] > 0.9
     assert of_fixed["lost"] > 0.5 * of_fixed["hit"]
     assert of_switched["lost"] < 0.2 * of_switched["hit"]

@@ -2,7 +2,6 @@
 
 import fcntl
 import json
-import os
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -152,13 +151,6 @@ def test_a_file_that_is_no_run_is_named(tmp_path: Path) -> None:
     (tmp_path / "r" / RUNS / f"{TWO.key}-0.parquet").write_bytes(b"nothing")
     with pytest.raises(InvalidInput, match=f"{TWO.key}-0.parquet: is no run of this experiment"):
         Dataset(tmp_path / "r", (), MEASURES).done()
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is refused to root")
-def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
-    tmp_path.chmod(0o500)
-    with pytest.raises(OperationFailed, match="Permission denied"):
-        fill(tmp_path / "r", [])
 
 
 def test_a_folder_that_is_a_file_is_told(tmp_path: Path) -> None:
