@@ -10,7 +10,7 @@ import typer
 
 from ops.cli.groups import application
 from ops.cli.options import Output
-from ops.cli.output import say, show, write
+from ops.cli.output import Form, say, show, write
 from ops.cli.types import FILE, OUT_FILE
 from ops.common.tables import columns
 from shared.basics.errors import Interrupted, InvalidInput, NotFound
@@ -18,6 +18,7 @@ from shared.basics.times import span
 from shared.basics.units import US_PER_S
 
 if TYPE_CHECKING:
+    from ops.experiments.dataset import Key, RunRow
     from ops.experiments.reading import Planned
     from ops.experiments.results import Results
     from ops.experiments.sweep import Progress
@@ -53,7 +54,7 @@ def run(
     """Do all runs of an experiment that are not there yet, and say what came of it."""
     from ops.common.version import software
     from ops.experiments.dataset import opened
-    from ops.experiments.results import as_json, results_of
+    from ops.experiments.results import results_of
     from ops.experiments.sweep import run_sweep
 
     planned = _planned(file)
@@ -66,14 +67,7 @@ def run(
             done = len(dataset.done())
             raise Interrupted(f"interrupted; {done} runs are kept in {folder}, go on with --resume") from None
     results = results_of(planned, swept)
-    command = _command(file, out)
-    if html is not None:
-        from ops.experiments.page import page
-
-        write(page(results, command), html)
-    show(
-        as_json(results) | {"folder": str(folder), "repeat": command}, output, lambda: _told(results, command)
-    )
+    _show(results, folder, _command(file, out), html, output)
     if results.failed:
         sys.exit(1)
 
@@ -102,12 +96,8 @@ def plan(file: Document, output: Output = "table") -> None:
 @app.command("status")
 def status(file: Document, out: Out = None, output: Output = "table") -> None:
     """Say how far an experiment's runs are."""
-    from ops.experiments.dataset import Dataset
-
     planned, folder = _planned(file), _folder(file, out)
-    if not folder.is_dir():
-        raise NotFound(f"{folder}: there are no results yet; `lightwave experiment run {file}` makes them")
-    rows = Dataset(folder, (), planned.experiment.measure).done()
+    rows = _done(planned, file, folder)
     failed = sum(row.error is not None for row in rows.values())
     found = {"folder": str(folder), "done": len(rows) - failed, "failed": failed, "most": _most(planned)}
     show(found, output, lambda: columns([word.upper() for word in found], [list(found.values())]))
@@ -123,23 +113,13 @@ def report(
     output: Output = "table",
 ) -> None:
     """Say what the runs that are there say, and run nothing."""
-    from ops.experiments.dataset import Dataset
-    from ops.experiments.results import as_json, results_of
+    from ops.experiments.results import results_of
     from ops.experiments.sweep import so_far
 
     planned, folder = _planned(file), _folder(file, out)
-    if not folder.is_dir():
-        raise NotFound(f"{folder}: there are no results yet; `lightwave experiment run {file}` makes them")
-    rows = Dataset(folder, (), planned.experiment.measure).done()
+    rows = _done(planned, file, folder)
     results = results_of(planned, so_far(planned, rows))
-    command = _command(file, out)
-    if html is not None:
-        from ops.experiments.page import page
-
-        write(page(results, command), html)
-    show(
-        as_json(results) | {"folder": str(folder), "repeat": command}, output, lambda: _told(results, command)
-    )
+    _show(results, folder, _command(file, out), html, output)
 
 
 @app.command("list")
@@ -234,6 +214,27 @@ def _most(planned: "Planned") -> int:
 def _command(file: str, out: Path | None) -> str:
     words = ["lightwave", "experiment", "run", file]
     return shlex.join(words if out is None else [*words, "--out", str(out)])
+
+
+def _done(planned: "Planned", file: str, folder: Path) -> "dict[Key, RunRow]":
+    """The runs of a folder that are there."""
+    from ops.experiments.dataset import Dataset
+
+    if not folder.is_dir():
+        raise NotFound(f"{folder}: there are no results yet; `lightwave experiment run {file}` makes them")
+    return Dataset(folder, (), planned.experiment.measure).done()
+
+
+def _show(results: "Results", folder: Path, command: str, html: Path | None, output: Form) -> None:
+    """What runs say, as a page where one is asked for, and as people or programs read it."""
+    from ops.experiments.results import as_json
+
+    if html is not None:
+        from ops.experiments.page import page
+
+        write(page(results, command), html)
+    content = as_json(results) | {"folder": str(folder), "repeat": command}
+    show(content, output, lambda: _told(results, command))
 
 
 def _told(results: "Results", command: str) -> str:

@@ -104,10 +104,6 @@ class Dataset:
         """Store that a run failed, and why."""
         return self._row(variant, seed, dict.fromkeys(self._measures), 0, "", error, 0.0)
 
-    def forget(self, row: RunRow) -> None:
-        """Let a run be done again."""
-        (self.folder / RUNS / _file(row.variant, row.seed)).unlink(missing_ok=True)
-
     def _row(
         self,
         variant: Variant,
