@@ -3,9 +3,11 @@
 import json
 import shlex
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import click
 import typer
 
 from ops.cli.groups import application
@@ -43,7 +45,16 @@ def experiment() -> None:
 @app.command("run")
 def run(
     file: Document,
-    workers: Annotated[int, typer.Option(min=1, max=256, help="processes that work at a time")] = 1,
+    workers: Annotated[
+        int | None, typer.Option(min=1, max=256, help="processes that work at a time [default: 1]")
+    ] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="work on the Dask cluster whose scheduler is there, such as tcp://10.0.0.7:8786",
+        ),
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="go on with what is there already")] = False,
     out: Out = None,
     html: Annotated[
@@ -53,16 +64,22 @@ def run(
 ) -> None:
     """Do all runs of an experiment that are not there yet, and say what came of it."""
     from ops.common.version import software
+    from ops.experiments.cluster import cluster_at
     from ops.experiments.dataset import opened
     from ops.experiments.results import results_of
     from ops.experiments.sweep import run_sweep
 
+    if dask is not None and workers is not None:
+        raise click.UsageError("--workers goes without --dask, whose cluster has its own")
     planned = _planned(file)
     folder = _folder(file, out)
-    with opened(folder, planned.experiment, planned.variants, software(), resume=resume) as dataset:
+    with (
+        nullcontext(workers or 1) if dask is None else cluster_at(dask) as those,
+        opened(folder, planned.experiment, planned.variants, software(), resume=resume) as dataset,
+    ):
         try:
             with _Bar() as bar:
-                swept = run_sweep(planned, dataset, workers=workers, told=bar.tell)
+                swept = run_sweep(planned, dataset, workers=those, told=bar.tell)
         except KeyboardInterrupt:
             done = len(dataset.done())
             raise Interrupted(f"interrupted; {done} runs are kept in {folder}, go on with --resume") from None

@@ -16,10 +16,11 @@ def software() -> str:
 
 
 @cache
-def code_sha256() -> str:
-    """SHA-256 over the sources of what decides how a log is folded: two builds may carry one version."""
+def code_sha256(parts: tuple[str, ...] = CODE) -> str:
+    """SHA-256 over the sources of what decides how a log is folded, or of other folders: two builds may carry
+    one version."""
     root = Path(__file__).parents[2]
     found = hashlib.sha256()
-    for path in sorted(path for part in CODE for path in (root / part).rglob("*.py")):
+    for path in sorted(path for part in parts for path in (root / part).rglob("*.py")):
         found.update(f"{path.relative_to(root)}\n".encode() + path.read_bytes())
     return found.hexdigest()

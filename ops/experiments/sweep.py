@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from joblib import Parallel, delayed
 
+from ops.experiments.cluster import Cluster
 from ops.experiments.dataset import Dataset, Key, RunRow
 from ops.experiments.plants import sites_of
 from ops.experiments.reading import Planned
@@ -21,6 +22,8 @@ from shared.models.statistics.means import Interval, Precision, looks, mean_inte
 DEATHS_MAX = 3
 """So often workers may die with no run done in between, before it is given up."""
 Told = Callable[["Progress"], None]
+Workers = int | Cluster
+"""So many processes here, or a cluster's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,7 @@ def rounds(planned: Planned) -> tuple[int, ...]:
     return (seeds.count,) if seeds.most is None and seeds.count else looks(seeds.least, seeds.most or 0)
 
 
-def run_sweep(planned: Planned, dataset: Dataset, *, workers: int = 1, told: Told | None = None) -> Swept:
+def run_sweep(planned: Planned, dataset: Dataset, *, workers: Workers = 1, told: Told | None = None) -> Swept:
     """Do all runs that are not there yet, round after round, until there is enough precision."""
     rows = dataset.done()
     for seeds in rounds(planned):
@@ -123,7 +126,7 @@ def _do(
     dataset: Dataset,
     rows: dict[Key, RunRow],
     wanted: Sequence[Job],
-    workers: int,
+    workers: Workers,
     told: Told | None,
 ) -> None:
     """Do those of the wanted runs that are not there. Workers that die are replaced, and what they had in
@@ -159,11 +162,15 @@ def _do(
                 ) from None
 
 
-def _outcomes(planned: Planned, jobs: Sequence[Job], workers: int) -> Iterator[tuple[Job, Trial | str]]:
+def _outcomes(planned: Planned, jobs: Sequence[Job], workers: Workers) -> Iterator[tuple[Job, Trial | str]]:
     """Each run's outcome as it is there, in any order: what it came to, or the error it failed with."""
-    running: Iterable[tuple[int, Trial | str]] = Parallel(
-        n_jobs=min(workers, len(jobs)), return_as="generator_unordered", batch_size=1
-    )(delayed(attempt)(n, plan_of(planned, job)) for n, job in enumerate(jobs))
+    running: Iterable[tuple[int, Trial | str]]
+    if isinstance(workers, Cluster):
+        running = workers.each(attempt, (plan_of(planned, job) for job in jobs))
+    else:
+        running = Parallel(n_jobs=min(workers, len(jobs)), return_as="generator_unordered", batch_size=1)(
+            delayed(attempt)(n, plan_of(planned, job)) for n, job in enumerate(jobs)
+        )
     for n, outcome in running:
         yield jobs[n], outcome
 

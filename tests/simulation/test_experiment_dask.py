@@ -1,0 +1,201 @@
+"""Experiments on a Dask cluster: the same bytes as here, whoever dies on the way; else a sentence."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ops.common.version import software
+from ops.experiments import cluster
+from ops.experiments.cluster import cluster_at
+from ops.experiments.dataset import RUNS, digest_of, opened
+from ops.experiments.reading import read_experiment
+from ops.experiments.sweep import run_sweep
+from shared.basics.errors import InvalidInput, OperationFailed
+from tests.support.dask_cluster import dask_cluster
+
+DOCUMENT = """\
+title: Technicians
+question: Do two help?
+fabric: {days: 2, set: {pod.cubes: 4, failures.host_per_day: 0.4, workload.duration_mean_h: 1}}
+vary: {repairs.technicians: [1, 2]}
+seeds: 6
+measure: [goodput, cube_availability]
+"""
+ENDED_S_MAX = 120.0
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The document, and the digest of its results on two workers of loky."""
+    folder = tmp_path_factory.mktemp("here")
+    document = folder / "question.yaml"
+    document.write_text(DOCUMENT)
+    return document, swept_here(document, folder / "r")
+
+
+def swept_here(document: Path, folder: Path) -> str:
+    """The digest of all results, after what is missing was run on two workers of loky."""
+    planned = read_experiment(document)
+    with opened(folder, planned.experiment, planned.variants, software(), resume=True) as dataset:
+        run_sweep(planned, dataset, workers=2)
+    return digest_of(folder)
+
+
+def begun(document: Path, folder: Path, *words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "ops.cli", "experiment", "run", str(document), "--out", str(folder), *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def struck(process: subprocess.Popen[str], folder: Path, strike: Callable[[], None]) -> tuple[int, str, str]:
+    """(exit code, stdout, stderr) of a run that is struck when the first two runs are there."""
+    until = time.monotonic() + ENDED_S_MAX
+    while done(folder) < 2 and time.monotonic() < until and process.poll() is None:
+        time.sleep(0.01)
+    strike()
+    out, said = process.communicate(timeout=ENDED_S_MAX)
+    return process.returncode, out, said
+
+
+def done(folder: Path) -> int:
+    return len(list((folder / RUNS).glob("*.parquet")))
+
+
+def test_with_a_worker_killed_the_dataset_is_the_same(here: tuple[Path, str], tmp_path: Path) -> None:
+    document, want = here
+    folder = tmp_path / "r"
+    with dask_cluster(tmp_path / "dask", workers=1) as dask:
+        victim = dask.worker()
+        process = begun(document, folder, "--dask", dask.address, "-o", "json")
+        code, out, said = struck(process, folder, victim.kill)
+        assert done(folder) == 12
+    assert (code, said) == (0, "")
+    assert json.loads(out)["seeds"] == 6
+    assert digest_of(folder) == want
+
+
+def test_where_the_scheduler_dies_what_is_done_is_kept(here: tuple[Path, str], tmp_path: Path) -> None:
+    document, want = here
+    folder = tmp_path / "r"
+    with dask_cluster(tmp_path / "dask", workers=2) as dask:
+        process = begun(document, folder, "--dask", dask.address)
+        code, _, said = struck(process, folder, dask.scheduler.kill)
+        address = dask.address
+    assert code == 1
+    assert said == (
+        f"lightwave: --dask {address}: its scheduler does not answer any more; runs that are done are kept, "
+        "go on with --resume\n"
+    )
+    assert 2 <= done(folder) < 12
+    assert swept_here(document, folder) == want
+
+
+def test_a_run_that_kills_its_workers_is_told_after_all_others(
+    here: tuple[Path, str], tmp_path: Path
+) -> None:
+    document, want = here
+    folder = tmp_path / "r"
+    with dask_cluster(
+        tmp_path / "dask", workers=1, DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="0"
+    ) as dask:
+        victim = dask.worker()
+        code, _, said = struck(begun(document, folder, "--dask", dask.address), folder, victim.kill)
+    assert code == 1
+    assert said.count("\n") == 1
+    assert "killed the workers that had them" in said
+    assert "go on with --resume" in said
+    assert 8 <= done(folder) < 12
+    assert swept_here(document, folder) == want
+
+
+def test_ctrl_c_keeps_what_is_done(here: tuple[Path, str], tmp_path: Path) -> None:
+    document, want = here
+    folder = tmp_path / "r"
+    with dask_cluster(tmp_path / "dask", workers=2) as dask:
+        process = begun(document, folder, "--dask", dask.address)
+        code, _, said = struck(process, folder, lambda: process.send_signal(signal.SIGINT))
+    assert code == 130
+    assert f"runs are kept in {folder}, go on with --resume" in said
+    assert said.count("\n") == 1
+    assert 2 <= done(folder) < 12
+    assert swept_here(document, folder) == want
+
+
+@pytest.mark.parametrize(
+    ("first", "said"),
+    [
+        ("import ops.common.version as v; v.VERSION = '0.0.9'", "has another version, 0.0.9+"),
+        ("import sys; sys.modules['ops'] = None", "cannot run this software"),
+    ],
+)
+def test_workers_with_other_software_are_refused(
+    here: tuple[Path, str], tmp_path: Path, first: str, said: str
+) -> None:
+    with dask_cluster(tmp_path / "dask", workers=0) as dask:
+        dask.worker(first)
+        process = begun(here[0], tmp_path / "r", "--dask", dask.address)
+        _, error = process.communicate(timeout=ENDED_S_MAX)
+    assert process.returncode == 1
+    assert error.startswith("lightwave: --dask tcp://127.0.0.1:")
+    assert said in error
+    assert error.endswith("install the same one there, under the same Python\n")
+    assert error.count("\n") == 1
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_cluster_without_workers_is_refused(here: tuple[Path, str], tmp_path: Path) -> None:
+    with dask_cluster(tmp_path / "dask", workers=0) as dask:
+        process = begun(here[0], tmp_path / "r", "--dask", dask.address)
+        _, error = process.communicate(timeout=ENDED_S_MAX)
+    assert (process.returncode, error) == (
+        1,
+        f"lightwave: --dask {dask.address}: has no workers; `dask worker {dask.address}` starts one\n",
+    )
+
+
+def test_where_no_scheduler_answers_that_is_said(here: tuple[Path, str], tmp_path: Path) -> None:
+    process = begun(here[0], tmp_path / "r", "--dask", "tcp://127.0.0.1:1")
+    _, error = process.communicate(timeout=ENDED_S_MAX)
+    assert (process.returncode, error) == (
+        1,
+        "lightwave: --dask tcp://127.0.0.1:1: no scheduler answers there; `dask scheduler` starts one\n",
+    )
+
+
+@pytest.mark.parametrize("address", ["", "nonsense", "http://a:80", "tcp://a", "tcp://a:80/x", "a b:1"])
+def test_what_is_no_address_is_refused(address: str) -> None:
+    with pytest.raises(InvalidInput, match="not the address of a scheduler"), cluster_at(address):
+        pass
+
+
+def test_a_port_that_is_none_is_refused_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "CONNECT_S", 0.2)
+    with pytest.raises(OperationFailed, match="no scheduler answers there"), cluster_at("127.0.0.1:99999"):
+        pass
+
+
+def test_without_dask_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with (
+        pytest.raises(
+            OperationFailed, match=r"--dask needs distributed: pip install 'lightwave-twin\[dask\]'"
+        ),
+        cluster_at("tcp://127.0.0.1:8786"),
+    ):
+        pass
+
+
+def test_workers_here_go_without_a_cluster(here: tuple[Path, str], tmp_path: Path) -> None:
+    process = begun(here[0], tmp_path / "r", "--dask", "tcp://127.0.0.1:1", "--workers", "2")
+    _, error = process.communicate(timeout=ENDED_S_MAX)
+    assert process.returncode == 2
+    assert error.startswith("lightwave: --workers goes without --dask")

@@ -1,0 +1,66 @@
+"""A real Dask cluster on this machine: a scheduler and workers, a process each, on loopback ports."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+START_S_MAX = 60.0
+LOOPBACK = ("--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0")
+SCHEDULER = "from distributed.cli.dask_scheduler import main; main()"
+WORKER = "from distributed.cli.dask_worker import main; main()"
+
+
+class DaskCluster:
+    """A scheduler that listens at `address`, and whatever workers are begun."""
+
+    def __init__(self, folder: Path, **environment: str) -> None:
+        self._folder = folder
+        self._file = folder / "scheduler.json"
+        self._environment = {**os.environ, **environment}
+        self._started: list[subprocess.Popen[bytes]] = []
+        self.scheduler = self._start(SCHEDULER, "--port", "0", "--scheduler-file", str(self._file))
+        until = time.monotonic() + START_S_MAX
+        while not self._file.exists() and time.monotonic() < until:
+            time.sleep(0.05)
+        self.address: str = json.loads(self._file.read_text())["address"]
+
+    def worker(self, first: str = "") -> subprocess.Popen[bytes]:
+        """Begin one, after it has run some Python."""
+        own = ("--nthreads", "1", "--no-nanny", "--local-directory", str(self._folder))
+        return self._start(f"{first}\n{WORKER}", self.address, *own)
+
+    def end(self) -> None:
+        for process in reversed(self._started):
+            process.kill()
+            process.wait()
+
+    def _start(self, code: str, *words: str) -> subprocess.Popen[bytes]:
+        name = self._folder / f"process-{len(self._started)}.log"
+        with name.open("wb") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-c", code, *words, *LOOPBACK],
+                stdout=log,
+                stderr=log,
+                cwd=self._folder,
+                env=self._environment,
+            )
+        self._started.append(process)
+        return process
+
+
+@contextmanager
+def dask_cluster(folder: Path, *, workers: int, **environment: str) -> Iterator[DaskCluster]:
+    """One with so many workers, gone in the end; `environment` is that of its processes."""
+    folder.mkdir()
+    cluster = DaskCluster(folder, **environment)
+    try:
+        for _ in range(workers):
+            cluster.worker()
+        yield cluster
+    finally:
+        cluster.end()
