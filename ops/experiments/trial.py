@@ -7,21 +7,13 @@ from itertools import pairwise
 from typing import Any
 
 from ops.experiments.measures import MEASURES
-from ops.lab.network_report import NetworkTotals, network_report, network_totals
-from ops.lab.report import Totals, report, totals
 from ops.lab.run import combined
-from ops.lab.waits import Waits
-from schemas.config import AnyPodConfig
+from ops.lab.site_run import SiteRun, Stand
 from schemas.site_plan import SitePlan
-from services.fleet import services_of
 from shared.basics.units import US_PER_DAY
-from shared.runtimes.lab import Lab
 
 Figures = dict[str, float | None]
 Row = dict[str, Any]
-Stand = dict[str, Totals | NetworkTotals]
-"""What was counted of each fabric of a site up to a moment."""
-UNTIL_WARM = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +59,7 @@ class Trial:
 def run_trial(plan: TrialPlan) -> Trial:
     """Run all sites of a plan from the commissioning of their fabrics to the end."""
     began_s = time.process_time()
-    parts = [_SiteRun(plan, site) for site in plan.sites]
+    parts = [_Course(plan, site) for site in plan.sites]
     over_time = [name for name in plan.measures if MEASURES[name].over_time]
     windows = [
         Window(*moments, measured(over_time, [row for part in parts for row in part.windows[n]]))
@@ -90,42 +82,26 @@ def measured(names: Sequence[str], rows: Sequence[Row]) -> Figures:
     }
 
 
-class _SiteRun:
+class _Course:
     """One site, run to the end: a row of its every fabric, of all that counts (`whole`) and by window."""
 
     def __init__(self, plan: TrialPlan, site: SitePlan) -> None:
         first_us, *ends_us = plan.moments
-        self._site = site
-        self._waits = Waits(first_us or UNTIL_WARM)
-        self._lab = Lab(site.site, site.fabrics, services_of, self._waits.see)
+        run = SiteRun(site, first_us)
+        before: Stand = {}
         if first_us:
-            self._lab.run(first_us)
-        before = begun = self._stand(first_us) if first_us else {}
+            run.run(first_us)
+            before = run.stand()
+        begun = before
         self.windows: list[list[Row]] = []
         for at_us in ends_us:
-            self._lab.run(at_us)
-            now = self._stand(at_us)
-            self.windows.append([self._row(fabric, before, now) for fabric in site.fabrics])
+            run.run(at_us)
+            now = run.stand(whole=at_us == ends_us[-1])
+            self.windows.append([run.row(fabric, before, now) for fabric in site.fabrics])
             before = now
         self.whole = [
-            self._row(fabric, begun, before) | {"lengths": self._waits.lengths(fabric, ends_us[-1])}
+            run.row(fabric, begun, before) | {"lengths": run.waits.lengths(fabric, ends_us[-1])}
             for fabric in site.fabrics
         ]
-        self.messages = self._lab.messages
-        self.digest = self._lab.log_sha256
-
-    def _stand(self, at_us: int) -> Stand:
-        found: Stand = {}
-        for fabric, config in self._site.fabrics.items():
-            if isinstance(config, AnyPodConfig):
-                found[fabric] = totals(self._lab.site, fabric, at_us, links=False)
-            else:
-                found[fabric] = network_totals(self._lab.site, fabric, at_us)
-        return found
-
-    def _row(self, fabric: str, before: Stand, now: Stand) -> Row:
-        end, since = now[fabric], before.get(fabric)
-        row: Row = {"kind": self._site.fabrics[fabric].kind}
-        if isinstance(end, NetworkTotals):
-            return row | network_report(fabric, end, since if isinstance(since, NetworkTotals) else None)
-        return row | report(fabric, end, since if isinstance(since, Totals) else None)
+        self.messages = run.lab.messages
+        self.digest = run.lab.log_sha256

@@ -8,8 +8,6 @@ from typing import Any
 from schemas.documents import (
     CubesSummary,
     FailuresSummary,
-    JobDocument,
-    JobsSummary,
     LinkGroupDocument,
     LinksSummary,
     OcsSummary,
@@ -18,8 +16,17 @@ from schemas.documents import (
 )
 from schemas.documents_repairs import RepairsSummary
 from schemas.names import FaultKind
+from services.jobs.state import Job, JobsState
 from shared.engine.site import Site
-from shared.models.jobs.goodput import TIERS, Books, between, books_of, span_of, spans_between
+from shared.models.jobs.goodput import (
+    TIERS,
+    Books,
+    JobUse,
+    between,
+    books_of,
+    span_of,
+    spans_between,
+)
 
 OF_WORKLOAD = ("requested", "balked")
 COUNTED = (*OF_WORKLOAD, "admitted", "completed", "evicted", "refused", "swapped")
@@ -49,9 +56,41 @@ class Totals:
     cross_connects: int | None
 
 
-def totals(site: Site, fabric: str, at_us: int, *, links: bool = True) -> Totals:
+class BooksReader:
+    """The books of one pod at one moment after the other. Once all is read, only slices are read again that
+    live or have ended since: `between` two moments in a row no others count."""
+
+    def __init__(self, site: Site, fabric: str) -> None:
+        self._site, self._fabric = site, fabric
+        self._ended: set[int] = set()
+
+    def at(self, at_us: int) -> Books:
+        """Whose time has come to `at_us`."""
+        site, fabric = self._site, self._fabric
+        state = site.instance(fabric, "jobs").state
+        if not isinstance(state, JobsState):
+            raise TypeError(f"{fabric} has no jobs")
+        uses = {
+            f"{fabric}/slice-{number}": _use(job, ended=number in state.ended)
+            for jobs in (state.jobs, {n: state.ended[n] for n in state.ended.keys() - self._ended})
+            for number, job in jobs.items()
+            if job.cubes  # without any it has used nothing yet
+        }
+        self._ended = set(state.ended)
+        return books_of(
+            summary_of(site, fabric, "workload", WorkloadSummary).commissioned_us,
+            at_us,
+            summary_of(site, fabric, "scheduler", SchedulerSummary),
+            {(book.owner, book.tier): book.used for book in state.books.values()},
+            uses,
+        )
+
+
+def totals(
+    site: Site, fabric: str, at_us: int, *, links: bool = True, books: BooksReader | None = None
+) -> Totals:
     """Read off the status documents of one pod, whose time has come to `at_us`; without its links, which
-    take long to read, where nobody asks for them."""
+    take long to read, where nobody asks for them. `books` has read the same pod's before."""
     workload = summary_of(site, fabric, "workload", WorkloadSummary)
     scheduler = summary_of(site, fabric, "scheduler", SchedulerSummary)
     cubes = summary_of(site, fabric, "cubes", CubesSummary)
@@ -62,7 +101,7 @@ def totals(site: Site, fabric: str, at_us: int, *, links: bool = True) -> Totals
         slices={word: getattr(workload if word in OF_WORKLOAD else scheduler, word) for word in COUNTED},
         running=scheduler.running,
         queued=scheduler.queued,
-        books=books_at(site, fabric, at_us),
+        books=(books or BooksReader(site, fabric)).at(at_us),
         cube_us=cubes.healthy_cube_us + cubes.healthy * (at_us - cubes.at_us),
         faults=summary_of(site, fabric, "failures", FailuresSummary).begun,
         repairs=summary_of(site, fabric, "repairs", RepairsSummary).completed,
@@ -71,12 +110,13 @@ def totals(site: Site, fabric: str, at_us: int, *, links: bool = True) -> Totals
     )
 
 
+def _use(job: Job, *, ended: bool = False) -> JobUse:
+    return JobUse((job.owner, job.tier), job.chips, job.progress, ended)
+
+
 def books_at(site: Site, fabric: str, at_us: int) -> Books:
     """Of one pod, whose time has come to `at_us`."""
-    since_us = summary_of(site, fabric, "workload", WorkloadSummary).commissioned_us
-    scheduler = summary_of(site, fabric, "scheduler", SchedulerSummary)
-    jobs = summary_of(site, fabric, "jobs", JobsSummary)
-    return books_of(since_us, at_us, scheduler, jobs, _jobs(site, fabric))
+    return BooksReader(site, fabric).at(at_us)
 
 
 def spans_of(stands: Sequence[Books], since: Totals | None) -> dict[str, Any]:
@@ -159,13 +199,6 @@ def _beginning(end: Totals) -> Totals:
 def pod_report(site: Site, fabric: str, until_us: int) -> dict[str, Any]:
     """What came of one pod from its commissioning up to `until_us`."""
     return report(fabric, totals(site, fabric, until_us))
-
-
-def _jobs(site: Site, fabric: str) -> list[JobDocument]:
-    jobs = site.instance(fabric, "jobs")
-    keys = [key for key in jobs.service.document_keys(jobs.state) if key[0] == "jobs"]
-    found = [jobs.service.document(jobs.state, key) for key in keys]
-    return [document for document in found if isinstance(document, JobDocument)]
 
 
 def summary_of(site: Site, fabric: str, service: str, model: type[Any]) -> Any:

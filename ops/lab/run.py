@@ -19,18 +19,15 @@ from ops.common.sites import common_seed
 from ops.common.version import VERSION
 from ops.common.workers import named_worker_death
 from ops.lab.board import Board, shared_board
-from ops.lab.network_report import NetworkTotals, network_report, network_totals
-from ops.lab.report import Totals, books_at, report, spans_of, totals
-from ops.lab.waits import Waits
-from schemas.config import AnyPodConfig
+from ops.lab.report import Totals, books_at, spans_of
+from ops.lab.site_run import SiteRun, Stand
 from schemas.site_plan import SitePlan
-from services.fleet import services_of
 from shared.basics.errors import OperationFailed
 from shared.basics.units import US_PER_DAY
 from shared.engine.codec import encode_instance, state_digest
 from shared.engine.site import Site
 from shared.models.jobs.goodput import Books
-from shared.runtimes.lab import Lab, LabRequest
+from shared.runtimes.lab import LabRequest
 from shared.storage.log.lines import LineWriter
 
 Progress = Callable[[float], None]
@@ -126,62 +123,44 @@ def run_site(plan: RunPlan, n: int, log: Path | None, board: Board | None = None
     after a cascade, however much of a simulated day is left."""
     site = plan.sites[n]
     writer = LineWriter(log) if log is not None else None
-    waits = Waits(plan.warmup_us or -1)
-
-    def sink(lines: bytes) -> None:
-        waits.see(lines)
-        if writer is not None:
-            writer.write(lines)
-
-    lab = Lab(site.site, site.fabrics, services_of, sink)
-    requests = [request for request in plan.requests if request.fabric in site.fabrics]
-    pods = [name for name, config in site.fabrics.items() if isinstance(config, AnyPodConfig)]
-    since: dict[str, Totals | NetworkTotals] = {}
-    stands: dict[str, list[Books]] = {fabric: [] for fabric in pods}
+    run = SiteRun(site, plan.warmup_us, None if writer is None else writer.write)
+    since: Stand = {}
+    stands: dict[str, list[Books]] = {pod: [] for pod in run.pods}
     stop = board.stops() if board is not None else None
-    at_us, whole = -1, True
+    whole = True
     for until_us in _steps(plan):
-        asked = [request for request in requests if at_us < request.at_us <= until_us]
-        whole = lab.run(until_us, asked, stop)
-        at_us = until_us if whole else lab.site.now_us
-        if at_us == plan.warmup_us:
-            since = {fabric: _totals(lab.site, fabric, at_us) for fabric in site.fabrics}
-        if plan.spans and at_us >= plan.warmup_us:
-            for fabric in pods:
-                stands[fabric].append(books_at(lab.site, fabric, at_us))
+        whole = run.run(until_us, [one for one in plan.requests if one.fabric in site.fabrics], stop)
+        if run.at_us == plan.warmup_us:
+            since = run.stand()
+        if plan.spans and run.at_us >= plan.warmup_us:
+            for pod in run.pods:
+                stands[pod].append(books_at(run.lab.site, pod, run.at_us))
         if board is not None:
-            board.tell(n, at_us / plan.until_us)
+            board.tell(n, run.at_us / plan.until_us)
         if not whole:
             break
     if writer is not None:
         writer.close()
-    reports = [
-        {"fabric": fabric, "kind": config.kind, "site": site.site, "seed": config.seed}
-        | _report(lab.site, fabric, at_us, since.get(fabric))
-        | (waits.spans(fabric) | {"waits": waits.report(fabric, at_us)} if fabric in pods else {})
-        | (_spans(stands[fabric], since.get(fabric)) if plan.spans and fabric in pods else {})
-        for fabric, config in site.fabrics.items()
-        if at_us >= plan.warmup_us
-    ]
-    return SiteResult(reports, at_us, whole, lab.messages, lab.log_sha256, site_digest(lab.site))
+    reports = _reports(run, since, stands) if run.at_us >= plan.warmup_us else []
+    return SiteResult(
+        reports, run.at_us, whole, run.lab.messages, run.lab.log_sha256, site_digest(run.lab.site)
+    )
 
 
-def _totals(site: Site, fabric: str, at_us: int) -> Totals | NetworkTotals:
-    """What was counted of a fabric, be it a pod or a network."""
-    if any(instance.fabric == fabric and instance.name == "traffic" for instance in site.instances):
-        return network_totals(site, fabric, at_us)
-    return totals(site, fabric, at_us)
-
-
-def _report(site: Site, fabric: str, at_us: int, since: Totals | NetworkTotals | None) -> dict[str, Any]:
-    end = _totals(site, fabric, at_us)
-    if isinstance(end, NetworkTotals):
-        return network_report(fabric, end, since if isinstance(since, NetworkTotals) else None)
-    return report(fabric, end, since if isinstance(since, Totals) else None)
-
-
-def _spans(stands: list[Books], since: Totals | NetworkTotals | None) -> dict[str, Any]:
-    return spans_of(stands, since if isinstance(since, Totals) else None)
+def _reports(run: SiteRun, since: Stand, stands: dict[str, list[Books]]) -> list[dict[str, Any]]:
+    """Of each fabric, from the end of the warm-up until now."""
+    end = run.stand(links=True)
+    found = []
+    for fabric, config in run.plan.fabrics.items():
+        row = {"fabric": fabric, "kind": config.kind, "site": run.plan.site, "seed": config.seed}
+        row |= run.row(fabric, since, end)
+        if fabric in run.pods:
+            row |= run.waits.spans(fabric) | {"waits": run.waits.report(fabric, run.at_us)}
+            if stands[fabric]:
+                before = since.get(fabric)
+                row |= spans_of(stands[fabric], before if isinstance(before, Totals) else None)
+        found.append(row)
+    return found
 
 
 def _steps(plan: RunPlan) -> list[int]:

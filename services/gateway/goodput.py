@@ -23,10 +23,12 @@ from shared.models.jobs.goodput import (
     between,
     books_of,
     by_tiers,
+    ended_of,
     reported_books,
     span_of,
     spans_between,
     summed,
+    use_of,
 )
 from shared.storage.log.reader import LogQuery
 
@@ -89,7 +91,9 @@ def books_now(twin: TwinPorts, fabric: str) -> Books:
         rows = read_all(twin, fabric, "jobs", JobDocument)
         # A fabric that is ahead of the twin's clock (another one lags) has integrals beyond it.
         at_us = max([now_us, found.scheduler.at_us, *(row.since_us for row in rows)])
-        books = books_of(found.workload.commissioned_us, at_us, found.scheduler, found.jobs, rows)
+        uses = {row.name: use_of(row) for row in rows}
+        since_us, ended = found.workload.commissioned_us, ended_of(found.jobs)
+        books = books_of(since_us, at_us, found.scheduler, ended, uses)
         if sum(books.chip_us.values()) == books.total_chip_us:
             return books
     raise OperationFailed(f"{fabric}: it changes faster than its books can be read; ask again")

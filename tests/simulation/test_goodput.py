@@ -5,7 +5,10 @@ from itertools import pairwise
 
 import pytest
 
-from ops.lab.report import books_at
+from ops.lab.report import Totals, books_at
+from ops.lab.site_run import SiteRun, Stand
+from schemas.site_plan import SitePlan
+from shared.basics.units import US_PER_HOUR
 from shared.models.jobs.goodput import Books, added, between, spans_between, summed
 from shared.models.jobs.ledger import Ledger
 from tests.support.pods import POD, pod_lab
@@ -57,3 +60,28 @@ def test_every_chip_microsecond_is_in_one_place_at_any_moment(seed: int) -> None
     assert {place for place, us in whole.items() if us != parts[place]} <= WORK
     assert sum(parts[place] for place in WORK) == sum(whole[place] for place in WORK)
     assert sum(used != Ledger() for used in stands[-1].used.values()) > 1
+
+
+@pytest.mark.parametrize("seed", SEEDS[:4])
+def test_an_hour_told_from_living_slices_alone_is_that_told_from_all(seed: int) -> None:
+    """To the microsecond, and the whole run too, which counts slices that ended on the way."""
+    scenario = draw_scenario(seed)
+    config = scenario.config.model_copy(
+        update={"workload": scenario.config.workload.model_copy(update={"duration_mean_h": 1.0})}
+    )
+    run = SiteRun(SitePlan(site=POD, fabrics={POD: config}))
+    whole, lean = [run.stand()], [run.stand(whole=False)]
+    for hour in range(1, 25):
+        run.run(hour * US_PER_HOUR, scenario.requests)
+        whole.append(run.stand())
+        lean.append(run.stand(whole=False))
+        assert run.row(POD, lean[-2], lean[-1]) == run.row(POD, whole[-2], whole[-1])
+    assert run.row(POD, lean[2], whole[-1]) == run.row(POD, whole[2], whole[-1])
+    assert len(ended(whole[-1])) > len(ended(lean[-1]))
+
+
+def ended(stand: Stand) -> list[str]:
+    """Slices that ended and have a book of their own."""
+    totals = stand[POD]
+    assert isinstance(totals, Totals)
+    return [name for name, book in totals.books.slices.items() if book.ended_us is not None]

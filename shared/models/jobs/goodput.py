@@ -119,15 +119,10 @@ def by_group(rows: Iterable[tuple[Group, Ledger]]) -> dict[Group, Ledger]:
     found: dict[Group, list[Ledger]] = {}
     for group, ledger in rows:
         found.setdefault(group, []).append(ledger)
-    return {group: summed(ledgers) for group, ledgers in found.items()}
+    return {group: ledgers[0] if len(ledgers) == 1 else summed(ledgers) for group, ledgers in found.items()}
 
 
 # --- up to a moment -----------------------------------------------------------------------------------------
-
-
-def used_at(ended: Mapping[Group, Ledger], uses: Iterable[JobUse], at_us: int) -> dict[Group, Ledger]:
-    """What slices have used up to a moment, by (owner, tier): those that ended, and those that live."""
-    return by_group([*ended.items(), *[(use.group, use.used(at_us)) for use in uses if not use.ended]])
 
 
 def integral(chip_us: Mapping[str, int], chips_by_place: Mapping[str, int], span_us: int) -> ChipUs:
@@ -139,6 +134,9 @@ def allocated_share(by_place: Mapping[str, int]) -> float:
     """What slices have, or had, of the chips that are healthy and not drained; by the scheduler's places."""
     usable = sum([count for place, count in by_place.items() if place not in UNUSABLE])
     return by_place[ALLOCATED] / usable if usable else 0.0
+
+
+NOTHING = Ledger()
 
 
 def use_of(job: JobDocument) -> JobUse:
@@ -159,22 +157,33 @@ def use_of(job: JobDocument) -> JobUse:
 
 
 def books_of(
-    since_us: int, at_us: int, scheduler: SchedulerSummary, jobs: JobsSummary, rows: Iterable[JobDocument]
+    since_us: int,
+    at_us: int,
+    scheduler: SchedulerSummary,
+    ended: Mapping[Group, Ledger],
+    uses: Mapping[str, JobUse],
 ) -> Books:
-    """The books of a fabric from its commissioning up to a moment, from documents of one view."""
-    uses = {row.name: use_of(row) for row in rows}
-    ended: dict[Group, Ledger] = {(use.owner, use.tier): Ledger(**dict(use.chip_us)) for use in jobs.ended}
+    """The books of a fabric from its commissioning up to a moment: `ended` are the slices that ended, by
+    (owner, tier); `uses` are by name those that live, and any of those that ended."""
+    slices, living = dict[str, SliceBook](), list[tuple[Group, Ledger]]()
+    for name, use in uses.items():
+        used = use.used(at_us)
+        slices[name] = SliceBook(use.group, used, use.progress.since_us if use.ended else None)
+        if not use.ended:
+            living.append((use.group, used))
     return Books(
         since_us=since_us,
         until_us=at_us,
         chips=scheduler.chips,
         free=_free(integral(scheduler.chip_us, scheduler.chips_by_place, at_us - scheduler.at_us)),
-        used=used_at(ended, uses.values(), at_us),
-        slices={
-            name: SliceBook(use.group, use.used(at_us), use.progress.since_us if use.ended else None)
-            for name, use in uses.items()
-        },
+        used=by_group([*ended.items(), *living]),
+        slices=slices,
     )
+
+
+def ended_of(jobs: JobsSummary) -> dict[Group, Ledger]:
+    """What slices used that ended, by the summary of `jobs`."""
+    return {(use.owner, use.tier): Ledger(**dict(use.chip_us)) for use in jobs.ended}
 
 
 def reported_books(
@@ -218,27 +227,44 @@ def between(before: Books, now: Books) -> Books:
     it, so it comes off again what was kept since; off what was lost, as far as that does not reach.
     """
     begin_us = before.until_us
-    known = {
-        name: book for name, book in now.slices.items() if book.ended_us is None or book.ended_us > begin_us
-    }
-    old = {name: before.slices[name].used if name in before.slices else Ledger() for name in known}
-    slices = {name: replace(book, used=_spent(old[name], book.used)) for name, book in known.items()}
-    used = {}
+    slices: dict[str, SliceBook] = {}
+    rests: dict[Group, list[Ledger]] = {group: [] for group in now.used}
+    """What slices with a book of their own have used, by now and by then: in turns."""
+    spent: dict[Group, list[Ledger]] = {group: [] for group in now.used}
+    for name, book in now.slices.items():
+        if book.ended_us is not None and book.ended_us <= begin_us:
+            continue
+        old = before.slices[name].used if name in before.slices else NOTHING
+        used = _spent(old, book.used)
+        slices[name] = SliceBook(book.group, used, book.ended_us)
+        if book.group in rests:
+            rests[book.group] += (book.used, old)
+            spent[book.group].append(used)
+    all_used = {}
     for group, whole in now.used.items():
-        mine = [name for name, book in known.items() if book.group == group]
-        rest = whole.minus(summed([known[name].used for name in mine]))
-        old_rest = before.used.get(group, Ledger()).minus(summed([old[name] for name in mine]))
-        used[group] = summed([_spent(old_rest, rest), *(slices[name].used for name in mine)])
+        old_whole = before.used.get(group, NOTHING)
+        if whole is old_whole and not rests[group]:
+            all_used[group] = NOTHING
+            continue
+        rest = _spent(old_whole.minus(summed(rests[group][1::2])), whole.minus(summed(rests[group][::2])))
+        all_used[group] = summed([rest, *spent[group]])
     free = {place: us - before.free.get(place, 0) for place, us in now.free.items()}
-    return replace(now, since_us=begin_us, free=free, used=used, slices=slices)
+    return replace(now, since_us=begin_us, free=free, used=all_used, slices=slices)
 
 
 def _spent(before: Ledger, now: Ledger) -> Ledger:
-    spent = now.minus(before)
-    productive = spent.productive - before.uncommitted
-    lost = spent.lost + min(productive, 0)
-    uncommitted = now.uncommitted + min(lost, 0)
-    return replace(spent, productive=max(productive, 0), lost=max(lost, 0), uncommitted=uncommitted)
+    kept, open_us, startup, writes, lost, degraded, recovering = before.figures
+    productive = now.productive - kept - open_us
+    gone = now.lost - lost + min(productive, 0)
+    return Ledger(
+        max(productive, 0),
+        now.uncommitted + min(gone, 0),
+        now.startup - startup,
+        now.checkpointing - writes,
+        max(gone, 0),
+        now.degraded - degraded,
+        now.recovering - recovering,
+    )
 
 
 def settled(books: Books) -> Books:

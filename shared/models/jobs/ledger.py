@@ -65,7 +65,7 @@ class Ledger:
 
     def minus(self, other: Self) -> Self:
         """What is not of the other."""
-        return self.plus(**{place: -us for place, us in other.by_place().items()})
+        return type(self)(*[us - less for us, less in zip(self.figures, other.figures, strict=True)])
 
     def times(self, chips: int) -> Self:
         """In chip-microseconds."""

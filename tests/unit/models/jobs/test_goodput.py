@@ -8,9 +8,20 @@ from hypothesis import strategies as st
 
 from schemas.api_goodput import PLACES
 from schemas.config import SuperpodConfig
+from schemas.documents import SchedulerSummary
 from schemas.jobs import JobTerms
 from services.scheduler import state as scheduler
-from shared.models.jobs.goodput import ALLOCATED, Books, Group, JobUse, SliceBook, between, integral, used_at
+from shared.models.jobs.goodput import (
+    ALLOCATED,
+    Books,
+    Group,
+    JobUse,
+    SliceBook,
+    between,
+    books_of,
+    integral,
+    summed,
+)
 from shared.models.jobs.ledger import PLACES as LEDGER
 from shared.models.jobs.ledger import Ledger
 from shared.models.jobs.progress import Progress, placed, ready, struck
@@ -18,6 +29,21 @@ from shared.models.jobs.progress import Progress, placed, ready, struck
 CHIPS = 64
 TERMS = JobTerms(work_us=1_000, checkpoint_every_us=70, write_us=9, startup_us=20)
 GROUP: Group = ("team", "research")
+SCHEDULER = SchedulerSummary(
+    name="pod-0/scheduler",
+    at_us=0,
+    waits_from_us=None,
+    chips=2 * CHIPS,
+    chips_by_place={},
+    chip_us={},
+    **dict.fromkeys(
+        (
+            *("admitted", "completed", "evicted", "refused", "running", "queued", "swapped"),
+            *("programming", "preflight", "degraded", "recovering"),
+        ),
+        0,
+    ),
+)
 
 
 def started(at_us: int = 0) -> Progress:
@@ -27,16 +53,31 @@ def started(at_us: int = 0) -> Progress:
 def books(progress: Progress, at_us: int) -> Books:
     """Of a pod of one slice."""
     use = JobUse(GROUP, CHIPS, progress)
-    return Books(
-        0, at_us, CHIPS, {}, used_at({}, [use], at_us), {"pod-0/slice-0": SliceBook(GROUP, use.used(at_us))}
-    )
+    used = use.used(at_us)
+    return Books(0, at_us, CHIPS, {}, {GROUP: used}, {"pod-0/slice-0": SliceBook(GROUP, used)})
 
 
 def test_what_ended_counts_once() -> None:
     use = JobUse(GROUP, CHIPS, started())
     used = use.used(50)
-    assert used_at({GROUP: used}, [replace(use, ended=True)], 50) == {GROUP: used}
-    assert used_at({GROUP: used}, [use], 50)[GROUP].total == 2 * 50 * CHIPS
+
+    def all_used(use: JobUse) -> dict[Group, Ledger]:
+        return dict(books_of(0, 50, SCHEDULER, {GROUP: used}, {"pod-0/slice-0": use}).used)
+
+    assert all_used(replace(use, ended=True)) == {GROUP: used}
+    assert all_used(use)[GROUP].total == 2 * 50 * CHIPS
+
+
+def test_a_span_is_the_same_without_what_ended_before_it() -> None:
+    ended = SliceBook(GROUP, Ledger(productive=30, lost=7), ended_us=80)
+    living = books(started(), 80).slices["pod-0/slice-0"]
+    used = summed([ended.used, living.used])
+    before = Books(0, 80, 2 * CHIPS, {}, {GROUP: used}, {"pod-0/slice-0": living, "pod-0/slice-1": ended})
+    later = books(started(), 100).slices["pod-0/slice-0"]
+    now = Books(0, 100, 2 * CHIPS, {}, {GROUP: summed([ended.used, later.used])}, {"pod-0/slice-0": later})
+    whole = replace(now, slices={**now.slices, "pod-0/slice-1": ended})
+    assert between(before, now) == between(before, whole)
+    assert between(replace(before, slices={"pod-0/slice-0": living}), now) == between(before, now)
 
 
 def test_time_by_place_goes_on_until_something_changes() -> None:

@@ -26,7 +26,7 @@ from shared.basics.units import US_PER_HOUR
 from shared.engine.codec import decode_state, encode_state
 from shared.engine.dispatch import ServiceInstance, read
 from shared.engine.ledger import ENDED_MAX
-from shared.models.jobs.goodput import OTHERS, OWNERS_MAX, use_of, used_at
+from shared.models.jobs.goodput import OTHERS, OWNERS_MAX, by_group, use_of
 from tests.support.requested import slice_requested
 
 NAME = "pod-0/slice-0"
@@ -95,7 +95,8 @@ class Driver:
         rows = [SERVICE.document(self.state, key) for key in SERVICE.document_keys(self.state)]
         uses = [use_of(row) for row in rows if isinstance(row, JobDocument)]
         ended = {(book.owner, book.tier): book.used for book in self.state.books.values()}
-        used = used_at(ended, uses, at_us)["team", "research"]
+        living = [(use.group, use.used(at_us)) for use in uses if not use.ended]
+        used = by_group([*ended.items(), *living])["team", "research"]
         assert all(chip_us % CHIPS == 0 for chip_us in used.by_place().values())
         return {place: chip_us // CHIPS for place, chip_us in used.by_place().items() if chip_us}
 

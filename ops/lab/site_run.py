@@ -1,0 +1,67 @@
+"""One site in the lab, run step by step, and what came of its fabrics between any two of the moments that it
+has come to."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ops.lab.network_report import NetworkTotals, network_report, network_totals
+from ops.lab.report import BooksReader, Totals, report, totals
+from ops.lab.waits import Waits
+from schemas.config import AnyPodConfig
+from schemas.site_plan import SitePlan
+from services.fleet import services_of
+from shared.runtimes.lab import Lab, LabRequest, Sink
+
+Stand = dict[str, Totals | NetworkTotals]
+"""What was counted of each fabric of a site up to a moment."""
+UNTIL_COMMISSIONED = -1
+
+
+class SiteRun:
+    """A site that has come to `at_us`, warm-up included, of whose waits those count that began after
+    `warmup_us`. Its log goes to `sink` as well, where one is given."""
+
+    def __init__(self, plan: SitePlan, warmup_us: int = 0, sink: Sink | None = None) -> None:
+        self.plan = plan
+        self.at_us = UNTIL_COMMISSIONED
+        self.waits = Waits(warmup_us or UNTIL_COMMISSIONED)
+        self.pods = [name for name, config in plan.fabrics.items() if isinstance(config, AnyPodConfig)]
+        self._sink = sink
+        self.lab = Lab(plan.site, plan.fabrics, services_of, self.waits.see if sink is None else self._see)
+        self._books = {pod: BooksReader(self.lab.site, pod) for pod in self.pods}
+
+    def _see(self, lines: bytes) -> None:
+        self.waits.see(lines)
+        if self._sink is not None:
+            self._sink(lines)
+
+    def run(
+        self, until_us: int, requests: Iterable[LabRequest] = (), stop: Callable[[], bool] | None = None
+    ) -> bool:
+        """Up to a moment, with those of the requests that come until then; False where it was stopped on the
+        way."""
+        asked = [one for one in requests if self.at_us < one.at_us <= until_us]
+        whole = self.lab.run(until_us, asked, stop)
+        self.at_us = until_us if whole else self.lab.site.now_us
+        return whole
+
+    def stand(self, *, whole: bool = True, links: bool = False) -> Stand:
+        """Of every fabric, up to now; with what links are like now, which takes long to read. Unless it is
+        `whole`, slices have no books of their own that ended before the last stand: nothing between both
+        differs."""
+        site, at_us = self.lab.site, self.at_us
+        return {
+            fabric: totals(site, fabric, at_us, links=links, books=None if whole else self._books[fabric])
+            if fabric in self._books
+            else network_totals(site, fabric, at_us)
+            for fabric in self.plan.fabrics
+        }
+
+    def row(self, fabric: str, since: Stand, end: Stand) -> dict[str, Any]:
+        """What came of a fabric between two moments, the first of which is its commissioning where `since`
+        has nothing of it."""
+        now, before = end[fabric], since.get(fabric)
+        found: dict[str, Any] = {"kind": self.plan.fabrics[fabric].kind}
+        if isinstance(now, NetworkTotals):
+            return found | network_report(fabric, now, before if isinstance(before, NetworkTotals) else None)
+        return found | report(fabric, now, before if isinstance(before, Totals) else None)
