@@ -280,6 +280,13 @@ def measure_closed_forms(quick: bool) -> list[Figure]:
     return measure_availability(quick, command())
 
 
+def measure_kernels(quick: bool) -> list[Figure]:
+    """Failures and repairs alone, beside SimPy, which only the tests' extra installs."""
+    from ops.bench.reliability import measure_reliability
+
+    return measure_reliability(quick)
+
+
 def measure_light(quick: bool) -> list[Figure]:
     """The optics; imported only when asked for, since it needs scipy."""
     from ops.bench.optics import measure_optics
@@ -325,6 +332,7 @@ GROUPS: dict[str, Callable[[bool], list[Figure]]] = {
     "live": measure_live_twin,
     "topology": measure_slices,
     "availability": measure_closed_forms,
+    "reliability": measure_kernels,
     "optics": measure_light,
     "scheduler": measure_decisions,
     "dcn": measure_network,

@@ -17,8 +17,8 @@ def bench(
     only: Annotated[
         list[str] | None,
         typer.Option(
-            help="lab, speed, resume, queries, streams, live, topology, availability, optics, scheduler, "
-            "dcn, hardware or diagnosis; may be repeated"
+            help="lab, speed, resume, queries, streams, live, topology, availability, reliability, optics, "
+            "scheduler, dcn, hardware or diagnosis; may be repeated"
         ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="shorter runs, for a first look")] = False,

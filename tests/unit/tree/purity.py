@@ -33,16 +33,17 @@ PURE_IMPORTS = {
 """Modules of Python that pure modules may use: what these make public."""
 PURE_NAMES_BY_MODULE = {
     "networkx": "Graph freeze",
+    "numba": "njit",
     "numpy": (
         "abs add append arange argmax argmin argsort argwhere array asarray ascontiguousarray "
         "bincount bitwise_count bitwise_or bool_ broadcast broadcast_arrays broadcast_shapes broadcast_to "
-        "ceil clip concatenate cos count_nonzero cumprod cumsum delete diag diff divmod dot "
+        "ceil clip complex128 concatenate cos count_nonzero cumprod cumsum delete diag diff divmod dot "
         "dtype empty empty_like errstate exp expm1 eye flatnonzero float32 float64 floor fmax fmin "
         "frombuffer full full_like hstack hypot iinfo indices inf int16 int32 int64 int8 interp intp "
-        "isfinite isin isinf isnan isneginf lexsort linspace log log10 log1p logaddexp max "
+        "isfinite isin isinf isnan isneginf less lexsort linspace log log10 log1p logaddexp max "
         "maximum median min minimum moveaxis nan ndarray ndindex nonzero number ones "
         "ones_like pad pi ravel_multi_index repeat rint round searchsorted sin sort sqrt stack "
-        "subtract take_along_axis tile triu uint16 uint64 uint8 union1d unique unravel_index "
+        "subtract take_along_axis tile triu uint16 uint32 uint64 uint8 union1d unique unravel_index "
         "where zeros zeros_like"
     ),
     "numpy.typing": "ArrayLike NDArray",
