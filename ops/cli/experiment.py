@@ -75,7 +75,7 @@ def run(
     folder = _folder(file, out)
     with (
         nullcontext(workers or 1) if dask is None else cluster_at(dask) as those,
-        opened(folder, planned.experiment, planned.variants, software(), resume=resume) as dataset,
+        opened(folder, planned, software(), resume=resume) as dataset,
     ):
         try:
             with _Bar() as bar:
@@ -239,7 +239,7 @@ def _done(planned: "Planned", file: str, folder: Path) -> "dict[Key, RunRow]":
 
     if not folder.is_dir():
         raise NotFound(f"{folder}: there are no results yet; `lightwave experiment run {file}` makes them")
-    return Dataset(folder, (), planned.experiment.measure).done()
+    return Dataset(folder, planned.experiment.measure).done()
 
 
 def _show(results: "Results", folder: Path, command: str, html: Path | None, output: Form) -> None:

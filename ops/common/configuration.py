@@ -210,6 +210,20 @@ def _value(name: str, text: str, field: FieldInfo) -> Any:
         ) from None
 
 
+def value_type(kind: str, name: str) -> type[bool] | type[int] | type[float] | type[str]:
+    """Of what type a parameter's values are, but for none."""
+    field = _fields(_model_of(kind))[name]
+    if _words(field):
+        return str
+    return next((one for one in (bool, str, float) if one in _kinds(field)), int)
+
+
+def value_of(kind: str, name: str, text: str) -> bool | int | float | str | None:
+    """What `--set NAME=TEXT` gives a parameter. InvalidInput where that is not of its type."""
+    found: bool | int | float | str | None = _value(name, text, _fields(_model_of(kind))[name])
+    return found
+
+
 def _kinds(field: FieldInfo) -> tuple[Any, ...]:
     """The types that a field may have: of a union its members."""
     return get_args(field.annotation) or (field.annotation,)

@@ -13,7 +13,6 @@ What runs took stands apart: it differs from machine to machine, and nothing els
 
 import fcntl
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,9 +24,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ops.common.quoted import quoted
+from ops.common.whole_file import whole_file
 from ops.common.yaml_text import dump
-from ops.experiments.document import Experiment, Scalar
+from ops.experiments.document import Scalar
 from ops.experiments.measures import MEASURES
+from ops.experiments.plants import Parameter, parameters_of, site_sha256
+from ops.experiments.reading import Planned
 from ops.experiments.trial import Trial
 from ops.experiments.variants import Variant
 from shared.basics.errors import InvalidInput, OperationFailed
@@ -36,6 +38,7 @@ RUNS, SERIES = "runs", "series"
 IDENTITY, DOCUMENT, COSTS, LOCK = "identity.json", "experiment.yaml", "costs.jsonl", ".lock"
 Key = tuple[str, int]
 """(variant, seed)."""
+TYPES = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +57,13 @@ class RunRow:
         return self.variant, self.seed
 
 
-def identity_of(experiment: Experiment, software: str) -> dict[str, Any]:
+def identity_of(planned: Planned, software: str) -> dict[str, Any]:
     """What must be the same for runs to belong together: what is run and how it is measured, by which build.
     Variants and seeds may be added, and what is asked of the results is free."""
+    experiment = planned.experiment
     return {
         "fabric": experiment.fabric.model_dump(mode="json"),
+        "site": site_sha256(experiment, planned.folder),
         "measure": list(experiment.measure),
         "store": experiment.store.model_dump(mode="json"),
         "software": software,
@@ -69,14 +74,49 @@ class Dataset:
     """An open folder of results, which one process at a time writes (`opened`)."""
 
     def __init__(
-        self, folder: Path, names: Sequence[str], measures: Sequence[str], software: str = ""
+        self,
+        folder: Path,
+        measures: Sequence[str],
+        parameters: Mapping[str, Parameter] | None = None,
+        software: str = "",
     ) -> None:
-        """`names` are the parameters that vary, `software` is the build that runs."""
+        """`parameters` are those that vary, `software` is the build that runs: who only reads needs
+        neither."""
         self.folder = folder
         self._software = software
-        self._names = tuple(names)
+        self._parameters = dict(parameters or {})
         self._measures = tuple(measures)
         self._over_time = tuple(name for name in measures if MEASURES[name].over_time)
+
+    def schema(self, part: str) -> Any:
+        """The columns of a part, which are the same in every file, whatever a run has to tell."""
+        key = {
+            "variant": pa.string(),
+            **{name: TYPES[parameter.type] for name, parameter in self._parameters.items()},
+            "seed": pa.int64(),
+        }
+        if part == SERIES:
+            figures = dict.fromkeys(self._over_time, pa.float64())
+            return pa.schema(key | {"from_us": pa.int64(), "to_us": pa.int64()} | figures)
+        figures = dict.fromkeys(self._measures, pa.float64())
+        last = {"messages": pa.int64(), **dict.fromkeys(("log_sha256", "version", "error"), pa.string())}
+        return pa.schema(key | figures | last)
+
+    def complete(self) -> None:
+        """Give files that were written before more varied all columns of now: none of the fewer has a value
+        of its own there. InvalidInput names a file that is none."""
+        for part in (RUNS, SERIES):
+            wanted = self.schema(part)
+            for path in sorted((self.folder / part).glob("*.parquet")):
+                with _run_at(path):
+                    found = pq.read_schema(path)
+                    if found == wanted:
+                        continue
+                    old = pq.read_table(path, partitioning=None)
+                columns = {
+                    name: old[name] if name in found.names else [None] * old.num_rows for name in wanted.names
+                }
+                self._store(path, pa.table(columns, schema=wanted))
 
     def done(self) -> dict[Key, RunRow]:
         """All runs that are there. InvalidInput names a file that is none of them."""
@@ -128,57 +168,57 @@ class Dataset:
         return RunRow(variant.key, seed, figures, messages, digest, error)
 
     def _key(self, variant: Variant, seed: int) -> dict[str, Scalar]:
-        values = dict(variant.values)
-        return {"variant": variant.key} | {name: values.get(name) for name in self._names} | {"seed": seed}
+        given = dict(variant.values)
+        values = {
+            name: parameter.value(given[name]) if name in given else None
+            for name, parameter in self._parameters.items()
+        }
+        return {"variant": variant.key} | values | {"seed": seed}
 
     def _write(self, part: str, variant: Variant, seed: int, columns: Mapping[str, list[Any]]) -> None:
-        """A file that has its name once it is whole and on the disk."""
-        with _named(self.folder):
-            path = self.folder / part / _file(variant.key, seed)
-            fresh = path.with_suffix(".part")
-            table = pa.table({name: pa.array(values, self.kind_of(name)) for name, values in columns.items()})
-            try:
-                with fresh.open("wb") as file:
-                    pq.write_table(table, file, compression="zstd")
-                    file.flush()
-                    os.fsync(file.fileno())
-                fresh.replace(path)
-            finally:
-                fresh.unlink(missing_ok=True)
+        path = self.folder / part / _file(variant.key, seed)
+        self._store(path, pa.table(dict(columns), schema=self.schema(part)))
 
-    def kind_of(self, name: str) -> Any:
-        """The type of a column; None of a parameter, which is what its values are."""
-        if name in self._measures:
-            return pa.float64()
-        return {
-            "seed": pa.int64(),
-            "messages": pa.int64(),
-            "from_us": pa.int64(),
-            "to_us": pa.int64(),
-            "error": pa.string(),
-        }.get(name)
+    def _store(self, path: Path, table: Any) -> None:
+        """A file that has its name once it is whole and on the disk."""
+        with _named(self.folder), whole_file(path, lasting=True) as file:
+            pq.write_table(table, file, compression="zstd")
 
 
 @contextmanager
-def opened(
-    folder: Path, experiment: Experiment, variants: Sequence[Variant], software: str, *, resume: bool
-) -> Iterator[Dataset]:
+def opened(folder: Path, planned: Planned, software: str, *, resume: bool) -> Iterator[Dataset]:
     """The folder of an experiment's results, made where there is none, for this process alone. InvalidInput
     where there are results already and nobody said to go on with them, or they are of something else."""
-    names = list(dict.fromkeys(name for variant in variants for name, _ in variant.values))
-    dataset = Dataset(folder, names, experiment.measure, software)
+    experiment = planned.experiment
+    names = dict.fromkeys(name for variant in planned.variants for name, _ in variant.values)
     with _named(folder):
-        for part in (RUNS, SERIES):
-            (folder / part).mkdir(parents=True, exist_ok=True)
+        for place in (folder, folder / RUNS, folder / SERIES):
+            if place.exists() and not place.is_dir():
+                raise InvalidInput(f"{place}: is no folder; give another one with --out")
+            place.mkdir(parents=True, exist_ok=True)
     with _locked(folder):
-        _take_over(folder, experiment, identity_of(experiment, software), resume=resume)
-        for part in (RUNS, SERIES):
-            for left in (folder / part).glob("*.part"):
-                left.unlink()
+        _take_over(folder, planned, identity_of(planned, software), resume=resume)
+        before = dict.fromkeys(sorted(_varied_before(folder, experiment.measure) - names.keys()))
+        parameters = parameters_of(experiment, names | before, planned.folder)
+        dataset = Dataset(folder, experiment.measure, parameters, software)
+        with _named(folder):
+            for part in (RUNS, SERIES):
+                for left in (folder / part).glob("*.part"):
+                    left.unlink()
+        dataset.complete()
         yield dataset
 
 
-def _take_over(folder: Path, experiment: Experiment, identity: dict[str, Any], *, resume: bool) -> None:
+def _varied_before(folder: Path, measures: Sequence[str]) -> set[str]:
+    """The parameters that varied in runs that are there: what is no column of every dataset."""
+    path = next((folder / RUNS).glob("*.parquet"), None)
+    if path is None:
+        return set()
+    with _run_at(path):
+        return {*pq.read_schema(path).names} - {*Dataset(folder, measures).schema(RUNS).names}
+
+
+def _take_over(folder: Path, planned: Planned, identity: dict[str, Any], *, resume: bool) -> None:
     path = folder / IDENTITY
     known = _identity(path) if path.exists() else None
     if known is not None:
@@ -194,10 +234,12 @@ def _take_over(folder: Path, experiment: Experiment, identity: dict[str, Any], *
                 f"{folder}: has {runs} runs already; go on with --resume, or give another folder with --out"
             )
     with _named(folder):
-        (folder / DOCUMENT).write_text(dump(experiment.model_dump(mode="json")) + "\n", encoding="utf-8")
-        fresh = path.with_suffix(".part")
-        fresh.write_text(json.dumps(identity, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-        fresh.replace(path)
+        for name, text in (
+            (DOCUMENT, dump(planned.experiment.model_dump(mode="json"))),
+            (IDENTITY, json.dumps(identity, indent=2, sort_keys=True)),
+        ):
+            with whole_file(folder / name) as file:
+                file.write(f"{text}\n".encode())
 
 
 def _identity(path: Path) -> dict[str, Any]:
@@ -212,7 +254,7 @@ def _identity(path: Path) -> dict[str, Any]:
 
 def read_run(path: Path, measures: Sequence[str]) -> RunRow:
     """One run's row. InvalidInput names the file if it is none."""
-    try:
+    with _run_at(path):
         (row,) = pq.read_table(path, partitioning=None).to_pylist()
         return RunRow(
             row["variant"],
@@ -222,6 +264,13 @@ def read_run(path: Path, measures: Sequence[str]) -> RunRow:
             row["log_sha256"],
             row["error"],
         )
+
+
+@contextmanager
+def _run_at(path: Path) -> Iterator[None]:
+    """Around the reading of a run's file: InvalidInput where it is none."""
+    try:
+        yield
     except (OSError, ValueError, KeyError, pa.ArrowException) as error:
         said = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InvalidInput(
@@ -262,6 +311,7 @@ def _named(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        where = error.filename or folder
         raise OperationFailed(
-            f"{folder}: {error.strerror or error}; runs that are done are kept, go on with --resume"
+            f"{where}: {error.strerror or error}; runs that are done are kept, go on with --resume"
         ) from None

@@ -1,8 +1,11 @@
 """What an experiment runs: the sites of a variant, with their parameters."""
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
-from ops.common.configuration import config_of, parameters
+from ops.common.configuration import config_of, parameters, value_of, value_type
 from ops.common.sites import read_site, single_fabric_sites
 from ops.experiments.document import Experiment, Scalar, Values
 from schemas.site_plan import SitePlan
@@ -38,6 +41,38 @@ def sites_of(experiment: Experiment, values: Values, folder: Path, seed: int = 0
         for name, config in plan.fabrics.items()
     }
     return (SitePlan(site=plan.site, fabrics=fabrics),)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter that varies, as one of a kind of fabric. Its values are of one type, however the document
+    writes them."""
+
+    kind: str
+    name: str
+
+    @property
+    def type(self) -> type[bool] | type[int] | type[float] | type[str]:
+        return value_type(self.kind, self.name)
+
+    def value(self, given: Scalar) -> Scalar:
+        return value_of(self.kind, self.name, _text(given))
+
+
+def parameters_of(experiment: Experiment, names: Iterable[str], folder: Path) -> dict[str, Parameter]:
+    """Those of these names, which the experiment's fabrics have."""
+    (site, *_) = sites_of(experiment, {}, folder)
+    kinds = dict.fromkeys(config.kind for config in site.fabrics.values())
+    known = {kind: {one.name for one in parameters(kind)} for kind in kinds}
+    return {name: Parameter(next(kind for kind, own in known.items() if name in own), name) for name in names}
+
+
+def site_sha256(experiment: Experiment, folder: Path) -> str | None:
+    """SHA-256 of what the site's file says; None where there is none."""
+    if experiment.fabric.site is None:
+        return None
+    (site,) = sites_of(experiment, {}, folder)
+    return sha256(site.model_dump_json().encode()).hexdigest()
 
 
 def pairs_of(values: Values) -> list[str]:

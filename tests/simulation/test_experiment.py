@@ -27,6 +27,8 @@ from ops.experiments.sweep import Job, Swept, plan_of, run_sweep
 from ops.experiments.trial import Trial, run_trial
 from ops.lab.run import RunPlan, run_site
 from shared.basics.errors import OperationFailed
+from shared.runtimes.waiting import until
+from tests.support.child_processes import children
 
 DOCUMENT = """\
 title: Technicians
@@ -52,7 +54,7 @@ def document(tmp_path: Path) -> Path:
 def swept(document: Path, folder: str, *, workers: int = 1, resume: bool = False) -> tuple[Swept, str]:
     planned = read_experiment(document)
     place = document.parent / folder
-    with opened(place, planned.experiment, planned.variants, BUILD, resume=resume) as dataset:
+    with opened(place, planned, BUILD, resume=resume) as dataset:
         found = run_sweep(planned, dataset, workers=workers)
     return found, digest_of(place)
 
@@ -113,8 +115,8 @@ def test_a_sweep_that_was_killed_goes_on_with_nothing_lost_or_done_twice(documen
             start_new_session=True,
         )
         before = len(list((folder / RUNS).glob("*.parquet"))) if folder.exists() else 0
-        until = time.monotonic() + 120
-        while time.monotonic() < until and process.poll() is None:
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline and process.poll() is None:
             if len(list((folder / RUNS).glob("*.parquet"))) > before:
                 break
             time.sleep(0.02)
@@ -173,6 +175,24 @@ def test_workers_that_die_are_replaced_and_at_last_given_up(
     monkeypatch.setattr(sweep, "_outcomes", dead)
     with pytest.raises(OperationFailed, match="killed 3 times in a row"):
         swept(document, "dead")
+
+
+def test_real_workers_that_are_killed_are_replaced(document: Path) -> None:
+    document.write_text(DOCUMENT.replace("days: 0.5", "days: 2"))
+    _, want = swept(document, "whole")
+    folder = document.parent / "killed"
+    process = subprocess.Popen(
+        command(document, "--workers", "2", "--out", str(folder)),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    assert until(lambda: len([*(folder / RUNS).glob("*.parquet")]) >= 2, 120.0)
+    for child in children(process.pid):
+        if b"loky.backend.popen" in Path(f"/proc/{child}/cmdline").read_bytes():
+            os.kill(child, signal.SIGKILL)
+    _, said = process.communicate(timeout=120)
+    assert (process.returncode, said) == (0, b"")
+    assert digest_of(folder) == want
 
 
 def test_it_ends_when_all_is_told_closely_enough(document: Path) -> None:

@@ -42,7 +42,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 def swept_here(document: Path, folder: Path) -> str:
     """The digest of all results, after what is missing was run on two workers of loky."""
     planned = read_experiment(document)
-    with opened(folder, planned.experiment, planned.variants, software(), resume=True) as dataset:
+    with opened(folder, planned, software(), resume=True) as dataset:
         run_sweep(planned, dataset, workers=2)
     return digest_of(folder)
 

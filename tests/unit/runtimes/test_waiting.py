@@ -46,7 +46,7 @@ def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> None:
     file = tmp_path / "clock.json"
     replace_text(file, "old")
-    (tmp_path / "clock.part").mkdir()
+    (tmp_path / "clock.json.part").mkdir()
     with pytest.raises(IsADirectoryError):
         replace_text(file, "new")
     assert file.read_text() == "old"

@@ -1,16 +1,20 @@
 """Results in a folder: whole rows or none, for one process, of one experiment."""
 
+import errno
 import fcntl
 import json
+import os
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
 from ops.experiments.dataset import RUNS, SERIES, Dataset, digest_of, opened
 from ops.experiments.document import Experiment
+from ops.experiments.reading import Planned
 from ops.experiments.trial import Trial, Window
-from ops.experiments.variants import Variant
+from ops.experiments.variants import Variant, variants_of
 from shared.basics.errors import InvalidInput, OperationFailed
 
 MEASURES = ("goodput", "queue_h_p95")
@@ -18,7 +22,7 @@ ONE, TWO = (Variant((("repairs.technicians", n),)) for n in (1, 2))
 BUILD = "1.0+abc"
 
 
-def experiment(**changed: object) -> Experiment:
+def planned(**changed: object) -> Planned:
     base: dict[str, object] = {
         "title": "t",
         "question": "q",
@@ -26,7 +30,8 @@ def experiment(**changed: object) -> Experiment:
         "measure": MEASURES,
         "vary": {"grid": {"repairs.technicians": [1, 2]}},
     }
-    return Experiment.model_validate(base | changed)
+    asked = Experiment.model_validate(base | changed)
+    return Planned(asked, variants_of(asked), Path())
 
 
 def trial(goodput: float, windows: int = 3) -> Trial:
@@ -40,7 +45,7 @@ def trial(goodput: float, windows: int = 3) -> Trial:
 
 
 def fill(folder: Path, order: list[tuple[Variant, int]]) -> None:
-    with opened(folder, experiment(), (ONE, TWO), BUILD, resume=True) as dataset:
+    with opened(folder, planned(), BUILD, resume=True) as dataset:
         for variant, seed in order:
             dataset.keep(variant, seed, trial(0.5 + seed / 100))
 
@@ -77,7 +82,7 @@ def test_whatever_the_order_the_dataset_is_the_same(tmp_path: Path) -> None:
 
 def test_runs_that_are_done_are_known_again(tmp_path: Path) -> None:
     fill(tmp_path / "r", [(ONE, 3), (TWO, 0)])
-    with opened(tmp_path / "r", experiment(), (ONE, TWO), BUILD, resume=True) as dataset:
+    with opened(tmp_path / "r", planned(), BUILD, resume=True) as dataset:
         dataset.keep_failure(TWO, 1, "ZeroDivisionError: here")
         found = dataset.done()
     assert {(key, row.error) for key, row in found.items()} == {
@@ -92,7 +97,7 @@ def test_what_a_kill_left_half_written_is_no_run(tmp_path: Path) -> None:
     fill(tmp_path / "r", [(ONE, 3)])
     half = tmp_path / "r" / RUNS / f"{TWO.key}-0.part"
     half.write_bytes(b"PAR1")
-    with opened(tmp_path / "r", experiment(), (ONE, TWO), BUILD, resume=True) as dataset:
+    with opened(tmp_path / "r", planned(), BUILD, resume=True) as dataset:
         assert [*dataset.done()] == [(ONE.key, 3)]
     assert not half.exists()
 
@@ -101,7 +106,7 @@ def test_results_are_not_gone_on_with_unasked(tmp_path: Path) -> None:
     fill(tmp_path / "r", [(ONE, 3)])
     with (
         pytest.raises(InvalidInput, match="has 1 runs already; go on with --resume"),
-        opened(tmp_path / "r", experiment(), (ONE, TWO), BUILD, resume=False),
+        opened(tmp_path / "r", planned(), BUILD, resume=False),
     ):
         pass
 
@@ -122,7 +127,7 @@ def test_results_of_something_else_are_refused(
     before = digest_of(tmp_path / "r")
     with (
         pytest.raises(InvalidInput, match=f"its 1 runs are of another {field}"),
-        opened(tmp_path / "r", experiment(**changed), (ONE, TWO), build, resume=True),
+        opened(tmp_path / "r", planned(**changed), build, resume=True),
     ):
         pass
     assert digest_of(tmp_path / "r") == before
@@ -130,8 +135,8 @@ def test_results_of_something_else_are_refused(
 
 def test_more_variants_and_seeds_may_be_asked_for(tmp_path: Path) -> None:
     fill(tmp_path / "r", [(ONE, 3)])
-    more = experiment(vary={"grid": {"repairs.technicians": [1, 2, 3]}}, seeds={"count": 50}, title="other")
-    with opened(tmp_path / "r", more, (ONE, TWO), BUILD, resume=True) as dataset:
+    more = planned(vary={"grid": {"repairs.technicians": [1, 2, 3]}}, seeds={"count": 50}, title="other")
+    with opened(tmp_path / "r", more, BUILD, resume=True) as dataset:
         assert [*dataset.done()] == [(ONE.key, 3)]
 
 
@@ -141,7 +146,7 @@ def test_two_processes_do_not_write_one_folder(tmp_path: Path) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with (
             pytest.raises(OperationFailed, match="another process"),
-            opened(tmp_path / "r", experiment(), (ONE, TWO), BUILD, resume=True),
+            opened(tmp_path / "r", planned(), BUILD, resume=True),
         ):
             pass
 
@@ -150,10 +155,120 @@ def test_a_file_that_is_no_run_is_named(tmp_path: Path) -> None:
     fill(tmp_path / "r", [(ONE, 3)])
     (tmp_path / "r" / RUNS / f"{TWO.key}-0.parquet").write_bytes(b"nothing")
     with pytest.raises(InvalidInput, match=f"{TWO.key}-0.parquet: is no run of this experiment"):
-        Dataset(tmp_path / "r", (), MEASURES).done()
+        Dataset(tmp_path / "r", MEASURES).done()
 
 
-def test_a_folder_that_is_a_file_is_told(tmp_path: Path) -> None:
-    (tmp_path / "r").write_text("")
-    with pytest.raises(OperationFailed, match="runs that are done are kept"):
+def test_a_file_that_is_no_run_ends_no_more_than_this_sweep(tmp_path: Path) -> None:
+    fill(tmp_path / "r", [(ONE, 3)])
+    bad = tmp_path / "r" / RUNS / f"{TWO.key}-0.parquet"
+    bad.write_bytes(b"PAR1nothingPAR1")
+    with pytest.raises(InvalidInput, match=r"is no run of this experiment .*; remove it, and --resume"):
         fill(tmp_path / "r", [])
+    bad.unlink()
+    fill(tmp_path / "r", [(TWO, 0)])
+
+
+@pytest.mark.parametrize("place", ["r", f"r/{RUNS}", f"r/{SERIES}"])
+def test_a_folder_that_is_a_file_is_told(tmp_path: Path, place: str) -> None:
+    (tmp_path / place).parent.mkdir(exist_ok=True)
+    (tmp_path / place).write_text("")
+    with pytest.raises(InvalidInput, match=f"{place}: is no folder; give another one with --out"):
+        fill(tmp_path / "r", [])
+
+
+def test_an_identity_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    (tmp_path / "r" / "identity.json").mkdir(parents=True)
+    with pytest.raises(InvalidInput, match=r"identity.json: cannot be read: "):
+        fill(tmp_path / "r", [])
+
+
+def test_a_folder_that_may_not_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(path: Path, *_: object, **__: object) -> Any:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    fill(tmp_path / "r", [(ONE, 3)])
+    monkeypatch.setattr(Path, "open", refused)
+    with pytest.raises(OperationFailed, match=r"r/.lock: Permission denied; runs that are done are kept"):
+        fill(tmp_path / "r", [])
+
+
+@pytest.mark.parametrize("part", [RUNS, SERIES])
+def test_a_full_disk_costs_the_run_that_is_written_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    fill(tmp_path / "whole", [(ONE, 3), (TWO, 0)])
+    fill(tmp_path / "r", [(ONE, 3)])
+    write = pq.write_table
+
+    def full(table: Any, file: Any, **options: Any) -> None:
+        if ("from_us" in table.column_names) == (part == SERIES):
+            file.write(b"PAR1")
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write(table, file, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(pq, "write_table", full)
+        with pytest.raises(OperationFailed, match="r: No space left on device; runs that are done are kept"):
+            fill(tmp_path / "r", [(TWO, 0)])
+    assert [path.name for path in (tmp_path / "r" / RUNS).iterdir()] == [f"{ONE.key}-3.parquet"]
+    fill(tmp_path / "r", [(TWO, 0)])
+    assert digest_of(tmp_path / "r") == digest_of(tmp_path / "whole")
+
+
+def test_a_disk_that_is_really_full(tmp_path: Path) -> None:
+    fill(tmp_path / "r", [(ONE, 3)])
+    (tmp_path / "r" / "costs.jsonl").unlink()
+    (tmp_path / "r" / "costs.jsonl").symlink_to("/dev/full")
+    with pytest.raises(OperationFailed, match="No space left on device; runs that are done are kept"):
+        fill(tmp_path / "r", [(TWO, 0)])
+    assert [path.name for path in (tmp_path / "r" / RUNS).iterdir()] == [f"{ONE.key}-3.parquet"]
+
+
+SITE = """\
+site: pod-0
+fabrics:
+  - {name: pod-0, config: {pod: {cubes: %d}}}
+"""
+
+
+def test_a_site_whose_file_was_edited_is_another(tmp_path: Path) -> None:
+    def of_site(text: str) -> None:
+        (tmp_path / "site.yaml").write_text(text)
+        asked = Experiment.model_validate(
+            {
+                "title": "t",
+                "question": "q",
+                "fabric": {"days": 1.0, "site": "site.yaml"},
+                "measure": MEASURES,
+                "vary": {"grid": {"repairs.technicians": [1, 2]}},
+            }
+        )
+        plan = Planned(asked, variants_of(asked), tmp_path)
+        with opened(tmp_path / "r", plan, BUILD, resume=True) as dataset:
+            if not dataset.done():
+                dataset.keep(ONE, 0, trial(0.5))
+
+    of_site(SITE % 16)
+    of_site("# what is said is the same\n" + SITE % 16)
+    with pytest.raises(InvalidInput, match="its 1 runs are of another site"):
+        of_site(SITE % 32)
+
+
+def test_columns_are_of_the_type_of_their_parameter(tmp_path: Path) -> None:
+    values: list[dict[str, object]] = [
+        {"repairs.technicians": "3", "failures.host_per_day": 1},
+        {"failures.host_per_day": "0.5", "transceivers.soft_fec": "on"},
+        {"repairs.technicians": 2, "transceivers.soft_fec": False},
+    ]
+    plan = planned(vary={"list": values})
+    with opened(tmp_path / "r", plan, BUILD, resume=False) as dataset:
+        for variant in plan.variants[:2]:
+            dataset.keep(variant, 0, trial(0.5))
+        dataset.keep_failure(plan.variants[2], 0, "ValueError: no")
+    files = sorted((tmp_path / "r" / RUNS).iterdir())
+    assert len({pq.read_schema(path) for path in files}) == 1
+    found = [pq.read_table(path, partitioning=None).to_pylist()[0] for path in files]
+    assert {
+        (row["repairs.technicians"], row["failures.host_per_day"], row["transceivers.soft_fec"])
+        for row in found
+    } == {(3, 1.0, None), (None, 0.5, True), (2, None, False)}

@@ -1,0 +1,102 @@
+"""Results as data frames: what the documentation shows, run as it stands there, whatever a dataset holds."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pytest
+
+from ops.experiments.dataset import RUNS, opened
+from ops.experiments.reading import read_experiment
+from ops.experiments.sweep import run_sweep
+from ops.experiments.trial import Trial, run_trial
+
+DOCS = Path(__file__).parents[2] / "docs" / "experiments.md"
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+DOCUMENT = """\
+title: t
+question: q
+fabric: {days: 0.1, set: {pod.cubes: 4, failures.host_per_day: 0.4}}
+vary: %s
+seeds: 2
+measure: [goodput, queue_h_p95]
+"""
+VARIED = {
+    "grid": "{repairs.technicians: [1, 2]}",
+    "written as they come": "{repairs.technicians: ['1', 2, '3'], failures.host_per_day: [1, 0.5]}",
+    "list": "{list: [{repairs.technicians: 1}, {repairs.technicians: 2, failures.host_per_day: 1}, {}]}",
+}
+
+
+def made(folder: Path, vary: str) -> None:
+    document = folder / "question.yaml"
+    document.write_text(DOCUMENT % vary)
+    planned = read_experiment(document)
+    with opened(folder / "question.results", planned, "1.0", resume=True) as dataset:
+        run_sweep(planned, dataset)
+
+
+def shown() -> Mapping[str, Any]:
+    """What the blocks of the documentation come to, one after the other."""
+    found: dict[str, Any] = {}
+    blocks = BLOCK.findall(DOCS.read_text())
+    assert len(blocks) == 3
+    for block in blocks:
+        exec(compile(block, str(DOCS), "exec"), found)  # noqa: S102 -- the documentation's own
+    return found
+
+
+@pytest.mark.parametrize("vary", VARIED.values(), ids=VARIED)
+def test_the_documentation_reads_what_was_run(
+    vary: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    failed: list[Any] = []
+
+    def odd(plan: Any) -> Trial:
+        if not failed:
+            failed.append(plan)
+            raise ValueError("the first one")
+        return run_trial(plan)
+
+    monkeypatch.setattr("ops.experiments.sweep.run_trial", odd)
+    made(tmp_path, vary)
+    found = shown()
+    by_sql = {row[0]: row[1] for row in found["by_hand"]}
+    by_polars = dict(found["means"].iter_rows())
+    assert by_sql == pytest.approx(by_polars)
+    assert sum(row[3] for row in found["by_hand"]) == len(list(Path("question.results/runs").iterdir())) - 1
+    assert {technicians for technicians, _ in found["days"].index} == by_sql.keys() - {None}
+    assert found["runs"]["error"].drop_nulls().len() == 1
+
+
+def test_points_of_a_latin_hypercube_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    made(tmp_path, "{latin_hypercube: {points: 3, between: {failures.host_per_day: [0.1, 0.9]}}}")
+    text = "SELECT \"failures.host_per_day\" FROM 'question.results/runs/*.parquet'"
+    points = sorted(row[0] for row in duckdb.execute(text).fetchall())
+    assert len({*points}) == 3
+    assert points == sorted(pd.read_parquet("question.results/runs")["failures.host_per_day"])
+    runs = pl.read_parquet("question.results/runs/*.parquet")
+    assert points == sorted(runs["failures.host_per_day"])
+
+
+def test_what_varies_later_is_a_column_of_what_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    made(tmp_path, "{list: [{repairs.technicians: 1}]}")
+    first = {path.name for path in Path("question.results/runs").iterdir()}
+    made(tmp_path, "{list: [{repairs.technicians: 1}, {failures.host_per_day: 1}]}")
+    shown()
+    runs = pl.read_parquet("question.results/runs/*.parquet")
+    assert runs["failures.host_per_day"].to_list().count(1.0) == 2
+    assert runs["failures.host_per_day"].null_count() == 2
+    assert first < {path.name for path in Path("question.results/runs").iterdir()}
+    made(tmp_path, "{list: [{failures.host_per_day: 1}, {failures.host_per_day: 2}]}")
+    shown()
+    assert len(list((tmp_path / "question.results" / RUNS).iterdir())) == 6
