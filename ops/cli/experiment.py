@@ -25,13 +25,19 @@ if TYPE_CHECKING:
     from ops.experiments.results import Results
     from ops.experiments.sweep import Progress
 
-SUFFIX = ".results"
+SUFFIX, QUICK_SUFFIX = ".results", ".quick.results"
 Document = Annotated[
     str, typer.Argument(metavar="FILE", help="an experiment's file, or the name of a ready one (`list`)")
 ]
 Out = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="folder of the results [default: the file's name with .results, here]"),
+]
+Quick = Annotated[
+    bool,
+    typer.Option(
+        "--quick", help="two seeds of a day, to see that it runs; its results are in a folder of their own"
+    ),
 ]
 
 app = application("experiment")
@@ -56,6 +62,7 @@ def run(
         ),
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="go on with what is there already")] = False,
+    quick: Quick = False,
     out: Out = None,
     html: Annotated[
         Path | None, typer.Option(click_type=OUT_FILE, metavar="FILE", help="write the report")
@@ -71,8 +78,8 @@ def run(
 
     if dask is not None and workers is not None:
         raise click.UsageError("--workers goes without --dask, whose cluster has its own")
-    planned = _planned(file)
-    folder = _folder(file, out)
+    planned = _planned(file, quick=quick)
+    folder = _folder(file, out, quick=quick)
     with (
         nullcontext(workers or 1) if dask is None else cluster_at(dask) as those,
         opened(folder, planned, software(), resume=resume) as dataset,
@@ -84,7 +91,7 @@ def run(
             done = len(dataset.done())
             raise Interrupted(f"interrupted; {done} runs are kept in {folder}, go on with --resume") from None
     results = results_of(planned, swept)
-    _show(results, folder, _command(file, out), html, output)
+    _show(results, folder, _command(file, out, quick=quick), html, output)
     if results.failed:
         sys.exit(1)
 
@@ -97,11 +104,11 @@ def validate(file: Document) -> None:
 
 
 @app.command("plan")
-def plan(file: Document, output: Output = "table") -> None:
+def plan(file: Document, quick: Quick = False, output: Output = "table") -> None:
     """Say what an experiment will take: runs, processor time and disk, by a pilot of one short run."""
     from ops.experiments.pilot import estimate
 
-    planned = _planned(file)
+    planned = _planned(file, quick=quick)
     found = estimate(planned)
     show(
         found,
@@ -111,9 +118,9 @@ def plan(file: Document, output: Output = "table") -> None:
 
 
 @app.command("status")
-def status(file: Document, out: Out = None, output: Output = "table") -> None:
+def status(file: Document, quick: Quick = False, out: Out = None, output: Output = "table") -> None:
     """Say how far an experiment's runs are."""
-    planned, folder = _planned(file), _folder(file, out)
+    planned, folder = _planned(file, quick=quick), _folder(file, out, quick=quick)
     rows = _done(planned, file, folder)
     failed = sum(row.error is not None for row in rows.values())
     found = {"folder": str(folder), "done": len(rows) - failed, "failed": failed, "most": _most(planned)}
@@ -123,6 +130,7 @@ def status(file: Document, out: Out = None, output: Output = "table") -> None:
 @app.command("report")
 def report(
     file: Document,
+    quick: Quick = False,
     out: Out = None,
     html: Annotated[
         Path | None, typer.Option(click_type=OUT_FILE, metavar="FILE", help="write the page")
@@ -133,10 +141,10 @@ def report(
     from ops.experiments.results import results_of
     from ops.experiments.sweep import so_far
 
-    planned, folder = _planned(file), _folder(file, out)
+    planned, folder = _planned(file, quick=quick), _folder(file, out, quick=quick)
     rows = _done(planned, file, folder)
     results = results_of(planned, so_far(planned, rows))
-    _show(results, folder, _command(file, out), html, output)
+    _show(results, folder, _command(file, out, quick=quick), html, output)
 
 
 @app.command("list")
@@ -203,10 +211,12 @@ def schema() -> None:
     say(json.dumps(Experiment.model_json_schema(), indent=2, ensure_ascii=False))
 
 
-def _planned(file: str) -> "Planned":
+def _planned(file: str, *, quick: bool = False) -> "Planned":
+    from ops.experiments.quick import quick as quick_form
     from ops.experiments.reading import read_experiment
 
-    return read_experiment(_path(file))
+    planned = read_experiment(_path(file))
+    return quick_form(planned) if quick else planned
 
 
 def _path(file: str) -> Path:
@@ -219,8 +229,8 @@ def _path(file: str) -> Path:
     return library_path(file)
 
 
-def _folder(file: str, out: Path | None) -> Path:
-    return Path(Path(file).stem + SUFFIX) if out is None else out
+def _folder(file: str, out: Path | None, *, quick: bool) -> Path:
+    return Path(Path(file).stem + (QUICK_SUFFIX if quick else SUFFIX)) if out is None else out
 
 
 def _most(planned: "Planned") -> int:
@@ -228,8 +238,8 @@ def _most(planned: "Planned") -> int:
     return len(planned.variants) * (seeds.count or seeds.most or 0)
 
 
-def _command(file: str, out: Path | None) -> str:
-    words = ["lightwave", "experiment", "run", file]
+def _command(file: str, out: Path | None, *, quick: bool) -> str:
+    words = ["lightwave", "experiment", "run", file, *(["--quick"] if quick else [])]
     return shlex.join(words if out is None else [*words, "--out", str(out)])
 
 

@@ -40,6 +40,8 @@ class Fabric(Part):
         for name in ("pods", "kind"):
             if self.site is not None and name in self.model_fields_set:
                 raise ValueError(f"{name}: not together with site, whose file says what it is made of")
+        if "fabric.kind" in self.set:
+            raise ValueError("set.fabric.kind: stands as kind beside set, or varies")
         return self
 
 

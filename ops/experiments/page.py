@@ -10,6 +10,7 @@ from plotly.offline import get_plotlyjs
 
 from ops.common.version import VERSION
 from ops.experiments.measures import MEASURES
+from ops.experiments.plants import KIND
 from ops.experiments.results import Compared, Figure, Results, shown
 from ops.experiments.variants import shown as shown_value
 
@@ -24,7 +25,16 @@ pre { background: #f4f4f4; padding: .6em; overflow: auto }
 
 
 def answer(results: Results) -> str:
-    """The question's answer in a sentence."""
+    """The question's answer in a sentence; of a quick form, that it is none."""
+    told = _answer(results)
+    return (
+        f"Quick form, which shows that it runs and answers nothing. {told}"
+        if results.planned.is_quick
+        else told
+    )
+
+
+def _answer(results: Results) -> str:
     verdict = results.verdict
     if verdict is not None:
         more = (
@@ -54,7 +64,9 @@ def page(results: Results, command: str) -> str:
         if (figures := [one for one in results.figures if one.measure == name])
     )
     fabric = experiment.fabric
-    what = fabric.site or f"{fabric.pods} {fabric.kind}{'' if fabric.pods == 1 else 's'}"
+    varies = any(KIND in dict(variant.values) for variant in results.planned.variants)
+    kind = "fabric" if varies else fabric.kind
+    what = fabric.site or f"{fabric.pods} {kind}{'' if fabric.pods == 1 else 's'}"
     percent = f"{100 * experiment.confidence:g} %"
     failed = "".join(
         f"<li>variant {escape(row.variant)}, seed {row.seed}: {escape(row.error or '')}</li>"
@@ -164,6 +176,6 @@ def how_apart(one: Compared) -> str:
     said = []
     if one.seeds_needed is not None:
         said.append(f"cannot be told apart; about {one.seeds_needed:,} seeds would")
-    if one.paired is not None and math.isfinite(one.paired.saved):
+    if one.paired is not None and math.isfinite(one.paired.saved) and math.isfinite(one.paired.correlation):
         said.append(f"correlation {one.paired.correlation:.2f}, common seeds saved × {one.paired.saved:.1f}")
     return "; ".join(said)

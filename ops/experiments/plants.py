@@ -1,16 +1,22 @@
 """What an experiment runs: the sites of a variant, with their parameters."""
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
 from ops.common.configuration import config_of, parameters, value_of, value_type
+from ops.common.quoted import quoted
 from ops.common.sites import read_site, single_fabric_sites
 from ops.experiments.document import Experiment, Scalar, Values
+from schemas.config_by_kind import CONFIGS
 from schemas.site_plan import SitePlan
 from shared.basics.checks import nearest_word
 from shared.basics.errors import InvalidInput
+
+KIND = "fabric.kind"
+"""Varies as a parameter does, and is none."""
 
 
 def sites_of(experiment: Experiment, values: Values, folder: Path, seed: int = 0) -> tuple[SitePlan, ...]:
@@ -20,7 +26,10 @@ def sites_of(experiment: Experiment, values: Values, folder: Path, seed: int = 0
     if "seed" in values:
         raise InvalidInput("seed: is no parameter to set; allowed are seeds: count, first, least and most")
     if fabric.site is None:
-        return single_fabric_sites(fabric.pods, kind=fabric.kind, pairs=pairs_of(values), seed=seed)
+        kind, own = _kind_of(fabric.kind, values)
+        return single_fabric_sites(fabric.pods, kind=kind, pairs=pairs_of(own), seed=seed)
+    if KIND in values:
+        raise InvalidInput(f"{KIND}: not together with fabric.site, whose file says what it is made of")
     plan = read_site(folder / fabric.site, "fabric.site ")
     known = {name: {p.name for p in parameters(config.kind)} for name, config in plan.fabrics.items()}
     for name in values:
@@ -53,17 +62,19 @@ class Parameter:
 
     @property
     def type(self) -> type[bool] | type[int] | type[float] | type[str]:
-        return value_type(self.kind, self.name)
+        return str if self.name == KIND else value_type(self.kind, self.name)
 
     def value(self, given: Scalar) -> Scalar:
-        return value_of(self.kind, self.name, _text(given))
+        return given if self.name == KIND else value_of(self.kind, self.name, _text(given))
 
 
-def parameters_of(experiment: Experiment, names: Iterable[str], folder: Path) -> dict[str, Parameter]:
+def parameters_of(experiment: Experiment, names: Collection[str], folder: Path) -> dict[str, Parameter]:
     """Those of these names, which the experiment's fabrics have."""
     (site, *_) = sites_of(experiment, {}, folder)
     kinds = dict.fromkeys(config.kind for config in site.fabrics.values())
-    known = {kind: {one.name for one in parameters(kind)} for kind in kinds}
+    if KIND in names:
+        kinds |= dict.fromkeys(CONFIGS)
+    known = {kind: {*_names(kind), KIND} for kind in kinds}
     return {name: Parameter(next(kind for kind, own in known.items() if name in own), name) for name in names}
 
 
@@ -73,6 +84,34 @@ def site_sha256(experiment: Experiment, folder: Path) -> str | None:
         return None
     (site,) = sites_of(experiment, {}, folder)
     return sha256(site.model_dump_json().encode()).hexdigest()
+
+
+def _kind_of(kind: str, values: Values) -> tuple[str, Values]:
+    """The kind of fabric, which may vary as a parameter does, and the parameters proper. InvalidInput names
+    one that only another kind has."""
+    own = {name: value for name, value in values.items() if name != KIND}
+    if KIND not in values:
+        return kind, own
+    wanted = values[KIND]
+    if wanted not in CONFIGS:
+        known = ", ".join(CONFIGS)
+        raise InvalidInput(
+            f"{KIND}: {quoted(wanted)} is not allowed; allowed: {known}{nearest_word(str(wanted), CONFIGS)}"
+        )
+    kind = str(wanted)
+    for name in own:
+        others = [other for other in CONFIGS if name in _names(other)]
+        if others and kind not in others:
+            raise InvalidInput(
+                f"{name}: a {kind} has no such parameter, only a {' and a '.join(others)}; give it "
+                f"in vary.list, in the variants of that {KIND} alone"
+            )
+    return kind, own
+
+
+@cache
+def _names(kind: str) -> frozenset[str]:
+    return frozenset(parameter.name for parameter in parameters(kind))
 
 
 def pairs_of(values: Values) -> list[str]:

@@ -25,11 +25,12 @@ Place = tuple[Any, ...]
 @dataclass(frozen=True, slots=True)
 class Planned:
     """An experiment whose every run can be made: with its variants, and the folder from which its own paths
-    count."""
+    count. It `is_quick` in a form that shows that it runs, and answers nothing (`ops.experiments.quick`)."""
 
     experiment: Experiment
     variants: tuple[Variant, ...]
     folder: Path
+    is_quick: bool = False
 
 
 def read_experiment(path: Path) -> Planned:

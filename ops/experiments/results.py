@@ -87,7 +87,7 @@ def results_of(planned: Planned, swept: Swept) -> Results:
         swept.is_enough,
         figures,
         _compared(planned, rows, seeds),
-        _verdict(planned, rows, seeds),
+        None if planned.is_quick else _verdict(planned, rows, seeds),
         tuple(row for key, row in sorted(rows.items()) if key in keys and row.error is not None),
     )
 
@@ -237,6 +237,7 @@ def shown(interval: Interval, measure: str, *, difference: bool = False) -> str:
         return f"{value:.4g}{unit} (one run: no interval)"
     digits = 0 if half == 0.0 else max(0, min(6, 1 - math.floor(math.log10(half))))
     digits = digits if half else 4
+    value = round(value, digits) + 0.0  # no minus before nothing
     return f"{value:.{digits}f} ± {half:.{digits}f}{unit}"
 
 
@@ -246,6 +247,7 @@ def as_json(results: Results) -> dict[str, Any]:
     return {
         "title": experiment.title,
         "question": experiment.question,
+        "quick": results.planned.is_quick,
         "confidence": experiment.confidence,
         "seeds": results.seeds,
         "precise_enough": results.is_enough,

@@ -9,7 +9,7 @@ from ops.experiments.library import TEMPLATE, library_path, ready
 from ops.experiments.plants import sites_of
 from ops.experiments.reading import Planned, read_experiment
 from ops.experiments.variants import variants_of
-from schemas.config import SuperpodConfig
+from schemas.config import AnyPodConfig, SuperpodConfig
 from shared.basics.errors import InvalidInput, NotFound
 
 SOUND = """\
@@ -87,6 +87,48 @@ def test_a_site_of_a_file_takes_parameters_of_its_fabrics(tmp_path: Path) -> Non
         0.002
     }
     assert {config.seed for config in configs} == {5}
+
+
+KINDS = SOUND.replace("repairs.technicians: [1, 2]", "fabric.kind: [superpod, static-pod]").replace(
+    "pod.cubes: 4", "repairs.technicians: 3"
+)
+
+
+def test_kinds_of_fabric_vary_as_parameters_do(tmp_path: Path) -> None:
+    planned = read(tmp_path, KINDS)
+    found = []
+    for variant in planned.variants:
+        values = {**planned.experiment.fabric.set, **dict(variant.values)}
+        (site,) = sites_of(planned.experiment, values, tmp_path)
+        (config,) = site.fabrics.values()
+        assert isinstance(config, AnyPodConfig)
+        found.append((config.kind, config.failures.host_per_day, config.repairs.technicians))
+    assert found == [(kind, rate, 3) for kind in ("superpod", "static-pod") for rate in (0.001, 0.002)]
+
+
+def test_a_parameter_that_a_kind_has_not_is_given_to_others_alone(tmp_path: Path) -> None:
+    said = refused(tmp_path, KINDS.replace("repairs.technicians: 3", "ocs.technology: piezo"))
+    assert said == (
+        "line 7: ocs.technology: a static-pod has no such parameter, only a superpod; give it in "
+        "vary.list, in the variants of that fabric.kind alone"
+    )
+    listed = KINDS[: KINDS.index("vary:")] + (
+        "vary:\n  list:\n  - {fabric.kind: superpod, ocs.technology: piezo}\n  - {fabric.kind: static-pod}\n"
+    )
+    assert len(read(tmp_path, listed + "seeds: 3\nmeasure: [goodput]\n").variants) == 2
+
+
+def test_kinds_that_there_are_not_or_that_a_site_has_are_refused(tmp_path: Path) -> None:
+    said = refused(tmp_path, KINDS.replace("superpod, static", "superpods, static"))
+    assert said == (
+        "line 7: fabric.kind: 'superpods' is not allowed; allowed: superpod, static-pod, dcn"
+        "; the nearest is superpod"
+    )
+    (tmp_path / "hall.yaml").write_text("site: hall\nfabrics:\n- {name: pod-0}\n")
+    sited = KINDS.replace("days: 2\n  set:\n    repairs.technicians: 3", "days: 2\n  site: hall.yaml")
+    assert "not together with fabric.site" in refused(tmp_path, sited)
+    said = refused(tmp_path, SOUND.replace("pod.cubes: 4", "fabric.kind: static-pod"))
+    assert "set.fabric.kind: stands as kind beside set, or varies" in said
 
 
 def test_a_list_and_a_latin_hypercube_are_other_ways_to_vary(tmp_path: Path) -> None:

@@ -1,0 +1,52 @@
+"""Every ready experiment, in its quick form."""
+
+import math
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from ops.common.version import software
+from ops.experiments.dataset import SERIES, opened
+from ops.experiments.library import FOLDER, ready
+from ops.experiments.page import answer, page
+from ops.experiments.quick import quick
+from ops.experiments.reading import read_experiment
+from ops.experiments.results import as_json, results_of
+from ops.experiments.sweep import run_sweep
+
+
+@pytest.mark.parametrize("name", [name for name, _ in ready()])
+def test_every_ready_experiment_runs_and_every_figure_has_an_interval(name: str, tmp_path: Path) -> None:
+    planned = quick(read_experiment(FOLDER / f"{name}.yaml"))
+    with opened(tmp_path / "results", planned, software(), resume=False) as dataset:
+        results = results_of(planned, run_sweep(planned, dataset))
+    assert not results.failed
+    measured = {(one.variant, one.measure) for one in results.figures}
+    assert {variant for variant, _ in measured} == set(planned.variants)
+    assert len(pq.read_table(tmp_path / "results" / SERIES, partitioning=None)) >= 4 * len(planned.variants)
+    first = planned.experiment.measure[0]
+    assert all((variant, first) in measured for variant in planned.variants)
+    assert all(math.isfinite(one.interval.half_width) for one in results.figures if one.interval.runs > 1)
+    assert results.compared
+    assert as_json(results)["quick"]
+    assert answer(results).startswith("Quick form")
+    assert "answers nothing" in page(results, "lightwave experiment run")
+
+
+def test_each_claims_something_that_may_be_false() -> None:
+    assert len(ready()) >= 10
+    for name, _ in ready():
+        planned = read_experiment(FOLDER / f"{name}.yaml")
+        assert planned.experiment.claim is not None, name
+        assert planned.experiment.compare is not None, name
+
+
+def test_a_quick_form_has_all_variants_and_less_of_all_else() -> None:
+    planned = read_experiment(FOLDER / "technicians.yaml")
+    small = quick(planned)
+    assert small.variants == planned.variants
+    assert small.experiment.fabric.days <= 1
+    assert small.experiment.seeds.count == 2
+    assert small.experiment.measure == planned.experiment.measure
+    assert small.experiment.seeds.first == planned.experiment.seeds.first
