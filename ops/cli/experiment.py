@@ -13,6 +13,7 @@ import typer
 from ops.cli.groups import application
 from ops.cli.options import Output
 from ops.cli.output import Form, say, show, write
+from ops.cli.progress import Line
 from ops.cli.types import FILE, OUT_FILE
 from ops.common.tables import columns
 from shared.basics.errors import Interrupted, InvalidInput, NotFound
@@ -20,6 +21,7 @@ from shared.basics.times import span
 from shared.basics.units import US_PER_S
 
 if TYPE_CHECKING:
+    from ops.experiments.comparing import Comparison
     from ops.experiments.dataset import Key, RunRow
     from ops.experiments.reading import Planned
     from ops.experiments.results import Results
@@ -85,8 +87,8 @@ def run(
         opened(folder, planned, software(), resume=resume) as dataset,
     ):
         try:
-            with _Bar() as bar:
-                swept = run_sweep(planned, dataset, workers=those, told=bar.tell)
+            with Line() as line:
+                swept = run_sweep(planned, dataset, workers=those, told=lambda found: line.say(_far(found)))
         except KeyboardInterrupt:
             done = len(dataset.done())
             raise Interrupted(f"interrupted; {done} runs are kept in {folder}, go on with --resume") from None
@@ -145,6 +147,39 @@ def report(
     rows = _done(planned, file, folder)
     results = results_of(planned, so_far(planned, rows))
     _show(results, folder, _command(file, out, quick=quick), html, output)
+
+
+@app.command("compare")
+def compare(
+    first: Annotated[Path, typer.Argument(metavar="DIR", help="a folder of results")],
+    second: Annotated[
+        Path | None, typer.Argument(metavar="[DIR]", help="another, such as of another build")
+    ] = None,
+    against: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="of one folder: the variant from which all others' differences are told; may be given again",
+        ),
+    ] = None,
+    output: Output = "table",
+) -> None:
+    """Say how much more measures are in the second of two folders of results, variant by variant.
+
+    Variants are matched by their values, or the only ones of both. Where both have the same seeds, runs are
+    compared seed by seed, else as two samples (Welch). Chances are read among all differences (Holm)."""
+    from ops.experiments.comparing import as_json, compare_within, stored
+    from ops.experiments.comparing import compare as compared
+
+    if (second is None) == (not against):
+        raise click.UsageError("give a second folder, or of one folder the variant to compare --against")
+    found = (
+        compare_within(stored(first), against or ())
+        if second is None
+        else compared(stored(first), stored(second))
+    )
+    folders = {"first": str(first), "second": str(second or first)}
+    show(folders | as_json(found), output, lambda: _told_apart(found))
 
 
 @app.command("list")
@@ -264,6 +299,30 @@ def _show(results: "Results", folder: Path, command: str, html: Path | None, out
     show(content, output, lambda: _told(results, command))
 
 
+def _told_apart(found: "Comparison") -> str:
+    from ops.experiments.measures import MEASURES
+    from ops.experiments.page import how_apart
+    from ops.experiments.results import shown
+
+    rows = [
+        [
+            one.compared.variant.words,
+            one.compared.measure,
+            shown(one.first, one.compared.measure),
+            shown(one.second, one.compared.measure),
+            shown(one.compared.interval, one.compared.measure, difference=True),
+            MEASURES[one.compared.measure].unit,
+            one.compared.interval.runs,
+            how_apart(one.compared) + (f"; {one.left_out} runs left out" if one.left_out else ""),
+        ]
+        for one in found.contrasts
+    ]
+    lines = [f"{name}: {before} there, {after} here" for name, (before, after) in found.differs.items()]
+    lines += [f"only one has {variant.words}" for variant in found.alone]
+    table = columns(("VARIANT", "MEASURE", "FIRST", "SECOND", "MORE", "UNIT", "RUNS", ""), rows)
+    return "\n".join([*lines, *([""] if lines else []), table])
+
+
 def _told(results: "Results", command: str) -> str:
     from ops.experiments.measures import MEASURES
     from ops.experiments.page import answer, how_apart
@@ -299,24 +358,7 @@ def _told(results: "Results", command: str) -> str:
     return "\n".join([*lines, "", f"repeat: {command}"])
 
 
-class _Bar:
-    """How far a sweep is, in one line on stderr where that is a terminal."""
-
-    def __init__(self) -> None:
-        self._shown = sys.stderr is not None and sys.stderr.isatty()
-
-    def __enter__(self) -> "_Bar":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._shown:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
-
-    def tell(self, found: "Progress") -> None:
-        if not self._shown:
-            return
-        left = "" if found.left_s is None else f", {span(round(found.left_s) * US_PER_S)} left"
-        failed = f", {found.failed} failed" if found.failed else ""
-        sys.stderr.write(f"\r\x1b[K{found.done} of {found.wanted} runs{failed}{left}")
-        sys.stderr.flush()
+def _far(found: "Progress") -> str:
+    left = "" if found.left_s is None else f", {span(round(found.left_s) * US_PER_S)} left"
+    failed = f", {found.failed} failed" if found.failed else ""
+    return f"{found.done} of {found.wanted} runs{failed}{left}"

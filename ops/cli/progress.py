@@ -4,6 +4,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable
+from typing import Self
 
 from shared.basics.times import span
 from shared.basics.units import US_PER_S
@@ -14,37 +15,51 @@ LATELY_S = 20.0
 CLEAR_LINE = "\r\x1b[K"
 
 
-class Progress:
-    """Tells of a number that rises to `whole`, in the caller's words for both; nothing where stderr is no
-    terminal. It is gone when the work is done, or has failed."""
+class Line:
+    """One line on stderr that is written over, at most every half second; nothing where that is no terminal.
+    It is gone when the work is done, or has failed."""
 
-    def __init__(self, said: Callable[[float, float], str], whole: float) -> None:
-        self._said, self._whole = said, whole
+    def __init__(self) -> None:
         self._shown = sys.stderr is not None and sys.stderr.isatty()
-        self._samples: deque[tuple[float, float]] = deque()
-        self._told_s = 0.0
+        self._told_s: float | None = None
 
-    def __enter__(self) -> "Progress":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._shown and self._told_s:
+        if self._told_s is not None:
             sys.stderr.write(CLEAR_LINE)
             sys.stderr.flush()
 
+    def is_due(self) -> bool:
+        """Whether somebody listens, and has not been told anything just now."""
+        return self._shown and (self._told_s is None or time.monotonic() - self._told_s >= EVERY_S)
+
+    def say(self, said: str) -> None:
+        """Show that in its place, if it is due."""
+        if self.is_due():
+            self._told_s = time.monotonic()
+            sys.stderr.write(CLEAR_LINE + said)
+            sys.stderr.flush()
+
+
+class Progress(Line):
+    """Tells of a number that rises to `whole`, in the caller's words for both."""
+
+    def __init__(self, said: Callable[[float, float], str], whole: float) -> None:
+        super().__init__()
+        self._said, self._whole = said, whole
+        self._samples: deque[tuple[float, float]] = deque()
+
     def tell(self, done: float) -> None:
         """So much is done by now."""
-        if not self._shown:
+        if not self.is_due():
             return
         now_s = time.monotonic()
-        if self._samples and now_s - self._told_s < EVERY_S:
-            return
-        self._told_s = now_s
         self._samples.append((now_s, done))
         while now_s - self._samples[0][0] > LATELY_S:
             self._samples.popleft()
-        sys.stderr.write(CLEAR_LINE + progress_line(self._samples, self._whole, self._said))
-        sys.stderr.flush()
+        self.say(progress_line(self._samples, self._whole, self._said))
 
 
 def progress_line(

@@ -220,7 +220,7 @@ def _varied_before(folder: Path, measures: Sequence[str]) -> set[str]:
 
 def _take_over(folder: Path, planned: Planned, identity: dict[str, Any], *, resume: bool) -> None:
     path = folder / IDENTITY
-    known = _identity(path) if path.exists() else None
+    known = identity_at(path) if path.exists() else None
     if known is not None:
         runs = len(list((folder / RUNS).glob("*.parquet")))
         for name, value in identity.items():
@@ -242,7 +242,8 @@ def _take_over(folder: Path, planned: Planned, identity: dict[str, Any], *, resu
                 file.write(f"{text}\n".encode())
 
 
-def _identity(path: Path) -> dict[str, Any]:
+def identity_at(path: Path) -> dict[str, Any]:
+    """What the runs of a folder have in common. InvalidInput where it cannot be read."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

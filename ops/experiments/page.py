@@ -158,7 +158,7 @@ def _differences(compared: Sequence[Compared]) -> str:
     rows = "".join(
         f"<tr><td>{escape(one.variant.words)}</td><td>{escape(one.measure)}</td>"
         f'<td class="figure">{escape(shown(one.interval, one.measure, difference=True))}</td>'
-        f'<td class="figure">{"" if one.chance is None else f"{one.chance:.2g}"}</td>'
+        f'<td class="figure">{one.chance:.2g}</td>'
         f"<td>{escape(how_apart(one))}</td></tr>"
         for one in compared
     )
@@ -174,6 +174,8 @@ def _differences(compared: Sequence[Compared]) -> str:
 def how_apart(one: Compared) -> str:
     """Whether both can be told apart, and what common seeds saved."""
     said = []
+    if one.interval.low == one.interval.value == one.interval.high == 0.0:
+        said.append("the same in every run")
     if one.seeds_needed is not None:
         said.append(f"cannot be told apart; about {one.seeds_needed:,} seeds would")
     if one.paired is not None and math.isfinite(one.paired.saved) and math.isfinite(one.paired.correlation):

@@ -2,8 +2,8 @@
 becomes of the claim."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ops.experiments.dataset import Key, RunRow
@@ -43,7 +43,7 @@ class Compared:
     measure: str
     interval: Interval
     paired: Difference | None
-    chance: float | None
+    chance: float
     seeds_needed: int | None
 
 
@@ -123,15 +123,7 @@ def _compared(planned: Planned, rows: Mapping[Key, RunRow], seeds: int) -> tuple
         for name in planned.experiment.measure
         if (one := difference(planned, rows, variant, against, name, seeds)) is not None
     ]
-    chances = iter(holm([one.chance for one in found if one.chance is not None]))
-    return tuple(
-        one
-        if one.chance is None
-        else Compared(
-            one.variant, one.against, one.measure, one.interval, one.paired, next(chances), one.seeds_needed
-        )
-        for one in found
-    )
+    return among(found)
 
 
 def difference(
@@ -148,8 +140,7 @@ def difference(
         first, second = (values_of(planned, rows, v, name, seeds) for v in (variant, against))
         if not first or not second:
             return None
-        interval = welch_difference(first, second, confidence)
-        return Compared(variant, against, name, interval, None, None, _apart(interval))
+        return compared_of(variant, against, name, welch_difference(first, second, confidence), paired=False)
     both = [
         (one, two)
         for n in range(seeds)
@@ -158,8 +149,24 @@ def difference(
     ]
     if not both:
         return None
-    paired = paired_difference([one for one, _ in both], [two for _, two in both], confidence)
-    return Compared(variant, against, name, paired.interval, paired, paired.chance, _apart(paired.interval))
+    found = paired_difference([one for one, _ in both], [two for _, two in both], confidence)
+    return compared_of(variant, against, name, found, paired=True)
+
+
+def compared_of(
+    variant: Variant, against: Variant, name: str, found: Difference, *, paired: bool
+) -> Compared:
+    """A difference, as it is told."""
+    interval = found.interval
+    return Compared(
+        variant, against, name, interval, found if paired else None, found.chance, _apart(interval)
+    )
+
+
+def among(found: Sequence[Compared]) -> tuple[Compared, ...]:
+    """The same, the chance of each read among all of them (Holm)."""
+    chances = holm([one.chance for one in found])
+    return tuple(replace(one, chance=chance) for one, chance in zip(found, chances, strict=True))
 
 
 def _value(
@@ -257,31 +264,18 @@ def as_json(results: Results) -> dict[str, Any]:
                 "parameters": dict(one.variant.values),
                 "measure": one.measure,
                 "unit": MEASURES[one.measure].unit,
-                **_bounds(one.interval),
+                **bounds(one.interval),
                 "bootstrap": None if one.bootstrap is None else list(one.bootstrap),
                 "seeds_needed": one.seeds_needed,
             }
             for one in results.figures
         ],
-        "differences": [
-            {
-                "variant": one.variant.key,
-                "against": one.against.key,
-                "measure": one.measure,
-                **_bounds(one.interval),
-                "paired": one.paired is not None,
-                "correlation": None if one.paired is None else _number(one.paired.correlation),
-                "variance_saved": None if one.paired is None else _number(one.paired.saved),
-                "chance": one.chance,
-                "seeds_needed": one.seeds_needed,
-            }
-            for one in results.compared
-        ],
+        "differences": [difference_json(one) for one in results.compared],
         "claim": None
         if results.verdict is None
         else {
             "verdict": results.verdict.word,
-            **_bounds(results.verdict.interval),
+            **bounds(results.verdict.interval),
             "sentence": results.verdict.sentence,
             "seeds_needed": results.verdict.seeds_needed,
         },
@@ -289,7 +283,21 @@ def as_json(results: Results) -> dict[str, Any]:
     }
 
 
-def _bounds(interval: Interval) -> dict[str, float | int | None]:
+def difference_json(one: Compared) -> dict[str, Any]:
+    return {
+        "variant": one.variant.key,
+        "against": one.against.key,
+        "measure": one.measure,
+        **bounds(one.interval),
+        "paired": one.paired is not None,
+        "correlation": None if one.paired is None else _number(one.paired.correlation),
+        "variance_saved": None if one.paired is None else _number(one.paired.saved),
+        "chance": one.chance,
+        "seeds_needed": one.seeds_needed,
+    }
+
+
+def bounds(interval: Interval) -> dict[str, float | int | None]:
     return {
         "value": interval.value,
         "low": _number(interval.low),

@@ -34,25 +34,30 @@ def paired_difference(first: npt.ArrayLike, second: npt.ArrayLike, confidence: f
         found,
         (both - spread) / (2.0 * apart) if apart > 0.0 else math.nan,
         both / spread if spread > 0.0 else math.nan,
-        _chance(found),
+        _chance(found, found.runs - 1),
     )
 
 
-def welch_difference(first: npt.ArrayLike, second: npt.ArrayLike, confidence: float = 0.95) -> Interval:
+def welch_difference(first: npt.ArrayLike, second: npt.ArrayLike, confidence: float = 0.95) -> Difference:
     """Of the means of two variants whose runs have nothing to do with each other (Welch): `runs` are those of
-    the smaller one. Unbounded where one has a single run."""
+    the smaller one, and nothing is saved. Unbounded where one has a single run."""
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     value = float(a.mean() - b.mean())
     runs = min(len(a), len(b))
     if runs == 1:
-        return Interval(value, -math.inf, math.inf, confidence, 1)
+        return _apart(Interval(value, -math.inf, math.inf, confidence, 1), 1.0)
     errors = [_variance(one) / len(one) for one in (a, b)]
     whole = sum(errors)
     if whole == 0.0:
-        return Interval(value, value, value, confidence, runs, 0.0)
+        return _apart(Interval(value, value, value, confidence, runs, 0.0), 1.0)
     freedom = whole**2 / sum(e**2 / (len(one) - 1) for e, one in zip(errors, (a, b), strict=True))
     half = quantile_of_t(freedom, confidence) * math.sqrt(whole)
-    return Interval(value, value - half, value + half, confidence, runs, math.sqrt(whole * runs))
+    interval = Interval(value, value - half, value + half, confidence, runs, math.sqrt(whole * runs))
+    return _apart(interval, freedom)
+
+
+def _apart(interval: Interval, freedom: float) -> Difference:
+    return Difference(interval, math.nan, math.nan, _chance(interval, freedom))
 
 
 def holm(chances: Sequence[float]) -> list[float]:
@@ -65,13 +70,13 @@ def holm(chances: Sequence[float]) -> list[float]:
     return found
 
 
-def _chance(found: Interval) -> float:
+def _chance(found: Interval, freedom: float) -> float:
     if found.runs == 1:
         return 1.0
     if found.deviation == 0.0:
         return 1.0 if found.value == 0.0 else 0.0
     size = abs(found.value) / (found.deviation / math.sqrt(found.runs))
-    return 2.0 * float(stdtr(found.runs - 1, -size))
+    return 2.0 * float(stdtr(freedom, -size))
 
 
 def _variance(values: FloatArray) -> float:

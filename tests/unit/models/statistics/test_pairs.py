@@ -32,7 +32,9 @@ def test_pairing_saves_what_runs_have_in_common() -> None:
     assert found.correlation == pytest.approx(0.8, abs=0.02)
     assert found.saved == pytest.approx(5.0, rel=0.1)
     alone = welch_difference(shared + own[0] + 0.1, shared + own[1])
-    assert (alone.half_width / found.interval.half_width) ** 2 == pytest.approx(found.saved, rel=1e-2)
+    assert (alone.interval.half_width / found.interval.half_width) ** 2 == pytest.approx(
+        found.saved, rel=1e-2
+    )
 
 
 def test_variants_that_never_differ_are_certainly_alike() -> None:
@@ -51,8 +53,11 @@ def test_without_common_seeds_it_is_welchs_interval(first: list[float], second: 
     if min(np.std(first), np.std(second)) < 1e-3:
         return
     found = welch_difference(first, second)
-    want = stats.ttest_ind(first, second, equal_var=False).confidence_interval(0.95)
-    assert (found.low, found.high) == pytest.approx((want.low, want.high), rel=1e-6, abs=1e-6)
+    test = stats.ttest_ind(first, second, equal_var=False)
+    want = test.confidence_interval(0.95)
+    low, high = found.interval.low, found.interval.high
+    assert (low, high) == pytest.approx((want.low, want.high), rel=1e-6, abs=1e-6)
+    assert found.chance == pytest.approx(test.pvalue, rel=1e-6, abs=1e-12)
 
 
 def test_of_several_questions_each_is_read_more_strictly() -> None:
