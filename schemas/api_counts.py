@@ -40,11 +40,12 @@ class WaitTimes(Model):
 
 
 class RepairCounts(Model):
-    """Open repairs, and since the start those that ended; of the completed ones, `in_vain` were those after
-    which there still was what they were to mend."""
+    """Open repairs, `tested` those whose part is burnt in; and since the start those that ended; of the
+    completed ones, `in_vain` were those after which there still was what they were to mend."""
 
     queued: int
     begun: int
+    tested: int
     completed: int
     cancelled: int
     failed: int

@@ -35,7 +35,7 @@ class JobsConfig(Model):
 
 
 class CubesConfig(Model):
-    """How faults of hosts are noticed."""
+    """How faults of hosts are noticed, and when cubes are taken out of use by plan."""
 
     heartbeat_s: int = parameter(
         30,
@@ -44,4 +44,44 @@ class CubesConfig(Model):
         source="choice",
         ge=1,
         le=86_400,
+    )
+    maintenance_per_day: float = parameter(
+        0.0,
+        "share of cubes that are drained in a day for planned work",
+        unit="1/day",
+        source="choice: none",
+        ge=0,
+        le=10,
+        allow_inf_nan=False,
+    )
+    maintenance_h: float = parameter(
+        24.0,
+        "mean of the log-normal time for which they are",
+        unit="hours",
+        source="assumption: a day",
+        gt=0,
+        le=10_000,
+        allow_inf_nan=False,
+    )
+    rollout_every_days: float | None = parameter(
+        None,
+        "from the beginning of one roll-out of software over all cubes to that of the next; none: there are "
+        "none",
+        unit="days",
+        source="choice: none",
+        ge=0.1,
+        le=10_000,
+        allow_inf_nan=False,
+    )
+    rollout_cubes: int = parameter(
+        2, "cubes that a roll-out drains at a time", unit="cubes", source="assumption", ge=1, le=144
+    )
+    rollout_h: float = parameter(
+        2.0,
+        "for how long it drains each",
+        unit="hours",
+        source="assumption: restarts, and a test",
+        gt=0,
+        le=1_000,
+        allow_inf_nan=False,
     )

@@ -4,8 +4,10 @@ from typing import Literal
 
 from schemas.body import Model
 from schemas.bounds import COUNT_MAX
-from schemas.config import FabricConfig, FailuresConfig, OcsConfig, RepairsConfig
+from schemas.config import FabricConfig, OcsConfig
+from schemas.config_failures import FailuresConfig
 from schemas.config_network import BLOCKS_MAX, NetworkConfig
+from schemas.config_repairs import RepairsConfig
 from schemas.parameter import as_in, parameter
 
 JOBS_MAX = 1_000
@@ -314,6 +316,9 @@ class NetworkFailuresConfig(Model):
     rack_per_day: float = _per_day(0.0001, "share of OCS racks that fail in a day")
     control_per_day: float = _per_day(0.0005, "share of control domains that lose control in a day")
     power_per_day: float = _per_day(0.0001, "share of power domains that lose power in a day")
+    ocs_variation: float = as_in(FailuresConfig, "ocs_variation")
+    ocs_memory_days: float = as_in(FailuresConfig, "ocs_memory_days")
+    common_seed: int | None = as_in(FailuresConfig, "common_seed")
     until_days: float | None = as_in(FailuresConfig, "until_days")
 
 

@@ -2,7 +2,9 @@
 
 from typing import Literal
 
-from schemas.body import Body
+from pydantic import Field
+
+from schemas.body import Body, is_unsaid
 from schemas.names import CubeIndex, GivenName, HostIndex, TargetName
 from schemas.operator import DrainCube, UndrainCube
 
@@ -61,7 +63,10 @@ class CubeCooled(CubesBody):
 
 
 class CubeDrained(CubesBody):
+    """Because an operator asked for it; or by plan, and then `why` says for what."""
+
     cube: CubeIndex
+    why: Literal["maintenance", "rollout"] | None = Field(default=None, exclude_if=is_unsaid)
 
 
 class CubeUndrained(CubesBody):

@@ -4,26 +4,31 @@ from typing import Literal
 
 from pydantic import Field
 
-from schemas.body import Model, is_unsaid
+from schemas.body import Model, is_empty, is_unsaid
 from schemas.diagnosis import Work
 from schemas.names import FaultKind
 
+RepairWord = Literal["queued", "begun", "tested", "completed", "cancelled", "failed"]
+
 
 class RepairDocument(Model):
-    """Written by `repairs`; name `pod-0/repair-3`. `reason` says why one that `failed` did; `in_vain`: it was
-    completed, and what it was to mend is still there; `verdict` is the one that it acts on."""
+    """Written by `repairs`; name `pod-0/repair-3`. `tested`: the work is done, and the part is burnt in;
+    `tries` are works before this one that mended the wrong thing. `reason` says why one that `failed` did;
+    `in_vain`: it was completed, and what it was to mend is still there; `verdict` is the one that it acts
+    on."""
 
     name: str
     kind: FaultKind
     target: str
     work: Work
-    state: Literal["queued", "begun", "completed", "cancelled", "failed"]
+    state: RepairWord
     technician: int | None
     requested_us: int
     began_us: int | None
     ended_us: int | None
     verdict: str | None = Field(default=None, exclude_if=is_unsaid)
     in_vain: bool = False
+    tries: int = Field(default=0, exclude_if=is_empty)
     reason: str | None = Field(default=None, exclude_if=is_unsaid)
 
 
@@ -55,6 +60,7 @@ class RepairsSummary(Model):
     cancelled: int
     failed: int = 0
     in_vain: int = 0
+    tested: int = 0
 
 
 class DiagnosisSummary(Model):

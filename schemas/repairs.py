@@ -40,6 +40,22 @@ class HandsOnBegun(RepairsBody):
     technician: Annotated[int, Field(ge=0)]
 
 
+class BurnInBegun(RepairsBody):
+    """The work is done, and the technician is gone; whether it has mended the part is tested."""
+
+    repair: RepairName
+    target: TargetName
+    technician: Annotated[int, Field(ge=0)]
+
+
+class RepairRepeated(RepairsBody):
+    """The test has shown that the wrong thing was mended: the repair waits for another work."""
+
+    repair: RepairName
+    target: TargetName
+    tries: Annotated[int, Field(ge=1)]
+
+
 class RepairCompleted(RepairsBody):
     """The `work` is done; whether it has mended anything shows."""
 

@@ -76,7 +76,7 @@ def _fabric(row: Row, _now_us: int) -> list[object]:
         _of(row["ocs"] - row["ocs_down"], row["ocs"]) if row["ocs"] else None,
         *(_of_network(network) if network else _of_pod(row)),
         row["faults_active"],
-        row["repairs"]["queued"] + row["repairs"]["begun"],
+        sum(row["repairs"][state] for state in ("queued", "begun", "tested")),
     ]
 
 

@@ -8,12 +8,14 @@ from schemas.diagnosis import Work
 from schemas.envelope import Envelope
 from schemas.failures import FaultBegan, FaultEnded
 from schemas.repairs import (
+    BurnInBegun,
     HandsOnBegun,
     RepairBegun,
     RepairCancelled,
     RepairCompleted,
     RepairFailed,
     RepairOpened,
+    RepairRepeated,
 )
 from schemas.sequencer import FabricCommissioned
 from shared.models.works import WORKS
@@ -53,13 +55,20 @@ class RepairChecker:
             yield from self._begin(body)
         elif isinstance(body, HandsOnBegun):
             yield from self._take_in_hand(body)
+        elif isinstance(body, BurnInBegun):
+            yield from self._leave(body.repair, "is tested", "tested", ("begun", "in hand"))
+        elif isinstance(body, RepairRepeated):
+            yield from self._leave(body.repair, "is repeated", "queued", ("begun", "in hand", "tested"))
         elif isinstance(body, RepairCompleted | RepairFailed | RepairCancelled):
-            state = self.repairs.get(body.repair)
-            is_called_off = isinstance(body, RepairCancelled) and state == "queued"
-            if state not in ("begun", "in hand") and not is_called_off:
-                yield f"{body.repair} ends but was {state}"
-            self.repairs[body.repair] = "ended"
-            self._busy = {t: r for t, r in self._busy.items() if r != body.repair}
+            called_off = ("queued",) if isinstance(body, RepairCancelled) else ()
+            yield from self._leave(body.repair, "ends", "ended", ("begun", "in hand", "tested", *called_off))
+
+    def _leave(self, repair: str, what: str, now: str, allowed: tuple[str, ...]) -> Iterator[str]:
+        """Nobody is at the repair any more."""
+        if self.repairs.get(repair) not in allowed:
+            yield f"{repair} {what} but was {self.repairs.get(repair)}"
+        self.repairs[repair] = now
+        self._busy = {t: r for t, r in self._busy.items() if r != repair}
 
     def _take_in_hand(self, body: HandsOnBegun) -> Iterator[str]:
         if self.repairs.get(body.repair) != "begun":

@@ -19,7 +19,7 @@ from ops.reproduce.claims import (
     second_hand,
 )
 from ops.reproduce.labs import HARDWARE_DAYS, SLOW_REPAIR, lab_runs
-from schemas.config import RepairsConfig
+from schemas.config_repairs import RepairsConfig
 from shared.models.availability import (
     AlternatingRenewal,
     at_least,

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 
 from ops.reproduce.claims import SIGMAS, Claim, Measured, Stated, calibrated, derived, over_seeds
 from ops.reproduce.labs import OCS_DAYS, OCS_PARTS, POD, LabRun, lab_runs
-from schemas.config import FailuresConfig, RepairsConfig
+from schemas.config_failures import FailuresConfig
+from schemas.config_repairs import RepairsConfig
 from schemas.ocs import OcsDown, OcsPartDown, OcsPartUp, OcsUp, PortsDown, PortsUp
 from shared.basics.units import US_PER_DAY
 from shared.models.ocs.availability import light, lost_light, serviceable

@@ -22,6 +22,7 @@ from schemas.failures import FaultBegan, FaultEnded
 from schemas.operator import DrainCube, UndrainCube
 from schemas.sequencer import Tick
 from schemas.transceivers import ModuleReported
+from services.cubes import maintenance
 from services.cubes.asking import ask_for_cube, ask_for_host, ask_for_insides
 from services.cubes.power import look, look_us, on_heard, on_silent
 from services.cubes.state import WORKING, CubesState, Heartbeat, Host
@@ -40,10 +41,11 @@ INSIDE_CUBES = ("host", "chip", "cable", "cube-power", "cooling")
 
 
 def due(state: CubesState) -> int | None:
-    """The next heartbeat (or its absence) that may show something new, or the end of a wait for others."""
-    heartbeats = [heartbeat.at_us for heartbeat in state.heartbeats.values()]
-    waits_us = look_us(state)
-    return min(heartbeats if waits_us is None else [*heartbeats, waits_us], default=None)
+    """The next heartbeat (or its absence) that may show something new, the end of a wait for others, or what
+    is planned next."""
+    moments = [heartbeat.at_us for heartbeat in state.heartbeats.values()]
+    moments += [at_us for at_us in (look_us(state), maintenance.due_us(state)) if at_us is not None]
+    return min(moments, default=None)
 
 
 def next_heartbeat_us(state: CubesState, number: int) -> int:
@@ -136,13 +138,14 @@ def _put_host(state: CubesState, number: int, host: Host) -> None:
 
 
 def on_tick(state: CubesState, _tick: Tick, _message: Envelope) -> list[Output]:
-    """The heartbeats that have come due, in order of time and host; then hosts whose repair was put off."""
+    """The heartbeats that have come due, in order of time and host; then hosts whose repair was put off; then
+    what is planned."""
     come = sorted((h.at_us, number) for number, h in state.heartbeats.items() if h.at_us <= state.now_us)
     said: list[Output] = []
     for _, number in come:
         cause = state.heartbeats.pop(number).cause
         said += [CausedBy(cause, body) for body in _see_host(state, number, cause)]
-    return said + look(state)
+    return [*said, *look(state), *maintenance.follow_plan(state)]
 
 
 def _see_host(state: CubesState, number: int, cause: str) -> list[Body]:
@@ -198,7 +201,9 @@ def on_drain(state: CubesState, body: DrainCube, _message: Envelope) -> list[Out
     if isinstance(cube, str):
         return [DrainRefused(target=name, reason=cube)]
     if state.drained[cube]:
-        return [DrainRefused(target=name, reason=f"cube {name!r}: is drained already")]
+        outing = state.outings.get(cube)
+        plan = "" if outing is None else f", by plan ({outing.why}) until {outing.until_us} us"
+        return [DrainRefused(target=name, reason=f"cube {name!r}: is drained already{plan}")]
     state.drained[cube] = True
     touch(state, cube)
     return [CubeDrained(cube=cube)]
@@ -211,6 +216,7 @@ def on_undrain(state: CubesState, body: UndrainCube, _message: Envelope) -> list
         return [DrainRefused(target=name, reason=cube)]
     if not state.drained[cube]:
         return [DrainRefused(target=name, reason=f"cube {name!r}: is not drained")]
+    state.outings.pop(cube, None)
     state.drained[cube] = False
     touch(state, cube)
     return [CubeUndrained(cube=cube)]

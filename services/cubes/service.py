@@ -5,7 +5,8 @@ from schemas.operator import DrainCube, UndrainCube
 from schemas.sequencer import Tick
 from schemas.transceivers import ModuleReported
 from services.cubes import documents, logic
-from services.cubes.state import CubesState, commission
+from services.cubes.commission import commission
+from services.cubes.state import CubesState
 from shared.engine.service import Service, on
 
 SERVICE: Service[CubesState] = Service(

@@ -6,7 +6,6 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from schemas.config import AnyPodConfig
 from schemas.config_cubes import CubesConfig
 from shared.engine.state import State
 from shared.models.superpod.wiring import CHIPS_PER_HOST, HOSTS_PER_CUBE
@@ -14,6 +13,10 @@ from shared.models.superpod.wiring import CHIPS_PER_HOST, HOSTS_PER_CUBE
 Trouble = Literal["host", "chip", "cable"]
 OpenRepair = Literal["open", "mended"]
 """Of a part whose repair was requested: `mended` once it has worked since, seen or not."""
+
+
+Reason = Literal["maintenance", "rollout"]
+"""Why a cube is out of use by plan."""
 
 
 class Shown(NamedTuple):
@@ -85,6 +88,14 @@ class Silence:
     waiting: tuple[tuple[int, str], ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Outing:
+    """A cube that is drained by plan, and until when."""
+
+    until_us: int
+    why: Reason
+
+
 @dataclass
 class CubesState(State):
     """Tables hold only what is out of order: `hosts` and `heartbeats` by host number (16 × cube + host),
@@ -94,6 +105,10 @@ class CubesState(State):
     Arrays have one entry a cube: `bad_parts` counts hosts seen down and failed modules, and a cube is healthy
     when it has none; `unpowered` where monitoring holds that the cube has no power. `healthy_cube_us` is the
     integral of healthy cubes up to `at_us`.
+
+    Of the plan (`maintenance`): `outings` by cube; `works` how many times a cube was to be taken out for
+    work, and `next_work_us` the next time; `next_rollout_us` when the next roll-out begins, and `rollout_at`
+    the next cube of the one that is on, None without.
     """
 
     config: CubesConfig
@@ -111,6 +126,11 @@ class CubesState(State):
     at_us: int
     silences: dict[int, Silence] = field(default_factory=dict)
     cube_faults: dict[int, int] = field(default_factory=dict)
+    outings: dict[int, Outing] = field(default_factory=dict)
+    works: int = 0
+    next_work_us: int | None = None
+    next_rollout_us: int | None = None
+    rollout_at: int | None = None
 
     @property
     def cubes(self) -> int:
@@ -131,26 +151,3 @@ class CubesState(State):
     def is_hot(self, cube: int) -> bool:
         """Whether a host says that the cube's chips are too hot."""
         return any(host.hot_seen for host in self.hosts_of(cube))
-
-
-def commission(fabric: str, config: AnyPodConfig, at_us: int) -> CubesState:
-    """All parts work, and no cube is drained."""
-    cubes = config.pod.cubes
-    return CubesState(
-        fabric=fabric,
-        seed=config.seed,
-        now_us=at_us,
-        config=config.cubes,
-        hosts={},
-        heartbeats={},
-        modules={},
-        repairs_open={},
-        bad_parts=np.zeros(cubes, dtype=np.int32),
-        drained=np.zeros(cubes, dtype=np.bool_),
-        unpowered=np.zeros(cubes, dtype=np.bool_),
-        changed_us=np.full(cubes, at_us, dtype=np.int64),
-        hosts_down=0,
-        healthy=cubes,
-        healthy_cube_us=0,
-        at_us=at_us,
-    )

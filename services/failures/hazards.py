@@ -1,20 +1,74 @@
-"""When and where things break by themselves: a Poisson process per class of parts (NSDI 2024, FACTS 12).
+"""When and where things break by themselves: a Poisson process per class of parts, whose rate may vary slowly
+and with the age of parts (NSDI 2024, FACTS 12).
 
-`shared.models.faults` has the classes and their rates: in pods hosts, the parts of OCSes, ICI cables, and
-what goes wrong at link ends without taking the link. Assumption: the rate of cables is taken per link end (96
-a cube), since module, cable and connector of one end are what a technician replaces. All else breaks by
-injection only."""
+`shared.models.faults` has the classes and their rates, `shared.models.hazards` how rates move. Assumption:
+the rate of cables is taken per link end (96 a cube), since module, cable and connector of one end are what a
+technician replaces.
 
-from schemas.config import FailuresConfig
+A varying rate is a clock that goes faster and slower: gaps are drawn in the time of a constant rate, and the
+moment is looked for at which the clock shows as much. Ages are drawn by refusal: parts are struck as often as
+the worst of them would be, and one is spared by the share that its age has of that.
+"""
+
+from dataclasses import dataclass
+
 from schemas.config_dcn import NetworkFailuresConfig
+from schemas.config_failures import FailuresConfig
 from schemas.names import FaultKind
-from shared.basics.keyed_random import draw_exponential, draw_index, draw_uniform
+from shared.basics.keyed_random import draw_exponential, draw_index, draw_normal, draw_uniform
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, us
-from shared.models.faults import FAULTS, rate_per_day
+from shared.models.faults import FAULTS, hazard_group, rate_per_day
+from shared.models.hazards import Ageing, Variation
 from shared.models.plant import Plant
 
+Rates = FailuresConfig | NetworkFailuresConfig
 CLASSES: tuple[FaultKind, ...] = tuple(kind for kind, row in FAULTS.items() if row.rate is not None)
 """The classes with a hazard, in the order in which faults of the same microsecond begin."""
+AHEAD_DAYS = 36_500
+"""Days that a varying rate is followed for the next fault of a class: for one that comes later, which no run
+sees, the rate is taken to be its mean from there on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hazard:
+    """The process of one class of parts. `next_us` is the next fault's time, None if none will come; `drawn`
+    is how many came before it; `level` is that of the class's multiplier on `day`, in which it comes."""
+
+    drawn: int
+    next_us: int | None
+    day: int = 0
+    level: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Moving:
+    """How the rate of a class moves, and by which seed and name its levels are drawn."""
+
+    variation: Variation
+    seed: int
+    group: str
+
+    def level(self, day: int) -> float:
+        """What is new of a day's level."""
+        return draw_normal(self.seed, "site", f"{self.group} hazard", day)
+
+
+def moving(kind: FaultKind, seed: int, config: Rates) -> Moving | None:
+    """None for a class whose rate is constant."""
+    group = hazard_group(kind)
+    variation = float(getattr(config, f"{group}_variation", 0.0))
+    if group is None or not variation:
+        return None
+    common = config.common_seed
+    memory_days = float(getattr(config, f"{group}_memory_days"))
+    return Moving(Variation(variation, memory_days), seed if common is None else common, group)
+
+
+def ageing(config: Rates) -> Ageing:
+    """What age does to the parts of a fabric; nothing to those of networks."""
+    if not isinstance(config, FailuresConfig):
+        return Ageing()
+    return Ageing(config.infant_factor, config.infant_days, config.wear_out_days)
 
 
 def population(kind: FaultKind, plant: Plant) -> int:
@@ -22,23 +76,61 @@ def population(kind: FaultKind, plant: Plant) -> int:
     return plant.population(FAULTS[kind].strikes)
 
 
-def draw_gap_us(
-    seed: int,
-    fabric: str,
-    kind: FaultKind,
-    drawn: int,
-    config: FailuresConfig | NetworkFailuresConfig,
-    plant: Plant,
-) -> int | None:
-    """Time from fault number `drawn` − 1 of the class to the one after it; None if it never breaks by itself.
+def first_hazard(seed: int, fabric: str, kind: FaultKind, config: Rates, plant: Plant, at_us: int) -> Hazard:
+    """The first fault of a class in a fabric that is commissioned at a moment. Levels are followed from day 0
+    of the site on, so that fabrics that join later have those of the others."""
+    day, level = 0, 0.0
+    found = moving(kind, seed, config)
+    if found is not None:
+        level = found.level(0)
+        for day in range(1, at_us // US_PER_DAY + 1):
+            level = found.variation.moved(level, found.level(day))
+    commissioned = Hazard(-1, at_us, day, level)  # as if the fault before the first had come then
+    return next_hazard(seed, fabric, kind, config, plant, commissioned)
 
-    Gaps are exponential with mean 1 ÷ (parts × rate) days.
+
+def next_hazard(seed: int, fabric: str, kind: FaultKind, config: Rates, plant: Plant, last: Hazard) -> Hazard:
+    """The fault after another one of its class.
+
+    In the time of the clock gaps are exponential with mean 1 ÷ (parts × rate × what age does at most) days.
     """
+    drawn = last.drawn + 1
     parts = population(kind, plant)
-    rate = parts * rate_per_day(kind, config, plant) if parts else 0
-    if not config.enabled or rate == 0:
-        return None
-    return us(draw_exponential(seed, fabric, f"{kind} fault time", drawn, 1 / rate), US_PER_DAY)
+    rate = parts * rate_per_day(kind, config, plant) * ageing(config).most if parts else 0
+    if last.next_us is None or not config.enabled or rate == 0:
+        return Hazard(drawn, None, last.day, last.level)
+    gap_days = draw_exponential(seed, fabric, f"{kind} fault time", drawn, 1 / rate)
+    found = moving(kind, seed, config)
+    if found is None:
+        return Hazard(drawn, last.next_us + us(gap_days, US_PER_DAY))
+    return _later(found, last.next_us, drawn, us(gap_days, US_PER_DAY), last)
+
+
+def _later(by: Moving, since_us: int, drawn: int, gap_us: float, last: Hazard) -> Hazard:
+    """When a clock that goes by the multiplier has gone so far, and the level of that day."""
+    at_us, day, level, variation = float(since_us), last.day, last.level, by.variation
+    for _ in range(AHEAD_DAYS):
+        speed = variation.multiplier(level)
+        ends_us = (day + 1) * US_PER_DAY
+        if gap_us <= (ends_us - at_us) * speed:
+            at_us += gap_us / speed
+            return Hazard(drawn, max(since_us + 1, round(at_us)), day, level)
+        gap_us -= (ends_us - at_us) * speed
+        at_us, day = float(ends_us), day + 1
+        level = variation.moved(level, by.level(day))
+    return Hazard(drawn, round(at_us + gap_us), day, level)
+
+
+def is_spared(seed: int, fabric: str, kind: FaultKind, by_age: Ageing, drawn: int, age_us: int) -> bool:
+    """Whether a part of an age is not struck by the class's fault number `drawn`."""
+    share = by_age.factor(age_us / US_PER_DAY) / by_age.most
+    return draw_uniform(seed, fabric, f"{kind} fault at age", drawn) >= share
+
+
+def draw_age_us(seed: int, target: str, config: Rates) -> int:
+    """How old a part is when its fabric is commissioned."""
+    age_days = config.age_days if isinstance(config, FailuresConfig) else 0.0
+    return round(age_days * draw_uniform(seed, target, "age", 0) * US_PER_DAY)
 
 
 def draw_severity(seed: int, fabric: str, kind: FaultKind, number: int) -> float | None:

@@ -3,20 +3,28 @@
 Faults may overlap on one part, which works again when the last of them has ended.
 """
 
+from schemas.config_failures import FailuresConfig
 from schemas.envelope import Envelope
 from schemas.failures import FaultBegan, FaultEnded, FaultRefused
 from schemas.names import FaultKind
 from schemas.operator import ClearFault, InjectFault
 from schemas.repairs import RepairCompleted
 from schemas.sequencer import Tick
-from services.failures.hazards import CLASSES, draw_onset_us, draw_severity, draw_target
+from services.failures.domains import DOMAINS, draw_cubes, draw_outage_us, next_outage
+from services.failures.hazards import (
+    CLASSES,
+    ageing,
+    draw_onset_us,
+    draw_severity,
+    draw_target,
+    is_spared,
+)
 from services.failures.state import (
     ACTIVE_MAX,
     EndedFault,
     EndedHow,
     FailuresState,
     Fault,
-    next_hazard,
 )
 from shared.basics.errors import InvalidInput
 from shared.basics.keyed_random import draw_uniform
@@ -48,6 +56,8 @@ def on_tick(state: FailuresState, _tick: Tick, message: Envelope) -> list[Output
     ]
     for kind in CLASSES:
         said += _strike(state, kind, message)
+    for domain in DOMAINS:
+        said += _strike_domain(state, domain, message)
     return said
 
 
@@ -57,14 +67,45 @@ def _strike(state: FailuresState, kind: FaultKind, message: Envelope) -> list[Ou
     hazard = state.hazards[kind]
     while hazard.next_us is not None and hazard.next_us <= state.now_us:
         target = draw_target(state.seed, state.fabric, kind, hazard.drawn, state.plant)
-        if not any(f.target == target and f.kind == kind for f in state.active.values()):
+        if not (_is_broken(state, kind, target) or _is_spared(state, kind, target, hazard.drawn)):
             number = state.next_number
             severity = draw_severity(state.seed, state.fabric, kind, number)
             onset_us = draw_onset_us(state.seed, state.fabric, kind, number)
             fault = Fault(kind, target, message.id, False, state.now_us, None, severity, onset_us)
             said.append(_begin(state, fault))
-        hazard = next_hazard(state, kind, hazard.drawn + 1, hazard.next_us)
+        hazard = state.following(kind, hazard)
     state.hazards[kind] = hazard
+    return said
+
+
+def _is_broken(state: FailuresState, kind: FaultKind, target: str) -> bool:
+    return any(fault.target == target and fault.kind == kind for fault in state.active.values())
+
+
+def _is_spared(state: FailuresState, kind: FaultKind, target: str, drawn: int) -> bool:
+    """Whether a part is not of the age at which it would be struck."""
+    by_age = ageing(state.config)
+    return by_age.matters and is_spared(state.seed, state.fabric, kind, by_age, drawn, state.age_us(target))
+
+
+def _strike_domain(state: FailuresState, name: str, message: Envelope) -> list[Output]:
+    """The outages of one kind of domain that have come due: each cube of it has a fault of its own, and all
+    end together."""
+    said: list[Output] = []
+    config, hazard = state.config, state.hazards[name]
+    if not isinstance(config, FailuresConfig):
+        return []
+    kind = DOMAINS[name].begins
+    while hazard.next_us is not None and hazard.next_us <= state.now_us:
+        drawn = state.seed, state.fabric, name, config
+        until_us = state.now_us + draw_outage_us(*drawn, hazard.drawn)
+        for cube in draw_cubes(*drawn, state.plant, hazard.drawn):
+            target = state.plant.part("cube", cube, state.fabric).name
+            if not _is_broken(state, kind, target):
+                began = (message.id, False, state.now_us, until_us, None, 0)
+                said.append(_begin(state, Fault(kind, target, *began)))
+        hazard = state.within(next_outage(*drawn, state.plant, hazard))
+    state.hazards[name] = hazard
     return said
 
 
@@ -123,6 +164,8 @@ def on_repair_completed(state: FailuresState, body: RepairCompleted, _message: E
     if chance is not None:
         drawn = (state.seed, body.repair, "work succeeds")
         numbers = [number for number in numbers if draw_uniform(*drawn, number) < assumed(chance)]
+    if mends(body.work, "replace") and ageing(state.config).matters:
+        state.renewed[body.target] = state.now_us
     return [_end(state, number, "repaired") for number in numbers + _batches_replaced(state, body)]
 
 

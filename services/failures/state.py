@@ -1,12 +1,14 @@
 """What is broken in truth in one fabric, and when each class of parts breaks next."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
-from schemas.config import AnyPodConfig, FailuresConfig, Hardware, StaticFailuresConfig, SuperpodConfig
-from schemas.config_dcn import DcnConfig, NetworkFailuresConfig
+from schemas.config import AnyPodConfig, Hardware, SuperpodConfig
+from schemas.config_dcn import DcnConfig
+from schemas.config_failures import FailuresConfig, StaticFailuresConfig
 from schemas.names import FaultKind
-from services.failures.hazards import CLASSES, draw_gap_us
+from services.failures.domains import DOMAINS, first_outage
+from services.failures.hazards import CLASSES, Hazard, Rates, draw_age_us, first_hazard, next_hazard
 from shared.basics.units import US_PER_DAY
 from shared.engine.state import State
 from shared.models.plant import Plant
@@ -18,15 +20,6 @@ ACTIVE_MAX = 10_000
 number of parts."""
 
 EndedHow = Literal["repaired", "cleared", "expired"]
-
-
-@dataclass(frozen=True, slots=True)
-class Hazard:
-    """The Poisson process of one class of parts. `next_us` is the next fault's time, None if none will come;
-    `drawn` is how many came before it."""
-
-    drawn: int
-    next_us: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +45,13 @@ class EndedFault(Fault):
 
 @dataclass
 class FailuresState(State):
-    """`hazards` and `begun` (faults begun since the start) are keyed by fault kind, `active` and `ended` (the
-    last to end) by fault number; `replaced` has, of active batches, the ends whose modules were replaced.
+    """`hazards` are keyed by fault kind or domain, `begun` (faults begun since the start) by kind, `active`
+    and `ended` (the last to end) by fault number; `replaced` has, of active batches, the ends whose modules
+    were replaced; `renewed`, where age matters, the parts that were, and when.
     `config.until_days` counts from `commissioned_us`. `kind` and `hardware` decide which parts there are;
     `technology` is that of a superpod's OCSes."""
 
-    config: FailuresConfig | NetworkFailuresConfig
+    config: Rates
     kind: str
     hardware: Hardware
     commissioned_us: int
@@ -67,6 +61,7 @@ class FailuresState(State):
     ended: dict[int, EndedFault]
     replaced: dict[int, tuple[int, ...]] = field(default_factory=dict)
     technology: str | None = None
+    renewed: dict[str, int] = field(default_factory=dict)
 
     @property
     def plant(self) -> Plant:
@@ -80,6 +75,25 @@ class FailuresState(State):
 
     def fault_name(self, number: int) -> str:
         return f"{self.fabric}/fault-{number}"
+
+    def within(self, hazard: Hazard) -> Hazard:
+        """The same, unless it is after the last day on which things break by themselves."""
+        until_days = self.config.until_days
+        if until_days is None or hazard.next_us is None:
+            return hazard
+        is_over = hazard.next_us - self.commissioned_us > until_days * US_PER_DAY
+        return replace(hazard, next_us=None) if is_over else hazard
+
+    def following(self, kind: FaultKind, hazard: Hazard) -> Hazard:
+        """The fault after another one of its class."""
+        return self.within(next_hazard(self.seed, self.fabric, kind, self.config, self.plant, hazard))
+
+    def age_us(self, target: str) -> int:
+        """How old a part is: since it was replaced, or by the age that it was drawn when all began."""
+        since_us = self.renewed.get(target)
+        if since_us is not None:
+            return self.now_us - since_us
+        return self.now_us - self.commissioned_us + draw_age_us(self.seed, target, self.config)
 
 
 def commission(fabric: str, config: AnyPodConfig | DcnConfig, at_us: int) -> FailuresState:
@@ -99,11 +113,16 @@ def commission(fabric: str, config: AnyPodConfig | DcnConfig, at_us: int) -> Fai
         technology=_technology(config),
     )
     for kind in CLASSES:
-        state.hazards[kind] = next_hazard(state, kind, drawn=0, since_us=at_us)
+        first = first_hazard(state.seed, fabric, kind, state.config, state.plant, at_us)
+        state.hazards[kind] = state.within(first)
+    for domain in DOMAINS:
+        state.hazards[domain] = state.within(
+            first_outage(state.seed, fabric, domain, state.config, state.plant, at_us)
+        )
     return state
 
 
-def _rates(config: AnyPodConfig | DcnConfig) -> FailuresConfig | NetworkFailuresConfig:
+def _rates(config: AnyPodConfig | DcnConfig) -> Rates:
     """How often parts break; parts that the fabric does not have never do."""
     found = config.failures
     if isinstance(found, StaticFailuresConfig):
@@ -116,15 +135,3 @@ def _rates(config: AnyPodConfig | DcnConfig) -> FailuresConfig | NetworkFailures
 def _technology(config: AnyPodConfig | DcnConfig) -> str | None:
     """Of a pod's OCSes; None where that is no matter."""
     return config.ocs.technology if isinstance(config, SuperpodConfig) else None
-
-
-def next_hazard(state: FailuresState, kind: FaultKind, drawn: int, since_us: int) -> Hazard:
-    """The fault after `drawn` earlier ones of the class, the last of them (or the commissioning) at
-    `since_us`."""
-    gap_us = draw_gap_us(state.seed, state.fabric, kind, drawn, state.config, state.plant)
-    if gap_us is None:
-        return Hazard(drawn, None)
-    next_us, until_days = since_us + gap_us, state.config.until_days
-    if until_days is not None and next_us - state.commissioned_us > until_days * US_PER_DAY:
-        return Hazard(drawn, None)
-    return Hazard(drawn, next_us)

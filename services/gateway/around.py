@@ -32,7 +32,7 @@ from services.gateway.verdict_rows import verdict_rows
 from shared.models.struck_ends import struck_ends
 
 RowT = TypeVar("RowT")
-OPEN = ("queued", "begun")
+OPEN = ("queued", "begun", "tested")
 """States of repairs that have not ended."""
 BAD_LINKS = ("degraded", "down")
 

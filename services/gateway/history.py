@@ -41,7 +41,7 @@ STATES = {
     "fault": ("FaultBegan", "FaultEnded"),
     "verdict": ("VerdictGiven", "VerdictWithdrawn"),
     "repair": (
-        *("RepairOpened", "RepairBegun", "HandsOnBegun"),
+        *("RepairOpened", "RepairBegun", "HandsOnBegun", "BurnInBegun", "RepairRepeated"),
         *("RepairCompleted", "RepairFailed", "RepairCancelled"),
     ),
     "cube": (

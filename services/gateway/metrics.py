@@ -196,7 +196,7 @@ def _rewirings(network: NetworkFigures | None) -> dict[str, float]:
 
 
 def _open(repairs: RepairCounts) -> dict[str, float]:
-    return {"queued": repairs.queued, "begun": repairs.begun}
+    return {"queued": repairs.queued, "begun": repairs.begun, "tested": repairs.tested}
 
 
 def _ended(repairs: RepairCounts) -> dict[str, float]:

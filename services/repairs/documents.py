@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
-from schemas.documents_repairs import RepairDocument, RepairsSummary
+from schemas.documents_repairs import RepairDocument, RepairsSummary, RepairWord
 from schemas.names import number_of
-from services.repairs.state import RepairsState
+from services.repairs.state import EndedRepair, RepairsState
 from shared.engine.service import DocumentKey
 
 
 def document_keys(state: RepairsState) -> Iterator[DocumentKey]:
-    for number in sorted([*state.queued, *state.begun, *state.ended]):
+    for number in sorted([*state.queued, *state.begun, *state.tested, *state.ended]):
         yield "repairs", state.repair_name(number)
     yield "summaries", f"{state.fabric}/repairs"
 
@@ -25,9 +25,10 @@ def document(state: RepairsState, key: DocumentKey) -> RepairDocument | RepairsS
             cancelled=state.cancelled,
             failed=state.failed,
             in_vain=state.in_vain,
+            tested=len(state.tested),
         )
     number = number_of(name)
-    begun = state.begun.get(number)
+    begun = state.begun.get(number) or state.tested.get(number)
     ended = state.ended.get(number)
     repair = ended or begun or state.queued.get(number)
     if repair is None:
@@ -38,12 +39,19 @@ def document(state: RepairsState, key: DocumentKey) -> RepairDocument | RepairsS
         kind=repair.kind,
         target=repair.target,
         work=repair.work,
-        state=ended.outcome if ended else "begun" if begun else "queued",
+        state=_word(state, number, ended),
         technician=worked.technician if worked else None,
         requested_us=repair.requested_us,
         began_us=worked.began_us if worked else None,
         ended_us=ended.ended_us if ended else None,
         verdict=repair.verdict,
         in_vain=ended is not None and ended.in_vain,
+        tries=repair.tries,
         reason=ended.reason if ended else None,
     )
+
+
+def _word(state: RepairsState, number: int, ended: EndedRepair | None) -> RepairWord:
+    if ended is not None:
+        return ended.outcome
+    return "begun" if number in state.begun else "tested" if number in state.tested else "queued"

@@ -1,5 +1,4 @@
-"""The rules of the repair shop: one open repair a part. Technicians take those first that keep OCSes from
-their work, then the oldest; fibre technicians, of those of link ends, what is soonest done."""
+"""The rules of the repair shop: one open repair a part, for as long as somebody wants it mended."""
 
 from dataclasses import replace
 
@@ -22,63 +21,42 @@ from schemas.ocs import (
     PortUp,
 )
 from schemas.repairs import (
-    HandsOnBegun,
-    PatchPort,
-    RepairBegun,
-    RepairCancelled,
-    RepairCompleted,
-    RepairFailed,
     RepairOpened,
 )
 from schemas.sequencer import Tick
 from schemas.trunks import NetworkPartDown, NetworkPartUp
-from services.repairs.state import BegunRepair, EndedRepair, Outcome, Repair, RepairsState
-from shared.basics.keyed_random import draw_lognormal
-from shared.basics.units import US_PER_HOUR, us
-from shared.engine.ledger import keep_ended
-from shared.engine.service import CausedBy, Output
-from shared.models.faults import FAULTS, mean_repair_h
+from services.repairs import spares
+from services.repairs.crews import begin_waiting, extended, next_shift_us, take_in_hand
+from services.repairs.endings import call_off, complete, fail, finish, tested, touch
+from services.repairs.state import BegunRepair, Repair, RepairsState
+from shared.engine.service import Output
+from shared.models.faults import FAULTS
 from shared.models.ocs.parts import PART, part_word
-from shared.models.works import WORKS, hands_on_us
+from shared.models.works import WORKS
 
 
 def due(state: RepairsState) -> int | None:
-    """When the next technician is at a part, or done."""
+    """When the next technician is at a part, or done; when a test is over; when somebody or a part comes that
+    a repair waits for."""
     moments = [repair.ends_us for repair in state.begun.values() if not repair.asked]
     moments += [repair.hands_on_us for repair in state.begun.values() if repair.hands_on_us is not None]
+    moments += [repair.ends_us for repair in state.tested.values()]
+    moments += [
+        at_us for at_us in (next_shift_us(state), spares.next_delivery_us(state)) if at_us is not None
+    ]
     return min(moments, default=None)
 
 
 def on_tick(state: RepairsState, _tick: Tick, _message: Envelope) -> list[Output]:
+    over = sorted((repair.ends_us, number) for number, repair in state.tested.items())
+    said: list[Output] = [tested(state, number) for at_us, number in over if at_us <= state.now_us]
     done = sorted(
         (repair.ends_us, number)
         for number, repair in state.begun.items()
         if repair.ends_us <= state.now_us and not repair.asked
     )
-    said: list[Output] = [_finish(state, number) for _, number in done]
-    return [*said, *_begin_waiting(state), *_hands_on(state)]
-
-
-def _hands_on(state: RepairsState) -> list[Output]:
-    """Technicians who are at their parts by now, in order of time."""
-    there = sorted(
-        (repair.hands_on_us, number)
-        for number, repair in state.begun.items()
-        if repair.hands_on_us is not None and repair.hands_on_us <= state.now_us
-    )
-    return [_take_in_hand(state, number) for _, number in there]
-
-
-def _take_in_hand(state: RepairsState, number: int) -> CausedBy:
-    repair = replace(state.begun[number], hands_on_us=None)
-    state.begun[number] = repair
-    body = HandsOnBegun(
-        repair=state.repair_name(number),
-        target=repair.target,
-        work=repair.work,
-        technician=repair.technician,
-    )
-    return CausedBy(repair.cause, body)
+    said += [finish(state, number) for _, number in done]
+    return [*said, *begin_waiting(state), *take_in_hand(state)]
 
 
 def on_requested(state: RepairsState, body: RepairRequested, message: Envelope) -> list[Output]:
@@ -91,7 +69,7 @@ def on_verdict(state: RepairsState, body: VerdictGiven, message: Envelope) -> li
     if before is not None and before in state.ended and not state.ended[before].in_vain:
         state.ended[before] = replace(state.ended[before], in_vain=True)
         state.in_vain += 1
-        _touch(state, before)
+        touch(state, before)
     return _open(state, body.kind, body.target, message.id, body.work, body.verdict)
 
 
@@ -119,25 +97,14 @@ def on_port_patched(state: RepairsState, body: PortPatched, _message: Envelope) 
     number = state.open_targets.get(f"{state.fabric}/ocs-{body.ocs}/{body.side}{left}")
     if number is None or number not in state.begun:
         return []
-    return [_complete(state, number), *_begin_waiting(state)]
+    return [complete(state, number), *begin_waiting(state)]
 
 
 def on_port_not_patched(state: RepairsState, body: PortNotPatched, _message: Envelope) -> list[Output]:
     number = number_of(body.repair)
-    repair = state.begun.pop(number, None)
-    if repair is None:
+    if number not in state.begun:
         return []
-    state.failed += 1
-    _end(state, number, repair, "failed", body.reason)
-    failed = RepairFailed(
-        repair=body.repair,
-        target=repair.target,
-        technician=repair.technician,
-        waited_us=repair.began_us - repair.requested_us,
-        took_us=state.now_us - repair.began_us,
-        reason=body.reason,
-    )
-    return [CausedBy(repair.cause, failed), *_begin_waiting(state)]
+    return [fail(state, number, body.reason), *begin_waiting(state)]
 
 
 def on_ocses_down(state: RepairsState, body: OcsesDown, message: Envelope) -> list[Output]:
@@ -201,24 +168,28 @@ def _open(
     state.opened += 1
     state.queued[number] = asked
     state.open_targets[target] = number
-    _touch(state, number)
+    touch(state, number)
     opened = RepairOpened(repair=state.repair_name(number), kind=kind, target=target, work=asked.work)
-    return [opened, *_begin_waiting(state)]
+    return [opened, *begin_waiting(state)]
 
 
 def _open_repair(state: RepairsState, target: str) -> Repair | BegunRepair | None:
     number = state.open_targets.get(target)
-    return None if number is None else state.queued.get(number) or state.begun[number]
+    if number is None:
+        return None
+    return state.queued.get(number) or state.begun.get(number) or state.tested[number]
 
 
 def _put(state: RepairsState, repair: Repair | BegunRepair) -> None:
     """Take over what has changed of an open repair."""
     number = state.open_targets[repair.target]
-    if isinstance(repair, BegunRepair):
+    if not isinstance(repair, BegunRepair):
+        state.queued[number] = repair
+    elif number in state.begun:
         state.begun[number] = repair
     else:
-        state.queued[number] = repair
-    _touch(state, number)
+        state.tested[number] = repair
+    touch(state, number)
 
 
 def _extend(state: RepairsState, known: Repair | BegunRepair, asked: Repair) -> None:
@@ -226,125 +197,14 @@ def _extend(state: RepairsState, known: Repair | BegunRepair, asked: Repair) -> 
     done instead: a technician who is at it has so long from now on."""
     found = replace(known, verdict=known.verdict or asked.verdict, needed=known.needed or asked.needed)
     if WORKS[asked.work].depth > WORKS[known.work].depth:
+        number = state.open_targets[known.target]
         found = replace(found, kind=asked.kind, work=asked.work)
-        if isinstance(found, BegunRepair):
-            number = state.open_targets[known.target]
-            ends_us = max(found.ends_us, state.now_us + _work_us(state, number, asked))
-            # Who has the part in hand already goes on with it.
-            hands_us = None if found.hands_on_us is None else _hands_on_us(state, asked.work, ends_us)
-            found = replace(found, ends_us=ends_us, hands_on_us=hands_us)
+        if isinstance(found, BegunRepair) and number in state.begun:
+            found = extended(state, number, found, asked)
+            if spares.stock_of(state, known) != spares.stock_of(state, found):
+                spares.put_back(state, known)
+                spares.take(state, found)
     _put(state, found)
-
-
-def _begin_waiting(state: RepairsState) -> list[Output]:
-    """Give every free technician a repair, fibre technicians first, the lowest number first.
-
-    A repair begins because it was asked for, however long it had to wait: that is what `why` should tell.
-    """
-    said: list[Output] = []
-    while state.queued and (chosen := _next(state)) is not None:
-        number, technician = chosen
-        repair = state.queued.pop(number)
-        ends_us = state.now_us + _work_us(state, number, repair)
-        state.begun[number] = BegunRepair(
-            kind=repair.kind,
-            target=repair.target,
-            cause=repair.cause,
-            requested_us=repair.requested_us,
-            work=repair.work,
-            verdict=repair.verdict,
-            needed=repair.needed,
-            technician=technician,
-            began_us=state.now_us,
-            ends_us=ends_us,
-            hands_on_us=_hands_on_us(state, repair.work, ends_us),
-        )
-        _touch(state, number)
-        begun = RepairBegun(repair=state.repair_name(number), target=repair.target, technician=technician)
-        said.append(CausedBy(repair.cause, begun))
-        if state.begun[number].hands_on_us == state.now_us:
-            said.append(_take_in_hand(state, number))
-    return said
-
-
-def _next(state: RepairsState) -> tuple[int, int] | None:
-    """(repair, technician) of the next to begin; None while nobody is free for anything that waits.
-
-    Nobody is idle while there is work that he can do. Fibre technicians, numbered after the others, take what
-    is soonest done, so that cleaning an hour long does not wait for a batch of modules to be replaced. The
-    others take the oldest, by which replacing never waits for ever.
-    """
-    many = state.config.technicians
-    if len(state.begun) >= many + state.fibre_technicians:
-        return None
-    busy = {repair.technician for repair in state.begun.values()}
-    of_fibres = next((t for t in range(many, many + state.fibre_technicians) if t not in busy), None)
-    if of_fibres is not None:
-        waiting = [number for number, repair in state.queued.items() if WORKS[repair.work].at_fibres]
-        if waiting:
-            return min(waiting, key=lambda n: (_mean_h(state, state.queued[n]), n)), of_fibres
-    of_all = next((t for t in range(many) if t not in busy), None)
-    if of_all is None:
-        return None
-    return min(state.queued, key=lambda n: (FAULTS[state.queued[n].kind].rank, n)), of_all
-
-
-def _hands_on_us(state: RepairsState, work: Work, ends_us: int) -> int | None:
-    """When the technician is at the part: the way there, and all that has to be found out, comes first."""
-    last_us = hands_on_us(work)
-    return None if last_us is None else max(state.now_us, ends_us - last_us)
-
-
-def _mean_h(state: RepairsState, repair: Repair) -> float:
-    hours = WORKS[repair.work].hours
-    return mean_repair_h(repair.kind, state.config) if hours is None else float(getattr(state.config, hours))
-
-
-def _work_us(state: RepairsState, number: int, repair: Repair) -> int:
-    """How long the work takes: log-normal, drawn once a repair."""
-    hours = draw_lognormal(
-        state.seed,
-        state.fabric,
-        "repair time",
-        number,
-        _mean_h(state, repair),
-        state.config.repair_sigma,
-    )
-    return us(hours, US_PER_HOUR)
-
-
-def _finish(state: RepairsState, number: int) -> CausedBy:
-    """The work is done. A mirror is never mended in the field: its fibre is moved to a spare port, if the OCS
-    finds one, and until it has said so the repair is not completed."""
-    repair = state.begun[number]
-    if repair.kind != "port":
-        return _complete(state, number)
-    state.begun[number] = replace(repair, asked=True)
-    ocs, _, port = repair.target.rpartition("/")
-    body = PatchPort.model_validate(
-        {
-            "repair": state.repair_name(number),
-            "ocs": number_of(ocs),
-            "side": port[0],
-            "port": int(port[1:]),
-        }
-    )
-    return CausedBy(repair.cause, body)
-
-
-def _complete(state: RepairsState, number: int) -> CausedBy:
-    repair = state.begun.pop(number)
-    state.completed += 1
-    _end(state, number, repair, "completed")
-    body = RepairCompleted(
-        repair=state.repair_name(number),
-        target=repair.target,
-        work=repair.work,
-        technician=repair.technician,
-        waited_us=repair.began_us - repair.requested_us,
-        took_us=state.now_us - repair.began_us,
-    )
-    return CausedBy(repair.cause, body)
 
 
 def _cancel(state: RepairsState, target: str) -> list[Output]:
@@ -352,38 +212,4 @@ def _cancel(state: RepairsState, target: str) -> list[Output]:
     number = state.open_targets.get(target)
     if number is None:
         return []
-    repair = state.queued.pop(number, None) or state.begun.pop(number)
-    state.cancelled += 1
-    _end(state, number, repair, "cancelled")
-    cancelled = RepairCancelled(repair=state.repair_name(number), target=target)
-    return [cancelled, *_begin_waiting(state)]
-
-
-def _end(
-    state: RepairsState, number: int, repair: Repair, outcome: Outcome, reason: str | None = None
-) -> None:
-    begun = repair if isinstance(repair, BegunRepair) else None
-    ended = EndedRepair(
-        kind=repair.kind,
-        target=repair.target,
-        cause=repair.cause,
-        requested_us=repair.requested_us,
-        work=repair.work,
-        verdict=repair.verdict,
-        needed=repair.needed,
-        technician=begun.technician if begun else None,
-        began_us=begun.began_us if begun else None,
-        ended_us=state.now_us,
-        outcome=outcome,
-        reason=reason,
-    )
-    del state.open_targets[repair.target]
-    _touch(state, number)
-    forgotten = keep_ended(state.ended, number, ended)
-    if forgotten is not None:
-        _touch(state, forgotten)
-
-
-def _touch(state: RepairsState, number: int) -> None:
-    state.touched.add(("repairs", state.repair_name(number)))
-    state.touched.add(("summaries", f"{state.fabric}/repairs"))
+    return [call_off(state, number), *begin_waiting(state)]

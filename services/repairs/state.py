@@ -1,10 +1,11 @@
 """What the repair shop of one fabric remembers: who waits, who is worked on by whom, what was done lately."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
-from schemas.config import AnyPodConfig, RepairsConfig
+from schemas.config import AnyPodConfig
 from schemas.config_dcn import DcnConfig, NetworkRepairsConfig
+from schemas.config_repairs import RepairsConfig
 from schemas.diagnosis import Work
 from schemas.names import FaultKind
 from shared.engine.state import State
@@ -16,7 +17,7 @@ Outcome = Literal["completed", "cancelled", "failed"]
 class Repair:
     """A repair that was asked for and waits: of which kind of fault, by which work, for the message with the
     id `cause`. `verdict` is the one that it acts on, None without; `needed`: someone who saw the part fail
-    has asked for it."""
+    has asked for it. `tries` are the works that were done on it and mended the wrong thing."""
 
     kind: FaultKind
     target: str
@@ -25,6 +26,7 @@ class Repair:
     work: Work = "mend"
     verdict: str | None = None
     needed: bool = True
+    tries: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +57,10 @@ class EndedRepair(Repair):
 
 @dataclass
 class RepairsState(State):
-    """Repairs by number in the table of their state: `queued`, `begun` or `ended` (the last to end).
-    `open_targets` maps every part with an open (queued or begun) repair to that repair's number.
+    """Repairs by number in the table of their state: `queued`, `begun`, `tested` (the work is done, and the
+    part is burnt in until `ends_us`) or `ended` (the last to end). `open_targets` maps every part with an
+    open (queued, begun or tested) repair to that repair's number. `shelf` has the spare parts of each stock
+    from which one was taken, `ordered` those that are to come: (when, of which stock).
 
     `queued` is bounded by `config.queue_max`; what is asked for beyond it is only counted, in `dropped`. By
     default the bound lies above the number of parts of the largest pod, and a part has one open repair at
@@ -74,6 +78,9 @@ class RepairsState(State):
     open_targets: dict[str, int]
     failed: int = 0
     in_vain: int = 0
+    tested: dict[int, BegunRepair] = field(default_factory=dict)
+    shelf: dict[str, int] = field(default_factory=dict)
+    ordered: list[tuple[int, str]] = field(default_factory=list)
 
     @property
     def fibre_technicians(self) -> int:

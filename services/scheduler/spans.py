@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from schemas.config import AnyPodConfig, PodOcsConfig, RepairsConfig, SuperpodConfig
+from schemas.config import AnyPodConfig, PodOcsConfig, SuperpodConfig
+from schemas.config_repairs import RepairsConfig
 from shared.basics.units import US_PER_HOUR, US_PER_S, us
 
 

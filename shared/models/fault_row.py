@@ -8,8 +8,10 @@ from shared.models.assumptions import assumed
 
 HazardRate = Literal[
     "host_per_day",
+    "chip_per_day",
     "cable_per_day",
     "link_per_day",
+    "batch_per_day",
     "optics_per_day",
     "ocs_per_day",
     "stray_per_day",
@@ -20,6 +22,19 @@ HazardRate = Literal[
     "power_per_day",
 ]
 """Parameters of `failures`: the share of the parts that fail in a day."""
+HazardGroup = Literal["host", "link", "ocs"]
+"""Classes whose rates vary together: published are those of machines, cables and OCSes (FACTS 12)."""
+HAZARD_GROUPS: "dict[HazardRate, HazardGroup]" = {
+    "host_per_day": "host",
+    "chip_per_day": "host",
+    "cable_per_day": "link",
+    "link_per_day": "link",
+    "optics_per_day": "link",
+    "batch_per_day": "link",
+    "ocs_per_day": "ocs",
+    "stray_per_day": "ocs",
+}
+"""Rate → the group that it varies with; others are constant."""
 RepairTime = Literal[
     "host_repair_h",
     "cable_repair_h",

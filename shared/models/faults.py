@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 from shared.basics.errors import InvalidInput
 from shared.basics.units import US_PER_S
 from shared.basics.words import short
-from shared.models.fault_row import FaultRow
+from shared.models.fault_row import HAZARD_GROUPS, FaultRow, HazardGroup
 from shared.models.link_faults import LINK_FAULTS, NATURAL_SHARES, PATH_FAULTS
 from shared.models.ocs.parts import PART, share_of_one
 
 if TYPE_CHECKING:
-    from schemas.config import FailuresConfig, RepairsConfig
     from schemas.config_dcn import NetworkFailuresConfig, NetworkRepairsConfig
+    from schemas.config_failures import FailuresConfig
+    from schemas.config_repairs import RepairsConfig
     from schemas.names import FaultKind
     from shared.models.plant import Part, Plant
 
@@ -33,7 +34,7 @@ FAULTS: "dict[FaultKind, FaultRow]" = {
     "chip": FaultRow(
         strikes="chip",
         example="cube-12/host-3/chip-1",
-        rate=None,
+        rate="chip_per_day",
         repair_time="host_repair_h",
         rank=1,
         meaning="the chip is dead; its host says so at the next heartbeat",
@@ -215,6 +216,12 @@ def rate_per_day(
     per_day *= NATURAL_SHARES.get(kind, 1.0)
     part = PART.get(kind)
     return per_day * share_of_one(part) if part is not None and plant.population("supply") else per_day
+
+
+def hazard_group(kind: "FaultKind") -> HazardGroup | None:
+    """The group of classes that the rate of a kind varies with; None for one that is constant."""
+    rate = FAULTS[kind].rate
+    return None if rate is None else HAZARD_GROUPS.get(rate)
 
 
 def mean_repair_h(kind: "FaultKind", config: "RepairsConfig | NetworkRepairsConfig") -> float:

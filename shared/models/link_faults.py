@@ -119,7 +119,7 @@ PATH_FAULTS: "dict[FaultKind, FaultRow]" = {
     "batch": FaultRow(
         strikes="batch",
         example="batch-7",
-        rate=None,
+        rate="batch_per_day",
         repair_time="link_repair_h",
         work="replace",
         rank=1,

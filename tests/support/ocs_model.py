@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
-from schemas.config import FailuresConfig, PodConfig, PodOcsConfig, SuperpodConfig
+from schemas.config import PodConfig, PodOcsConfig, SuperpodConfig
+from schemas.config_failures import FailuresConfig
 from schemas.config_workload import WorkloadConfig
 from schemas.failures import FaultBegan, FaultEnded
 from schemas.names import FaultKind, Join

@@ -6,9 +6,10 @@ from typing import get_args
 
 import pytest
 
-from schemas.config import FailuresConfig, RepairsConfig
 from schemas.config_dcn import NetworkFailuresConfig, NetworkRepairsConfig
+from schemas.config_failures import FailuresConfig
 from schemas.config_network import NetworkConfig
+from schemas.config_repairs import RepairsConfig
 from schemas.names import FaultKind
 from shared.basics.errors import InvalidInput
 from shared.models.faults import FAULTS, fault_target, kinds_of, mean_repair_h, rate_per_day, severity_of

@@ -3,7 +3,9 @@
 import pytest
 
 from ops.common.configuration import parameters, settings_of
-from schemas.config import FailuresConfig, RepairsConfig, StaticPodConfig, pod_of
+from schemas.config import StaticPodConfig, pod_of
+from schemas.config_failures import FailuresConfig
+from schemas.config_repairs import RepairsConfig
 from shared.basics.errors import InvalidInput
 
 

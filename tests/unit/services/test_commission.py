@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from schemas.config import FailuresConfig, PodConfig, SuperpodConfig
+from schemas.config import PodConfig, SuperpodConfig
+from schemas.config_failures import FailuresConfig
 from schemas.config_links import TransceiversConfig
 from schemas.config_workload import TraceRow, WorkloadConfig
 from schemas.envelope import Envelope

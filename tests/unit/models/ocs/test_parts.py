@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from schemas.config import FailuresConfig, RepairsConfig
+from schemas.config_failures import FailuresConfig
+from schemas.config_repairs import RepairsConfig
 from shared.models.ocs.availability import light, lost_light, out_of_order, serviceable, short
 from shared.models.ocs.parts import PART, PARTS, POWER_W_MAX, OcsPart, power_w
 

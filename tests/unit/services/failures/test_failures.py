@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ops.common.configuration import config_of
-from schemas.config import FailuresConfig, PodConfig, SuperpodConfig
+from schemas.config import PodConfig, SuperpodConfig
+from schemas.config_failures import FailuresConfig
 from schemas.failures import FaultBegan, FaultEnded, FaultRefused
 from schemas.names import FaultKind
 from schemas.operator import ClearFault, InjectFault

@@ -7,7 +7,8 @@ from statistics import fmean
 
 import pytest
 
-from schemas.config import FailuresConfig, PodConfig, SuperpodConfig
+from schemas.config import PodConfig, SuperpodConfig
+from schemas.config_failures import FailuresConfig
 from schemas.failures import FaultBegan
 from schemas.names import FaultKind
 from schemas.repairs import RepairCompleted

@@ -2,7 +2,8 @@
 
 import pytest
 
-from schemas.config import StaticFailuresConfig, StaticPodConfig
+from schemas.config import StaticPodConfig
+from schemas.config_failures import StaticFailuresConfig
 from schemas.failures import FaultBegan, FaultRefused
 from schemas.names import FaultKind
 from schemas.operator import InjectFault

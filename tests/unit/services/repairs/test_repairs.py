@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.body import Body
-from schemas.config import RepairsConfig, SuperpodConfig
+from schemas.config import SuperpodConfig
+from schemas.config_repairs import RepairsConfig
 from schemas.cubes import RepairRequested, RepairWithdrawn
 from schemas.envelope import Envelope
 from schemas.ocs import (

@@ -4,8 +4,10 @@ import random
 
 import pytest
 
-from schemas.config import FailuresConfig, PodConfig, RepairsConfig, StaticPodConfig, SuperpodConfig
+from schemas.config import PodConfig, StaticPodConfig, SuperpodConfig
 from schemas.config_cubes import CubesConfig
+from schemas.config_failures import FailuresConfig
+from schemas.config_repairs import RepairsConfig
 from schemas.cubes import CubeHealthy, CubeUnhealthy, RepairRequested, RepairWithdrawn
 from schemas.failures import FaultBegan, FaultEnded
 from schemas.names import FaultKind
