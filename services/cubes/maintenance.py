@@ -7,21 +7,11 @@ meanwhile. An operator who undrains a cube ends what was planned for it.
 """
 
 from schemas.cubes import CubeDrained, CubeUndrained
+from services.cubes.plan import cube_of_work, work_after, work_us
 from services.cubes.state import CubesState, Outing, Reason
 from services.cubes.verdict import touch
-from shared.basics.keyed_random import draw_exponential, draw_index, draw_lognormal
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, us
 from shared.engine.service import Output
-
-WORK_SIGMA = 0.5
-"""Standard deviation of the logarithm of how long a cube is out for work: as that of repairs."""
-
-
-def plan_from(state: CubesState, at_us: int) -> None:
-    """Plan the first work and the first roll-out of a pod that is commissioned at a moment."""
-    state.next_work_us = _work_after(state, at_us)
-    every_days = state.config.rollout_every_days
-    state.next_rollout_us = None if every_days is None else at_us + us(every_days, US_PER_DAY)
 
 
 def due_us(state: CubesState) -> int | None:
@@ -46,15 +36,13 @@ def follow_plan(state: CubesState) -> list[Output]:
 def _works(state: CubesState) -> list[Output]:
     """Take out single cubes for work."""
     said: list[Output] = []
+    seed, fabric, config, cubes = state.seed, state.fabric, state.config, state.cubes
     while state.next_work_us is not None and state.next_work_us <= state.now_us:
-        number = state.works
-        cube = draw_index(state.seed, state.fabric, "maintenance of", number, state.cubes)
+        cube = cube_of_work(seed, fabric, cubes, state.works)
         if not state.drained[cube]:
-            mean_h = state.config.maintenance_h
-            hours = draw_lognormal(state.seed, state.fabric, "maintenance", number, mean_h, WORK_SIGMA)
-            said.append(_take_out(state, cube, us(hours, US_PER_HOUR), "maintenance"))
-        state.works = number + 1
-        state.next_work_us = _work_after(state, state.next_work_us)
+            said.append(_take_out(state, cube, work_us(seed, fabric, config, state.works), "maintenance"))
+        state.works += 1
+        state.next_work_us = work_after(seed, fabric, config, cubes, state.works, state.next_work_us)
     return said
 
 
@@ -82,12 +70,3 @@ def _take_out(state: CubesState, cube: int, for_us: int, why: Reason) -> CubeDra
     state.drained[cube] = True
     touch(state, cube)
     return CubeDrained(cube=cube, why=why)
-
-
-def _work_after(state: CubesState, since_us: int) -> int | None:
-    """When the next cube is taken out for work, after the one before it; None where none ever is."""
-    rate = state.config.maintenance_per_day * state.cubes
-    if not rate:
-        return None
-    gap_days = draw_exponential(state.seed, state.fabric, "maintenance time", state.works, 1 / rate)
-    return since_us + us(gap_days, US_PER_DAY)

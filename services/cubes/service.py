@@ -5,8 +5,7 @@ from schemas.operator import DrainCube, UndrainCube
 from schemas.sequencer import Tick
 from schemas.transceivers import ModuleReported
 from services.cubes import documents, logic
-from services.cubes.commission import commission
-from services.cubes.state import CubesState
+from services.cubes.state import CubesState, commission
 from shared.engine.service import Service, on
 
 SERVICE: Service[CubesState] = Service(

@@ -6,7 +6,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from schemas.config import AnyPodConfig
 from schemas.config_cubes import CubesConfig
+from services.cubes.plan import work_after
+from shared.basics.units import US_PER_DAY, us
 from shared.engine.state import State
 from shared.models.superpod.wiring import CHIPS_PER_HOST, HOSTS_PER_CUBE
 
@@ -151,3 +154,28 @@ class CubesState(State):
     def is_hot(self, cube: int) -> bool:
         """Whether a host says that the cube's chips are too hot."""
         return any(host.hot_seen for host in self.hosts_of(cube))
+
+
+def commission(fabric: str, config: AnyPodConfig, at_us: int) -> CubesState:
+    """All parts work, and no cube is drained; the first work and the first roll-out are planned."""
+    cubes, every_days = config.pod.cubes, config.cubes.rollout_every_days
+    return CubesState(
+        fabric=fabric,
+        seed=config.seed,
+        now_us=at_us,
+        config=config.cubes,
+        hosts={},
+        heartbeats={},
+        modules={},
+        repairs_open={},
+        bad_parts=np.zeros(cubes, dtype=np.int32),
+        drained=np.zeros(cubes, dtype=np.bool_),
+        unpowered=np.zeros(cubes, dtype=np.bool_),
+        changed_us=np.full(cubes, at_us, dtype=np.int64),
+        hosts_down=0,
+        healthy=cubes,
+        healthy_cube_us=0,
+        at_us=at_us,
+        next_work_us=work_after(config.seed, fabric, config.cubes, cubes, 0, at_us),
+        next_rollout_us=None if every_days is None else at_us + us(every_days, US_PER_DAY),
+    )

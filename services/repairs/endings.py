@@ -73,6 +73,7 @@ def tested(state: RepairsState, number: int) -> CausedBy:
 
 
 def complete(state: RepairsState, number: int) -> CausedBy:
+    """The part is as it should be, as far as the shop can tell."""
     repair = _withdrawn(state, number)
     state.completed += 1
     _end(state, number, repair, "completed")
@@ -134,10 +135,9 @@ def _burn_in_us(state: RepairsState, repair: Repair) -> int:
 
 
 def _is_wrong(state: RepairsState, number: int, repair: BegunRepair) -> bool:
-    """Whether the wrong thing was mended. A verdict has its own way of being wrong, and light at a link end
-    tells at once."""
+    """Whether the wrong thing was mended. Of work at fibres and mirrors readings tell, not the shop."""
     config = state.config
-    if not isinstance(config, RepairsConfig) or repair.work != "mend" or repair.verdict is not None:
+    if not isinstance(config, RepairsConfig) or repair.work != "mend":
         return False
     drawn = draw_uniform(state.seed, state.repair_name(number), "misdiagnosed", repair.tries)
     return drawn < config.misdiagnosed

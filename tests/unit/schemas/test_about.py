@@ -31,7 +31,7 @@ NAME_NOTHING = {
     *("multislice", "pod_cubes", "again_us", "chips", "gradient_bytes", "step_us", "signal"),
     *("confidence", "evidence", "preflights", "over"),
     *("cross_connects", "refused", "not_tried"),  # by keys of ports; their circuits are under their OCSes
-    *("planned", "pending"),
+    *("planned", "pending", "tries"),
     *("chip_us", "tiers", "owners", "slices"),  # accounts of all slices at once, not news of each
 }
 """Fields of messages that tell how, why, when and how much; a field of another name either bears a mark or is

@@ -94,6 +94,7 @@ def test_a_fabric_counts_its_verdicts_and_repairs(client: Client) -> None:
     assert row["repairs"] == {
         "queued": 0,
         "begun": 1,
+        "tested": 0,
         "completed": 0,
         "cancelled": 0,
         "failed": 0,

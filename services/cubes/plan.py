@@ -1,0 +1,29 @@
+"""When cubes are taken out of use for planned work: a Poisson process over all of a pod."""
+
+from schemas.config_cubes import CubesConfig
+from shared.basics.keyed_random import draw_exponential, draw_index, draw_lognormal
+from shared.basics.units import US_PER_DAY, US_PER_HOUR, us
+
+WORK_SIGMA = 0.5
+"""Standard deviation of the logarithm of how long a cube is out for work: as that of repairs."""
+
+
+def work_after(
+    seed: int, fabric: str, config: CubesConfig, cubes: int, number: int, since_us: int
+) -> int | None:
+    """When work number `number` begins, after the one before it; None where none ever does."""
+    rate = config.maintenance_per_day * cubes
+    if not rate:
+        return None
+    return since_us + us(draw_exponential(seed, fabric, "maintenance time", number, 1 / rate), US_PER_DAY)
+
+
+def cube_of_work(seed: int, fabric: str, cubes: int, number: int) -> int:
+    """The cube that a work is on."""
+    return draw_index(seed, fabric, "maintenance of", number, cubes)
+
+
+def work_us(seed: int, fabric: str, config: CubesConfig, number: int) -> int:
+    """How long a work takes."""
+    hours = draw_lognormal(seed, fabric, "maintenance", number, config.maintenance_h, WORK_SIGMA)
+    return us(hours, US_PER_HOUR)

@@ -1,0 +1,91 @@
+"""Cubes that go out of use by plan."""
+
+import math
+from collections import Counter
+from statistics import fmean
+
+from schemas.config import PodConfig, SuperpodConfig
+from schemas.config_cubes import CubesConfig
+from schemas.cubes import CubeDrained, CubeUndrained, DrainRefused
+from schemas.operator import DrainCube, UndrainCube
+from services.cubes.service import SERVICE
+from shared.basics.units import US_PER_DAY, US_PER_HOUR
+from tests.support.rig import Bench, bodies
+
+
+def pod(cubes: int = 16, *, seed: int = 1, **config: float) -> Bench:
+    found = CubesConfig(**config)  # type: ignore[arg-type]  # numbers for fields of numbers
+    return Bench([SERVICE], SuperpodConfig(seed=seed, pod=PodConfig(cubes=cubes), cubes=found))
+
+
+def test_work_takes_cubes_out_at_its_rate_and_for_its_time() -> None:
+    days, rate = 4000, 0.01
+    bench = pod(maintenance_per_day=rate, maintenance_h=12.0)
+    bench.run(days * US_PER_DAY)
+    out: dict[int, int] = {}
+    lasted: list[float] = []
+    for message in bench.log:
+        if isinstance(message.body, CubeDrained):
+            assert message.body.why == "maintenance"
+            assert message.body.cube not in out
+            out[message.body.cube] = message.at_us
+        elif isinstance(message.body, CubeUndrained):
+            lasted.append((message.at_us - out.pop(message.body.cube)) / US_PER_HOUR)
+    expected = 16 * rate * days * (1 - rate / 2)  # who is out is not taken out again
+    assert abs(len(lasted) - expected) < 4.5 * math.sqrt(expected)
+    spread = 12 * math.sqrt(math.expm1(0.25)) / math.sqrt(len(lasted))
+    assert abs(fmean(lasted) - 12) < 4.5 * spread
+    cubes = Counter(body.cube for body in bodies(bench.log, CubeDrained))
+    assert set(cubes) == set(range(16))
+    bench.assert_documents_hold()
+
+
+def test_a_roll_out_goes_over_all_cubes_a_few_at_a_time() -> None:
+    bench = pod(rollout_every_days=10.0, rollout_cubes=3, rollout_h=2.0)
+    bench.run(35 * US_PER_DAY)
+    drained = [(m.at_us, m.body.cube) for m in bench.log if isinstance(m.body, CubeDrained)]
+    assert [cube for _, cube in drained] == [*range(16)] * 3
+    begins = [at_us for at_us, cube in drained if cube == 0]
+    assert begins == [10 * US_PER_DAY, 20 * US_PER_DAY, 30 * US_PER_DAY]
+    out = most = 0
+    for message in bench.log:
+        out += isinstance(message.body, CubeDrained) - isinstance(message.body, CubeUndrained)
+        most = max(most, out)
+    assert (out, most) == (0, 3)
+    assert drained[3][0] == 10 * US_PER_DAY + 2 * US_PER_HOUR
+    assert {body.why for body in bodies(bench.log, CubeDrained)} == {"rollout"}
+
+
+def test_a_roll_out_that_takes_longer_than_its_interval_is_not_begun_twice() -> None:
+    bench = pod(rollout_every_days=1.0, rollout_cubes=1, rollout_h=4.0)  # 64 hours over the pod
+    bench.run(20 * US_PER_DAY)
+    order = [body.cube for body in bodies(bench.log, CubeDrained)]
+    assert order == [n % 16 for n in range(len(order))]
+    assert len(order) > 90
+
+
+def test_what_an_operator_has_drained_is_left_to_him() -> None:
+    bench = pod(rollout_every_days=10.0, rollout_cubes=16, rollout_h=2.0)
+    bench.say(DrainCube(cube="pod-0/cube-3"), US_PER_DAY)
+    assert bodies(bench.log, CubeDrained)[0].why is None
+    bench.run(10 * US_PER_DAY)
+    assert 3 not in [body.cube for body in bodies(bench.log, CubeDrained)[1:]]
+    (refused,) = bodies(bench.say(DrainCube(cube="pod-0/cube-4")), DrainRefused)
+    assert "is drained already, by plan (rollout) until" in refused.reason
+    bench.run(11 * US_PER_DAY)
+    assert bench.documents["cubes", "pod-0/cube-3"].drained
+    assert not bench.documents["cubes", "pod-0/cube-4"].drained
+
+
+def test_an_operator_who_undrains_ends_what_was_planned() -> None:
+    bench = pod(rollout_every_days=10.0, rollout_cubes=16, rollout_h=2.0)
+    bench.run(10 * US_PER_DAY)
+    assert len(bodies(bench.say(UndrainCube(cube="pod-0/cube-4")), CubeUndrained)) == 1
+    bench.run(11 * US_PER_DAY)
+    undrained = Counter(body.cube for body in bodies(bench.log, CubeUndrained))
+    assert undrained == dict.fromkeys(range(16), 1)
+    bench.assert_documents_hold()
+
+
+def test_by_default_nothing_is_planned() -> None:
+    assert pod().due_us() is None

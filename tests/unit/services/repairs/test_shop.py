@@ -1,0 +1,219 @@
+"""Shifts, spares, wrong diagnoses and burn-in of the repair shop."""
+
+import math
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from ops.invariants.repairs import RepairChecker
+from schemas.config import SuperpodConfig
+from schemas.config_repairs import RepairsConfig
+from schemas.cubes import RepairRequested, RepairWithdrawn
+from schemas.ocs import OcsPartDown
+from schemas.repairs import (
+    BurnInBegun,
+    RepairBegun,
+    RepairCancelled,
+    RepairCompleted,
+    RepairRepeated,
+)
+from services.repairs.service import SERVICE
+from shared.basics.units import US_PER_DAY, US_PER_HOUR
+from tests.support.rig import Bench, bodies
+
+SURE = {"repair_sigma": 0.0, "fibre_technicians": 0}
+
+
+def shop(**repairs: float | None) -> Bench:
+    config = RepairsConfig(**{**SURE, **repairs})  # type: ignore[arg-type]  # numbers for fields of numbers
+    return Bench([SERVICE], SuperpodConfig(repairs=config))
+
+
+def ask(n: int) -> RepairRequested:
+    return RepairRequested(kind="host", target=f"pod-0/cube-{n}/host-0")
+
+
+def times(bench: Bench, kind: type) -> list[float]:
+    """When messages of a type were said, in hours."""
+    return [m.at_us / US_PER_HOUR for m in bench.log if isinstance(m.body, kind)]
+
+
+def assert_sound(bench: Bench) -> None:
+    """The checker of every audit finds nothing, and documents and stored fields are the state's."""
+    checker = RepairChecker()
+    assert [text for message in bench.log for text in checker.see(message)] == []
+    bench.assert_documents_hold()
+    bench.reload()
+    bench.assert_documents_hold()
+
+
+def test_nobody_begins_at_night_and_work_goes_on_in_the_morning() -> None:
+    bench = shop(technicians=2, off_hours_technicians=0, host_repair_h=3.0)
+    bench.say(ask(0), 16 * US_PER_HOUR)  # Monday: until 18:00, and an hour on Tuesday
+    bench.say(ask(1), 20 * US_PER_HOUR)
+    bench.run(5 * US_PER_DAY)
+    assert times(bench, RepairBegun) == [16.0, 24 + 8.0]
+    assert times(bench, RepairCompleted) == [24 + 9.0, 24 + 11.0]
+    assert_sound(bench)
+
+
+def test_somebody_is_there_at_night() -> None:
+    bench = shop(technicians=2, off_hours_technicians=1, host_repair_h=30.0)
+    for n in range(3):
+        bench.say(ask(n), 5 * US_PER_DAY + n)  # Saturday
+    bench.run(20 * US_PER_DAY)
+    saturday, monday = 5 * 24.0, 7 * 24.0
+    assert times(bench, RepairBegun) == pytest.approx([saturday, saturday + 30, monday + 8])
+    # The second began on Sunday with who works round the clock, the third takes three days of ten hours.
+    assert times(bench, RepairCompleted) == pytest.approx(
+        [saturday + 30, saturday + 60, monday + 48 + 18], abs=1e-6
+    )
+    assert_sound(bench)
+
+
+def test_fibre_technicians_have_hours_of_their_own() -> None:
+    bench = shop(technicians=1, off_hours_technicians=0, fibre_technicians=1)
+    bench.say(RepairRequested(kind="connector", target="pod-0/cube-0/+x/0"), 2 * US_PER_HOUR)
+    assert bodies(bench.log, RepairBegun)[0].technician == 1
+    nobody = shop(technicians=1, off_hours_technicians=0, fibre_technicians=1, off_hours_fibre_technicians=0)
+    nobody.say(RepairRequested(kind="connector", target="pod-0/cube-0/+x/0"), 2 * US_PER_HOUR)
+    nobody.run(US_PER_DAY)
+    assert times(nobody, RepairBegun) == [8.0]
+
+
+def test_a_shift_that_ends_before_it_begins_is_refused() -> None:
+    with pytest.raises(ValidationError, match=r"shift_ends_h: 6 is not after shift_begins_h, 8"):
+        RepairsConfig(shift_ends_h=6.0)
+
+
+def test_who_finds_the_shelf_empty_waits_for_the_next_delivery() -> None:
+    bench = shop(technicians=4, host_spares=1, spares_lead_days=2.0, host_repair_h=6.0)
+    for n in range(3):
+        bench.say(ask(n), n + 1)
+    bench.run(30 * US_PER_DAY)
+    # Each is ordered as the one before is used up, and comes two days later.
+    assert times(bench, RepairBegun) == pytest.approx([0.0, 54.0, 108.0], abs=1e-6)
+    assert_sound(bench)
+
+
+def test_parts_of_another_kind_are_not_waited_for() -> None:
+    bench = shop(technicians=4, host_spares=1, ocs_spares=1, spares_lead_days=5.0)
+    bench.say(ask(0))
+    bench.say(ask(1))
+    bench.say(OcsPartDown(part="pod-0/ocs-3/fan-1"))
+    bench.say(OcsPartDown(part="pod-0/ocs-4/cpu"))
+    bench.say(OcsPartDown(part="pod-0/ocs-5/fan-0"))
+    begun = [body.target for body in bodies(bench.log, RepairBegun)]
+    assert begun == ["pod-0/cube-0/host-0", "pod-0/ocs-3/fan-1", "pod-0/ocs-4/cpu"]
+
+
+def test_a_part_of_a_repair_that_is_called_off_is_on_the_shelf_again() -> None:
+    bench = shop(technicians=4, host_spares=1, spares_lead_days=900.0)
+    bench.say(ask(0))
+    bench.say(ask(1))
+    assert len(bodies(bench.log, RepairBegun)) == 1
+    said = bodies(bench.say(RepairWithdrawn(target="pod-0/cube-0/host-0")))
+    assert [type(body) for body in said] == [RepairCancelled, RepairBegun]
+    assert_sound(bench)
+
+
+def test_a_host_is_burnt_in_without_a_technician() -> None:
+    bench = shop(technicians=1, host_repair_h=4.0, burn_in_h=12.0)
+    bench.say(ask(0))
+    bench.say(ask(1), 1)
+    bench.run(5 * US_PER_HOUR)
+    assert times(bench, BurnInBegun) == [4.0]
+    assert len(times(bench, RepairBegun)) == 2
+    states = [bench.documents["repairs", f"pod-0/repair-{n}"].state for n in (0, 1)]
+    assert states == ["tested", "begun"]
+    assert bench.documents["summaries", "pod-0/repairs"].tested == 1
+    bench.run(US_PER_DAY)
+    assert times(bench, RepairCompleted) == [16.0, 20.0]
+    assert_sound(bench)
+
+
+def test_a_test_that_nobody_needs_any_more_is_over() -> None:
+    bench = shop(host_repair_h=4.0, burn_in_h=12.0)
+    bench.say(ask(0))
+    bench.run(5 * US_PER_HOUR)
+    assert len(bodies(bench.say(RepairWithdrawn(target="pod-0/cube-0/host-0")), RepairCancelled)) == 1
+    bench.run(US_PER_DAY)
+    assert times(bench, RepairCompleted) == []
+    assert_sound(bench)
+
+
+def test_an_ocs_is_not_burnt_in() -> None:
+    bench = shop(ocs_repair_h=5.0, burn_in_h=12.0)
+    bench.say(OcsPartDown(part="pod-0/ocs-3/fan-1"))
+    bench.run(US_PER_DAY)
+    assert times(bench, RepairCompleted) == [5.0]
+
+
+def test_the_wrong_thing_is_mended_as_often_as_asked_and_done_again() -> None:
+    share, repairs = 0.3, 3000
+    bench = shop(technicians=1000, misdiagnosed=share, host_repair_h=2.0, burn_in_h=1.0, repair_sigma=0.5)
+    for n in range(repairs):
+        bench.say(
+            RepairRequested(kind="host", target=f"pod-0/cube-{n % 64}/host-{n // 64 % 16}"), n * US_PER_DAY
+        )
+    bench.run((repairs + 60) * US_PER_DAY)
+    tries = Counter(body.tries for body in bodies(bench.log, RepairRepeated))
+    assert len(bodies(bench.log, RepairCompleted)) == repairs
+    assert len(bodies(bench.log, RepairBegun)) == repairs + tries.total()
+    for many in (1, 2):
+        expected = repairs * share**many
+        assert abs(tries[many] - expected) < 4 * math.sqrt(expected * (1 - share**many))
+    assert bench.documents["repairs", f"pod-0/repair-{repairs - 1}"].state == "completed"
+    assert_sound(bench)
+
+
+def test_work_at_fibres_is_not_drawn_for() -> None:
+    """What was wrong there is found wrong by readings; the shop does not draw for it as well."""
+    bench = shop(misdiagnosed=0.9, clean_h=1.0)
+    for n in range(20):
+        bench.say(RepairRequested(kind="connector", target=f"pod-0/cube-{n}/+x/0"), n * US_PER_DAY)
+    bench.run(30 * US_PER_DAY)
+    assert bodies(bench.log, RepairRepeated) == []
+    assert len(bodies(bench.log, RepairCompleted)) == 20
+
+
+@given(data=st.data())
+def test_whatever_is_asked_in_whatever_shop_ends(data: st.DataObject) -> None:
+    """Any mix of hours, shelves, tests and errors: nobody is in two places, nothing is lost, all ends."""
+    many = data.draw(st.integers(1, 3), "technicians")
+    bench = shop(
+        technicians=many,
+        off_hours_technicians=data.draw(st.sampled_from([None, 0, 1]), "off hours"),
+        host_spares=data.draw(st.sampled_from([None, 1, 2]), "host spares"),
+        ocs_spares=data.draw(st.sampled_from([None, 1]), "ocs spares"),
+        spares_lead_days=3.0,
+        misdiagnosed=data.draw(st.sampled_from([0.0, 0.5]), "misdiagnosed"),
+        burn_in_h=data.draw(st.sampled_from([0.0, 5.0]), "burn in"),
+        host_repair_h=10.0,
+        ocs_repair_h=10.0,
+        repair_sigma=0.5,
+    )
+    asked = 0
+    at_us = 0
+    for n in range(data.draw(st.integers(1, 12), "requests")):
+        at_us += data.draw(st.integers(0, 30), "hours") * US_PER_HOUR
+        match data.draw(st.sampled_from(["host", "ocs", "withdraw"]), "what"):
+            case "host":
+                bench.say(ask(n), at_us)
+                asked += 1
+            case "ocs":
+                bench.say(OcsPartDown(part=f"pod-0/ocs-{n}/fan-1"), at_us)
+                asked += 1
+            case _:
+                bench.say(RepairWithdrawn(target=f"pod-0/cube-{n - 1}/host-0"), at_us)
+    bench.run(at_us + 400 * US_PER_DAY)
+    state = bench.state("repairs")
+    assert (state.queued, state.begun, state.tested) == ({}, {}, {})
+    assert state.completed + state.cancelled == state.opened == asked
+    for stock, held in state.shelf.items():
+        coming = sum(of == stock for _, of in state.ordered)
+        assert held + coming == (bench.state("repairs").config.host_spares if stock == "host" else 1)
+    assert_sound(bench)
