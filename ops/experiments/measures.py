@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ops.lab.standing import BLOCKS
 from shared.basics.units import US_PER_HOUR, US_PER_S
 from shared.models.jobs.goodput import UNUSABLE
 
@@ -12,6 +13,8 @@ PODS = frozenset({"superpod", "static-pod"})
 SUPERPODS = frozenset({"superpod"})
 NETWORKS = frozenset({"dcn"})
 HOURS_A_DAY = 24.0
+PLACED = (1, 8, 16, 32, 40, 48, *range(50, 65))
+"""Sizes of jobs in cubes of which is told whether they can be placed."""
 Rows = Sequence[Mapping[str, Any]]
 """Reports of one run's fabrics of the kinds that a measure is of (`ops.lab.report`)."""
 
@@ -87,6 +90,28 @@ def _rank(of: str, share: float, unit_us: float) -> Any:
     def found(rows: Rows) -> float | None:
         lengths = sorted(us for row in rows for us in row["lengths"][of])
         return lengths[-(-len(lengths) * round(100 * share) // 100) - 1] / unit_us if lengths else None
+
+    return found
+
+
+def _standing(what: str, cubes: int) -> Any:
+    """Of the time of all fabrics, that in which at least so many cubes were available."""
+
+    def found(rows: Rows) -> float | None:
+        spans = [row["standing"][what] for row in rows]
+        whole_us = sum(row["span_us"] for row in rows)
+        return sum(sum(of[cubes:]) for of in spans) / whole_us if whole_us else None
+
+    return found
+
+
+def _block(cubes: int) -> Any:
+    """Of the time of all fabrics that are as large, that in which a given block was available."""
+
+    def found(rows: Rows) -> float | None:
+        large = [row for row in rows if cubes in row["standing"]["blocks"]]
+        whole_us = sum(row["span_us"] for row in large)
+        return sum(row["standing"]["blocks"][cubes] for row in large) / whole_us if whole_us else None
 
     return found
 
@@ -175,6 +200,44 @@ MEASURES: dict[str, Measure] = {
         better="less",
         over_time=False,
     ),
+    "jobs_met": Measure(
+        "share",
+        "slices that something failed under while they ran, of those that started and ended",
+        _share(lambda row: row["jobs"]["met"], lambda row: row["jobs"]["ended"]),
+        better="less",
+        over_time=False,
+    ),
+    **{
+        f"placeable_{cubes}": Measure(
+            "share",
+            f"time in which {cubes} cubes or more were healthy and not drained",
+            _standing("available", cubes),
+            better="more",
+            over_time=False,
+        )
+        for cubes in PLACED
+    },
+    **{
+        f"placeable_{cubes}_if_all_ocs": Measure(
+            "share",
+            f"the same, where no part of an OCS was down either: {cubes} cubes if any such fault is fatal",
+            _standing("all_ocs", cubes),
+            kinds=SUPERPODS,
+            better="more",
+            over_time=False,
+        )
+        for cubes in PLACED
+    },
+    **{
+        f"block_{cubes}": Measure(
+            "share",
+            f"time in which all cubes of a given block of {cubes} were healthy and not drained",
+            _block(cubes),
+            better="more",
+            over_time=False,
+        )
+        for cubes in BLOCKS
+    },
     "faults_a_day": Measure(
         "faults", "faults a pod and day", _a_day(lambda row: sum(row["faults"].values()))
     ),

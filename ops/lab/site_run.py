@@ -4,8 +4,11 @@ has come to."""
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import orjson
+
 from ops.lab.network_report import NetworkTotals, network_report, network_totals
 from ops.lab.report import BooksReader, Totals, report, totals
+from ops.lab.standing import TELLS, Standing
 from ops.lab.waits import Waits
 from schemas.config import AnyPodConfig
 from schemas.site_plan import SitePlan
@@ -15,6 +18,9 @@ from shared.runtimes.lab import Lab, LabRequest, Sink
 Stand = dict[str, Totals | NetworkTotals]
 """What was counted of each fabric of a site up to a moment."""
 UNTIL_COMMISSIONED = -1
+TYPE, SLICES = b'"type":"', b"Slic"
+HEAD = 200
+"""Bytes of a line in which its type stands: ids are shorter than that."""
 
 
 class SiteRun:
@@ -25,13 +31,26 @@ class SiteRun:
         self.plan = plan
         self.at_us = UNTIL_COMMISSIONED
         self.waits = Waits(warmup_us or UNTIL_COMMISSIONED)
-        self.pods = [name for name, config in plan.fabrics.items() if isinstance(config, AnyPodConfig)]
+        self.standing = {
+            name: Standing(config.pod.cubes, warmup_us)
+            for name, config in plan.fabrics.items()
+            if isinstance(config, AnyPodConfig)
+        }
+        self.pods = list(self.standing)
         self._sink = sink
-        self.lab = Lab(plan.site, plan.fabrics, services_of, self.waits.see if sink is None else self._see)
+        self.lab = Lab(plan.site, plan.fabrics, services_of, self._see)
         self._books = {pod: BooksReader(self.lab.site, pod) for pod in self.pods}
 
     def _see(self, lines: bytes) -> None:
-        self.waits.see(lines)
+        for line in lines.splitlines():
+            begins = line.find(TYPE, 0, HEAD) + len(TYPE)
+            word = line[begins : begins + 4]
+            if word == SLICES:
+                self.waits.see(orjson.loads(line))
+            elif word in TELLS:
+                message = orjson.loads(line)
+                if (of := self.standing.get(message["fabric"])) is not None:
+                    of.see(message)
         if self._sink is not None:
             self._sink(lines)
 

@@ -4,12 +4,8 @@ them failed: read off the log as it is written."""
 from collections import defaultdict
 from typing import Any
 
-import orjson
-
 from shared.models.superpod.shapes import chips_of, is_mesh
 
-HEAD = 200
-"""Bytes of a line in which its type stands: ids are shorter than that."""
 PERCENT = (50, 95)
 SPANS = ("startups", "recoveries")
 
@@ -26,16 +22,16 @@ class Waits:
         self._began: dict[tuple[str, str], int] = {}
         """(What it is about, slice) → since when."""
         self._took: dict[tuple[str, str], list[int]] = defaultdict(list)
+        self._running: dict[str, bool] = {}
+        """Slice that has started → whether something under it has failed since."""
+        self._ran: dict[tuple[str, bool], int] = defaultdict(int)
+        """(fabric, whether something failed under it) → slices that have ended."""
 
-    def see(self, lines: bytes) -> None:
-        """Take whole lines of the log."""
-        for line in lines.splitlines():
-            if b'"type":"Slice' in line[:HEAD]:
-                self._see(orjson.loads(line))
-
-    def _see(self, message: dict[str, Any]) -> None:
+    def see(self, message: dict[str, Any]) -> None:
+        """Take a message of a type whose name begins with `Slice`."""
         name, at_us = message["body"]["slice"], message["at_us"]
         self._time(message, name, at_us)
+        self._meet(message, name, at_us)
         match message["type"]:
             case "SliceRequested" if at_us > self._since_us:
                 body = message["body"]
@@ -61,6 +57,20 @@ class Waits:
             case "SliceEvicted" | "SliceCompleted":
                 for what in SPANS:
                     self._began.pop((what, name), None)
+
+    def _meet(self, message: dict[str, Any], name: str, at_us: int) -> None:
+        match message["type"]:
+            case "SliceStarted" if at_us > self._since_us:
+                self._running.setdefault(name, False)
+            case "SliceRecovering" if name in self._running:
+                self._running[name] = True
+            case "SliceCompleted" | "SliceEvicted" if name in self._running:
+                self._ran[message["fabric"], self._running.pop(name)] += 1
+
+    def met(self, fabric: str) -> dict[str, int]:
+        """Of the slices that started and ended: how many, and under how many something failed."""
+        calm, hit = self._ran[fabric, False], self._ran[fabric, True]
+        return {"ended": calm + hit, "met": hit}
 
     def spans(self, fabric: str) -> dict[str, dict[str, int | None]]:
         """From cubes to running, of slices that need circuits (`startups`); and from what failed under a
