@@ -13,6 +13,7 @@ import typer
 
 from ops.cli.groups import application
 from ops.cli.options import (
+    CalibrationOption,
     KindOfFabric,
     LogJson,
     Output,
@@ -21,7 +22,7 @@ from ops.cli.options import (
     seed_option,
     settings_option,
 )
-from ops.cli.output import show, write
+from ops.cli.output import Form, show, write
 from ops.cli.types import FILE, OUT_FILE, Number
 from ops.common.tables import columns
 from shared.basics.errors import Interrupted
@@ -85,6 +86,7 @@ def lab_run(
         typer.Option(click_type=OUT_FILE, metavar="FILE", help="draw goodput over time there: .html"),
     ] = None,
     pairs: Annotated[list[str] | None, settings_option("a parameter; `lab config` lists them")] = None,
+    calibration: CalibrationOption = None,
     jobs: Annotated[int, typer.Option(min=1, max=64, help="worker processes")] = 1,
     output: Output = "table",
     log_json: LogJson = False,
@@ -99,7 +101,7 @@ def lab_run(
     configure(as_json=log_json)
     if chart is not None and chart.suffix.lower() != ".html":
         raise click.UsageError(f"--chart {chart}: is not named like a page; allowed is .html")
-    asked = AskedTwin(pods, kind, seed, tuple(pairs or ()), tuple(site or ()))
+    asked = AskedTwin(pods, kind, seed, tuple(pairs or ()), tuple(site or ()), calibration)
     sites = asked.sites(trace=None if trace is None else functools.partial(read_trace, trace))
     asked_for = injections(inject or (), sites, warmup + days)
     plan = RunPlan(sites, days, warmup, asked_for, spans=chart is not None)
@@ -138,6 +140,7 @@ def _repeat(asked: "AskedTwin", plan: "RunPlan", trace: Path | None) -> list[str
     set_by_pair = any(pair.partition("=")[0].strip() == "seed" for pair in asked.pairs)
     if asked.seed is not None or not (asked.site_files or set_by_pair):
         words += ["--seed", str(asked.seed or 0)]
+    words += [] if asked.calibration is None else ["--calibration", asked.calibration]
     words += [word for pair in asked.pairs for word in ("--set", pair)]
     if trace is not None:
         words += ["--trace", str(trace.absolute())]
@@ -280,17 +283,34 @@ def _replayed(report: dict[str, Any]) -> str:
 
 
 @app.command("config")
-def lab_config(kind: KindOfFabric = None, output: Output = "table") -> None:
-    """List every parameter of a kind of fabric, with unit, default and source.
+def lab_config(
+    kind: KindOfFabric = None, calibration: CalibrationOption = None, output: Output = "table"
+) -> None:
+    """List every parameter of a kind of fabric, with unit, default and source; or those of a calibration.
 
     --set takes all but lists, which a site file takes (--site).
     """
     from dataclasses import asdict
 
+    if calibration is not None:
+        _show_calibration(calibration, output)
+        return
     from ops.common.configuration import DEFAULT_KIND, parameters
 
     rows = [asdict(parameter) for parameter in parameters(kind or DEFAULT_KIND)]
     fields = ("name", "default", "unit", "source", "meaning")
+    table = [[_as_typed(row[field]) for field in fields] for row in rows]
+    show(rows, output, lambda: columns([field.upper() for field in fields], table))
+
+
+def _show_calibration(name: str, output: Form) -> None:
+    """The values of a calibration, each with how sure it is."""
+    from dataclasses import asdict
+
+    from ops.common.calibration import calibration
+
+    rows = [asdict(one) for one in calibration(name)]
+    fields = ("name", "value", "sure", "source")
     table = [[_as_typed(row[field]) for field in fields] for row in rows]
     show(rows, output, lambda: columns([field.upper() for field in fields], table))
 

@@ -11,6 +11,7 @@ import typer
 from ops.cli.groups import application
 from ops.cli.options import (
     PORT_MAX,
+    CalibrationOption,
     Config,
     KindOfFabric,
     LogJson,
@@ -60,6 +61,7 @@ def init(
     site: SiteFiles = None,
     seed: Annotated[int | None, seed_option("of every fabric that has none of its own [default: 0]")] = None,
     pairs: Annotated[list[str] | None, settings_option("a parameter of every pod")] = None,
+    calibration: CalibrationOption = None,
     partitions: Annotated[int | None, typer.Option(min=1, max=1_000, help="[default: 16]")] = None,
     replication: Annotated[
         int | None, typer.Option(min=1, max=9, help="copies on Kafka [default: 1]")
@@ -80,7 +82,7 @@ def init(
     from ops.live.init import NewTwin, init_twin
     from ops.live.settings import live_settings
 
-    asked = AskedTwin(pods, kind, seed, tuple(pairs or ()), tuple(site or ()))
+    asked = AskedTwin(pods, kind, seed, tuple(pairs or ()), tuple(site or ()), calibration)
     new = NewTwin(
         sites=asked.sites(),
         asked=asked,

@@ -161,6 +161,17 @@ def settings_option(meaning: str) -> Any:
     return typer.Option("--set", click_type=Setting(), metavar="KEY=VALUE", help=meaning)
 
 
+CalibrationOption = Annotated[
+    str | None,
+    typer.Option(
+        "--calibration",
+        metavar="NAME",
+        help="parameters that belong together, over the defaults and under --set: field, strict, or a file "
+        "like those; `lab config --calibration NAME` lists one",
+    ),
+]
+
+
 def check_page(out: Path | None, output: PageForm) -> None:
     """A page is named .html, and nothing else is."""
     if out is None or (out.suffix.lower() == ".html") == (output == "html"):

@@ -8,6 +8,7 @@ import typer
 from ops.cli.groups import application
 from ops.cli.options import (
     PORT_MAX,
+    CalibrationOption,
     KindOfFabric,
     LogJson,
     Pods,
@@ -38,6 +39,7 @@ def up(
         int | None, seed_option("of every fabric of a new twin that has none of its own [default: 0]")
     ] = None,
     settings: Annotated[list[str] | None, settings_option("a parameter of a new twin")] = None,
+    calibration: CalibrationOption = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="forget the twin in the data folder")] = False,
     rebuild: Annotated[bool, typer.Option("--rebuild", help="make every state again from the logs")] = False,
     host: str = "127.0.0.1",
@@ -71,7 +73,7 @@ def up(
     configure(as_json=log_json)
     options = UpOptions(
         data=data or default_data(),
-        asked=AskedTwin(pods, kind, seed, tuple(settings or ()), tuple(site or ())),
+        asked=AskedTwin(pods, kind, seed, tuple(settings or ()), tuple(site or ()), calibration),
         speed=speed,
         fresh=fresh,
         rebuild=rebuild,

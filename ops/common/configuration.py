@@ -62,16 +62,33 @@ def settings(
     return found
 
 
+def in_sections(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters by dotted name, as a file has them: in sections."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        section, _, field = name.rpartition(".")
+        place = found.setdefault(section, {}) if section else found
+        place[field] = value
+    return found
+
+
 def settings_of(
-    kind: str, pairs: list[str], *, seed: int | None = None, trace: tuple[TraceRow, ...] | None = None
+    kind: str,
+    pairs: list[str],
+    *,
+    seed: int | None = None,
+    trace: tuple[TraceRow, ...] | None = None,
+    calibrated: Mapping[str, Any] | None = None,
 ) -> FabricConfig:
-    """The configuration of a kind of fabric with these `KEY=VALUE` settings over the defaults.
+    """The configuration of a kind of fabric with these `KEY=VALUE` settings over those that are `calibrated`,
+    by dotted name, and these over the defaults.
 
     InvalidInput names the key, the value and what is allowed. `seed` and `trace` have options of their own.
     """
     model = _model_of(kind)
     known = _fields(model)
-    values: dict[str, Any] = {}
+    values = in_sections(calibrated or {})
+    given: set[str] = set()
     for pair in pairs:
         name, equals, text = pair.partition("=")
         name = name.strip()
@@ -82,8 +99,9 @@ def settings_of(
             raise InvalidInput(f"--set {shown}: {_unknown(kind, name, known)}")
         section, _, field = name.rpartition(".")
         place = values.setdefault(section, {}) if section else values
-        if field in place:
+        if name in given:
             raise InvalidInput(f"--set {name}: given twice; leave one of them out")
+        given.add(name)
         if _repeats(known[name]):
             raise InvalidInput(
                 f"--set {name}: takes {_allowed(known[name])}, which --set cannot say; write a site file "

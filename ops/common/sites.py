@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ops.common.configuration import DEFAULT_KIND, config_of, settings_of
+from ops.common.calibration import calibrated
+from ops.common.configuration import DEFAULT_KIND, config_of, in_sections, settings_of
 from ops.common.quoted import quoted
 from ops.common.yaml_file import read_yaml
 from schemas.config import AnyPodConfig, FabricConfig
@@ -28,13 +29,14 @@ them it cannot hold."""
 class AskedTwin:
     """What a new twin is to be made of, as it was asked for on the command line: so many pods of a kind, or
     the sites of some files. None where nothing was said. `seed` is that of the fabrics that have none of
-    their own."""
+    their own. `calibration` is the name of one, or its file."""
 
     pods: int | None = None
     kind: str | None = None
     seed: int | None = None
     pairs: tuple[str, ...] = ()
     site_files: tuple[Path, ...] = ()
+    calibration: str | None = None
 
     def sites(self, *, trace: TraceReader | None = None) -> tuple[SitePlan, ...]:
         """`trace` reads recorded requests in place of arrivals. InvalidInput where options do not go
@@ -42,11 +44,19 @@ class AskedTwin:
         if not self.site_files:
             count = 1 if self.pods is None else self.pods
             kind = DEFAULT_KIND if self.kind is None else self.kind
-            return single_fabric_sites(count, kind=kind, pairs=self.pairs, seed=self.seed, trace=trace)
+            return single_fabric_sites(
+                count,
+                kind=kind,
+                pairs=self.pairs,
+                seed=self.seed,
+                trace=trace,
+                calibration=self.calibration,
+            )
         for name, given in (
             ("--pods", self.pods),
             ("--kind", self.kind),
             ("--set", self.pairs or None),
+            ("--calibration", self.calibration),
             ("--trace", trace),
         ):
             if given is not None:
@@ -65,11 +75,13 @@ def single_fabric_sites(
     pairs: Sequence[str] = (),
     seed: int | None = None,
     trace: TraceReader | None = None,
+    calibration: str | None = None,
 ) -> tuple[SitePlan, ...]:
     """So many fabrics of a kind that don't touch each other: a site each, named as the fabric."""
-    config = settings_of(kind, list(pairs), seed=seed)
+    values = None if calibration is None else calibrated(calibration, kind)
+    config = settings_of(kind, list(pairs), seed=seed, calibrated=values)
     if trace is not None:
-        config = settings_of(kind, list(pairs), seed=seed, trace=trace(config))
+        config = settings_of(kind, list(pairs), seed=seed, trace=trace(config), calibrated=values)
     return tuple(SitePlan(site=name, fabrics={name: config}) for name in default_names(kind, count))
 
 
@@ -142,13 +154,19 @@ def places_of(sites: Sequence[SitePlan], partitions: int) -> dict[str, FabricPla
 
 def read_site(path: Path, option: str = "--site ") -> SitePlan:
     """A site from a YAML file: `site` its name, `fabrics` a list of {name, kind, config}, where `config`
-    holds what differs from the configuration of its kind. InvalidInput names the file behind the option that
-    it was given to, the line or the field, the value and what is allowed."""
+    holds what differs from the configuration of its kind, or from the file's `calibration` of it.
+    InvalidInput names the file behind the option that it was given to, the line or the field, the value and
+    what is allowed."""
     try:
         content = read_yaml(path)
         if content is None:
             raise InvalidInput("is empty; allowed: site and fabrics, with values")
-        file = _mapping("the file", content, ("site", "fabrics"))
+        file = _mapping("the file", content, ("site", "fabrics", "calibration"))
+        calibration = file.get("calibration")
+        if not isinstance(calibration, str | None):
+            raise InvalidInput(
+                f"calibration: {quoted(calibration)} is not allowed; allowed: a name or a file"
+            )
         site = file.get("site")
         if not isinstance(site, str) or re.fullmatch(SITE_PATTERN, site) is None:
             raise InvalidInput(_no_name("site", site, "campus or pod-0"))
@@ -158,7 +176,7 @@ def read_site(path: Path, option: str = "--site ") -> SitePlan:
             raise InvalidInput(f"fabrics: {said}; allowed: a list of one or more")
         fabrics: dict[str, FabricConfig] = {}
         for n, row in enumerate(rows):
-            name, config = _fabric(f"fabrics.{n}", row)
+            name, config = _fabric(f"fabrics.{n}", row, calibration)
             if name in fabrics:
                 raise InvalidInput(f"fabrics.{n}.name: {name} is given twice; names are unique")
             fabrics[name] = config
@@ -169,8 +187,8 @@ def read_site(path: Path, option: str = "--site ") -> SitePlan:
         raise InvalidInput(f"{option}{path}: {error}") from None
 
 
-def _fabric(where: str, row: object) -> tuple[str, FabricConfig]:
-    """(name, configuration) of one row of the list."""
+def _fabric(where: str, row: object, calibration: str | None) -> tuple[str, FabricConfig]:
+    """(name, configuration) of one row of the list, whose values are over those of the calibration."""
     fields = _mapping(where, row, ("name", "kind", "config"))
     name, kind = fields.get("name"), fields.get("kind", DEFAULT_KIND)
     if not isinstance(name, str) or re.fullmatch(FABRIC_PATTERN, name) is None:
@@ -185,7 +203,17 @@ def _fabric(where: str, row: object) -> tuple[str, FabricConfig]:
         raise InvalidInput(
             f"{where}.config.kind: is no parameter; the kind stands beside config: {where}.kind"
         )
-    return name, config_of(str(kind), given, f"{where}.config")
+    base = {} if calibration is None else in_sections(calibrated(calibration, str(kind)))
+    return name, config_of(str(kind), _over(base, given), f"{where}.config")
+
+
+def _over(base: dict[str, object], given: dict[str, object]) -> dict[str, object]:
+    """The first with the second's values in place of its own, section by section."""
+    found = dict(base)
+    for name, value in given.items():
+        below = base.get(name)
+        found[name] = {**below, **value} if isinstance(below, dict) and isinstance(value, dict) else value
+    return found
 
 
 def _no_name(where: str, name: object, like: str) -> str:

@@ -30,15 +30,19 @@ class Fabric(Part):
 
     pods: int = Field(1, ge=1, le=PODS_MAX, description="fabrics of one kind, a site each")
     kind: str = Field("superpod", description="their kind: superpod, static-pod or dcn")
-    site: str | None = Field(None, description="a site file in place of both, as `--site` takes it")
+    calibration: str | None = Field(
+        None, description="parameters that belong together, under `set`: field, strict, or a file like those"
+    )
+    site: str | None = Field(None, description="a site file in place of these, as `--site` takes it")
     days: float = Field(gt=0, le=DAYS_MAX, description="simulated days that count")
     warm_up_days: float = Field(0.0, ge=0, le=DAYS_MAX, description="days before them that no figure counts")
     set: Values = Field(default={}, description="parameters that differ from their defaults in all runs")
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Self:
-        for name in ("pods", "kind"):
-            if self.site is not None and name in self.model_fields_set:
+        given = {*self.model_fields_set} - ({"calibration"} if self.calibration is None else set())
+        for name in ("pods", "kind", "calibration"):
+            if self.site is not None and name in given:
                 raise ValueError(f"{name}: not together with site, whose file says what it is made of")
         if "fabric.kind" in self.set:
             raise ValueError("set.fabric.kind: stands as kind beside set, or varies")

@@ -6,6 +6,7 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
+from ops.common.calibration import found_from
 from ops.common.configuration import config_of, parameters, value_of, value_type
 from ops.common.quoted import quoted
 from ops.common.sites import read_site, single_fabric_sites
@@ -27,7 +28,13 @@ def sites_of(experiment: Experiment, values: Values, folder: Path, seed: int = 0
         raise InvalidInput("seed: is no parameter to set; allowed are seeds: count, first, least and most")
     if fabric.site is None:
         kind, own = _kind_of(fabric.kind, values)
-        return single_fabric_sites(fabric.pods, kind=kind, pairs=pairs_of(own), seed=seed)
+        return single_fabric_sites(
+            fabric.pods,
+            kind=kind,
+            pairs=pairs_of(own),
+            seed=seed,
+            calibration=None if fabric.calibration is None else found_from(folder, fabric.calibration),
+        )
     if KIND in values:
         raise InvalidInput(f"{KIND}: not together with fabric.site, whose file says what it is made of")
     plan = read_site(folder / fabric.site, "fabric.site ")
@@ -79,11 +86,11 @@ def parameters_of(experiment: Experiment, names: Collection[str], folder: Path) 
 
 
 def site_sha256(experiment: Experiment, folder: Path) -> str | None:
-    """SHA-256 of what the site's file says; None where there is none."""
-    if experiment.fabric.site is None:
+    """SHA-256 of what the site's file or the calibration says; None where there is neither."""
+    if experiment.fabric.site is None and experiment.fabric.calibration is None:
         return None
-    (site,) = sites_of(experiment, {}, folder)
-    return sha256(site.model_dump_json().encode()).hexdigest()
+    sites = sites_of(experiment, {}, folder)
+    return sha256("".join(site.model_dump_json() for site in sites).encode()).hexdigest()
 
 
 def _kind_of(kind: str, values: Values) -> tuple[str, Values]:

@@ -1,0 +1,1 @@
+"""The ready calibrations, a file each."""
