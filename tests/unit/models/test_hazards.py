@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from shared.models.hazards import WEAR_MOST, Ageing, Variation
@@ -11,7 +12,7 @@ PUBLISHED = {"host": (0.30, 0.63), "link": (0.39, 0.82), "ocs": (0.43, 0.82)}
 """Weekly coefficient of variation, and autocorrelation at one week (NSDI 2024, FACTS 12)."""
 
 
-def drawn_multipliers(by: Variation, weeks: int, runs: int, seed: int) -> np.ndarray:
+def drawn_multipliers(by: Variation, weeks: int, runs: int, seed: int) -> npt.NDArray[np.float64]:
     """Weekly means of many processes at once, shape (runs, weeks)."""
     random = np.random.default_rng(seed)
     level = random.standard_normal(runs)
@@ -19,7 +20,8 @@ def drawn_multipliers(by: Variation, weeks: int, runs: int, seed: int) -> np.nda
     for day in range(7 * weeks):
         days[:, day] = np.exp(by.spread * level - 0.5 * by.spread**2)
         level = by.kept * level + math.sqrt(1 - by.kept**2) * random.standard_normal(runs)
-    return days.reshape(runs, weeks, 7).mean(axis=2)
+    weekly: npt.NDArray[np.float64] = days.reshape(runs, weeks, 7).mean(axis=2)
+    return weekly
 
 
 @pytest.mark.parametrize("by", [Variation(0.336, 9.94), Variation(0.45, 25.0), Variation(0.8, 3.0)])

@@ -164,7 +164,11 @@ def test_a_variant_has_a_name_that_goes_by_its_values_alone() -> None:
     ("before", "after", "said"),
     [
         ("days: 2", "days: 0", "line 4: fabric.days: 0 is not allowed; allowed: numbers above 0"),
-        ("days: 2", "dais: 2", "line 4: fabric.dais: no such field; allowed: pods, kind, site, days"),
+        (
+            "days: 2",
+            "dais: 2",
+            "line 4: fabric.dais: no such field; allowed: pods, kind, calibration, site, days",
+        ),
         ("title: A title\n", "", "line 1: title: is missing"),
         ("seeds: 3", "seeds: three", "line 10: seeds: 'three' is not allowed; allowed: names with values"),
         ("seeds: 3", "seeds: {most: 30}", "line 1: stop_when: is missing"),

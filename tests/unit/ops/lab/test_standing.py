@@ -41,6 +41,7 @@ def test_it_is_what_counting_every_microsecond_says(
             key = (what, cube % 2 if what in ("part", "ports") else cube)
             out ^= {key}
             is_out = key in out
+            body: dict[str, Any]
             match what:
                 case "health":
                     kind, body = "CubeUnhealthy" if is_out else "CubeHealthy", {"cube": cube}
