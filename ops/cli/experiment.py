@@ -92,7 +92,7 @@ def run(
         except KeyboardInterrupt:
             done = len(dataset.done())
             raise Interrupted(f"interrupted; {done} runs are kept in {folder}, go on with --resume") from None
-    results = results_of(planned, swept)
+    results = results_of(planned, swept, dataset.series)
     _show(results, folder, _command(file, out, quick=quick), html, output)
     if results.failed:
         sys.exit(1)
@@ -140,12 +140,14 @@ def report(
     output: Output = "table",
 ) -> None:
     """Say what the runs that are there say, and run nothing."""
+    from ops.experiments.dataset import Dataset
     from ops.experiments.results import results_of
     from ops.experiments.sweep import so_far
 
     planned, folder = _planned(file, quick=quick), _folder(file, out, quick=quick)
     rows = _done(planned, file, folder)
-    results = results_of(planned, so_far(planned, rows))
+    series = Dataset(folder, planned.experiment.measure).series
+    results = results_of(planned, so_far(planned, rows), series)
     _show(results, folder, _command(file, out, quick=quick), html, output)
 
 
@@ -289,7 +291,7 @@ def _done(planned: "Planned", file: str, folder: Path) -> "dict[Key, RunRow]":
 
 def _show(results: "Results", folder: Path, command: str, html: Path | None, output: Form) -> None:
     """What runs say, as a page where one is asked for, and as people or programs read it."""
-    from ops.experiments.results import as_json
+    from ops.experiments.result_json import as_json
 
     if html is not None:
         from ops.experiments.page import page
@@ -302,7 +304,7 @@ def _show(results: "Results", folder: Path, command: str, html: Path | None, out
 def _told_apart(found: "Comparison") -> str:
     from ops.experiments.measures import MEASURES
     from ops.experiments.page import how_apart
-    from ops.experiments.results import shown
+    from ops.experiments.told import shown
 
     rows = [
         [
@@ -326,7 +328,7 @@ def _told_apart(found: "Comparison") -> str:
 def _told(results: "Results", command: str) -> str:
     from ops.experiments.measures import MEASURES
     from ops.experiments.page import answer, how_apart
-    from ops.experiments.results import shown
+    from ops.experiments.told import shown
 
     rows = [
         [

@@ -11,7 +11,8 @@ from ops.experiments.dataset import DOCUMENT, IDENTITY, Dataset, Key, RunRow, id
 from ops.experiments.document import Experiment
 from ops.experiments.measures import MEASURES
 from ops.experiments.reading import parsed
-from ops.experiments.results import Compared, among, bounds, compared_of, difference_json
+from ops.experiments.result_json import bounds, difference_json
+from ops.experiments.results import Compared, among, compared_of
 from ops.experiments.variants import Variant, shown, variants_of
 from shared.basics.errors import InvalidInput, NotFound
 from shared.models.statistics.means import Interval, mean_interval

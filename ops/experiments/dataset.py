@@ -126,6 +126,19 @@ class Dataset:
             found[row.key] = row
         return found
 
+    def series(self, variant: str, seed: int) -> dict[str, list[float]]:
+        """The course of a run, by measure: a value a window, but for a last one that is shorter. Without
+        those that a window has no value of, and nothing where no series is kept."""
+        path = self.folder / SERIES / _file(variant, seed)
+        if not path.is_file():
+            return {}
+        with _run_at(path):
+            rows = pq.read_table(path, partitioning=None).to_pydict()
+        spans = [end - begin for begin, end in zip(rows["from_us"], rows["to_us"], strict=True)]
+        whole = len(spans) - (spans[-1] < spans[0])
+        found = {name: rows[name][:whole] for name in self._over_time}
+        return {name: values for name, values in found.items() if None not in values}
+
     def keep(self, variant: Variant, seed: int, trial: Trial) -> RunRow:
         """Store a run that ended well."""
         key = self._key(variant, seed)

@@ -22,7 +22,8 @@ Rows = Sequence[Mapping[str, Any]]
 @dataclass(frozen=True, slots=True)
 class Measure:
     """`of` works it out, None where there is nothing to tell it by. `better` is "more", "less" or "". Those
-    `over_time` can be told of every hour as well."""
+    `over_time` can be told of every hour as well. What `is_quantile` of a run's lengths of
+    time is far from normal over runs."""
 
     unit: str
     meaning: str
@@ -30,6 +31,7 @@ class Measure:
     kinds: frozenset[str] = PODS
     better: str = ""
     over_time: bool = True
+    is_quantile: bool = False
 
 
 def _share(part: Callable[[Mapping[str, Any]], float], whole: Callable[[Mapping[str, Any]], float]) -> Any:
@@ -168,6 +170,7 @@ MEASURES: dict[str, Measure] = {
         _rank("waits", 0.5, US_PER_HOUR),
         better="less",
         over_time=False,
+        is_quantile=True,
     ),
     "queue_h_p95": Measure(
         "hours",
@@ -175,6 +178,7 @@ MEASURES: dict[str, Measure] = {
         _rank("waits", 0.95, US_PER_HOUR),
         better="less",
         over_time=False,
+        is_quantile=True,
     ),
     "queue_h_most": Measure(
         "hours", "longest wait for cubes", _worst("waits", US_PER_HOUR), better="less", over_time=False
@@ -185,6 +189,7 @@ MEASURES: dict[str, Measure] = {
         _rank("startups", 0.5, US_PER_S),
         better="less",
         over_time=False,
+        is_quantile=True,
     ),
     "recovery_s_p50": Measure(
         "seconds",
@@ -192,6 +197,7 @@ MEASURES: dict[str, Measure] = {
         _rank("recoveries", 0.5, US_PER_S),
         better="less",
         over_time=False,
+        is_quantile=True,
     ),
     "recovery_s_p95": Measure(
         "seconds",
@@ -199,6 +205,7 @@ MEASURES: dict[str, Measure] = {
         _rank("recoveries", 0.95, US_PER_S),
         better="less",
         over_time=False,
+        is_quantile=True,
     ),
     "jobs_met": Measure(
         "share",

@@ -11,7 +11,8 @@ from plotly.offline import get_plotlyjs
 from ops.common.version import VERSION
 from ops.experiments.measures import MEASURES
 from ops.experiments.plants import KIND
-from ops.experiments.results import Compared, Figure, Results, shown
+from ops.experiments.results import Compared, Figure, Results
+from ops.experiments.told import shown
 from ops.experiments.variants import shown as shown_value
 
 STYLE = """
@@ -143,6 +144,10 @@ def _figures(figures: Sequence[Figure]) -> str:
 
 def _note(one: Figure) -> str:
     notes = []
+    if one.batches is not None:
+        short = "" if one.batches.is_sound else ", which are still alike: the run is too short"
+        windows = f"{one.batches.count} batches of {one.batches.length} windows"
+        notes.append(f"of one run: by the means of {windows}{short}")
     if one.bootstrap is not None:
         notes.append(
             f"runs are far from normal: {one.bootstrap[0]:.5g} to {one.bootstrap[1]:.5g} by bootstrap"

@@ -2,34 +2,46 @@
 becomes of the claim."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from ops.experiments.dataset import Key, RunRow
 from ops.experiments.document import Claim
-from ops.experiments.measures import MEASURES
 from ops.experiments.reading import Planned
 from ops.experiments.sweep import Swept, interval_of, seed_of, values_of
+from ops.experiments.told import as_told, shown
 from ops.experiments.variants import Variant, one_of
+from shared.models.statistics.batches import BATCHES_MIN, Batches, batch_means
 from shared.models.statistics.bootstrap import bca_interval
 from shared.models.statistics.means import Interval, Precision, runs_needed
-from shared.models.statistics.pairs import Difference, holm, paired_difference, welch_difference
+from shared.models.statistics.pairs import (
+    Difference,
+    batched_difference,
+    holm,
+    paired_difference,
+    welch_difference,
+)
 
+Courses = Mapping[str, Sequence[float]]
+"""Of a run: by measure, a value a window."""
+Series = Callable[[str, int], Courses]
+"""The course of the run of a variant under a seed."""
 SKEWED = 0.1
 """Where the bootstrap's bounds differ from Student's by more than such a share of the half, both are told."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A measure in a variant. `bootstrap` has other bounds where runs are far from normal; `seeds_needed` how
-    many seeds the precision asked for takes, None where none was, or it is there."""
+    """A measure in a variant. `batches` are what its interval is of where there is one run alone, `bootstrap`
+    has other bounds where runs are far from normal; `seeds_needed` is how many seeds the precision asked for
+    takes, None where none was, or it is there."""
 
     variant: Variant
     measure: str
     interval: Interval
     bootstrap: tuple[float, float] | None
     seeds_needed: int | None
+    batches: Batches | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,35 +83,46 @@ class Results:
     failed: tuple[RunRow, ...]
 
 
-def results_of(planned: Planned, swept: Swept) -> Results:
-    """What a sweep says."""
+def no_series(_variant: str, _seed: int) -> Courses:
+    """Of runs whose course nobody kept."""
+    return {}
+
+
+def results_of(planned: Planned, swept: Swept, series: Series = no_series) -> Results:
+    """What a sweep says; `series` tells the course of a run, by which one alone has an interval."""
     rows, seeds = swept.rows, swept.seeds
     keys = {(v.key, seed_of(planned, v, n)) for v in planned.variants for n in range(seeds)}
     figures = tuple(
         found
         for variant in planned.variants
         for name in planned.experiment.measure
-        if (found := _figure(planned, rows, variant, name, seeds)) is not None
+        if (found := _figure(planned, rows, variant, name, seeds, series)) is not None
     )
     return Results(
         planned,
         seeds,
         swept.is_enough,
         figures,
-        _compared(planned, rows, seeds),
-        None if planned.is_quick else _verdict(planned, rows, seeds),
+        _compared(planned, rows, seeds, series),
+        None if planned.is_quick else _verdict(planned, rows, seeds, series),
         tuple(row for key, row in sorted(rows.items()) if key in keys and row.error is not None),
     )
 
 
 def _figure(
-    planned: Planned, rows: Mapping[Key, RunRow], variant: Variant, name: str, seeds: int
+    planned: Planned, rows: Mapping[Key, RunRow], variant: Variant, name: str, seeds: int, series: Series
 ) -> Figure | None:
     interval = interval_of(planned, rows, variant, name, seeds)
     if interval is None:
         return None
+    if interval.runs == 1 and (batches := _batches(planned, rows, variant, name, seeds, series)) is not None:
+        half = batches.interval.half_width
+        interval = replace(interval, low=interval.value - half, high=interval.value + half)
+        return Figure(variant, name, interval, None, None, batches)
     values = values_of(planned, rows, variant, name, seeds)
     other = bca_interval(values, planned.experiment.confidence)
+    if other == (interval.low, interval.high):
+        other = None
     if other is not None:
         off = max(abs(other[0] - interval.low), abs(other[1] - interval.high))
         other = other if off > SKEWED * interval.half_width else None
@@ -112,7 +135,26 @@ def _figure(
     return Figure(variant, name, interval, other, needed)
 
 
-def _compared(planned: Planned, rows: Mapping[Key, RunRow], seeds: int) -> tuple[Compared, ...]:
+def _batches(
+    planned: Planned, rows: Mapping[Key, RunRow], variant: Variant, name: str, seeds: int, series: Series
+) -> Batches | None:
+    """Of the only run of a variant; None where its course is too short, or nobody kept it."""
+    values = _course(planned, rows, variant, name, seeds, series)
+    return batch_means(values, planned.experiment.confidence) if len(values) >= BATCHES_MIN else None
+
+
+def _course(
+    planned: Planned, rows: Mapping[Key, RunRow], variant: Variant, name: str, seeds: int, series: Series
+) -> Sequence[float]:
+    """That of the first run that there is."""
+    keys = [(variant.key, seed_of(planned, variant, n)) for n in range(seeds)]
+    key = next((key for key in keys if key in rows and rows[key].error is None), None)
+    return [] if key is None else series(*key).get(name, [])
+
+
+def _compared(
+    planned: Planned, rows: Mapping[Key, RunRow], seeds: int, series: Series
+) -> tuple[Compared, ...]:
     if planned.experiment.compare is None:
         return ()
     against = one_of(planned.variants, planned.experiment.compare.against, "compare.against")
@@ -121,7 +163,7 @@ def _compared(planned: Planned, rows: Mapping[Key, RunRow], seeds: int) -> tuple
         for variant in planned.variants
         if variant != against
         for name in planned.experiment.measure
-        if (one := difference(planned, rows, variant, against, name, seeds)) is not None
+        if (one := difference(planned, rows, variant, against, name, seeds, series)) is not None
     ]
     return among(found)
 
@@ -133,6 +175,7 @@ def difference(
     against: Variant,
     name: str,
     seeds: int,
+    series: Series = no_series,
 ) -> Compared | None:
     """Of a measure; None where there is nothing to compare."""
     confidence = planned.experiment.confidence
@@ -150,7 +193,26 @@ def difference(
     if not both:
         return None
     found = paired_difference([one for one, _ in both], [two for _, two in both], confidence)
+    if len(both) == 1 and (alone := _of_courses(planned, rows, (variant, against), name, seeds, series)):
+        half = alone.interval.half_width
+        value = found.interval.value
+        found = replace(alone, interval=replace(found.interval, low=value - half, high=value + half))
     return compared_of(variant, against, name, found, paired=True)
+
+
+def _of_courses(
+    planned: Planned,
+    rows: Mapping[Key, RunRow],
+    both: tuple[Variant, Variant],
+    name: str,
+    seeds: int,
+    series: Series,
+) -> Difference | None:
+    """Of the only runs of two variants; None where a course is too short."""
+    one, two = (_course(planned, rows, variant, name, seeds, series) for variant in both)
+    if len(one) != len(two) or len(one) < BATCHES_MIN:
+        return None
+    return batched_difference(one, two, planned.experiment.confidence)
 
 
 def compared_of(
@@ -183,16 +245,17 @@ def _apart(interval: Interval) -> int | None:
     return runs_needed(interval.deviation, abs(interval.value), interval.confidence)
 
 
-def _verdict(planned: Planned, rows: Mapping[Key, RunRow], seeds: int) -> Verdict | None:
+def _verdict(planned: Planned, rows: Mapping[Key, RunRow], seeds: int, series: Series) -> Verdict | None:
     claim = planned.experiment.claim
     if claim is None:
         return None
     of = one_of(planned.variants, claim.of, "claim.of")
     if claim.over is None:
-        interval = interval_of(planned, rows, of, claim.measure, seeds)
+        figure = _figure(planned, rows, of, claim.measure, seeds, series)
+        interval = None if figure is None else figure.interval
     else:
         over = one_of(planned.variants, claim.over, "claim.over")
-        found = difference(planned, rows, of, over, claim.measure, seeds)
+        found = difference(planned, rows, of, over, claim.measure, seeds, series)
         interval = None if found is None else found.interval
     if interval is None:
         return None
@@ -219,7 +282,7 @@ def judged(claim: Claim, interval: Interval) -> Verdict:
 
 def claimed(claim: Claim) -> tuple[float, float, str]:
     """Between which bounds, and in words."""
-    factor, unit = _as_told(claim.measure, difference=claim.over is not None)
+    factor, unit = as_told(claim.measure, difference=claim.over is not None)
     if claim.more_than is not None:
         return claim.more_than, math.inf, f"more than {factor * claim.more_than:g}{unit}"
     if claim.less_than is not None:
@@ -227,86 +290,3 @@ def claimed(claim: Claim) -> tuple[float, float, str]:
     equals, within = claim.equals or 0.0, claim.within or 0.0
     words = f"{factor * equals:g}{unit} within {factor * within:g}{unit}"
     return equals - within, equals + within, words
-
-
-def _as_told(measure: str, *, difference: bool) -> tuple[float, str]:
-    """(factor, unit): shares are told in percent, and how much more one is in percentage points."""
-    if MEASURES[measure].unit != "share":
-        return 1.0, ""
-    return 100.0, " points" if difference else " %"
-
-
-def shown(interval: Interval, measure: str, *, difference: bool = False) -> str:
-    """A figure and its bounds, to the digits that they tell."""
-    factor, unit = _as_told(measure, difference=difference)
-    value, half = factor * interval.value, factor * interval.half_width
-    if not math.isfinite(half):
-        return f"{value:.4g}{unit} (one run: no interval)"
-    digits = 0 if half == 0.0 else max(0, min(6, 1 - math.floor(math.log10(half))))
-    digits = digits if half else 4
-    value = round(value, digits) + 0.0  # no minus before nothing
-    return f"{value:.{digits}f} ± {half:.{digits}f}{unit}"
-
-
-def as_json(results: Results) -> dict[str, Any]:
-    """For programs: the same, in the units of the measures."""
-    experiment = results.planned.experiment
-    return {
-        "title": experiment.title,
-        "question": experiment.question,
-        "quick": results.planned.is_quick,
-        "confidence": experiment.confidence,
-        "seeds": results.seeds,
-        "precise_enough": results.is_enough,
-        "figures": [
-            {
-                "variant": one.variant.key,
-                "parameters": dict(one.variant.values),
-                "measure": one.measure,
-                "unit": MEASURES[one.measure].unit,
-                **bounds(one.interval),
-                "bootstrap": None if one.bootstrap is None else list(one.bootstrap),
-                "seeds_needed": one.seeds_needed,
-            }
-            for one in results.figures
-        ],
-        "differences": [difference_json(one) for one in results.compared],
-        "claim": None
-        if results.verdict is None
-        else {
-            "verdict": results.verdict.word,
-            **bounds(results.verdict.interval),
-            "sentence": results.verdict.sentence,
-            "seeds_needed": results.verdict.seeds_needed,
-        },
-        "failed": [{"variant": row.variant, "seed": row.seed, "error": row.error} for row in results.failed],
-    }
-
-
-def difference_json(one: Compared) -> dict[str, Any]:
-    return {
-        "variant": one.variant.key,
-        "against": one.against.key,
-        "measure": one.measure,
-        **bounds(one.interval),
-        "paired": one.paired is not None,
-        "correlation": None if one.paired is None else _number(one.paired.correlation),
-        "variance_saved": None if one.paired is None else _number(one.paired.saved),
-        "chance": one.chance,
-        "seeds_needed": one.seeds_needed,
-    }
-
-
-def bounds(interval: Interval) -> dict[str, float | int | None]:
-    return {
-        "value": interval.value,
-        "low": _number(interval.low),
-        "high": _number(interval.high),
-        "deviation": _number(interval.deviation),
-        "runs": interval.runs,
-    }
-
-
-def _number(value: float) -> float | None:
-    """JSON knows no infinity."""
-    return value if math.isfinite(value) else None

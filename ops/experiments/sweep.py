@@ -5,22 +5,26 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from joblib import Parallel, delayed
 
 from ops.experiments.cluster import Cluster
 from ops.experiments.dataset import Dataset, Key, RunRow
+from ops.experiments.measures import MEASURES
 from ops.experiments.plants import sites_of
 from ops.experiments.reading import Planned
 from ops.experiments.trial import Trial, TrialPlan, run_trial
 from ops.experiments.variants import Variant
 from shared.basics.errors import OperationFailed
 from shared.basics.units import US_PER_HOUR
+from shared.models.statistics.bootstrap import bca_interval
 from shared.models.statistics.means import Interval, Precision, looks, mean_interval
 
 DEATHS_MAX = 3
 """So often workers may die with no run done in between, before it is given up."""
+BOOTSTRAP_MIN = 20
+"""Of fewer runs the bootstrap holds less than it says, and less than Student's t."""
 Told = Callable[["Progress"], None]
 Workers = int | Cluster
 """So many processes here, or a cluster's."""
@@ -106,9 +110,17 @@ def is_enough(planned: Planned, rows: Mapping[Key, RunRow], seeds: int) -> bool:
 def interval_of(
     planned: Planned, rows: Mapping[Key, RunRow], variant: Variant, name: str, seeds: int
 ) -> Interval | None:
-    """Of a measure's mean over the first so many seeds of a variant; None where no run told it."""
+    """Of a measure's mean over the first so many seeds of a variant, by Student's t; of quantiles by the
+    bootstrap, where there are runs enough. None where no run told it."""
     values = values_of(planned, rows, variant, name, seeds)
-    return mean_interval(values, planned.experiment.confidence) if values else None
+    if not values:
+        return None
+    confidence = planned.experiment.confidence
+    found = mean_interval(values, confidence)
+    if not MEASURES[name].is_quantile or len(values) < BOOTSTRAP_MIN:
+        return found
+    bounds = bca_interval(values, confidence)
+    return found if bounds is None else replace(found, low=bounds[0], high=bounds[1])
 
 
 def values_of(

@@ -12,7 +12,8 @@ from ops.experiments.library import FOLDER, ready
 from ops.experiments.page import answer, page
 from ops.experiments.quick import quick
 from ops.experiments.reading import read_experiment
-from ops.experiments.results import as_json, results_of
+from ops.experiments.result_json import as_json
+from ops.experiments.results import results_of
 from ops.experiments.sweep import run_sweep
 
 

@@ -1,5 +1,6 @@
 """What runs say, from rows whose figures are known."""
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +10,12 @@ from ops.experiments.dataset import Key, RunRow
 from ops.experiments.document import Claim, Experiment
 from ops.experiments.page import answer, page
 from ops.experiments.reading import Planned, checked
-from ops.experiments.results import as_json, judged, results_of, shown
+from ops.experiments.result_json import as_json
+from ops.experiments.results import judged, results_of
 from ops.experiments.sweep import Swept, is_enough, rounds, seed_of, so_far
+from ops.experiments.told import shown
+from shared.models.statistics.batches import batch_means
+from shared.models.statistics.bootstrap import bca_interval
 from shared.models.statistics.means import Interval, mean_interval
 from shared.models.statistics.pairs import paired_difference
 
@@ -164,3 +169,68 @@ def test_figures_have_the_digits_that_their_intervals_tell(
     value: float, half: float, measure: str, said: str
 ) -> None:
     assert shown(Interval(value, value - half, value + half, 0.95, 9, 1.0), measure) == said
+
+
+def alone(seed_count: int = 1) -> tuple[Planned, dict[Key, RunRow]]:
+    plan = planned(seeds={"count": seed_count})
+    return plan, rows_of(plan, seeds=seed_count)
+
+
+def course(variant: str, _seed: int) -> dict[str, list[float]]:
+    """Of two runs that go up and down together."""
+    drawn = np.random.default_rng(7).normal(size=(2, 400))
+    more = 0.05 if variant == planned().variants[1].key else 0.0
+    own = np.random.default_rng(8).normal(size=400) * more
+    return {"goodput": list(map(float, 0.6 + 0.1 * drawn[0] + more + 0.1 * own))}
+
+
+def test_a_figure_of_one_run_has_the_interval_of_its_course() -> None:
+    plan, rows = alone()
+    results = results_of(plan, Swept(rows, 1, is_enough=True), course)
+    first, queue = results.figures[:2]
+    want = batch_means(course(plan.variants[0].key, 0)["goodput"])
+    assert first.interval.value == rows[plan.variants[0].key, 0].figures["goodput"]
+    assert first.interval.half_width == pytest.approx(want.interval.half_width)
+    assert first.batches == want
+    assert (as_json(results)["figures"][0]["method"], as_json(results)["figures"][1]["method"]) == (
+        "batch means",
+        "none",
+    )
+    assert not math.isfinite(queue.interval.half_width)
+    assert "no interval" in shown(queue.interval, queue.measure)
+    assert f"{want.count} batches of {want.length} windows" in page(results, "x")
+
+
+def test_two_single_runs_differ_by_what_their_courses_do() -> None:
+    plan, rows = alone()
+    found = results_of(plan, Swept(rows, 1, is_enough=True), course).compared[0]
+    half = results_of(plan, Swept(rows, 1, is_enough=True), course).figures[0].interval.half_width
+    assert 0.0 < found.interval.half_width < 0.2 * half, "what both have in common is in neither"
+    assert found.chance < 0.01
+    without = results_of(plan, Swept(rows, 1, is_enough=True)).compared[0]
+    assert not math.isfinite(without.interval.half_width)
+    assert without.chance == 1.0
+
+
+def test_a_course_that_is_too_short_tells_nothing() -> None:
+    plan, rows = alone()
+    results = results_of(plan, Swept(rows, 1, is_enough=True), lambda *_: {"goodput": [0.5] * 19})
+    assert not math.isfinite(results.figures[0].interval.half_width)
+
+
+def test_quantiles_have_the_bounds_of_the_bootstrap_from_20_runs_on() -> None:
+    waits = [float(x) for x in np.random.default_rng(2).lognormal(0.0, 1.5, size=30)]
+    for seeds, method in ((30, "bootstrap"), (19, "student")):
+        plan = planned(seeds={"count": seeds}, measure=("queue_h_p95",))
+        rows = {
+            (variant.key, n): RunRow(variant.key, n, {"queue_h_p95": waits[n]}, 1, "", None)
+            for variant in plan.variants
+            for n in range(seeds)
+        }
+        results = results_of(plan, Swept(rows, seeds, is_enough=True))
+        figure = results.figures[0]
+        assert as_json(results)["figures"][0]["method"] == method
+        bounds = bca_interval(waits[:seeds])
+        assert ((figure.interval.low, figure.interval.high) == bounds) == (method == "bootstrap")
+        assert ("(" in shown(figure.interval, "queue_h_p95")) == (method == "bootstrap")
+        assert (figure.bootstrap is None) == (method == "bootstrap")

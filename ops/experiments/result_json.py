@@ -1,0 +1,92 @@
+"""Results for programs, in the units of the measures."""
+
+import math
+from typing import Any
+
+from ops.experiments.measures import MEASURES
+from ops.experiments.results import Compared, Figure, Results
+from ops.experiments.sweep import BOOTSTRAP_MIN
+from shared.models.statistics.means import Interval
+
+
+def as_json(results: Results) -> dict[str, Any]:
+    """For programs: the same, in the units of the measures."""
+    experiment = results.planned.experiment
+    return {
+        "title": experiment.title,
+        "question": experiment.question,
+        "quick": results.planned.is_quick,
+        "confidence": experiment.confidence,
+        "seeds": results.seeds,
+        "precise_enough": results.is_enough,
+        "figures": [
+            {
+                "variant": one.variant.key,
+                "parameters": dict(one.variant.values),
+                "measure": one.measure,
+                "unit": MEASURES[one.measure].unit,
+                **bounds(one.interval),
+                "method": method(one),
+                "batches": None
+                if one.batches is None
+                else {
+                    "count": one.batches.count,
+                    "windows": one.batches.length,
+                    "correlation": one.batches.correlation,
+                    "long_enough": one.batches.is_sound,
+                },
+                "bootstrap": None if one.bootstrap is None else list(one.bootstrap),
+                "seeds_needed": one.seeds_needed,
+            }
+            for one in results.figures
+        ],
+        "differences": [difference_json(one) for one in results.compared],
+        "claim": None
+        if results.verdict is None
+        else {
+            "verdict": results.verdict.word,
+            **bounds(results.verdict.interval),
+            "sentence": results.verdict.sentence,
+            "seeds_needed": results.verdict.seeds_needed,
+        },
+        "failed": [{"variant": row.variant, "seed": row.seed, "error": row.error} for row in results.failed],
+    }
+
+
+def method(one: Figure) -> str:
+    """What a figure's interval is worked out by."""
+    if one.batches is not None:
+        return "batch means"
+    if one.interval.runs == 1:
+        return "none"
+    is_resampled = MEASURES[one.measure].is_quantile and one.interval.runs >= BOOTSTRAP_MIN
+    return "bootstrap" if is_resampled else "student"
+
+
+def difference_json(one: Compared) -> dict[str, Any]:
+    return {
+        "variant": one.variant.key,
+        "against": one.against.key,
+        "measure": one.measure,
+        **bounds(one.interval),
+        "paired": one.paired is not None,
+        "correlation": None if one.paired is None else _number(one.paired.correlation),
+        "variance_saved": None if one.paired is None else _number(one.paired.saved),
+        "chance": one.chance,
+        "seeds_needed": one.seeds_needed,
+    }
+
+
+def bounds(interval: Interval) -> dict[str, float | int | None]:
+    return {
+        "value": interval.value,
+        "low": _number(interval.low),
+        "high": _number(interval.high),
+        "deviation": _number(interval.deviation),
+        "runs": interval.runs,
+    }
+
+
+def _number(value: float) -> float | None:
+    """JSON knows no infinity."""
+    return value if math.isfinite(value) else None
