@@ -291,13 +291,16 @@ def _done(planned: "Planned", file: str, folder: Path) -> "dict[Key, RunRow]":
 
 def _show(results: "Results", folder: Path, command: str, html: Path | None, output: Form) -> None:
     """What runs say, as a page where one is asked for, and as people or programs read it."""
+    from ops.experiments.dataset import IDENTITY, Dataset, identity_at
     from ops.experiments.result_json import as_json
 
+    build = str(identity_at(folder / IDENTITY).get("software"))
     if html is not None:
         from ops.experiments.page import page
 
-        write(page(results, command), html)
-    content = as_json(results) | {"folder": str(folder), "repeat": command}
+        write(page(results, command, build), html)
+    cpu_s = Dataset(folder, results.planned.experiment.measure).cpu_s()
+    content = as_json(results) | {"folder": str(folder), "repeat": command, "software": build, "cpu_s": cpu_s}
     show(content, output, lambda: _told(results, command))
 
 

@@ -139,6 +139,15 @@ class Dataset:
         found = {name: rows[name][:whole] for name in self._over_time}
         return {name: values for name, values in found.items() if None not in values}
 
+    def cpu_s(self) -> float | None:
+        """What all runs took of the machines that they ran on; None where that was not kept."""
+        try:
+            lines = (self.folder / COSTS).read_text(encoding="utf-8").splitlines()
+            rows = [json.loads(line) for line in lines]
+            return float(sum({(row["variant"], row["seed"]): row["cpu_s"] for row in rows}.values()))
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
     def keep(self, variant: Variant, seed: int, trial: Trial) -> RunRow:
         """Store a run that ended well."""
         key = self._key(variant, seed)

@@ -8,7 +8,7 @@ from typing import Any
 from plotly import graph_objects
 from plotly.offline import get_plotlyjs
 
-from ops.common.version import VERSION
+from ops.common.yaml_text import dump
 from ops.experiments.measures import MEASURES
 from ops.experiments.plants import KIND
 from ops.experiments.results import Compared, Figure, Results
@@ -56,8 +56,8 @@ def _answer(results: Results) -> str:
     )
 
 
-def page(results: Results, command: str) -> str:
-    """A whole HTML page; `command` repeats the experiment."""
+def page(results: Results, command: str, software: str) -> str:
+    """A whole HTML page; `command` repeats the experiment, whose runs are of the build `software`."""
     experiment = results.planned.experiment
     charts = "\n".join(
         _chart(name, figures).to_html(include_plotlyjs=False, full_html=False, default_height="420px")
@@ -80,15 +80,18 @@ def page(results: Results, command: str) -> str:
 <p>{escape(experiment.question)}</p>
 <p class="answer">{escape(answer(results))}</p>
 <p class="note">{escape(what)}, {fabric.days:g} days after {fabric.warm_up_days:g} of warm-up,
-{results.seeds} seeds a variant; {percent} intervals by Student's t over seeds. {escape(_enough(results))}</p>
+{results.seeds} seeds a variant; {percent} intervals. {escape(_enough(results))}</p>
 {charts}
 <h2>Figures</h2>
 {_figures(results.figures)}
+{_convergences(results)}
 {_differences(results.compared)}
 {f"<h2>Runs that failed</h2><ul>{failed}</ul>" if failed else ""}
 <h2>Parameters</h2>
 <p>{escape(_parameters(results))}</p>
-<p>Computed by lightwave {escape(VERSION)}. Again:</p><pre>{escape(command)}</pre>
+<details><summary>The document, with all that it leaves to defaults</summary>
+<pre>{escape(dump(experiment.model_dump(mode="json")))}</pre></details>
+<p>Computed by lightwave {escape(software)}. Again:</p><pre>{escape(command)}</pre>
 </body></html>"""
 
 
@@ -126,6 +129,31 @@ def _chart(name: str, figures: Sequence[Figure]) -> Any:
     chart.update_xaxes(type="category")
     chart.update_yaxes(title_text="%" if factor > 1.0 else measure.unit)
     return chart
+
+
+def _convergences(results: Results) -> str:
+    """How intervals became narrower with more seeds; nothing of too few."""
+    names = dict.fromkeys(one.measure for one in results.convergence)
+    charts = []
+    for name in names:
+        factor = 100.0 if MEASURES[name].unit == "share" else 1.0
+        chart = graph_objects.Figure(
+            [
+                graph_objects.Scatter(
+                    x=list(one.seeds),
+                    y=[factor * half for half in one.half_widths],
+                    mode="lines+markers",
+                    name=one.variant.words,
+                )
+                for one in results.convergence
+                if one.measure == name
+            ]
+        )
+        chart.update_layout(template="plotly_white", title=f"{name}: half of the interval by seeds")
+        chart.update_xaxes(title_text="seeds")
+        chart.update_yaxes(title_text="points" if factor > 1.0 else MEASURES[name].unit, rangemode="tozero")
+        charts.append(chart.to_html(include_plotlyjs=False, full_html=False, default_height="360px"))
+    return f"<h2>How closely it is told</h2>{''.join(charts)}" if charts else ""
 
 
 def _figures(figures: Sequence[Figure]) -> str:

@@ -49,6 +49,15 @@ def as_json(results: Results) -> dict[str, Any]:
             "sentence": results.verdict.sentence,
             "seeds_needed": results.verdict.seeds_needed,
         },
+        "convergence": [
+            {
+                "variant": one.variant.key,
+                "measure": one.measure,
+                "seeds": list(one.seeds),
+                "half_widths": list(one.half_widths),
+            }
+            for one in results.convergence
+        ],
         "failed": [{"variant": row.variant, "seed": row.seed, "error": row.error} for row in results.failed],
     }
 

@@ -22,6 +22,8 @@ from shared.models.statistics.pairs import (
     welch_difference,
 )
 
+POINTS_MAX = 40
+"""Of a convergence."""
 Courses = Mapping[str, Sequence[float]]
 """Of a run: by measure, a value a window."""
 Series = Callable[[str, int], Courses]
@@ -60,6 +62,16 @@ class Compared:
 
 
 @dataclass(frozen=True, slots=True)
+class Convergence:
+    """How narrow a measure's interval in a variant was after so many seeds: half of it, shape as `seeds`."""
+
+    variant: Variant
+    measure: str
+    seeds: tuple[int, ...]
+    half_widths: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """What the runs say of the claim: "holds", "does not hold" or "cannot be told yet"; the last one with the
     seeds that it may take."""
@@ -81,6 +93,7 @@ class Results:
     compared: tuple[Compared, ...]
     verdict: Verdict | None
     failed: tuple[RunRow, ...]
+    convergence: tuple[Convergence, ...] = ()
 
 
 def no_series(_variant: str, _seed: int) -> Courses:
@@ -106,7 +119,23 @@ def results_of(planned: Planned, swept: Swept, series: Series = no_series) -> Re
         _compared(planned, rows, seeds, series),
         None if planned.is_quick else _verdict(planned, rows, seeds, series),
         tuple(row for key, row in sorted(rows.items()) if key in keys and row.error is not None),
+        _convergence(planned, rows, seeds),
     )
+
+
+def _convergence(planned: Planned, rows: Mapping[Key, RunRow], seeds: int) -> tuple[Convergence, ...]:
+    """Of what has to be told closely, or else of the first measure, from three seeds on."""
+    names = list(planned.experiment.stop_when) or [planned.experiment.measure[0]]
+    counts = sorted({*range(3, seeds + 1, -(-seeds // POINTS_MAX)), seeds} - {0, 1, 2})
+    found = []
+    for name in names:
+        for variant in planned.variants:
+            told = [(n, interval_of(planned, rows, variant, name, n)) for n in counts]
+            points = [(n, one.half_width) for n, one in told if one is not None and one.runs > 1]
+            if points:
+                ns, halves = zip(*points, strict=True)
+                found.append(Convergence(variant, name, ns, halves))
+    return tuple(found)
 
 
 def _figure(

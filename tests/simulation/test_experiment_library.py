@@ -32,7 +32,7 @@ def test_every_ready_experiment_runs_and_every_figure_has_an_interval(name: str,
     assert results.compared
     assert as_json(results)["quick"]
     assert answer(results).startswith("Quick form")
-    assert "answers nothing" in page(results, "lightwave experiment run")
+    assert "answers nothing" in page(results, "lightwave experiment run", "1+abc")
 
 
 def test_each_claims_something_that_may_be_false() -> None:

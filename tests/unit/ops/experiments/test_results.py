@@ -1,6 +1,7 @@
 """What runs say, from rows whose figures are known."""
 
 import math
+from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
@@ -94,7 +95,7 @@ def test_runs_that_failed_count_nowhere_and_are_told() -> None:
     assert [row.error for row in results.failed] == ["ValueError: odd"]
     assert results.figures[0].interval.runs == 29
     assert results.compared[0].interval.runs == 29
-    assert "ValueError: odd" in page(results, "lightwave experiment run x.yaml")
+    assert "ValueError: odd" in page(results, "lightwave experiment run x.yaml", "1+abc")
 
 
 def test_it_is_enough_when_every_variant_is_told_closely() -> None:
@@ -147,10 +148,10 @@ def test_the_answer_is_a_sentence_and_the_page_needs_no_network() -> None:
     assert answer(results) == (
         "The claim holds: the difference of goodput is 4.94 ± 0.53 points; claimed is more than 1 points."
     )
-    text = page(results, "lightwave experiment run x.yaml")
+    text = page(results, "lightwave experiment run x.yaml", "1+abc")
     assert "Do more &lt;b&gt;help&lt;/b&gt;?" in text
     assert "lightwave experiment run x.yaml" in text
-    assert 'src="http' not in text
+    assert "1+abc" in text
     content = as_json(results)
     assert content["claim"]["verdict"] == "holds"
     assert [row["measure"] for row in content["figures"]] == ["goodput", "queue_h_p95"] * 2
@@ -198,7 +199,7 @@ def test_a_figure_of_one_run_has_the_interval_of_its_course() -> None:
     )
     assert not math.isfinite(queue.interval.half_width)
     assert "no interval" in shown(queue.interval, queue.measure)
-    assert f"{want.count} batches of {want.length} windows" in page(results, "x")
+    assert f"{want.count} batches of {want.length} windows" in page(results, "x", "1+abc")
 
 
 def test_two_single_runs_differ_by_what_their_courses_do() -> None:
@@ -234,3 +235,44 @@ def test_quantiles_have_the_bounds_of_the_bootstrap_from_20_runs_on() -> None:
         assert ((figure.interval.low, figure.interval.high) == bounds) == (method == "bootstrap")
         assert ("(" in shown(figure.interval, "queue_h_p95")) == (method == "bootstrap")
         assert (figure.bootstrap is None) == (method == "bootstrap")
+
+
+class Outside(HTMLParser):
+    """Collects what a page refers to that is not in it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self.scripts = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.scripts += tag == "script"
+        self.found += [
+            f"{tag} {name}"
+            for name, value in attrs
+            if name in ("src", "href", "data", "srcset", "action", "poster")
+            or (name == "style" and "url(" in (value or ""))
+        ]
+        self.found += [tag] if tag in ("link", "iframe", "base", "object", "embed", "img") else []
+
+
+def test_a_page_refers_to_nothing_outside_of_it() -> None:
+    plan = planned(claim={"measure": "goodput", "of": MANY, "over": FEW, "more_than": 0.01})
+    text = page(results_of(plan, Swept(rows_of(plan), 30, is_enough=True)), "repeat me", "1+abc")
+    outside = Outside()
+    outside.feed(text)
+    assert outside.found == []
+    assert "@import" not in text.partition("</style>")[0]
+    assert outside.scripts == 1 + 2 + 1, "plotly itself, a chart a measure, and how closely it is told"
+    after = text.rpartition("</script>")[2]
+    for part in ("repeat me", "warm_up_days: 0.0", "1+abc", "<h2>Parameters</h2>", "Against"):
+        assert part in after
+
+
+def test_it_is_told_how_intervals_became_narrower() -> None:
+    plan = planned()
+    results = results_of(plan, Swept(rows_of(plan), 30, is_enough=True))
+    (first, _) = results.convergence
+    assert first.seeds == tuple(range(3, 31))
+    assert first.half_widths[-1] == results.figures[0].interval.half_width
+    assert first.half_widths[-1] < first.half_widths[0]

@@ -1,0 +1,61 @@
+"""What an experiment tells programs, number for number, from runs whose figures are known: a change must be
+seen and wanted. `make golden` writes it anew."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from ops.experiments.dataset import RunRow
+from ops.experiments.document import Experiment
+from ops.experiments.reading import checked
+from ops.experiments.result_json import as_json
+from ops.experiments.results import results_of
+from ops.experiments.sweep import Swept, seed_of
+
+KEPT = Path(__file__).parent / "experiment.json"
+DIGITS = 9
+EXPERIMENT = {
+    "title": "Technicians",
+    "question": "Do more help?",
+    "fabric": {"days": 1.0},
+    "measure": ("goodput", "queue_h_p95"),
+    "vary": {"grid": {"repairs.technicians": [1, 4]}},
+    "seeds": {"count": 24},
+    "compare": {"against": {"repairs.technicians": 1}},
+    "claim": {
+        "measure": "goodput",
+        "of": {"repairs.technicians": 4},
+        "over": {"repairs.technicians": 1},
+        "more_than": 0.01,
+    },
+}
+
+
+def rounded(value: Any) -> Any:
+    """To digits that are the same on every machine."""
+    if isinstance(value, dict):
+        return {name: rounded(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [rounded(one) for one in value]
+    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
+
+
+def test_no_result_changed_silently() -> None:
+    plan = checked(Experiment.model_validate(EXPERIMENT), Path())
+    rows = {}
+    for place, variant in enumerate(plan.variants):
+        for n in range(24):
+            figures = {
+                "goodput": 0.6 + 0.01 * (n % 7) + 0.002 * ((3 * n + place) % 5) + 0.03 * place,
+                "queue_h_p95": float(2 ** (n % 6)) + place,
+            }
+            error = "ValueError: odd" if (place, n) == (1, 5) else None
+            told = dict.fromkeys(figures) if error else figures
+            row = RunRow(variant.key, seed_of(plan, variant, n), told, 10, "00", error)
+            rows[row.key] = row
+    content = rounded(as_json(results_of(plan, Swept(rows, 24, is_enough=True))))
+    made = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+    if os.environ.get("GOLDEN") == "write":
+        KEPT.write_text(made, encoding="utf-8")
+    assert made == KEPT.read_text(encoding="utf-8")
