@@ -41,8 +41,7 @@ def next_queue(who: int, heads: Any, asked: Any) -> int:
 
 
 def advance(choose: Any, until: float, faults: Any, shop: Any, units: Any, state: Any) -> None:
-    """Go on to `until` with the next faults. What is mended at a time is so before anything fails at that
-    time. `choose` is `next_queue`."""
+    """Go on to `until`; what is mended at a time is so before what fails then. `choose`: `next_queue`."""
     at, of, noticed = faults
     class_of, mean, queue_of = shop
     drawn, drawn_from = units
