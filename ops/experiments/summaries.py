@@ -1,0 +1,87 @@
+"""What experiments came to, as Markdown for the docs, from what `lightwave experiment report -o json` says:
+
+lightwave experiment report technicians -o json > technicians.json
+python -m ops.experiments.summaries technicians.json
+"""
+
+import json
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ops.experiments.told import shown
+from ops.experiments.variants import shown as shown_value
+from shared.basics.times import span
+from shared.basics.units import US_PER_S
+from shared.models.statistics.means import Interval
+
+Content = Mapping[str, Any]
+
+
+def summary(name: str, content: Content) -> str:
+    """Of one experiment: its question, the answer, a row a variant with a column a measure, and what the
+    first measure is more there than in the variant that is compared against."""
+    claim, figures = content["claim"], content["figures"]
+    parameters = list(dict.fromkeys(parameter for one in figures for parameter in one["parameters"]))
+    measures = list(dict.fromkeys(one["measure"] for one in figures))
+    variants = {one["variant"]: one["parameters"] for one in figures}
+    more = {
+        one["variant"]: _cell(one, difference=True)
+        for one in content["differences"]
+        if one["measure"] == measures[0]
+    }
+    told = {(one["variant"], one["measure"]): _cell(one) for one in figures}
+    rows = [
+        [
+            *(shown_value(values.get(parameter)) for parameter in parameters),
+            *(told.get((variant, measure), "–") for measure in measures),
+            more.get(variant, "–"),
+        ]
+        for variant, values in variants.items()
+    ]
+    heads = [*(f"`{one}`" for one in parameters), *(f"`{one}`" for one in measures), f"`{measures[0]}`, more"]
+    verdict = f" **The claim {claim['verdict']}**: {claim['sentence']}." if claim else ""
+    runs = max(one["runs"] for one in figures) * len(variants)
+    cost = "" if content["cpu_s"] is None else f" in {span(round(content['cpu_s']) * US_PER_S)} of a processor"
+    return "\n".join(
+        [
+            f"### {name}",
+            "",
+            f"{content['question']}{verdict}",
+            "",
+            *_table(heads, [[_short(cell) for cell in row] for row in rows]),
+            "",
+            f"{runs} runs{cost}, build `{content['software']}`.",
+        ]
+    )
+
+
+def _cell(one: Content, *, difference: bool = False) -> str:
+    low, high = (math.inf if one[bound] is None else one[bound] for bound in ("low", "high"))
+    low = -math.inf if one["low"] is None else low
+    return shown(Interval(one["value"], low, high, 0.95, one["runs"]), one["measure"], difference=difference)
+
+
+SHORT = 24
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= SHORT or " ± " in text else f"{text[: SHORT - 1]}…"
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    return [f"| {' | '.join(row)} |" for row in (heads, ["---"] * len(heads), *rows)]
+
+
+def main(files: Sequence[str]) -> None:
+    """Print a summary of each file, which is named as its experiment."""
+    for file in files:
+        path = Path(file)
+        content = json.loads(path.read_text(encoding="utf-8"))
+        sys.stdout.write(summary(path.stem, content) + "\n\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
