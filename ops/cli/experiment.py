@@ -330,7 +330,7 @@ def _told_apart(found: "Comparison") -> str:
 
 def _told(results: "Results", command: str) -> str:
     from ops.experiments.measures import MEASURES
-    from ops.experiments.page import answer, how_apart
+    from ops.experiments.page import answer, how_apart, note
     from ops.experiments.told import shown
 
     rows = [
@@ -340,11 +340,12 @@ def _told(results: "Results", command: str) -> str:
             shown(one.interval, one.measure),
             MEASURES[one.measure].unit,
             one.interval.runs,
+            note(one),
         ]
         for one in results.figures
     ]
     lines = [results.planned.experiment.question, answer(results), ""]
-    lines.append(columns(("VARIANT", "MEASURE", "FIGURE", "UNIT", "RUNS"), rows))
+    lines.append(columns(("VARIANT", "MEASURE", "FIGURE", "UNIT", "RUNS", ""), rows))
     if results.compared:
         rows = [
             [

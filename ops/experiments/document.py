@@ -144,6 +144,14 @@ class Claim(Part):
         return self
 
 
+class Control(Part):
+    """Another measure whose mean is known exactly, in all variants: what it differs by tells the first one
+    more closely."""
+
+    by: str
+    mean: float = Field(allow_inf_nan=False, description="in the measure's unit; shares from 0 to 1")
+
+
 class Compare(Part):
     """Differences of all variants from one."""
 
@@ -170,6 +178,9 @@ class Experiment(Part):
     )
     confidence: float = Field(0.95, ge=0.5, le=0.9999)
     stop_when: dict[str, Wanted] = Field(default={}, description="measure → the precision that is enough")
+    controls: dict[str, Control] = Field(
+        default={}, description="measure → another one, whose mean is known exactly"
+    )
     compare: Compare | None = None
     claim: Claim | None = None
     store: Store = Store()
@@ -180,6 +191,14 @@ class Experiment(Part):
         for name in self.stop_when:
             if name not in self.measure:
                 raise ValueError(f"stop_when.{name}: is not measured; allowed: {', '.join(self.measure)}")
+        for name, control in self.controls.items():
+            for field, word in ((name, name), (f"{name}.by", control.by)):
+                if word not in self.measure:
+                    raise ValueError(
+                        f"controls.{field}: {word!r} is not measured; allowed: {', '.join(self.measure)}"
+                    )
+            if control.by == name:
+                raise ValueError(f"controls.{name}.by: {name} tells nothing of itself")
         if self.claim is not None and self.claim.measure not in self.measure:
             raise ValueError(
                 f"claim.measure: {self.claim.measure!r} is not measured; allowed: {', '.join(self.measure)}"

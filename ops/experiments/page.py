@@ -161,7 +161,7 @@ def _figures(figures: Sequence[Figure]) -> str:
         f"<tr><td>{escape(one.variant.words)}</td><td>{escape(one.measure)}</td>"
         f'<td class="figure">{escape(shown(one.interval, one.measure))}</td>'
         f"<td>{escape(MEASURES[one.measure].unit)}</td>"
-        f'<td class="figure">{one.interval.runs}</td><td>{escape(_note(one))}</td></tr>'
+        f'<td class="figure">{one.interval.runs}</td><td>{escape(note(one))}</td></tr>'
         for one in figures
     )
     return (
@@ -170,7 +170,8 @@ def _figures(figures: Sequence[Figure]) -> str:
     )
 
 
-def _note(one: Figure) -> str:
+def note(one: Figure) -> str:
+    """What else there is to say of a figure."""
     notes = []
     if one.batches is not None:
         short = "" if one.batches.is_sound else ", which are still alike: the run is too short"
@@ -180,6 +181,9 @@ def _note(one: Figure) -> str:
         notes.append(
             f"runs are far from normal: {one.bootstrap[0]:.5g} to {one.bootstrap[1]:.5g} by bootstrap"
         )
+    if one.controlled is not None:
+        interval = shown(one.controlled.interval, one.measure)
+        notes.append(f"{interval} by its control, which saved × {one.controlled.saved:.1f}")
     if one.seeds_needed is not None:
         notes.append(f"the precision asked for takes about {one.seeds_needed:,} seeds")
     return "; ".join(notes)

@@ -35,6 +35,13 @@ def as_json(results: Results) -> dict[str, Any]:
                     "correlation": one.batches.correlation,
                     "long_enough": one.batches.is_sound,
                 },
+                "controlled": None
+                if one.controlled is None
+                else {
+                    **bounds(one.controlled.interval),
+                    "weight": one.controlled.weight,
+                    "variance_saved": _number(one.controlled.saved),
+                },
                 "bootstrap": None if one.bootstrap is None else list(one.bootstrap),
                 "seeds_needed": one.seeds_needed,
             }

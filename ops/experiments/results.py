@@ -13,7 +13,8 @@ from ops.experiments.told import as_told, shown
 from ops.experiments.variants import Variant, one_of
 from shared.models.statistics.batches import BATCHES_MIN, Batches, batch_means
 from shared.models.statistics.bootstrap import bca_interval
-from shared.models.statistics.means import Interval, Precision, runs_needed
+from shared.models.statistics.controls import RUNS_MIN, Controlled, controlled_mean
+from shared.models.statistics.means import Interval, Precision, mean_interval, runs_needed
 from shared.models.statistics.pairs import (
     Difference,
     batched_difference,
@@ -22,6 +23,8 @@ from shared.models.statistics.pairs import (
     welch_difference,
 )
 
+SURELY = 0.9999
+"""With such a confidence runs say that a control's mean is not the one that is given."""
 POINTS_MAX = 40
 """Of a convergence."""
 Courses = Mapping[str, Sequence[float]]
@@ -36,7 +39,7 @@ SKEWED = 0.1
 class Figure:
     """A measure in a variant. `batches` are what its interval is of where there is one run alone, `bootstrap`
     has other bounds where runs are far from normal; `seeds_needed` is how many seeds the precision asked for
-    takes, None where none was, or it is there."""
+    takes, None where none was, or it is there. `controlled` is the same by what is known of a control."""
 
     variant: Variant
     measure: str
@@ -44,6 +47,7 @@ class Figure:
     bootstrap: tuple[float, float] | None
     seeds_needed: int | None
     batches: Batches | None = None
+    controlled: Controlled | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +165,33 @@ def _figure(
         half = Precision(wanted.half_width, wanted.relative_half_width).wanted(interval.value)
         if interval.half_width > half > 0.0 and interval.runs > 1:
             needed = runs_needed(interval.deviation, half, interval.confidence)
-    return Figure(variant, name, interval, other, needed)
+    return Figure(
+        variant, name, interval, other, needed, controlled=_controlled(planned, rows, variant, name, seeds)
+    )
+
+
+def _controlled(
+    planned: Planned, rows: Mapping[Key, RunRow], variant: Variant, name: str, seeds: int
+) -> Controlled | None:
+    """By a measure's control; None where it has none, runs are too few, or the mean that is given for it is
+    not that of the runs: a wrong one would bend the figure."""
+    control = planned.experiment.controls.get(name)
+    if control is None:
+        return None
+    keys = [(variant.key, seed_of(planned, variant, n)) for n in range(seeds)]
+    figures = [rows[key].figures for key in keys if key in rows]
+    both = [
+        (value, known)
+        for row in figures
+        if (value := row.get(name)) is not None and (known := row.get(control.by)) is not None
+    ]
+    if len(both) < RUNS_MIN:
+        return None
+    values, controls = zip(*both, strict=True)
+    told = mean_interval(controls, SURELY)
+    if not told.low <= control.mean <= told.high:
+        return None
+    return controlled_mean(values, controls, control.mean, planned.experiment.confidence)
 
 
 def _batches(

@@ -18,6 +18,10 @@ from shared.basics.units import US_PER_S
 from shared.models.statistics.means import Interval
 
 Content = Mapping[str, Any]
+SHORT = 24
+"""Letters of a value of a parameter."""
+CONFIDENCE = 0.95
+"""Shown nowhere."""
 
 
 def summary(name: str, content: Content) -> str:
@@ -35,7 +39,7 @@ def summary(name: str, content: Content) -> str:
     told = {(one["variant"], one["measure"]): _cell(one) for one in figures}
     rows = [
         [
-            *(shown_value(values.get(parameter)) for parameter in parameters),
+            *(_short(shown_value(values[name])) if name in values else "" for name in parameters),
             *(told.get((variant, measure), "–") for measure in measures),
             more.get(variant, "–"),
         ]
@@ -43,15 +47,17 @@ def summary(name: str, content: Content) -> str:
     ]
     heads = [*(f"`{one}`" for one in parameters), *(f"`{one}`" for one in measures), f"`{measures[0]}`, more"]
     verdict = f" **The claim {claim['verdict']}**: {claim['sentence']}." if claim else ""
-    runs = max(one["runs"] for one in figures) * len(variants)
-    cost = "" if content["cpu_s"] is None else f" in {span(round(content['cpu_s']) * US_PER_S)} of a processor"
+    runs = sum(one["runs"] for one in figures if one["measure"] == measures[0])
+    cost = (
+        "" if content["cpu_s"] is None else f" in {span(round(content['cpu_s']) * US_PER_S)} of a processor"
+    )
     return "\n".join(
         [
             f"### {name}",
             "",
             f"{content['question']}{verdict}",
             "",
-            *_table(heads, [[_short(cell) for cell in row] for row in rows]),
+            *_table(heads, rows),
             "",
             f"{runs} runs{cost}, build `{content['software']}`.",
         ]
@@ -59,16 +65,14 @@ def summary(name: str, content: Content) -> str:
 
 
 def _cell(one: Content, *, difference: bool = False) -> str:
-    low, high = (math.inf if one[bound] is None else one[bound] for bound in ("low", "high"))
-    low = -math.inf if one["low"] is None else low
-    return shown(Interval(one["value"], low, high, 0.95, one["runs"]), one["measure"], difference=difference)
-
-
-SHORT = 24
+    low = -math.inf if one["low"] is None else one["low"]
+    high = math.inf if one["high"] is None else one["high"]
+    interval = Interval(one["value"], low, high, CONFIDENCE, one["runs"])
+    return shown(interval, one["measure"], difference=difference)
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= SHORT or " ± " in text else f"{text[: SHORT - 1]}…"
+    return text if len(text) <= SHORT else f"{text[: SHORT - 1]}…"
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

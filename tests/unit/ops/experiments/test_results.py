@@ -12,7 +12,7 @@ from ops.experiments.document import Claim, Experiment
 from ops.experiments.page import answer, page
 from ops.experiments.reading import Planned, checked
 from ops.experiments.result_json import as_json
-from ops.experiments.results import judged, results_of
+from ops.experiments.results import Results, judged, results_of
 from ops.experiments.sweep import Swept, is_enough, rounds, seed_of, so_far
 from ops.experiments.told import shown
 from shared.models.statistics.batches import batch_means
@@ -276,3 +276,44 @@ def test_it_is_told_how_intervals_became_narrower() -> None:
     assert first.seeds == tuple(range(3, 31))
     assert first.half_widths[-1] == results.figures[0].interval.half_width
     assert first.half_widths[-1] < first.half_widths[0]
+
+
+def controlled(mean: float) -> tuple[Results, dict[Key, RunRow]]:
+    """Goodput goes with the availability of cubes, whose mean is 0.9."""
+    plan = planned(
+        measure=("goodput", "cube_availability"),
+        controls={"goodput": {"by": "cube_availability", "mean": mean}},
+    )
+    drawn = np.random.default_rng(3).normal(size=(3, 30))
+    rows = {
+        (variant.key, n): RunRow(
+            variant.key,
+            n,
+            {
+                "goodput": 0.5 + 0.1 * drawn[0, n] + 0.02 * drawn[place + 1, n],
+                "cube_availability": 0.9 + 0.05 * drawn[0, n],
+            },
+            1,
+            "",
+            None,
+        )
+        for place, variant in enumerate(plan.variants)
+        for n in range(30)
+    }
+    return results_of(plan, Swept(rows, 30, is_enough=True)), rows
+
+
+def test_what_is_known_exactly_of_one_measure_tells_another_more_closely() -> None:
+    results, _ = controlled(0.9)
+    first = results.figures[0]
+    assert first.controlled is not None
+    assert first.controlled.saved > 10
+    assert first.controlled.interval.low < 0.5 < first.controlled.interval.high
+    assert as_json(results)["figures"][0]["controlled"]["variance_saved"] == first.controlled.saved
+    assert as_json(results)["figures"][1]["controlled"] is None
+    assert "by its control, which saved" in page(results, "x", "1+abc")
+
+
+def test_a_mean_that_runs_deny_bends_nothing() -> None:
+    results, _ = controlled(0.8)
+    assert results.figures[0].controlled is None
