@@ -7,6 +7,7 @@ COPY schemas schemas
 COPY shared shared
 COPY services services
 COPY ops ops
+COPY lightwave lightwave
 
 # setuptools comes first: it builds the project, at its pinned version, without a second environment.
 RUN pip install --no-cache-dir --root-user-action ignore --constraint constraints.txt setuptools \

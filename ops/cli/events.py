@@ -1,6 +1,5 @@
 """Commands that read the log: events, as they were or as they come, and why."""
 
-import time
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -13,9 +12,8 @@ from ops.cli.names import Part, whole
 from ops.cli.options import Fabric, Output
 from ops.cli.output import Form, json_line, rendered, say, show
 from ops.cli.types import MessageType, Moment
-from ops.common.client import Client, ConnectionLost, escape
+from ops.common.client import RETURN_S_MAX, Client, escape, first_fabric, followed
 from ops.common.tables import line
-from shared.basics.errors import NotFound
 from shared.basics.times import moment_ms
 
 MESSAGE = ("id", "type", "at_us", "cause", "text")
@@ -24,10 +22,6 @@ ALL_MAX = 100_000
 """Messages that are shown to who says no --limit."""
 LAST = 100
 """Those of `events` to who says no --since or --cause either."""
-FIRST_POD = "pod-0"
-RETURN_S_MAX = 10.0
-"""How long `events --follow` waits for a twin that went away."""
-RETRY_S = 0.3
 WIDTHS = (16, 28, 20, 28, 0)
 """Of the columns of `--follow`, whose rows are not known beforehand."""
 
@@ -119,40 +113,14 @@ def _nothing(client: Client, ask: Mapping[str, object]) -> str:
 
 def _named(client: Client, fabric: str | None) -> str:
     """The fabric that is meant where none is named, as the twin takes it."""
-    if fabric is not None:
-        return fabric
-    try:
-        client.thing(f"/v1/fabrics/{FIRST_POD}", "position")
-    except NotFound:
-        known = client.rows("/v1/fabrics", "name")
-        return str(known[0]["name"]) if known else FIRST_POD
-    return FIRST_POD
+    return fabric if fabric is not None else first_fabric(client)
 
 
 def _follow(client: Client, fabric: str, asked: dict[str, object], output: Form) -> None:
-    """Print as they come; where the stream breaks off, take it up again behind the last message seen."""
-    last: str | None = None
-    if asked["since"] is None:
-        # From the log's end on, said by position: a twin that restarts before the first message loses none.
-        position = client.thing(f"/v1/fabrics/{escape(fabric)}", "position")["position"]
-        last = f"{fabric}:{position - 1}" if position else None
-    lost_s: float | None = None
-    while True:
-        error: ConnectionLost | None = None
-        try:
-            ask = asked | {"fabric": fabric, "since": asked["since"] if last is None else None}
-            for event_id, message in client.stream("/v1/events/stream", last, **ask):
-                lost_s = None
-                if message is not None:
-                    last = event_id
-                    with client.reading():
-                        _print(message, output)
-        except ConnectionLost as found:
-            error = found
-        lost_s = time.monotonic() if lost_s is None else lost_s
-        if error is not None and time.monotonic() - lost_s > RETURN_S_MAX:
-            raise error
-        time.sleep(RETRY_S)
+    """Print as they come."""
+    for _, message in followed(client, fabric, asked, None, return_s=RETURN_S_MAX):
+        with client.reading():
+            _print(message, output)
 
 
 def _print(message: dict[str, Any], output: Form) -> None:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import click
 import typer
@@ -27,10 +27,6 @@ from ops.cli.types import FILE, OUT_FILE, Number
 from ops.common.tables import columns
 from shared.basics.errors import Interrupted
 from shared.basics.times import span
-
-if TYPE_CHECKING:
-    from ops.common.sites import AskedTwin
-    from ops.lab.run import RunPlan
 
 DAYS_MAX = 36_500
 SLICES = ("requested", "balked", "completed", "evicted", "refused", "running", "queued", "swapped")
@@ -95,6 +91,7 @@ def lab_run(
     from ops.common.logs import configure
     from ops.common.sites import AskedTwin
     from ops.lab.injections import injections
+    from ops.lab.repeat import repeat_words
     from ops.lab.run import RunPlan, partial, run_lab
     from ops.lab.trace import read_trace
 
@@ -105,9 +102,9 @@ def lab_run(
     sites = asked.sites(trace=None if trace is None else functools.partial(read_trace, trace))
     asked_for = injections(inject or (), sites, warmup + days)
     plan = RunPlan(sites, days, warmup, asked_for, spans=chart is not None)
-    repeat = [*_repeat(asked, plan, trace), *(word for text in inject or () for word in ("--inject", text))]
+    repeat = repeat_words(asked, plan, trace, inject or ())
     with _bar() as progress:
-        result = run_lab(plan, jobs=jobs, log=log, repeat=[*repeat, "-o", "json"], progress=progress)
+        result = run_lab(plan, jobs=jobs, log=log, repeat=repeat, progress=progress)
     if chart is not None:
         _draw(chart, result)
     show(result, output, lambda: _summary(result))
@@ -124,27 +121,6 @@ def _draw(chart: Path, result: dict[str, Any]) -> None:
     charts = [(pod["fabric"], pod.pop("span"), pod.pop("spans")) for pod in pods]
     note = f"Made by `{result['repeat']}`; {result['warmup_days']:g} days of warm-up are left out."
     write(page("Where chip-time went", note, charts), chart)
-
-
-def _repeat(asked: "AskedTwin", plan: "RunPlan", trace: Path | None) -> list[str]:
-    """The command that repeats a run, from any folder."""
-    words = ["lightwave", "lab", "run"]
-    for path in asked.site_files:
-        words += ["--site", str(path.absolute())]
-    if not asked.site_files:
-        words += ["--pods", str(1 if asked.pods is None else asked.pods)]
-        words += [] if asked.kind is None else ["--kind", asked.kind]
-    words += ["--days", repr(plan.days).removesuffix(".0")]
-    if plan.warmup_days:
-        words += ["--warmup", repr(plan.warmup_days).removesuffix(".0")]
-    set_by_pair = any(pair.partition("=")[0].strip() == "seed" for pair in asked.pairs)
-    if asked.seed is not None or not (asked.site_files or set_by_pair):
-        words += ["--seed", str(asked.seed or 0)]
-    words += [] if asked.calibration is None else ["--calibration", asked.calibration]
-    words += [word for pair in asked.pairs for word in ("--set", pair)]
-    if trace is not None:
-        words += ["--trace", str(trace.absolute())]
-    return words
 
 
 @contextmanager

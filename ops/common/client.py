@@ -8,7 +8,7 @@ import re
 import ssl
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
@@ -23,6 +23,10 @@ TIMEOUT_S = 20.0
 WAIT_S = 10
 """How long the twin may wait for a request's place on the log; less than TIMEOUT_S."""
 RETRY_S = 0.2
+RETURN_S_MAX = 10.0
+"""How long who follows events waits for a twin that went away."""
+RETURN_LOOK_S = 0.3
+FIRST_POD = "pod-0"
 PAGE_MAX = 10_000
 """Rows of one page of a list."""
 LINK = re.compile(r'<([^>]+)>; rel="(next|prev)"')
@@ -46,19 +50,25 @@ class ConnectionLost(TwinUnreachable):
 
 
 class Client:
-    """Talks to the twin that LIGHTWAVE_URL names, with the token of LIGHTWAVE_TOKEN or of the file
-    that LIGHTWAVE_TOKEN_FILE names. Over https it trusts whom LIGHTWAVE_CA_FILE names, or else whom the
-    system trusts."""
+    """Talks to the twin at `url`, or that LIGHTWAVE_URL names, with this token, or that of LIGHTWAVE_TOKEN or
+    of the file that LIGHTWAVE_TOKEN_FILE names. Over https it trusts whom LIGHTWAVE_CA_FILE names, or else
+    whom the system trusts."""
 
-    def __init__(self, *, timeout_s: float = TIMEOUT_S) -> None:
-        self.url = named_url() or DEFAULT_URL
-        self._host, self._port, self._path, self._secure = _parts(self.url)
+    def __init__(
+        self, url: str | None = None, token: str | None = None, *, timeout_s: float = TIMEOUT_S
+    ) -> None:
+        self.url = url or named_url() or DEFAULT_URL
+        self._hint = "give another url" if url else "set LIGHTWAVE_URL"
+        named_by = "url" if url else "LIGHTWAVE_URL"
+        self._host, self._port, self._path, self._secure = _parts(self.url, named_by)
         self._timeout_s = timeout_s
         self._headers = {"Accept": "application/json"}
-        if token := own_token():
-            if not re.fullmatch(r"[!-~]+", token):
-                raise InvalidInput(f"{TOKEN}: not a bearer token; allowed are visible ASCII characters")
-            self._headers["Authorization"] = f"Bearer {token}"
+        if own := token or own_token():
+            if not re.fullmatch(r"[!-~]+", own):
+                raise InvalidInput(
+                    f"{'token' if token else TOKEN}: not a bearer token; allowed are visible ASCII characters"
+                )
+            self._headers["Authorization"] = f"Bearer {own}"
 
     def rows(self, path: str, *fields: str, **query: object) -> list[dict[str, Any]]:
         """A list of objects, each of which must have these fields."""
@@ -170,9 +180,7 @@ class Client:
 
     def foreign(self, why: str) -> TwinUnreachable:
         """The error for an answer that no twin gives."""
-        return TwinUnreachable(
-            f"what answers at {self.url} is no twin of this version ({why}); set LIGHTWAVE_URL"
-        )
+        return TwinUnreachable(f"what answers at {self.url} is no twin of this version ({why}); {self._hint}")
 
     def _check(self, content: Any, fields: tuple[str, ...]) -> dict[str, Any]:
         if not isinstance(content, dict):
@@ -231,7 +239,7 @@ class Client:
             )
         why = getattr(error, "strerror", None) or " ".join(str(error).split()) or type(error).__name__
         return ConnectionLost(
-            f"no twin answers at {self.url} ({why}); start one with `lightwave up`, or set LIGHTWAVE_URL"
+            f"no twin answers at {self.url} ({why}); start one with `lightwave up`, or {self._hint}"
         )
 
     def _content(self, answer: http.client.HTTPResponse) -> Any:
@@ -259,6 +267,45 @@ class Client:
         raise RequestFailed(content["error"])
 
 
+def followed(
+    client: Client, fabric: str, asked: Mapping[str, object], last: str | None, *, return_s: float
+) -> Iterator[tuple[str, Any]]:
+    """(event id, message) as messages come, for ever: those that are asked for behind the event `last`, or
+    without one since the moment in `asked`, or else from now on. Where the stream breaks off it is taken up
+    again behind the last one seen; ConnectionLost where no twin answers for `return_s`."""
+    since = asked.get("since")
+    if last is None and since is None:
+        # From the log's end on, said by position: a twin that restarts before the first message loses none.
+        position = client.thing(f"/v1/fabrics/{escape(fabric)}", "position")["position"]
+        last = f"{fabric}:{position - 1}" if position else None
+    lost_s: float | None = None
+    while True:
+        error: ConnectionLost | None = None
+        try:
+            ask = {**asked, "fabric": fabric, "since": since if last is None else None}
+            for event_id, message in client.stream("/v1/events/stream", last, **ask):
+                lost_s = None
+                if message is not None:
+                    last = event_id
+                    yield event_id, message
+        except ConnectionLost as found:
+            error = found
+        lost_s = time.monotonic() if lost_s is None else lost_s
+        if error is not None and time.monotonic() - lost_s > return_s:
+            raise error
+        time.sleep(RETURN_LOOK_S)
+
+
+def first_fabric(client: Client) -> str:
+    """The fabric that is meant where none is named, as the twin takes it."""
+    try:
+        client.thing(f"/v1/fabrics/{FIRST_POD}", "position")
+    except NotFound:
+        known = client.rows("/v1/fabrics", "name")
+        return str(known[0]["name"]) if known else FIRST_POD
+    return FIRST_POD
+
+
 def _close(connection: http.client.HTTPConnection, answer: http.client.HTTPResponse) -> None:
     """Close both. An answer left open closes itself as it is collected, and Python silently drops a Ctrl-C
     that arrives in the middle of that."""
@@ -271,7 +318,7 @@ def _is_receipt(content: Any) -> bool:
     return isinstance(content, dict) and content.get("status") == "refused"
 
 
-def _parts(url: str) -> tuple[str, int | None, str, bool]:
+def _parts(url: str, named_by: str) -> tuple[str, int | None, str, bool]:
     """(host, port, path, whether TLS) of a URL; InvalidInput if it is none."""
     try:
         parts = urlsplit(url)
@@ -282,9 +329,7 @@ def _parts(url: str) -> tuple[str, int | None, str, bool]:
         re.fullmatch(r"[!-~]+", url) and not parts.query and not parts.fragment and "@" not in parts.netloc
     )
     if parts.scheme not in ("http", "https") or not host or not plain:
-        raise InvalidInput(
-            f"LIGHTWAVE_URL {url!r}: not a twin's address; allowed are URLs like {DEFAULT_URL}"
-        )
+        raise InvalidInput(f"{named_by} {url!r}: not a twin's address; allowed are URLs like {DEFAULT_URL}")
     return host, port, parts.path.rstrip("/"), parts.scheme == "https"
 
 

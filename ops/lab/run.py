@@ -42,13 +42,15 @@ STEP_US_MAX = US_PER_DAY
 @dataclass(frozen=True, slots=True)
 class RunPlan:
     """A run that is asked for: `warmup_days` that nobody counts, then `days`; `requests` are numbered along
-    all sites. With `spans` its reports tell of goodput over time as well."""
+    all sites. With `spans` its reports tell of goodput over time as well, with `lengths` of all that is known
+    of single slices (`Waits.lengths`)."""
 
     sites: tuple[SitePlan, ...]
     days: float
     warmup_days: float = 0.0
     requests: tuple[LabRequest, ...] = ()
     spans: bool = False
+    lengths: bool = False
 
     @property
     def warmup_us(self) -> int:
@@ -141,13 +143,15 @@ def run_site(plan: RunPlan, n: int, log: Path | None, board: Board | None = None
             break
     if writer is not None:
         writer.close()
-    reports = _reports(run, since, stands) if run.at_us >= plan.warmup_us else []
+    reports = _reports(plan, run, since, stands) if run.at_us >= plan.warmup_us else []
     return SiteResult(
         reports, run.at_us, whole, run.lab.messages, run.lab.log_sha256, site_digest(run.lab.site)
     )
 
 
-def _reports(run: SiteRun, since: Stand, stands: dict[str, list[Books]]) -> list[dict[str, Any]]:
+def _reports(
+    plan: RunPlan, run: SiteRun, since: Stand, stands: dict[str, list[Books]]
+) -> list[dict[str, Any]]:
     """Of each fabric, from the end of the warm-up until now."""
     end = run.stand(links=True)
     found = []
@@ -156,6 +160,8 @@ def _reports(run: SiteRun, since: Stand, stands: dict[str, list[Books]]) -> list
         row |= run.row(fabric, since, end)
         if fabric in run.pods:
             row |= run.waits.spans(fabric) | {"waits": run.waits.report(fabric, run.at_us)}
+            if plan.lengths:
+                row["lengths"] = run.waits.lengths(fabric, run.at_us)
             if stands[fabric]:
                 before = since.get(fabric)
                 row |= spans_of(stands[fabric], before if isinstance(before, Totals) else None)

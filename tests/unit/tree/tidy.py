@@ -25,7 +25,7 @@ ROLES = re.compile(r"on_\w+|commission|due|document|document_keys|telemetry")
 """Functions of a service's table: `shared/engine/service.py` says what each is for."""
 
 CODE = (".py", ".toml", ".yml", ".yaml", ".sh", "Makefile", ".ci/run", "constraints.txt")
-LIBRARY = ("schemas/", "shared/", "services/")
+LIBRARY = ("schemas/", "shared/", "services/", "lightwave/")
 GATEWAY = "services/gateway/"
 SCHEMA_IMPORTS = {
     *("schemas", "pydantic", "pydantic_core", "orjson"),

@@ -11,10 +11,10 @@ import typer
 from click.testing import CliRunner
 from typer.core import TyperArgument
 
-from ops.cli.lab import _repeat
 from ops.cli.main import COMMANDS, root
 from ops.cli.options import repeated
 from ops.common.sites import AskedTwin
+from ops.lab.repeat import repeat_words
 from ops.lab.run import RunPlan
 from tests.support.commands import leaf, leaves
 from tests.support.fake_twin import answering, as_json, lightwave
@@ -208,20 +208,20 @@ def test_only_what_is_asked_for_is_listed() -> None:
 
 
 def test_a_run_says_how_to_repeat_it() -> None:
-    words = _repeat(AskedTwin(2, seed=7, pairs=("a.b=1", "c=two words")), RunPlan((), 365.0), None)
+    words = repeat_words(AskedTwin(2, seed=7, pairs=("a.b=1", "c=two words")), RunPlan((), 365.0), None, ())
     assert words[:9] == ["lightwave", "lab", "run", "--pods", "2", "--days", "365", "--seed", "7"]
-    assert words[9:] == ["--set", "a.b=1", "--set", "c=two words"]
-    assert "0.1" in _repeat(AskedTwin(seed=7), RunPlan((), 0.1), None)
-    assert _repeat(AskedTwin(kind="static-pod"), RunPlan((), 1.0, 0.5), None)[3:7] == [
+    assert words[9:] == ["--set", "a.b=1", "--set", "c=two words", "-o", "json"]
+    assert "0.1" in repeat_words(AskedTwin(seed=7), RunPlan((), 0.1), None, ())
+    assert repeat_words(AskedTwin(kind="static-pod"), RunPlan((), 1.0, 0.5), None, ())[3:7] == [
         "--pods",
         "1",
         "--kind",
         "static-pod",
     ]
-    of_files = _repeat(AskedTwin(site_files=(Path("/x/campus.yaml"),)), RunPlan((), 1.0), None)
-    assert of_files == ["lightwave", "lab", "run", "--site", "/x/campus.yaml", "--days", "1"]
-    by_setting = _repeat(AskedTwin(pairs=("seed=3",)), RunPlan((), 1.0, 0.5), None)
-    assert by_setting[5:] == ["--days", "1", "--warmup", "0.5", "--set", "seed=3"]
+    of_files = repeat_words(AskedTwin(site_files=(Path("/x/campus.yaml"),)), RunPlan((), 1.0), None, ())
+    assert of_files == ["lightwave", "lab", "run", "--site", "/x/campus.yaml", "--days", "1", "-o", "json"]
+    by_setting = repeat_words(AskedTwin(pairs=("seed=3",)), RunPlan((), 1.0, 0.5), None, ())
+    assert by_setting[5:] == ["--days", "1", "--warmup", "0.5", "--set", "seed=3", "-o", "json"]
 
 
 def test_a_twin_that_is_slow_to_answer_does_not_hold_up_the_shell() -> None:

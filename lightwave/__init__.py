@@ -1,0 +1,58 @@
+"""Lightwave Twin for people who write Python: digital twins of optically reconfigured ML datacenters.
+
+    import lightwave
+
+    run = lightwave.lab(days=30, seed=7)                          # a simulated month of a superpod
+    answer = lightwave.sweep("technicians", folder="technicians.results", workers=2)
+    answer.runs()                                                 # a pandas.DataFrame, a row a run
+    lightwave.topology.figures("4x4x8", twisted=True)             # closed forms and exact figures
+    twin = lightwave.connect("http://127.0.0.1:8080")             # a twin that lives (`lightwave up`)
+    for event in twin.subscribe(): ...
+
+What a caller does wrong, and what the surroundings refuse, is a `LightwaveError` whose text is one sentence.
+All else that stands in the packages beside this one may change at any time.
+"""
+
+from lightwave import availability, optics, topology
+from lightwave._errors import (
+    InvalidInput,
+    LightwaveError,
+    NotFound,
+    OperationFailed,
+    RequestFailed,
+    TwinUnreachable,
+)
+from lightwave._frames import read_runs, read_series
+from lightwave._lab import LabRun, lab, measures, parameters
+from lightwave._sweep import Sweep, sweep
+from lightwave._twin import Event, Receipt, Twin, connect
+from ops.common.version import VERSION
+
+__version__ = VERSION
+__all__ = [
+    "Event",
+    "InvalidInput",
+    "LabRun",
+    "LightwaveError",
+    "NotFound",
+    "OperationFailed",
+    "Receipt",
+    "RequestFailed",
+    "Sweep",
+    "Twin",
+    "TwinUnreachable",
+    "availability",
+    "connect",
+    "lab",
+    "measures",
+    "optics",
+    "parameters",
+    "read_runs",
+    "read_series",
+    "sweep",
+    "topology",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

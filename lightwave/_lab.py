@@ -1,0 +1,117 @@
+"""Runs of the lab: fabrics in virtual time."""
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lightwave._errors import without_options
+from ops.common.configuration import Parameter
+from ops.common.configuration import parameters as _parameters
+from ops.common.sites import AskedTwin
+from ops.experiments.document import Scalar
+from ops.experiments.measures import MEASURES, Measure
+from ops.experiments.plants import pairs_of
+from ops.experiments.trial import measured
+from ops.lab.injections import injections
+from ops.lab.repeat import repeat_words
+from ops.lab.run import RunPlan, run_lab
+from ops.lab.trace import read_trace
+from shared.basics.checks import check_range, count, positive
+
+DAYS_MAX = 36_500.0
+WORKERS_MAX = 64
+
+
+@dataclass(frozen=True, slots=True)
+class LabRun:
+    """What a run of the lab came to.
+
+    `figures` has every measure of `lightwave.measures()` that these fabrics have, in its unit, of all of them
+    together, None where there was nothing to tell; `reports` what `lightwave lab run -o json` says of each
+    fabric. The digests are SHA-256: two runs with the same `log_sha256` are the same, message for message.
+    `repeat` is the command that repeats the run.
+    """
+
+    figures: Mapping[str, float | None]
+    reports: tuple[Mapping[str, Any], ...]
+    messages: int
+    wall_s: float
+    log_sha256: str
+    state_sha256: str
+    version: str
+    repeat: str
+
+
+def lab(
+    *,
+    days: float = 1.0,
+    warm_up_days: float = 0.0,
+    seed: int | None = None,
+    pods: int | None = None,
+    kind: str | None = None,
+    site: str | Path | None = None,
+    parameters: Mapping[str, Scalar] | None = None,
+    faults: Sequence[str] = (),
+    trace: str | Path | None = None,
+    log: str | Path | None = None,
+    workers: int = 1,
+) -> LabRun:
+    """Run fabrics for so many simulated days, after a warm-up that no figure counts.
+
+    They are `pods` (1) fabrics of a `kind` ("superpod", "static-pod" or "dcn"), or those of a `site` file;
+    `parameters` differ from their defaults, by dotted names as `lightwave.parameters()` lists them. `faults`
+    are injected, such as "ocs:pod-0/ocs-17@2d+10m"; `trace` is a CSV of requests in place of arrivals. `log`
+    is a file for the log (.zst and .gz compress it). Sites are run on so many `workers` at a time.
+
+    InvalidInput names what is wrong with an argument; OperationFailed where a worker is killed, or the log
+    cannot be written; KeyboardInterrupt where somebody ends it.
+
+    >>> run = lab(days=0.1, parameters={"pod.cubes": 4, "failures.host_per_day": 0.5})
+    >>> sorted(run.figures)[:2], run.messages > 0
+    (['chip_hours_checkpointing_a_day', 'chip_hours_degraded_a_day'], True)
+    """
+    positive("days", days)
+    check_range("days", days, 0.0, DAYS_MAX, "")
+    check_range("warm-up-days", warm_up_days, 0.0, DAYS_MAX, "")
+    count("workers", workers, 1, WORKERS_MAX)
+    if pods is not None:
+        count("pods", pods, 1)
+    with without_options():
+        source = None if trace is None else functools.partial(read_trace, Path(trace))
+        files = () if site is None else (Path(site),)
+        asked = AskedTwin(pods, kind, seed, tuple(pairs_of(dict(parameters or {}))), files)
+        sites = asked.sites(trace=source)
+        requests = injections(faults, sites, warm_up_days + days)
+    plan = RunPlan(sites, days, warm_up_days, requests, lengths=True)
+    repeat = repeat_words(asked, plan, None if trace is None else Path(trace), faults)
+    found = run_lab(plan, jobs=workers, log=None if log is None else Path(log), repeat=repeat)
+    if found["interrupted"]:
+        raise KeyboardInterrupt
+    reports = found["fabrics"]
+    kinds = {row["kind"] for row in reports}
+    figures = measured([name for name, one in MEASURES.items() if one.kinds & kinds], reports)
+    told = tuple({name: value for name, value in row.items() if name != "lengths"} for row in reports)
+    words = ("messages", "wall_s", "log_sha256", "state_sha256", "version", "repeat")
+    return LabRun(figures, told, **{word: found[word] for word in words})
+
+
+def parameters(kind: str = "superpod") -> list[Parameter]:
+    """Every parameter of a kind of fabric: dotted name, default, unit, where it comes from, what is allowed,
+    and what it means. InvalidInput for a kind that there is not.
+
+    >>> next(one.default for one in parameters() if one.name == "pod.cubes")
+    64
+    """
+    with without_options():
+        return _parameters(kind)
+
+
+def measures() -> Mapping[str, Measure]:
+    """All that can be measured of a run, by name: unit, meaning, of which kinds of fabrics.
+
+    >>> measures()["goodput"].unit
+    'share'
+    """
+    return dict(MEASURES)

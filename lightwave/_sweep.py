@@ -1,0 +1,141 @@
+"""Experiments: questions that many runs of the lab answer."""
+
+import shlex
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lightwave._frames import read_runs, read_series
+from ops.common.version import software
+from ops.common.whole_file import whole_file
+from ops.experiments.cluster import cluster_at
+from ops.experiments.dataset import opened
+from ops.experiments.document import Scalar
+from ops.experiments.library import library_path
+from ops.experiments.page import page
+from ops.experiments.reading import Planned, checked, parsed, read_experiment
+from ops.experiments.results import Compared, Figure, Results, Verdict, as_json, results_of
+from ops.experiments.sweep import Progress, run_sweep
+from shared.basics.checks import count
+from shared.basics.errors import InvalidInput, NotFound, OperationFailed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+WORKERS_MAX = 256
+Folder = tempfile.TemporaryDirectory[str] | None
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What an experiment came to, with all of its runs in `folder`, which goes with this object unless it was
+    named."""
+
+    results: Results
+    folder: Path
+    _temporary: Folder = field(default=None, repr=False)
+
+    @property
+    def figures(self) -> Sequence[Figure]:
+        """Every measure in every variant, with its interval."""
+        return self.results.figures
+
+    @property
+    def differences(self) -> Sequence[Compared]:
+        """How much more each is in a variant than in the one of `compare.against`; none without that."""
+        return self.results.compared
+
+    @property
+    def claim(self) -> Verdict | None:
+        """What becomes of the claim: `word` is "holds", "does not hold" or "cannot be told yet"."""
+        return self.results.verdict
+
+    def figure(self, measure: str, **where: Scalar) -> Figure:
+        """Of a measure in the one variant that has these values, by dotted name: `figure("goodput",
+        **{"repairs.technicians": 2})`. NotFound where there is none, or more than one."""
+        found = [one for one in self.figures if one.measure == measure and one.variant.has(where)]
+        if len(found) == 1:
+            return found[0]
+        said = ", ".join(f"{name} {value}" for name, value in where.items()) or "no values"
+        raise NotFound(f"{measure} with {said}: is in {len(found)} variants; give values that one has")
+
+    def runs(self) -> "pd.DataFrame":
+        """A row a run, as `lightwave.read_runs`."""
+        return read_runs(self.folder)
+
+    def series(self) -> "pd.DataFrame":
+        """A row a run and hour, as `lightwave.read_series`."""
+        return read_series(self.folder)
+
+    def as_dict(self) -> dict[str, Any]:
+        """What `lightwave experiment run -o json` says, in values of JSON."""
+        return as_json(self.results)
+
+    def report(self, file: str | Path) -> None:
+        """Write the report as one page of HTML. OperationFailed where that is impossible."""
+        name = shlex.quote(str(self.folder / "experiment.yaml"))
+        text = page(self.results, f"lightwave experiment run {name}")
+        try:
+            with whole_file(Path(file)) as out:
+                out.write(text.encode())
+        except OSError as error:
+            raise OperationFailed(f"{file}: {error.strerror or error}") from None
+
+
+def sweep(
+    experiment: Mapping[str, Any] | str | Path,
+    *,
+    folder: str | Path | None = None,
+    workers: int | None = None,
+    dask: str | None = None,
+    resume: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+) -> Sweep:
+    """Do all runs of an experiment that are not there yet, and say what came of it: the same as `lightwave
+    experiment run`, to the same bytes.
+
+    `experiment` is a document as a dict, a file, or the name of a ready one ("technicians");
+    docs/experiments.md has its form. Results go to `folder`, or one that goes with the object that is
+    returned; with `resume` those that are there are gone on with. Runs are done on so many `workers` (1), or
+    on the Dask cluster whose scheduler is at `dask`; `progress` is told of each.
+
+    InvalidInput names what is wrong with the document or an argument; NotFound where there is no such file;
+    OperationFailed where the disk refuses, workers die, or no cluster answers. Runs that are done are kept
+    whatever happens, KeyboardInterrupt included, where `folder` was named.
+
+    >>> answer = sweep({
+    ...     "title": "Technicians", "question": "Does a second one help?",
+    ...     "fabric": {"days": 0.2, "set": {"pod.cubes": 4, "failures.host_per_day": 0.5}},
+    ...     "vary": {"repairs.technicians": [1, 2]}, "seeds": 3, "measure": ["cube_availability"],
+    ... })
+    >>> [one.interval.runs for one in answer.figures]
+    [3, 3]
+    """
+    if workers is not None:
+        if dask is not None:
+            raise InvalidInput("workers: goes without dask, whose cluster has its own")
+        count("workers", workers, 1, WORKERS_MAX)
+    planned = _planned(experiment)
+    temporary: Folder = None
+    if folder is None:
+        temporary = tempfile.TemporaryDirectory(prefix="lightwave-")
+        folder = temporary.name
+    place = Path(folder)
+    with (
+        nullcontext(workers or 1) if dask is None else cluster_at(dask) as those,
+        opened(place, planned, software(), resume=resume) as dataset,
+    ):
+        swept = run_sweep(planned, dataset, workers=those, told=progress)
+    return Sweep(results_of(planned, swept), place, temporary)
+
+
+def _planned(experiment: Mapping[str, Any] | str | Path) -> Planned:
+    if isinstance(experiment, Mapping):
+        return checked(parsed(experiment), Path())
+    path = Path(experiment)
+    if isinstance(experiment, str) and not path.suffix and "/" not in experiment and not path.exists():
+        path = library_path(experiment)
+    return read_experiment(path)

@@ -1,0 +1,65 @@
+"""Availability in closed form: fabrics, goodput, placement, machine repair. Availabilities are shares of
+time from 0 to 1, sizes of slices are in chips or in cubes of 64 chips, as their names say."""
+
+from shared.models.availability.alternating_renewal import AlternatingRenewal
+from shared.models.availability.fabric import fabric_availability as _fabric_availability
+from shared.models.availability.fabric import fabric_ocs
+from shared.models.availability.goodput import Goodput, GoodputPoint, goodput_figure
+from shared.models.availability.goodput import goodput as _goodput
+from shared.models.availability.machine_repair import MachineRepair, machine_repair
+from shared.models.availability.placement import Placement, placement_curve
+
+__all__ = [
+    "AlternatingRenewal",
+    "Goodput",
+    "GoodputPoint",
+    "MachineRepair",
+    "Placement",
+    "fabric",
+    "goodput",
+    "goodput_figure",
+    "machine_repair",
+    "placement_curve",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+def fabric(ocs_availability: float = 0.999, *, kind: str = "cwdm4-bidi") -> float:
+    """How often all OCSes of a superpod work at a time; the kind of modules sets how many there are:
+    cwdm4-duplex (96), cwdm4-bidi (48) or cwdm8-bidi (24). InvalidInput for another, or no share.
+
+    >>> round(fabric(0.999), 3)
+    0.953
+    """
+    return _fabric_availability(ocs_availability, fabric_ocs(kind))
+
+
+def goodput(
+    host_availability: float = 0.999,
+    slice_chips: int = 1024,
+    fabric: str = "reconfigurable",
+    *,
+    target: float = 0.97,
+    cubes: int = 64,
+    ocs_availability: float | None = None,
+    kind: str = "cwdm8-bidi",
+) -> Goodput:
+    """The share of a pod that can be promised to equal slices with probability `target`. `fabric` is
+    "reconfigurable" or "static"; with `ocs_availability` OCSes have to work as well, of which `kind` sets the
+    number. InvalidInput for what is out of range, or a slice that is no multiple of 64 chips.
+
+    >>> goodput(0.999, 1024).goodput, goodput(0.999, 1024, "static").goodput
+    (0.75, 0.25)
+    """
+    return _goodput(
+        host_availability,
+        slice_chips,
+        fabric,
+        target=target,
+        cubes=cubes,
+        ocs_availability=ocs_availability,
+        kind=kind,
+    )

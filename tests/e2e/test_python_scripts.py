@@ -1,0 +1,61 @@
+"""The scripts of the documentation, run as they stand there, and shown on its page."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.living import LivingTwin
+
+SCRIPTS = Path(__file__).parents[2] / "docs" / "python"
+ALONE = ("availability", "lab", "optics", "sweep", "topology")
+
+
+def run(name: str, folder: Path, **environment: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(SCRIPTS / f"{name}.py")],
+        cwd=folder,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_a_script_runs_as_it_stands(name: str, tmp_path: Path) -> None:
+    said = run(name, tmp_path)
+    assert said.count("\n") > 5
+    if name == "lab":
+        assert "the same: True" in said
+        assert "did you mean repairs.technicians?" in said
+    if name == "sweep":
+        assert "holds - the difference of cube_availability is" in said
+        assert "<html" in (tmp_path / "technicians.html").read_text()
+
+
+def test_the_script_of_a_living_twin_runs_against_one(tmp_path: Path) -> None:
+    twin = LivingTwin(tmp_path / "data", options=("--speed", "600", "--seed", "7"))
+    twin.start()
+    try:
+        lines = run("twin", tmp_path, LIGHTWAVE_URL=twin.url).splitlines()
+    finally:
+        twin.stop()
+    assert lines[0].startswith("pod-0: ")
+    types = [line.split()[1] for line in lines if line.startswith("pod-0:") and " " in line]
+    assert "OcsDown" in types
+    assert types.index("FaultBegan") < types.index("FaultEnded")
+    assert any(line.startswith("InjectFault") for line in lines)
+    assert "1200.0" in lines
+    assert "cube-99" in lines[-1]
+
+
+def test_every_script_is_told_of(tmp_path: Path) -> None:
+    page = (SCRIPTS.parent / "python.md").read_text()
+    names = {path.stem for path in SCRIPTS.glob("*.py")}
+    assert names == {*ALONE, "twin"}
+    assert {name for name in names if f"](python/{name}.py)" in page} == names
