@@ -22,10 +22,11 @@ from lightwave._errors import (
     RequestFailed,
     TwinUnreachable,
 )
+from lightwave._events import Event, Receipt
 from lightwave._frames import read_runs, read_series
 from lightwave._lab import LabRun, lab, measures, parameters
 from lightwave._sweep import Sweep, sweep
-from lightwave._twin import Event, Receipt, Twin, connect
+from lightwave._twin import Twin, connect
 from ops.common.version import VERSION
 
 __version__ = VERSION

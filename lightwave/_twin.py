@@ -3,11 +3,11 @@ messages as they come."""
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from lightwave._events import MESSAGE, RECEIPT, Event, Receipt, event_of, receipt_of
 from ops.common.client import (
     RETURN_S_MAX,
     TIMEOUT_S,
@@ -36,48 +36,11 @@ from schemas.api import (
 from schemas.api_answers import SliceExplanation, SlicePlan
 from schemas.api_goodput import By, GoodputReport
 from schemas.api_loss import LossReport
-from schemas.body import Body
 from schemas.names import Tier
-from schemas.registry import TYPES
 from shared.basics.errors import InvalidInput
 
 Answer = TypeVar("Answer")
 SEVERAL_MAX = 1_000_000
-MESSAGE = ("id", "type", "fabric", "at_us", "cause", "source", "body", "about", "text")
-RECEIPT = ("id", "repeated", "status", "complete", "at_us", "outcome")
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """A message of a fabric's log. `at_us` is the simulated time of its site in microseconds, `cause` the id
-    of the message that led to this one, None of a root; `about` names all that it is about, `text` says it in
-    one line. `body` is as the type has it. `position` is its place on the log, for `subscribe(after=…)`; ""
-    where it is not known."""
-
-    id: str
-    type: str
-    fabric: str
-    at_us: int
-    cause: str | None
-    source: str
-    body: Body
-    about: tuple[str, ...]
-    text: str
-    position: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Receipt:
-    """What became of a request: `received`, and not yet on the log, or `accepted` there at `at_us`. `outcome`
-    is what followed from it at once, and `complete` says whether that is all. `repeated` says that its key
-    had been used before."""
-
-    id: str
-    repeated: bool
-    status: Literal["received", "accepted"]
-    complete: bool
-    at_us: int | None
-    outcome: tuple[Event, ...]
 
 
 def connect(url: str | None = None, *, token: str | None = None, timeout_s: float = TIMEOUT_S) -> "Twin":
@@ -382,16 +345,11 @@ class Twin:
             with self._client.reading():
                 raise RequestFailed(f"{answer['reason']} ({answer['id']})")
         with self._client.reading():
-            return Receipt(
-                **{name: answer[name] for name in RECEIPT if name != "outcome"},
-                outcome=tuple(self._event(row) for row in answer["outcome"]),
-            )
+            return receipt_of(answer)
 
     def _event(self, row: dict[str, Any], position: str = "") -> Event:
         with self._client.reading():
-            body = TYPES[row["type"]].model_validate_json(json.dumps(row["body"]))
-            given = {name: row[name] for name in MESSAGE if name not in ("body", "about")}
-            return Event(**given, body=body, about=tuple(row["about"]), position=position)
+            return event_of(row, position)
 
     def _read(self, kind: TypeAdapter[Answer], content: object) -> Answer:
         """The answer as what it should be; TwinUnreachable where a twin of another version gave it."""

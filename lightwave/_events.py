@@ -1,0 +1,58 @@
+"""Messages of the log and receipts of requests, as callers see them."""
+
+import json
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from schemas.body import Body
+from schemas.registry import TYPES
+
+MESSAGE = ("id", "type", "fabric", "at_us", "cause", "source", "body", "about", "text")
+RECEIPT = ("id", "repeated", "status", "complete", "at_us", "outcome")
+"""The fields of each that a twin has to tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A message of a fabric's log. `at_us` is the simulated time of its site in microseconds, `cause` the id
+    of the message that led to this one, None of a root; `about` names all that it is about, `text` says it in
+    one line. `body` is as the type has it. `position` is its place on the log, for `subscribe(after=…)`; ""
+    where it is not known."""
+
+    id: str
+    type: str
+    fabric: str
+    at_us: int
+    cause: str | None
+    source: str
+    body: Body
+    about: tuple[str, ...]
+    text: str
+    position: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What became of a request: `received`, and not yet on the log, or `accepted` there at `at_us`. `outcome`
+    is what followed from it at once, and `complete` says whether that is all. `repeated` says that its key
+    had been used before."""
+
+    id: str
+    repeated: bool
+    status: Literal["received", "accepted"]
+    complete: bool
+    at_us: int | None
+    outcome: tuple[Event, ...]
+
+
+def event_of(row: dict[str, Any], position: str = "") -> Event:
+    """A message as the twin tells it. ValueError, KeyError or TypeError where it is none."""
+    body = TYPES[row["type"]].model_validate_json(json.dumps(row["body"]))
+    given = {name: row[name] for name in MESSAGE if name not in ("body", "about")}
+    return Event(**given, body=body, about=tuple(row["about"]), position=position)
+
+
+def receipt_of(answer: dict[str, Any]) -> Receipt:
+    """What the twin answers to a request that it did not refuse. Errors as of `event_of`."""
+    outcome = tuple(event_of(row) for row in answer["outcome"])
+    return Receipt(**{name: answer[name] for name in RECEIPT if name != "outcome"}, outcome=outcome)
