@@ -52,6 +52,7 @@ def lab(
     pods: int | None = None,
     kind: str | None = None,
     site: str | Path | None = None,
+    calibration: str | Path | None = None,
     parameters: Mapping[str, Scalar] | None = None,
     faults: Sequence[str] = (),
     trace: str | Path | None = None,
@@ -61,7 +62,8 @@ def lab(
     """Run fabrics for so many simulated days, after a warm-up that no figure counts.
 
     They are `pods` (1) fabrics of a `kind` ("superpod", "static-pod" or "dcn"), or those of a `site` file;
-    `parameters` differ from their defaults, by dotted names as `lightwave.parameters()` lists them. `faults`
+    `calibration` is the name or the file of parameters that belong together. `parameters` differ from it, or
+    from their defaults, by dotted names as `lightwave.parameters()` lists them. `faults`
     are injected, such as "ocs:pod-0/ocs-17@2d+10m"; `trace` is a CSV of requests in place of arrivals. `log`
     is a file for the log (.zst and .gz compress it). Sites are run on so many `workers` at a time.
 
@@ -81,20 +83,21 @@ def lab(
     with without_options():
         source = None if trace is None else functools.partial(read_trace, Path(trace))
         files = () if site is None else (Path(site),)
-        asked = AskedTwin(pods, kind, seed, tuple(pairs_of(dict(parameters or {}))), files)
+        calibrated = None if calibration is None else str(calibration)
+        asked = AskedTwin(pods, kind, seed, tuple(pairs_of(dict(parameters or {}))), files, calibrated)
         sites = asked.sites(trace=source)
         requests = injections(faults, sites, warm_up_days + days)
-    plan = RunPlan(sites, days, warm_up_days, requests, lengths=True)
+    plan = RunPlan(sites, days, warm_up_days, requests, counted=True)
     repeat = repeat_words(asked, plan, None if trace is None else Path(trace), faults)
     found = run_lab(plan, jobs=workers, log=None if log is None else Path(log), repeat=repeat)
     if found["interrupted"]:
         raise KeyboardInterrupt
     reports = found["fabrics"]
     kinds = {row["kind"] for row in reports}
-    figures = measured([name for name, one in MEASURES.items() if one.kinds & kinds], reports)
-    told = tuple({name: value for name, value in row.items() if name != "lengths"} for row in reports)
+    rows = [row | row.pop("counted", {}) for row in reports]
+    figures = measured([name for name, one in MEASURES.items() if one.kinds & kinds], rows)
     words = ("messages", "wall_s", "log_sha256", "state_sha256", "version", "repeat")
-    return LabRun(figures, told, **{word: found[word] for word in words})
+    return LabRun(figures, tuple(reports), **{word: found[word] for word in words})
 
 
 def parameters(kind: str = "superpod") -> list[Parameter]:

@@ -17,7 +17,8 @@ from ops.experiments.document import Scalar
 from ops.experiments.library import library_path
 from ops.experiments.page import page
 from ops.experiments.reading import Planned, checked, parsed, read_experiment
-from ops.experiments.results import Compared, Figure, Results, Verdict, as_json, results_of
+from ops.experiments.result_json import as_json
+from ops.experiments.results import Compared, Figure, Results, Verdict, results_of
 from ops.experiments.sweep import Progress, run_sweep
 from shared.basics.checks import count
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed
@@ -77,7 +78,7 @@ class Sweep:
     def report(self, file: str | Path) -> None:
         """Write the report as one page of HTML. OperationFailed where that is impossible."""
         name = shlex.quote(str(self.folder / "experiment.yaml"))
-        text = page(self.results, f"lightwave experiment run {name}")
+        text = page(self.results, f"lightwave experiment run {name}", software())
         try:
             with whole_file(Path(file)) as out:
                 out.write(text.encode())

@@ -96,21 +96,25 @@ def lab_run(
     from ops.lab.trace import read_trace
 
     configure(as_json=log_json)
-    if chart is not None and chart.suffix.lower() != ".html":
-        raise click.UsageError(f"--chart {chart}: is not named like a page; allowed is .html")
+    _check(chart)
     asked = AskedTwin(pods, kind, seed, tuple(pairs or ()), tuple(site or ()), calibration)
     sites = asked.sites(trace=None if trace is None else functools.partial(read_trace, trace))
     asked_for = injections(inject or (), sites, warmup + days)
     plan = RunPlan(sites, days, warmup, asked_for, spans=chart is not None)
-    repeat = repeat_words(asked, plan, trace, inject or ())
     with _bar() as progress:
-        result = run_lab(plan, jobs=jobs, log=log, repeat=repeat, progress=progress)
+        words = repeat_words(asked, plan, trace, inject or ())
+        result = run_lab(plan, jobs=jobs, log=log, repeat=words, progress=progress)
     if chart is not None:
         _draw(chart, result)
     show(result, output, lambda: _summary(result))
     if result["interrupted"]:
         kept = "" if log is None else f"; its log up to there is {partial(log)}"
         raise Interrupted(f"the run was interrupted{kept}")
+
+
+def _check(chart: Path | None) -> None:
+    if chart is not None and chart.suffix.lower() != ".html":
+        raise click.UsageError(f"--chart {chart}: is not named like a page; allowed is .html")
 
 
 def _draw(chart: Path, result: dict[str, Any]) -> None:

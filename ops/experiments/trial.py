@@ -99,14 +99,6 @@ class _Course:
             now = run.stand(whole=at_us == ends_us[-1])
             self.windows.append([run.row(fabric, before, now) for fabric in site.fabrics])
             before = now
-        self.whole = [
-            run.row(fabric, begun, before) | _counted(run, fabric, ends_us[-1]) for fabric in site.fabrics
-        ]
+        self.whole = [run.row(fabric, begun, before) | run.counted(fabric) for fabric in site.fabrics]
         self.messages = run.lab.messages
         self.digest = run.lab.log_sha256
-
-
-def _counted(run: SiteRun, fabric: str, at_us: int) -> Row:
-    """What is counted of a whole run only: by single slices, and by how many cubes there were."""
-    found: Row = {"lengths": run.waits.lengths(fabric, at_us), "jobs": run.waits.met(fabric)}
-    return found | ({"standing": run.standing[fabric].spans(at_us)} if fabric in run.standing else {})

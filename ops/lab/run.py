@@ -42,15 +42,15 @@ STEP_US_MAX = US_PER_DAY
 @dataclass(frozen=True, slots=True)
 class RunPlan:
     """A run that is asked for: `warmup_days` that nobody counts, then `days`; `requests` are numbered along
-    all sites. With `spans` its reports tell of goodput over time as well, with `lengths` of all that is known
-    of single slices (`Waits.lengths`)."""
+    all sites. With `spans` its reports tell of goodput over time as well, and with
+    `counted` of all that an experiment measures."""
 
     sites: tuple[SitePlan, ...]
     days: float
     warmup_days: float = 0.0
     requests: tuple[LabRequest, ...] = ()
     spans: bool = False
-    lengths: bool = False
+    counted: bool = False
 
     @property
     def warmup_us(self) -> int:
@@ -160,8 +160,8 @@ def _reports(
         row |= run.row(fabric, since, end)
         if fabric in run.pods:
             row |= run.waits.spans(fabric) | {"waits": run.waits.report(fabric, run.at_us)}
-            if plan.lengths:
-                row["lengths"] = run.waits.lengths(fabric, run.at_us)
+            if plan.counted:
+                row["counted"] = run.counted(fabric)
             if stands[fabric]:
                 before = since.get(fabric)
                 row |= spans_of(stands[fabric], before if isinstance(before, Totals) else None)

@@ -84,3 +84,13 @@ class SiteRun:
         if isinstance(now, NetworkTotals):
             return found | network_report(fabric, now, before if isinstance(before, NetworkTotals) else None)
         return found | report(fabric, now, before if isinstance(before, Totals) else None)
+
+    def counted(self, fabric: str) -> dict[str, Any]:
+        """What is counted of a whole run only: by single slices, and by how many cubes there were."""
+        found: dict[str, Any] = {
+            "lengths": self.waits.lengths(fabric, self.at_us),
+            "jobs": self.waits.met(fabric),
+        }
+        if fabric in self.standing:
+            found["standing"] = self.standing[fabric].spans(self.at_us)
+        return found
