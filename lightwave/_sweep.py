@@ -1,13 +1,16 @@
 """Experiments: questions that many runs of the lab answer."""
 
 import shlex
+import shutil
 import tempfile
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lightwave._errors import without_options
 from lightwave._frames import read_runs, read_series
 from ops.common.version import software
 from ops.common.whole_file import whole_file
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 WORKERS_MAX = 256
-Folder = tempfile.TemporaryDirectory[str] | None
+Told = Callable[[Progress], None] | None
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,6 @@ class Sweep:
 
     results: Results
     folder: Path
-    _temporary: Folder = field(default=None, repr=False)
 
     @property
     def figures(self) -> Sequence[Figure]:
@@ -93,7 +95,7 @@ def sweep(
     workers: int | None = None,
     dask: str | None = None,
     resume: bool = False,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Told = None,
 ) -> Sweep:
     """Do all runs of an experiment that are not there yet, and say what came of it: the same as `lightwave
     experiment run`, to the same bytes.
@@ -120,17 +122,28 @@ def sweep(
             raise InvalidInput("workers: goes without dask, whose cluster has its own")
         count("workers", workers, 1, WORKERS_MAX)
     planned = _planned(experiment)
-    temporary: Folder = None
-    if folder is None:
-        temporary = tempfile.TemporaryDirectory(prefix="lightwave-")
-        folder = temporary.name
-    place = Path(folder)
+    if folder is not None:
+        return _swept(planned, Path(folder), workers or 1, dask, progress, resume=resume)
+    place = tempfile.mkdtemp(prefix="lightwave-")
+    try:
+        found = _swept(planned, Path(place), workers or 1, dask, progress, resume=True)
+    except BaseException:
+        shutil.rmtree(place, ignore_errors=True)
+        raise
+    weakref.finalize(found, shutil.rmtree, place, ignore_errors=True)
+    return found
+
+
+def _swept(
+    planned: Planned, folder: Path, workers: int, dask: str | None, progress: Told, *, resume: bool
+) -> Sweep:
     with (
-        nullcontext(workers or 1) if dask is None else cluster_at(dask) as those,
-        opened(place, planned, software(), resume=resume) as dataset,
+        without_options(),
+        nullcontext(workers) if dask is None else cluster_at(dask) as those,
+        opened(folder, planned, software(), resume=resume) as dataset,
     ):
         swept = run_sweep(planned, dataset, workers=those, told=progress)
-    return Sweep(results_of(planned, swept), place, temporary)
+    return Sweep(results_of(planned, swept), folder)
 
 
 def _planned(experiment: Mapping[str, Any] | str | Path) -> Planned:

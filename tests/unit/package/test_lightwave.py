@@ -1,0 +1,210 @@
+"""The package that people import: its names, its examples, its sentences."""
+
+import doctest
+import importlib
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import lightwave
+from lightwave import availability, optics, topology
+from ops.experiments.dataset import digest_of
+from schemas.failures import FaultBegan
+from tests.support.fake_twin import answering, as_json
+
+MODULES = ("_lab", "_sweep", "availability", "optics", "topology")
+QUESTION = {
+    "title": "t",
+    "question": "q",
+    "fabric": {"days": 0.1, "set": {"pod.cubes": 4, "failures.host_per_day": 0.5}},
+    "vary": {"repairs.technicians": [1, 2]},
+    "seeds": 2,
+    "measure": ["cube_availability", "queue_h_p95"],
+}
+CLOCK = {"now_us": 5, "speed": 60.0, "paused": False, "achieved_speed": 60.0, "lag_us": 0, "until_us": None}
+ABOUT = {"runtime": "embedded", "version": "1", "place": "here"}
+BEGAN = {
+    "id": "failures@pod-0/3",
+    "type": "FaultBegan",
+    "fabric": "pod-0",
+    "at_us": 7,
+    "cause": "operator@pod-0/1",
+    "source": "failures@pod-0",
+    "seq": 3,
+    "v": 1,
+    "body": {
+        "fault": "pod-0/fault-0",
+        "kind": "ocs",
+        "target": "pod-0/ocs-17",
+        "injected": True,
+        "severity": None,
+        "onset_us": 0,
+        "expires_us": None,
+    },
+    "about": ["pod-0/fault-0", "pod-0/ocs-17"],
+    "text": "fault=pod-0/fault-0",
+}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_are_true(name: str) -> None:
+    found = doctest.testmod(importlib.import_module(f"lightwave.{name}"))
+    assert (found.failed, found.attempted > 0) == (0, True)
+
+
+@pytest.mark.parametrize("module", [lightwave, availability, optics, topology])
+def test_a_module_shows_what_it_offers_and_nothing_else(module: object) -> None:
+    names = getattr(module, "__all__")  # noqa: B009 -- of any module
+    assert dir(module) == sorted(names)
+    assert [name for name in names if not (getattr(module, name).__doc__ or "").strip()] == []
+
+
+def test_nobody_waits_long_for_it(tmp_path: Path) -> None:
+    slow = ["distributed", "matplotlib", "pandas", "polars"]
+    code = f"import sys, lightwave; print([name for name in {slow} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+def test_a_sweep_is_that_of_the_command_line(tmp_path: Path) -> None:
+    document = tmp_path / "question.json"
+    document.write_text(json.dumps(QUESTION))
+    answer = lightwave.sweep(document, folder=tmp_path / "here")
+    words = ["experiment", "run", str(document), "--out", str(tmp_path / "there"), "-o", "json"]
+    done = subprocess.run([sys.executable, "-m", "ops.cli", *words], capture_output=True, check=True)
+    assert digest_of(tmp_path / "here") == digest_of(tmp_path / "there")
+    told = json.loads(done.stdout)
+    assert answer.as_dict()["figures"] == told["figures"]
+    runs = answer.runs()
+    one = answer.figure("cube_availability", **{"repairs.technicians": 1})
+    assert one.interval.value == pytest.approx(
+        runs[runs["repairs.technicians"] == 1]["cube_availability"].mean()
+    )
+    assert len(answer.series()) == 4 * 3
+    with pytest.raises(lightwave.NotFound, match="is in 2 variants"):
+        answer.figure("cube_availability")
+    with pytest.raises(lightwave.InvalidInput, match="go on with --resume"):
+        lightwave.sweep(QUESTION, folder=tmp_path / "here")
+
+
+def test_results_without_a_folder_go_with_their_object() -> None:
+    answer = lightwave.sweep(QUESTION)
+    folder = answer.folder
+    assert len(answer.runs()) == 4
+    del answer
+    assert not folder.exists()
+
+
+def test_a_run_is_that_of_the_command_line(tmp_path: Path) -> None:
+    log = tmp_path / "day.jsonl"
+    run = lightwave.lab(
+        days=0.2, seed=3, parameters={"pod.cubes": 4}, faults=["ocs:pod-0/ocs-1@1h+1h"], log=log
+    )
+    program, *words = run.repeat.split()
+    assert program == "lightwave"
+    done = subprocess.run([sys.executable, "-m", "ops.cli", *words], capture_output=True, check=True)
+    told = json.loads(done.stdout)
+    assert (run.log_sha256, run.messages) == (told["log_sha256"], told["messages"])
+    assert list(run.reports) == told["fabrics"]
+    assert run.figures["utilisation"] == pytest.approx(told["fabrics"][0]["utilisation"])
+    assert log.read_bytes().count(b"\n") == run.messages
+
+
+WRONG: list[tuple[Callable[[], object], str]] = [
+    (lambda: lightwave.lab(days=0), "days 0: not allowed; allowed are finite numbers above 0"),
+    (lambda: lightwave.lab(days=1e9), "days 1e+09: allowed are 0 to 36500; the nearest is 36500"),
+    (
+        lambda: lightwave.lab(parameters={"pod.cube": 4}),
+        "pod.cube=4: no such parameter; did you mean pod.cubes?",
+    ),
+    (lambda: lightwave.lab(site="nowhere.yaml"), "site nowhere.yaml: "),
+    (lambda: lightwave.lab(faults=["ocs"]), "inject 'ocs': allowed: KIND:TARGET@TIME"),
+    (lambda: lightwave.lab(kind="pod"), "kind "),
+    (lambda: lightwave.parameters("pod"), "kind "),
+    (lambda: lightwave.sweep({**QUESTION, "sedes": 3}), "sedes: no such field; "),
+    (lambda: lightwave.sweep(QUESTION, workers=2, dask="tcp://a:1"), "workers: goes without dask"),
+    (lambda: lightwave.sweep(QUESTION, dask="nonsense"), "dask 'nonsense': not the address of a scheduler"),
+    (lambda: lightwave.connect("ftp://a"), "url 'ftp://a': not a twin's address"),
+    (lambda: lightwave.connect("http://a", token="a" + " b"), "token: not a bearer token"),
+    (lambda: topology.figures("4x4"), "shape '4x4': not three sides in chips"),
+    (lambda: topology.routing("4x4x4", without_ocs=[99]), "ocs 99: does not exist"),
+    (lambda: availability.goodput(1.5), "host-availability 1.5: not a probability"),
+    (lambda: optics.budget(1.0, return_loss_db=46.0), "return-loss-db 46 dB: "),
+    (lambda: optics.agree("cwdm", "cwdm4-bidi-400G"), "module 'cwdm': not a module"),
+]
+
+
+@pytest.mark.parametrize(("call", "sentence"), WRONG, ids=[sentence for _, sentence in WRONG])
+def test_what_is_wrong_is_a_sentence(call: Callable[[], object], sentence: str) -> None:
+    with pytest.raises(lightwave.InvalidInput) as found:
+        call()
+    assert str(found.value).startswith(sentence)
+    assert "\n" not in str(found.value)
+
+
+def test_what_is_not_there_is_not_found(tmp_path: Path) -> None:
+    for call in (
+        lambda: lightwave.sweep("technician"),
+        lambda: lightwave.read_runs(tmp_path),
+        lambda: lightwave.read_series(tmp_path / "none"),
+    ):
+        with pytest.raises(lightwave.NotFound):
+            call()
+
+
+def test_without_pandas_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(lightwave.OperationFailed, match=r"pip install 'lightwave-twin\[frames\]'"):
+        lightwave.read_runs(tmp_path)
+
+
+def test_where_no_twin_is_that_is_said() -> None:
+    with pytest.raises(lightwave.TwinUnreachable, match=r"no twin answers at .*; .* or give another url"):
+        lightwave.connect("http://127.0.0.1:1")
+
+
+def test_answers_are_typed_and_refusals_are_errors() -> None:
+    receipt = {
+        "id": "operator@pod-0/1",
+        "repeated": False,
+        "status": "accepted",
+        "complete": True,
+        "at_us": 7,
+        "outcome": [BEGAN],
+    }
+    refused = {**receipt, "status": "refused", "outcome": [], "reason": "no such OCS", "error": "x"}
+    answers = {
+        "/v1/twin": [as_json(ABOUT)],
+        "/v1/clock": [as_json(CLOCK), as_json({**CLOCK, "speed": "fast"})],
+        "/v1/faults": [as_json(receipt), as_json({**refused, "refused_by": "x"}, 409)],
+    }
+    with answering(answers) as fake:
+        twin = lightwave.connect(fake.url)
+        assert twin.clock().speed == 60.0
+        with pytest.raises(
+            lightwave.TwinUnreachable, match=r"no twin of this version \(its answer has speed"
+        ):
+            twin.clock()
+        begun = twin.inject("ocs", "pod-0/ocs-17")
+        (event,) = begun.outcome
+        assert isinstance(event.body, FaultBegan)
+        assert (event.body.target, event.position) == ("pod-0/ocs-17", "")
+        with pytest.raises(lightwave.RequestFailed, match=r"no such OCS \(operator@pod-0/1\)"):
+            twin.inject("ocs", "pod-0/ocs-17")
+        with pytest.raises(lightwave.NotFound):
+            twin.cube("pod-0/cube-99")
+        with pytest.raises(lightwave.InvalidInput, match="after: not together with since"):
+            twin.subscribe(since="2h", after="pod-0:3")
+
+
+def test_the_wheel_is_typed() -> None:
+    root = Path(lightwave.__file__).parents[1]
+    assert [
+        name
+        for name in ("lightwave", "ops", "services", "shared", "schemas")
+        if not (root / name / "py.typed").exists()
+    ] == []
