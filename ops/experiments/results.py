@@ -5,6 +5,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from scipy.special import ndtri
+
 from ops.experiments.dataset import Key, RunRow
 from ops.experiments.document import Claim
 from ops.experiments.reading import Planned
@@ -14,7 +16,7 @@ from ops.experiments.variants import Variant, one_of
 from shared.models.statistics.batches import BATCHES_MIN, Batches, batch_means
 from shared.models.statistics.bootstrap import bca_interval
 from shared.models.statistics.controls import RUNS_MIN, Controlled, controlled_mean
-from shared.models.statistics.means import Interval, Precision, mean_interval, runs_needed
+from shared.models.statistics.means import Interval, Precision, mean_interval, quantile_of_t, runs_needed
 from shared.models.statistics.pairs import (
     Difference,
     batched_difference,
@@ -31,8 +33,9 @@ Courses = Mapping[str, Sequence[float]]
 """Of a run: by measure, a value a window."""
 Series = Callable[[str, int], Courses]
 """The course of the run of a variant under a seed."""
-SKEWED = 0.1
-"""Where the bootstrap's bounds differ from Student's by more than such a share of the half, both are told."""
+SKEWED = 0.15
+"""Where the bootstrap's bounds are further than such a share of the half from where those of as many normal
+runs are, both are told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +160,9 @@ def _figure(
     if other == (interval.low, interval.high):
         other = None
     if other is not None:
-        off = max(abs(other[0] - interval.low), abs(other[1] - interval.high))
+        # Of few normal runs the bootstrap is narrower than Student's t, as it knows nothing of their number.
+        half = interval.half_width * narrower(interval)
+        off = max(abs(other[0] - interval.value + half), abs(other[1] - interval.value - half))
         other = other if off > SKEWED * interval.half_width else None
     needed = None
     wanted = planned.experiment.stop_when.get(name)
@@ -192,6 +197,14 @@ def _controlled(
     if not told.low <= control.mean <= told.high:
         return None
     return controlled_mean(values, controls, control.mean, planned.experiment.confidence)
+
+
+def narrower(interval: Interval) -> float:
+    """How much of Student's half the bootstrap has of normal runs: that of so many as there were infinitely
+    many, of the deviation that is not corrected."""
+    n = interval.runs
+    normal = float(ndtri((1.0 + interval.confidence) / 2.0))
+    return math.sqrt((n - 1.0) / n) * normal / quantile_of_t(n - 1, interval.confidence)
 
 
 def _batches(

@@ -42,7 +42,8 @@ def controlled_mean(
     grown = n / (n - 1.0)
     squares = (apart**2).sum() - grown * apart**2
     products = (off * apart).sum() - grown * off * apart
-    weights = np.divide(products, squares, out=np.zeros(n), where=squares > 0.0)
+    varies = squares > 0.0
+    weights = np.where(varies, products / np.where(varies, squares, 1.0), 0.0)
     adjusted = runs - weights * (known - exact)
     found = mean_interval(adjusted, confidence)
     before = mean_interval(runs, confidence).half_width

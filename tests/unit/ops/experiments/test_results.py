@@ -317,3 +317,24 @@ def test_what_is_known_exactly_of_one_measure_tells_another_more_closely() -> No
 def test_a_mean_that_runs_deny_bends_nothing() -> None:
     results, _ = controlled(0.8)
     assert results.figures[0].controlled is None
+
+
+@pytest.mark.parametrize("runs", [10, 20, 60])
+def test_the_bootstrap_is_told_of_runs_that_are_far_from_normal_alone(runs: int) -> None:
+    def told(draw: str) -> float:
+        """How often, of 60 experiments."""
+        drawn = np.random.default_rng(runs)
+        values = drawn.normal(size=(60, runs)) if draw == "normal" else drawn.lognormal(0.0, 1.5, (60, runs))
+        found = 0
+        for row in values:
+            plan = planned(seeds={"count": runs}, vary={}, compare=None, measure=("goodput",))
+            key = plan.variants[0].key
+            rows = {
+                (key, n): RunRow(key, n, {"goodput": float(value)}, 1, "", None)
+                for n, value in enumerate(row)
+            }
+            found += results_of(plan, Swept(rows, runs, is_enough=True)).figures[0].bootstrap is not None
+        return found / 60
+
+    assert told("normal") < 0.35
+    assert told("lognormal") > 0.7
