@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import lightwave
+from ops.common.client import Client
 from tests.support.living import LivingTwin
 
 SCRIPTS = Path(__file__).parents[2] / "docs" / "python"
@@ -52,6 +54,28 @@ def test_the_script_of_a_living_twin_runs_against_one(tmp_path: Path) -> None:
     assert any(line.startswith("InjectFault") for line in lines)
     assert "1200.0" in lines
     assert "cube-99" in lines[-1]
+
+
+def test_a_subscription_outlives_its_twin_and_misses_nothing(tmp_path: Path) -> None:
+    twin = LivingTwin(tmp_path / "data", options=("--speed", "600", "--seed", "7"))
+    twin.start()
+    try:
+        seen = []
+        for event in lightwave.connect(twin.url).subscribe(ticks=True, patience_s=60):
+            seen.append(int(event.position.rpartition(":")[2]))
+            if len(seen) == 20:
+                twin.kill()
+                twin.start()
+            if len(seen) == 60:
+                break
+        assert seen == [*range(seen[0], seen[0] + 60)]
+        stream = lightwave.connect(twin.url).subscribe(after=f"pod-0:{seen[9]}", ticks=True)
+        again = [int(next(stream).position.rpartition(":")[2]) for _ in range(20)]
+        assert again == seen[10:30]
+    finally:
+        twin.stop()
+    with pytest.raises(lightwave.TwinUnreachable):
+        next(lightwave.Twin(Client(twin.url)).subscribe("pod-0", after="pod-0:3", patience_s=0.5))
 
 
 def test_every_script_is_told_of(tmp_path: Path) -> None:
