@@ -6,9 +6,10 @@ from typing import Any
 
 from joblib import Parallel, delayed
 
-from ops.common.configuration import settings
+from ops.common.sites import single_fabric_sites
 from ops.common.workers import named_worker_death
 from ops.lab.report import pod_report
+from ops.lab.site_run import SiteRun
 from schemas.envelope import Envelope
 from schemas.registry import decode
 from services.fleet import services_of
@@ -43,23 +44,25 @@ KEPT = (
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """One superpod for so many days with these settings over the defaults, and with these requests; of its
-    services only some, if that is said."""
+    """One superpod for so many days with these settings over the defaults, or over a calibration, and with
+    these requests; of its services only some, if that is said."""
 
     days: float
     seed: int
     pairs: tuple[str, ...] = (NO_TELEMETRY,)
     requests: tuple[LabRequest, ...] = ()
     services: tuple[str, ...] = ()
+    calibration: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LabRun:
-    """What came of a run: the report that `lab run` prints for a pod, empty where only some services ran, and
-    the messages of the kinds kept."""
+    """What came of a run: the report that `lab run` prints for a pod, empty where only some services ran; for
+    how long how many cubes were available (`ops.lab.standing`); and the messages of the kinds kept."""
 
     days: float
     report: dict[str, Any]
+    standing: dict[str, Any]
     messages: tuple[Envelope, ...]
 
 
@@ -79,6 +82,23 @@ SLOW_REPAIR = tuple(
     for seed in SEEDS
 )
 """The same with 3 days to repair anything, and people enough to begin at once."""
+FIELD_DAYS, FIELD_SEEDS = 400.0, range(8)
+IN_THE_FIELD = tuple(
+    RunPlan(
+        FIELD_DAYS,
+        seed,
+        (NO_TELEMETRY, "transceivers.look_interval_s=0", "workload.enabled=false"),
+        calibration="field",
+    )
+    for seed in FIELD_SEEDS
+)
+"""Faults, repairs and plans as in the field, without jobs."""
+FIELD_WORK_DAYS = 30.0
+AT_WORK_IN_THE_FIELD = tuple(
+    RunPlan(FIELD_WORK_DAYS, seed, (NO_TELEMETRY, "transceivers.look_interval_s=0"), calibration="field")
+    for seed in SEEDS
+)
+"""The same with the production mix."""
 
 OCS_DAYS = 182_500.0
 OCS_PARTS = tuple(
@@ -131,17 +151,20 @@ def run_ahead(plans: Iterable[RunPlan], jobs: int) -> None:
 
 def _run(plan: RunPlan) -> LabRun:
     kept: list[Envelope] = []
-    lab = Lab(POD, {POD: settings(list(plan.pairs), seed=plan.seed)}, _services(plan), _keeping(kept))
+    (site,) = single_fabric_sites(1, pairs=plan.pairs, seed=plan.seed, calibration=plan.calibration)
     until_us = round(plan.days * US_PER_DAY)
-    lab.run(until_us, plan.requests)
-    report = {} if plan.services else pod_report(lab.site, POD, until_us)
-    return LabRun(plan.days, report, tuple(kept))
+    if plan.services:
+        some = Lab(POD, site.fabrics, _services(plan), _keeping(kept))
+        some.run(until_us, plan.requests)
+        return LabRun(plan.days, {}, {}, tuple(kept))
+    run = SiteRun(site, sink=_keeping(kept))
+    run.run(until_us, plan.requests)
+    report = pod_report(run.lab.site, POD, until_us) | {"jobs": run.waits.met(POD)}
+    return LabRun(plan.days, report, run.standing[POD].spans(until_us), tuple(kept))
 
 
 def _services(plan: RunPlan) -> Callable[[str], tuple[AnyService, ...]]:
     """Which services a kind of fabric has in this run."""
-    if not plan.services:
-        return services_of
     return lambda kind: tuple([one for one in services_of(kind) if one.name in plan.services])
 
 

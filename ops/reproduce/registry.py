@@ -7,6 +7,7 @@ from ops.reproduce import (
     bills,
     clusters,
     deployment,
+    field,
     geometry,
     jobs,
     light,
@@ -42,6 +43,7 @@ CLAIMS: tuple[Claim, ...] = (
     *clusters.CLAIMS,
     *bills.CLAIMS,
     *living.FAILURES,
+    *field.CLAIMS,
     *jobs.CLAIMS,
     *living.SLICES,
 )

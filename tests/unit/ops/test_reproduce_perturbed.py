@@ -197,7 +197,7 @@ def test_a_join_of_another_slice_that_is_taken_or_cut_counts(monkeypatch: pytest
         enclose(body, fabric="pod-0", at_us=n, cause=None, source="scheduler@pod-0", seq=n)
         for n, body in enumerate((mine, taken, cut, again))
     )
-    monkeypatch.setattr(living, "lab_runs", lambda _: [labs.LabRun(1.0, {}, messages)])
+    monkeypatch.setattr(living, "lab_runs", lambda _: [labs.LabRun(1.0, {}, {}, messages)])
     (undisturbed,) = chosen(("slices/undisturbed",))
     found = undisturbed.row()
     assert (found["measured"], found["holds"]) == (2, False)
