@@ -316,6 +316,13 @@ def measure_device_costs(quick: bool) -> list[Figure]:
     return measure_hardware(quick, command())
 
 
+def measure_sweeps(quick: bool) -> list[Figure]:
+    """What a superpod-year in the field costs, and what a second core gives a sweep."""
+    from ops.bench.experiments import measure_experiments
+
+    return measure_experiments(quick, command())
+
+
 def measure_verdicts(quick: bool) -> list[Figure]:
     """What verdicts on links are worth."""
     from ops.bench.diagnosis import measure_diagnosis
@@ -338,4 +345,5 @@ GROUPS: dict[str, Callable[[bool], list[Figure]]] = {
     "dcn": measure_network,
     "hardware": measure_device_costs,
     "diagnosis": measure_verdicts,
+    "experiments": measure_sweeps,
 }
