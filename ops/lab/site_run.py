@@ -13,6 +13,7 @@ from ops.lab.waits import Waits
 from schemas.config import AnyPodConfig
 from schemas.site_plan import SitePlan
 from services.fleet import services_of
+from shared.engine.service import AnyService
 from shared.runtimes.lab import Lab, LabRequest, Sink
 
 Stand = dict[str, Totals | NetworkTotals]
@@ -25,9 +26,16 @@ HEAD = 200
 
 class SiteRun:
     """A site that has come to `at_us`, warm-up included, of whose waits those count that began after
-    `warmup_us`. Its log goes to `sink` as well, where one is given."""
+    `warmup_us`. Its log goes to `sink` as well, where one is given. Where only some of the `services` of its
+    fabrics run, nothing can be asked but `standing` and `waits`."""
 
-    def __init__(self, plan: SitePlan, warmup_us: int = 0, sink: Sink | None = None) -> None:
+    def __init__(
+        self,
+        plan: SitePlan,
+        warmup_us: int = 0,
+        sink: Sink | None = None,
+        services: Callable[[str], tuple[AnyService, ...]] = services_of,
+    ) -> None:
         self.plan = plan
         self.at_us = UNTIL_COMMISSIONED
         self.waits = Waits(warmup_us or UNTIL_COMMISSIONED)
@@ -38,7 +46,7 @@ class SiteRun:
         }
         self.pods = list(self.standing)
         self._sink = sink
-        self.lab = Lab(plan.site, plan.fabrics, services_of, self._see)
+        self.lab = Lab(plan.site, plan.fabrics, services, self._see)
         self._books = {pod: BooksReader(self.lab.site, pod) for pod in self.pods}
 
     def _see(self, lines: bytes) -> None:

@@ -22,7 +22,7 @@ from shared.basics.units import US_PER_DAY
 from shared.models.ocs.parts import PARTS
 from shared.models.superpod.plant import superpod_plant
 
-PODS, WEEKS, FLEETS = 200, 100, 5
+PODS, WEEKS, FLEETS = 200, 100, 4
 """A fleet, watched for as long as the published one was; and how many such are drawn."""
 WEEK_US = 7 * US_PER_DAY
 CLASSES: dict[str, tuple[FaultKind, ...]] = {

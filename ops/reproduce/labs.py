@@ -15,7 +15,7 @@ from schemas.registry import decode
 from services.fleet import services_of
 from shared.basics.units import US_PER_DAY
 from shared.engine.service import AnyService
-from shared.runtimes.lab import Lab, LabRequest
+from shared.runtimes.lab import LabRequest
 
 POD = "pod-0"
 SEEDS = (0, 1, 2, 3, 4)
@@ -82,12 +82,13 @@ SLOW_REPAIR = tuple(
     for seed in SEEDS
 )
 """The same with 3 days to repair anything, and people enough to begin at once."""
-FIELD_DAYS, FIELD_SEEDS = 400.0, range(8)
+FIELD_DAYS, FIELD_SEEDS = 400.0, range(20)
 IN_THE_FIELD = tuple(
     RunPlan(
         FIELD_DAYS,
         seed,
-        (NO_TELEMETRY, "transceivers.look_interval_s=0", "workload.enabled=false"),
+        (NO_TELEMETRY, "transceivers.look_interval_s=0"),
+        services=("cubes", "diagnosis", "failures", "ocs", "repairs", "transceivers"),
         calibration="field",
     )
     for seed in FIELD_SEEDS
@@ -153,12 +154,10 @@ def _run(plan: RunPlan) -> LabRun:
     kept: list[Envelope] = []
     (site,) = single_fabric_sites(1, pairs=plan.pairs, seed=plan.seed, calibration=plan.calibration)
     until_us = round(plan.days * US_PER_DAY)
-    if plan.services:
-        some = Lab(POD, site.fabrics, _services(plan), _keeping(kept))
-        some.run(until_us, plan.requests)
-        return LabRun(plan.days, {}, {}, tuple(kept))
-    run = SiteRun(site, sink=_keeping(kept))
+    run = SiteRun(site, sink=_keeping(kept), services=_services(plan) if plan.services else services_of)
     run.run(until_us, plan.requests)
+    if plan.services:
+        return LabRun(plan.days, {}, run.standing[POD].spans(until_us), tuple(kept))
     report = pod_report(run.lab.site, POD, until_us) | {"jobs": run.waits.met(POD)}
     return LabRun(plan.days, report, run.standing[POD].spans(until_us), tuple(kept))
 

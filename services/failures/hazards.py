@@ -11,6 +11,7 @@ the worst of them would be, and one is spared by the share that its age has of t
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from schemas.config_dcn import NetworkFailuresConfig
 from schemas.config_failures import FailuresConfig
@@ -108,17 +109,24 @@ def next_hazard(seed: int, fabric: str, kind: FaultKind, config: Rates, plant: P
 
 def _later(by: Moving, since_us: int, drawn: int, gap_us: float, last: Hazard) -> Hazard:
     """When a clock that goes by the multiplier has gone so far, and the level of that day."""
-    at_us, day, level, variation = float(since_us), last.day, last.level, by.variation
+    at_us, day, level = float(since_us), last.day, last.level
     for _ in range(AHEAD_DAYS):
-        speed = variation.multiplier(level)
+        speed, tomorrow = _day(by, day, level)
         ends_us = (day + 1) * US_PER_DAY
         if gap_us <= (ends_us - at_us) * speed:
             at_us += gap_us / speed
             return Hazard(drawn, max(since_us + 1, round(at_us)), day, level)
         gap_us -= (ends_us - at_us) * speed
-        at_us, day = float(ends_us), day + 1
-        level = variation.moved(level, by.level(day))
+        at_us, day, level = float(ends_us), day + 1, tomorrow
     return Hazard(drawn, round(at_us + gap_us), day, level)
+
+
+@lru_cache(maxsize=8_192)
+def _day(by: Moving, day: int, level: float) -> tuple[float, float]:
+    """(multiplier on a day with this level, level of the day after): the same for every class of a group and
+    every fabric with its seed."""
+    variation = by.variation
+    return variation.multiplier(level), variation.moved(level, by.level(day + 1))
 
 
 def is_spared(seed: int, fabric: str, kind: FaultKind, by_age: Ageing, drawn: int, age_us: int) -> bool:

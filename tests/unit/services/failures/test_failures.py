@@ -293,7 +293,7 @@ def test_what_expires_at_a_time_is_over_before_what_breaks_at_that_time() -> Non
 
 
 def test_where_no_camera_aligns_none_misses_its_place() -> None:
-    rates = FailuresConfig(stray_per_day=10.0)
+    rates = FailuresConfig(stray_per_day=0.02)
     config = SuperpodConfig.model_validate(
         {"pod": {"cubes": 4}, "ocs": {"technology": "piezo"}, "failures": rates.model_dump()}
     )
