@@ -102,7 +102,10 @@ def run(
 def validate(file: Document) -> None:
     """Read an experiment and every variant of it, and run nothing."""
     planned = _planned(file)
-    say(f"{file}: sound; {len(planned.variants)} variants, {_most(planned)} runs at most")
+    say(
+        f"{file}: sound; {len(planned.variants)} variants, {_most(planned)} runs at most; "
+        f"{planned.method.sentence}"
+    )
 
 
 @app.command("plan")
@@ -344,7 +347,7 @@ def _told(results: "Results", command: str) -> str:
         ]
         for one in results.figures
     ]
-    lines = [results.planned.experiment.question, answer(results), ""]
+    lines = [results.planned.experiment.question, answer(results), results.planned.method.sentence, ""]
     lines.append(columns(("VARIANT", "MEASURE", "FIGURE", "UNIT", "RUNS", ""), rows))
     if results.compared:
         rows = [

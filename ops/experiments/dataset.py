@@ -66,6 +66,7 @@ def identity_of(planned: Planned, software: str) -> dict[str, Any]:
         "site": site_sha256(experiment, planned.folder),
         "measure": list(experiment.measure),
         "store": experiment.store.model_dump(mode="json"),
+        "method": planned.method.name,
         "software": software,
     }
 

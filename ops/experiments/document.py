@@ -184,7 +184,11 @@ class Experiment(Part):
     compare: Compare | None = None
     claim: Claim | None = None
     store: Store = Store()
-    method: Literal["auto", "services"] = "auto"
+    method: Literal["auto", "exact", "kernel", "services"] = Field(
+        "auto",
+        description="closed forms, the kernel of failures and repairs, or the services; auto: the cheapest "
+        "that can answer all that is asked",
+    )
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:

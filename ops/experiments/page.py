@@ -81,6 +81,7 @@ def page(results: Results, command: str, software: str) -> str:
 <p class="answer">{escape(answer(results))}</p>
 <p class="note">{escape(what)}, {fabric.days:g} days after {fabric.warm_up_days:g} of warm-up,
 {results.seeds} seeds a variant; {percent} intervals. {escape(_enough(results))}</p>
+<p class="note">{escape(results.planned.method.sentence)}</p>
 {charts}
 <h2>Figures</h2>
 {_figures(results.figures)}

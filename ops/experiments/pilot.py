@@ -4,8 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from ops.experiments.reading import Planned
-from ops.experiments.sweep import Job, plan_of, seed_of
-from ops.experiments.trial import run_trial
+from ops.experiments.sweep import WAYS, Job, plan_of, rounds, seed_of
 
 PILOT_DAYS = 3.0
 BYTES_A_CELL = 5
@@ -21,12 +20,14 @@ def estimate(planned: Planned) -> dict[str, Any]:
     whole = plan_of(planned, Job(first, seed_of(planned, first, 0)))
     days = whole.warm_up_days + whole.days
     pilot = replace(whole, days=min(PILOT_DAYS, whole.days), warm_up_days=0.0)
-    trial = run_trial(pilot)
-    seeds = experiment.seeds.count or experiment.seeds.most or 0
+    trial = WAYS[pilot.method](pilot)
+    seeds = rounds(planned)[-1]
     runs = seeds * len(planned.variants)
     windows = len(whole.moments) - 1 if whole.window_us else 0
     cells = (windows + 1) * (len(experiment.measure) + 4)
     return {
+        "method": planned.method.name,
+        "why": planned.method.sentence,
         "variants": len(planned.variants),
         "seeds_at_most": seeds,
         "runs_at_most": runs,

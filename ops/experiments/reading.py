@@ -14,6 +14,7 @@ from ops.common.quoted import dotted, quoted
 from ops.common.yaml_file import Lines, read_yaml_lines
 from ops.experiments.document import Experiment, Values
 from ops.experiments.measures import MEASURES
+from ops.experiments.method import SERVICES, Method, method_of
 from ops.experiments.plants import sites_of
 from ops.experiments.variants import Variant, one_of, variants_of
 from shared.basics.checks import nearest_word
@@ -30,6 +31,7 @@ class Planned:
     experiment: Experiment
     variants: tuple[Variant, ...]
     folder: Path
+    method: Method = SERVICES
     is_quick: bool = False
 
 
@@ -94,6 +96,7 @@ def checked(experiment: Experiment, folder: Path) -> Planned:
                     f"measure.{n}: {name} is of {' and '.join(sorted(MEASURES[name].kinds))}; here are only "
                     f"{' and '.join(sorted(kinds))}",
                 )
+    method = _method(experiment, variants, folder)
     if experiment.compare is not None:
         against = experiment.compare.against
         _at(("compare", "against"), lambda: one_of(variants, against, "compare.against"))
@@ -102,7 +105,19 @@ def checked(experiment: Experiment, folder: Path) -> Planned:
         if claim.over is not None:
             over: Values = claim.over
             _at(("claim", "over"), lambda: one_of(variants, over, "claim.over"))
-    return Planned(experiment, variants, folder)
+    return Planned(experiment, variants, folder, method)
+
+
+def _method(experiment: Experiment, variants: Sequence[Variant], folder: Path) -> Method:
+    """By what it is answered. Misplaced where the document asks for what cannot."""
+    sites = [sites_of(experiment, {**experiment.fabric.set, **dict(v.values)}, folder) for v in variants]
+    found = method_of(experiment, sites)
+    if (stop := found.others.get(found.name)) is not None:
+        raise Misplaced(
+            ("method",),
+            f"method: {found.name} cannot answer this: {stop}; allowed: auto, or a way that can",
+        )
+    return found
 
 
 def _varied(experiment: Experiment, variant: Variant, variants: Sequence[Variant]) -> Place:

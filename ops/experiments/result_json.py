@@ -16,6 +16,11 @@ def as_json(results: Results) -> dict[str, Any]:
         "title": experiment.title,
         "question": experiment.question,
         "quick": results.planned.is_quick,
+        "method": {
+            "name": results.planned.method.name,
+            "why": results.planned.method.why,
+            "others": dict(results.planned.method.others),
+        },
         "confidence": experiment.confidence,
         "seeds": results.seeds,
         "precise_enough": results.is_enough,
@@ -74,7 +79,7 @@ def method(one: Figure) -> str:
     if one.batches is not None:
         return "batch means"
     if one.interval.runs == 1:
-        return "none"
+        return "exact" if one.interval.half_width == 0.0 else "none"
     is_resampled = MEASURES[one.measure].is_quantile and one.interval.runs >= BOOTSTRAP_MIN
     return "bootstrap" if is_resampled else "student"
 

@@ -10,7 +10,7 @@ from scipy.special import ndtri
 from ops.experiments.dataset import Key, RunRow
 from ops.experiments.document import Claim
 from ops.experiments.reading import Planned
-from ops.experiments.sweep import Swept, interval_of, seed_of, values_of
+from ops.experiments.sweep import Swept, exactly, interval_of, seed_of, values_of
 from ops.experiments.told import as_told, shown
 from ops.experiments.variants import Variant, one_of
 from shared.models.statistics.batches import BATCHES_MIN, Batches, batch_means
@@ -251,6 +251,8 @@ def difference(
 ) -> Compared | None:
     """Of a measure; None where there is nothing to compare."""
     confidence = planned.experiment.confidence
+    if planned.method.name == "exact":
+        return _exact_difference(planned, rows, variant, against, name)
     if not planned.experiment.seeds.common:
         first, second = (values_of(planned, rows, v, name, seeds) for v in (variant, against))
         if not first or not second:
@@ -269,6 +271,18 @@ def difference(
         half = alone.interval.half_width
         value = found.interval.value
         found = replace(alone, interval=replace(found.interval, low=value - half, high=value + half))
+    return compared_of(variant, against, name, found, paired=True)
+
+
+def _exact_difference(
+    planned: Planned, rows: Mapping[Key, RunRow], variant: Variant, against: Variant, name: str
+) -> Compared | None:
+    """Of two figures in closed form: it is there, or it is not."""
+    first, second = (values_of(planned, rows, one, name, 1) for one in (variant, against))
+    if not first or not second:
+        return None
+    apart = exactly(first[0] - second[0], planned.experiment.confidence)
+    found = Difference(apart, math.nan, math.nan, float(apart.value == 0.0))
     return compared_of(variant, against, name, found, paired=True)
 
 

@@ -11,9 +11,11 @@ from joblib import Parallel, delayed
 
 from ops.experiments.cluster import Cluster
 from ops.experiments.dataset import Dataset, Key, RunRow
+from ops.experiments.exact_run import run_exact
 from ops.experiments.measures import MEASURES
 from ops.experiments.plants import sites_of
 from ops.experiments.reading import Planned
+from ops.experiments.shop_run import run_shop
 from ops.experiments.trial import Trial, TrialPlan, run_trial
 from ops.experiments.variants import Variant
 from shared.basics.errors import OperationFailed
@@ -25,6 +27,12 @@ DEATHS_MAX = 3
 """So often workers may die with no run done in between, before it is given up."""
 BOOTSTRAP_MIN = 20
 """Of fewer runs the bootstrap holds less than it says, and less than Student's t."""
+WAYS: Mapping[str, Callable[[TrialPlan], Trial]] = {
+    "exact": run_exact,
+    "kernel": run_shop,
+    "services": run_trial,
+}
+"""What a run is done by, by the method."""
 Told = Callable[["Progress"], None]
 Workers = int | Cluster
 """So many processes here, or a cluster's."""
@@ -70,6 +78,8 @@ def seed_of(planned: Planned, variant: Variant, number: int) -> int:
 def rounds(planned: Planned) -> tuple[int, ...]:
     """After how many seeds it is asked whether they are enough; the last is the most."""
     seeds = planned.experiment.seeds
+    if planned.method.name == "exact":
+        return (1,)
     return (seeds.count,) if seeds.most is None and seeds.count else looks(seeds.least, seeds.most or 0)
 
 
@@ -116,11 +126,18 @@ def interval_of(
     if not values:
         return None
     confidence = planned.experiment.confidence
+    if planned.method.name == "exact":
+        return exactly(values[0], confidence)
     found = mean_interval(values, confidence)
     if not MEASURES[name].is_quantile or len(values) < BOOTSTRAP_MIN:
         return found
     bounds = bca_interval(values, confidence)
     return found if bounds is None else replace(found, low=bounds[0], high=bounds[1])
+
+
+def exactly(value: float, confidence: float) -> Interval:
+    """A figure of a closed form, which is told by no run."""
+    return Interval(value, value, value, confidence, 1, 0.0)
 
 
 def values_of(
@@ -198,13 +215,14 @@ def plan_of(planned: Planned, job: Job) -> TrialPlan:
         fabric.warm_up_days,
         experiment.measure,
         round(store.window_h * US_PER_HOUR) if store.series else None,
+        planned.method.name,
     )
 
 
 def attempt(number: int, plan: TrialPlan) -> tuple[int, Trial | str]:
     """In a worker: a run fails by itself, and the sweep goes on."""
     try:
-        return number, run_trial(plan)
+        return number, WAYS[plan.method](plan)
     except Exception as error:  # noqa: BLE001 -- whatever is wrong with a run is recorded with it
         last = traceback.extract_tb(error.__traceback__)[-1]
         return number, f"{type(error).__name__}: {error} ({last.name}, line {last.lineno})"

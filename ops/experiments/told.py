@@ -22,6 +22,8 @@ def shown(interval: Interval, measure: str, *, difference: bool = False) -> str:
     value, half = factor * interval.value, factor * interval.half_width
     if not math.isfinite(half):
         return f"{value:.4g}{unit} (one run, of which no course is kept that is long enough: no interval)"
+    if half == 0.0 and interval.runs == 1:
+        return f"{value:.6g}{unit} exactly"
     digits = 0 if half == 0.0 else max(0, min(6, 1 - math.floor(math.log10(half))))
     digits = digits if half else 4
     value = round(value, digits) + 0.0  # no minus before nothing

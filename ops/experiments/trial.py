@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 from ops.experiments.measures import MEASURES
 from ops.lab.run import combined
@@ -26,6 +26,7 @@ class TrialPlan:
     warm_up_days: float
     measures: tuple[str, ...]
     window_us: int | None
+    method: Literal["exact", "kernel", "services"] = "services"
 
     @property
     def moments(self) -> tuple[int, ...]:

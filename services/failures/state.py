@@ -102,7 +102,7 @@ def commission(fabric: str, config: AnyPodConfig | DcnConfig, at_us: int) -> Fai
         fabric=fabric,
         seed=config.seed,
         now_us=at_us,
-        config=_rates(config),
+        config=rates_of(config),
         kind=config.kind,
         hardware=config.hardware,
         commissioned_us=at_us,
@@ -122,7 +122,7 @@ def commission(fabric: str, config: AnyPodConfig | DcnConfig, at_us: int) -> Fai
     return state
 
 
-def _rates(config: AnyPodConfig | DcnConfig) -> Rates:
+def rates_of(config: AnyPodConfig | DcnConfig) -> Rates:
     """How often parts break; parts that the fabric does not have never do."""
     found = config.failures
     if isinstance(found, StaticFailuresConfig):

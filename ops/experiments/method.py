@@ -1,0 +1,188 @@
+"""By what an experiment is answered: exactly, by the kernel of failures and repairs, or by the services; the
+cheapest that can answer all that is asked, and why no cheaper one could.
+
+What the two cheap ones know is listed here, by name. A parameter that is not, and differs from its default,
+may do anything: then the services answer.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ops.experiments.document import Experiment
+from ops.experiments.shop_run import classes_of
+from schemas.config import AnyPodConfig
+from schemas.config_repairs import RepairsConfig
+from schemas.site_plan import SitePlan
+from shared.basics.units import US_PER_DAY
+from shared.models.reliability.shop import PartClass
+
+Name = Literal["exact", "kernel", "services"]
+NAMES: tuple[Name, ...] = ("exact", "kernel", "services")
+"""The cheapest first."""
+MEASURES = frozenset({"cube_availability", "faults_a_day", "repairs_a_day"})
+"""What failures and repairs alone decide. What chips are unhealthy is not among them: those that a slice has
+count as its own."""
+KNOWN = frozenset(
+    {
+        "cubes.heartbeat_s",
+        "failures.enabled",
+        "failures.host_per_day",
+        "failures.link_per_day",
+        "failures.ocs_per_day",
+        "pod.cubes",
+        "repairs.fibre_technicians",
+        "repairs.host_repair_h",
+        "repairs.link_repair_h",
+        "repairs.ocs_repair_h",
+        "repairs.repair_sigma",
+        "repairs.technicians",
+    }
+)
+"""Parameters that the kernel goes by."""
+NO_MATTER = frozenset(
+    {"kind", "seed", "trace", "workload", "scheduler", "jobs", "ocs", "transceivers"}
+    | {"repairs.clean_h", "repairs.reseat_h", "repairs.cable_repair_h", "repairs.cube_repair_h"}
+)
+"""Sections and parameters that change nothing of what breaks and is repaired, as long as those below are
+0."""
+MUST_BE_ZERO: Mapping[str, str] = {
+    "failures.optics_per_day": "such faults grow, and are found by telemetry",
+    "failures.stray_per_day": "such faults show when circuits are switched",
+}
+"""Parameters whose defaults are not 0, and which the kernel does not know: why."""
+WAIT_MOST = 1e-6
+"""Share of repairs that may wait, where each is to have a technician of its own."""
+FORGOTTEN = 1e-4
+"""Share of what is down in the mean that may lack because all began to work together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """`why` it is this one; `others` tells of each cheaper one why it could not answer."""
+
+    name: Name
+    why: str
+    others: Mapping[str, str]
+
+    @property
+    def sentence(self) -> str:
+        """As people read it."""
+        rest = "".join(f"; not {name}: {why}" for name, why in self.others.items())
+        return f"answered by {WORDS[self.name]}, {self.why}{rest}"
+
+
+SERVICES = Method("services", "as the document asks", {})
+WORDS: Mapping[str, str] = {
+    "exact": "closed forms",
+    "kernel": "the kernel of failures and repairs",
+    "services": "the full services",
+}
+
+
+def method_of(experiment: Experiment, sites: Sequence[Sequence[SitePlan]]) -> Method:
+    """For an experiment whose variants are these sites. Where it asks for one, that one, be it able or not:
+    `others` then has its own name, too, with what stands in the way."""
+    asked = experiment.method
+    stops: dict[str, str] = {}
+    for name in NAMES:
+        stop = _stop(name, experiment, sites)
+        if asked in ("auto", name) and stop is None:
+            why = "as the document asks" if asked == name else _WHY[name]
+            return Method(name, why, stops if asked == "auto" else {})
+        if stop is not None and asked in ("auto", name):
+            stops[name] = stop
+        if asked == name:
+            return Method(name, "as the document asks", stops)
+    raise AssertionError("services answer everything")
+
+
+_WHY: Mapping[str, str] = {
+    "exact": "which there are for all that is asked",
+    "kernel": "for nothing else matters to what is asked",
+    "services": "for no cheaper way knows all that is asked",
+}
+
+
+def _stop(name: str, experiment: Experiment, sites: Sequence[Sequence[SitePlan]]) -> str | None:
+    """What keeps a way from answering; None where nothing does."""
+    if name == "services":
+        return None
+    for measure in experiment.measure:
+        if measure not in MEASURES:
+            return f"measure {measure} is not of failures and repairs alone"
+    checks: tuple[Callable[[Any], str | None], ...] = (_unknown,)
+    if name == "exact":
+        checks = (_unknown, lambda config: _no_closed_form(experiment, config))
+    for plan in sites:
+        for config in (config for site in plan for config in site.fabrics.values()):
+            for check in checks:
+                if (found := check(config)) is not None:
+                    return found
+    return None
+
+
+def _unknown(config: Any) -> str | None:
+    """The first parameter of a fabric that the kernel does not know."""
+    if not isinstance(config, AnyPodConfig):
+        return f"kind {config.kind} is no pod"
+    default = type(config)()
+    for section, fields in config.model_dump().items():
+        if section in NO_MATTER:
+            continue
+        before = getattr(default, section)
+        for field, value in fields.items() if isinstance(fields, dict) else ():
+            name = f"{section}.{field}"
+            if name in MUST_BE_ZERO:
+                if value:
+                    return f"{name} {value:g} is not 0: {MUST_BE_ZERO[name]}"
+            elif name not in KNOWN | NO_MATTER and value != getattr(before, field):
+                return f"{name} {value} is not its default, {getattr(before, field)}: not known there"
+    return None
+
+
+def _no_closed_form(experiment: Experiment, config: Any) -> str | None:
+    """Why what is asked of a pod has no closed form: somebody waits, or it is not steady yet."""
+    classes = list(classes_of(config).values())
+    demand = sum(one.number * one.failure_rate * one.repair_time / US_PER_DAY for one in classes)
+    technicians = config.repairs.technicians
+    waits = _more_than(technicians - 1, demand)
+    if waits > WAIT_MOST:
+        return (
+            f"repairs.technicians {technicians}: {100 * waits:.2g} % of the repairs would wait, and with "
+            f"repairs.repair_sigma {config.repairs.repair_sigma:g} their times are not exponential"
+        )
+    for one in classes:
+        left = _left(one, config.repairs, experiment.fabric.warm_up_days)
+        if left > FORGOTTEN:
+            return (
+                f"fabric.warm_up_days {experiment.fabric.warm_up_days:g} is too short for a steady state: "
+                f"{100 * left:.2g} % of what is down would lack"
+            )
+    return None
+
+
+def _more_than(many: int, mean: float) -> float:
+    """P(Poisson(mean) > many)."""
+    term = total = math.exp(-mean)
+    for n in range(1, many + 1):
+        term *= mean / n
+        total += term
+    return max(0.0, 1.0 - total)
+
+
+def _left(one: PartClass, repairs: RepairsConfig | Any, days: float) -> float:
+    """Of parts of a class in repair at a time in the steady state, the share that has been so for longer than
+    these days: they are those who lack where all worked so long ago. Repair times are log-normal."""
+    mean, sigma = one.repair_time / US_PER_DAY, float(repairs.repair_sigma)
+    if days == 0.0:
+        return 1.0
+    if sigma == 0.0:
+        return max(0.0, 1.0 - days / mean)
+    z = (math.log(days / mean) + 0.5 * sigma * sigma) / sigma
+    return max(0.0, _above(z - sigma) - days / mean * _above(z))
+
+
+def _above(z: float) -> float:
+    return 0.5 * math.erfc(z / math.sqrt(2.0))

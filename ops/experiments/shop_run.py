@@ -1,0 +1,191 @@
+"""A run of an experiment by the kernel of failures and repairs: the very faults and repair times that the
+services draw under the same seed, and nothing else of what they do."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ops.experiments.measures import MEASURES
+from ops.experiments.trial import Row, Trial, TrialPlan, Window, measured
+from schemas.config import AnyPodConfig
+from schemas.names import FaultKind
+from services.failures.hazards import CLASSES, Hazard, first_hazard, next_hazard, population
+from services.failures.state import rates_of
+from shared.basics.keyed_random import draw_index, draw_lognormal
+from shared.basics.units import US_PER_HOUR, US_PER_S
+from shared.models.faults import FAULTS, mean_repair_h, rate_per_day
+from shared.models.plants import plant_of
+from shared.models.reliability.draws import FloatArray, IntArray
+from shared.models.reliability.kernel import History, Piece, replay
+from shared.models.reliability.shop import PartClass, Shop
+from shared.models.superpod.wiring import ENDS_PER_CUBE, HOSTS_PER_CUBE
+from shared.models.works import WORKS
+
+PARTS_PER_CUBE = {"host": HOSTS_PER_CUBE, "link": ENDS_PER_CUBE}
+"""Of the classes without any of whose parts a cube is not healthy."""
+
+
+def run_shop(plan: TrialPlan) -> Trial:
+    """Run all fabrics of a plan, which are pods that the kernel can answer for (`ops.experiments.method`)."""
+    began_s = time.process_time()
+    pods = [_Pod(f, c, plan) for site in plan.sites for f, c in site.fabrics.items()]
+    over_time = [name for name in plan.measures if MEASURES[name].over_time]
+    first_us, *_, last_us = plan.moments
+    windows = [
+        Window(*moments, measured(over_time, [pod.row(*moments) for pod in pods]))
+        for moments in (pairwise(plan.moments) if plan.window_us else ())
+    ]
+    digest = sha256(b"".join(pod.digest for pod in pods)).hexdigest()
+    return Trial(
+        figures=measured(plan.measures, [pod.row(first_us, last_us) for pod in pods]),
+        windows=tuple(windows),
+        messages=sum(pod.history.events for pod in pods),
+        cpu_s=time.process_time() - began_s,
+        digest=digest,
+    )
+
+
+def classes_of(config: AnyPodConfig) -> dict[FaultKind, PartClass]:
+    """What breaks by itself in a pod, times in microseconds."""
+    plant, rates = plant_of(config.kind, config.hardware), rates_of(config)
+    found = {}
+    for kind in CLASSES:
+        rate = rate_per_day(kind, rates, plant) if rates.enabled else 0.0
+        if population(kind, plant) and rate:
+            row = FAULTS[kind]
+            mean_us = mean_repair_h(kind, config.repairs) * US_PER_HOUR  # type: ignore[arg-type]  # has what is asked
+            found[kind] = PartClass(
+                kind, population(kind, plant), rate, mean_us, row.rank, special=WORKS[row.work].at_fibres
+            )
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Bad:
+    """When cubes are not healthy, as monitoring sees it: all spans, of each cube apart from each other."""
+
+    begin: FloatArray
+    end: FloatArray
+
+    def until(self, at_us: float) -> float:
+        """Cube-time of them up to a moment."""
+        return float((np.minimum(self.end, at_us) - np.minimum(self.begin, at_us)).sum())
+
+
+class _Pod:
+    """One pod, run to the end."""
+
+    def __init__(self, fabric: str, config: Any, plan: TrialPlan) -> None:
+        self._fabric, self._config = fabric, config
+        self._classes = classes_of(config)
+        self.history = self._run(float(plan.moments[-1]))
+        self._bad = self._unhealthy()
+        self._mended = np.sort(self.history.mended[np.isfinite(self.history.mended)])
+        columns = (self.history.part, self.history.failed, self.history.mended)
+        self.digest = sha256(b"".join(column.tobytes() for column in columns)).digest()
+
+    def row(self, from_us: int, to_us: int) -> Row:
+        """What measures are worked out from that only ask for failures and repairs."""
+        cubes, failed = self._config.pod.cubes, self.history.failed
+        return {
+            "kind": self._config.kind,
+            "cubes": cubes,
+            "span_us": to_us - from_us,
+            "cube_us": cubes * (to_us - from_us) - (self._bad.until(to_us) - self._bad.until(from_us)),
+            "faults": {"all": _within(failed, from_us, to_us)},
+            "repairs": _within(self._mended, from_us, to_us),
+        }
+
+    def _run(self, until: float) -> History:
+        config, seed = self._config, self._config.seed
+        shop = Shop(
+            tuple(self._classes.values()) or (PartClass("none", 1, 0.0, 1.0),),
+            config.repairs.technicians,
+            config.repairs.fibre_technicians,
+            config.repairs.repair_sigma,
+        )
+        at, of, seen, first = [], [], [], 0
+        for kind, one in self._classes.items():
+            times, struck = self._faults(kind, until)
+            at.append(times)
+            of.append(first + struck)
+            seen.append(self._heartbeats(struck, times) if kind == "host" else times)
+            first += one.number
+        nothing = np.empty(0)
+        every = np.concatenate((nothing, *at))
+        order = np.argsort(every, kind="stable")
+        parts = np.concatenate((nothing, *of)).astype(np.int64)[order]
+        piece = Piece(until, every[order], parts, np.concatenate((nothing, *seen))[order])
+
+        def units(drawn: int, many: int) -> FloatArray:
+            return np.array([self._repair(seed, number) for number in range(drawn, drawn + many)])
+
+        return replay(shop, [piece], units)
+
+    def _repair(self, seed: int, number: int) -> float:
+        sigma = self._config.repairs.repair_sigma
+        return draw_lognormal(seed, self._fabric, "repair time", number, 1.0, sigma)
+
+    def _faults(self, kind: FaultKind, until: float) -> tuple[FloatArray, IntArray]:
+        """When faults of a class come, and which of its parts they strike."""
+        seed, fabric, config = self._config.seed, self._fabric, self._config
+        plant, rates = plant_of(config.kind, config.hardware), rates_of(config)
+        times, struck = [], []
+        hazard: Hazard = first_hazard(seed, fabric, kind, rates, plant, 0)
+        while hazard.next_us is not None and hazard.next_us <= until:
+            times.append(hazard.next_us)
+            parts = population(kind, plant)
+            struck.append(draw_index(seed, fabric, f"{kind} fault target", hazard.drawn, parts))
+            hazard = next_hazard(seed, fabric, kind, rates, plant, hazard)
+        return np.array(times, dtype=np.float64), np.array(struck, dtype=np.int64)
+
+    def _heartbeats(self, hosts: IntArray, after: FloatArray) -> FloatArray:
+        """Of each of these hosts the first heartbeat after a moment."""
+        interval = self._config.cubes.heartbeat_s * US_PER_S
+        phases = np.array([self._phase(int(host), interval) for host in hosts], dtype=np.float64)
+        return np.asarray(after + interval - (after - phases) % interval, dtype=np.float64)
+
+    def _phase(self, number: int, interval: int) -> int:
+        cube, host = divmod(number, HOSTS_PER_CUBE)
+        name = f"{self._fabric}/cube-{cube}/host-{host}"
+        return draw_index(self._config.seed, name, "heartbeat phase", 0, interval)
+
+    def _unhealthy(self) -> _Bad:
+        history, first = self.history, 0
+        spans: list[tuple[int, float, float]] = []
+        for kind, one in self._classes.items():
+            if kind in PARTS_PER_CUBE:
+                mine = (history.part >= first) & (history.part < first + one.number)
+                part = history.part[mine].astype(np.int64) - first
+                begin = history.failed[mine]
+                end = np.where(np.isnan(history.mended[mine]), np.inf, history.mended[mine])
+                if kind == "host":
+                    ended = np.isfinite(end)
+                    begin = self._heartbeats(part, begin)
+                    end[ended] = self._heartbeats(part[ended], end[ended])
+                cube = part // PARTS_PER_CUBE[kind]
+                spans += zip(cube.tolist(), begin.tolist(), end.tolist(), strict=True)
+            first += one.number
+        return _Bad(*_joined(spans))
+
+
+def _joined(spans: Sequence[tuple[int, float, float]]) -> tuple[FloatArray, FloatArray]:
+    """Spans of a cube that overlap made one."""
+    found: list[list[float]] = []
+    for cube, begin, end in sorted(spans):
+        if found and found[-1][0] == cube and begin <= found[-1][2]:
+            found[-1][2] = max(found[-1][2], end)
+        elif end > begin:
+            found.append([cube, begin, end])
+    table = np.array(found, dtype=np.float64).reshape(-1, 3)
+    return table[:, 1], table[:, 2]
+
+
+def _within(times: FloatArray, from_us: float, to_us: float) -> int:
+    """How many moments are after one and not after another; times are in order."""
+    return int(np.searchsorted(times, to_us, "right") - np.searchsorted(times, from_us, "right"))

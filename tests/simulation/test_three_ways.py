@@ -1,0 +1,114 @@
+"""Closed forms, the kernel in its three forms, and the full services come to the same numbers."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ops.experiments.reading import Misplaced, Planned, checked, parsed
+from ops.experiments.shop_run import run_shop
+from ops.experiments.sweep import WAYS, Job, plan_of
+from ops.experiments.trial import run_trial
+from shared.models.availability import machine_repair
+from shared.models.reliability.compiled import compiled
+from shared.models.reliability.counts import count_down
+from shared.models.reliability.kernel import plain, simulate
+from shared.models.reliability.shop import machine_shop
+from shared.models.statistics.means import mean_interval
+
+ALONE = {"failures.optics_per_day": 0.0, "failures.stray_per_day": 0.0}
+QUIET = ALONE | {"workload.enabled": False, "transceivers.telemetry_interval_s": 0}
+MEASURES = ["cube_availability", "faults_a_day", "repairs_a_day"]
+
+
+def planned(values: dict[str, Any], days: float = 60.0, warm_up_days: float = 0.0, **more: Any) -> Planned:
+    fabric = {"days": days, "warm_up_days": warm_up_days, "set": values}
+    asked = {"title": "a", "question": "b", "fabric": fabric, "measure": MEASURES, "seeds": 1} | more
+    return checked(parsed(asked | {"store": {"window_h": 240}}), Path())
+
+
+@pytest.mark.parametrize(
+    ("values", "days"),
+    [
+        (QUIET | {"repairs.technicians": 1, "failures.host_per_day": 0.002}, 200.0),
+        (QUIET | {"failures.link_per_day": 0.0005, "repairs.fibre_technicians": 1}, 60.0),
+        (QUIET | {"failures.ocs_per_day": 0.004, "repairs.technicians": 2, "repairs.repair_sigma": 1}, 100.0),
+        (ALONE | {"repairs.technicians": 1, "workload.offered_load": 0.2}, 20.0),
+    ],
+    ids=["one technician", "two trades", "OCSes first", "with jobs"],
+)
+def test_the_kernel_has_the_figures_of_the_services_under_the_same_seed(
+    values: dict[str, Any], days: float
+) -> None:
+    """Not in the mean but run by run: the same faults strike, and the same repairs take as long."""
+    found = planned(values, days)
+    assert found.method.name == "kernel"
+    plan = plan_of(found, Job(found.variants[0], 3))
+    kernel, services = run_shop(plan), run_trial(plan)
+    assert kernel.figures == pytest.approx(services.figures, rel=1e-9)
+    assert len(kernel.windows) == len(services.windows) > 1
+    for one, two in zip(kernel.windows, services.windows, strict=True):
+        assert one.figures == pytest.approx(two.figures, rel=1e-9)
+
+
+def test_closed_forms_are_what_the_kernel_comes_to_in_the_mean() -> None:
+    """Within the 99.9 % interval over 60 seeds, of each measure."""
+    found = planned(QUIET | {"repairs.technicians": 40}, 365.0, 40.0)
+    assert found.method.name == "exact"
+    first = plan_of(found, Job(found.variants[0], 0))
+    exact = WAYS["exact"](first).figures
+    runs = [run_shop(plan_of(found, Job(found.variants[0], seed))).figures for seed in range(60)]
+    for name in MEASURES:
+        told = mean_interval([float(run[name] or 0.0) for run in runs], 0.999)
+        assert told.low < float(exact[name] or 0.0) < told.high, name
+
+
+@pytest.mark.parametrize(("machines", "crews", "failing"), [(128, 128, 0.01), (128, 2, 0.01), (48, 1, 0.015)])
+def test_all_forms_of_the_kernel_have_as_many_down_as_the_chain(
+    machines: int, crews: int, failing: float
+) -> None:
+    """Each within its 99.9 % interval over independent runs; with identities the forms are one to the bit."""
+    expected = machine_repair(machines, crews, failing, 1.0).mean_down
+    shop = machine_shop(machines, crews, failing, 1.0)
+    for loop in (plain, compiled()):
+        told = mean_interval([simulate(shop, n, 400.0, loop).mean_down(50.0) for n in range(30)], 0.999)
+        assert told.low < expected < told.high
+    counted = count_down(machines, crews, failing, 1.0, seed=1, replications=2_000, events=300, warm_up=100)
+    assert abs(counted.down - expected) < 3.3 * counted.error
+
+
+@pytest.mark.parametrize(
+    ("values", "more", "name", "said"),
+    [
+        ({}, {}, "services", "failures.optics_per_day 2e-05 is not 0"),
+        (QUIET | {"failures.host_variation": 0.3}, {}, "services", "failures.host_variation 0.3 is not its"),
+        (QUIET | {"repairs.host_spares": 3}, {}, "services", "repairs.host_spares 3 is not its default"),
+        (QUIET, {"measure": ["goodput"]}, "services", "measure goodput is not of failures and repairs"),
+        (QUIET, {"fabric": {"kind": "dcn", "days": 1}, "measure": ["served"]}, "services", "measure served"),
+        (QUIET, {}, "kernel", "would wait"),
+        (QUIET | {"repairs.technicians": 40}, {}, "kernel", "fabric.warm_up_days 0 is too short"),
+    ],
+)
+def test_the_cheapest_way_that_can_answer_is_taken_and_says_why(
+    values: dict[str, Any], more: dict[str, Any], name: str, said: str
+) -> None:
+    found = planned(values, **more).method
+    assert found.name == name
+    assert said in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("asked", "values", "said"),
+    [
+        ("kernel", {}, "method: kernel cannot answer this: failures.optics_per_day 2e-05 is not 0"),
+        ("exact", QUIET, "method: exact cannot answer this: repairs.technicians 4"),
+    ],
+)
+def test_a_way_that_cannot_answer_is_refused(asked: str, values: dict[str, Any], said: str) -> None:
+    with pytest.raises(Misplaced, match=said):
+        planned(values, method=asked)
+
+
+def test_a_way_that_is_asked_for_is_taken() -> None:
+    assert planned(QUIET, method="services").method.name == "services"
+    assert planned(QUIET, method="kernel").method.name == "kernel"
