@@ -1,0 +1,94 @@
+"""How probable it is that many machines are down at a time within a busy period, however rare: by splitting
+of fixed effort, and in closed form.
+
+A busy period begins with the first failure and ends when all machines work again. The way to k machines down
+leads over every number below: from each, `effort` trials go on until they reach the next or the period ends,
+and the product of the shares that did is the probability, without bias. Independent repetitions tell its
+interval.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from shared.basics.checks import count, positive
+from shared.basics.keyed_random import draw_uniform_array
+from shared.models.reliability.draws import FloatArray, counts
+from shared.models.statistics.means import Interval, mean_interval
+
+REPETITIONS_MIN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Rare:
+    """The probability with its interval over repetitions; `by_level[i]` is that of i + 2 machines down before
+    none, from i + 1; `empty` repetitions never got there, and their number tells whether to trust it."""
+
+    interval: Interval
+    by_level: FloatArray
+    empty: int
+
+
+def split(
+    machines: int,
+    crews: int,
+    failure_rate: float,
+    repair_rate: float,
+    down: int,
+    *,
+    seed: int,
+    effort: int = 1_000,
+    repetitions: int = REPETITIONS_MIN,
+    confidence: float = 0.95,
+) -> Rare:
+    """P(at least `down` machines are down at a time of a busy period); InvalidInput on anything out of
+    range."""
+    up = _up(machines, crews, failure_rate, repair_rate, down)
+    count("effort", effort, 10, 1_000_000)
+    count("repetitions", repetitions, REPETITIONS_MIN, 10_000)
+    shares = np.ones((down - 1, repetitions))
+    for level in range(1, down):
+        shares[level - 1] = _climbed(up, level, f"rare {seed}", seed, repetitions * effort).reshape(
+            repetitions, effort
+        ).mean(axis=1)  # fmt: skip
+    products = shares.prod(axis=0)
+    return Rare(mean_interval(products, confidence), shares.mean(axis=1), int((products == 0.0).sum()))
+
+
+def exceeds(machines: int, crews: int, failure_rate: float, repair_rate: float, down: int) -> float:
+    """The same in closed form: the ruin of a gambler, all of whose terms are positive."""
+    up = _up(machines, crews, failure_rate, repair_rate, down)
+    ratios = (1.0 - up[1:down]) / up[1:down]
+    return 1.0 / (1.0 + float(np.cumprod(ratios).sum()))
+
+
+def _up(machines: int, crews: int, failure_rate: float, repair_rate: float, down: int) -> FloatArray:
+    """By number down, up to `down`: the share of failures among events."""
+    count("machines", machines, 1)
+    count("crews", crews, 1)
+    count("down", down, 1, machines)
+    numbers = np.arange(down + 1, dtype=np.float64)
+    ups = (machines - numbers) * positive("failure-rate", failure_rate)
+    downs = np.minimum(numbers, crews) * positive("repair-rate", repair_rate)
+    return np.asarray(ups / (ups + downs), dtype=np.float64)
+
+
+def _climbed(up: FloatArray, level: int, entity: str, seed: int, trials: int) -> FloatArray:
+    """Of so many trials from a level, which reach the next before none is down: 1.0 or 0.0, shape
+    (trials,)."""
+    state = np.full(trials, level, dtype=np.int64)
+    step, still = 0, np.arange(trials)
+    while still.size:
+        # A draw is known by step and trial, however many trials are still under way.
+        draws = draw_uniform_array(seed, entity, f"level {level}", counts(step * trials, trials))[still]
+        state[still] += np.where(draws < up[state[still]], 1, -1)
+        still = still[(state[still] > 0) & (state[still] <= level)]
+        step += 1
+    return np.asarray(state > level, dtype=np.float64)
+
+
+def trials_needed(probability: float, relative_half_width: float) -> float:
+    """How many busy periods plain Monte Carlo would take for as narrow an interval, at 95 %."""
+    positive("probability", probability)
+    return math.ceil((1.96 / positive("relative-half-width", relative_half_width)) ** 2 / probability)
