@@ -182,6 +182,39 @@ def placement_model(
     write(rendered(rows, output, lambda: _table(rows)), out)
 
 
+@app.command("rare-model")
+def rare_model(
+    machines: Annotated[int, typer.Option(help="machines that fail")],
+    crews: Annotated[int, typer.Option(help="crews that repair them")],
+    per_day: Annotated[float, typer.Option(help="share of the working machines that fail in a day")],
+    repair_h: Annotated[float, typer.Option(help="mean repair time in hours, exponential")],
+    down: Annotated[int, typer.Option(help="machines that are to be down at a time, at least")],
+    seed: Annotated[int, typer.Option(min=0, help="of the draws")] = 0,
+    effort: Annotated[int, typer.Option(help="trials from each number down, in each repetition")] = 1_000,
+    repetitions: Annotated[int, typer.Option(help="independent repetitions, by which the interval is")] = 20,
+    output: Output = "table",
+) -> None:
+    """Print how probable it is that so many machines are down at a time, however rare.
+
+    Within a busy period, from the first failure until all work again: by splitting, with a 95 % interval,
+    and in closed form.
+    """
+    from shared.basics.checks import positive
+    from shared.models.reliability.splitting import exceeds, split
+
+    model = (machines, crews, per_day, 24.0 / positive("repair-h", repair_h), down)
+    found = split(*model, seed=seed, effort=effort, repetitions=repetitions)
+    one: dict[str, Any] = {
+        "probability": found.interval.value,
+        "low": max(0.0, found.interval.low),
+        "high": found.interval.high,
+        "exactly": exceeds(*model),
+        "repetitions": repetitions,
+        "empty": found.empty,
+    }
+    show(one, output, lambda: _table([one]))
+
+
 def _table(rows: list[dict[str, Any]]) -> str:
     headers = [name.upper().replace("_", "-") for name in rows[0]]
     return columns(headers, [_row(row) for row in rows])

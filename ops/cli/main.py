@@ -48,6 +48,7 @@ COMMANDS = {
     "fabric-availability": "availability",
     "goodput-model": "availability",
     "placement-model": "availability",
+    "rare-model": "availability",
     "link": "link",
     "pod": "pod",
     "ocs": "ocs",

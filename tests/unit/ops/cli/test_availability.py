@@ -96,6 +96,14 @@ def test_placement_model_prints_a_curve_or_one_slice(tmp_path: Path) -> None:
             "slice-cubes 65: not allowed; allowed are 1 to 64; the nearest is 64",
         ),
         ("placement-model --ocs-availability 1", "Missing option '--cube-availability'"),
+        (
+            "rare-model --machines 48 --crews 2 --per-day 0.0004 --repair-h 72 --down 49",
+            "down 49: not allowed; allowed are 1 to 48; the nearest is 48",
+        ),
+        (
+            "rare-model --machines 48 --crews 2 --per-day 0.0004 --repair-h 0 --down 4",
+            "repair-h 0.0: not allowed",
+        ),
     ],
 )
 def test_a_mistake_is_one_sentence(command: str, sentence: str) -> None:
