@@ -11,6 +11,9 @@ from scipy.special import stdtr
 from shared.models.statistics.batches import batch_means
 from shared.models.statistics.means import FloatArray, Interval, mean_interval, quantile_of_t
 
+ROUNDING = 1e-12
+"""What runs differ by is rounding where it is no more of what they came to: the same sum in another order."""
+
 
 @dataclass(frozen=True, slots=True)
 class Difference:
@@ -27,9 +30,10 @@ class Difference:
 def paired_difference(first: npt.ArrayLike, second: npt.ArrayLike, confidence: float = 0.95) -> Difference:
     """Of two variants, each of shape (n,), run i of both under the same seed."""
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
-    found = mean_interval(a - b, confidence)
+    apart_by = _apart_by(a, b)
+    found = mean_interval(apart_by, confidence)
     both = _variance(a) + _variance(b)
-    spread = _variance(a - b)
+    spread = _variance(apart_by)
     apart = math.sqrt(_variance(a) * _variance(b))
     return Difference(
         found,
@@ -65,7 +69,7 @@ def batched_difference(first: npt.ArrayLike, second: npt.ArrayLike, confidence: 
     """Of two variants of one run each under the same seed, from the courses of both, shape (n,), n ≥ 20: by
     batch means of what one is more than the other at a time. InvalidInput of fewer values."""
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
-    found = batch_means(a - b, confidence)
+    found = batch_means(_apart_by(a, b), confidence)
     error = found.interval.half_width / quantile_of_t(found.count - 1, confidence)
     size = abs(found.interval.value) / error if error > 0.0 else math.inf
     chance = 1.0 if found.interval.value == 0.0 else 2.0 * float(stdtr(found.count - 1, -size))
@@ -80,6 +84,13 @@ def holm(chances: Sequence[float]) -> list[float]:
         least = max(least, min(1.0, (len(chances) - rank) * chances[place]))
         found[place] = least
     return found
+
+
+def _apart_by(a: FloatArray, b: FloatArray) -> FloatArray:
+    """What one is more than the other, run by run; 0 where only rounding differs, of which nothing is to be
+    told."""
+    more = a - b
+    return np.where(np.abs(more) <= ROUNDING * np.maximum(np.abs(a), np.abs(b)), 0.0, more)
 
 
 def _chance(found: Interval, freedom: float) -> float:

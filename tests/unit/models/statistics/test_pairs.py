@@ -64,3 +64,14 @@ def test_of_several_questions_each_is_read_more_strictly() -> None:
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm([0.9, 0.8]) == [1.0, 1.0]
     assert holm([]) == []
+
+
+def test_rounding_is_no_difference() -> None:
+    """The kernel adds up the same spans in another order than the services."""
+    there = np.array([0.6131923040617616, 0.7, 0.9])
+    here = there + np.array([1.8e-15, 1.1e-16, -2.2e-16])
+    found = paired_difference(here, there)
+    assert (found.interval.low, found.interval.value, found.interval.high) == (0.0, 0.0, 0.0)
+    assert found.chance == 1.0
+    assert math.isnan(found.saved)
+    assert paired_difference(there + 1e-9, there).interval.value == pytest.approx(1e-9, rel=1e-3)
