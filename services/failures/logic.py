@@ -154,11 +154,14 @@ def _clear_refusal(state: FailuresState, name: str, fabric: str, number: int) ->
 
 
 def on_repair_completed(state: FailuresState, body: RepairCompleted, _message: Envelope) -> list[Output]:
-    """The work ends what it can mend of its part, where it succeeds."""
+    """The work ends what it can mend of its part, where it succeeds; not the outage of a domain, which
+    whoever runs the building ends."""
     numbers = sorted(
         number
         for number, fault in state.active.items()
-        if fault.target == body.target and mends(body.work, FAULTS[fault.kind].work)
+        if fault.target == body.target
+        and mends(body.work, FAULTS[fault.kind].work)
+        and not fault.is_of_domain
     )
     chance = WORKS[body.work].succeeds
     if chance is not None:

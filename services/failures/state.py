@@ -36,6 +36,12 @@ class Fault:
     severity: float | None
     onset_us: int
 
+    @property
+    def is_of_domain(self) -> bool:
+        """Whether a domain failed, and not the part alone: of what begins by itself only that is over by
+        itself."""
+        return not self.injected and self.expires_us is not None
+
 
 @dataclass(frozen=True, slots=True)
 class EndedFault(Fault):

@@ -10,6 +10,7 @@ from schemas.config import PodConfig, SuperpodConfig
 from schemas.config_failures import FailuresConfig
 from schemas.failures import FaultBegan, FaultEnded
 from schemas.names import FaultKind
+from schemas.operator import InjectFault
 from schemas.repairs import RepairCompleted
 from services.failures.hazards import Hazard, first_hazard, next_hazard
 from services.failures.service import SERVICE
@@ -209,6 +210,22 @@ def test_a_domain_takes_its_cubes_and_gives_them_back_together() -> None:
         if isinstance(message.body, FaultEnded)
     ]
     assert np.mean(lasted) == pytest.approx(4.0, rel=0.25)
+
+
+def test_technicians_do_not_bring_a_domain_back() -> None:
+    """They come at once, and its cubes are dark until it is back; one that is dark by itself they mend."""
+    bench = strike(quiet(power_per_day=0.02), 400)
+    ended = [message for message in bench.log if isinstance(message.body, FaultEnded)]
+    assert len(ended) > 8
+    assert {message.body.how for message in ended if isinstance(message.body, FaultEnded)} == {"expired"}
+    alone = Bench([SERVICE], SuperpodConfig(failures=quiet()))
+    alone.say(InjectFault(kind="cube-power", target="pod-0/cube-1", duration_us=US_PER_DAY))
+    (end,) = alone.say(
+        RepairCompleted(repair="pod-0/repair-0", target="pod-0/cube-1", technician=0, waited_us=0, took_us=0),
+        at_us=US_PER_HOUR,
+    )[-1:]
+    assert isinstance(end.body, FaultEnded)
+    assert end.body.how == "repaired"
 
 
 def test_no_domain_fails_where_nothing_does() -> None:
