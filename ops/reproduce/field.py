@@ -3,8 +3,9 @@ and how many jobs failures meet (NSDI 2024, FACTS 12), by the calibration `field
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
-from statistics import fmean, stdev
+from statistics import stdev
 
 import numpy as np
 import numpy.typing as npt
@@ -77,15 +78,8 @@ def _memory(weeks: int) -> Callable[[Weekly], float]:
 def _over_fleets(of: str, figure: Callable[[Weekly], float]) -> Measured:
     """The mean over fleets; a published figure, which is of one, may be off as one of them may."""
     values = [figure(_fleet(of, seed)) for seed in range(FLEETS)]
-    each = ", ".join(f"{value:.2f}" for value in values)
-    reach = 2.0 * stdev(values)
-    return Measured(
-        fmean(values),
-        tolerance=reach,
-        note=f"mean of {FLEETS} fleets of {PODS} pods and {WEEKS} weeks ({each}); tolerance: two deviations "
-        "of one fleet",
-        interval=(fmean(values) - reach / math.sqrt(FLEETS), fmean(values) + reach / math.sqrt(FLEETS)),
-    )
+    note = f"fleets of {PODS} pods and {WEEKS} weeks; tolerance: two deviations of one fleet"
+    return replace(over_seeds(values, note), tolerance=2.0 * stdev(values))
 
 
 def _weekly_claims(of: str) -> tuple[Claim, ...]:
