@@ -49,9 +49,8 @@ def split(
     count("repetitions", repetitions, REPETITIONS_MIN, 10_000)
     shares = np.ones((down - 1, repetitions))
     for level in range(1, down):
-        shares[level - 1] = _climbed(up, level, f"rare {seed}", seed, repetitions * effort).reshape(
-            repetitions, effort
-        ).mean(axis=1)  # fmt: skip
+        climbed = _climbed(up, level, f"rare {seed}", seed, repetitions * effort)
+        shares[level - 1] = climbed.reshape(repetitions, effort).mean(axis=1)
     products = shares.prod(axis=0)
     return Rare(mean_interval(products, confidence), shares.mean(axis=1), int((products == 0.0).sum()))
 
