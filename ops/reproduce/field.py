@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ops.common.calibration import calibrated
 from ops.common.configuration import settings_of
 from ops.models.availability.draw import NSDI_PLACEMENT, NSDI_PLACEMENT_FATAL
-from ops.reproduce.claims import NSDI, SIGMAS, Claim, Measured, Stated, over_seeds, second_hand
+from ops.reproduce.claims import NSDI, SIGMAS, Claim, Measured, Stated, derived, over_seeds, second_hand
 from ops.reproduce.labs import AT_WORK_IN_THE_FIELD, FIELD_DAYS, IN_THE_FIELD, LabRun, lab_runs
 from schemas.config import SuperpodConfig
 from schemas.config_failures import FailuresConfig
@@ -128,7 +128,7 @@ def _placement(cubes: int, stated: float, *, routed: bool) -> Claim:
     how = "routing around OCS faults" if routed else "any OCS fault being fatal"
     return Claim(
         f"field/placement-{'routed' if routed else 'fatal'}-{cubes}",
-        f"A slice of {cubes} cubes can be placed with probability {stated:g}, {how}",
+        f"In the field a slice of {cubes} cubes can be placed with probability {stated:g}, {how}",
         NSDI,
         Stated(stated, "probability", DIGITISED),
         second_hand(
@@ -185,7 +185,7 @@ CLAIMS: tuple[Claim, ...] = (
         "The published placement curve fits cubes that are available 88.2 % of the time",
         "NSDI 2024 (derived)",
         Stated(88.2, "%", 1.0),
-        second_hand("fitted: planned work, to this figure"),
+        derived("the paper has a curve, which cubes of 88.2 % fit; planned work is fitted to this figure"),
         "lab run",
         _cube,
         runs=IN_THE_FIELD,

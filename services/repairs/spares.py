@@ -48,11 +48,13 @@ def order(state: RepairsState, repair: Repair) -> None:
     stock, config = stock_of(state, repair), state.config
     if stock is not None and isinstance(config, RepairsConfig):
         comes_us = state.now_us + round(config.spares_lead_days * US_PER_DAY)
-        state.ordered.append((comes_us, stock))
+        state.ordered = (*state.ordered, (comes_us, stock))
 
 
 def next_delivery_us(state: RepairsState) -> int | None:
     """When the next part comes that a repair waits for; None while none does."""
+    if not state.ordered:
+        return None
     lacking = {stock_of(state, repair) for repair in state.queued.values() if not is_there(state, repair)}
     return min((comes_us for comes_us, stock in state.ordered if stock in lacking), default=None)
 
@@ -61,7 +63,7 @@ def receive(state: RepairsState) -> None:
     """Put on their shelves what has come by now."""
     come = [stock for comes_us, stock in state.ordered if comes_us <= state.now_us]
     if come:
-        state.ordered = [row for row in state.ordered if row[0] > state.now_us]
+        state.ordered = tuple(row for row in state.ordered if row[0] > state.now_us)
         for stock in come:
             state.shelf[stock] = _held(state, stock) + 1
 

@@ -80,7 +80,7 @@ class RepairsState(State):
     in_vain: int = 0
     tested: dict[int, BegunRepair] = field(default_factory=dict)
     shelf: dict[str, int] = field(default_factory=dict)
-    ordered: list[tuple[int, str]] = field(default_factory=list)
+    ordered: tuple[tuple[int, str], ...] = ()
 
     @property
     def fibre_technicians(self) -> int:

@@ -91,6 +91,7 @@ def draw_scenario(seed: int) -> Scenario:
         "failures.ocs_per_day": 0.0004 * rate,
         "failures.until_days": quiet_days,
         **_technology(seed, cubes),
+        **_field(seed, rate),
     }
     config = settings([f"{name}={value}" for name, value in pairs.items()], seed=seed)
     quiet_us = round(quiet_days * US_PER_DAY)
@@ -103,6 +104,30 @@ def draw_scenario(seed: int) -> Scenario:
         for cube in range(cubes)
     ]
     return Scenario(config, requests + undrain, quiet_us, 20 * US_PER_DAY)
+
+
+def _field(seed: int, rate: int) -> dict[str, object]:
+    """In every third pod failures and a shop as in the field, by draws of their own. Who waits for a shift
+    does so only where little fails: all is to be mended in the end."""
+    draw = random.Random(f"field {seed}")
+    if draw.random() > 1 / 3:
+        return {}
+    found: dict[str, object] = {
+        "failures.host_variation": draw.choice([0.0, 0.34, 2.0]),
+        "failures.ocs_variation": draw.choice([0.0, 0.45]),
+        "failures.infant_factor": draw.choice([1.0, 5.0]),
+        "failures.wear_out_days": draw.choice(["none", 100.0]),
+        "failures.power_per_day": draw.choice([0.0, 0.5]),
+        "failures.cooling_per_day": draw.choice([0.0, 0.5]),
+        "failures.power_outage_h": 0.5,
+        "failures.domain_cubes": draw.choice([1, 8]),
+        "repairs.misdiagnosed": draw.choice([0.0, 0.3]),
+        "repairs.burn_in_h": draw.choice([0.0, 0.5]),
+        "repairs.host_spares": draw.choice(["none", 2]),
+        "repairs.ocs_spares": draw.choice(["none", 1]),
+        "repairs.spares_lead_days": 0.02,
+    }
+    return found | ({"repairs.off_hours_technicians": 0} if rate == 1 else {})
 
 
 def _technology(seed: int, cubes: int) -> dict[str, str]:

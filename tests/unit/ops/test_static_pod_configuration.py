@@ -21,7 +21,10 @@ def test_its_parameters_are_a_superpods_without_those_of_ocses() -> None:
         "ocs.restart_keeps",
         "ocs.restart_s",
         "repairs.ocs_repair_h",
+        "repairs.ocs_spares",
         "failures.ocs_per_day",
+        "failures.ocs_variation",
+        "failures.ocs_memory_days",
         "failures.stray_per_day",
     }
     assert fixed.keys() <= switched.keys()

@@ -95,7 +95,10 @@ def test_the_parameters_of_a_kind_are_listed() -> None:
         "ocs.restart_keeps",
         "ocs.restart_s",
         "repairs.ocs_repair_h",
+        "repairs.ocs_spares",
         "failures.ocs_per_day",
+        "failures.ocs_variation",
+        "failures.ocs_memory_days",
         "failures.stray_per_day",
     }
     assert json.loads(run("config", "--kind", "superpod", "-o", "json").stdout) == superpod

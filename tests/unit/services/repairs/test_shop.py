@@ -22,6 +22,7 @@ from schemas.repairs import (
 )
 from services.repairs.service import SERVICE
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
+from shared.engine.codec import decode_state, encode_state
 from tests.support.rig import Bench, bodies
 
 SURE = {"repair_sigma": 0.0, "fibre_technicians": 0}
@@ -46,6 +47,8 @@ def assert_sound(bench: Bench) -> None:
     checker = RepairChecker()
     assert [text for message in bench.log for text in checker.see(message)] == []
     bench.assert_documents_hold()
+    state = bench.state("repairs")
+    assert decode_state(SERVICE.state, encode_state(state)) == state
     bench.reload()
     bench.assert_documents_hold()
 
