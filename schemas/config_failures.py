@@ -172,7 +172,6 @@ class StaticFailuresConfig(Model):
     cable_per_day: float = as_in(FailuresConfig, "cable_per_day")
     link_per_day: float = as_in(FailuresConfig, "link_per_day")
     optics_per_day: float = as_in(FailuresConfig, "optics_per_day")
-    until_days: float | None = as_in(FailuresConfig, "until_days")
     chip_per_day: float = as_in(FailuresConfig, "chip_per_day")
     power_per_day: float = as_in(FailuresConfig, "power_per_day")
     cooling_per_day: float = as_in(FailuresConfig, "cooling_per_day")
@@ -189,3 +188,4 @@ class StaticFailuresConfig(Model):
     infant_days: float = as_in(FailuresConfig, "infant_days")
     wear_out_days: float | None = as_in(FailuresConfig, "wear_out_days")
     age_days: float = as_in(FailuresConfig, "age_days")
+    until_days: float | None = as_in(FailuresConfig, "until_days")

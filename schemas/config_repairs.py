@@ -214,7 +214,6 @@ class StaticRepairsConfig(Model):
     cable_repair_h: float = as_in(RepairsConfig, "cable_repair_h")
     cube_repair_h: float = as_in(RepairsConfig, "cube_repair_h")
     repair_sigma: float = as_in(RepairsConfig, "repair_sigma")
-    queue_max: int = as_in(RepairsConfig, "queue_max")
     off_hours_technicians: int | None = as_in(RepairsConfig, "off_hours_technicians")
     off_hours_fibre_technicians: int | None = as_in(RepairsConfig, "off_hours_fibre_technicians")
     shift_begins_h: float = as_in(RepairsConfig, "shift_begins_h")
@@ -224,6 +223,7 @@ class StaticRepairsConfig(Model):
     spares_lead_days: float = as_in(RepairsConfig, "spares_lead_days")
     misdiagnosed: float = as_in(RepairsConfig, "misdiagnosed")
     burn_in_h: float = as_in(RepairsConfig, "burn_in_h")
+    queue_max: int = as_in(RepairsConfig, "queue_max")
 
     @model_validator(mode="after")
     def _shift_has_hours(self) -> Self:

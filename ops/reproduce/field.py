@@ -132,8 +132,8 @@ def _placement(cubes: int, stated: float, *, routed: bool) -> Claim:
         NSDI,
         Stated(stated, "probability", DIGITISED),
         second_hand(
-            "computed but for its middle: planned work is fitted to cubes that are available 88.2 % of the "
-            "time, and work times to the 3 days and 94.8 % that rates leave"
+            "computed: all but the middle, for planned work is fitted to cubes that are available 88.2 % of "
+            "the time, and work times to the 3 days and 94.8 % that rates leave"
             if routed
             else "fitted: work times to the 3 days that this plateau needs; how weeks vary is fitted to "
             "other figures"
@@ -197,7 +197,7 @@ CLAIMS: tuple[Claim, ...] = (
         "Outages meet about 1 % of training jobs",
         "NSDI 2024",
         Stated(1.0, "% of jobs"),
-        second_hand("computed; assumed: run times, and what counts as an outage"),
+        second_hand("computed: with assumed run times, and what counts as an outage"),
         "lab run",
         _met,
         "here every job under which a host, link or OCS failed, whatever became of it; the published share "
@@ -209,7 +209,7 @@ CLAIMS: tuple[Claim, ...] = (
         "The system is available 99.98 % of the time",
         "NSDI 2024",
         Stated(99.98, "%", "at least"),
-        second_hand("computed; assumed: what counts as an outage"),
+        second_hand("computed: with assumed what counts as an outage"),
         "lab run",
         _outage,
         "here the chip-time of slices in which they had not to recover from a failure, until they ran again; "
