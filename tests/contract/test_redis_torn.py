@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,10 @@ def test_what_is_half_made_is_noticed_or_does_no_harm(store: RedisStore, made: i
     assert whole == (store.snapshot(0, NAMES), store.view(0, 1).outbox, store.all("pod-0", "ocs"))
 
 
+def is_written(server: LocalRedis, word: str) -> bool:
+    return any(word.encode() in file.read_bytes() for file in written(server))
+
+
 def written(server: LocalRedis) -> list[Path]:
     """The files that it appends to."""
     return [*server.folder.glob("appendonlydir/*.incr.aof")]
@@ -104,8 +109,7 @@ def test_our_server_takes_half_a_transaction_off_its_file(local_redis: LocalRedi
                 transaction.set(name, "x" * 100)
             transaction.execute()
         # A disk that is busy with a sync gets what was answered up to two seconds later.
-        last = pair[1].encode()
-        until(lambda last=last: any(last in file.read_bytes() for file in written(local_redis)), 10.0)
+        until(partial(is_written, local_redis, pair[1]), 10.0)
         if pair[0] == "half":
             (file,) = written(local_redis)
             local_redis.kill()
