@@ -12,7 +12,7 @@ from pydantic.fields import FieldInfo
 
 from ops.common.quoted import SHOWN_MAX, dotted, quoted
 from schemas.config import FabricConfig, SuperpodConfig
-from schemas.config_by_kind import config_model
+from schemas.config_by_kind import CONFIGS, config_model
 from schemas.config_workload import TraceRow
 from shared.basics.checks import nearest_word
 from shared.basics.errors import InvalidInput
@@ -234,6 +234,11 @@ def value_type(kind: str, name: str) -> type[bool] | type[int] | type[float] | t
     if _words(field):
         return str
     return next((one for one in (bool, str, float) if one in _kinds(field)), int)
+
+
+def is_counted(name: str) -> bool:
+    """Whether a parameter of any kind of fabric takes whole numbers only."""
+    return any(name in _fields(model) and value_type(kind, name) is int for kind, model in CONFIGS.items())
 
 
 def value_of(kind: str, name: str, text: str) -> bool | int | float | str | None:

@@ -1,6 +1,7 @@
 """The variants of an experiment: what differs between its runs."""
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -8,6 +9,7 @@ from itertools import product
 
 from scipy.stats import qmc
 
+from ops.common.configuration import is_counted
 from ops.experiments.document import VARIANTS_MAX, Experiment, LatinHypercube, Scalar, Values
 from shared.basics.errors import InvalidInput
 
@@ -68,13 +70,28 @@ def variants_of(experiment: Experiment) -> tuple[Variant, ...]:
 
 
 def _spread(asked: LatinHypercube) -> list[Values]:
-    """Points of a Latin hypercube, the same for the same seed."""
-    low, high = zip(*asked.between.values(), strict=True)
+    """Points of a Latin hypercube, the same for the same seed. Of a parameter that is counted every whole
+    number between its bounds, both of them included, has as large a share of the points."""
     for name, (least, most) in asked.between.items():
         if not least < most:
             raise InvalidInput(f"vary.latin_hypercube.between.{name}: [{least:g}, {most:g}] is no range")
-    unit = qmc.LatinHypercube(len(low), rng=asked.seed).random(asked.points)
-    return [dict(zip(asked.between, map(float, row), strict=True)) for row in qmc.scale(unit, low, high)]
+    unit = qmc.LatinHypercube(len(asked.between), rng=asked.seed).random(asked.points)
+    return [
+        {
+            name: _between(name, *asked.between[name], share)
+            for name, share in zip(asked.between, row, strict=True)
+        }
+        for row in unit
+    ]
+
+
+def _between(name: str, bounds: list[float], share: float) -> Scalar:
+    """What lies at a share of the way."""
+    least, most = bounds
+    if is_counted(name):
+        first, last = math.ceil(least), math.floor(most)
+        return first + int(share * (last - first + 1))
+    return float(least + share * (most - least))
 
 
 def one_of(variants: tuple[Variant, ...], values: Values, where: str) -> Variant:

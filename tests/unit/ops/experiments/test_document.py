@@ -151,6 +151,16 @@ def test_a_list_and_a_latin_hypercube_are_other_ways_to_vary(tmp_path: Path) -> 
     assert [dict(variant.values) for variant in read(tmp_path, spread).variants] == points
 
 
+def test_a_latin_hypercube_takes_whole_numbers_where_a_parameter_is_counted(tmp_path: Path) -> None:
+    spread = SOUND.replace(
+        "  repairs.technicians: [1, 2]\n  failures.host_per_day: [0.001, 0.002]\n",
+        "  latin_hypercube: {points: 12, between: {repairs.technicians: [1, 4], "
+        "failures.host_per_day: [0, 0.08]}}\n",
+    )
+    points = [dict(variant.values)["repairs.technicians"] for variant in read(tmp_path, spread).variants]
+    assert sorted(str(point) for point in points) == ["1"] * 3 + ["2"] * 3 + ["3"] * 3 + ["4"] * 3
+
+
 def test_a_variant_has_a_name_that_goes_by_its_values_alone() -> None:
     def keys(grid: dict[str, list[int]]) -> set[str]:
         base = {"title": "t", "question": "q", "fabric": {"days": 1.0}, "measure": ("goodput",)}
