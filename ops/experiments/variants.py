@@ -78,7 +78,7 @@ def _spread(asked: LatinHypercube) -> list[Values]:
     unit = qmc.LatinHypercube(len(asked.between), rng=asked.seed).random(asked.points)
     return [
         {
-            name: _between(name, *asked.between[name], share)
+            name: _between(name, asked.between[name], share)
             for name, share in zip(asked.between, row, strict=True)
         }
         for row in unit
