@@ -27,7 +27,7 @@ DEATHS_MAX = 3
 """So often workers may die with no run done in between, before it is given up."""
 BOOTSTRAP_MIN = 20
 """Of fewer runs the bootstrap holds less than it says, and less than Student's t."""
-WAYS: Mapping[str, Callable[[TrialPlan], Trial]] = {
+WAYS: dict[str, Callable[[TrialPlan], Trial]] = {
     "exact": run_exact,
     "kernel": run_shop,
     "services": run_trial,

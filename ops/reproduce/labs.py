@@ -1,5 +1,6 @@
 """Lab runs that claims share: each runs once in a process, whoever asks first, or ahead in several."""
 
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -143,7 +144,9 @@ def run_ahead(plans: Iterable[RunPlan], jobs: int) -> None:
     is the same."""
     missing = sorted({*plans} - _done.keys(), key=lambda plan: -plan.days)
     if jobs > 1 and len(missing) > 1:
-        with named_worker_death():
+        with named_worker_death(), warnings.catch_warnings():
+            # A worker that has grown is replaced: what it kept of its runs was much.
+            warnings.filterwarnings("ignore", "A worker stopped", UserWarning)
             runs: list[LabRun] = Parallel(n_jobs=min(jobs, len(missing)))(
                 delayed(_run)(plan) for plan in missing
             )

@@ -23,7 +23,7 @@ from ops.experiments import sweep
 from ops.experiments.dataset import RUNS, SERIES, digest_of, opened
 from ops.experiments.plants import sites_of
 from ops.experiments.reading import Planned, read_experiment
-from ops.experiments.sweep import Job, Swept, plan_of, run_sweep
+from ops.experiments.sweep import WAYS, Job, Swept, plan_of, run_sweep
 from ops.experiments.trial import Trial, run_trial
 from ops.lab.run import RunPlan, run_site
 from shared.basics.errors import OperationFailed
@@ -139,7 +139,7 @@ def test_a_run_that_fails_is_recorded_and_the_others_go_on(
             raise ValueError("odd seed")
         return run_trial(plan)
 
-    monkeypatch.setattr("ops.experiments.sweep.run_trial", odd)
+    monkeypatch.setitem(WAYS, "services", odd)
     found, _ = swept(document, "odd")
     failed = [row for row in found.rows.values() if row.error is not None]
     assert {(row.seed, (row.error or "").split(" (")[0]) for row in failed} == {(2, "ValueError: odd seed")}

@@ -12,7 +12,7 @@ import pytest
 
 from ops.experiments.dataset import RUNS, opened
 from ops.experiments.reading import read_experiment
-from ops.experiments.sweep import run_sweep
+from ops.experiments.sweep import WAYS, run_sweep
 from ops.experiments.trial import Trial, run_trial
 
 DOCS = Path(__file__).parents[2] / "docs" / "experiments.md"
@@ -63,7 +63,7 @@ def test_the_documentation_reads_what_was_run(
             raise ValueError("the first one")
         return run_trial(plan)
 
-    monkeypatch.setattr("ops.experiments.sweep.run_trial", odd)
+    monkeypatch.setitem(WAYS, "services", odd)
     made(tmp_path, vary)
     found = shown()
     by_sql = {row[0]: row[1] for row in found["by_hand"]}

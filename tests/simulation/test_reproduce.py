@@ -30,6 +30,9 @@ KNOWN_NOT_TO_HOLD = {
     "failures/weekly-memory",
     "failures/modules-in-the-noise",
     "jobs/cross-connects-most",
+    *(f"field/placement-routed-{cubes}" for cubes in (50, 53, 55, 59)),
+    "field/jobs-met",
+    "field/system-availability",
     *(
         f"dcn/{name}{of}"
         for name in ("flow-time", "throughput")
