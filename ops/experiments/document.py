@@ -13,6 +13,8 @@ Choices = Annotated[list[Scalar], Field(min_length=1)]
 Listed = list[Values]
 Bounds = Annotated[list[float], Field(min_length=2, max_length=2)]
 DAYS_MAX, PODS_MAX, SEEDS_MAX, VARIANTS_MAX = 36_500.0, 200, 1_000_000, 10_000
+WINDOWS_MAX = 1_000_000
+"""Rows of a run's time series."""
 LEAST_SEEDS = 20
 """Fewer are not asked whether they are enough: stopping then comes too early too often
 (`shared.models.statistics.means`)."""
@@ -203,6 +205,12 @@ class Experiment(Part):
                     )
             if control.by == name:
                 raise ValueError(f"controls.{name}.by: {name} tells nothing of itself")
+        windows = self.fabric.days * 24.0 / self.store.window_h
+        if self.store.series and windows > WINDOWS_MAX:
+            raise ValueError(
+                f"store.window_h: {self.store.window_h:g} makes {windows:,.0f} windows a run; allowed are "
+                f"{WINDOWS_MAX:,}: from {self.fabric.days * 24.0 / WINDOWS_MAX:g} h on"
+            )
         if self.claim is not None and self.claim.measure not in self.measure:
             raise ValueError(
                 f"claim.measure: {self.claim.measure!r} is not measured; allowed: {', '.join(self.measure)}"

@@ -184,6 +184,11 @@ def test_a_variant_has_a_name_that_goes_by_its_values_alone() -> None:
         ("seeds: 3", "seeds: {most: 30}", "line 1: stop_when: is missing"),
         (
             "seeds: 3",
+            "seeds: 3\nstore: {window_h: 0.00001}",
+            "makes 4,800,000 windows a run; allowed are 1,000,000",
+        ),
+        (
+            "seeds: 3",
             "seeds: {most: 30, count: 3}",
             "line 10: seeds.count: a number of seeds is given by count",
         ),
