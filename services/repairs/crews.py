@@ -12,7 +12,7 @@ from schemas.diagnosis import Work
 from schemas.repairs import HandsOnBegun, RepairBegun
 from services.repairs import spares
 from services.repairs.endings import touch
-from services.repairs.state import BegunRepair, Repair, RepairsState
+from services.repairs.state import BegunRepair, Repair, RepairsState, asked
 from shared.basics.keyed_random import draw_lognormal
 from shared.basics.units import US_PER_HOUR, us
 from shared.engine.service import CausedBy, Output
@@ -34,14 +34,7 @@ def begin_waiting(state: RepairsState) -> list[Output]:
         spares.take(state, repair)
         ends_us, hands_us = _times(state, technician, repair.work, _work_us(state, number, repair))
         state.begun[number] = BegunRepair(
-            kind=repair.kind,
-            target=repair.target,
-            cause=repair.cause,
-            requested_us=repair.requested_us,
-            work=repair.work,
-            verdict=repair.verdict,
-            needed=repair.needed,
-            tries=repair.tries,
+            **asked(repair),
             technician=technician,
             began_us=state.now_us,
             ends_us=ends_us,
@@ -65,12 +58,12 @@ def take_in_hand(state: RepairsState) -> list[Output]:
     return [_take_in_hand(state, number) for _, number in there]
 
 
-def extended(state: RepairsState, number: int, repair: BegunRepair, asked: Repair) -> BegunRepair:
+def extended(state: RepairsState, number: int, repair: BegunRepair, more: Repair) -> BegunRepair:
     """A repair in work of which more is asked now. Who has the part in hand already goes on with it."""
-    work_us = _work_us(state, number, asked)
-    ends_us, hands_us = _times(state, repair.technician, asked.work, work_us)
+    work_us = _work_us(state, number, more)
+    ends_us, hands_us = _times(state, repair.technician, more.work, work_us)
     if ends_us < repair.ends_us:
-        last_us = hands_on_us(asked.work)
+        last_us = hands_on_us(more.work)
         ends_us = repair.ends_us
         hands_us = None if last_us is None else max(state.now_us, ends_us - last_us)
     return replace(repair, ends_us=ends_us, hands_on_us=None if repair.hands_on_us is None else hands_us)

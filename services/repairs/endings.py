@@ -13,7 +13,7 @@ from schemas.repairs import (
     RepairRepeated,
 )
 from services.repairs import spares
-from services.repairs.state import BegunRepair, EndedRepair, Outcome, Repair, RepairsState
+from services.repairs.state import BegunRepair, EndedRepair, Outcome, Repair, RepairsState, asked
 from shared.basics.keyed_random import draw_uniform
 from shared.basics.units import US_PER_HOUR
 from shared.engine.ledger import keep_ended
@@ -57,16 +57,7 @@ def tested(state: RepairsState, number: int) -> CausedBy:
         return complete(state, number)
     _withdrawn(state, number)
     tries = repair.tries + 1
-    state.queued[number] = Repair(
-        kind=repair.kind,
-        target=repair.target,
-        cause=repair.cause,
-        requested_us=repair.requested_us,
-        work=repair.work,
-        verdict=repair.verdict,
-        needed=repair.needed,
-        tries=tries,
-    )
+    state.queued[number] = Repair(**asked(repair) | {"tries": tries})
     touch(state, number)
     repeated = RepairRepeated(repair=state.repair_name(number), target=repair.target, tries=tries)
     return CausedBy(repair.cause, repeated)
@@ -148,13 +139,7 @@ def _end(
 ) -> None:
     begun = repair if isinstance(repair, BegunRepair) else None
     ended = EndedRepair(
-        kind=repair.kind,
-        target=repair.target,
-        cause=repair.cause,
-        requested_us=repair.requested_us,
-        work=repair.work,
-        verdict=repair.verdict,
-        needed=repair.needed,
+        **asked(repair),
         technician=begun.technician if begun else None,
         began_us=begun.began_us if begun else None,
         ended_us=state.now_us,

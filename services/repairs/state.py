@@ -1,7 +1,7 @@
 """What the repair shop of one fabric remembers: who waits, who is worked on by whom, what was done lately."""
 
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
 
 from schemas.config import AnyPodConfig
 from schemas.config_dcn import DcnConfig, NetworkRepairsConfig
@@ -27,6 +27,11 @@ class Repair:
     verdict: str | None = None
     needed: bool = True
     tries: int = 0
+
+
+def asked(repair: Repair) -> dict[str, Any]:
+    """By field, what was asked for, whatever has been done since."""
+    return {field.name: getattr(repair, field.name) for field in fields(Repair)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,6 +170,9 @@ def test_the_wrong_thing_is_mended_as_often_as_asked_and_done_again() -> None:
         expected = repairs * share**many
         assert abs(tries[many] - expected) < 4 * math.sqrt(expected * (1 - share**many))
     assert bench.documents["repairs", f"pod-0/repair-{repairs - 1}"].state == "completed"
+    last = {body.repair: body.tries for body in bodies(bench.log, RepairRepeated)}
+    kept = bench.state("repairs").ended
+    assert {n: row.tries for n, row in kept.items()} == {n: last.get(f"pod-0/repair-{n}", 0) for n in kept}
     assert_sound(bench)
 
 
