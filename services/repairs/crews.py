@@ -72,8 +72,11 @@ def extended(state: RepairsState, number: int, repair: BegunRepair, more: Repair
 def next_shift_us(state: RepairsState) -> int | None:
     """When somebody comes who may begin what waits; None while nothing waits, or nobody is at home."""
     shift = _shift_of(state)
-    if shift is None or not state.queued or shift.is_on(state.now_us):
+    if shift is None or not state.queued:
         return None
+    if shift.is_on(state.now_us):
+        # What was said as the shift began may have come before whoever was to begin.
+        return None if _next(state) is None else state.now_us
     return shift.begins_after(state.now_us)
 
 

@@ -63,6 +63,15 @@ def test_nobody_begins_at_night_and_work_goes_on_in_the_morning() -> None:
     assert_sound(bench)
 
 
+def test_news_in_the_microsecond_in_which_a_shift_begins_does_not_keep_it_from_its_work() -> None:
+    bench = shop(technicians=1, off_hours_technicians=0, host_repair_h=3.0)
+    bench.say(ask(0), 2 * US_PER_HOUR)
+    bench.say(RepairWithdrawn(target="pod-0/cube-5/host-0"), 8 * US_PER_HOUR)
+    bench.run(US_PER_DAY)
+    assert times(bench, RepairBegun) == [8.0]
+    assert times(bench, RepairCompleted) == [11.0]
+
+
 def test_somebody_is_there_at_night() -> None:
     bench = shop(technicians=2, off_hours_technicians=1, host_repair_h=30.0)
     for n in range(3):
