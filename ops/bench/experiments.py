@@ -5,13 +5,11 @@ import statistics
 import subprocess
 import tempfile
 import time
-from hashlib import sha256
 from pathlib import Path
 
 from ops.bench.figure import Figure
-from schemas.registry import decode, encode
+from ops.bench.run import floor_of
 from shared.basics.errors import OperationFailed
-from shared.storage.log.lines import read_lines
 
 SEEDS = 16
 DOCUMENT = """\
@@ -50,7 +48,7 @@ def _year(quick: bool, lightwave: str) -> list[Figure]:
         _cpu_s([*run, "--log", str(log)])
         for _ in range(rounds):
             taken.append(_cpu_s(run))
-            floor_s, count = _floor(log)
+            floor_s, count = floor_of(log, time.process_time)
             floors.append(floor_s)
     run_s, floor_s = statistics.median(taken), statistics.median(floors)
     how = f"lab run --days {days} --seed 7 --calibration field, median of {rounds}, in turns with its floor"
@@ -64,15 +62,6 @@ def _year(quick: bool, lightwave: str) -> list[Figure]:
             f"processor time over that of only decoding, encoding and hashing the same {count:,} messages",
         ),
     ]
-
-
-def _floor(log: Path) -> tuple[float, int]:
-    lines = list(read_lines(log))
-    began_s = time.process_time()
-    digest = sha256()
-    for line in lines:
-        digest.update(encode(decode(line)))
-    return time.process_time() - began_s, len(lines)
 
 
 def _cores(quick: bool, lightwave: str) -> list[Figure]:

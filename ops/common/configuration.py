@@ -72,6 +72,15 @@ def in_sections(values: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+def over(base: Mapping[str, object], given: Mapping[str, object]) -> dict[str, object]:
+    """The first with the second's values in place of its own, section by section."""
+    found = dict(base)
+    for name, value in given.items():
+        below = base.get(name)
+        found[name] = {**below, **value} if isinstance(below, dict) and isinstance(value, dict) else value
+    return found
+
+
 def settings_of(
     kind: str,
     pairs: list[str],

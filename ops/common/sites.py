@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ops.common.calibration import calibrated
-from ops.common.configuration import DEFAULT_KIND, config_of, in_sections, settings_of
+from ops.common.configuration import DEFAULT_KIND, config_of, in_sections, over, settings_of
 from ops.common.quoted import quoted
 from ops.common.yaml_file import read_yaml
 from schemas.config import AnyPodConfig, FabricConfig
@@ -204,16 +204,7 @@ def _fabric(where: str, row: object, calibration: str | None) -> tuple[str, Fabr
             f"{where}.config.kind: is no parameter; the kind stands beside config: {where}.kind"
         )
     base = {} if calibration is None else in_sections(calibrated(calibration, str(kind)))
-    return name, config_of(str(kind), _over(base, given), f"{where}.config")
-
-
-def _over(base: dict[str, object], given: dict[str, object]) -> dict[str, object]:
-    """The first with the second's values in place of its own, section by section."""
-    found = dict(base)
-    for name, value in given.items():
-        below = base.get(name)
-        found[name] = {**below, **value} if isinstance(below, dict) and isinstance(value, dict) else value
-    return found
+    return name, config_of(str(kind), over(base, given), f"{where}.config")
 
 
 def _no_name(where: str, name: object, like: str) -> str:

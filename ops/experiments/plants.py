@@ -7,7 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from ops.common.calibration import found_from
-from ops.common.configuration import config_of, parameters, value_of, value_type
+from ops.common.configuration import config_of, in_sections, over, parameters, value_of, value_type
 from ops.common.quoted import quoted
 from ops.common.sites import read_site, single_fabric_sites
 from ops.experiments.document import Experiment, Scalar, Values
@@ -48,9 +48,10 @@ def sites_of(experiment: Experiment, values: Values, folder: Path, seed: int = 0
     fabrics = {
         name: config_of(
             config.kind,
-            _with(
-                config.model_dump(mode="json", exclude_unset=True),
-                {own: value for own, value in values.items() if own in known[name]} | {"seed": seed},
+            over(
+                config.model_dump(mode="json", exclude_unset=True, exclude={"kind"}),
+                in_sections({own: value for own, value in values.items() if own in known[name]})
+                | {"seed": seed},
             ),
             name,
         )
@@ -130,15 +131,3 @@ def _text(value: Scalar) -> str:
     if value is None or isinstance(value, bool):
         return str(value).lower()
     return repr(value) if isinstance(value, float) else str(value)
-
-
-def _with(content: dict[str, object], values: Values) -> dict[str, object]:
-    """The same with these parameters, by section."""
-    found = {name: dict(value) if isinstance(value, dict) else value for name, value in content.items()}
-    found.pop("kind", None)
-    for name, value in values.items():
-        section, _, field = name.rpartition(".")
-        place = found.setdefault(section, {}) if section else found
-        assert isinstance(place, dict)  # noqa: S101 -- sections are mappings
-        place[field] = value
-    return found

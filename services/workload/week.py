@@ -9,10 +9,10 @@ import math
 from bisect import bisect_left
 
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
+from shared.models.shifts import DAYS, WORKDAYS
 
 RISES_US = 8 * US_PER_HOUR
 """Time of day at which demand is at its mean, and rising."""
-WORKDAYS, DAYS = 5, 7
 
 
 def demand_until(at_us: int, swing: float, weekend: float) -> float:
