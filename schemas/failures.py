@@ -15,7 +15,8 @@ class FailuresBody(Body):
 
 class FaultBegan(FailuresBody):
     """`severity` is set for kinds that have one, in the kind's unit; it is reached after `onset_us`, which is
-    0 for one that strikes at once. `expires_us` is set for an injection with an expiry."""
+    0 for one that strikes at once. `expires_us` is set for an injection with an expiry, and where a domain
+    failed: whoever runs the building brings it back then."""
 
     fault: FaultName
     kind: FaultKind
@@ -24,6 +25,12 @@ class FaultBegan(FailuresBody):
     severity: FaultSeverity | None
     onset_us: Annotated[int, Field(ge=0)] = 0
     expires_us: Annotated[int, Field(ge=0)] | None
+
+    @property
+    def is_of_domain(self) -> bool:
+        """Whether a domain failed, and not the part alone: of what begins by itself only that is over by
+        itself."""
+        return not self.injected and self.expires_us is not None
 
 
 class FaultEnded(FailuresBody):

@@ -3,7 +3,8 @@
 A part that worked and broke anew between two heartbeats is asked for again: its repair may have been what
 made it work. Of the chips and cables of a silent host nothing is known. A cable is asked for when the hosts
 at both its ends miss its link, so that it is not the chip at one of them. Of a cube's power and cooling there
-is one repair, which mends both.
+is one repair, which mends both; while only a domain of the building is the matter, which its own monitoring
+tells and its own people bring back, nobody is asked.
 """
 
 from schemas.body import Body
@@ -68,7 +69,8 @@ def ask_for_cube(state: CubesState, number: int) -> list[Body]:
     cube = number // HOSTS_PER_CUBE
     host, target = state.hosts.get(number, WORKING), state.cube_name(cube)
     is_dark = bool(state.unpowered[cube])
-    if not is_dark and not state.is_hot(cube):
+    is_of_building = cube in state.outages.values() and cube not in state.cube_faults
+    if is_of_building or not (is_dark or state.is_hot(cube)):
         return withdraw(state, target)
     shows_it = host.silent_seen if is_dark else host.hot_seen
     if not shows_it or state.repairs_open.get(target) == "open":

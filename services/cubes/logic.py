@@ -56,15 +56,20 @@ def next_heartbeat_us(state: CubesState, number: int) -> int:
 
 
 def on_fault_began(state: CubesState, body: FaultBegan, message: Envelope) -> list[Output]:
-    return _count(state, body.kind, body.target, +1, message.id)
+    if body.is_of_domain:
+        state.outages[body.fault] = superpod_plant(state.cubes).parse(body.target)["cube"]
+    return _count(state, body, +1, message.id)
 
 
 def on_fault_ended(state: CubesState, body: FaultEnded, message: Envelope) -> list[Output]:
-    return _count(state, body.kind, body.target, -1, message.id)
+    said = _count(state, body, -1, message.id)
+    state.outages.pop(body.fault, None)
+    return said
 
 
-def _count(state: CubesState, kind: str, target: str, change: int, cause: str) -> list[Output]:
+def _count(state: CubesState, body: FaultBegan | FaultEnded, change: int, cause: str) -> list[Output]:
     """Hosts, chips or cables are in another condition than before; nobody has seen it yet."""
+    kind, target = body.kind, body.target
     if kind not in INSIDE_CUBES:
         return []
     part = superpod_plant(state.cubes).parse(target)
@@ -73,7 +78,7 @@ def _count(state: CubesState, kind: str, target: str, change: int, cause: str) -
         after = _changed(before, kind, part, change)
         _put_host(state, number, after)
         _watch(state, number, before, after, cause)
-    if part.kind == "cube":
+    if part.kind == "cube" and body.fault not in state.outages:
         state.cube_faults[part.number] = state.cube_faults.get(part.number, 0) + change
         if not state.cube_faults[part.number]:
             del state.cube_faults[part.number]

@@ -103,7 +103,8 @@ class Outing:
 class CubesState(State):
     """Tables hold only what is out of order: `hosts` and `heartbeats` by host number (16 × cube + host),
     `modules` (condition, degraded or failed) by link-end number, `repairs_open` by the name of a host, chip,
-    cable or cube, `silences` by cube, `cube_faults` (active ones of power and cooling) by cube.
+    cable or cube, `silences` by cube, `cube_faults` (active ones of power and cooling) by cube; outages of
+    domains are the building's, which ends them itself: they are `outages`, by fault the cube struck.
 
     Arrays have one entry a cube: `bad_parts` counts hosts seen down and failed modules, and a cube is healthy
     when it has none; `unpowered` where monitoring holds that the cube has no power. `healthy_cube_us` is the
@@ -129,6 +130,7 @@ class CubesState(State):
     at_us: int
     silences: dict[int, Silence] = field(default_factory=dict)
     cube_faults: dict[int, int] = field(default_factory=dict)
+    outages: dict[str, int] = field(default_factory=dict)
     outings: dict[int, Outing] = field(default_factory=dict)
     works: int = 0
     next_work_us: int | None = None

@@ -1,5 +1,7 @@
 """Cables, power and cooling of cubes, as their hosts' heartbeats show them."""
 
+import pytest
+
 from schemas.cubes import (
     CubeCooled,
     CubeHealthy,
@@ -13,6 +15,7 @@ from schemas.cubes import (
     RepairWithdrawn,
 )
 from schemas.failures import FaultBegan
+from schemas.names import FaultKind
 from shared.models.superpod.cables import cable_hosts
 from tests.support.rig import Bench, bodies
 from tests.unit.services.cubes.test_cubes import HEARTBEAT_US, HOST, began, ended, monitored
@@ -131,3 +134,46 @@ def test_cooling_that_fails_in_a_cube_without_power_is_seen_when_the_power_is_ba
     bench.run(8 * HEARTBEAT_US)
     assert asked(bench) == {("cooling", CUBE)}
     bench.assert_documents_hold()
+
+
+def of_building(number: int, kind: FaultKind = "cooling") -> FaultBegan:
+    """A domain of the cube has failed: the building's, which brings it back by itself."""
+    began_alone = began(CUBE, number, kind)
+    return began_alone.model_copy(update={"injected": False, "expires_us": 9 * HEARTBEAT_US})
+
+
+@pytest.mark.parametrize("kind", ["cooling", "cube-power"])
+def test_nobody_is_asked_to_mend_what_the_building_brings_back(kind: FaultKind) -> None:
+    bench = monitored()
+    bench.say(of_building(0, kind), 1)
+    bench.run(3 * HEARTBEAT_US)
+    seen = bodies(bench.log)
+    assert CubePowerLost(cube=2) in seen or CubeOverheated(cube=2) in seen
+    assert asked(bench) == set()
+    bench.say(ended(CUBE, 0, kind), 9 * HEARTBEAT_US)
+    bench.run(12 * HEARTBEAT_US)
+    state = bench.state("cubes")
+    assert (state.hosts, state.repairs_open, state.outages) == ({}, {}, {})
+    bench.assert_documents_hold()
+
+
+def test_a_cube_that_breaks_by_itself_within_an_outage_is_mended_each_time() -> None:
+    """Once in the outage, once as it is over, and once more: whoever was there before does not count."""
+    bench = monitored()
+    bench.say(of_building(0), 1)
+    bench.run(2 * HEARTBEAT_US)
+    bench.say(began(CUBE, 1), 3 * HEARTBEAT_US)
+    bench.run(5 * HEARTBEAT_US)
+    assert asked(bench) == {("cube-power", CUBE)}
+    bench.say(ended(CUBE, 1), 6 * HEARTBEAT_US)
+    bench.run(8 * HEARTBEAT_US)
+    assert asked(bench) == set()
+    bench.say(began(CUBE, 2), 8 * HEARTBEAT_US + 1)
+    bench.say(ended(CUBE, 0, "cooling"), 9 * HEARTBEAT_US)
+    bench.run(12 * HEARTBEAT_US)
+    assert asked(bench) == {("cube-power", CUBE)}
+    bench.say(ended(CUBE, 2), 13 * HEARTBEAT_US)
+    bench.run(16 * HEARTBEAT_US)
+    assert asked(bench) == set()
+    state = bench.state("cubes")
+    assert (state.hosts, state.cube_faults, state.outages) == ({}, {}, {})
