@@ -40,7 +40,6 @@ CONDITIONS: dict[type[Body], tuple[str, str]] = {
     CubeHealthy: ("health", "well"),
     CubeUnhealthy: ("health", "unhealthy"),
     CubeUndrained: ("drain", "well"),
-    CubeDrained: ("drain", "drained"),
     CubePowerRegained: ("power of cube", "well"),
     CubePowerLost: ("power of cube", "lost"),
     CubeCooled: ("cooling of cube", "well"),
@@ -78,6 +77,8 @@ class HardwareChecker:
             yield from self._report(("host", body.cube, body.host), f"without its {body.reason}")
         elif isinstance(body, ModuleReported):
             yield from self._report(("module", body.end), body.condition.replace("ok", "well"))
+        elif isinstance(body, CubeDrained):  # an operator may keep out what is out by plan
+            yield from self._report(("drain", body.cube), f"drained ({body.why or 'by an operator'})")
         elif isinstance(body, PortPatched):  # the fibre is at another mirror, which is sound
             yield from self._report(("port", body.ocs, body.side, body.port), "well")
         elif type(body) in CONDITIONS:

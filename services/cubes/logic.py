@@ -205,13 +205,12 @@ def on_drain(state: CubesState, body: DrainCube, _message: Envelope) -> list[Out
     cube = _find_cube(state, name)
     if isinstance(cube, str):
         return [DrainRefused(target=name, reason=cube)]
-    if state.drained[cube]:
-        outing = state.outings.get(cube)
-        plan = "" if outing is None else f", by plan ({outing.why}) until {outing.until_us} us"
-        return [DrainRefused(target=name, reason=f"cube {name!r}: is drained already{plan}")]
+    if state.drained[cube] and cube not in state.outings:
+        return [DrainRefused(target=name, reason=f"cube {name!r}: is drained already")]
+    state.outings.pop(cube, None)
     state.drained[cube] = True
     touch(state, cube)
-    return [CubeDrained(cube=cube)]
+    return [CubeDrained(cube=cube), *maintenance.roll_out(state)]
 
 
 def on_undrain(state: CubesState, body: UndrainCube, _message: Envelope) -> list[Output]:
@@ -224,7 +223,7 @@ def on_undrain(state: CubesState, body: UndrainCube, _message: Envelope) -> list
     state.outings.pop(cube, None)
     state.drained[cube] = False
     touch(state, cube)
-    return [CubeUndrained(cube=cube)]
+    return [CubeUndrained(cube=cube), *maintenance.roll_out(state)]
 
 
 def _find_cube(state: CubesState, name: str) -> int | str:

@@ -3,7 +3,8 @@ which go over the pod a few at a time.
 
 A cube is drained as an operator would drain it, so slices leave it if there is room elsewhere, and it comes
 back when its time is over. One that an operator has drained is left alone: what was planned is done to it
-meanwhile. An operator who undrains a cube ends what was planned for it.
+meanwhile. An operator who drains a cube that is out by plan keeps it out, and one who undrains it ends what
+was planned for it; the roll-out goes on with the next.
 """
 
 from schemas.cubes import CubeDrained, CubeUndrained
@@ -30,7 +31,7 @@ def follow_plan(state: CubesState) -> list[Output]:
         state.drained[cube] = False
         touch(state, cube)
         said.append(CubeUndrained(cube=cube))
-    return [*said, *_works(state), *_roll_out(state)]
+    return [*said, *_works(state), *roll_out(state)]
 
 
 def _works(state: CubesState) -> list[Output]:
@@ -46,7 +47,7 @@ def _works(state: CubesState) -> list[Output]:
     return said
 
 
-def _roll_out(state: CubesState) -> list[Output]:
+def roll_out(state: CubesState) -> list[Output]:
     """Begin a roll-out that is due, unless one is still on; and go on with it: the next cube for every one
     that has come back."""
     every_days = state.config.rollout_every_days

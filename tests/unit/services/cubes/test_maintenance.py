@@ -4,6 +4,8 @@ import math
 from collections import Counter
 from statistics import fmean
 
+import pytest
+
 from schemas.config import PodConfig, SuperpodConfig
 from schemas.config_cubes import CubesConfig
 from schemas.cubes import CubeDrained, CubeUndrained, DrainRefused
@@ -70,11 +72,26 @@ def test_what_an_operator_has_drained_is_left_to_him() -> None:
     assert bodies(bench.log, CubeDrained)[0].why is None
     bench.run(10 * US_PER_DAY)
     assert 3 not in [body.cube for body in bodies(bench.log, CubeDrained)[1:]]
+    (kept,) = bodies(bench.say(DrainCube(cube="pod-0/cube-4")), CubeDrained)
+    assert kept.why is None
     (refused,) = bodies(bench.say(DrainCube(cube="pod-0/cube-4")), DrainRefused)
-    assert "is drained already, by plan (rollout) until" in refused.reason
+    assert refused.reason.endswith("is drained already")
     bench.run(11 * US_PER_DAY)
-    assert bench.documents["cubes", "pod-0/cube-3"].drained
-    assert not bench.documents["cubes", "pod-0/cube-4"].drained
+    kept_out = [cube for cube in range(16) if bench.documents["cubes", f"pod-0/cube-{cube}"].drained]
+    assert kept_out == [3, 4]
+    assert len(bodies(bench.say(UndrainCube(cube="pod-0/cube-4")), CubeUndrained)) == 1
+
+
+@pytest.mark.parametrize("act", [DrainCube, UndrainCube])
+def test_a_roll_out_goes_on_when_an_operator_takes_its_cube(
+    act: type[DrainCube] | type[UndrainCube],
+) -> None:
+    bench = pod(rollout_every_days=10.0, rollout_cubes=1, rollout_h=2.0)
+    bench.run(10 * US_PER_DAY)
+    bench.say(act(cube="pod-0/cube-0"))
+    bench.run(13 * US_PER_DAY)
+    by_plan = [body.cube for body in bodies(bench.log, CubeDrained) if body.why == "rollout"]
+    assert by_plan == list(range(16))
 
 
 def test_an_operator_who_undrains_ends_what_was_planned() -> None:
