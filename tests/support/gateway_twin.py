@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 import threading
 import time
 from collections.abc import Sequence
@@ -129,7 +130,7 @@ class DrivenTwin:
         self.logs.index(SiteSubjects)
         self.operations = MemoryOperations()
         self.clock = EmbeddedClock(speed=1.0, operations=self.operations, wall_s=lambda: self._wall_s)
-        telemetry = TelemetryFolder(folder / "telemetry", share_max=1.0)  # every frame, however slow
+        telemetry = TelemetryFolder(folder / "telemetry", share_max=math.inf)  # every frame, however slow
         sites = plans or single_fabric_sites(pods, pairs=pairs, seed=3)
         self._configs: dict[str, FabricConfig] = {}
         self.dead_letters = DeadLetters(folder / "dead-letters.jsonl")
