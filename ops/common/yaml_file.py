@@ -24,7 +24,7 @@ DIGITS_MAX = 40
 """Characters of a number beyond which it is not even read: Python would take long for it."""
 _FLOAT = re.compile(r"[-+]?[0-9]+(?:\.[0-9]*)?[eE][-+]?[0-9]+")
 """`1e-5` is a number to everybody but YAML 1.1."""
-_SURROGATE = re.compile("[\ud800-\udfff]")
+SURROGATE = re.compile("[\ud800-\udfff]")
 """What an escape can write and UTF-8 cannot."""
 
 
@@ -115,7 +115,7 @@ class _Values(yaml.SafeLoader):
                 raise _refused(event, "a key that is no plain text")
             key_event = self._next()
             key, line = key_event.value, key_event.start_mark.line + 1
-            if _SURROGATE.search(key):
+            if SURROGATE.search(key):
                 raise _refused(event, f"{quoted(key)} is half a character")
             if key in found:
                 name = dotted(*place, key)
@@ -134,7 +134,7 @@ class _Values(yaml.SafeLoader):
 
     def _scalar(self, event: Any, *place: object) -> object:
         text = event.value
-        if _SURROGATE.search(text):
+        if SURROGATE.search(text):
             raise _refused(event, f"{quoted(text)} is half a character")
         tag = self.resolve(yaml.ScalarNode, text, event.implicit)  # type: ignore[no-untyped-call]  # as above
         node, kind = yaml.ScalarNode(tag, text), tag.rpartition(":")[2]

@@ -13,12 +13,13 @@ What runs took stands apart: it differs from machine to machine, and nothing els
 
 import fcntl
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -36,6 +37,7 @@ from shared.basics.errors import InvalidInput, OperationFailed
 
 RUNS, SERIES = "runs", "series"
 IDENTITY, DOCUMENT, COSTS, LOCK = "identity.json", "experiment.yaml", "costs.jsonl", ".lock"
+Value = TypeVar("Value")
 Key = tuple[str, int]
 """(variant, seed)."""
 TYPES = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
@@ -114,10 +116,14 @@ class Dataset:
                     if found == wanted:
                         continue
                     old = pq.read_table(path, partitioning=None)
-                columns = {
-                    name: old[name] if name in found.names else [None] * old.num_rows for name in wanted.names
-                }
-                self._store(path, pa.table(columns, schema=wanted))
+                    columns = {
+                        name: [None] * old.num_rows
+                        if name in self._parameters and name not in found.names
+                        else old[name]
+                        for name in wanted.names
+                    }
+                    table = pa.table(columns, schema=wanted)
+                self._store(path, table)
 
     def done(self) -> dict[Key, RunRow]:
         """All runs that are there. InvalidInput names a file that is none of them."""
@@ -135,10 +141,11 @@ class Dataset:
             return {}
         with _run_at(path):
             rows = pq.read_table(path, partitioning=None).to_pydict()
-        spans = [end - begin for begin, end in zip(rows["from_us"], rows["to_us"], strict=True)]
-        whole = len(spans) - (spans[-1] < spans[0])
-        found = {name: rows[name][:whole] for name in self._over_time}
-        return {name: values for name, values in found.items() if None not in values}
+            spans = [end - begin for begin, end in zip(rows["from_us"], rows["to_us"], strict=True)]
+            whole = len(spans) - (spans[-1] < spans[0])
+            found = {name: [*map(_figure, rows[name][:whole])] for name in self._over_time}
+        told = {name: [one for one in values if one is not None] for name, values in found.items()}
+        return {name: values for name, values in told.items() if len(values) == whole}
 
     def cpu_s(self) -> float | None:
         """What all runs took of the machines that they ran on; None where that was not kept."""
@@ -269,7 +276,7 @@ def identity_at(path: Path) -> dict[str, Any]:
     """What the runs of a folder have in common. InvalidInput where it cannot be read."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InvalidInput(f"{path}: cannot be read: {error}") from None
     if not isinstance(found, dict):
         raise InvalidInput(f"{path}: is not the identity of results")
@@ -280,22 +287,39 @@ def read_run(path: Path, measures: Sequence[str]) -> RunRow:
     """One run's row. InvalidInput names the file if it is none."""
     with _run_at(path):
         (row,) = pq.read_table(path, partitioning=None).to_pylist()
+        error = None if row["error"] is None else _of(str, row["error"])
         return RunRow(
-            row["variant"],
-            row["seed"],
-            {name: row[name] for name in measures},
-            row["messages"],
-            row["log_sha256"],
-            row["error"],
+            _of(str, row["variant"]),
+            _of(int, row["seed"]),
+            {name: _figure(row[name]) for name in measures},
+            _of(int, row["messages"]),
+            _of(str, row["log_sha256"]),
+            error,
         )
+
+
+def _of(kind: type[Value], value: object) -> Value:
+    """What a column of this type holds. ValueError for all else: others may have written the file."""
+    if type(value) is not kind:
+        raise ValueError(f"{quoted(value)} is not of type {kind.__name__}")
+    return value
+
+
+def _figure(value: object) -> float | None:
+    """A measure's figure; ValueError where it is none."""
+    if value is None or math.isfinite(found := _of(float, value)):
+        return None if value is None else found
+    raise ValueError(f"{value} is no figure")
 
 
 @contextmanager
 def _run_at(path: Path) -> Iterator[None]:
     """Around the reading of a run's file: InvalidInput where it is none."""
     try:
+        if not path.is_file():  # a pipe would never end
+            raise ValueError("no file")
         yield
-    except (OSError, ValueError, KeyError, pa.ArrowException) as error:
+    except (OSError, ValueError, LookupError, TypeError, pa.ArrowException) as error:
         said = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InvalidInput(
             f"{path}: is no run of this experiment ({quoted(said)}); remove it, and --resume does it again"

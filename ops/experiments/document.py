@@ -11,7 +11,8 @@ Values = dict[str, Scalar]
 """Parameter, by dotted name → value."""
 Choices = Annotated[list[Scalar], Field(min_length=1)]
 Listed = list[Values]
-Bounds = Annotated[list[float], Field(min_length=2, max_length=2)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Bounds = Annotated[list[Finite], Field(min_length=2, max_length=2)]
 DAYS_MAX, PODS_MAX, SEEDS_MAX, VARIANTS_MAX = 36_500.0, 200, 1_000_000, 10_000
 WINDOWS_MAX = 1_000_000
 """Rows of a run's time series."""
@@ -112,7 +113,7 @@ def _count(value: Any) -> Any:
 class Wanted(Part):
     """How narrow the interval of a measure has to be, in every variant, for runs to end."""
 
-    half_width: float | None = Field(None, gt=0)
+    half_width: float | None = Field(None, gt=0, allow_inf_nan=False)
     relative_half_width: float | None = Field(None, gt=0, lt=1)
 
     @model_validator(mode="after")
@@ -129,10 +130,10 @@ class Claim(Part):
     measure: str
     of: Values = Field(default={}, description="the variant, by what tells it from the others")
     over: Values | None = None
-    more_than: float | None = None
-    less_than: float | None = None
-    equals: float | None = None
-    within: float | None = Field(None, ge=0, description="how far from `equals` it may be")
+    more_than: Finite | None = None
+    less_than: Finite | None = None
+    equals: Finite | None = None
+    within: Finite | None = Field(None, ge=0, description="how far from `equals` it may be")
 
     @model_validator(mode="after")
     def _one_claim(self) -> Self:
@@ -151,7 +152,7 @@ class Control(Part):
     more closely."""
 
     by: str
-    mean: float = Field(allow_inf_nan=False, description="in the measure's unit; shares from 0 to 1")
+    mean: Finite = Field(description="in the measure's unit; shares from 0 to 1")
 
 
 class Compare(Part):

@@ -2,16 +2,17 @@
 allowed."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from ops.common.quoted import dotted, quoted
-from ops.common.yaml_file import Lines, read_yaml_lines
+from ops.common.yaml_file import DEEP_MAX, SURROGATE, Lines, read_yaml_lines
 from ops.experiments.document import Experiment, Values
 from ops.experiments.measures import MEASURES
 from ops.experiments.method import SERVICES, Method, method_of
@@ -61,6 +62,7 @@ class Misplaced(InvalidInput):
 
 def parsed(content: Mapping[str, object]) -> Experiment:
     """The document of these values. Misplaced says what is wrong with the first one that is."""
+    _check_plain(content)
     try:
         # Through JSON, for a list there stands for what is a tuple in a strict model.
         return Experiment.model_validate_json(json.dumps(content))
@@ -68,6 +70,28 @@ def parsed(content: Mapping[str, object]) -> Experiment:
         raise _complaint(error) from None
     except ValueError as error:
         raise Misplaced((), f"not a document: {error}") from None
+
+
+def _check_plain(value: object, *place: object) -> None:
+    """Misplaced unless it is made of what a file can say: a document may come from Python as well."""
+    if len(place) > DEEP_MAX:
+        raise Misplaced((), f"nested deeper than {DEEP_MAX}, which is the most")
+    if isinstance(value, Mapping):
+        for name, one in value.items():
+            if not isinstance(name, str):
+                raise Misplaced(place, f"{dotted(*place, name)}: {quoted(name)} is no name; allowed: text")
+            _check_plain(name, *place, name)
+            _check_plain(one, *place, name)
+    elif isinstance(value, list | tuple):
+        for n, one in enumerate(value):
+            _check_plain(one, *place, n)
+    elif isinstance(value, str):
+        if not value.isascii() and SURROGATE.search(value):
+            raise Misplaced(place, f"{dotted(*place)}: {quoted(value)} is half a character")
+    elif value is not None and not isinstance(value, bool | int | float):
+        raise Misplaced(
+            place, f"{dotted(*place)}: {quoted(value)} is not allowed; allowed: {SCALARS}, lists and dicts"
+        )
 
 
 def checked(experiment: Experiment, folder: Path) -> Planned:
@@ -105,6 +129,8 @@ def checked(experiment: Experiment, folder: Path) -> Planned:
         if claim.over is not None:
             over: Values = claim.over
             _at(("claim", "over"), lambda: one_of(variants, over, "claim.over"))
+            if one_of(variants, over, "claim.over") == one_of(variants, claim.of, "claim.of"):
+                raise Misplaced(("claim", "over"), "claim.over: is the variant of claim.of; allowed: another")
     return Planned(experiment, variants, folder, method)
 
 
@@ -133,7 +159,8 @@ def _at(place: Place, say: Any) -> Any:
     except Misplaced:
         raise
     except InvalidInput as error:
-        raise Misplaced(place, str(error).removeprefix("--set ")) from None
+        said = str(error).removeprefix("--set ")
+        raise Misplaced(place, re.sub("^--kind ", "fabric.kind: ", said)) from None
 
 
 def _line(lines: Lines, place: Place) -> int:
@@ -148,6 +175,8 @@ def _complaint(error: ValidationError) -> Misplaced:
     for it."""
     errors = error.errors()
     first = next((one for one in errors if one["type"] == "extra_forbidden"), errors[0])
+    if first["type"] == "bool_type" and first["loc"][-1] == "bool":  # no member of the union of scalars
+        first = first | {"type": "scalar"}
     place: Place = tuple(part for part in first["loc"] if not _is_of_pydantic(part))
     name = dotted(*place)
     if first["type"] == "value_error":  # values that do not go together: the model says which
@@ -171,8 +200,13 @@ def _is_of_pydantic(part: object) -> bool:
 
 def _model_at(place: Place) -> Mapping[str, FieldInfo]:
     fields: Mapping[str, FieldInfo] = Experiment.model_fields
+    is_named = False
     for part in place:
+        if is_named:  # a name of the document's own, such as a measure's
+            is_named = False
+            continue
         found = fields.get(str(part))
+        is_named = found is not None and get_origin(found.annotation) is dict
         kind = None if found is None else _model_of(found.annotation)
         if kind is None:
             return {}
@@ -190,11 +224,13 @@ def _model_of(kind: Any) -> type[BaseModel] | None:
     return None
 
 
+SCALARS = "text, numbers, true, false and null"
 _WORDS = {
+    "scalar": SCALARS,
     "greater_than": "numbers above {gt:g}",
-    "greater_than_equal": "numbers from {ge:g}",
+    "greater_than_equal": "numbers from {ge:,.16g}",
     "less_than": "numbers below {lt:g}",
-    "less_than_equal": "numbers up to {le:g}",
+    "less_than_equal": "numbers up to {le:,.16g}",
     "too_short": "at least {min_length}",
     "string_too_short": "at least {min_length} characters",
     "string_too_long": "at most {max_length} characters",
@@ -206,6 +242,8 @@ _WORDS = {
     "string_type": "text",
     "bool_type": "true or false",
     "tuple_type": "a list",
+    "list_type": "a list",
+    "too_long": "at most {max_length}",
     "dict_type": "names with values",
     "model_type": "names with values",
     "model_attributes_type": "names with values",

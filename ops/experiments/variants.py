@@ -36,7 +36,12 @@ class Variant:
     def has(self, values: Mapping[str, Scalar]) -> bool:
         """Whether it is one of those that are meant."""
         own = dict(self.values)
-        return all(name in own and own[name] == value for name, value in values.items())
+        return all(name in own and is_same(own[name], value) for name, value in values.items())
+
+
+def is_same(one: Scalar, other: Scalar) -> bool:
+    """Whether two values are one: 1 and 1.0 are, 1 and true are not."""
+    return isinstance(one, bool) is isinstance(other, bool) and one == other
 
 
 def shown(value: Scalar) -> str:
@@ -61,11 +66,13 @@ def variants_of(experiment: Experiment) -> tuple[Variant, ...]:
     else:
         rows = [dict(row) for row in vary.list] or [{}]
     found = tuple(Variant(tuple(row.items())) for row in rows)
-    seen: set[str] = set()
+    seen: set[object] = set()
     for variant in found:
-        if variant.key in seen:
+        # By value: 1 and 1.0 are written differently, and run the same.
+        row = frozenset((name, isinstance(value, bool), value) for name, value in variant.values)
+        if row in seen:
             raise InvalidInput(f"vary: {variant.words} is given twice; variants are unique")
-        seen.add(variant.key)
+        seen.add(row)
     return found
 
 
@@ -73,8 +80,11 @@ def _spread(asked: LatinHypercube) -> list[Values]:
     """Points of a Latin hypercube, the same for the same seed. Of a parameter that is counted every whole
     number between its bounds, both of them included, has as large a share of the points."""
     for name, (least, most) in asked.between.items():
-        if not least < most:
-            raise InvalidInput(f"vary.latin_hypercube.between.{name}: [{least:g}, {most:g}] is no range")
+        bounds = f"vary.latin_hypercube.between.{name}: [{least:g}, {most:g}]"
+        if not least < most or math.isinf(most - least):
+            raise InvalidInput(f"{bounds} is no range; allowed: two finite numbers, the lower one first")
+        if is_counted(name) and math.ceil(least) > math.floor(most):
+            raise InvalidInput(f"{bounds} has no whole number, and {name} is counted")
     unit = qmc.LatinHypercube(len(asked.between), rng=asked.seed).random(asked.points)
     return [
         {

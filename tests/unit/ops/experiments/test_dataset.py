@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -158,6 +159,46 @@ def test_a_file_that_is_no_run_is_named(tmp_path: Path) -> None:
         Dataset(tmp_path / "r", MEASURES).done()
 
 
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        ("goodput", pa.array(["x"])),
+        ("goodput", pa.array([float("nan")])),
+        ("goodput", pa.array([[1.0]])),
+        ("seed", pa.array(["a"])),
+        ("seed", pa.array([None], pa.int64())),
+        ("variant", pa.array([[1]])),
+        ("error", pa.array([1])),
+    ],
+)
+def test_a_run_of_other_types_is_none(tmp_path: Path, column: str, values: Any) -> None:
+    fill(tmp_path / "r", [(ONE, 0)])
+    (path,) = (tmp_path / "r" / RUNS).glob("*.parquet")
+    table = pq.read_table(path, partitioning=None)
+    pq.write_table(table.set_column(table.schema.get_field_index(column), column, values), path)
+    with pytest.raises(InvalidInput, match="is no run of this experiment"):
+        Dataset(tmp_path / "r", MEASURES).done()
+
+
+@pytest.mark.parametrize("values", [pa.array([[1.0]]), None])
+def test_what_is_no_run_is_not_made_one(tmp_path: Path, values: Any) -> None:
+    fill(tmp_path / "r", [(ONE, 0)])
+    (path,) = (tmp_path / "r" / RUNS).glob("*.parquet")
+    table = pq.read_table(path, partitioning=None).drop_columns(["goodput"])
+    pq.write_table(table if values is None else table.append_column("goodput", values), path)
+    before = path.read_bytes()
+    with pytest.raises(InvalidInput, match="is no run of this experiment"):
+        fill(tmp_path / "r", [])
+    assert path.read_bytes() == before
+
+
+def test_a_pipe_is_no_run(tmp_path: Path) -> None:
+    fill(tmp_path / "r", [])
+    os.mkfifo(tmp_path / "r" / RUNS / "x.parquet")
+    with pytest.raises(InvalidInput, match="no file"):
+        fill(tmp_path / "r", [])
+
+
 def test_a_file_that_is_no_run_ends_no_more_than_this_sweep(tmp_path: Path) -> None:
     fill(tmp_path / "r", [(ONE, 3)])
     bad = tmp_path / "r" / RUNS / f"{TWO.key}-0.parquet"
@@ -174,6 +215,12 @@ def test_a_folder_that_is_a_file_is_told(tmp_path: Path, place: str) -> None:
     (tmp_path / place).write_text("")
     with pytest.raises(InvalidInput, match=f"{place}: is no folder; give another one with --out"):
         fill(tmp_path / "r", [])
+
+
+def test_an_identity_that_nests_without_end_is_told(tmp_path: Path) -> None:
+    (tmp_path / "identity.json").write_text("[" * 100_000)
+    with pytest.raises(InvalidInput, match=r"identity\.json: cannot be read"):
+        fill(tmp_path, [])
 
 
 def test_an_identity_that_cannot_be_read_is_told(tmp_path: Path) -> None:

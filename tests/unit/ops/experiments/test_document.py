@@ -1,17 +1,21 @@
 """Documents of experiments: what may stand there, and the sentence for what may not."""
 
+from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ops.experiments.document import Experiment
 from ops.experiments.library import TEMPLATE, library_path, ready
 from ops.experiments.plants import sites_of
-from ops.experiments.reading import Planned, read_experiment
+from ops.experiments.reading import Planned, parsed, read_experiment
 from ops.experiments.variants import variants_of
 from schemas.config import AnyPodConfig, SuperpodConfig
 from shared.basics.errors import InvalidInput, NotFound
 
+ENDLESS: list[object] = []
+ENDLESS.append(ENDLESS)
 SOUND = """\
 title: A title
 question: Does it?
@@ -220,6 +224,48 @@ def test_a_variant_has_a_name_that_goes_by_its_values_alone() -> None:
             "seeds: 3\nclaim: {measure: queued, more_than: 1}\n",
             "claim.measure: 'queued' is not measured",
         ),
+        (
+            "seeds: 3\n",
+            "seeds: 3\nclaim: {measure: goodput, of: {repairs.technicians: 1}, equals: .nan, within: 0}\n",
+            "line 11: claim.equals: nan is not allowed; allowed: a finite number",
+        ),
+        (
+            "seeds: 3\n",
+            "seeds: 3\nclaim: {measure: goodput, of: {repairs.technicians: 1}, equals: 0, within: .inf}\n",
+            "line 11: claim.within: inf is not allowed; allowed: a finite number",
+        ),
+        (
+            "seeds: 3\n",
+            "seeds: {most: 30}\nstop_when: {goodput: {half_width: .inf}}\n",
+            "line 11: stop_when.goodput.half_width: inf is not allowed; allowed: a finite number",
+        ),
+        (
+            "seeds: 3\n",
+            "seeds: {most: 30}\nstop_when: {goodput: {half: 1}}\n",
+            "line 11: stop_when.goodput.half: no such field; allowed: half_width, relative_half_width",
+        ),
+        (
+            "seeds: 3",
+            "seeds: 1000000000",
+            "line 10: seeds.count: 1000000000 is not allowed; allowed: numbers up to 1,000,000",
+        ),
+        ("days: 2", "days: 2\n  kind: superpot", "fabric.kind: 'superpot': no such kind of fabric"),
+        (
+            "technicians: [1, 2]",
+            "technicians: [[1], 2]",
+            "[1] is not allowed; allowed: text, numbers, true, false",
+        ),
+        ("technicians: [1, 2]", "technicians: 1", "1 is not allowed; allowed: a list"),
+        (
+            "[0.001, 0.002]",
+            "[1, 1.0]",
+            "line 7: vary: repairs.technicians 1, failures.host_per_day 1 is given twice",
+        ),
+        (
+            "seeds: 3\n",
+            "seeds: 3\nclaim: {measure: goodput, of: {repairs.technicians: true}, more_than: 1}\n",
+            "line 11: claim.of: repairs.technicians true is no variant",
+        ),
         ("seeds: 3", "seeds: 3\nseeds: 4", "line 11: seeds: given twice"),
         ("days: 2", "days: &a 2", "line 4: the anchor &a"),
     ],
@@ -229,6 +275,51 @@ def test_what_is_wrong_is_told_with_line_field_and_what_is_allowed(
 ) -> None:
     assert before in SOUND
     assert said in refused(tmp_path, SOUND.replace(before, after, 1))
+
+
+@pytest.mark.parametrize(
+    ("name", "bounds", "said"),
+    [
+        ("repairs.technicians", "[-.inf, 5]", "-inf is not allowed; allowed: a finite number"),
+        ("failures.host_per_day", "[-1.0e+308, 1.0e+308]", "is no range; allowed: two finite numbers"),
+        ("failures.host_per_day", "[1, 2, 3]", "[1, 2, 3] is not allowed; allowed: at most 2"),
+        (
+            "repairs.technicians",
+            "[1.2, 1.8]",
+            "[1.2, 1.8] has no whole number, and repairs.technicians is count",
+        ),
+    ],
+)
+def test_bounds_of_a_latin_hypercube_are_a_range(tmp_path: Path, name: str, bounds: str, said: str) -> None:
+    head, _, rest = SOUND.partition("vary:\n")
+    vary = f"vary: {{latin_hypercube: {{points: 3, between: {{{name}: {bounds}}}}}}}\n"
+    assert said in refused(tmp_path, head + vary + rest[rest.index("seeds") :])
+
+
+def test_a_claim_over_its_own_variant_is_refused(tmp_path: Path) -> None:
+    same = "{repairs.technicians: 1, failures.host_per_day: 0.001}"
+    claim = f"claim: {{measure: goodput, of: {same}, over: {same}, more_than: 0}}\n"
+    assert "line 12: claim.over: is the variant of claim.of" in refused(tmp_path, SOUND + claim)
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        (
+            {"title": date(2026, 1, 1)},
+            "title: datetime.date(2026, 1, 1) is not allowed; allowed: text, numbers",
+        ),
+        ({"measure": {"goodput"}}, "measure: {'goodput'} is not allowed"),
+        ({("a", 1): 2}, "('a', 1): ('a', 1) is no name; allowed: text"),
+        ({"title": "\ud800"}, "title: '\\ud800' is half a character"),
+        ({"title": ENDLESS}, "nested deeper than 20, which is the most"),
+    ],
+)
+def test_a_document_of_python_is_made_of_what_a_file_can_say(changed: Any, said: str) -> None:
+    sound = {"title": "t", "question": "q", "fabric": {"days": 1}, "measure": ["goodput"]}
+    with pytest.raises(InvalidInput) as caught:
+        parsed(sound | changed)
+    assert said in str(caught.value)
 
 
 @pytest.mark.parametrize(("text", "said"), [("", "is empty; allowed: title"), ("[1]", "[1] is not allowed")])
