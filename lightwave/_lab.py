@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lightwave._arguments import typed
 from lightwave._errors import without_options
 from ops.common.configuration import Parameter
 from ops.common.configuration import parameters as _parameters
@@ -44,6 +45,7 @@ class LabRun:
     repeat: str
 
 
+@typed
 def lab(
     *,
     days: float = 1.0,
@@ -100,6 +102,7 @@ def lab(
     return LabRun(figures, tuple(reports), **{word: found[word] for word in words})
 
 
+@typed
 def parameters(kind: str = "superpod") -> list[Parameter]:
     """Every parameter of a kind of fabric: dotted name, default, unit, where it comes from, what is allowed,
     and what it means. InvalidInput for a kind that there is not.

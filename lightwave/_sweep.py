@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lightwave._arguments import typed
 from lightwave._errors import without_options
 from lightwave._frames import read_runs, read_series
 from ops.common.version import software
@@ -88,6 +89,7 @@ class Sweep:
             raise OperationFailed(f"{file}: {error.strerror or error}") from None
 
 
+@typed
 def sweep(
     experiment: Mapping[str, Any] | str | Path,
     *,

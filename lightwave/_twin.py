@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from lightwave._arguments import typed
 from lightwave._events import MESSAGE, RECEIPT, Event, Receipt, event_of, receipt_of
 from ops.common.client import (
     RETURN_S_MAX,
@@ -43,6 +44,7 @@ Answer = TypeVar("Answer")
 SEVERAL_MAX = 1_000_000
 
 
+@typed
 def connect(url: str | None = None, *, token: str | None = None, timeout_s: float = TIMEOUT_S) -> "Twin":
     """The twin at a URL, with a bearer token where it wants one; without them those that LIGHTWAVE_URL and
     LIGHTWAVE_TOKEN name, as for the command line.
@@ -78,67 +80,86 @@ class Twin:
         """Which twin this is, and of which version."""
         return self._thing(TwinAbout, "/v1/twin")
 
+    @typed
     def fabrics(self, **where: object) -> list[FabricRow]:
         return self._rows(FabricRow, "fabrics", None, where)
 
+    @typed
     def ocses(self, fabric: str | None = None, **where: object) -> list[OcsRow]:
         return self._rows(OcsRow, "ocs", fabric, where)
 
+    @typed
     def cubes(self, fabric: str | None = None, **where: object) -> list[CubeRow]:
         return self._rows(CubeRow, "cubes", fabric, where)
 
+    @typed
     def hosts(self, fabric: str | None = None, **where: object) -> list[HostRow]:
         return self._rows(HostRow, "hosts", fabric, where)
 
+    @typed
     def links(self, fabric: str | None = None, **where: object) -> list[LinkRow]:
         return self._rows(LinkRow, "links", fabric, where)
 
+    @typed
     def slices(self, fabric: str | None = None, **where: object) -> list[SliceRow]:
         return self._rows(SliceRow, "slices", fabric, where)
 
+    @typed
     def faults(self, fabric: str | None = None, **where: object) -> list[FaultRow]:
         return self._rows(FaultRow, "faults", fabric, where)
 
+    @typed
     def verdicts(self, fabric: str | None = None, **where: object) -> list[VerdictRow]:
         return self._rows(VerdictRow, "verdicts", fabric, where)
 
+    @typed
     def repairs(self, fabric: str | None = None, **where: object) -> list[RepairRow]:
         return self._rows(RepairRow, "repairs", fabric, where)
 
+    @typed
     def fabric(self, name: str) -> FabricRow:
         return self._thing(FabricRow, f"/v1/fabrics/{escape(name)}")
 
+    @typed
     def ocs(self, name: str) -> OcsRow:
         return self._thing(OcsRow, f"/v1/ocs/{escape(name)}")
 
+    @typed
     def cube(self, name: str) -> CubeRow:
         return self._thing(CubeRow, f"/v1/cubes/{escape(name)}")
 
+    @typed
     def link(self, name: str) -> LinkRow:
         return self._thing(LinkRow, f"/v1/links/{escape(name)}")
 
+    @typed
     def slice(self, name: str) -> SliceRow:
         return self._thing(SliceRow, f"/v1/slices/{escape(name)}")
 
+    @typed
     def fault(self, name: str) -> FaultRow:
         return self._thing(FaultRow, f"/v1/faults/{escape(name)}")
 
     # --- questions ------------------------------------------------------------------------------------------
 
+    @typed
     def trace(self, end: str) -> LightPath:
         """The whole light path from a link end, such as `pod-0/cube-12/+y/7`."""
         return self._thing(LightPath, f"/v1/trace/{escape(end)}")
 
+    @typed
     def impact(self, part: str) -> ImpactReport | LossReport:
         """What hangs on a part of a pod, with the links and slices of now; or what a network loses with one
         of its parts."""
         found: TypeAdapter[ImpactReport | LossReport] = TypeAdapter(ImpactReport | LossReport)
         return self._read(found, self._client.thing(f"/v1/impact/{escape(part)}"))
 
+    @typed
     def explain(self, slice_name: str) -> SliceExplanation:
         """Why a slice is as it is, and what stands in its way."""
         return self._thing(SliceExplanation, f"/v1/explain/slices/{escape(slice_name)}")
 
+    @typed
     def plan(
         self,
         shape: str,
@@ -163,6 +184,7 @@ class Twin:
             fabric=fabric,
         )
 
+    @typed
     def goodput(
         self, by: By = "pod", *, fabric: str | None = None, since: str | None = None
     ) -> GoodputReport:
@@ -176,6 +198,7 @@ class Twin:
         """Simulated time, and how fast it goes."""
         return self._thing(ClockReport, "/v1/clock")
 
+    @typed
     def set_speed(self, speed: float) -> ClockReport:
         """Simulated over wall time."""
         return self._clock("/v1/clock/speed", speed=speed)
@@ -188,6 +211,7 @@ class Twin:
         """Let it go on."""
         return self._clock("/v1/clock", paused=False)
 
+    @typed
     def run_for(self, simulated_s: float, *, speed: float | None = None) -> ClockReport:
         """Let time run for so long and stand still then; without a speed as fast as the twin can. It answers
         at once: `clock().paused` says when it has come there."""
@@ -195,6 +219,7 @@ class Twin:
 
     # --- requests -------------------------------------------------------------------------------------------
 
+    @typed
     def request(
         self,
         shape: str,
@@ -226,10 +251,12 @@ class Twin:
         }
         return self._ask("/v1/slices", key, comment, body)
 
+    @typed
     def release(self, name: str, *, key: str | None = None, comment: str | None = None) -> Receipt:
         """Release a slice, or withdraw it while it waits."""
         return self._ask(f"/v1/slices/{escape(name)}/release", key, comment)
 
+    @typed
     def inject(
         self,
         kind: str,
@@ -252,25 +279,29 @@ class Twin:
         }
         return self._ask("/v1/faults", key, comment, body)
 
+    @typed
     def clear(self, fault: str, *, key: str | None = None, comment: str | None = None) -> Receipt:
         """End a fault."""
         return self._ask(f"/v1/faults/{escape(fault)}/clear", key, comment)
 
+    @typed
     def drain(self, cube: str, *, key: str | None = None, comment: str | None = None) -> Receipt:
         """Take a cube out of use; what runs there moves or stays until it ends."""
         return self._ask(f"/v1/cubes/{escape(cube)}/drain", key, comment)
 
+    @typed
     def undrain(self, cube: str, *, key: str | None = None, comment: str | None = None) -> Receipt:
         """Take a drained cube into use again."""
         return self._ask(f"/v1/cubes/{escape(cube)}/undrain", key, comment)
 
     # --- the log --------------------------------------------------------------------------------------------
 
+    @typed
     def events(
         self,
         fabric: str | None = None,
         *,
-        types: Sequence[str] = (),
+        types: str | Sequence[str] = (),
         about: str | None = None,
         cause: str | None = None,
         since: str | None = None,
@@ -291,11 +322,12 @@ class Twin:
         rows, _ = self._client.pages("/v1/events", *MESSAGE, most=limit, **asked)
         return [self._event(row) for row in rows]
 
+    @typed
     def subscribe(
         self,
         fabric: str | None = None,
         *,
-        types: Sequence[str] = (),
+        types: str | Sequence[str] = (),
         about: str | None = None,
         since: str | None = None,
         after: str | None = None,
@@ -315,6 +347,7 @@ class Twin:
         )
         return (self._event(row, position) for position, row in stream)
 
+    @typed
     def why(self, message_or_name: str) -> list[Event]:
         """The chain of causes from a message, or from the last state of a thing, back to its root."""
         rows = self._client.rows(f"/v1/why/{escape(message_or_name)}", *MESSAGE)
@@ -361,7 +394,9 @@ class Twin:
             raise self._client.foreign(f"its answer has {place}: {first['msg'].lower()}") from None
 
 
-def _asked(types: Sequence[str], about: str | None, cause: str | None, *, ticks: bool) -> dict[str, object]:
+def _asked(
+    types: str | Sequence[str], about: str | None, cause: str | None, *, ticks: bool
+) -> dict[str, object]:
     words = [types] if isinstance(types, str) else list(types)
     return {"type": words or None, "for": about, "cause": cause, "ticks": None if ticks else "false"}
 

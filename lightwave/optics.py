@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from lightwave._arguments import typed
+from shared.basics.checks import count
 from shared.models.optics.budget import Budget, check_ranges, link_budget
 from shared.models.optics.link import LinkDesign, Strands, Switched
 from shared.models.optics.modules import Agreement, lane_rate, module_kind, parse_module
@@ -12,6 +14,7 @@ from shared.models.optics.modules import agree as _agree
 from shared.models.optics.palomar import RETURN_LOSS_TYPICAL_DB
 from shared.models.optics.qualification import Conditions, Qualification, qualify_pod
 from shared.models.optics.sensitivity import sensitivity_dbm
+from shared.models.superpod.shapes import POD_CUBES_MAX
 
 __all__ = ["Agreement", "Budget", "LinkDesign", "Qualification", "agree", "budget", "qualify", "sensitivity"]
 
@@ -20,6 +23,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
+@typed
 def budget(
     ocs_loss_db: float,
     *,
@@ -41,12 +45,13 @@ def budget(
     >>> found.worst.ber < 2e-4, len(found.lanes)
     (True, 4)
     """
-    check_ranges({"loss_db": ocs_loss_db, "return_loss_db": return_loss_db})
+    check_ranges({"loss_db": ocs_loss_db, "return_loss_db": return_loss_db, "excess_db": excess_db})
     switched = Switched(*(np.asarray(value) for value in (ocs_loss_db, return_loss_db, return_loss_db)))
     design = _design(rate, kind, launch_dbm, length_km, mitigation=mitigation, soft_fec=soft_fec)
     return link_budget(design, Strands(switched, near_excess_db=np.asarray(excess_db)))
 
 
+@typed
 def sensitivity(
     mpi_db: float,
     *,
@@ -64,6 +69,7 @@ def sensitivity(
     return sensitivity_dbm(rate, mpi_db, ber, mitigation=mitigation, soft_fec=soft_fec)
 
 
+@typed
 def agree(one: str, other: str) -> Agreement:
     """What two modules settle on, by names such as "cwdm4-bidi-400G": the rate of a lane and how many, or
     the reason why there is none. InvalidInput for a name of no module.
@@ -74,6 +80,7 @@ def agree(one: str, other: str) -> Agreement:
     return _agree(parse_module(one), parse_module(other))
 
 
+@typed
 def qualify(
     seed: int = 0,
     *,
@@ -86,11 +93,14 @@ def qualify(
 ) -> Qualification:
     """Every pairing of link ends of a pod as manufactured from a seed: worst lanes, losses, interference, in
     arrays of shape (link ends, partner cubes). InvalidInput for modules that do not have the pod's two
-    strands a link.
+    strands a link, and for what is out of range.
 
     >>> qualify(seed=7, cubes=4).qualified
     True
     """
+    count("cubes", cubes, 1, POD_CUBES_MAX)
+    if return_loss_db is not None:
+        check_ranges({"return_loss_db": return_loss_db})
     design = _design(rate, kind, None, None, mitigation=mitigation, soft_fec=soft_fec)
     return qualify_pod(Conditions(seed, cubes=cubes, design=design, return_loss_db=return_loss_db))
 

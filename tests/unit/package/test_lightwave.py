@@ -3,11 +3,14 @@
 import doctest
 import importlib
 import json
+import pickle
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import lightwave
@@ -136,6 +139,61 @@ WRONG: list[tuple[Callable[[], object], str]] = [
     (lambda: optics.budget(1.0, return_loss_db=46.0), "return-loss-db 46 dB: "),
     (lambda: optics.agree("cwdm", "cwdm4-bidi-400G"), "module 'cwdm': not a module"),
 ]
+
+
+# What a checker of types would find, where nobody ran one.
+ANY: Any = lightwave
+WRONG += [
+    (lambda: ANY.topology.figures(None), "shape None: not allowed; allowed is text"),
+    (
+        lambda: ANY.topology.figures("4x4x4", without_ocs="3"),
+        "without_ocs '3': not allowed; allowed is a list",
+    ),
+    (lambda: ANY.topology.suggest("64"), "chips '64': not allowed; allowed is a whole number"),
+    (lambda: ANY.optics.budget("1.5"), "ocs_loss_db '1.5': not allowed; allowed is a number"),
+    (lambda: ANY.optics.budget(1.5, excess_db=1e9), "excess-db 1e+09 dB: allowed are 0 to 40"),
+    (lambda: ANY.optics.sensitivity(-32, rate=50), "rate 50: not allowed; allowed is text"),
+    (lambda: ANY.optics.qualify(cubes=0), "cubes 0: not allowed; allowed are 1 to 144"),
+    (lambda: ANY.optics.qualify(cubes=4, return_loss_db=46), "return-loss-db 46 dB: "),
+    (lambda: ANY.availability.goodput(0.99, "1024"), "slice_chips '1024': not allowed; allowed is a whole"),
+    (
+        lambda: ANY.availability.machine_repair(4, 1, "1", 1),
+        "failure_rate '1': not allowed; allowed is a num",
+    ),
+    (lambda: ANY.lab(days=True), "days True: not allowed; allowed is a number"),
+    (
+        lambda: ANY.lab(faults="ocs:pod-0/ocs-1@1h"),
+        "faults 'ocs:pod-0/ocs-1@1h': not allowed; allowed is a list",
+    ),
+    (
+        lambda: ANY.lab(parameters={"pod.cubes": [4]}),
+        "parameters {'pod.cubes': [4]}: not allowed; allowed is a",
+    ),
+    (
+        lambda: ANY.sweep(3),
+        "experiment 3: not allowed; allowed is a mapping with text as names or text or a path",
+    ),
+    (lambda: ANY.sweep(QUESTION, progress=3), "progress 3: not allowed; allowed is a function or None"),
+    (lambda: ANY.sweep({**QUESTION, "title": {1}}), "title: {1} is not allowed; allowed: text, numbers"),
+    (lambda: ANY.read_runs(3), "folder 3: not allowed; allowed is text or a path"),
+    (lambda: ANY.connect(8080), "url 8080: not allowed; allowed is text or None"),
+    (lambda: ANY.Twin.plan(None, 4), "shape 4: not allowed; allowed is text"),
+]
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    assert optics.budget(np.float32(1.5)).lanes == optics.budget(1.5).lanes  # type: ignore[arg-type]  # a float to people
+    assert topology.suggest(np.int64(64)) == topology.suggest(64)  # type: ignore[arg-type]  # as above
+    without = topology.figures("4x4x4", without_ocs=[3])
+    assert topology.figures("4x4x4", without_ocs=np.array([3])) == without  # type: ignore[arg-type]  # as above
+    assert topology.figures("4x4x4", without_ocs={3}) == without  # type: ignore[arg-type]  # as above
+
+
+def test_results_that_are_none_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "a.parquet").write_bytes(pickle.dumps(QUESTION))
+    with pytest.raises(lightwave.InvalidInput, match="cannot be read"):
+        lightwave.read_runs(tmp_path)
 
 
 @pytest.mark.parametrize(("call", "sentence"), WRONG, ids=[sentence for _, sentence in WRONG])

@@ -1,0 +1,103 @@
+"""Arguments of the functions that callers meet, looked at before anything begins: of another type than the
+function says, they are refused with their name."""
+
+import functools
+import inspect
+import os
+from collections.abc import Callable, Mapping, Sequence
+from types import UnionType
+from typing import Any, Literal, ParamSpec, TypeVar, Union, cast, get_args, get_origin
+
+import numpy as np
+
+from ops.common.quoted import quoted
+from shared.basics.errors import InvalidInput
+
+Given = ParamSpec("Given")
+Found = TypeVar("Found")
+WORDS = {
+    str: "text",
+    bool: "True or False",
+    int: "a whole number",
+    float: "a number",
+    type(None): "None",
+}
+
+
+def typed(function: Callable[Given, Found]) -> Callable[Given, Found]:
+    """The function, which raises InvalidInput for an argument of another type than it is annotated with, and
+    gets numbers of numpy as those of Python. What is missing, or no parameter, is Python's own TypeError."""
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def looked_at(*args: Given.args, **kwargs: Given.kwargs) -> Found:
+        given = signature.bind(*args, **kwargs)
+        for name, value in given.arguments.items():
+            parameter = signature.parameters[name]
+            if parameter.kind is parameter.VAR_KEYWORD or parameter.annotation is parameter.empty:
+                continue
+            given.arguments[name] = _argument(name, value, parameter.annotation)
+        return function(*given.args, **given.kwargs)
+
+    return looked_at
+
+
+def _argument(name: str, value: object, kind: Any) -> object:
+    found = _plain(value)
+    if not _is(found, kind):
+        raise InvalidInput(f"{name} {quoted(value)}: not allowed; allowed is {_words(kind)}")
+    return found
+
+
+def _plain(value: object) -> object:
+    """Numbers of numpy as those of Python, alone, in a row or a mapping, sets as lists; all else as it is."""
+    if isinstance(value, np.ndarray | set | frozenset):
+        value = list(value) if isinstance(value, set | frozenset) else value.tolist()
+    if isinstance(value, np.generic):
+        return value.item()
+    if type(value) in (list, tuple):
+        return [one.item() if isinstance(one, np.generic) else one for one in cast("Sequence[object]", value)]
+    if type(value) is dict:
+        return {name: one.item() if isinstance(one, np.generic) else one for name, one in value.items()}
+    return value
+
+
+def _is(value: object, kind: Any) -> bool:
+    """Whether a value is of the kind that an annotation names; kinds that are not known take everything."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if kind is Any:
+        return True
+    if origin in (Union, UnionType):
+        return any(_is(value, one) for one in inner)
+    if origin is Literal:
+        return any(type(value) is type(one) and value == one for one in inner)
+    if origin is Sequence and inner == (str,) and isinstance(value, str):
+        return False  # one word is not a row of letters
+    if origin in (Sequence, tuple):
+        return isinstance(value, Sequence) and all(_is(one, inner[0]) for one in value)
+    if origin is Mapping:
+        return isinstance(value, Mapping) and all(
+            isinstance(name, str) and _is(one, inner[1]) for name, one in value.items()
+        )
+    if origin is Callable:
+        return callable(value)
+    if kind is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if kind is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    return not isinstance(kind, type) or isinstance(value, kind)
+
+
+def _words(kind: Any) -> str:
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        return " or ".join(dict.fromkeys(_words(one) for one in inner))
+    if origin is Literal:
+        return " or ".join(map(repr, inner))
+    if origin in (Sequence, tuple):
+        return f"a list, each {_words(inner[0])}"
+    if origin is Mapping:
+        return "a mapping with text as names" + ("" if inner[1] is Any else f", each {_words(inner[1])}")
+    if origin is Callable:
+        return "a function"
+    return WORDS.get(kind) or ("a path" if issubclass(kind, os.PathLike) else str(kind.__name__))
