@@ -46,6 +46,8 @@ def _argument(name: str, value: object, kind: Any) -> object:
     found = _plain(value)
     if not _is(found, kind):
         raise InvalidInput(f"{name} {quoted(value)}: not allowed; allowed is {_words(kind)}")
+    if isinstance(found, str | os.PathLike) and "\0" in os.fspath(found):
+        raise InvalidInput(f"{name} {quoted(value)}: not allowed; allowed is text without the character NUL")
     return found
 
 

@@ -54,5 +54,7 @@ def event_of(row: dict[str, Any], position: str = "") -> Event:
 
 def receipt_of(answer: dict[str, Any]) -> Receipt:
     """What the twin answers to a request that it did not refuse. Errors as of `event_of`."""
+    if answer["status"] not in ("received", "accepted") or not isinstance(answer["id"], str):
+        raise ValueError("it is no receipt")
     outcome = tuple(event_of(row) for row in answer["outcome"])
     return Receipt(**{name: answer[name] for name in RECEIPT if name != "outcome"}, outcome=outcome)

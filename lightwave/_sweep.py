@@ -57,6 +57,7 @@ class Sweep:
         """What becomes of the claim: `word` is "holds", "does not hold" or "cannot be told yet"."""
         return self.results.verdict
 
+    @typed
     def figure(self, measure: str, **where: Scalar) -> Figure:
         """Of a measure in the one variant that has these values, by dotted name: `figure("goodput",
         **{"repairs.technicians": 2})`. NotFound where there is none, or more than one."""
@@ -78,6 +79,7 @@ class Sweep:
         """What `lightwave experiment run -o json` says, in values of JSON."""
         return as_json(self.results)
 
+    @typed
     def report(self, file: str | Path) -> None:
         """Write the report as one page of HTML. OperationFailed where that is impossible."""
         name = shlex.quote(str(self.folder / "experiment.yaml"))

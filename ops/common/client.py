@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
+from ops.common.quoted import shortened
 from ops.common.secret_files import TOKEN, own_token
+from ops.common.visible import one_line
 from shared.basics.errors import InvalidInput, LightwaveError, NotFound, TwinUnreachable
 from shared.storage.tls import TlsFiles
 
@@ -30,8 +32,12 @@ FIRST_POD = "pod-0"
 PAGE_MAX = 10_000
 """Rows of one page of a list."""
 LINK = re.compile(r'<([^>]+)>; rel="(next|prev)"')
+WHY_MAX = 120
+"""Characters of what stands in the way that are repeated."""
 ANSWER_MAX = 64_000_000
 """Bytes of one answer, or of one line of a stream."""
+PIECE, BYTES_A_SECOND = 2**16, 10_000
+"""An answer comes in pieces, and no slower than this once its time is over."""
 SILENCE_S_MAX = 45.0
 """A stream that says nothing for so long is broken: the gateway sends a comment every 15 s."""
 
@@ -161,14 +167,27 @@ class Client:
     def _events(self, answer: http.client.HTTPResponse) -> Iterator[tuple[str, Any]]:
         event_id = ""
         try:
-            while line := answer.readline(ANSWER_MAX):
-                text = line.decode().rstrip("\r\n")
+            while (line := answer.readline(ANSWER_MAX)).endswith(b"\n"):  # or broken off within it
+                text = self._text(line)
                 if text.startswith("id: "):
                     event_id = text[4:]
                 elif text.startswith("data: "):
-                    yield event_id, json.loads(text[6:])
-        except (OSError, http.client.HTTPException, ValueError, RecursionError):
-            return  # broken off, perhaps within a line
+                    yield event_id, self._message(text[6:])
+        except (OSError, http.client.HTTPException):
+            return  # broken off
+
+    def _text(self, line: bytes) -> str:
+        try:
+            return line.decode().rstrip("\r\n")
+        except UnicodeDecodeError:
+            raise self.foreign("its stream has a line that is no text") from None
+
+    def _message(self, text: str) -> dict[str, Any]:
+        """What a whole line of a stream says."""
+        try:
+            return self._check(json.loads(text), ())
+        except (ValueError, RecursionError):
+            raise self.foreign("its stream has a line that is no message") from None
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[None]:
@@ -237,7 +256,8 @@ class Client:
                 f"{self.url}: its certificate is not trusted ({error.verify_message}); {CA_FILE} names a "
                 "file of whom to trust"
             )
-        why = getattr(error, "strerror", None) or " ".join(str(error).split()) or type(error).__name__
+        said = " ".join(str(error).split()) or type(error).__name__
+        why = getattr(error, "strerror", None) or shortened(one_line(said), WHY_MAX)
         return ConnectionLost(
             f"no twin answers at {self.url} ({why}); start one with `lightwave up`, or {self._hint}"
         )
@@ -245,7 +265,7 @@ class Client:
     def _content(self, answer: http.client.HTTPResponse) -> Any:
         """What a whole answer says; an error where it says that something went wrong."""
         try:
-            text = answer.read(ANSWER_MAX + 1)
+            text = self._whole(answer)
         except (OSError, http.client.HTTPException) as error:
             raise self._lost(error) from None
         if len(text) > ANSWER_MAX:
@@ -260,11 +280,25 @@ class Client:
             return content
         if not isinstance(content, dict) or not isinstance(content.get("error"), str):
             raise self.foreign(f"it answers HTTP {answer.status} without a reason")
+        said = one_line(content["error"])
         if answer.status == 404:
-            raise NotFound(content["error"])
+            raise NotFound(said)
         if answer.status == 422:
-            raise InvalidInput(content["error"])
-        raise RequestFailed(content["error"])
+            raise InvalidInput(said)
+        raise RequestFailed(said)
+
+    def _whole(self, answer: http.client.HTTPResponse) -> bytes:
+        """All bytes of an answer, or one more than are allowed. TimeoutError where they trickle in: each for
+        itself is in time."""
+        begun, pieces, taken = time.monotonic(), [], 0
+        while taken <= ANSWER_MAX and (piece := answer.read1(PIECE)):
+            pieces.append(piece)
+            taken += len(piece)
+            if time.monotonic() - begun > self._timeout_s + taken / BYTES_A_SECOND:
+                raise TimeoutError("its answer does not come to an end")
+        if taken <= ANSWER_MAX and answer.length:
+            raise http.client.IncompleteRead(b"".join(pieces), answer.length)
+        return b"".join(pieces)
 
 
 def followed(

@@ -176,6 +176,10 @@ WRONG += [
     (lambda: ANY.sweep(QUESTION, progress=3), "progress 3: not allowed; allowed is a function or None"),
     (lambda: ANY.sweep({**QUESTION, "title": {1}}), "title: {1} is not allowed; allowed: text, numbers"),
     (lambda: ANY.read_runs(3), "folder 3: not allowed; allowed is text or a path"),
+    (
+        lambda: lightwave.lab(site="a\0"),
+        "site 'a\\x00': not allowed; allowed is text without the character NUL",
+    ),
     (lambda: ANY.connect(8080), "url 8080: not allowed; allowed is text or None"),
     (lambda: ANY.Twin.plan(None, 4), "shape 4: not allowed; allowed is text"),
 ]
@@ -257,6 +261,22 @@ def test_answers_are_typed_and_refusals_are_errors() -> None:
             twin.cube("pod-0/cube-99")
         with pytest.raises(lightwave.InvalidInput, match="after: not together with since"):
             twin.subscribe(since="2h", after="pod-0:3")
+
+
+@pytest.mark.parametrize("wrong", [{"status": "gone"}, {"id": 3}])
+def test_a_receipt_that_is_none_is_no_twins(wrong: dict[str, object]) -> None:
+    receipt = {
+        "id": "a",
+        "repeated": False,
+        "status": "accepted",
+        "complete": True,
+        "at_us": 7,
+        "outcome": [],
+    }
+    with answering({"/v1/twin": [as_json(ABOUT)], "/v1/faults/f/clear": [as_json(receipt | wrong)]}) as fake:
+        twin = lightwave.connect(fake.url)
+        with pytest.raises(lightwave.TwinUnreachable, match="it is no receipt"):
+            twin.clear("f")
 
 
 def test_the_wheel_is_typed() -> None:

@@ -1,5 +1,6 @@
 """How commands meet a twin that answers badly, late or not at all: one sentence, the right exit code."""
 
+import contextlib
 import http.client
 import json
 import os
@@ -7,13 +8,14 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ops.common.client import Client, RequestFailed
+from ops.common.client import Client, RequestFailed, followed
 from shared.basics.errors import TwinUnreachable
 from tests.support.authority import Authority
 from tests.support.fake_twin import DROP, Answer, answering, as_json, environment, lightwave
@@ -267,6 +269,61 @@ def test_no_answer_is_left_to_close_itself(monkeypatch: pytest.MonkeyPatch) -> N
         with pytest.raises(TwinUnreachable):
             client.thing("/v1/clock")
     assert [answer.closed for answer in made] == [True, True, True]
+
+
+@pytest.mark.parametrize("line", [b"data: garbage", b"data: null", b"data: [", b"id: \xff"])
+def test_a_stream_that_is_none_is_not_taken_up_again(line: bytes) -> None:
+    with answering({"/v1/events/stream": [(200, "text/event-stream", line + b"\n\n")]}) as fake:
+        stream = followed(Client(fake.url), "pod-0", {}, "pod-0:3", return_s=0.0)
+        with pytest.raises(TwinUnreachable, match="is no twin of this version"):
+            next(stream)
+
+
+def test_what_a_twin_says_is_one_line_that_shows_what_it_hides() -> None:
+    with (
+        answering({"/v1/twin": [as_json({"error": "\x1b[31mred\nalert"}, 500)]}) as fake,
+        pytest.raises(RequestFailed) as caught,
+    ):
+        Client(fake.url).thing("/v1/twin")
+    assert str(caught.value) == r"\x1b[31mred\nalert"
+
+
+def _spoken(said: list[bytes], every_s: float) -> str:
+    """The address of what answers one connection, piece by piece."""
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def speak() -> None:
+        connection, _ = listening.accept()
+        with listening, connection, contextlib.suppress(OSError):
+            connection.recv(65_536)
+            for piece in said:
+                connection.sendall(piece)
+                time.sleep(every_s)
+
+    threading.Thread(target=speak, daemon=True).start()
+    return f"http://127.0.0.1:{listening.getsockname()[1]}"
+
+
+def test_an_answer_that_trickles_in_is_not_waited_for() -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"
+    url = _spoken([head, *[b" "] * 100], 0.05)
+    begun = time.monotonic()
+    with pytest.raises(TwinUnreachable, match="its answer does not come to an end"):
+        Client(url, timeout_s=0.3).thing("/v1/twin")
+    assert time.monotonic() - begun < 3.0
+
+
+def test_an_answer_that_breaks_off_is_lost() -> None:
+    url = _spoken([b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n{}"], 0.0)
+    with pytest.raises(TwinUnreachable, match="no twin answers at"):
+        Client(url).thing("/v1/twin")
+
+
+def test_what_speaks_no_http_is_told_briefly() -> None:
+    with pytest.raises(TwinUnreachable) as caught:
+        Client(_spoken([b"\x00\x07" * 5_000], 0.0)).thing("/v1/twin")
+    assert len(str(caught.value)) < 300
+    assert str(caught.value).isprintable()
 
 
 def test_follow_gives_up_on_a_twin_that_stays_away() -> None:
