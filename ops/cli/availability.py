@@ -199,15 +199,18 @@ def rare_model(
     Within a busy period, from the first failure until all work again: by splitting, with a 95 % interval,
     and in closed form.
     """
-    from shared.basics.checks import positive
-    from shared.models.reliability.splitting import exceeds, split
+    from shared.basics.checks import check_range
+    from shared.models.reliability.splitting import RATE_MAX, RATE_MIN, exceeds, split
 
-    model = (machines, crews, per_day, 24.0 / positive("repair-h", repair_h), down)
+    check_range("per-day", per_day, RATE_MIN, RATE_MAX, "")
+    check_range("repair-h", repair_h, 24.0 / RATE_MAX, 24.0 / RATE_MIN, "")
+    model = (machines, crews, per_day, 24.0 / repair_h, down)
     found = split(*model, seed=seed, effort=effort, repetitions=repetitions)
     one: dict[str, Any] = {
         "probability": found.interval.value,
-        "low": max(0.0, found.interval.low),
-        "high": found.interval.high,
+        # Where no repetition got there, their likeness tells nothing of how rare it is.
+        "low": max(0.0, found.interval.low) if found.empty < repetitions else None,
+        "high": found.interval.high if found.empty < repetitions else None,
         "exactly": exceeds(*model),
         "repetitions": repetitions,
         "empty": found.empty,
@@ -222,4 +225,7 @@ def _table(rows: list[dict[str, Any]]) -> str:
 
 def _row(row: dict[str, Any]) -> list[object]:
     """Probabilities need more digits than three, and no row of zeros."""
-    return [f"{value:.6g}" if isinstance(value, float) else value for value in row.values()]
+    return [
+        "-" if value is None else f"{value:.6g}" if isinstance(value, float) else value
+        for value in row.values()
+    ]

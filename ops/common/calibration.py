@@ -88,11 +88,13 @@ def _read(path: Path) -> tuple[Calibrated, ...]:
             raise InvalidInput(
                 f"{name}: {quoted(row)} is not allowed; allowed: {', '.join(FIELDS)}, all three"
             )
-        if row["sure"] not in SURE:
+        if row["sure"] not in [*SURE]:  # which may be a list as well
             raise InvalidInput(
                 f"{name}: sure {quoted(row['sure'])} is not allowed; allowed: {', '.join(SURE)}"
             )
-        rows.append(Calibrated(str(name), row["value"], str(row["source"]), str(row["sure"])))
+        if not isinstance(row["source"], str) or not row["source"].strip():
+            raise InvalidInput(f"{name}: source {quoted(row['source'])} is not allowed; allowed: text")
+        rows.append(Calibrated(str(name), row["value"], row["source"], str(row["sure"])))
     for kind in CONFIGS:
         own = {parameter.name for parameter in parameters(kind)}
         config_of(kind, in_sections({one.name: one.value for one in rows if one.name in own}), "with it")

@@ -64,6 +64,8 @@ def read_text(path: Path) -> str:
         raise InvalidInput(error.strerror or str(error)) from None
     except UnicodeDecodeError:
         raise InvalidInput("not a text in UTF-8") from None
+    except ValueError:
+        raise InvalidInput("no path of a file: it has a character NUL") from None
 
 
 class _Values(yaml.SafeLoader):

@@ -12,12 +12,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shared.basics.checks import count, positive
+from shared.basics.checks import check_range, count, positive
+from shared.basics.errors import InvalidInput
 from shared.basics.keyed_random import draw_uniform_array
 from shared.models.reliability.draws import FloatArray, counts
 from shared.models.statistics.means import Interval, mean_interval
 
 REPETITIONS_MIN = 20
+TRIALS_MAX = 10_000_000
+"""Of all repetitions from one number down: they are in memory at a time."""
+RATE_MIN, RATE_MAX = 1e-12, 1e12
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,11 @@ def split(
     up = _up(machines, crews, failure_rate, repair_rate, down)
     count("effort", effort, 10, 1_000_000)
     count("repetitions", repetitions, REPETITIONS_MIN, 10_000)
+    if repetitions * effort > TRIALS_MAX:
+        raise InvalidInput(
+            f"effort {effort}: not allowed with {repetitions:,} repetitions; allowed are "
+            f"{TRIALS_MAX:,} trials of all of them; the nearest is {TRIALS_MAX // repetitions}"
+        )
     shares = np.ones((down - 1, repetitions))
     for level in range(1, down):
         climbed = _climbed(up, level, f"rare {seed}", seed, repetitions * effort)
@@ -59,7 +68,8 @@ def exceeds(machines: int, crews: int, failure_rate: float, repair_rate: float, 
     """The same in closed form: the ruin of a gambler, all of whose terms are positive."""
     up = _up(machines, crews, failure_rate, repair_rate, down)
     ratios = (1.0 - up[1:down]) / up[1:down]
-    return 1.0 / (1.0 + float(np.cumprod(ratios).sum()))
+    with np.errstate(over="ignore"):  # beyond all floats: a probability of 0 to them
+        return 1.0 / (1.0 + float(np.cumprod(ratios).sum()))
 
 
 def _up(machines: int, crews: int, failure_rate: float, repair_rate: float, down: int) -> FloatArray:
@@ -68,8 +78,8 @@ def _up(machines: int, crews: int, failure_rate: float, repair_rate: float, down
     count("crews", crews, 1)
     count("down", down, 1, machines)
     numbers = np.arange(down + 1, dtype=np.float64)
-    ups = (machines - numbers) * positive("failure-rate", failure_rate)
-    downs = np.minimum(numbers, crews) * positive("repair-rate", repair_rate)
+    ups = (machines - numbers) * check_range("failure-rate", failure_rate, RATE_MIN, RATE_MAX, "")
+    downs = np.minimum(numbers, crews) * check_range("repair-rate", repair_rate, RATE_MIN, RATE_MAX, "")
     return np.asarray(ups / (ups + downs), dtype=np.float64)
 
 

@@ -101,6 +101,8 @@ def test_a_site_file_names_one_for_all_its_fabrics(tmp_path: Path) -> None:
         ("failures.host_per_day: 3", "allowed: value, source, sure, all three"),
         ('failures.host_per_day: {value: 1, source: "s"}', "allowed: value, source, sure, all three"),
         ('failures.host_per_day: {value: 0.1, source: "s", sure: very}', "sure 'very' is not allowed"),
+        ('failures.host_per_day: {value: 0.1, source: "s", sure: []}', "sure [] is not allowed"),
+        ("failures.host_per_day: {value: 0.1, source: null, sure: assumed}", "source None is not allowed"),
         (
             'failures.host_per_day: {value: -1, source: "s", sure: assumed}',
             "-1 is not allowed",

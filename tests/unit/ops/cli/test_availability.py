@@ -69,6 +69,25 @@ def test_placement_model_prints_a_curve_or_one_slice(tmp_path: Path) -> None:
     assert "any OCS fault is fatal" in page.read_text(encoding="utf-8")
 
 
+def test_what_no_repetition_saw_has_no_interval() -> None:
+    words = [
+        "rare-model",
+        "--machines",
+        "10",
+        "--crews",
+        "2",
+        "--per-day",
+        "1e-9",
+        "--repair-h",
+        "4",
+        "--down",
+        "10",
+    ]
+    found = printed(*words)
+    assert (found["low"], found["high"], found["empty"]) == (None, None, 20)
+    assert 0.0 < found["exactly"] < 1e-80
+
+
 @pytest.mark.parametrize(
     ("command", "sentence"),
     [
@@ -102,7 +121,15 @@ def test_placement_model_prints_a_curve_or_one_slice(tmp_path: Path) -> None:
         ),
         (
             "rare-model --machines 48 --crews 2 --per-day 0.0004 --repair-h 0 --down 4",
-            "repair-h 0.0: not allowed",
+            "repair-h 0: allowed are 2.4e-11 to 2.4e+13",
+        ),
+        (
+            "rare-model --machines 48 --crews 2 --per-day 1e308 --repair-h 72 --down 4",
+            "per-day 1e+308: allowed are 1e-12 to 1e+12; the nearest is 1e+12",
+        ),
+        (
+            "rare-model --machines 9 --crews 2 --per-day 1 --repair-h 1 --down 4 --effort 999999",
+            "effort 999999: not allowed with 20 repetitions; allowed are 10,000,000 trials",
         ),
     ],
 )

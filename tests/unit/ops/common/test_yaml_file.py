@@ -87,6 +87,11 @@ def test_an_alias_bomb_is_refused_where_it_begins(file: Path) -> None:
         read_yaml(file)
 
 
+def test_a_path_that_no_file_can_have_is_told() -> None:
+    with pytest.raises(InvalidInput, match=r"^no path of a file: it has a character NUL$"):
+        read_yaml(Path("a\0b"))
+
+
 def test_what_is_no_file_of_text_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", tmp_path, Path("/dev/zero")):
