@@ -46,9 +46,21 @@ def _argument(name: str, value: object, kind: Any) -> object:
     found = _plain(value)
     if not _is(found, kind):
         raise InvalidInput(f"{name} {quoted(value)}: not allowed; allowed is {_words(kind)}")
-    if isinstance(found, str | os.PathLike) and "\0" in os.fspath(found):
-        raise InvalidInput(f"{name} {quoted(value)}: not allowed; allowed is text without the character NUL")
+    for one in found if isinstance(found, list) else [found]:
+        if isinstance(one, str | os.PathLike) and not _can_be_said(os.fspath(one)):
+            raise InvalidInput(
+                f"{name} {quoted(value)}: not allowed; allowed is text without NUL, of whole characters"
+            )
     return found
+
+
+def _can_be_said(text: str) -> bool:
+    """Whether it can be the name of a file, or part of an address: with bytes of a file's name that are no
+    text, as Python keeps them, and no other half of a character."""
+    try:
+        return b"\0" not in text.encode(errors="surrogateescape")
+    except UnicodeEncodeError:
+        return False
 
 
 def _plain(value: object) -> object:

@@ -49,7 +49,7 @@ def connect(url: str | None = None, *, token: str | None = None, timeout_s: floa
     """The twin at a URL, with a bearer token where it wants one; without them those that LIGHTWAVE_URL and
     LIGHTWAVE_TOKEN name, as for the command line.
 
-    InvalidInput for what is no URL or token; TwinUnreachable where no twin answers within `timeout_s`.
+    InvalidInput for what is no URL, token or time; TwinUnreachable where no twin answers within `timeout_s`.
     """
     twin = Twin(Client(url, token, timeout_s=timeout_s))
     twin.about()

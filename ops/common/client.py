@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from ops.common.quoted import shortened
+from ops.common.quoted import quoted, shortened
 from ops.common.secret_files import TOKEN, own_token
 from ops.common.visible import one_line
+from schemas.bounds import KEY_MAX
+from shared.basics.checks import check_range
 from shared.basics.errors import InvalidInput, LightwaveError, NotFound, TwinUnreachable
 from shared.storage.tls import TlsFiles
 
@@ -32,6 +34,9 @@ FIRST_POD = "pod-0"
 PAGE_MAX = 10_000
 """Rows of one page of a list."""
 LINK = re.compile(r'<([^>]+)>; rel="(next|prev)"')
+KEY = re.compile(rf"[!-~]{{1,{KEY_MAX}}}")
+"""An idempotency key, as it may stand in a header."""
+TIMEOUT_S_MAX = 86_400.0
 WHY_MAX = 120
 """Characters of what stands in the way that are repeated."""
 ANSWER_MAX = 64_000_000
@@ -67,7 +72,7 @@ class Client:
         self._hint = "give another url" if url else "set LIGHTWAVE_URL"
         named_by = "url" if url else "LIGHTWAVE_URL"
         self._host, self._port, self._path, self._secure = _parts(self.url, named_by)
-        self._timeout_s = timeout_s
+        self._timeout_s = check_range("timeout_s", timeout_s, RETRY_S / 100, TIMEOUT_S_MAX, "s")
         self._headers = {"Accept": "application/json"}
         if own := token or own_token():
             if not re.fullmatch(r"[!-~]+", own):
@@ -140,6 +145,10 @@ class Client:
         self, path: str, *fields: str, body: dict[str, object] | None = None, key: str | None = None
     ) -> dict[str, Any]:
         """A request under an idempotency key, so that asking once more for a lost answer is safe."""
+        if key is not None and not KEY.fullmatch(key):
+            raise InvalidInput(
+                f"key {quoted(key)}: not allowed; allowed are 1 to {KEY_MAX} visible ASCII characters"
+            )
         key = key or str(uuid.uuid4())
         try:
             content = self._ask("POST", path, body, key)
@@ -363,7 +372,9 @@ def _parts(url: str, named_by: str) -> tuple[str, int | None, str, bool]:
         re.fullmatch(r"[!-~]+", url) and not parts.query and not parts.fragment and "@" not in parts.netloc
     )
     if parts.scheme not in ("http", "https") or not host or not plain:
-        raise InvalidInput(f"{named_by} {url!r}: not a twin's address; allowed are URLs like {DEFAULT_URL}")
+        raise InvalidInput(
+            f"{named_by} {quoted(url)}: not a twin's address; allowed are URLs like {DEFAULT_URL}"
+        )
     return host, port, parts.path.rstrip("/"), parts.scheme == "https"
 
 

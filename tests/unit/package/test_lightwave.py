@@ -15,6 +15,7 @@ import pytest
 
 import lightwave
 from lightwave import availability, optics, topology
+from ops.common.client import Client
 from ops.experiments.dataset import digest_of
 from schemas.failures import FaultBegan
 from tests.support.fake_twin import answering, as_json
@@ -178,7 +179,18 @@ WRONG += [
     (lambda: ANY.read_runs(3), "folder 3: not allowed; allowed is text or a path"),
     (
         lambda: lightwave.lab(site="a\0"),
-        "site 'a\\x00': not allowed; allowed is text without the character NUL",
+        "site 'a\\x00': not allowed; allowed is text without NUL",
+    ),
+    (lambda: lightwave.connect(timeout_s=float("nan")), "timeout_s nan: not a number; allowed are 0.002 to"),
+    (lambda: lightwave.connect(timeout_s=-1), "timeout_s -1 s: allowed are 0.002 to 86400 s"),
+    (
+        lambda: lightwave.topology.figures("\ud800"),
+        "shape '\\ud800': not allowed; allowed is text without NUL",
+    ),
+    (lambda: lightwave.Twin(Client("http://127.0.0.1:1")).clear("f", key="a\nb"), "key 'a\\nb': not allowed"),
+    (
+        lambda: lightwave.Twin(Client("http://127.0.0.1:1")).clear("f", key=""),
+        "key '': not allowed; allowed are",
     ),
     (lambda: ANY.connect(8080), "url 8080: not allowed; allowed is text or None"),
     (lambda: ANY.Twin.plan(None, 4), "shape 4: not allowed; allowed is text"),
