@@ -80,39 +80,30 @@ class Twin:
         """Which twin this is, and of which version."""
         return self._thing(TwinAbout, "/v1/twin")
 
-    @typed
     def fabrics(self, **where: object) -> list[FabricRow]:
         return self._rows(FabricRow, "fabrics", None, where)
 
-    @typed
     def ocses(self, fabric: str | None = None, **where: object) -> list[OcsRow]:
         return self._rows(OcsRow, "ocs", fabric, where)
 
-    @typed
     def cubes(self, fabric: str | None = None, **where: object) -> list[CubeRow]:
         return self._rows(CubeRow, "cubes", fabric, where)
 
-    @typed
     def hosts(self, fabric: str | None = None, **where: object) -> list[HostRow]:
         return self._rows(HostRow, "hosts", fabric, where)
 
-    @typed
     def links(self, fabric: str | None = None, **where: object) -> list[LinkRow]:
         return self._rows(LinkRow, "links", fabric, where)
 
-    @typed
     def slices(self, fabric: str | None = None, **where: object) -> list[SliceRow]:
         return self._rows(SliceRow, "slices", fabric, where)
 
-    @typed
     def faults(self, fabric: str | None = None, **where: object) -> list[FaultRow]:
         return self._rows(FaultRow, "faults", fabric, where)
 
-    @typed
     def verdicts(self, fabric: str | None = None, **where: object) -> list[VerdictRow]:
         return self._rows(VerdictRow, "verdicts", fabric, where)
 
-    @typed
     def repairs(self, fabric: str | None = None, **where: object) -> list[RepairRow]:
         return self._rows(RepairRow, "repairs", fabric, where)
 
@@ -355,6 +346,7 @@ class Twin:
 
     # --- how ------------------------------------------------------------------------------------------------
 
+    @typed
     def _rows(
         self, row: type[Answer], kind: str, fabric: str | None, where: dict[str, object]
     ) -> list[Answer]:

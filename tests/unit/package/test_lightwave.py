@@ -192,6 +192,10 @@ WRONG += [
         lambda: lightwave.Twin(Client("http://127.0.0.1:1")).clear("f", key=""),
         "key '': not allowed; allowed are",
     ),
+    (
+        lambda: ANY.Twin(Client("http://127.0.0.1:1")).slices(3),
+        "fabric 3: not allowed; allowed is text or None",
+    ),
     (lambda: ANY.connect(8080), "url 8080: not allowed; allowed is text or None"),
     (lambda: ANY.Twin.plan(None, 4), "shape 4: not allowed; allowed is text"),
 ]
