@@ -49,6 +49,10 @@ class LogMoved(OperationFailed):
     """The file that is written no longer stands under the log's name."""
 
 
+class SnapshotRefused(OperationFailed):
+    """A snapshot is damaged, or of another twin or build. An older one, or the log, will do."""
+
+
 class AllowanceUsed(LightwaveError):
     """The caller has taken its share: asking again in `retry_after_s` is safe."""
 

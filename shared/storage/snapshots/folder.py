@@ -1,0 +1,90 @@
+"""The snapshots of one site in a folder, by position in its log."""
+
+import contextlib
+import logging
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from shared.basics.errors import SnapshotRefused
+from shared.storage.log.lines import failure
+from shared.storage.snapshots.site_snapshot import SiteSnapshot, from_bytes, to_bytes
+
+SUFFIX = ".snapshot"
+_NAME = re.compile(r"[0-9]{12}\.snapshot")
+"""Whatever else is in a folder is nobody's snapshot."""
+
+log = logging.getLogger("lightwave.log")
+
+
+class SnapshotFolder:
+    """`FOLDER/POSITION.snapshot`, of one site and one build. One process writes; any may read."""
+
+    def __init__(self, folder: Path, site: str, software: str) -> None:
+        self.folder = folder
+        self.site = site
+        self.software = software
+
+    def positions(self) -> list[int]:
+        """Those of all snapshots, rising, be they good or not; OperationFailed if the folder cannot be
+        read."""
+        try:
+            names = [path.name for path in self.folder.iterdir() if _NAME.fullmatch(path.name)]
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise failure(self.folder, error, "snapshots") from None
+        return sorted(int(name.removesuffix(SUFFIX)) for name in names)
+
+    def put(self, snapshot: SiteSnapshot) -> None:
+        """Write one, whole or not at all, in the place of another of its position; OperationFailed if that is
+        impossible."""
+        path = self._path(snapshot.position)
+        part = path.with_suffix(".part")
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            try:
+                part.write_bytes(to_bytes(snapshot))
+                part.replace(path)
+            except OSError:
+                with contextlib.suppress(OSError):
+                    part.unlink(missing_ok=True)
+                raise
+        except OSError as error:
+            raise failure(path, error, "snapshot") from None
+
+    def read(self, position: int) -> SiteSnapshot:
+        """SnapshotRefused where it is damaged, of another site, place or build."""
+        path = self._path(position)
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise failure(path, error, "snapshot") from None
+        try:
+            found = from_bytes(data)
+        except SnapshotRefused as refusal:
+            raise SnapshotRefused(f"snapshot {path}: {refusal}") from None
+        for what, is_, wanted in (
+            ("site", found.site, self.site),
+            ("position", found.position, position),
+            ("build", found.software, self.software),
+        ):
+            if is_ != wanted:
+                raise SnapshotRefused(f"snapshot {path}: is of {what} {is_!r}; allowed is {wanted!r}")
+        return found
+
+    def newest(self, most: int | None = None) -> SiteSnapshot | None:
+        """The newest good one, of those up to a position; one that is refused is told of and passed over."""
+        return next(self.good(most), None)
+
+    def good(self, most: int | None = None) -> Iterator[SiteSnapshot]:
+        """The good ones up to a position, the newest first."""
+        for position in reversed(self.positions()):
+            if most is None or position <= most:
+                try:
+                    yield self.read(position)
+                except SnapshotRefused as refusal:
+                    log.warning("%s; an older one is used", refusal)
+
+    def _path(self, position: int) -> Path:
+        return self.folder / f"{position:012d}{SUFFIX}"

@@ -1,0 +1,121 @@
+"""A site's past: the log folded up to any moment, from the newest snapshot before it."""
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from schemas.envelope import Envelope
+from schemas.registry import Unreadable, decode
+from shared.basics.errors import LogDamaged
+from shared.engine.replay import Replay
+from shared.engine.site import ServicesOf, Site, Skip
+from shared.storage.residents import Resident, resident_of
+from shared.storage.snapshots.folder import SnapshotFolder
+from shared.storage.snapshots.site_snapshot import SiteSnapshot, taken
+
+EVERY = 2_000
+"""Messages between two snapshots: 254 a pod-year of some 60 kB, and any moment within 0.2 s of folding."""
+
+
+class Lines(Protocol):
+    """The log of one site, as it is written."""
+
+    @property
+    def end(self) -> int:
+        """The position that the next message will have."""
+
+    def lines(self, start: int, most: int | None = None) -> Iterator[tuple[int, bytes]]:
+        """(position, line) from `start` to the present end."""
+
+
+@dataclass(slots=True)
+class Moment:
+    """A site at a quiet moment: it has read the first `position` messages of its log. `kinds` has the kind of
+    every fabric; `folded` is how many messages it took from the snapshot that was nearest."""
+
+    site: Site
+    position: int
+    kinds: dict[str, str]
+    folded: int = 0
+
+    def snapshot(self, software: str) -> SiteSnapshot:
+        return taken(self.site, self.position, software, self.kinds)
+
+
+class History:
+    """Every moment of one site. What it makes is the caller's own, who may drive it on."""
+
+    def __init__(
+        self, log: Lines, snapshots: SnapshotFolder, services_of: ServicesOf, skips: Collection[Skip] = ()
+    ) -> None:
+        self._log = log
+        self._snapshots = snapshots
+        self._services_of = services_of
+        self._skips = skips
+
+    def at(self, position: int, on_quiet: Callable[[Moment], None] | None = None) -> Moment:
+        """The site when it had read so many messages, and all that follows from the last of them, be that on
+        the log yet or not. `on_quiet` is told of every quiet moment on
+        the way. LogDamaged where the log is not what the fold gives."""
+        moment = self._nearest(position)
+        began = moment.position
+        living = {fabric: Resident(moment.site.name, kind) for fabric, kind in moment.kinds.items()}
+        replay = Replay(moment.site, may_repeat=False)
+        reached = began
+        for at, line in self._log.lines(began):
+            if reached >= position and not replay.pending:
+                break
+            message = _read(line)
+            if message is not None:
+                self._feed(replay, at, message)
+                resident = resident_of(message, living)
+                if resident is not None:
+                    living[message.fabric] = resident
+                    moment.kinds[message.fabric] = resident.kind
+            reached = at + 1
+            if not replay.pending:
+                moment.position = reached
+                moment.folded = reached - began
+                if on_quiet is not None:
+                    on_quiet(moment)
+        if replay.pending:  # the log ends before all is said that follows
+            moment.position = reached + len(replay.pending)
+            moment.folded = moment.position - began
+        return moment
+
+    def keep_up(self, every: int = EVERY) -> int:
+        """Take a snapshot at the first quiet moment after every so many messages up to the end of the log;
+        returns how many."""
+        made = 0
+        last = self._nearest(self._log.end).position
+
+        def look(moment: Moment) -> None:
+            nonlocal made, last
+            if moment.position >= last + every:
+                self._snapshots.put(moment.snapshot(self._snapshots.software))
+                made, last = made + 1, moment.position
+
+        self.at(self._log.end, look)
+        return made
+
+    def _nearest(self, position: int) -> Moment:
+        """The newest moment up to a position at which a good snapshot was taken, or the log's beginning."""
+        found = self._snapshots.newest(min(position, self._log.end))
+        if found is None:
+            return Moment(Site(self._snapshots.site, self._services_of, skips=self._skips), 0, {})
+        site = found.restored(self._services_of)
+        site.skips = self._skips
+        return Moment(site, found.position, dict(found.kinds))
+
+    def _feed(self, replay: Replay, position: int, message: Envelope) -> None:
+        difference = replay.feed(position, message)
+        if difference is not None:
+            raise LogDamaged(f"{self._snapshots.site}: the log is not what its services say: {difference}")
+
+
+def _read(line: bytes) -> Envelope | None:
+    """None where a line is no message: readers pass it over."""
+    try:
+        return decode(line)
+    except Unreadable:
+        return None

@@ -1,0 +1,116 @@
+"""One snapshot: all states of a site at a quiet moment, and its form as bytes.
+
+A line of JSON has the digest of the rest, which is compressed: as JSON what it is of, with the names and
+lengths of all stored fields, and then those fields one after the other.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+import orjson
+import zstandard
+
+from shared.basics.errors import SnapshotRefused
+from shared.engine.codec import encode_instance, restore_instance, state_digest
+from shared.engine.site import ServicesOf, Site
+
+FORM = 1
+"""Of the bytes; a snapshot of another form is of another version."""
+LEVEL = 3
+"""Of the compression: ten times smaller in 2 ms for a pod."""
+SIZE_MAX = 1 << 30
+"""Bytes of all together, beyond which it is none: of a pod it is less than a thousandth."""
+LENGTH_BYTES = 8
+
+States = Mapping[tuple[str, str], Mapping[str, bytes]]
+"""(service, fabric) → its stored fields."""
+
+
+@dataclass(frozen=True, slots=True)
+class SiteSnapshot:
+    """What a site held when it had read the first `position` messages of its log and nothing was left to say.
+
+    `at_us` is the simulated time of that moment, `software` the build that folded the log, `kinds` has the
+    kind of every fabric.
+    """
+
+    site: str
+    position: int
+    at_us: int
+    software: str
+    kinds: Mapping[str, str]
+    states: States
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over every stored field of every state."""
+        return state_digest((f"{service}@{fabric}", held) for (service, fabric), held in self.states.items())
+
+    def restored(self, services_of: ServicesOf) -> Site:
+        """The site as it was; LogDamaged where a field is missing or unreadable."""
+        instances = [
+            restore_instance(service, fabric, self.states.get((service.name, fabric), {}))
+            for fabric, kind in self.kinds.items()
+            for service in services_of(kind)
+        ]
+        return Site(self.site, services_of, instances)
+
+
+def taken(site: Site, position: int, software: str, kinds: Mapping[str, str]) -> SiteSnapshot:
+    """A site's snapshot, of a moment at which it is quiet."""
+    states = {(one.name, one.fabric): encode_instance(one) for one in site.instances}
+    return SiteSnapshot(site.name, position, site.now_us, software, dict(kinds), states)
+
+
+def to_bytes(snapshot: SiteSnapshot) -> bytes:
+    """As it is kept in a file."""
+    head = {
+        "site": snapshot.site,
+        "position": snapshot.position,
+        "at_us": snapshot.at_us,
+        "software": snapshot.software,
+        "kinds": dict(snapshot.kinds),
+        "fields": [
+            [service, fabric, [[field, len(value)] for field, value in stored.items()]]
+            for (service, fabric), stored in snapshot.states.items()
+        ],
+    }
+    told = orjson.dumps(head)
+    values = [value for stored in snapshot.states.values() for value in stored.values()]
+    rest = zstandard.ZstdCompressor(level=LEVEL).compress(
+        b"".join([len(told).to_bytes(LENGTH_BYTES), told, *values])
+    )
+    return orjson.dumps({"form": FORM, "sha256": sha256(rest).hexdigest()}) + b"\n" + rest
+
+
+def from_bytes(data: bytes) -> SiteSnapshot:
+    """The snapshot in these bytes; SnapshotRefused where they are none, or not as they were written."""
+    try:
+        line, _, rest = data.partition(b"\n")
+        first = orjson.loads(line)
+        form, digest = first["form"], first["sha256"]
+        if form != FORM:
+            raise SnapshotRefused(f"is of form {form!r}; allowed is {FORM}")
+        if sha256(rest).hexdigest() != digest:
+            raise SnapshotRefused("is not as it was written: its digest is another one")
+        body = zstandard.ZstdDecompressor().decompress(rest, max_output_size=SIZE_MAX)
+        at = LENGTH_BYTES + int.from_bytes(body[:LENGTH_BYTES])
+        head = orjson.loads(body[LENGTH_BYTES:at])
+        states = dict(_states_in(head["fields"], body, at))
+        return SiteSnapshot(
+            head["site"], head["position"], head["at_us"], head["software"], head["kinds"], states
+        )
+    except (KeyError, TypeError, ValueError, zstandard.ZstdError) as error:
+        raise SnapshotRefused(f"is no snapshot ({type(error).__name__}: {error})") from None
+
+
+def _states_in(fields: list[Any], body: bytes, at: int) -> Iterator[tuple[tuple[str, str], dict[str, bytes]]]:
+    """(service, fabric) and stored fields, which lie in `body` one after the other from `at` on."""
+    for service, fabric, listed in fields:
+        stored: dict[str, bytes] = {}
+        for field, length in listed:
+            stored[field] = body[at : at + length]
+            at += length
+        yield (service, fabric), stored

@@ -1,0 +1,241 @@
+"""Snapshots of a site, and any moment of its past by them."""
+
+import logging
+import re
+from collections.abc import Iterator
+from functools import cache, partial
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schemas.config import PodConfig, SuperpodConfig
+from schemas.config_failures import FailuresConfig
+from schemas.operator import DrainCube
+from schemas.registry import decode
+from services.fleet import services_of
+from shared.basics.errors import LogDamaged, OperationFailed, SnapshotRefused
+from shared.basics.units import US_PER_DAY, US_PER_HOUR
+from shared.engine.codec import encode_instance, state_digest
+from shared.engine.replay import Replay
+from shared.engine.site import Site
+from shared.runtimes.lab import LabRequest
+from shared.storage.snapshots.folder import SnapshotFolder
+from shared.storage.snapshots.history import History, Moment
+from shared.storage.snapshots.site_snapshot import SiteSnapshot, from_bytes, taken, to_bytes
+from tests.support.pods import POD, pod_lab
+
+EVERY = 150
+BUILD = "1.0+test"
+CONFIG = SuperpodConfig(seed=5, pod=PodConfig(cubes=8), failures=FailuresConfig(host_per_day=0.05))
+
+
+class Recorded:
+    """A log in memory."""
+
+    def __init__(self, lines: list[bytes]) -> None:
+        self.kept = lines
+
+    @property
+    def end(self) -> int:
+        return len(self.kept)
+
+    def lines(self, start: int, most: int | None = None) -> Iterator[tuple[int, bytes]]:
+        return islice(enumerate(self.kept[start:], start), most)
+
+
+@cache
+def lived() -> tuple[bytes, ...]:
+    """Two days of a small pod, with a request on the way."""
+    lines: list[bytes] = []
+    lab = pod_lab(CONFIG, sink=lambda some: lines.extend(some.splitlines()))
+    lab.run(2 * US_PER_DAY, [LabRequest(30 * US_PER_HOUR, POD, DrainCube(cube="pod-0/cube-3"), 1)])
+    return tuple(lines)
+
+
+def recorded() -> Recorded:
+    return Recorded([*lived()])
+
+
+def folder(place: Path, software: str = BUILD, site: str = POD) -> SnapshotFolder:
+    return SnapshotFolder(place / "snapshots", site, software)
+
+
+def history(place: Path, log: Recorded | None = None) -> History:
+    return History(log or recorded(), folder(place), services_of)
+
+
+def digest(site: Site) -> str:
+    return state_digest((instance.source, encode_instance(instance)) for instance in site.instances)
+
+
+@cache
+def from_zero() -> dict[int, str]:
+    """Position of every quiet moment → digest of the states, folded without any snapshot."""
+    found = {0: digest(Site(POD, services_of))}
+
+    def note(moment: Moment) -> None:
+        found[moment.position] = digest(moment.site)
+
+    History(recorded(), folder(Path("/nowhere")), services_of).at(len(lived()), note)
+    return found
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the snapshots of the log are."""
+    place = tmp_path_factory.mktemp("kept")
+    made = history(place).keep_up(EVERY)
+    assert made == len(folder(place).positions()) > 5
+    return place
+
+
+def some_snapshot() -> SiteSnapshot:
+    moment = History(recorded(), folder(Path("/nowhere")), services_of).at(300)
+    return moment.snapshot(BUILD)
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_any_moment_is_what_the_fold_from_the_beginning_gives(kept: Path, data: st.DataObject) -> None:
+    position = data.draw(st.integers(0, len(lived())))
+    moment = history(kept).at(position)
+    assert moment.position == min(quiet for quiet in from_zero() if quiet >= position)
+    assert digest(moment.site) == from_zero()[moment.position]
+    assert moment.folded < EVERY + 2 * max(b - a for a, b in pairwise(sorted(from_zero())))
+
+
+def test_what_is_restored_goes_on_as_the_original_did(kept: Path) -> None:
+    """From every snapshot, the rest of the log message for message, and the states at its end."""
+    for snapshot in folder(kept).good():
+        site = snapshot.restored(services_of)
+        assert site.now_us == snapshot.at_us == decode(lived()[snapshot.position - 1]).at_us
+        replay = Replay(site, may_repeat=False)
+        rest = recorded().lines(snapshot.position)
+        assert [found for at, line in rest if (found := replay.feed(at, decode(line))) is not None] == []
+        assert digest(site) == from_zero()[len(lived())]
+
+
+def test_snapshots_stand_at_quiet_moments_so_many_messages_apart_and_are_made_once(kept: Path) -> None:
+    positions = folder(kept).positions()
+    assert set(positions) <= from_zero().keys()
+    gaps = [b - a for a, b in pairwise([0, *positions])]
+    assert min(gaps) >= EVERY
+    before = {path: path.stat().st_mtime_ns for path in (kept / "snapshots").iterdir()}
+    assert history(kept).keep_up(EVERY) == 0
+    assert before == {path: path.stat().st_mtime_ns for path in (kept / "snapshots").iterdir()}
+
+
+@settings(max_examples=200, deadline=None)
+@given(at=st.floats(0, 1, exclude_max=True), flipped=st.integers(1, 255))
+def test_a_byte_that_is_another_is_found(at: float, flipped: int) -> None:
+    data = bytearray(to_bytes(_snapshot()))
+    data[int(at * len(data))] ^= flipped
+    with pytest.raises(SnapshotRefused):
+        from_bytes(bytes(data))
+
+
+_snapshot = cache(some_snapshot)
+
+
+@settings(max_examples=100, deadline=None)
+@given(length=st.floats(0, 1, exclude_max=True))
+def test_a_torn_one_is_found_and_a_whole_one_is_as_it_was(length: float) -> None:
+    data = to_bytes(_snapshot())
+    assert from_bytes(data) == _snapshot()
+    with pytest.raises(SnapshotRefused):
+        from_bytes(data[: int(length * len(data))])
+
+
+@pytest.mark.parametrize("data", [b"", b"\n", b"{}\n", b"[]\nx", b"null\n", b'{"form":2,"sha256":""}\n'])
+def test_what_is_no_snapshot_is_refused(data: bytes) -> None:
+    with pytest.raises(SnapshotRefused):
+        from_bytes(data)
+
+
+def test_a_damaged_one_is_told_of_and_an_older_one_is_used(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    history(tmp_path).keep_up(EVERY)
+    *_, before, last = folder(tmp_path).positions()
+    path = tmp_path / "snapshots" / f"{last:012d}.snapshot"
+    path.write_bytes(path.read_bytes()[:-1])
+    with caplog.at_level(logging.WARNING):
+        moment = history(tmp_path).at(last + 1)
+    assert moment.position - moment.folded == before
+    assert digest(moment.site) == from_zero()[moment.position]
+    assert f"snapshot {path}: is not as it was written" in caplog.text
+    assert history(tmp_path).keep_up(EVERY) == 1
+    assert folder(tmp_path).read(last).position == last
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"software": "1.0-other"}, "is of build '1.0-other'; allowed is '1.0+test'"),
+        ({"site": "pod-9"}, "is of site 'pod-9'; allowed is 'pod-0'"),
+        ({"position": 7}, "is of position 7; allowed is 303"),
+    ],
+)
+def test_one_of_something_else_is_refused(tmp_path: Path, change: dict[str, Any], sentence: str) -> None:
+    place = folder(tmp_path)
+    foreign = SiteSnapshot(
+        **{name: getattr(_snapshot(), name) for name in SiteSnapshot.__dataclass_fields__} | change
+    )
+    place.folder.mkdir()
+    (place.folder / "000000000303.snapshot").write_bytes(to_bytes(foreign))
+    with pytest.raises(SnapshotRefused, match=re.escape(sentence)):
+        place.read(303)
+    assert place.newest() is None
+    assert history(tmp_path).at(350).folded >= 350
+
+
+def test_what_cannot_be_written_is_one_sentence_and_nothing_is_left(tmp_path: Path) -> None:
+    (tmp_path / "snapshots").write_text("a file")
+    with pytest.raises(OperationFailed, match="snapshot"):
+        folder(tmp_path).put(_snapshot())
+    with pytest.raises(OperationFailed, match="snapshots"):
+        folder(tmp_path).positions()
+
+
+def test_other_files_are_no_snapshots(tmp_path: Path) -> None:
+    place = folder(tmp_path)
+    place.put(_snapshot())
+    for name in ("x", "000000000001.part", "1.snapshot"):
+        (place.folder / name).touch()
+    assert place.positions() == [_snapshot().position]
+
+
+def test_lines_that_are_no_messages_count_and_are_passed_over(tmp_path: Path) -> None:
+    log = Recorded([lived()[0], b"no message", *lived()[1:]])
+    moment = history(tmp_path, log).at(log.end)
+    assert moment.position == log.end == len(lived()) + 1
+    assert digest(moment.site) == from_zero()[len(lived())]
+
+
+def test_a_log_that_is_not_the_folds_is_told_of(tmp_path: Path) -> None:
+    log = Recorded([*lived()[:200], *lived()[201:]])
+    with pytest.raises(LogDamaged, match="position 200: expected"):
+        history(tmp_path, log).at(log.end)
+
+
+def test_of_a_log_that_ends_within_a_cascade_the_rest_is_said_too(tmp_path: Path) -> None:
+    quiet = sorted(from_zero())
+    before, after = next(pair for pair in pairwise(quiet) if pair[1] > pair[0] + 2)
+    log = Recorded([*lived()[: before + 1]])
+    moment = history(tmp_path, log).at(log.end)
+    assert moment.position == after
+    assert digest(moment.site) == from_zero()[after]
+
+
+def test_what_is_taken_of_a_site_does_not_change_with_it() -> None:
+    lab = pod_lab(CONFIG)
+    lab.run(US_PER_DAY)
+    take = partial(taken, lab.site, 1, BUILD, {POD: "superpod"})
+    first = take()
+    lab.run(2 * US_PER_DAY)
+    assert first.digest != take().digest
+    assert digest(first.restored(services_of)) == first.digest
