@@ -72,6 +72,7 @@ class DataFolder:
         self.logs = path / "log"
         self.redis = path / "redis"
         self.telemetry = path / "telemetry"
+        self.snapshots = path / "snapshots"
         self.dead_letters = path / "dead-letters.jsonl"
         self.clock = path / "clock.json"
         self.operations = path / "operations.jsonl"
@@ -117,7 +118,8 @@ class DataFolder:
 
     def clear(self) -> None:
         """Remove what belongs to a twin, and nothing else that may lie in the folder."""
-        for part in (self.logs, self.redis, self.telemetry, *self.path.glob(f"{self.redis.name}.damaged-*")):
+        parts = (self.logs, self.redis, self.telemetry, self.snapshots)
+        for part in (*parts, *self.path.glob(f"{self.redis.name}.damaged-*")):
             shutil.rmtree(part, ignore_errors=True)
         try:
             for file in (self.dead_letters, self.clock, self.operations, self._mark, self._running):

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 from ops.common.client import DEFAULT_URL
 from ops.common.deadlines import question_deadline
 from ops.common.sites import AskedTwin
-from ops.common.version import VERSION
+from ops.common.version import VERSION, software
 from ops.twin.data import MARK, DataFolder, FolderInUse, TwinIdentity, default_data
+from ops.twin.notable import NOTABLE, told
 from ops.twin.noting import note_plan, note_version, noted_rebuild
 from ops.twin.serving import listen, server_of
 from ops.twin.tokens import known_tokens
@@ -30,18 +31,16 @@ from services.gateway.http.addresses import check_bind
 from services.gateway.http.tokens import Tokens
 from services.gateway.ports import TwinPorts
 from services.gateway.subjects import SiteSubjects
-from services.gateway.telling import line
 from services.questions import Questions
 from shared.basics.errors import LightwaveError, LogDamaged, OperationFailed, StoreDamaged, StoreUnreachable
 from shared.basics.times import moment
 from shared.engine.roots import commissioning, operator_source
-from shared.models.naming import named_fields
-from shared.models.plants import plant_of
 from shared.runtimes.embedded.clock import EmbeddedClock
 from shared.runtimes.embedded.dead_letters import DeadLetters
 from shared.runtimes.embedded.operations import FileOperations
 from shared.runtimes.embedded.server import EmbeddedServer
 from shared.runtimes.embedded.site_runner import SiteRunner
+from shared.runtimes.embedded.snapshot_taker import SnapshotTaker
 from shared.runtimes.embedded.twin import EmbeddedTwin
 from shared.runtimes.embedded.waking import WakingStore
 from shared.runtimes.files import PRIVATE
@@ -51,6 +50,7 @@ from shared.storage.log.indexed import IndexedLogs
 from shared.storage.log.reader import commissioned_with
 from shared.storage.redis_frames import newest_of
 from shared.storage.redis_store import RedisStore
+from shared.storage.snapshots.folder import SnapshotFolder
 from shared.storage.store import Commit, FabricPlace
 
 if TYPE_CHECKING:
@@ -60,16 +60,6 @@ log = logging.getLogger("lightwave.up")
 
 NUMBER_MAX = 2**53
 """Beyond every number that an inbox gives: microseconds since 1970."""
-
-NOTABLE = frozenset(
-    {
-        *("FaultBegan", "FaultEnded", "OcsDown", "OcsUp", "OcsHeld", "OcsFreed"),
-        *("PortsDown", "PortsUp", "CubeUnhealthy", "CubeHealthy"),
-        *("CubeDrained", "CubeUndrained", "CubeSwapped", "SliceRecovering", "SliceEvicted"),
-        "FabricRetired",
-    }
-)
-"""Message types that `up` logs as they happen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +125,7 @@ class LivingTwin:
         stack: contextlib.ExitStack,
     ) -> None:
         self._folder = folder
+        self._stack = stack
         self._again = _again(options)
         self._failure: BaseException | None = None
         self._server: uvicorn.Server | None = None
@@ -245,6 +236,7 @@ class LivingTwin:
             dead_letters=self.dead_letters,
             telemetry=self.telemetry,
             on_append=self._tell,
+            snapshots=self._snapshots_of(site),
         )
         if rebuild:
             folded = runner.rebuild()
@@ -257,6 +249,11 @@ class LivingTwin:
             if fabric not in self.places:
                 runner.take(commissioning(fabric, FabricCommissioned(site=site, config=config)))
         return runner
+
+    def _snapshots_of(self, site: str) -> SnapshotTaker:
+        taker = SnapshotTaker(SnapshotFolder(self._folder.snapshots / site, site, software()))
+        self._stack.callback(taker.close)
+        return taker
 
     def _config(self, fabric: str) -> FabricConfig:
         """As the log has it; KeyError for an unknown fabric."""
@@ -321,13 +318,6 @@ class LivingTwin:
             "telemetry_frames_passed_over_total": float(self.telemetry.passed_over),
             "dead_letters": float(self.dead_letters.count() - len(letter_states(self.operations))),
         }
-
-
-def told(message: Envelope, config: FabricConfig) -> str:
-    """What `up` logs of a message: when, where, and what it says, its parts by name."""
-    body = message.body.__dict__
-    fields = named_fields(type(message.body), body, plant_of(config.kind, config.hardware), message.fabric)
-    return f"{moment(message.at_us)} {message.fabric} {message.type} {line(body, fields)}".rstrip()
 
 
 def _again(options: UpOptions) -> str:

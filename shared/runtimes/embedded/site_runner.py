@@ -17,6 +17,7 @@ from shared.engine.replay import Replay
 from shared.engine.roots import Request, is_root, operator_source
 from shared.engine.site import ServicesOf, Site
 from shared.runtimes.embedded.dead_letters import DeadLetters
+from shared.runtimes.embedded.snapshot_taker import SnapshotTaker
 from shared.storage.inbox import Inbox, RequestStore, logged_requests
 from shared.storage.log.frames import TelemetryFolder
 from shared.storage.log.indexed import IndexedLog
@@ -39,7 +40,8 @@ class SiteRunner:
     """Owns the states of a site's fabrics in memory, its log file and its partition of the store.
 
     `place` is told of every fabric, when what its services made of its beginning is committed: its name,
-    where it lives. `on_append` is told of what was appended to the log.
+    where it lives. `on_append` is told of what was appended to the log, `snapshots` of every
+    quiet moment.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class SiteRunner:
         telemetry: TelemetryFolder | None = None,
         on_append: Callable[[list[Envelope]], None] | None = None,
         inbox: Inbox | None = None,
+        snapshots: SnapshotTaker | None = None,
     ) -> None:
         self.name = name
         self.partition = partition
@@ -74,6 +77,7 @@ class SiteRunner:
         self._dead_letters = dead_letters
         self._telemetry = telemetry
         self._on_append = on_append
+        self._snapshots = snapshots
         self._due_us: int | None = None
         self._generation = 0
         self._stored: set[str] = set()
@@ -103,11 +107,14 @@ class SiteRunner:
     def take(self, root: Envelope, inbox_taken: int | None = None) -> None:
         """Append a root message and all that follows from it to the log, then commit. Raises Fenced."""
         messages = self.site.cascade(root, self._note_reader)
-        self._log.append(messages, [encode(message) for message in messages])
+        lines = [encode(message) for message in messages]
+        self._log.append(messages, lines)
         self._tell_inbox([(self.position, root)])
         if isinstance(root.body, Tick):
             self._publish_telemetry(root, root.body)
         self._commit(self.position + len(messages), inbox_taken)
+        if self._snapshots is not None:
+            self._snapshots.look(self.site, self.position, lines[-1], self._residents)
         if self._on_append is not None:
             self._on_append(messages)
 

@@ -51,7 +51,7 @@ class SnapshotFolder:
                     part.unlink(missing_ok=True)
                 raise
         except OSError as error:
-            raise failure(path, error, "snapshot") from None
+            raise failure(self.folder, error, "snapshots") from None
 
     def read(self, position: int) -> SiteSnapshot:
         """SnapshotRefused where it is damaged, of another site, place or build."""

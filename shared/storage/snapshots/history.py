@@ -1,7 +1,9 @@
 """A site's past: the log folded up to any moment, from the newest snapshot before it."""
 
+import logging
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Protocol
 
 from schemas.envelope import Envelope
@@ -15,6 +17,9 @@ from shared.storage.snapshots.site_snapshot import SiteSnapshot, taken
 
 EVERY = 2_000
 """Messages between two snapshots: 254 a pod-year of some 60 kB, and any moment within 0.2 s of folding."""
+
+
+log = logging.getLogger("lightwave.log")
 
 
 class Lines(Protocol):
@@ -31,24 +36,26 @@ class Lines(Protocol):
 @dataclass(slots=True)
 class Moment:
     """A site at a quiet moment: it has read the first `position` messages of its log. `kinds` has the kind of
-    every fabric; `folded` is how many messages it took from the snapshot that was nearest."""
+    every fabric; `folded` is how many messages it took from the snapshot that was nearest, `last_line` what
+    it read last."""
 
     site: Site
     position: int
     kinds: dict[str, str]
     folded: int = 0
+    last_line: bytes = b""
 
     def snapshot(self, software: str) -> SiteSnapshot:
-        return taken(self.site, self.position, software, self.kinds)
+        return taken(self.site, self.position, self.last_line, software=software, kinds=self.kinds)
 
 
 class History:
     """Every moment of one site. What it makes is the caller's own, who may drive it on."""
 
     def __init__(
-        self, log: Lines, snapshots: SnapshotFolder, services_of: ServicesOf, skips: Collection[Skip] = ()
+        self, lines: Lines, snapshots: SnapshotFolder, services_of: ServicesOf, skips: Collection[Skip] = ()
     ) -> None:
-        self._log = log
+        self._log = lines
         self._snapshots = snapshots
         self._services_of = services_of
         self._skips = skips
@@ -76,6 +83,7 @@ class History:
             if not replay.pending:
                 moment.position = reached
                 moment.folded = reached - began
+                moment.last_line = line
                 if on_quiet is not None:
                     on_quiet(moment)
         if replay.pending:  # the log ends before all is said that follows
@@ -100,12 +108,14 @@ class History:
 
     def _nearest(self, position: int) -> Moment:
         """The newest moment up to a position at which a good snapshot was taken, or the log's beginning."""
-        found = self._snapshots.newest(min(position, self._log.end))
-        if found is None:
-            return Moment(Site(self._snapshots.site, self._services_of, skips=self._skips), 0, {})
-        site = found.restored(self._services_of)
-        site.skips = self._skips
-        return Moment(site, found.position, dict(found.kinds))
+        for found in self._snapshots.good(min(position, self._log.end)):
+            (_, last_line), *_ = self._log.lines(found.position - 1, 1)
+            if sha256(last_line).hexdigest() == found.last_sha256:
+                site = found.restored(self._services_of)
+                site.skips = self._skips
+                return Moment(site, found.position, dict(found.kinds), last_line=last_line)
+            log.warning("snapshot of position %d: is of another log; an older one is used", found.position)
+        return Moment(Site(self._snapshots.site, self._services_of, skips=self._skips), 0, {})
 
     def _feed(self, replay: Replay, position: int, message: Envelope) -> None:
         difference = replay.feed(position, message)

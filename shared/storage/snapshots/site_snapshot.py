@@ -16,6 +16,8 @@ from shared.basics.errors import SnapshotRefused
 from shared.engine.codec import encode_instance, restore_instance, state_digest
 from shared.engine.site import ServicesOf, Site
 
+HEAD = ("site", "position", "last_sha256", "at_us", "software", "kinds")
+"""What is told of a snapshot beside its states."""
 FORM = 1
 """Of the bytes; a snapshot of another form is of another version."""
 LEVEL = 3
@@ -32,12 +34,14 @@ States = Mapping[tuple[str, str], Mapping[str, bytes]]
 class SiteSnapshot:
     """What a site held when it had read the first `position` messages of its log and nothing was left to say.
 
+    `last_sha256` is that of the last of their lines: it tells whether a log is the one that was folded.
     `at_us` is the simulated time of that moment, `software` the build that folded the log, `kinds` has the
     kind of every fabric.
     """
 
     site: str
     position: int
+    last_sha256: str
     at_us: int
     software: str
     kinds: Mapping[str, str]
@@ -58,20 +62,18 @@ class SiteSnapshot:
         return Site(self.site, services_of, instances)
 
 
-def taken(site: Site, position: int, software: str, kinds: Mapping[str, str]) -> SiteSnapshot:
-    """A site's snapshot, of a moment at which it is quiet."""
+def taken(
+    site: Site, position: int, last_line: bytes, *, software: str, kinds: Mapping[str, str]
+) -> SiteSnapshot:
+    """A site's snapshot, of a moment at which it is quiet; `last_line` is that which it read last."""
     states = {(one.name, one.fabric): encode_instance(one) for one in site.instances}
-    return SiteSnapshot(site.name, position, site.now_us, software, dict(kinds), states)
+    last_sha256 = sha256(last_line).hexdigest()
+    return SiteSnapshot(site.name, position, last_sha256, site.now_us, software, dict(kinds), states)
 
 
 def to_bytes(snapshot: SiteSnapshot) -> bytes:
     """As it is kept in a file."""
-    head = {
-        "site": snapshot.site,
-        "position": snapshot.position,
-        "at_us": snapshot.at_us,
-        "software": snapshot.software,
-        "kinds": dict(snapshot.kinds),
+    head = {name: getattr(snapshot, name) for name in HEAD} | {
         "fields": [
             [service, fabric, [[field, len(value)] for field, value in stored.items()]]
             for (service, fabric), stored in snapshot.states.items()
@@ -99,9 +101,7 @@ def from_bytes(data: bytes) -> SiteSnapshot:
         at = LENGTH_BYTES + int.from_bytes(body[:LENGTH_BYTES])
         head = orjson.loads(body[LENGTH_BYTES:at])
         states = dict(_states_in(head["fields"], body, at))
-        return SiteSnapshot(
-            head["site"], head["position"], head["at_us"], head["software"], head["kinds"], states
-        )
+        return SiteSnapshot(**{name: head[name] for name in HEAD}, states=states)
     except (KeyError, TypeError, ValueError, zstandard.ZstdError) as error:
         raise SnapshotRefused(f"is no snapshot ({type(error).__name__}: {error})") from None
 

@@ -234,8 +234,23 @@ def test_of_a_log_that_ends_within_a_cascade_the_rest_is_said_too(tmp_path: Path
 def test_what_is_taken_of_a_site_does_not_change_with_it() -> None:
     lab = pod_lab(CONFIG)
     lab.run(US_PER_DAY)
-    take = partial(taken, lab.site, 1, BUILD, {POD: "superpod"})
+    take = partial(taken, lab.site, 1, b"", software=BUILD, kinds={POD: "superpod"})
     first = take()
     lab.run(2 * US_PER_DAY)
     assert first.digest != take().digest
     assert digest(first.restored(services_of)) == first.digest
+
+
+def test_one_of_another_log_is_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """As where an older copy of the log was put back, and the twin has lived on otherwise."""
+    history(tmp_path).keep_up(EVERY)
+    lines: list[bytes] = []
+    lab = pod_lab(CONFIG, sink=lambda some: lines.extend(some.splitlines()))
+    lab.run(2 * US_PER_DAY, [LabRequest(10 * US_PER_HOUR, POD, DrainCube(cube="pod-0/cube-3"), 1)])
+    at_us = [decode(line).at_us for line in lines]
+    parted = next(n for n, at in enumerate(at_us) if at >= 10 * US_PER_HOUR)
+    with caplog.at_level(logging.WARNING):
+        moment = history(tmp_path, Recorded(lines)).at(len(lines))
+    assert digest(moment.site) == digest(lab.site)
+    assert moment.position - moment.folded <= parted + 1
+    assert "is of another log; an older one is used" in caplog.text

@@ -1,0 +1,67 @@
+"""Snapshots of a living site, taken at its quiet moments and written beside its loop."""
+
+import logging
+import queue
+import threading
+from collections.abc import Mapping
+
+from shared.basics.errors import OperationFailed
+from shared.engine.site import Site
+from shared.storage.residents import Resident
+from shared.storage.snapshots.folder import SnapshotFolder
+from shared.storage.snapshots.history import EVERY
+from shared.storage.snapshots.site_snapshot import SiteSnapshot, taken
+
+WAITING_MAX = 2
+"""Snapshots that wait to be written; where more would, the next is taken later."""
+
+log = logging.getLogger("lightwave.log")
+
+
+class SnapshotTaker:
+    """Takes one after every so many messages, as the loop goes by; a thread compresses and writes them. It
+    goes on where the folder's newest good one stands. `problem` says why the last one could not be written:
+    the twin needs none of them."""
+
+    def __init__(self, folder: SnapshotFolder, every: int = EVERY) -> None:
+        self.problem: str | None = None
+        self._folder = folder
+        self._every = every
+        self._last = self._newest()
+        self._waiting: queue.Queue[SiteSnapshot | None] = queue.Queue(WAITING_MAX)
+        self._thread = threading.Thread(target=self._write, name="snapshots", daemon=True)
+        self._thread.start()
+
+    def look(self, site: Site, position: int, last_line: bytes, residents: Mapping[str, Resident]) -> None:
+        """The site is quiet and has read so many messages, the last of them in this line."""
+        if position < self._last:  # the log is another one than that of the newest snapshot
+            self._last = 0
+        if position < self._last + self._every or self._waiting.full():
+            return
+        kinds = {fabric: resident.kind for fabric, resident in residents.items()}
+        self._waiting.put(taken(site, position, last_line, software=self._folder.software, kinds=kinds))
+        self._last = position
+
+    def close(self) -> None:
+        """End when what was taken is written."""
+        self._waiting.put(None)
+        self._thread.join()
+
+    def _newest(self) -> int:
+        try:
+            found = self._folder.newest()
+        except OperationFailed:
+            return 0
+        return 0 if found is None else found.position
+
+    def _write(self) -> None:
+        while (snapshot := self._waiting.get()) is not None:
+            try:
+                self._folder.put(snapshot)
+            except OperationFailed as error:
+                problem = f"{error}; there is no snapshot until one can be written"
+                if self.problem != problem:
+                    log.warning("%s", problem)
+                self.problem = problem
+            else:
+                self.problem = None
