@@ -9,7 +9,7 @@ import typer
 from ops.cli.groups import application
 from ops.cli.messages import EVENT_HEADERS, event_row, event_rows
 from ops.cli.names import Part, whole
-from ops.cli.options import Fabric, Output
+from ops.cli.options import At, Fabric, Output
 from ops.cli.output import Form, json_line, rendered, say, show
 from ops.cli.types import MessageType, Moment
 from ops.common.client import RETURN_S_MAX, Client, escape, first_fabric, followed
@@ -81,10 +81,11 @@ def history(
     since: Since = None,
     until: Until = None,
     limit: Limit = None,
+    at: At = None,
     output: Output = "table",
 ) -> None:
     """Show all that has happened to a thing: who used a cube, the partners of a link, what a slice met."""
-    client = Client()
+    client = Client(at=at)
     ask = {"for": whole(client, name), "type": types, "since": since, "until": until, "ticks": "false"}
     _show(client, ask, output, limit, ALL_MAX)
 
@@ -139,10 +140,11 @@ def why(
         str,
         typer.Argument(metavar="ID|NAME", help="a message, such as scheduler@pod-0/42, or pod-0/slice-7"),
     ],
+    at: At = None,
     output: Output = "table",
 ) -> None:
     """Show the chain of causes from a message, or from the last state of a thing, back to its root."""
-    client = Client()
+    client = Client(at=at)
     chain = client.rows(f"/v1/why/{escape(whole(client, message_id))}", *MESSAGE)
     with client.reading():
         show(chain, output, lambda: _chain(chain))

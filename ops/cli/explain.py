@@ -7,7 +7,7 @@ import typer
 
 from ops.cli.groups import application
 from ops.cli.names import Name, whole
-from ops.cli.options import Output
+from ops.cli.options import At, Output
 from ops.cli.output import show
 from ops.common.client import Client, escape
 from ops.common.tables import columns
@@ -34,10 +34,11 @@ def explain_slice(
     name: Annotated[
         str, typer.Argument(click_type=Name("slices"), metavar="SLICE", help="such as pod-0/slice-3")
     ],
+    at: At = None,
     output: Output = "table",
 ) -> None:
     """Say what is in the way of a slice, and when it starts."""
-    client = Client()
+    client = Client(at=at)
     _explain(client, f"/v1/explain/slices/{escape(whole(client, name))}", output)
 
 
@@ -47,10 +48,11 @@ def explain_request(
         str,
         typer.Argument(metavar="REQUEST", help="its key, the id of its message, or the slice's name"),
     ],
+    at: At = None,
     output: Output = "table",
 ) -> None:
     """Say the same of the slice that a request asked for."""
-    client = Client()
+    client = Client(at=at)
     name = whole(client, name) if name.startswith("slice-") else name
     _explain(client, f"/v1/explain/requests/{escape(name)}", output)
 

@@ -11,7 +11,7 @@ from ops.cli.groups import application
 from ops.cli.kinds import table_of
 from ops.cli.messages import event_rows
 from ops.cli.names import Name, whole
-from ops.cli.options import Output, Watch, WideOutput
+from ops.cli.options import At, Output, Watch, WideOutput
 from ops.cli.output import Form, rendered, watched
 from ops.cli.readings import NO_ORDER, lanes, of_links, wide
 from ops.cli.types import FieldValue, Kind, KindOrName, SortOrder, no_name, unknown
@@ -114,6 +114,7 @@ def get(
         ),
     ] = None,
     top: Annotated[int | None, typer.Option(min=1, max=TOP_MAX, metavar="N", help="only the first N")] = None,
+    at: At = None,
     output: WideOutput = "table",
     watch: Watch = False,
 ) -> None:
@@ -133,7 +134,7 @@ def get(
         )
     if name == "":
         raise click.UsageError(f"NAME '': is empty; without one, `lightwave get {kind}` lists all")
-    client = Client()
+    client = Client(at=at)
     path = f"/v1/{kind}/{escape(whole(client, name))}" if name is not None else None
     form: Form = "table" if output == "wide" else output
     table = partial(wide, order=order) if output == "wide" else partial(_table, kind=kind)
@@ -177,6 +178,7 @@ def describe(
         str | None,
         typer.Argument(click_type=Name(), metavar="NAME", help="such as pod-0/cube-12"),
     ] = None,
+    at: At = None,
     output: Output = "table",
     watch: Watch = False,
 ) -> None:
@@ -185,7 +187,7 @@ def describe(
         kind, name = _named(kind)
     elif kind not in KINDS:
         raise click.UsageError(unknown("kind", kind, tuple(KINDS)))
-    client = Client()
+    client = Client(at=at)
     path = f"/v1/describe/{kind}/{escape(whole(client, name))}"
 
     def look() -> str:

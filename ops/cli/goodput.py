@@ -8,7 +8,7 @@ import typer
 
 from ops.cli.groups import application
 from ops.cli.names import Name
-from ops.cli.options import Out, PageOutput, check_page
+from ops.cli.options import At, Out, PageOutput, check_page
 from ops.cli.output import rendered, write
 from ops.cli.types import Moment, OneOf
 from ops.common.client import Client
@@ -40,6 +40,7 @@ def goodput(
         str | None,
         typer.Option(click_type=Name("fabrics"), help="[default: pod-0, or the first; --by pod: all]"),
     ] = None,
+    at: At = None,
     output: PageOutput = "table",
     out: Out = None,
 ) -> None:
@@ -48,7 +49,7 @@ def goodput(
     -o html draws it over time. What is called what: docs/scheduler.md.
     """
     check_page(out, output)
-    client = Client()
+    client = Client(at=at)
     ask: dict[str, object] = {"by": by, "since": since}
     if output == "html":
         if by != "pod":

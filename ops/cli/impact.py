@@ -13,7 +13,7 @@ from ops.cli.explain import listed
 from ops.cli.groups import Group, application
 from ops.cli.kinds import table_of
 from ops.cli.names import FAULT_KINDS, Name, Part, Target, whole
-from ops.cli.options import Output
+from ops.cli.options import At, Output
 from ops.cli.output import show
 from ops.cli.types import Duration, OneOf
 from ops.common.client import Client, escape
@@ -81,9 +81,9 @@ def impact() -> None:
 
 
 @app.command(OF_PART)
-def part(target: AnyPart, output: Output = "table") -> None:
+def part(target: AnyPart, at: At = None, output: Output = "table") -> None:
     """Show which links, cubes and slices hang on a part; of a network what is lost with it."""
-    client = Client()
+    client = Client(at=at)
     found = client.thing(f"/v1/impact/{escape(whole(client, target))}", "target")
     if "blocks" in found:
         with client.reading():

@@ -50,6 +50,16 @@ WideOutput = Annotated[
 Output = Annotated[Form, typer.Option("-o", "--output", help="form")]
 PageOutput = Annotated[PageForm, typer.Option("-o", "--output", help="form; html draws it")]
 Out = Annotated[Path | None, typer.Option(click_type=OUT_FILE, metavar="FILE", help="write it there")]
+At = Annotated[
+    str | None,
+    typer.Option(
+        "--at",
+        metavar="TIME",
+        help="as it was then: -2h, 5d3h or 3d02:15:04 since the beginning, 432000000us, or the id of a "
+        "message and after it [default: now]",
+    ),
+]
+"""A moment of the past, as the twin reads it."""
 Watch = Annotated[bool, typer.Option("--watch", "-w", help="look again every second, until Ctrl-C")]
 LogJson = Annotated[bool, typer.Option("--log-json", help="logs on stderr as JSON lines")]
 

@@ -7,7 +7,7 @@ import typer
 
 from ops.cli.groups import application
 from ops.cli.names import PathName, whole
-from ops.cli.options import Output
+from ops.cli.options import At, Output
 from ops.cli.output import show
 from ops.common.client import Client, escape
 from ops.common.light_path import patched, unmade
@@ -42,10 +42,11 @@ def trace(
             click_type=PathName(), metavar="NAME", help="such as pod-0/cube-12/+y/7 or dcn-0/block-3/trunk-7"
         ),
     ],
+    at: At = None,
     output: Output = "table",
 ) -> None:
     """Show the whole light path from a link end, or a trunk of a network down to its circuits."""
-    client = Client()
+    client = Client(at=at)
     is_trunk = kind_of_name(name) is TRUNKS
     fields = TRUNK_FIELDS if is_trunk else PATH_FIELDS
     content = client.thing(f"/v1/trace/{escape(whole(client, name))}", *fields)

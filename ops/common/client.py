@@ -23,6 +23,8 @@ from shared.storage.tls import TlsFiles
 
 CA_FILE = "LIGHTWAVE_CA_FILE"
 DEFAULT_URL = "http://127.0.0.1:8080"
+AT_US = "Lightwave-At-Us"
+"""The header of an answer about the past: of which moment it is."""
 TIMEOUT_S = 20.0
 WAIT_S = 10
 """How long the twin may wait for a request's place on the log; less than TIMEOUT_S."""
@@ -63,16 +65,23 @@ class ConnectionLost(TwinUnreachable):
 class Client:
     """Talks to the twin at `url`, or that LIGHTWAVE_URL names, with this token, or that of LIGHTWAVE_TOKEN or
     of the file that LIGHTWAVE_TOKEN_FILE names. Over https it trusts whom LIGHTWAVE_CA_FILE names, or else
-    whom the system trusts."""
+    whom the system trusts. With `at`, what it reads is as it was then; a time before now is that before the
+    now of its first answer."""
 
     def __init__(
-        self, url: str | None = None, token: str | None = None, *, timeout_s: float = TIMEOUT_S
+        self,
+        url: str | None = None,
+        token: str | None = None,
+        *,
+        timeout_s: float = TIMEOUT_S,
+        at: str | None = None,
     ) -> None:
         self.url = url or named_url() or DEFAULT_URL
         self._hint = "give another url" if url else "set LIGHTWAVE_URL"
         named_by = "url" if url else "LIGHTWAVE_URL"
         self._host, self._port, self._path, self._secure = _parts(self.url, named_by)
         self._timeout_s = check_range("timeout_s", timeout_s, RETRY_S / 100, TIMEOUT_S_MAX, "s")
+        self._at = at
         self._headers = {"Accept": "application/json"}
         if own := token or own_token():
             if not re.fullmatch(r"[!-~]+", own):
@@ -240,6 +249,8 @@ class Client:
         headers: dict[str, str],
         timeout_s: float,
     ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
+        if method == "GET" and self._at is not None:
+            target += f"{'&' if '?' in target else '?'}at={quote(self._at, safe='')}"
         connection = self._connection(timeout_s)
         headers = self._headers | headers
         data = None
@@ -247,7 +258,10 @@ class Client:
             data, headers = json.dumps(body).encode(), headers | {"Content-Type": "application/json"}
         try:
             connection.request(method, self._path + target, body=data, headers=headers)
-            return connection, connection.getresponse()
+            answer = connection.getresponse()
+            if self._at is not None and self._at.startswith("-") and (then := answer.getheader(AT_US)):
+                self._at = f"{then}us"
+            return connection, answer
         except (OSError, http.client.HTTPException, UnicodeError) as error:
             connection.close()
             raise self._lost(error) from None

@@ -31,6 +31,7 @@ from services.gateway.http.addresses import check_bind
 from services.gateway.http.tokens import Tokens
 from services.gateway.ports import TwinPorts
 from services.gateway.subjects import SiteSubjects
+from services.past import Past
 from services.questions import Questions
 from shared.basics.errors import LightwaveError, LogDamaged, OperationFailed, StoreDamaged, StoreUnreachable
 from shared.basics.times import moment
@@ -51,6 +52,7 @@ from shared.storage.log.reader import commissioned_with
 from shared.storage.redis_frames import newest_of
 from shared.storage.redis_store import RedisStore
 from shared.storage.snapshots.folder import SnapshotFolder
+from shared.storage.snapshots.history import History
 from shared.storage.store import Commit, FabricPlace
 
 if TYPE_CHECKING:
@@ -251,9 +253,15 @@ class LivingTwin:
         return runner
 
     def _snapshots_of(self, site: str) -> SnapshotTaker:
-        taker = SnapshotTaker(SnapshotFolder(self._folder.snapshots / site, site, software()))
+        taker = SnapshotTaker(self._snapshot_folder(site))
         self._stack.callback(taker.close)
         return taker
+
+    def _snapshot_folder(self, site: str) -> SnapshotFolder:
+        return SnapshotFolder(self._folder.snapshots / site, site, software())
+
+    def _history(self, site: str) -> History:
+        return History(self.logs.open(site), self._snapshot_folder(site), services_of)
 
     def _config(self, fabric: str) -> FabricConfig:
         """As the log has it; KeyError for an unknown fabric."""
@@ -297,6 +305,7 @@ class LivingTwin:
             runtime_metrics=self._metrics,
             is_quiet=self._is_quiet,
             questions=Questions(Copies(self.store, services_of), question_deadline),
+            past=Past(self._history, services_of, question_deadline),
         )
 
     def _unready(self) -> list[str]:

@@ -1,6 +1,6 @@
 """What the gateway stands on; each runtime brings its own."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -51,6 +51,32 @@ class FramesAfter(Protocol):
     ) -> Iterator[tuple[int, bytes]]: ...
 
 
+class PastSite(Protocol):
+    """A site as it was at a quiet moment: what was committed then, and its rules on copies of it."""
+
+    @property
+    def position(self) -> int:
+        """How many messages of its log it had read."""
+
+    @property
+    def fabrics(self) -> Mapping[str, bool]:
+        """Those that were commissioned, in order, and whether each had retired."""
+
+    def documents(self, fabric: str, kind: str) -> Mapping[str, bytes]:
+        """Name → document."""
+
+    @property
+    def questions(self) -> Questions: ...
+
+
+class Past(Protocol):
+    """The sites of a twin at any moment that it has lived."""
+
+    def site(self, name: str, position: int) -> PastSite:
+        """A site when it had read so many messages and all that follows from the last of them. LogDamaged
+        where its log is not what this version of its services says."""
+
+
 def no_frames(fabric: str, after_us: int, until_us: int | None = None) -> Iterator[tuple[int, bytes]]:  # noqa: ARG001 -- of nobody
     """Of a twin that keeps none."""
     return iter(())
@@ -67,7 +93,8 @@ class TwinPorts:
     newest frame (Arrow IPC stream), or None, `frames` those of before; `dead_letters` are the newest,
     oldest first. `is_quiet` says whether `log` and `documents` hold all that follows from a fabric's last
     request or Tick. `claim` takes a name for a site and returns the site that has it, which took it
-    first: of several that ask at once, those of one site go on.
+    first: of several that ask at once, those of one site go on. `past` is None where it cannot be looked
+    back at.
     """
 
     about: TwinAbout
@@ -87,3 +114,4 @@ class TwinPorts:
     is_quiet: Callable[[str], bool]
     questions: Questions
     frames: FramesAfter = no_frames
+    past: Past | None = None

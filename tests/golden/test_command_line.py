@@ -87,6 +87,10 @@ retire pod-0
 get fabrics
 undrain pod-0/cube-3
 clock pause
+get cube pod-0/cube-4 --at 0d05:00:00
+get slices --at repairs@pod-0/3 --top 3
+explain slice pod-0/slice-1 --at 0d10:00
+get cubes --at tomorrow
 get dragons
 get slices pod-0/slice-77
 events --since yesterday

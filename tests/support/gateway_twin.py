@@ -28,6 +28,7 @@ from services.gateway.http.app import create_app
 from services.gateway.http.tokens import Tokens, one_token
 from services.gateway.ports import TwinPorts
 from services.gateway.subjects import SiteSubjects
+from services.past import Past
 from services.questions import Questions
 from shared.runtimes.embedded.clock import EmbeddedClock
 from shared.runtimes.embedded.dead_letters import DeadLetters
@@ -41,6 +42,8 @@ from shared.storage.log.indexed import IndexedLogs
 from shared.storage.log.lines import read_lines
 from shared.storage.log.reader import commissioned_with
 from shared.storage.memory import MemoryStore
+from shared.storage.snapshots.folder import SnapshotFolder
+from shared.storage.snapshots.history import History
 from tests.support.pods import first_message
 
 CATCH_UP_S_MAX = 180.0
@@ -135,6 +138,7 @@ class DrivenTwin:
         self._configs: dict[str, FabricConfig] = {}
         self.dead_letters = DeadLetters(folder / "dead-letters.jsonl")
         self._telemetry = telemetry
+        self._snapshots = folder / "snapshots"
         runners = [self.runner(number, plan.site) for number, plan in enumerate(sites)]
         for runner, plan in zip(runners, sites, strict=True):
             runner.recover()
@@ -160,6 +164,7 @@ class DrivenTwin:
             claim=self.store.claim,
             is_quiet=self._is_quiet,
             questions=Questions(Copies(self.store, services_of)),
+            past=Past(self.history, services_of),
         )
         self.twin.start()
         self._loop = threading.Thread(target=self.twin.run, daemon=True)
@@ -175,6 +180,11 @@ class DrivenTwin:
             site = self.store.fabrics()[fabric].site  # KeyError for an unknown fabric
             self._configs[fabric] = commissioned_with(self.logs, site, fabric)
         return self._configs[fabric]
+
+    def history(self, site: str) -> History:
+        """The past of a site, by the snapshots that a test has it take."""
+        snapshots = SnapshotFolder(self._snapshots / site, site, "the build of the tests")
+        return History(self.logs.open(site), snapshots, services_of)
 
     def runner(self, number: int, site: str) -> SiteRunner:
         """Who would run this site on this twin's store and log."""

@@ -26,12 +26,14 @@ from services.gateway.http import (
     things,
 )
 from services.gateway.http.access import Guard, bearer
+from services.gateway.http.at import At
 from services.gateway.http.at_once import QUESTIONS_AT_ONCE, AtOnce
 from services.gateway.http.bodies import BodyLimit
 from services.gateway.http.common import Common
 from services.gateway.http.middleware import GoodEnd, HeadAsGet, SafeHeaders
 from services.gateway.http.responses import errors
 from services.gateway.http.tokens import Tokens
+from services.gateway.moments import at_any_moment
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import InvalidInput
 from shared.basics.words import short
@@ -54,11 +56,15 @@ def create_app(twin: TwinPorts, *, tokens: Tokens) -> FastAPI:
         # It would lead to whatever Host the caller names.
         redirect_slashes=False,
     )
+    given = twin
+    if twin.past is not None:
+        twin = at_any_moment(twin, twin.past)
     responses.install(app)
     app.add_middleware(GZipMiddleware, minimum_size=GZIP_FROM, compresslevel=GZIP_LEVEL)
     # The last one added stands outermost: what the guard turns away is counted, too.
     app.add_middleware(HeadAsGet)
     app.add_middleware(BodyLimit)
+    app.add_middleware(At, twin=given)
     app.add_middleware(GoodEnd)
     app.add_middleware(Guard, tokens=tokens)
     app.add_middleware(SafeHeaders)

@@ -1,0 +1,116 @@
+"""`?at=`: any question about the twin, as of a moment that it has lived."""
+
+from collections.abc import Sequence
+from urllib.parse import parse_qsl, urlencode
+
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from services.gateway import history
+from services.gateway.fabrics import sites
+from services.gateway.http.responses import refused, status_of
+from services.gateway.moments import ASKED, AskedMoment
+from services.gateway.ports import TwinPorts
+from shared.basics.errors import InvalidInput, LightwaveError
+from shared.basics.grammar import duration_s
+from shared.basics.times import moment_ms, moment_us
+from shared.basics.units import US_PER_S
+from shared.basics.words import short
+
+BELOW = "/v1/"
+NOT_OF_THE_PAST = ("events/stream", "requests", "operations", "dead-letters", "telemetry/stream")
+"""Paths below `/v1/` that are about the running twin, whatever its simulated time."""
+GIVEN = "Lightwave-At-Us"
+"""The header that tells of which moment an answer is, in microseconds of simulated time."""
+
+
+class At:
+    """ASGI middleware: takes `at` out of a question about the twin, and has it answered as of then."""
+
+    def __init__(self, app: ASGIApp, twin: TwinPorts) -> None:
+        self._app = app
+        self._twin = twin
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        given, rest = _taken_out(scope)
+        if not given:
+            await self._app(scope, receive, send)
+            return
+        try:
+            asked = await run_in_threadpool(self._asked, given, scope)
+        except LightwaveError as error:
+            await refused(str(error), status_of(error))(scope, receive, send)
+            return
+
+        async def told(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers[GIVEN] = str(asked.at_us)
+                if "link" in headers:  # the next page is of the same moment
+                    headers["link"] = headers["link"].replace("?", f"?{urlencode({'at': given[0]})}&", 1)
+            await send(message)
+
+        before = ASKED.set(asked)
+        try:
+            await self._app({**scope, "query_string": urlencode(rest).encode()}, receive, told)
+        finally:
+            ASKED.reset(before)
+
+    def _asked(self, given: Sequence[str], scope: Scope) -> AskedMoment:
+        """InvalidInput or NotFound where that is no moment, or no question about one."""
+        path = scope["path"].removeprefix(BELOW)
+        if scope["method"] not in ("GET", "HEAD"):
+            raise InvalidInput("at: the past does not change; allowed is to read it")
+        if path.startswith(NOT_OF_THE_PAST):
+            raise InvalidInput(f"at: not allowed for {short(path)}, which is of the twin as it runs")
+        if len(given) > 1:
+            raise InvalidInput(f"query 'at': given {len(given)} times; allowed: once")
+        if self._twin.past is None:
+            raise InvalidInput("at: not allowed; this twin keeps no snapshots to look back by")
+        return moment_asked(self._twin, given[0])
+
+
+def moment_asked(twin: TwinPorts, text: str) -> AskedMoment:
+    """The moment that somebody writes: `-2h` before the twin's now; `5d3h`, `3d02:15:04` or `432000000us`
+    since its beginning, and all that happened up to then; or a message's id, and all that followed from it.
+    InvalidInput for what has not come yet."""
+    now_us, names = twin.clock.show().now_us, sites(twin)
+    at_us = _time_us(text, now_us)
+    if at_us is None:
+        site, position = history.find(twin, text)
+        ((_, message),) = twin.log.read(site, position, 1)
+        of_others = {name: twin.log.position_at(name, message.at_us + 1) for name in names if name != site}
+        return AskedMoment(message.at_us, {**of_others, site: position + 1})
+    if not 0 <= at_us <= now_us:
+        raise InvalidInput(
+            f"at {short(repr(text))}: the twin has not lived then; allowed are moments from its beginning up "
+            f"to {moment_ms(now_us)} ({now_us} us)"
+        )
+    return AskedMoment(at_us, {name: twin.log.position_at(name, at_us + 1) for name in names})
+
+
+def _time_us(text: str, now_us: int) -> int | None:
+    """None where it may be the id of a message."""
+    if "/" in text:
+        return None
+    found = moment_us(text)
+    if found is not None:
+        return min(found[1], now_us) if found[0] <= now_us else found[1]
+    if text.endswith("us") and text[:-2].isdecimal() and len(text) <= 20:
+        return int(text[:-2])
+    span_s = duration_s(text.removeprefix("-"))
+    if span_s is None:
+        raise InvalidInput(
+            f"at {short(repr(text))}: not a moment; allowed are durations before now like -2h, times since "
+            "the beginning like 5d3h, 3d02:15:04 or 432000000us, and ids of messages like scheduler@pod-0/42"
+        )
+    return max(0, now_us - span_s * US_PER_S) if text.startswith("-") else span_s * US_PER_S
+
+
+def _taken_out(scope: Scope) -> tuple[list[str], list[tuple[str, str]]]:
+    """What is given as `at`, and the rest of the query."""
+    if scope["type"] != "http" or b"at=" not in scope["query_string"] or not scope["path"].startswith(BELOW):
+        return [], []
+    pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+    return [value for name, value in pairs if name == "at"], [pair for pair in pairs if pair[0] != "at"]

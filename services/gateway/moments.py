@@ -1,0 +1,192 @@
+"""A twin whose every answer is of the moment that its caller asks about: of now, if of none.
+
+Which moment that is belongs to the question, not to those who work out the answer: they read the same ports,
+and know nothing of it.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+
+from schemas.api_answers import SliceExplanation, SlicePlan
+from schemas.api_foresight import Foreseen
+from schemas.api_loss import LossReport
+from schemas.asked import AskedBody
+from schemas.envelope import Envelope
+from schemas.names import FaultKind
+from schemas.operator import RequestSlice
+from services.gateway.ports import Past, PastSite, Questions, TwinPorts
+from shared.basics.errors import TooLate
+from shared.runtimes.clock import Clock, ClockChange, ClockState
+from shared.storage.log.reader import LineFilter, LogQuery, LogReader
+from shared.storage.store import DocumentReader, FabricPlace
+
+
+@dataclass(frozen=True, slots=True)
+class AskedMoment:
+    """A moment of the past: how many messages each site had on its log."""
+
+    at_us: int
+    positions: Mapping[str, int]
+
+
+ASKED: ContextVar[AskedMoment | None] = ContextVar("the moment that is asked about", default=None)
+
+
+def at_any_moment(twin: TwinPorts, past: Past) -> TwinPorts:
+    """The same twin, that answers of the past where that is asked."""
+    documents = _Documents(twin.documents, past)
+    return replace(
+        twin,
+        documents=documents,
+        log=_Log(twin.log),
+        clock=_Clock(twin.clock),
+        telemetry=_newest(twin),
+        frames=_frames(twin),
+        is_quiet=lambda fabric: ASKED.get() is not None or twin.is_quiet(fabric),
+        questions=_Questions(twin.questions, documents),
+    )
+
+
+class _Documents:
+    """A `DocumentReader`."""
+
+    def __init__(self, present: DocumentReader, past: Past) -> None:
+        self._present = present
+        self._past = past
+
+    def fabrics(self) -> dict[str, FabricPlace]:
+        asked, now = ASKED.get(), self._present.fabrics()
+        if asked is None:
+            return now
+        found = {}
+        for name, place in now.items():
+            retired = self._site(place, asked).fabrics.get(name)
+            if retired is not None:
+                found[name] = place if retired else replace(place, retired_us=None)
+        return found
+
+    def all(self, fabric: str, kind: str) -> dict[str, bytes]:
+        there = self.site_of(fabric)
+        return self._present.all(fabric, kind) if there is None else dict(there.documents(fabric, kind))
+
+    def one(self, fabric: str, kind: str, name: str) -> bytes | None:
+        there = self.site_of(fabric)
+        if there is None:
+            return self._present.one(fabric, kind, name)
+        return there.documents(fabric, kind).get(name)
+
+    def site_of(self, fabric: str) -> PastSite | None:
+        """The site of a fabric at the moment that is asked about; None for now."""
+        asked = ASKED.get()
+        return None if asked is None else self._site(self._present.fabrics()[fabric], asked)
+
+    def _site(self, place: FabricPlace, asked: AskedMoment) -> PastSite:
+        return self._past.site(place.site, asked.positions.get(place.site, 0))
+
+
+class _Log:
+    """A `LogReader` that ends at the moment that is asked about."""
+
+    def __init__(self, present: LogReader) -> None:
+        self._present = present
+
+    def end(self, site: str) -> int:
+        asked, end = ASKED.get(), self._present.end(site)
+        return end if asked is None else min(end, asked.positions.get(site, 0))
+
+    def position_at(self, site: str, at_us: int) -> int:
+        return min(self._present.position_at(site, at_us), self.end(site))
+
+    def position_of(self, site: str, message_id: str) -> int | None:
+        found = self._present.position_of(site, message_id)
+        return found if found is None or found < self.end(site) else None
+
+    def read(
+        self, site: str, start: int, most: int | None = None, line_filter: LineFilter | None = None
+    ) -> Iterator[tuple[int, Envelope]]:
+        there = max(0, self.end(site) - start)
+        return self._present.read(site, start, there if most is None else min(there, most), line_filter)
+
+    def find(
+        self, site: str, query: LogQuery, most: int, *, newest: bool = False
+    ) -> list[tuple[int, Envelope]]:
+        return self._present.find(site, self._cut(site, query), most, newest=newest)
+
+    def count(self, site: str, query: LogQuery) -> int:
+        return self._present.count(site, self._cut(site, query))
+
+    def _cut(self, site: str, query: LogQuery) -> LogQuery:
+        return query if ASKED.get() is None else replace(query, end=min(query.end, self.end(site)))
+
+
+class _Clock(Clock):
+    """Stands still at the moment that is asked about."""
+
+    def __init__(self, present: Clock) -> None:
+        self._present = present
+
+    def show(self) -> ClockState:
+        asked, shown = ASKED.get(), self._present.show()
+        if asked is None:
+            return shown
+        return ClockState(asked.at_us, shown.speed, paused=True, achieved_speed=0.0, lag_us=0)
+
+    def change(self, asked: ClockChange, who: str) -> None:
+        if ASKED.get() is not None:
+            raise TooLate("the past does not change")
+        self._present.change(asked, who)
+
+
+class _Questions:
+    """`Questions` on copies of the states of then."""
+
+    def __init__(self, present: Questions, documents: _Documents) -> None:
+        self._present = present
+        self._documents = documents
+
+    def _of(self, fabric: str) -> Questions:
+        there = self._documents.site_of(fabric)
+        return self._present if there is None else there.questions
+
+    def plan(self, fabric: str, wanted: RequestSlice, clock_us: int) -> SlicePlan:
+        return self._of(fabric).plan(fabric, wanted, clock_us)
+
+    def explain(
+        self, fabric: str, name: str, clock_us: int, networks: Sequence[str]
+    ) -> SliceExplanation | None:
+        return self._of(fabric).explain(fabric, name, clock_us, networks)
+
+    def foresee(self, fabric: str, asked: Sequence[AskedBody], clock_us: int, for_us: int) -> Foreseen:
+        return self._of(fabric).foresee(fabric, asked, clock_us, for_us)
+
+    def loss(self, fabric: str, kind: FaultKind, target: str, clock_us: int) -> LossReport:
+        return self._of(fabric).loss(fabric, kind, target, clock_us)
+
+    def repairable(self, fabric: str, target: str) -> tuple[str, ...]:
+        return self._of(fabric).repairable(fabric, target)
+
+
+def _newest(twin: TwinPorts) -> Callable[[str], bytes | None]:
+    """The newest frame of then, of those that are kept still."""
+
+    def newest(fabric: str) -> bytes | None:
+        asked = ASKED.get()
+        if asked is None:
+            return twin.telemetry(fabric)
+        found = None
+        for _, found in twin.frames(fabric, -1, asked.at_us):  # noqa: B007 -- the last one counts
+            pass
+        return found
+
+    return newest
+
+
+def _frames(twin: TwinPorts) -> Callable[..., Iterator[tuple[int, bytes]]]:
+    def frames(fabric: str, after_us: int, until_us: int | None = None) -> Iterator[tuple[int, bytes]]:
+        asked = ASKED.get()
+        if asked is not None:
+            until_us = asked.at_us if until_us is None else min(until_us, asked.at_us)
+        return twin.frames(fabric, after_us, until_us)
+
+    return frames

@@ -1,0 +1,199 @@
+"""Questions about the past: `?at=` is answered as the twin answered then."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ops.common.configuration import settings_of
+from schemas.kinds import KINDS
+from schemas.site_plan import SitePlan
+from shared.basics.units import US_PER_HOUR
+from tests.support.gateway_twin import Client, DrivenTwin
+
+PAIRS = ["pod.cubes=8", "failures.host_per_day=0.2", "failures.ocs_per_day=0.1"]
+PLANS = [
+    SitePlan(site="campus", fabrics={"pod-0": settings_of("superpod", PAIRS, seed=3)}),
+    SitePlan(site="annex", fabrics={"pod-1": settings_of("static-pod", [], seed=4)}),
+]
+NAMED = ("fabrics", "cubes", "links", "ocs", "slices", "faults")
+OF_NOW = {"speed", "achieved_speed", "paused", "lag_us", "until_us"}
+"""What the clock has that no moment of the past has."""
+
+
+def asked(names: dict[str, str]) -> list[str]:
+    """What one may ask of the twin that is as long as the twin is."""
+    paths = [f"/v1/{kind}" for kind in KINDS]
+    paths += [f"/v1/{kind}/{name}" for kind, name in names.items()]
+    paths += [f"/v1/describe/{kind}/{name}" for kind, name in names.items()]
+    paths += [f"/v1/goodput?fabric=pod-0&by={by}" for by in ("pod", "tier", "owner", "slice")]
+    paths += [f"/v1/explain/slices/{names['slices']}", f"/v1/impact/{names['ocs']}"]
+    paths += [
+        f"/v1/why/{names['slices']}",
+        f"/v1/events?for={names['cubes']}&since=6h",
+        "/v1/events?limit=20",
+    ]
+    return [*paths, "/v1/events?limit=20", "/v1/trace/pod-0/cube-0/+x/3", "/v1/clock"]
+
+
+def told(client: Client, path: str, at: str | None = None) -> Any:
+    """What is answered, or the refusal."""
+    given = path if at is None else f"{path}{'&' if '?' in path else '?'}at={at.replace('+', '%2B')}"
+    answer = client.get(given)
+    content = json.loads(answer.text)
+    if path == "/v1/clock":
+        content = {name: value for name, value in content.items() if name not in OF_NOW}
+    return answer.status_code, content, answer.headers.get("link")
+
+
+class Lived:
+    """Two sites that have lived for a day, as long as frames are kept, and what they answered on the way."""
+
+    def __init__(self, folder: Path) -> None:
+        self.twin = DrivenTwin(folder, [], plans=PLANS)
+        self.client = self.twin.client()
+        self.answers: dict[int, dict[str, Any]] = {}
+        for hours in (5.0, 6.0, 6.5, 5.5):
+            self.twin.advance(hours)
+            found = ((kind, self._one(kind)) for kind in NAMED)
+            paths = asked({kind: name for kind, name in found if name})
+            now_us = self.client.get("/v1/clock").json()["now_us"]
+            self.answers[now_us] = {path: told(self.client, path) for path in paths}
+        assert self.twin.history("campus").keep_up(every=80) > 3
+
+    def _one(self, kind: str) -> str:
+        rows = self.client.get(f"/v1/{kind}", params={"fabric": "pod-0"} if kind != "fabrics" else {}).json()
+        return str(rows[-1]["name"]) if rows else ""
+
+
+@pytest.fixture(scope="module")
+def lived(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lived]:
+    found = Lived(tmp_path_factory.mktemp("twin"))
+    yield found
+    found.twin.close()
+
+
+def test_what_was_answered_then_is_answered_of_then(lived: Lived) -> None:
+    """All that can be asked, at every moment, word for word."""
+    compared = 0
+    for now_us, answers in lived.answers.items():
+        for path, answer in answers.items():
+            status, content, link = told(lived.client, path, f"{now_us}us")
+            assert (status, content) == answer[:2], (path, now_us)
+            assert (link is None) == (answer[2] is None)
+            compared += status == 200
+    assert compared > 100
+
+
+def test_after_a_message_is_after_all_that_followed_from_it(lived: Lived) -> None:
+    """The first cube that fails is unhealthy after the message that says so, and after the Tick with which
+    that came; before, when the fault had begun and no heartbeat had shown it, it was healthy."""
+    rows = events(lived)
+    place = next(n for n, row in enumerate(rows) if row["type"] == "CubeUnhealthy")
+    cube = f"pod-0/cube-{rows[place]['body']['cube']}"
+    tick = next(row for row in reversed(rows[:place]) if row["type"] == "Tick")
+    fault = next(row for row in reversed(rows[:place]) if row["type"] == "FaultBegan")
+    for message, health in ((rows[place], "unhealthy"), (tick, "unhealthy"), (fault, "healthy")):
+        found = lived.client.get(f"/v1/cubes/{cube}", params={"at": message["id"]}).json()
+        assert found["health"] == health
+
+
+def events(lived: Lived, **asked: Any) -> list[dict[str, Any]]:
+    found = lived.client.get("/v1/events", params={"fabric": "pod-0", "since_us": 0} | asked).json()
+    assert isinstance(found, list)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("at", "now_us"),
+    [
+        ("-2h", 21 * US_PER_HOUR),
+        ("5h", 5 * US_PER_HOUR),
+        ("0d05:00:00", 5 * US_PER_HOUR + 999_999),
+        ("0d05:00", 5 * US_PER_HOUR + 59_999_999),
+        ("0d23:00:00", 23 * US_PER_HOUR),
+        ("18000000001us", 5 * US_PER_HOUR + 1),
+        ("0us", 0),
+        ("-9d", 0),
+    ],
+)
+def test_a_moment_is_written_as_people_write_it(lived: Lived, at: str, now_us: int) -> None:
+    answer = lived.client.get("/v1/clock", params={"at": at})
+    assert answer.json() == {
+        **lived.client.get("/v1/clock").json(),
+        "now_us": now_us,
+        "paused": True,
+        "achieved_speed": 0.0,
+        "lag_us": 0,
+        "until_us": None,
+    }
+    assert answer.headers["Lightwave-At-Us"] == str(now_us)
+
+
+@pytest.mark.parametrize(
+    ("path", "at", "status", "sentence"),
+    [
+        (
+            "fabrics",
+            "yesterday",
+            422,
+            "at 'yesterday': not a moment; allowed are durations before now like -2h",
+        ),
+        ("fabrics", "", 422, "at '': not a moment"),
+        (
+            "fabrics",
+            "23h1s",
+            422,
+            "at '23h1s': the twin has not lived then; allowed are moments from",
+        ),
+        ("fabrics", "9" * 18 + "us", 422, "the twin has not lived then"),
+        ("fabrics", "9" * 30 + "us", 422, "not a moment"),
+        ("fabrics", "-2h-", 422, "not a moment"),
+        ("fabrics", "scheduler@pod-9/1", 404, "message 'scheduler@pod-9/1': not in any log"),
+        ("fabrics", "scheduler@pod-0/99999", 404, "not in any log"),
+        ("slices/pod-0/slice-9", "0us", 404, "pod-0/slice-9"),
+        ("events/stream", "-1h", 422, "at: not allowed for events/stream, which is of the twin as it runs"),
+        ("requests", "-1h", 422, "at: not allowed for requests"),
+        ("operations", "-1h", 422, "at: not allowed for operations"),
+        ("fabrics?colour=red", "-1h", 422, "query 'colour': no such parameter"),
+    ],
+)
+def test_what_is_no_moment_is_one_sentence(
+    lived: Lived, path: str, at: str, status: int, sentence: str
+) -> None:
+    answer = told(lived.client, f"/v1/{path}", at)
+    assert answer[0] == status
+    assert sentence in answer[1]["error"]
+
+
+def test_the_past_does_not_change_and_the_present_does_not_by_asking(lived: Lived) -> None:
+    end, now = lived.twin.logs.end("campus"), told(lived.client, "/v1/slices")
+    for method, path in (
+        ("POST", "/v1/slices"),
+        ("PUT", "/v1/clock"),
+        ("DELETE", "/v1/faults/pod-0/fault-0"),
+    ):
+        answer = lived.client.request(method, path, params={"at": "-1h"}, json={})
+        assert answer.status_code == 422
+        assert answer.json()["error"] == "at: the past does not change; allowed is to read it"
+    twice = lived.client.get("/v1/fabrics?at=-1h&at=-2h")
+    assert twice.json()["error"] == "query 'at': given 2 times; allowed: once"
+    assert lived.client.get("/v1/slices", params={"at": "-20h"}).status_code == 200
+    assert (lived.twin.logs.end("campus"), told(lived.client, "/v1/slices")) == (end, now)
+
+
+def test_the_next_page_is_of_the_same_moment(lived: Lived) -> None:
+    first = lived.client.get("/v1/slices", params={"at": "20h", "limit": 2})
+    address = first.headers["link"].partition(">")[0].removeprefix("<")
+    second = lived.client.get(address)
+    assert second.headers["Lightwave-At-Us"] == first.headers["Lightwave-At-Us"]
+    whole = lived.client.get("/v1/slices", params={"at": "20h"}).json()
+    assert [*first.json(), *second.json()] == whole[:4]
+
+
+def test_a_twin_that_keeps_no_past_says_so(lived: Lived) -> None:
+    answer = lived.twin.client(past=None).get("/v1/fabrics", params={"at": "-1h"})
+    assert answer.status_code == 422
+    assert answer.json()["error"] == "at: not allowed; this twin keeps no snapshots to look back by"
