@@ -2,9 +2,11 @@
 
 import json
 import shlex
+import signal
 import sys
 from contextlib import nullcontext
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import click
@@ -80,6 +82,7 @@ def run(
 
     if dask is not None and workers is not None:
         raise click.UsageError("--workers goes without --dask, whose cluster has its own")
+    signal.signal(signal.SIGTERM, _interrupt)
     planned = _planned(file, quick=quick)
     folder = _folder(file, out, quick=quick)
     with (
@@ -150,7 +153,12 @@ def report(
     planned, folder = _planned(file, quick=quick), _folder(file, out, quick=quick)
     rows = _done(planned, file, folder)
     series = Dataset(folder, planned.experiment.measure).series
-    results = results_of(planned, so_far(planned, rows), series)
+    swept = so_far(planned, rows)
+    if not swept.seeds:
+        raise NotFound(
+            f"{folder}: of no seed all variants are done yet; {len(rows)} runs are there, of {_most(planned)}"
+        )
+    results = results_of(planned, swept, series)
     _show(results, folder, _command(file, out, quick=quick), html, output)
 
 
@@ -251,6 +259,11 @@ def schema() -> None:
     say(json.dumps(Experiment.model_json_schema(), indent=2, ensure_ascii=False))
 
 
+def _interrupt(_sign: int, _frame: FrameType | None) -> None:
+    """SIGTERM ends it as Ctrl-C does: the workers with it."""
+    raise KeyboardInterrupt
+
+
 def _planned(file: str, *, quick: bool = False) -> "Planned":
     from ops.experiments.quick import quick as quick_form
     from ops.experiments.reading import read_experiment
@@ -284,11 +297,12 @@ def _command(file: str, out: Path | None, *, quick: bool) -> str:
 
 
 def _done(planned: "Planned", file: str, folder: Path) -> "dict[Key, RunRow]":
-    """The runs of a folder that are there."""
-    from ops.experiments.dataset import Dataset
+    """The runs of a folder that are there, and are of this document."""
+    from ops.experiments.dataset import Dataset, require_same
 
     if not folder.is_dir():
         raise NotFound(f"{folder}: there are no results yet; `lightwave experiment run {file}` makes them")
+    require_same(folder, planned)
     return Dataset(folder, planned.experiment.measure).done()
 
 

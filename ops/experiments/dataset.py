@@ -7,7 +7,8 @@ the process that writes it.
     series/           a file a run, of a row a window: the same key, from and to, measures
     costs.jsonl       what each run took of the machine that it ran on
 
-A run's row is written last and takes its name when it is whole, so that a run whose row is there is done.
+A run's row is written last and takes its name when it is whole, so that a run whose row is there is done,
+as long as its series is there too.
 What runs took stands apart: it differs from machine to machine, and nothing else does.
 """
 
@@ -15,7 +16,7 @@ import fcntl
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -82,11 +83,14 @@ class Dataset:
         measures: Sequence[str],
         parameters: Mapping[str, Parameter] | None = None,
         software: str = "",
+        *,
+        has_series: bool = False,
     ) -> None:
-        """`parameters` are those that vary, `software` is the build that runs: who only reads needs
-        neither."""
+        """`parameters` are those that vary, `software` is the build that runs, and where every run
+        `has_series` one that lost its own is to be done again: who only reads needs none of them."""
         self.folder = folder
         self._software = software
+        self._has_series = has_series
         self._parameters = dict(parameters or {})
         self._measures = tuple(measures)
         self._over_time = tuple(name for name in measures if MEASURES[name].over_time)
@@ -130,6 +134,8 @@ class Dataset:
         found = {}
         for path in sorted((self.folder / RUNS).glob("*.parquet")):
             row = read_run(path, self._measures)
+            if row.error is None and self._has_series and not (self.folder / SERIES / path.name).is_file():
+                continue
             found[row.key] = row
         return found
 
@@ -148,13 +154,19 @@ class Dataset:
         return {name: values for name, values in told.items() if len(values) == whole}
 
     def cpu_s(self) -> float | None:
-        """What all runs took of the machines that they ran on; None where that was not kept."""
+        """What all runs took of the machines that they ran on; None where that was not kept of every one. A
+        line that a kill cut short is of a run that was done again."""
         try:
-            lines = (self.folder / COSTS).read_text(encoding="utf-8").splitlines()
-            rows = [json.loads(line) for line in lines]
-            return float(sum({(row["variant"], row["seed"]): row["cpu_s"] for row in rows}.values()))
-        except (OSError, ValueError, KeyError, TypeError):
+            lines = (self.folder / COSTS).read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError:
             return None
+        known: dict[str, float] = {}
+        for line in lines:
+            with suppress(ValueError, KeyError, TypeError):
+                row = json.loads(line)
+                known[_file(row["variant"], row["seed"])] = float(row["cpu_s"])
+        runs = {path.name for path in (self.folder / RUNS).glob("*.parquet")}
+        return sum(known.values()) if runs <= known.keys() else None
 
     def keep(self, variant: Variant, seed: int, trial: Trial) -> RunRow:
         """Store a run that ended well."""
@@ -230,8 +242,11 @@ def opened(folder: Path, planned: Planned, software: str, *, resume: bool) -> It
         _take_over(folder, planned, identity_of(planned, software), resume=resume)
         before = dict.fromkeys(sorted(_varied_before(folder, experiment.measure) - names.keys()))
         parameters = parameters_of(experiment, names | before, planned.folder)
-        dataset = Dataset(folder, experiment.measure, parameters, software)
+        # A closed form has no course.
+        has_series = experiment.store.series and planned.method.name != "exact"
+        dataset = Dataset(folder, experiment.measure, parameters, software, has_series=has_series)
         with _named(folder):
+            _end_last_line(folder / COSTS)
             for part in (RUNS, SERIES):
                 for left in (folder / part).glob("*.part"):
                     left.unlink()
@@ -250,19 +265,16 @@ def _varied_before(folder: Path, measures: Sequence[str]) -> set[str]:
 
 def _take_over(folder: Path, planned: Planned, identity: dict[str, Any], *, resume: bool) -> None:
     path = folder / IDENTITY
-    known = identity_at(path) if path.exists() else None
-    if known is not None:
-        runs = len(list((folder / RUNS).glob("*.parquet")))
+    runs = len(list((folder / RUNS).glob("*.parquet")))
+    if runs or path.exists():
+        known = _known(folder, runs)
         for name, value in identity.items():
             if known.get(name) != value:
-                raise InvalidInput(
-                    f"{folder}: its {runs} runs are of another {name}, {quoted(known.get(name))} and not "
-                    f"{quoted(value)}; give another folder with --out"
-                )
-        if runs and not resume:
-            raise InvalidInput(
-                f"{folder}: has {runs} runs already; go on with --resume, or give another folder with --out"
-            )
+                raise _other(folder, runs, name, known.get(name), value)
+    if runs and not resume:
+        raise InvalidInput(
+            f"{folder}: has {runs} runs already; go on with --resume, or give another folder with --out"
+        )
     with _named(folder):
         for name, text in (
             (DOCUMENT, dump(planned.experiment.model_dump(mode="json"))),
@@ -270,6 +282,42 @@ def _take_over(folder: Path, planned: Planned, identity: dict[str, Any], *, resu
         ):
             with whole_file(folder / name) as file:
                 file.write(f"{text}\n".encode())
+
+
+def require_same(folder: Path, planned: Planned) -> None:
+    """InvalidInput where the runs of a folder are no answer to a document: it was edited since, or they are
+    of another one. Of which build they are, and whether they measured more, is free."""
+    runs = len(list((folder / RUNS).glob("*.parquet")))
+    if not runs:
+        return
+    known, asked = _known(folder, runs), identity_of(planned, "")
+    for name in ("fabric", "site", "method"):
+        if known.get(name) != asked[name]:
+            raise _other(folder, runs, name, known.get(name), asked[name])
+    measured = known.get("measure")
+    if not isinstance(measured, list) or not {*asked["measure"]} <= {*map(str, measured)}:
+        raise _other(folder, runs, "measure", measured, asked["measure"])
+
+
+def _known(folder: Path, runs: int) -> dict[str, Any]:
+    """What the runs that are there have in common."""
+    path = folder / IDENTITY
+    if not path.exists():
+        raise InvalidInput(
+            f"{folder}: has {runs} runs, and no {IDENTITY} that tells of what; give another folder with --out"
+        )
+    return identity_at(path)
+
+
+def _other(folder: Path, runs: int, name: str, known: Any, asked: Any) -> InvalidInput:
+    """Of the fields of a fabric those that differ alone."""
+    if isinstance(known, dict) and isinstance(asked, dict):
+        names = [one for one in {**known, **asked} if known.get(one) != asked.get(one)]
+        known, asked = ({one: of[one] for one in names if one in of} for of in (known, asked))
+    return InvalidInput(
+        f"{folder}: its {runs} runs are of another {name}, {quoted(known)} and not {quoted(asked)}; give "
+        "another folder with --out"
+    )
 
 
 def identity_at(path: Path) -> dict[str, Any]:
@@ -287,6 +335,8 @@ def read_run(path: Path, measures: Sequence[str]) -> RunRow:
     """One run's row. InvalidInput names the file if it is none."""
     with _run_at(path):
         (row,) = pq.read_table(path, partitioning=None).to_pylist()
+        if path.name != _file(row["variant"], row["seed"]):
+            raise ValueError(f"it holds {_file(row['variant'], row['seed'])}")
         error = None if row["error"] is None else _of(str, row["error"])
         return RunRow(
             _of(str, row["variant"]),
@@ -338,6 +388,13 @@ def digest_of(folder: Path) -> str:
 
 def _file(variant: str, seed: int) -> str:
     return f"{variant}-{seed}.parquet"
+
+
+def _end_last_line(path: Path) -> None:
+    """What a kill or a full disk left of a line must not take the next one with it."""
+    if path.is_file() and not (text := path.read_bytes()).endswith(b"\n") and text:
+        with path.open("ab") as file:
+            file.write(b"\n")
 
 
 @contextmanager

@@ -133,7 +133,7 @@ def results_of(planned: Planned, swept: Swept, series: Series = no_series) -> Re
 def _convergence(planned: Planned, rows: Mapping[Key, RunRow], seeds: int) -> tuple[Convergence, ...]:
     """Of what has to be told closely, or else of the first measure, from three seeds on."""
     names = list(planned.experiment.stop_when) or [planned.experiment.measure[0]]
-    counts = sorted({*range(3, seeds + 1, -(-seeds // POINTS_MAX)), seeds} - {0, 1, 2})
+    counts = sorted({*range(3, seeds + 1, max(1, -(-seeds // POINTS_MAX))), seeds} - {0, 1, 2})
     found = []
     for name in names:
         for variant in planned.variants:

@@ -28,7 +28,7 @@ from ops.experiments.trial import Trial, run_trial
 from ops.lab.run import RunPlan, run_site
 from shared.basics.errors import OperationFailed
 from shared.runtimes.waiting import until
-from tests.support.child_processes import children
+from tests.support.child_processes import children, has_ended
 
 DOCUMENT = """\
 title: Technicians
@@ -210,3 +210,34 @@ def test_no_parameter_but_what_varies_differs(document: Path) -> None:
     (site,) = sites_of(planned.experiment, values, document.parent, seed=0)
     pairs = [f"{name}={value}" for name, value in values.items()]
     assert site.fabrics["pod-0"] == settings(pairs, seed=0)
+
+
+def test_sigterm_ends_the_workers_too_and_keeps_what_is_done(document: Path) -> None:
+    document.write_text(DOCUMENT.replace("seeds: 4", "seeds: 400"))
+    folder = document.parent / "ended"
+    process = subprocess.Popen(
+        command(document, "--workers", "2", "--out", str(folder)),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert until(lambda: any((folder / RUNS).glob("*.parquet")), 60.0)
+    workers = children(process.pid)
+    assert workers
+    process.terminate()
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "runs are kept in" in said
+    assert all(has_ended(pid) for pid in workers)
+
+
+def test_a_report_of_too_few_runs_says_so(document: Path) -> None:
+    planned = read_experiment(document)
+    folder = document.parent / "few"
+    with opened(folder, planned, BUILD, resume=False) as dataset:
+        dataset.keep_failure(planned.variants[0], 0, "ZeroDivisionError: here")
+    words = [sys.executable, "-m", "ops.cli", "experiment", "report", str(document), "--out", str(folder)]
+    found = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert found.returncode == 3
+    assert found.stderr.endswith("of no seed all variants are done yet; 1 runs are there, of 8\n")

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ops.experiments.dataset import RUNS, SERIES, Dataset, digest_of, opened
+from ops.experiments.dataset import RUNS, SERIES, Dataset, digest_of, opened, require_same
 from ops.experiments.document import Experiment
 from ops.experiments.reading import Planned
 from ops.experiments.trial import Trial, Window
@@ -319,3 +319,49 @@ def test_columns_are_of_the_type_of_their_parameter(tmp_path: Path) -> None:
         (row["repairs.technicians"], row["failures.host_per_day"], row["transceivers.soft_fec"])
         for row in found
     } == {(3, 1.0, None), (None, 0.5, True), (2, None, False)}
+
+
+def test_runs_that_nobody_tells_of_what_are_no_ones(tmp_path: Path) -> None:
+    fill(tmp_path / "r", [(ONE, 3)])
+    (tmp_path / "r" / "identity.json").unlink()
+    with pytest.raises(InvalidInput, match=r"has 1 runs, and no identity.json that tells of what"):
+        fill(tmp_path / "r", [])
+    with pytest.raises(InvalidInput, match=r"has 1 runs, and no identity.json that tells of what"):
+        require_same(tmp_path / "r", planned())
+
+
+def test_runs_answer_the_document_that_they_are_of_and_what_asks_for_less(tmp_path: Path) -> None:
+    require_same(tmp_path / "r", planned(fabric={"days": 2.0}))  # there is none to be of another
+    fill(tmp_path / "r", [(ONE, 3)])
+    require_same(tmp_path / "r", planned())
+    require_same(tmp_path / "r", planned(measure=("goodput",), confidence=0.9))
+    with pytest.raises(InvalidInput, match=r"of another fabric, \{'days': 1.0\} and not \{'days': 2"):
+        require_same(tmp_path / "r", planned(fabric={"days": 2.0}))
+    with pytest.raises(InvalidInput, match=r"1 runs are of another measure"):
+        require_same(tmp_path / "r", planned(measure=("utilisation",)))
+
+
+def test_a_run_that_lost_its_series_is_done_again(tmp_path: Path) -> None:
+    fill(tmp_path / "r", [(ONE, 3), (TWO, 0)])
+    (tmp_path / "r" / SERIES / f"{ONE.key}-3.parquet").unlink()
+    with opened(tmp_path / "r", planned(), BUILD, resume=True) as dataset:
+        dataset.keep_failure(TWO, 1, "ZeroDivisionError: here")  # which never had one
+        assert {*dataset.done()} == {(TWO.key, 0), (TWO.key, 1)}
+    assert len(Dataset(tmp_path / "r", MEASURES).done()) == 3, "its row can still be read"
+
+
+def test_a_run_under_the_name_of_another_is_none(tmp_path: Path) -> None:
+    fill(tmp_path / "r", [(ONE, 3)])
+    runs = tmp_path / "r" / RUNS
+    (runs / f"{ONE.key}-4.parquet").write_bytes((runs / f"{ONE.key}-3.parquet").read_bytes())
+    with pytest.raises(InvalidInput, match=rf"{ONE.key}-4.parquet: is no run of this .*it holds {ONE.key}-3"):
+        Dataset(tmp_path / "r", MEASURES).done()
+
+
+def test_a_cost_that_was_cut_short_takes_no_other_with_it(tmp_path: Path) -> None:
+    fill(tmp_path / "r", [(ONE, 3), (TWO, 0)])
+    costs = tmp_path / "r" / "costs.jsonl"
+    costs.write_text(costs.read_text()[:-9])
+    assert Dataset(tmp_path / "r", MEASURES).cpu_s() is None, "of one nothing is known"
+    fill(tmp_path / "r", [(TWO, 0)])
+    assert Dataset(tmp_path / "r", MEASURES).cpu_s() == 2.5
