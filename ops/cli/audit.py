@@ -63,7 +63,8 @@ def audit(
 def _audit_running() -> dict[str, Any]:
     """The twin that LIGHTWAVE_URL names; without a word of it and where none answers, that of the user's
     folder."""
-    from ops.common.client import Client, named_url
+    from ops.common.client import Client
+    from ops.common.twin_url import named_url
 
     client = Client()
     try:

@@ -24,9 +24,9 @@ from shared.basics.units import US_PER_S
 
 if TYPE_CHECKING:
     from ops.experiments.comparing import Comparison
-    from ops.experiments.dataset import Key, RunRow
     from ops.experiments.reading import Planned
     from ops.experiments.results import Results
+    from ops.experiments.run_file import Key, RunRow
     from ops.experiments.sweep import Progress
 
 SUFFIX, QUICK_SUFFIX = ".results", ".quick.results"

@@ -11,10 +11,11 @@ import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
 
 from ops.common.quoted import quoted, shortened
 from ops.common.secret_files import TOKEN, own_token
+from ops.common.twin_url import DEFAULT_URL, named_url, parts_of
 from ops.common.visible import one_line
 from schemas.bounds import KEY_MAX
 from shared.basics.checks import check_range
@@ -22,7 +23,6 @@ from shared.basics.errors import InvalidInput, LightwaveError, NotFound, TwinUnr
 from shared.storage.tls import TlsFiles
 
 CA_FILE = "LIGHTWAVE_CA_FILE"
-DEFAULT_URL = "http://127.0.0.1:8080"
 AT_US = "Lightwave-At-Us"
 """The header of an answer about the past: of which moment it is."""
 TIMEOUT_S = 20.0
@@ -47,11 +47,6 @@ PIECE, BYTES_A_SECOND = 2**16, 10_000
 """An answer comes in pieces, and no slower than this once its time is over."""
 SILENCE_S_MAX = 45.0
 """A stream that says nothing for so long is broken: the gateway sends a comment every 15 s."""
-
-
-def named_url() -> str | None:
-    """The twin that the user names, or None."""
-    return os.environ.get("LIGHTWAVE_URL") or None
 
 
 class RequestFailed(LightwaveError):
@@ -79,7 +74,7 @@ class Client:
         self.url = url or named_url() or DEFAULT_URL
         self._hint = "give another url" if url else "set LIGHTWAVE_URL"
         named_by = "url" if url else "LIGHTWAVE_URL"
-        self._host, self._port, self._path, self._secure = _parts(self.url, named_by)
+        self._host, self._port, self._path, self._secure = parts_of(self.url, named_by)
         self._timeout_s = check_range("timeout_s", timeout_s, RETRY_S / 100, TIMEOUT_S_MAX, "s")
         self._at = at
         self._headers = {"Accept": "application/json"}
@@ -373,23 +368,6 @@ def _close(connection: http.client.HTTPConnection, answer: http.client.HTTPRespo
 def _is_receipt(content: Any) -> bool:
     """Whether a conflict is a request that the twin has taken, and then refused."""
     return isinstance(content, dict) and content.get("status") == "refused"
-
-
-def _parts(url: str, named_by: str) -> tuple[str, int | None, str, bool]:
-    """(host, port, path, whether TLS) of a URL; InvalidInput if it is none."""
-    try:
-        parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        host, port, parts = None, None, urlsplit("")
-    plain = (
-        re.fullmatch(r"[!-~]+", url) and not parts.query and not parts.fragment and "@" not in parts.netloc
-    )
-    if parts.scheme not in ("http", "https") or not host or not plain:
-        raise InvalidInput(
-            f"{named_by} {quoted(url)}: not a twin's address; allowed are URLs like {DEFAULT_URL}"
-        )
-    return host, port, parts.path.rstrip("/"), parts.scheme == "https"
 
 
 def _target(path: str, query: dict[str, object]) -> str:

@@ -14,13 +14,11 @@ What runs took stands apart: it differs from machine to machine, and nothing els
 
 import fcntl
 import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -32,32 +30,14 @@ from ops.experiments.document import Scalar
 from ops.experiments.measures import MEASURES
 from ops.experiments.plants import Parameter, parameters_of, site_sha256
 from ops.experiments.reading import Planned
+from ops.experiments.run_file import Key, RunRow, figure, name_of, read_run, run_at
 from ops.experiments.trial import Trial
 from ops.experiments.variants import Variant
 from shared.basics.errors import InvalidInput, OperationFailed
 
 RUNS, SERIES = "runs", "series"
 IDENTITY, DOCUMENT, COSTS, LOCK = "identity.json", "experiment.yaml", "costs.jsonl", ".lock"
-Value = TypeVar("Value")
-Key = tuple[str, int]
-"""(variant, seed)."""
 TYPES = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
-
-
-@dataclass(frozen=True, slots=True)
-class RunRow:
-    """A run as it is stored: its figures, or the error that it failed with."""
-
-    variant: str
-    seed: int
-    figures: Mapping[str, float | None]
-    messages: int
-    digest: str
-    error: str | None
-
-    @property
-    def key(self) -> Key:
-        return self.variant, self.seed
 
 
 def identity_of(planned: Planned, software: str) -> dict[str, Any]:
@@ -115,7 +95,7 @@ class Dataset:
         for part in (RUNS, SERIES):
             wanted = self.schema(part)
             for path in sorted((self.folder / part).glob("*.parquet")):
-                with _run_at(path):
+                with run_at(path):
                     found = pq.read_schema(path)
                     if found == wanted:
                         continue
@@ -142,14 +122,14 @@ class Dataset:
     def series(self, variant: str, seed: int) -> dict[str, list[float]]:
         """The course of a run, by measure: a value a window, but for a last one that is shorter. Without
         those that a window has no value of, and nothing where no series is kept."""
-        path = self.folder / SERIES / _file(variant, seed)
+        path = self.folder / SERIES / name_of(variant, seed)
         if not path.is_file():
             return {}
-        with _run_at(path):
+        with run_at(path):
             rows = pq.read_table(path, partitioning=None).to_pydict()
             spans = [end - begin for begin, end in zip(rows["from_us"], rows["to_us"], strict=True)]
             whole = len(spans) - (spans[-1] < spans[0])
-            found = {name: [*map(_figure, rows[name][:whole])] for name in self._over_time}
+            found = {name: [*map(figure, rows[name][:whole])] for name in self._over_time}
         told = {name: [one for one in values if one is not None] for name, values in found.items()}
         return {name: values for name, values in told.items() if len(values) == whole}
 
@@ -164,7 +144,7 @@ class Dataset:
         for line in lines:
             with suppress(ValueError, KeyError, TypeError):
                 row = json.loads(line)
-                known[_file(row["variant"], row["seed"])] = float(row["cpu_s"])
+                known[name_of(row["variant"], row["seed"])] = float(row["cpu_s"])
         runs = {path.name for path in (self.folder / RUNS).glob("*.parquet")}
         return sum(known.values()) if runs <= known.keys() else None
 
@@ -218,7 +198,7 @@ class Dataset:
         return {"variant": variant.key} | values | {"seed": seed}
 
     def _write(self, part: str, variant: Variant, seed: int, columns: Mapping[str, list[Any]]) -> None:
-        path = self.folder / part / _file(variant.key, seed)
+        path = self.folder / part / name_of(variant.key, seed)
         self._store(path, pa.table(dict(columns), schema=self.schema(part)))
 
     def _store(self, path: Path, table: Any) -> None:
@@ -259,7 +239,7 @@ def _varied_before(folder: Path, measures: Sequence[str]) -> set[str]:
     path = next((folder / RUNS).glob("*.parquet"), None)
     if path is None:
         return set()
-    with _run_at(path):
+    with run_at(path):
         return {*pq.read_schema(path).names} - {*Dataset(folder, measures).schema(RUNS).names}
 
 
@@ -331,51 +311,6 @@ def identity_at(path: Path) -> dict[str, Any]:
     return found
 
 
-def read_run(path: Path, measures: Sequence[str]) -> RunRow:
-    """One run's row. InvalidInput names the file if it is none."""
-    with _run_at(path):
-        (row,) = pq.read_table(path, partitioning=None).to_pylist()
-        if path.name != _file(row["variant"], row["seed"]):
-            raise ValueError(f"it holds {_file(row['variant'], row['seed'])}")
-        error = None if row["error"] is None else _of(str, row["error"])
-        return RunRow(
-            _of(str, row["variant"]),
-            _of(int, row["seed"]),
-            {name: _figure(row[name]) for name in measures},
-            _of(int, row["messages"]),
-            _of(str, row["log_sha256"]),
-            error,
-        )
-
-
-def _of(kind: type[Value], value: object) -> Value:
-    """What a column of this type holds. ValueError for all else: others may have written the file."""
-    if type(value) is not kind:
-        raise ValueError(f"{quoted(value)} is not of type {kind.__name__}")
-    return value
-
-
-def _figure(value: object) -> float | None:
-    """A measure's figure; ValueError where it is none."""
-    if value is None or math.isfinite(found := _of(float, value)):
-        return None if value is None else found
-    raise ValueError(f"{value} is no figure")
-
-
-@contextmanager
-def _run_at(path: Path) -> Iterator[None]:
-    """Around the reading of a run's file: InvalidInput where it is none."""
-    try:
-        if not path.is_file():  # a pipe would never end
-            raise ValueError("no file")
-        yield
-    except (OSError, ValueError, LookupError, TypeError, pa.ArrowException) as error:
-        said = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InvalidInput(
-            f"{path}: is no run of this experiment ({quoted(said)}); remove it, and --resume does it again"
-        ) from None
-
-
 def digest_of(folder: Path) -> str:
     """SHA-256 over all rows of the dataset in order of their keys, whatever wrote them in which order."""
     found = sha256()
@@ -384,10 +319,6 @@ def digest_of(folder: Path) -> str:
             found.update(f"{part}/{path.name}\n".encode())
             found.update(path.read_bytes())
     return found.hexdigest()
-
-
-def _file(variant: str, seed: int) -> str:
-    return f"{variant}-{seed}.parquet"
 
 
 def _end_last_line(path: Path) -> None:

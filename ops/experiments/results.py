@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from scipy.special import ndtri
 
-from ops.experiments.dataset import Key, RunRow
 from ops.experiments.document import Claim
 from ops.experiments.reading import Planned
+from ops.experiments.run_file import Key, RunRow
 from ops.experiments.sweep import Swept, exactly, interval_of, seed_of, values_of
 from ops.experiments.told import as_told, shown
 from ops.experiments.variants import Variant, one_of

@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 from joblib import Parallel, delayed
 
 from ops.experiments.cluster import Cluster
-from ops.experiments.dataset import Dataset, Key, RunRow
+from ops.experiments.dataset import Dataset
 from ops.experiments.exact_run import run_exact
 from ops.experiments.measures import MEASURES
 from ops.experiments.plants import sites_of
 from ops.experiments.reading import Planned
+from ops.experiments.run_file import Key, RunRow
 from ops.experiments.shop_run import run_shop
 from ops.experiments.trial import Trial, TrialPlan, run_trial
 from ops.experiments.variants import Variant

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ops.common.client import DEFAULT_URL
 from ops.common.deadlines import question_deadline
+from ops.common.past import Past
 from ops.common.sites import AskedTwin
+from ops.common.twin_url import DEFAULT_URL
 from ops.common.version import VERSION, software
 from ops.twin.data import MARK, DataFolder, FolderInUse, TwinIdentity, default_data
 from ops.twin.notable import NOTABLE, told
@@ -31,7 +32,6 @@ from services.gateway.http.addresses import check_bind
 from services.gateway.http.tokens import Tokens
 from services.gateway.ports import TwinPorts
 from services.gateway.subjects import SiteSubjects
-from services.past import Past
 from services.questions import Questions
 from shared.basics.errors import LightwaveError, LogDamaged, OperationFailed, StoreDamaged, StoreUnreachable
 from shared.basics.times import moment

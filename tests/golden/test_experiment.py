@@ -6,11 +6,11 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ops.experiments.dataset import RunRow
 from ops.experiments.document import Experiment
 from ops.experiments.reading import checked
 from ops.experiments.result_json import as_json
 from ops.experiments.results import results_of
+from ops.experiments.run_file import RunRow
 from ops.experiments.sweep import Swept, seed_of
 
 KEPT = Path(__file__).parent / "experiment.json"

@@ -15,6 +15,7 @@ import httpx
 import orjson
 from fastapi import FastAPI
 
+from ops.common.past import Past
 from ops.common.sites import single_fabric_sites
 from ops.twin.audit import SiteAudit, readers_of
 from schemas.api import TwinAbout
@@ -28,7 +29,6 @@ from services.gateway.http.app import create_app
 from services.gateway.http.tokens import Tokens, one_token
 from services.gateway.ports import TwinPorts
 from services.gateway.subjects import SiteSubjects
-from services.past import Past
 from services.questions import Questions
 from shared.runtimes.embedded.clock import EmbeddedClock
 from shared.runtimes.embedded.dead_letters import DeadLetters

@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from ops.experiments.dataset import Key, RunRow
 from ops.experiments.document import Experiment
 from ops.experiments.reading import Planned, checked
 from ops.experiments.results import results_of
+from ops.experiments.run_file import Key, RunRow
 from ops.experiments.sweep import Swept, seed_of
 from shared.models.availability.alternating_renewal import AlternatingRenewal
 

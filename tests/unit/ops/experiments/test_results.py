@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ops.experiments.dataset import Key, RunRow
 from ops.experiments.document import Claim, Experiment
 from ops.experiments.page import answer, page
 from ops.experiments.reading import Planned, checked
 from ops.experiments.result_json import as_json
 from ops.experiments.results import Results, judged, results_of
+from ops.experiments.run_file import Key, RunRow
 from ops.experiments.sweep import Swept, is_enough, rounds, seed_of, so_far
 from ops.experiments.told import shown
 from shared.models.statistics.batches import batch_means
