@@ -21,6 +21,7 @@ COMMANDS = {
     "clock": "clock",
     "get": "get",
     "describe": "get",
+    "diff": "diff",
     "trace": "trace",
     "top": "top",
     "plot": "plot",

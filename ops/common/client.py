@@ -254,7 +254,8 @@ class Client:
         try:
             connection.request(method, self._path + target, body=data, headers=headers)
             answer = connection.getresponse()
-            if self._at is not None and self._at.startswith("-") and (then := answer.getheader(AT_US)):
+            then = answer.getheader(AT_US, "")
+            if self._at is not None and self._at.startswith("-") and then.isdecimal():
                 self._at = f"{then}us"
             return connection, answer
         except (OSError, http.client.HTTPException, UnicodeError) as error:

@@ -45,6 +45,8 @@ class FakeTwin:
     url: str = ""
     links: dict[str, list[str]] = field(default_factory=dict)
     """Path → the headers `Link` of its answers."""
+    headers: dict[str, str] = field(default_factory=dict)
+    """Of every answer."""
 
     def answer(self, request: Asked) -> Answer:
         self.asked.append(request)
@@ -70,6 +72,8 @@ def _handler(twin: FakeTwin) -> type[BaseHTTPRequestHandler]:
                 return
             self.send_response(status)
             self.send_header("Content-Type", kind)
+            for name, value in twin.headers.items():
+                self.send_header(name, value)
             if parts.path in twin.links:
                 self.send_header("Link", twin.links[parts.path].pop(0))
             # A stream has no length: it ends where the connection ends.

@@ -136,6 +136,27 @@ def test_names_arrive_whole() -> None:
             assert twin.asked[-1].path == f"/v1/links/{name}"
 
 
+def test_all_that_a_command_asks_of_the_past_is_of_one_moment() -> None:
+    """Though time goes on: what the first answer was of, the others are, too."""
+    rows = as_json([{"name": "pod-0/ocs-1", "state": "up"}])
+    answers = {"/v1/ocs": [rows], "/v1/clock": [as_json({"now_us": 5})]}
+    with answering(answers=answers) as twin:
+        twin.headers["Lightwave-At-Us"] = "7200000000"
+        client = Client(twin.url, at="-2h")
+        client.rows("/v1/ocs", "name", state="up")
+        client.thing("/v1/clock", "now_us")
+        assert [asked.query for asked in twin.asked] == ["state=up&at=-2h", "at=7200000000us"]
+        named = Client(twin.url, at="scheduler@pod-0/7")
+        for _ in range(2):
+            named.rows("/v1/ocs", "name")
+        assert {asked.query for asked in twin.asked[2:]} == {"at=scheduler%40pod-0%2F7"}
+        twin.headers["Lightwave-At-Us"] = "x&state=down"
+        hostile = Client(twin.url, at="-2h")
+        for _ in range(2):
+            hostile.rows("/v1/ocs", "name")
+        assert twin.asked[-1].query == "at=-2h"
+
+
 def test_a_part_of_a_list_is_asked_for_as_it_was_typed() -> None:
     words = ("--state", "up", "--where", "state=degraded", "--where", "ocs=null", "--sort=-ber", "--top", "5")
     with answering({"/v1/links": [as_json([])]}) as twin:

@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ops.cli.diff import differences
 from ops.common.configuration import settings_of
 from schemas.kinds import KINDS
 from schemas.site_plan import SitePlan
@@ -182,6 +184,22 @@ def test_the_past_does_not_change_and_the_present_does_not_by_asking(lived: Live
     assert twice.json()["error"] == "query 'at': given 2 times; allowed: once"
     assert lived.client.get("/v1/slices", params={"at": "-20h"}).status_code == 200
     assert (lived.twin.logs.end("campus"), told(lived.client, "/v1/slices")) == (end, now)
+
+
+def test_time_alone_makes_no_difference_and_what_happened_does(lived: Lived) -> None:
+    """`lightwave diff` of all kinds: none within a gap of the log, and some over a day."""
+
+    def rows(kind: str, at_us: int) -> list[dict[str, Any]]:
+        answer = lived.client.get(f"/v1/{kind}", params={"at": f"{at_us}us"})
+        return list(answer.json())
+
+    times = [row["at_us"] for row in [*events(lived), *events(lived, fabric="pod-1")]]
+    begin, end = max(pairwise(sorted(times)), key=lambda pair: pair[1] - pair[0])
+    for kind in KINDS:
+        assert [*differences(kind, rows(kind, begin), rows(kind, end - 1))] == []
+    found = [*differences("cubes", rows("cubes", 0), rows("cubes", times[-1]))]
+    (failed, *_) = [row for row in events(lived) if row["type"] == "CubeUnhealthy"]
+    assert f"pod-0/cube-{failed['body']['cube']}" in {one.name for one in found}
 
 
 def test_the_next_page_is_of_the_same_moment(lived: Lived) -> None:
