@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ops.common.calibration import calibrated
 from ops.common.configuration import settings_of
 from ops.common.quoted import quoted
 from ops.common.sites import AskedTwin, default_names, has_own_seed
@@ -37,12 +38,16 @@ def _check_options(asked: AskedTwin, site: str, name: str, config: FabricConfig)
     fabric = name if name == site else f"{name} of the site {site}"
     if asked.kind is not None and asked.kind != config.kind:
         raise InvalidInput(f"--kind {asked.kind}: {fabric} is a {config.kind}")
-    given = settings_of(config.kind, list(asked.pairs), seed=asked.seed)
+    values = {} if asked.calibration is None else calibrated(asked.calibration, config.kind)
+    given = settings_of(config.kind, list(asked.pairs), seed=asked.seed, calibrated=values)
+    by_hand = {pair.partition("=")[0].strip() for pair in asked.pairs}
     has = _flat(config.model_dump())
     for parameter, value in _flat(given.model_dump(exclude_unset=True)).items():
         if value != has[parameter]:
             of_option = parameter == "seed" and asked.seed is not None
             given_as = f"--seed {value}" if of_option else f"--set {parameter}={value}"
+            if parameter in values and parameter not in by_hand:
+                given_as = f"--calibration {asked.calibration}, which has {parameter} {value}"
             raise InvalidInput(f"{given_as}: {fabric} has {has[parameter]}")
 
 

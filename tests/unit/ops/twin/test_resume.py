@@ -49,6 +49,9 @@ def refusal(folder: DataFolder, asked: AskedTwin) -> str:
         AskedTwin(3, "static-pod", 5),
         AskedTwin(2, "dcn", 5),
         AskedTwin(2, seed=0, pairs=("pod.cubes=16", "failures.until_days=none", "workload.enabled=off")),
+        AskedTwin(2, calibration="field"),
+        AskedTwin(2, calibration="field", pairs=("failures.host_per_day=0.5",)),
+        AskedTwin(calibration="strict", kind="static-pod"),
     ],
 )
 def test_pods_are_resumed_by_their_own_options_and_by_none(asked: AskedTwin, tmp_path: Path) -> None:
@@ -80,6 +83,14 @@ def test_other_options_than_those_of_the_pods_are_refused(
     folder = DataFolder(tmp_path)
     folder.settle(AskedTwin(2, seed=5, pairs=("pod.cubes=16",)))
     assert refusal(folder, asked) == said
+
+
+def test_another_calibration_is_refused(tmp_path: Path) -> None:
+    folder = DataFolder(tmp_path)
+    folder.settle(AskedTwin(calibration="field"))
+    said = refusal(folder, AskedTwin(calibration="strict"))
+    assert said.startswith("--calibration strict, which has ")
+    assert ": pod-0 has " in said
 
 
 @pytest.mark.parametrize(
