@@ -324,6 +324,13 @@ def measure_sweeps(quick: bool) -> list[Figure]:
     return measure_experiments(quick, command())
 
 
+def measure_looking_back(quick: bool) -> list[Figure]:
+    """What snapshots cost, and how soon any moment of a pod-year is there by them."""
+    from ops.bench.past import measure_past
+
+    return measure_past(quick, command())
+
+
 def measure_verdicts(quick: bool) -> list[Figure]:
     """What verdicts on links are worth."""
     from ops.bench.diagnosis import measure_diagnosis
@@ -347,4 +354,5 @@ GROUPS: dict[str, Callable[[bool], list[Figure]]] = {
     "hardware": measure_device_costs,
     "diagnosis": measure_verdicts,
     "experiments": measure_sweeps,
+    "past": measure_looking_back,
 }

@@ -1,0 +1,91 @@
+"""What it takes to look back: snapshots of a log, and any moment of it by them, beside the fold from its
+beginning."""
+
+import random
+import statistics
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from ops.bench.figure import Figure
+from ops.common.version import software
+from services.fleet import services_of
+from shared.storage.log.indexed import IndexedLog
+from shared.storage.snapshots.folder import SnapshotFolder
+from shared.storage.snapshots.history import EVERY, History
+from shared.storage.snapshots.site_snapshot import to_bytes
+
+MOMENTS = 100
+TAKEN = 20
+
+
+def measure_past(quick: bool, lightwave: str) -> list[Figure]:
+    """`lightwave` is the command of this installation."""
+    days = 10 if quick else 365
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch, "pod-0.jsonl")
+        words = [lightwave, "lab", "run", "--days", str(days), "--seed", "7", "--log", str(path)]
+        subprocess.run(words, stdout=subprocess.DEVNULL, check=True)  # noqa: S603 -- own command
+        log = IndexedLog(path)
+        try:
+            return _figures(log, SnapshotFolder(Path(scratch, "snapshots"), "pod-0", software()), days)
+        finally:
+            log.close()
+
+
+def _figures(log: IndexedLog, snapshots: SnapshotFolder, days: int) -> list[Figure]:
+    history = History(log, snapshots, services_of)
+    began_s = time.perf_counter()
+    moment = history.at(log.end)
+    fold_s = time.perf_counter() - began_s
+    began_s = time.perf_counter()
+    for _ in range(TAKEN):
+        to_bytes(moment.snapshot(snapshots.software))
+    take_s = (time.perf_counter() - began_s) / TAKEN
+    made = history.keep_up()
+    size = sum(path.stat().st_size for path in snapshots.folder.iterdir())
+    spans_s = _looked_back_s(history, log.end)
+    of = f"lab run --days {days} --seed 7, {log.end:,} messages"
+    return [
+        Figure(
+            "snapshot of a pod",
+            round(1e3 * take_s, 1),
+            "ms",
+            "-",
+            "states encoded and compressed, at its end",
+        ),
+        Figure(
+            "share of a fold's time for snapshots",
+            round(100 * take_s * (log.end / EVERY) / fold_s, 2),
+            "%",
+            "under 3",
+            f"one every {EVERY:,} messages, over folding the same log; a twin also writes and commits",
+        ),
+        Figure("snapshots of it all", round(size / 1e6, 1), "MB", "about 18 a pod-year", f"{made} of {of}"),
+        Figure(
+            "any moment of it, median",
+            round(statistics.median(spans_s), 3),
+            "s",
+            "-",
+            f"{MOMENTS} positions at random, restored from a snapshot and folded from there",
+        ),
+        Figure("any moment of it, longest", round(max(spans_s), 3), "s", "under 1", "of the same"),
+        Figure(
+            "its end from the beginning, over any moment",
+            round(fold_s / statistics.median(spans_s)),
+            "×",
+            "-",
+            f"folded without snapshots in {fold_s:.1f} s",
+        ),
+    ]
+
+
+def _looked_back_s(history: History, end: int) -> list[float]:
+    draw = random.Random(1)  # noqa: S311 -- which moments is no secret
+    found = []
+    for _ in range(MOMENTS):
+        began_s = time.perf_counter()
+        history.at(draw.randrange(end))
+        found.append(time.perf_counter() - began_s)
+    return found
