@@ -9,6 +9,7 @@ from pathlib import Path
 
 from shared.basics.errors import OperationFailed, OutOfFiles
 from shared.storage.log.lines import failure
+from shared.storage.whole import write_whole
 
 FRAMES_MAX = 96
 """Frames kept of one fabric: a day at the default cadence."""
@@ -90,19 +91,12 @@ class TelemetryFolder:
         disk gets room; OperationFailed if that is impossible."""
         place = self.folder / fabric
         path = place / f"{at_us:020d}.arrows"
-        part = path.with_suffix(".part")
         try:
             place.mkdir(parents=True, exist_ok=True)
             before = [old for old in self._frames(place) if old != path]
             for old in before[: max(len(before) + 1 - FRAMES_MAX, 0)]:
                 old.unlink(missing_ok=True)
-            try:
-                part.write_bytes(frame)
-                part.replace(path)
-            except OSError:
-                with contextlib.suppress(OSError):
-                    part.unlink(missing_ok=True)
-                raise
+            write_whole(path, frame)
         except OSError as error:
             raise failure(place, error, "telemetry folder") from None
 
@@ -110,12 +104,15 @@ class TelemetryFolder:
         """The frames in a folder, the oldest first."""
         return sorted(path for path in place.glob("*.arrows") if _NAME.fullmatch(path.name))
 
-    def after(self, fabric: str, after_us: int, until_us: int | None = None) -> Iterator[tuple[int, bytes]]:
-        """(moment, frame) of those after one moment and up to another that are kept, the oldest first; what
-        is taken away meanwhile is left out. OperationFailed if one cannot be read."""
+    def after(
+        self, fabric: str, after_us: int, until_us: int | None = None, *, newest_first: bool = False
+    ) -> Iterator[tuple[int, bytes]]:
+        """(moment, frame) of those after one moment and up to another that are kept, the oldest first, or the
+        newest; what is taken away meanwhile is left out. OperationFailed if one cannot be read."""
         place = self.folder / fabric
         try:
-            for path in self._frames(place):
+            frames = self._frames(place)
+            for path in reversed(frames) if newest_first else frames:
                 at_us = int(path.stem)
                 if after_us < at_us and (until_us is None or at_us <= until_us):
                     with contextlib.suppress(FileNotFoundError):

@@ -1,6 +1,5 @@
 """The snapshots of one site in a folder, by position in its log."""
 
-import contextlib
 import logging
 import re
 from collections.abc import Iterator
@@ -9,6 +8,7 @@ from pathlib import Path
 from shared.basics.errors import SnapshotRefused
 from shared.storage.log.lines import failure
 from shared.storage.snapshots.site_snapshot import SiteSnapshot, from_bytes, to_bytes
+from shared.storage.whole import write_whole
 
 SUFFIX = ".snapshot"
 _NAME = re.compile(r"[0-9]{12}\.snapshot")
@@ -40,16 +40,9 @@ class SnapshotFolder:
         """Write one, whole or not at all, in the place of another of its position; OperationFailed if that is
         impossible."""
         path = self._path(snapshot.position)
-        part = path.with_suffix(".part")
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            try:
-                part.write_bytes(to_bytes(snapshot))
-                part.replace(path)
-            except OSError:
-                with contextlib.suppress(OSError):
-                    part.unlink(missing_ok=True)
-                raise
+            write_whole(path, to_bytes(snapshot))
         except OSError as error:
             raise failure(self.folder, error, "snapshots") from None
 

@@ -8,10 +8,10 @@ from typing import Protocol
 
 from schemas.envelope import Envelope
 from schemas.registry import Unreadable, decode
+from schemas.sequencer import FabricCommissioned
 from shared.basics.errors import LogDamaged
 from shared.engine.replay import Replay
 from shared.engine.site import ServicesOf, Site, Skip
-from shared.storage.residents import Resident, resident_of
 from shared.storage.snapshots.folder import SnapshotFolder
 from shared.storage.snapshots.site_snapshot import SiteSnapshot, taken
 
@@ -62,11 +62,10 @@ class History:
 
     def at(self, position: int, on_quiet: Callable[[Moment], None] | None = None) -> Moment:
         """The site when it had read so many messages, and all that follows from the last of them, be that on
-        the log yet or not. `on_quiet` is told of every quiet moment on
-        the way. LogDamaged where the log is not what the fold gives."""
+        the log yet or not. `on_quiet` is told of every quiet moment on the way. LogDamaged where the log is
+        not what the fold gives."""
         moment = self._nearest(position)
         began = moment.position
-        living = {fabric: Resident(moment.site.name, kind) for fabric, kind in moment.kinds.items()}
         replay = Replay(moment.site, may_repeat=False)
         reached = began
         for at, line in self._log.lines(began):
@@ -75,10 +74,8 @@ class History:
             message = _read(line)
             if message is not None:
                 self._feed(replay, at, message)
-                resident = resident_of(message, living)
-                if resident is not None:
-                    living[message.fabric] = resident
-                    moment.kinds[message.fabric] = resident.kind
+                if isinstance(message.body, FabricCommissioned):
+                    moment.kinds[message.fabric] = message.body.kind
             reached = at + 1
             if not replay.pending:
                 moment.position = reached

@@ -1,0 +1,17 @@
+"""Files that are there whole or not at all."""
+
+import contextlib
+from pathlib import Path
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file that takes its name once all is written. OSError if that is impossible; then nothing of it
+    is left, and what was there stays."""
+    part = path.with_suffix(".part")
+    try:
+        part.write_bytes(data)
+        part.replace(path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+        raise
