@@ -15,8 +15,7 @@ from schemas.asked import AskedBody
 from schemas.envelope import Envelope
 from schemas.names import FaultKind
 from schemas.operator import RequestSlice
-from services.gateway.ports import Past, PastSite, Questions, TwinPorts
-from shared.basics.errors import TooLate
+from services.gateway.ports import FramesAfter, Past, PastSite, Questions, TwinPorts
 from shared.runtimes.clock import Clock, ClockChange, ClockState
 from shared.storage.log.reader import LineFilter, LogQuery, LogReader
 from shared.storage.store import DocumentReader, FabricPlace
@@ -121,7 +120,7 @@ class _Log:
 
 
 class _Clock(Clock):
-    """Stands still at the moment that is asked about."""
+    """Stands still at the moment that is asked about; nobody asks of then that it changes."""
 
     def __init__(self, present: Clock) -> None:
         self._present = present
@@ -133,8 +132,6 @@ class _Clock(Clock):
         return ClockState(asked.at_us, shown.speed, paused=True, achieved_speed=0.0, lag_us=0)
 
     def change(self, asked: ClockChange, who: str) -> None:
-        if ASKED.get() is not None:
-            raise TooLate("the past does not change")
         self._present.change(asked, who)
 
 
@@ -174,19 +171,19 @@ def _newest(twin: TwinPorts) -> Callable[[str], bytes | None]:
         asked = ASKED.get()
         if asked is None:
             return twin.telemetry(fabric)
-        found = None
-        for _, found in twin.frames(fabric, -1, asked.at_us):  # noqa: B007 -- the last one counts
-            pass
-        return found
+        found = next(twin.frames(fabric, -1, asked.at_us, newest_first=True), None)
+        return None if found is None else found[1]
 
     return newest
 
 
-def _frames(twin: TwinPorts) -> Callable[..., Iterator[tuple[int, bytes]]]:
-    def frames(fabric: str, after_us: int, until_us: int | None = None) -> Iterator[tuple[int, bytes]]:
+def _frames(twin: TwinPorts) -> FramesAfter:
+    def frames(
+        fabric: str, after_us: int, until_us: int | None = None, *, newest_first: bool = False
+    ) -> Iterator[tuple[int, bytes]]:
         asked = ASKED.get()
         if asked is not None:
             until_us = asked.at_us if until_us is None else min(until_us, asked.at_us)
-        return twin.frames(fabric, after_us, until_us)
+        return twin.frames(fabric, after_us, until_us, newest_first=newest_first)
 
     return frames

@@ -44,10 +44,11 @@ class Questions(Protocol):
 
 
 class FramesAfter(Protocol):
-    """The telemetry frames of a fabric that are kept, after one moment and up to another, oldest first."""
+    """The telemetry frames of a fabric that are kept, after one moment and up to another, the oldest first or
+    the newest."""
 
     def __call__(
-        self, fabric: str, after_us: int, until_us: int | None = None
+        self, fabric: str, after_us: int, until_us: int | None = None, *, newest_first: bool = False
     ) -> Iterator[tuple[int, bytes]]: ...
 
 
@@ -77,7 +78,7 @@ class Past(Protocol):
         where its log is not what this version of its services says."""
 
 
-def no_frames(fabric: str, after_us: int, until_us: int | None = None) -> Iterator[tuple[int, bytes]]:  # noqa: ARG001 -- of nobody
+def no_frames(*_asked: object, **_how: object) -> Iterator[tuple[int, bytes]]:
     """Of a twin that keeps none."""
     return iter(())
 
