@@ -13,6 +13,12 @@ class FailuresBody(Body):
     writer = "failures"
 
 
+def is_of_domain(*, injected: bool, expires_us: int | None) -> bool:
+    """Whether a domain failed, and not the part alone: of what begins by itself only that is over by
+    itself."""
+    return not injected and expires_us is not None
+
+
 class FaultBegan(FailuresBody):
     """`severity` is set for kinds that have one, in the kind's unit; it is reached after `onset_us`, which is
     0 for one that strikes at once. `expires_us` is set for an injection with an expiry, and where a domain
@@ -28,9 +34,7 @@ class FaultBegan(FailuresBody):
 
     @property
     def is_of_domain(self) -> bool:
-        """Whether a domain failed, and not the part alone: of what begins by itself only that is over by
-        itself."""
-        return not self.injected and self.expires_us is not None
+        return is_of_domain(injected=self.injected, expires_us=self.expires_us)
 
 
 class FaultEnded(FailuresBody):

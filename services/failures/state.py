@@ -6,6 +6,7 @@ from typing import Literal, get_args
 from schemas.config import AnyPodConfig, Hardware, SuperpodConfig
 from schemas.config_dcn import DcnConfig
 from schemas.config_failures import FailuresConfig, StaticFailuresConfig
+from schemas.failures import is_of_domain
 from schemas.names import FaultKind
 from services.failures.domains import DOMAINS, first_outage
 from services.failures.hazards import CLASSES, Hazard, Rates, draw_age_us, first_hazard, next_hazard
@@ -38,9 +39,7 @@ class Fault:
 
     @property
     def is_of_domain(self) -> bool:
-        """Whether a domain failed, and not the part alone: of what begins by itself only that is over by
-        itself."""
-        return not self.injected and self.expires_us is not None
+        return is_of_domain(injected=self.injected, expires_us=self.expires_us)
 
 
 @dataclass(frozen=True, slots=True)
