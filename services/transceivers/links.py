@@ -22,7 +22,7 @@ from schemas.ocs import (
 )
 from schemas.transceivers import LinksChanged, LinksTrained
 from services.transceivers import optics
-from services.transceivers.looks import plan_look, watch
+from services.transceivers.looks import look_soon, watch
 from services.transceivers.marks import at_either, forget_marks, marks_of
 from services.transceivers.state import (
     BOTH_STRANDS,
@@ -66,8 +66,9 @@ def on_connected(state: TransceiversState, body: CircuitsConnected, _message: En
     _touch_joined(state, body.joins)
     watch(state, ends)
     counts = np.bincount(code, minlength=DOWN + 1)
-    if state.impaired and ((code != UP) & (lit == BOTH_STRANDS)).any():
-        plan_look(state, soon=True)
+    unwell = (code != UP) & (lit == BOTH_STRANDS)
+    if state.impaired and unwell.any():
+        look_soon(state, norths[unwell])
     trained = LinksTrained(
         slice=body.slice,
         up=2 * int(counts[UP]),
@@ -197,7 +198,7 @@ def judge(state: TransceiversState, ends: IntArray) -> list[Body]:
     touch(state, ends)
     up, degraded, down = (_with_code(state, ends, c) for c in (UP, DEGRADED, DOWN))
     if state.impaired and (degraded or down):
-        plan_look(state, soon=True)
+        look_soon(state, ends[state.code[ends] != UP])
     return [LinksChanged(up=up, degraded=degraded, down=down)]
 
 

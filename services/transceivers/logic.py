@@ -18,7 +18,7 @@ def due(state: TransceiversState) -> int | None:
     """When the next frame or look is, or the next fault changes, or the first light."""
     if state.first_light_us is not None:
         return state.first_light_us
-    moments = (state.next_frame_us, next_change_us(state), state.look_us)
+    moments = (state.next_frame_us, next_change_us(state), state.look_us, state.soon_us)
     return min((at_us for at_us in moments if at_us is not None), default=None)
 
 

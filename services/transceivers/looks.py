@@ -22,7 +22,7 @@ from services.transceivers.telemetry import light_of, readings_in
 from shared.basics.frames import frame_after_us
 from shared.basics.units import US_PER_DAY, US_PER_MIN
 from shared.models.optics.impairments import SOUND
-from shared.models.superpod.wiring import STRANDS, IntArray, link_end
+from shared.models.superpod.wiring import STRANDS, IntArray, ocs_of
 from shared.models.telemetry.doubts import of_ends
 from shared.models.telemetry.looks import (
     READINGS_A_LOOK,
@@ -46,15 +46,20 @@ SNR_DB_PER_DB = 2.0
 DECIMALS = 2
 
 
-def plan_look(state: TransceiversState, *, soon: bool = False) -> None:
-    """Look at the next full interval, or soon; never, where the interval is 0."""
-    at_us = frame_after_us(state.config.look_interval_s, state.now_us)
-    if at_us is None:
+def plan_look(state: TransceiversState) -> None:
+    """Look at all ends at the next full interval; never, where the interval is 0."""
+    if state.look_us is None:
+        state.look_us = frame_after_us(state.config.look_interval_s, state.now_us)
+
+
+def look_soon(state: TransceiversState, ends: IntArray) -> None:
+    """Look at these ends, whose links are not well, and at their far ends, without waiting for the others."""
+    plan_look(state)
+    if state.look_us is None:
         return
-    if soon:
-        at_us = min(at_us, state.now_us + SOON_US)
-    if state.look_us is None or at_us < state.look_us:
-        state.look_us = at_us
+    if not state.soon:
+        state.soon_us = min(state.look_us, state.now_us + SOON_US)
+    state.soon.update((end, True) for end in ends.tolist())
 
 
 def watch(state: TransceiversState, ends: IntArray) -> None:
@@ -71,17 +76,33 @@ def note_outage(state: TransceiversState, end: int) -> None:
 
 
 def look_due(state: TransceiversState) -> list[Body]:
-    """The look, where it is due."""
-    if state.look_us is None or state.look_us > state.now_us:
-        return []
-    state.look_us = None
+    """The look, where one is due: at those that were asked for soon, or at all."""
+    if state.look_us is not None and state.look_us <= state.now_us:
+        return _look_at_all(state)
+    if state.soon_us is not None and state.soon_us <= state.now_us:
+        return _look_at_few(state)
+    return []
+
+
+def _look_at_few(state: TransceiversState) -> list[Body]:
+    asked = np.array(sorted(state.soon), dtype=np.int64)
+    state.soon_us, state.soon = None, {}
+    linked = asked[state.peer[asked] != NO_END]
+    both = np.union1d(linked, state.peer[linked])
+    ends = np.intersect1d(_worth_a_look(state, both), both)
+    return _told(state, {look.end: look for look in looks_at(state, ends)})
+
+
+def _look_at_all(state: TransceiversState) -> list[Body]:
+    state.look_us = state.soon_us = None
+    state.soon = {}
     for end in list(state.outages):
         kept = _last_day(state, end)
         if kept:
             state.outages[end] = kept
         else:
             del state.outages[end]
-    ends = _worth_a_look(state)
+    ends = _worth_a_look(state, np.flatnonzero(state.peer != NO_END))
     found = {look.end: look for look in looks_at(state, ends)}
     if len(ends):
         plan_look(state)
@@ -93,9 +114,9 @@ def _last_day(state: TransceiversState, end: int) -> tuple[int, ...]:
     return tuple(at_us for at_us in state.outages.get(end, ()) if at_us > since_us)
 
 
-def _worth_a_look(state: TransceiversState) -> IntArray:
-    """Ends that could stand out, and all that stood out, with the far ends of their links; in order."""
-    linked = np.flatnonzero(state.peer != NO_END)
+def _worth_a_look(state: TransceiversState, linked: IntArray) -> IntArray:
+    """Those of these linked ends that could stand out with nothing wrong, all with which something is wrong,
+    and all that stood out, with the far ends of their links; in order."""
     only_adrift = _only_adrift(state)
     doubted = doubtful(_off_by_drift(state, linked, only_adrift)) if only_adrift else _doubtful(state, linked)
     impaired = (
@@ -122,7 +143,7 @@ def _only_adrift(state: TransceiversState) -> set[int]:
     return {
         end
         for end, wrong in state.impaired.items()
-        if link_end(end).ocs in drifting and replace(wrong, lost_db=SOUND.lost_db) == SOUND
+        if ocs_of(end) in drifting and replace(wrong, lost_db=SOUND.lost_db) == SOUND
     }
 
 

@@ -118,8 +118,9 @@ class TransceiversState(State):
     follows from that, where somebody has asked for it (`services.transceivers.modules`), and `marks` what
     follows from `impaired` and `patched` (`services.transceivers.marks`).
 
-    The next look at ends is at `look_us`, None where nothing could stand out; `told` has those that stood out
-    at the last one, as they were told of, and those of them that are `unseen`: that cannot be read since.
+    The next look at all ends is at `look_us`, None where nothing could stand out; at those of `soon`, whose
+    links are not well, one is at `soon_us` before that. `told` has those that stood out at the last look, as
+    they were told of, and those of them that are `unseen`: that cannot be read since.
 
     Links that are lit for good are up until they are first judged, at `first_light_us`; that is None where
     there are none, and once it was done.
@@ -149,6 +150,8 @@ class TransceiversState(State):
     replaced: dict[int, Module] = field(default_factory=dict)
     adrift: dict[int, Adrift] = field(default_factory=dict)
     look_us: int | None = None
+    soon_us: int | None = None
+    soon: dict[int, bool] = field(default_factory=dict)
     told: dict[int, Look] = field(default_factory=dict)
     unseen: dict[int, bool] = field(default_factory=dict)
     modules: ModulesNow | None = field(default=None, metadata=TRANSIENT)

@@ -17,7 +17,7 @@ from shared.basics.frames import arrow_frame
 from shared.models.assumptions import assumed
 from shared.models.optics.impaired_lanes import Wrong
 from shared.models.optics.impairments import Impairment
-from shared.models.optics.lane_light import known_light, lane_light
+from shared.models.optics.lane_light import known_light
 from shared.models.optics.modules import LANES_PER_LINK
 from shared.models.superpod.wiring import STRANDS, IntArray
 from shared.models.telemetry.fields import FIELDS
@@ -136,8 +136,8 @@ def light_of(
     design = design_of(state.config)
     strands, lanes = strands_between(state, ends, wrong)
     as_it_is = wrong is None or wrong is state.impaired
-    light = known_light(state.seed, state.fabric, state.cubes, design) if as_it_is else None
-    found = lane_light(design, strands, lanes) if light is None else light.of(ends, strands, lanes)
+    known = known_light(state.seed, state.fabric, state.cubes, design, "truth" if as_it_is else "expected")
+    found = known.of(ends, strands, lanes)
     shape = (len(ends), LANES_PER_LINK)
     dead, silent = state.failed[ends], state.failed[state.peer[ends]]
     if not as_it_is:

@@ -24,7 +24,7 @@ from services.scheduler.state import (
 from services.scheduler.switching import switching_us
 from shared.basics.units import SPAN_US_MAX, US_PER_S
 from shared.models.superpod.shapes import cubes_of
-from shared.models.superpod.wiring import CHIPS_PER_CUBE, link_end
+from shared.models.superpod.wiring import CHIPS_PER_CUBE, ENDS_PER_CUBE, ocs_of
 
 CUBES_OF_SWAP = 2
 """Joins that a cube in the place of another takes in each dimension: one on either side."""
@@ -54,17 +54,18 @@ def cubes_to_leave(state: SchedulerState, row: Slice) -> tuple[int, ...]:
     dead = dead_cubes(state, row)
     if dead or not is_rewired(state, row) or not state.placement.can_move(row.cubes):
         return dead
-    links = Counter(
-        [link_end(end).cube for end in down_ends(state, row) if link_end(end).ocs not in state.ocs_down]
-    )
-    chosen: list[int] = []
+    ends = [end for end in down_ends(state, row) if ocs_of(end) not in state.ocs_down]
+    links = Counter([end // ENDS_PER_CUBE for end in ends])
     turn = -1 if setback_of(state, row).failed % 2 else 1
-    # Every link that is down has both its ends in this table, so that half of it is to be covered.
-    while links and 2 * sum([links[cube] for cube in chosen]) < sum(links.values()):
-        left = [cube for cube in links if cube not in chosen]
-        chosen.append(
-            min(left, key=lambda cube: (cube not in state.lame, -links[cube], turn * row.cubes.index(cube)))
-        )
+    place_of = {cube: turn * place for place, cube in enumerate(row.cubes)}
+    chosen: list[int] = []
+    covered, wanted = 0, sum(links.values())
+    for cube in sorted(links, key=lambda cube: (cube not in state.lame, -links[cube], place_of[cube])):
+        # Every link that is down has both its ends in this table, so that half of it is to be covered.
+        if 2 * covered >= wanted:
+            break
+        chosen.append(cube)
+        covered += links[cube]
     return tuple(chosen)
 
 
@@ -78,7 +79,7 @@ def hit_of(state: SchedulerState, row: Slice, stall: Stall) -> Hit:
     dead, leaving = dead_cubes(state, row), cubes_to_leave(state, row)
     cubes = 0 if _fits_a_used_cube(state, row) else len(leaving)
     elapsed_us = state.now_us - stall.since_us
-    by_ocs = not dead and any(link_end(end).ocs in state.ocs_down for end in down_ends(state, row))
+    by_ocs = not dead and any(ocs_of(end) in state.ocs_down for end in down_ends(state, row))
     repair_us = expected_left_us(_repair_us(state, bool(dead), by_ocs), elapsed_us)
     yielding = yields_to(state, row)
     ends = [

@@ -30,10 +30,11 @@ def _left_ppm(state: SchedulerState, row: Slice) -> tuple[int, int, int]:
     places = {cube: place for place, cube in enumerate(row.cubes)}
     gone: Counter[tuple[int, int]] = Counter()
     for number in down_ends(state, row):
-        end = link_end(number)
-        if end.is_plus:
-            x, rest = divmod(places[end.cube], grid[1] * grid[2])
-            gone[end.dimension, (x, *divmod(rest, grid[2]))[end.dimension]] += 1
+        cube, rest = divmod(number, ENDS_PER_CUBE)
+        dimension, is_minus = divmod(rest // FACE_LINKS, 2)
+        if not is_minus:
+            x, rest = divmod(places[cube], grid[1] * grid[2])
+            gone[dimension, (x, *divmod(rest, grid[2]))[dimension]] += 1
     left = [WHOLE_PPM] * DIMENSIONS
     for (dimension, _), links in sorted(gone.items()):
         plane = FACE_LINKS * len(row.cubes) // grid[dimension]
@@ -48,11 +49,8 @@ def down_ends(state: SchedulerState, row: Slice) -> list[int]:
     ends: Iterable[int] = bad
     if len(bad) > ENDS_PER_CUBE * len(cubes):  # most are others'
         ends = (end for cube in cubes for end in range(cube * ENDS_PER_CUBE, (cube + 1) * ENDS_PER_CUBE))
-    return sorted(
-        end
-        for end in ends
-        if end // ENDS_PER_CUBE in cubes and bad.get(end) == "down" and slice_at(occupancy, end) == row.number
-    )
+    down = [end for end in ends if end // ENDS_PER_CUBE in cubes and bad.get(end) == "down"]
+    return sorted([end for end in down if slice_at(occupancy, end) == row.number])
 
 
 def part_down(state: SchedulerState, row: Slice) -> str:

@@ -77,9 +77,9 @@ class KnownLight:
         return LaneLight(*(array[ends] for array in self._found))
 
 
-@lru_cache(maxsize=FABRICS_KEPT_MAX)
-def known_light(seed: int, fabric: str, cubes: int, design: LinkDesign) -> KnownLight:  # noqa: ARG001 -- two fabrics have two
-    """Kept at hand for a fabric."""
+@lru_cache(maxsize=2 * FABRICS_KEPT_MAX)
+def known_light(seed: int, fabric: str, cubes: int, design: LinkDesign, of: str) -> KnownLight:  # noqa: ARG001 -- two fabrics have two
+    """Kept at hand for a fabric: that `of` what is there, and that of what is expected, apart."""
     return KnownLight(design, cubes * ENDS_PER_CUBE)
 
 

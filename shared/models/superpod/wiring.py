@@ -104,6 +104,12 @@ def link_end(number: int) -> LinkEnd:
     return LinkEnd(cube, face, index)
 
 
+def ocs_of(number: int) -> int:
+    """The OCS of the link end with this number, without making a `LinkEnd` of it."""
+    face, index = divmod(number % ENDS_PER_CUBE, FACE_LINKS)
+    return face // 2 * FACE_LINKS + index
+
+
 def end_at(ocs: int, port: int) -> LinkEnd:
     """The link end whose fibres are on this duplex port; the spare ports have none and are not allowed."""
     dimension, index = divmod(ocs, FACE_LINKS)
