@@ -39,9 +39,8 @@ def _pairs(state: TransceiversState, made: MadeModules | None) -> Pairs | None:
     if state.kind != "superpod":
         return None
     design = design_of(state.config)
-    if made is None:
-        return pairs(state.seed, state.fabric, state.cubes, design, state.technology)
-    return Pairs(state.seed, state.fabric, state.cubes, design, state.technology, made)
+    first = pairs(state.seed, state.fabric, state.cubes, design, state.technology)
+    return first if made is None else first.over(made, state.replaced)
 
 
 def generation_of(state: TransceiversState, end: int) -> int:

@@ -2,9 +2,11 @@
 
 [LF] Figure 13. A pod of 64 cubes has 48 × 64 × 64 of them, 32 strands of each cube on 48 OCSes with any other
 cube's. A pair of modules never changes, so each is computed once, when a cube is first asked for, and those
-of an end once more when its module is replaced; whoever connects circuits only looks up.
+of an end once more when its module is replaced; whoever connects circuits only looks up. All tables of a
+fabric share what those with its first modules are, which most links have for years.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -40,7 +42,8 @@ class Pairs:
     """Whole numbers by (dimension, cube of the + face end, cube of the − face end, face index, figure), in
     the parts above: half the memory of double precision, and nothing lost. All that a join of two cubes asks
     for lies together. `known`, by dimension and cube of the + face end, tells which have been computed.
-    `made` has the modules at the ends, None for those that the fabric was commissioned with.
+    `made` has the modules at the ends, None for those that the fabric was commissioned with; `first` is then
+    the table over those, and `replaced` the ends whose modules are others.
 
     The figures are told in this order: insertion loss of the worse strand in dB, log10 of the bit error rate
     of the worst lane that the + face end receives, the same of the − face end.
@@ -52,6 +55,8 @@ class Pairs:
     design: LinkDesign
     technology: str
     made: MadeModules | None = None
+    first: "Pairs | None" = None
+    replaced: tuple[int, ...] = ()
     parts: WholeArray = field(init=False)
     known: npt.NDArray[np.bool_] = field(init=False)
 
@@ -80,14 +85,41 @@ class Pairs:
             return
         asked = np.zeros_like(self.known)
         asked[dimension, plus] = True
-        for d, a in np.argwhere(asked & ~self.known).tolist():
-            cubes, index = np.arange(self.cubes)[:, None], np.arange(FACE_LINKS)
-            self.parts[d, a] = self._figures_of(d, np.asarray(a), cubes, index)
-            self.known[d, a] = True
+        for d in np.flatnonzero((asked & ~self.known).any(axis=1)).tolist():
+            cubes = np.flatnonzero(asked[d] & ~self.known[d])
+            self.parts[d, cubes] = self._all_of(d, cubes)
+            self.known[d, cubes] = True
+
+    def _all_of(self, dimension: int, plus: IntArray) -> WholeArray:
+        """All links of the + faces of these cubes, of shape (n, cubes, face links, figures)."""
+        links = np.meshgrid(plus, np.arange(self.cubes), np.arange(FACE_LINKS), indexing="ij", sparse=True)
+        if self.first is None:
+            found = np.empty((len(plus), *self.parts.shape[2:]), dtype=np.int32)
+            for row, cube in zip(found, plus, strict=True):  # a cube at a time stays in the caches
+                row[:] = self._figures_of(dimension, cube, links[1][0], links[2][0])
+            return found
+        found = self.first.rows(dimension, plus)
+        is_other = np.zeros(self.cubes * ENDS_PER_CUBE, dtype=np.bool_)
+        is_other[list(self.replaced)] = True
+        plus_ends, minus_ends = _ends(dimension, *links)
+        others = np.nonzero(is_other[plus_ends] | is_other[minus_ends])
+        found[others] = self._figures_of(dimension, plus[others[0]], *others[1:])
+        return found
+
+    def rows(self, dimension: int, plus: IntArray) -> WholeArray:
+        """A copy of `parts` of the + faces of these cubes in a dimension."""
+        self._compute(np.asarray(dimension), plus)
+        found: WholeArray = self.parts[dimension, plus]
+        return found
+
+    def over(self, made: MadeModules, replaced: Iterable[int]) -> "Pairs":
+        """The links of the fabric with these modules, which at these ends, and no other, are not the first
+        ones."""
+        return replace(self, made=made, first=self.first or self, replaced=(*replaced,))
 
     def renewed(self, made: MadeModules, end: int) -> "Pairs":
         """The links of the fabric with these modules, of which only the one at this end is another."""
-        found = replace(self, made=made)
+        found = self.over(made, {*self.replaced, end})
         found.parts[:], found.known[:] = self.parts, self.known
         found.compute_end(end)
         return found
@@ -106,10 +138,7 @@ class Pairs:
     def _figures_of(self, dimension: int, plus: IntArray, minus: IntArray, index: IntArray) -> FloatArray:
         """The figures, as `parts` has them, of the links of one dimension between + faces and − faces of
         cubes, in the common shape of all three."""
-        first = 2 * dimension * FACE_LINKS
-        plus_ends, minus_ends = np.broadcast_arrays(
-            plus * ENDS_PER_CUBE + first + index, minus * ENDS_PER_CUBE + first + FACE_LINKS + index
-        )
+        plus_ends, minus_ends = np.broadcast_arrays(*_ends(dimension, plus, minus, index))
         loss_db, at_plus = self._received(plus_ends, minus_ends)
         _, at_minus = self._received(minus_ends, plus_ends)
         found: FloatArray = np.rint(
@@ -125,6 +154,12 @@ class Pairs:
         lanes = lanes_between(made, ends, peers, STRANDS)
         rates = strand_log10_bers(self.design, Strands(ocs), lanes)
         return ocs.loss_db.max(axis=-1), rates.max(axis=(-2, -1))
+
+
+def _ends(dimension: int, plus: IntArray, minus: IntArray, index: IntArray) -> tuple[IntArray, IntArray]:
+    """The ends at the + faces and at the − faces of cubes in one dimension."""
+    first = 2 * dimension * FACE_LINKS
+    return plus * ENDS_PER_CUBE + first + index, minus * ENDS_PER_CUBE + first + FACE_LINKS + index
 
 
 def _figures(parts: WholeArray) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -1,0 +1,60 @@
+"""The table of all links that a pod could be asked for, where modules at some ends are not the first ones."""
+
+from unittest.mock import patch
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shared.models.optics.fabric_links import Pairs, pairs
+from shared.models.optics.link import LinkDesign
+from shared.models.optics.made_modules import MadeModules
+from shared.models.superpod.wiring import ENDS_PER_CUBE
+from shared.models.telemetry.modules_now import modules_now
+
+SEED, POD, CUBES = 3, "pod-0", 4
+ENDS = CUBES * ENDS_PER_CUBE
+
+
+def made_with(replaced: list[int]) -> MadeModules:
+    return modules_now(SEED, POD, ENDS, 0, dict.fromkeys(replaced, (1, 0)), lambda _: None).made
+
+
+def whole(table: Pairs) -> bytes:
+    """Every figure of a table."""
+    return b"".join(table.rows(d, np.arange(CUBES)).tobytes() for d in range(3))
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    replaced=st.lists(st.integers(0, ENDS - 1), max_size=30, unique=True),
+    asked=st.tuples(st.integers(0, 2), st.integers(0, CUBES - 1)),
+    later=st.integers(0, ENDS - 1),
+)
+def test_what_shares_the_first_table_is_what_all_computed_anew_is(
+    replaced: list[int], asked: tuple[int, int], later: int
+) -> None:
+    """To the last bit, whatever was asked for before, and whatever is replaced later."""
+    made = made_with(replaced)
+    shares = pairs(SEED, POD, CUBES, LinkDesign()).over(made, replaced)
+    shares.rows(asked[0], np.array([asked[1]]))
+    assert whole(shares) == whole(Pairs(SEED, POD, CUBES, LinkDesign(), "palomar", made))
+    now = made_with([*replaced, later])
+    renewed = pairs(SEED, POD, CUBES, LinkDesign()).over(made, replaced)
+    renewed.rows(asked[0], np.array([asked[1]]))
+    assert whole(renewed.renewed(now, later)) == whole(Pairs(SEED, POD, CUBES, LinkDesign(), "palomar", now))
+
+
+def test_only_the_links_of_other_modules_are_computed() -> None:
+    first = pairs(SEED, POD, CUBES, LinkDesign())
+    whole(first)
+    computed = []
+
+    def counted(self: Pairs, dimension: int, plus: np.ndarray, *rest: np.ndarray) -> np.ndarray:
+        computed.append(np.broadcast(plus, *rest).size)
+        return compute(self, dimension, plus, *rest)
+
+    compute = Pairs._figures_of
+    with patch.object(Pairs, "_figures_of", counted):
+        whole(first.over(made_with([5, 200]), [5, 200]))
+    assert sum(computed) == 2 * CUBES
