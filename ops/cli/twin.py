@@ -41,7 +41,15 @@ def up(
     settings: Annotated[list[str] | None, settings_option("a parameter of a new twin")] = None,
     calibration: CalibrationOption = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="forget the twin in the data folder")] = False,
-    rebuild: Annotated[bool, typer.Option("--rebuild", help="make every state again from the logs")] = False,
+    rebuild: Annotated[
+        bool,
+        typer.Option(
+            "--rebuild", help="make every state again from the newest snapshots and the logs behind them"
+        ),
+    ] = False,
+    rebuild_all: Annotated[
+        bool, typer.Option("--rebuild-all", help="the same from the logs alone, without snapshots")
+    ] = False,
     host: str = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=PORT_MAX, help="0: any free one")] = 8080,
     data: Annotated[
@@ -77,6 +85,7 @@ def up(
         speed=speed,
         fresh=fresh,
         rebuild=rebuild,
+        rebuild_all=rebuild_all,
         host=host,
         port=port,
         redis=redis,

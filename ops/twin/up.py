@@ -15,11 +15,12 @@ from ops.common.deadlines import question_deadline
 from ops.common.past import Past
 from ops.common.sites import AskedTwin
 from ops.common.twin_url import DEFAULT_URL
-from ops.common.version import VERSION, software
+from ops.common.version import VERSION
 from ops.twin.data import MARK, DataFolder, FolderInUse, TwinIdentity, default_data
 from ops.twin.notable import NOTABLE, told
 from ops.twin.noting import note_plan, note_version, noted_rebuild
 from ops.twin.serving import listen, server_of
+from ops.twin.snapshots import TwinSnapshots
 from ops.twin.tokens import known_tokens
 from schemas.api import TwinAbout
 from schemas.config import FabricConfig
@@ -41,7 +42,6 @@ from shared.runtimes.embedded.dead_letters import DeadLetters
 from shared.runtimes.embedded.operations import FileOperations
 from shared.runtimes.embedded.server import EmbeddedServer
 from shared.runtimes.embedded.site_runner import SiteRunner
-from shared.runtimes.embedded.snapshot_taker import SnapshotTaker
 from shared.runtimes.embedded.twin import EmbeddedTwin
 from shared.runtimes.embedded.waking import WakingStore
 from shared.runtimes.files import PRIVATE
@@ -51,8 +51,6 @@ from shared.storage.log.indexed import IndexedLogs
 from shared.storage.log.reader import commissioned_with
 from shared.storage.redis_frames import newest_of
 from shared.storage.redis_store import RedisStore
-from shared.storage.snapshots.folder import SnapshotFolder
-from shared.storage.snapshots.history import History
 from shared.storage.store import Commit, FabricPlace
 
 if TYPE_CHECKING:
@@ -73,6 +71,8 @@ class UpOptions:
     speed: float | None = None
     fresh: bool = False
     rebuild: bool = False
+    rebuild_all: bool = False
+    """From the logs' beginning, whatever snapshots there are."""
     host: str = "127.0.0.1"
     port: int = 8080
     redis: str | None = None
@@ -129,12 +129,14 @@ class LivingTwin:
         self._folder = folder
         self._stack = stack
         self._again = _again(options)
+        self._rebuild = options.rebuild or options.rebuild_all
+        self._by_snapshots = not options.rebuild_all
         self._failure: BaseException | None = None
         self._server: uvicorn.Server | None = None
         self._embedded = None if options.redis else EmbeddedServer(folder.redis)
         if self._embedded is not None:
             stack.callback(self._embedded.stop)
-            _start(self._embedded, rebuild=options.rebuild)
+            _start(self._embedded, rebuild=self._rebuild)
         self.store_url = options.redis or (self._embedded.url if self._embedded else "")
         self.store = WakingStore(self.store_url)
         stack.callback(self.store.close)
@@ -142,6 +144,8 @@ class LivingTwin:
         self.logs = IndexedLogs(folder.logs)
         self.logs.index(SiteSubjects)
         stack.callback(self.logs.close)
+        self.snapshots = TwinSnapshots(folder.snapshots, self.logs)
+        stack.callback(self.snapshots.close)
         self.dead_letters = DeadLetters(folder.dead_letters)
         self.telemetry = TelemetryFolder(folder.telemetry, newest=self.store.keep_frame)
         kept = folder.kept_clock()
@@ -161,7 +165,7 @@ class LivingTwin:
         note_version(self.operations)
         for partition, plan in enumerate(identity.sites):
             self._check_log(partition, plan)
-        self.sites = self._recovered(identity) if not options.rebuild else self._rebuilt(identity)
+        self.sites = self._recovered(identity) if not self._rebuild else self._rebuilt(identity)
         self.twin = EmbeddedTwin(self.sites, self.store, self.clock, self._ensure_store)
         self.store.wake = self.twin.wake
 
@@ -238,12 +242,18 @@ class LivingTwin:
             dead_letters=self.dead_letters,
             telemetry=self.telemetry,
             on_append=self._tell,
-            snapshots=self._snapshots_of(site),
+            snapshots=self.snapshots.taker(site),
         )
         if rebuild:
-            folded = runner.rebuild()
+            start = self.snapshots.newest(site) if self._by_snapshots else None
+            folded = runner.rebuild(start)
             self.store.number_above(partition, self.logs.open(site).last_seq(operator_source(site)))
-            log.info("%s: states made again from %d messages, digest %s", site, folded, runner.digest())
+            began = runner.position - folded
+            behind = f"the snapshot of position {began} and the {folded}" if began else f"{folded}"
+            end = " behind it" if began else ""
+            log.info(
+                "%s: states made again from %s messages%s, digest %s", site, behind, end, runner.digest()
+            )
         else:
             runner.recover()
         for fabric, config in plan.fabrics.items():
@@ -251,17 +261,6 @@ class LivingTwin:
             if fabric not in self.places:
                 runner.take(commissioning(fabric, FabricCommissioned(site=site, config=config)))
         return runner
-
-    def _snapshots_of(self, site: str) -> SnapshotTaker:
-        taker = SnapshotTaker(self._snapshot_folder(site))
-        self._stack.callback(taker.close)
-        return taker
-
-    def _snapshot_folder(self, site: str) -> SnapshotFolder:
-        return SnapshotFolder(self._folder.snapshots / site, site, software())
-
-    def _history(self, site: str) -> History:
-        return History(self.logs.open(site), self._snapshot_folder(site), services_of)
 
     def _config(self, fabric: str) -> FabricConfig:
         """As the log has it; KeyError for an unknown fabric."""
@@ -305,7 +304,7 @@ class LivingTwin:
             runtime_metrics=self._metrics,
             is_quiet=self._is_quiet,
             questions=Questions(Copies(self.store, services_of), question_deadline),
-            past=Past(self._history, services_of, question_deadline),
+            past=Past(self.snapshots.history, services_of, question_deadline),
         )
 
     def _unready(self) -> list[str]:

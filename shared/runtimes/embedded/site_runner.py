@@ -4,30 +4,35 @@ The log is written before the states are committed. So after a crash at any mome
 states, never behind them, and `recover` folds its tail again; what was only half written is appended.
 """
 
+import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 
 from schemas.envelope import Envelope
 from schemas.registry import Unreadable, decode, encode
 from schemas.sequencer import FabricCommissioned, SequencerBody, Tick
-from shared.basics.errors import LogDamaged
+from shared.basics.errors import LogDamaged, ServiceFailed
 from shared.engine.codec import encode_instance, restore_instance, state_digest
 from shared.engine.dispatch import ServiceInstance
 from shared.engine.replay import Replay
 from shared.engine.roots import Request, is_root, operator_source
 from shared.engine.site import ServicesOf, Site
 from shared.runtimes.embedded.dead_letters import DeadLetters
+from shared.runtimes.embedded.from_snapshot import first_commit, requests_before
 from shared.runtimes.embedded.snapshot_taker import SnapshotTaker
 from shared.storage.inbox import Inbox, RequestStore, logged_requests
 from shared.storage.log.frames import TelemetryFolder
 from shared.storage.log.indexed import IndexedLog
 from shared.storage.memory import MemoryStore
 from shared.storage.residents import Resident, note_of, notes, place_of, resident_of, residents
+from shared.storage.snapshots.site_snapshot import SiteSnapshot
 from shared.storage.store import Commit, FabricPlace
 from shared.storage.tracked import Tracker, changes_of
 
 REBUILD_STRIDE = 2_000
 """Log messages that a recovery folds between two commits."""
+
+log = logging.getLogger("lightwave.twin")
 
 
 class Fenced(Exception):
@@ -194,8 +199,20 @@ class SiteRunner:
             self._commit(self._log.end, self._taken())
         return self.position - before
 
-    def rebuild(self) -> int:
-        """Make every state again from the log alone. LogDamaged if it cannot be, and nothing has changed."""
+    def rebuild(self, start: SiteSnapshot | None = None) -> int:
+        """Make every state again from the log alone, or from a snapshot of it and the log behind that;
+        returns how many messages were folded. Where the snapshot does not lead to what is on the log, it is
+        told of, and all is folded. LogDamaged if it cannot be, and nothing has changed."""
+        memory, folded = self._made_anew(start)
+        self._store.stage(memory.image(self.partition), "")
+        self._store.take_over(self.partition)
+        self._store.unstage(self.partition)
+        self._store.forget_beyond(self.partition, lambda: self._log.end)
+        self.recover()
+        return folded
+
+    def _made_anew(self, start: SiteSnapshot | None) -> tuple[MemoryStore, int]:
+        """A store with all that the log makes, and how many messages were folded for it."""
         memory = MemoryStore()
         anew = SiteRunner(
             self.name,
@@ -207,13 +224,21 @@ class SiteRunner:
             dead_letters=self._dead_letters,
             inbox=self._store,  # what the log holds is true whatever comes of this
         )
-        folded = anew.recover()
-        self._store.stage(memory.image(self.partition), "")
-        self._store.take_over(self.partition)
-        self._store.unstage(self.partition)
-        self._store.forget_beyond(self.partition, lambda: self._log.end)
-        self.recover()
-        return folded
+        if start is None:
+            return memory, anew.recover()
+        try:
+            memory.commit(first_commit(start, self.partition, self._services_of))
+            self._tell_inbox([*requests_before(self._log, start.position)])
+            folded = anew.recover()
+        except (LogDamaged, ServiceFailed) as error:
+            log.warning(
+                "%s: snapshot of position %d is passed over, and the log folded from its beginning: %s",
+                self.name,
+                start.position,
+                error,
+            )
+            return self._made_anew(None)
+        return memory, folded
 
     def digest(self) -> str:
         """SHA-256 over every stored field of every service's state."""

@@ -20,14 +20,14 @@ log = logging.getLogger("lightwave.log")
 
 class SnapshotTaker:
     """Takes one after every so many messages, as the loop goes by; a thread compresses and writes them. It
-    goes on where the folder's newest good one stands. `problem` says why the last one could not be written:
-    the twin needs none of them."""
+    goes on from `last`, the position of the newest good one (0 without any). `problem` says why the last one
+    could not be written: the twin needs none of them."""
 
-    def __init__(self, folder: SnapshotFolder, every: int = EVERY) -> None:
+    def __init__(self, folder: SnapshotFolder, last: int = 0, every: int = EVERY) -> None:
         self.problem: str | None = None
         self._folder = folder
         self._every = every
-        self._last = self._newest()
+        self._last = last
         self._waiting: queue.Queue[SiteSnapshot | None] = queue.Queue(WAITING_MAX)
         self._thread = threading.Thread(target=self._write, name="snapshots", daemon=True)
         self._thread.start()
@@ -46,13 +46,6 @@ class SnapshotTaker:
         """End when what was taken is written."""
         self._waiting.put(None)
         self._thread.join()
-
-    def _newest(self) -> int:
-        try:
-            found = self._folder.newest()
-        except OperationFailed:
-            return 0
-        return 0 if found is None else found.position
 
     def _write(self) -> None:
         while (snapshot := self._waiting.get()) is not None:

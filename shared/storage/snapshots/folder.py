@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from shared.basics.errors import SnapshotRefused
+from shared.basics.errors import OperationFailed, SnapshotRefused
 from shared.storage.log.lines import failure
 from shared.storage.snapshots.site_snapshot import SiteSnapshot, from_bytes, to_bytes
 from shared.storage.whole import write_whole
@@ -71,13 +71,31 @@ class SnapshotFolder:
         return next(self.good(most), None)
 
     def good(self, most: int | None = None) -> Iterator[SiteSnapshot]:
-        """The good ones up to a position, the newest first."""
-        for position in reversed(self.positions()):
+        """The good ones up to a position, the newest first. Each that cannot be used is told of: nobody needs
+        one."""
+        try:
+            positions = self.positions()
+        except OperationFailed as error:
+            log.warning("%s; the log is folded from its beginning", error)
+            return
+        for position in reversed(positions):
             if most is None or position <= most:
                 try:
                     yield self.read(position)
-                except SnapshotRefused as refusal:
-                    log.warning("%s; an older one is used", refusal)
+                except OperationFailed as error:
+                    log.warning("%s; an older one is used", error)
+
+    def forget_beyond(self, end: int) -> int:
+        """Remove those of a log that is longer than this site's is now: it lost its end, or an older copy was
+        put back, and what follows will be otherwise. Returns how many; OperationFailed if that is
+        impossible."""
+        gone = [self._path(position) for position in self.positions() if position > end]
+        try:
+            for path in gone:
+                path.unlink(missing_ok=True)
+        except OSError as error:
+            raise failure(self.folder, error, "snapshots") from None
+        return len(gone)
 
     def _path(self, position: int) -> Path:
         return self.folder / f"{position:012d}{SUFFIX}"

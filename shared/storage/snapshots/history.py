@@ -103,16 +103,32 @@ class History:
         self.at(self._log.end, look)
         return made
 
+    def fitting(self, most: int | None = None) -> Iterator[SiteSnapshot]:
+        """The good snapshots up to a position, of this log as it stands, the newest first."""
+        end = self._log.end
+        for found in self._snapshots.good(end if most is None else min(most, end)):
+            if sha256(self._line_before(found.position)).hexdigest() == found.last_sha256:
+                yield found
+            else:
+                log.warning(
+                    "snapshot of position %d: is of another log; an older one is used", found.position
+                )
+
     def _nearest(self, position: int) -> Moment:
         """The newest moment up to a position at which a good snapshot was taken, or the log's beginning."""
-        for found in self._snapshots.good(min(position, self._log.end)):
-            (_, last_line), *_ = self._log.lines(found.position - 1, 1)
-            if sha256(last_line).hexdigest() == found.last_sha256:
+        for found in self.fitting(position):
+            try:
                 site = found.restored(self._services_of)
-                site.skips = self._skips
-                return Moment(site, found.position, dict(found.kinds), last_line=last_line)
-            log.warning("snapshot of position %d: is of another log; an older one is used", found.position)
+            except LogDamaged as error:
+                log.warning("snapshot of position %d: %s; an older one is used", found.position, error)
+                continue
+            site.skips = self._skips
+            last_line = self._line_before(found.position)
+            return Moment(site, found.position, dict(found.kinds), last_line=last_line)
         return Moment(Site(self._snapshots.site, self._services_of, skips=self._skips), 0, {})
+
+    def _line_before(self, position: int) -> bytes:
+        return next((line for _, line in self._log.lines(position - 1, 1)), b"")
 
     def _feed(self, replay: Replay, position: int, message: Envelope) -> None:
         difference = replay.feed(position, message)

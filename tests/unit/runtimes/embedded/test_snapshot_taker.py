@@ -28,7 +28,8 @@ class Living:
         self.store = store or MemoryStore()
         self.log = IndexedLog(folder / "pod-0.jsonl")
         self.snapshots = SnapshotFolder(folder / "snapshots", POD, "build")
-        self.taker = SnapshotTaker(self.snapshots, EVERY)
+        newest = next(History(self.log, self.snapshots, services_of).fitting(), None)
+        self.taker = SnapshotTaker(self.snapshots, 0 if newest is None else newest.position, EVERY)
         self.runner = SiteRunner(
             POD,
             0,

@@ -1,0 +1,58 @@
+"""The snapshots of a living twin's sites: who takes them, and what of the past they lead to."""
+
+import logging
+from pathlib import Path
+
+from ops.common.version import software
+from services.fleet import services_of
+from shared.basics.errors import OperationFailed
+from shared.runtimes.embedded.snapshot_taker import SnapshotTaker
+from shared.storage.log.indexed import IndexedLogs
+from shared.storage.snapshots.folder import SnapshotFolder
+from shared.storage.snapshots.history import History
+from shared.storage.snapshots.site_snapshot import SiteSnapshot
+
+log = logging.getLogger("lightwave.up")
+
+
+class TwinSnapshots:
+    """`FOLDER/SITE/POSITION.snapshot`, of every site whose log is here."""
+
+    def __init__(self, folder: Path, logs: IndexedLogs) -> None:
+        self._folder = folder
+        self._logs = logs
+        self._takers: dict[str, SnapshotTaker] = {}
+        self._newest: dict[str, SiteSnapshot | None] = {}
+
+    def close(self) -> None:
+        for taker in self._takers.values():
+            taker.close()
+
+    @property
+    def problems(self) -> list[str]:
+        """Why some could not be written last, a sentence each."""
+        return [taker.problem for taker in self._takers.values() if taker.problem is not None]
+
+    def taker(self, site: str) -> SnapshotTaker:
+        """Who takes a site's from now on. Those that are of a longer log than it has are removed."""
+        folder = self.folder(site)
+        try:
+            gone = folder.forget_beyond(self._logs.open(site).end)
+        except OperationFailed as error:
+            log.warning("%s", error)
+        else:
+            if gone:
+                log.info("%s: %d snapshots removed of a longer log than there is", site, gone)
+        self._newest[site] = newest = next(self.history(site).fitting(), None)
+        self._takers[site] = taker = SnapshotTaker(folder, newest.position if newest is not None else 0)
+        return taker
+
+    def folder(self, site: str) -> SnapshotFolder:
+        return SnapshotFolder(self._folder / site, site, software())
+
+    def history(self, site: str) -> History:
+        return History(self._logs.open(site), self.folder(site), services_of)
+
+    def newest(self, site: str) -> SiteSnapshot | None:
+        """The newest good one of a site's log as it stood when its taker was made; given once."""
+        return self._newest.pop(site, None)
