@@ -81,6 +81,14 @@ class UndrainCube(OperatorBody):
     cube: CubeName
 
 
+class RekeyDraws(OperatorBody):
+    """From now on all that is random in the world is drawn anew, by the seed and this salt, and what was
+    drawn of it for later with it; hardware stays as it was made. It parts one future of a fabric from the
+    others, and heads the log of a fork."""
+
+    salt: Annotated[int, Field(ge=0, lt=2**52)]
+
+
 class TestLink(OperatorBody):
     """Let the OCS of a dark link end send the module its own light back, and the module measure it."""
 

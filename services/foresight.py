@@ -30,7 +30,7 @@ from services.paces import Moment, job_effects, moment_of, slices_of, traffic_ef
 from services.scheduler.state import SchedulerState, Slice
 from shared.basics.errors import OperationFailed
 from shared.basics.units import US_PER_S
-from shared.engine.roots import Request, operator_source
+from shared.engine.roots import Request
 from shared.engine.site import Site
 from shared.models.jobs.ledger import PLACES
 from shared.models.jobs.progress import at
@@ -74,7 +74,7 @@ def driven(
     log: list[Envelope] = []
     roots: list[Envelope] = []
     moments = [moment_of(site)]
-    first = _last_request(site) + 1
+    first = site.last_request + 1
     for number, body in enumerate(asked, first):
         request = Request(number, fabric, body)
         while (root := site.next_root(request, clock_us=clock_us)) is not None:
@@ -107,12 +107,6 @@ def _check_time(site: Site, clock_us: int, until_us: int, is_over: Callable[[], 
             f"{site.name} has too much to do to look so far ahead: it came {came_s} of "
             f"{(until_us - clock_us) // US_PER_S} simulated seconds (within_s); ask for fewer"
         )
-
-
-def _last_request(site: Site) -> int:
-    """The highest number of a request that somebody in the site has read."""
-    source = operator_source(site.name)
-    return max([instance.seen.get(source, 0) for instance in site.instances], default=0)
 
 
 class Comparison:

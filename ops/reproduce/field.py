@@ -18,7 +18,7 @@ from ops.reproduce.labs import AT_WORK_IN_THE_FIELD, FIELD_DAYS, IN_THE_FIELD, L
 from schemas.config import SuperpodConfig
 from schemas.config_failures import FailuresConfig
 from schemas.names import FaultKind
-from services.failures.hazards import first_hazard, next_hazard
+from services.failures.hazards import first_hazard, next_hazard, seeds_of
 from shared.basics.units import US_PER_DAY
 from shared.models.ocs.parts import PARTS
 from shared.models.superpod.plant import superpod_plant
@@ -56,10 +56,10 @@ def _fleet(of: str, seed: int) -> Weekly:
 
 def _pod(fabric: str, seed: int, kind: FaultKind, config: FailuresConfig) -> Weekly:
     counts, plant = np.zeros(WEEKS), superpod_plant(64)
-    found = first_hazard(seed, fabric, kind, config, plant, 0)
+    found = first_hazard(seeds_of(seed, config), fabric, kind, config, plant, 0)
     while found.next_us is not None and found.next_us < WEEKS * WEEK_US:
         counts[found.next_us // WEEK_US] += 1
-        found = next_hazard(seed, fabric, kind, config, plant, found)
+        found = next_hazard(seeds_of(seed, config), fabric, kind, config, plant, found)
     return counts
 
 

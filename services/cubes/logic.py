@@ -19,7 +19,7 @@ from schemas.cubes import (
 )
 from schemas.envelope import Envelope
 from schemas.failures import FaultBegan, FaultEnded
-from schemas.operator import DrainCube, UndrainCube
+from schemas.operator import DrainCube, RekeyDraws, UndrainCube
 from schemas.sequencer import Tick
 from schemas.transceivers import ModuleReported
 from services.cubes import maintenance
@@ -198,6 +198,11 @@ def on_module_reported(state: CubesState, body: ModuleReported, _message: Envelo
     else:
         said.append(RepairWithdrawn(target=target))
     return said
+
+
+def on_rekey(state: CubesState, body: RekeyDraws, _message: Envelope) -> list[Output]:
+    maintenance.draw_anew(state, body.salt)
+    return []
 
 
 def on_drain(state: CubesState, body: DrainCube, _message: Envelope) -> list[Output]:

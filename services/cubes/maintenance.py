@@ -11,6 +11,7 @@ from schemas.cubes import CubeDrained, CubeUndrained
 from services.cubes.plan import cube_of_work, work_after, work_us
 from services.cubes.state import CubesState, Outing, Reason
 from services.cubes.verdict import touch
+from shared.basics.keyed_random import rekeyed
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, us
 from shared.engine.service import Output
 
@@ -34,10 +35,19 @@ def follow_plan(state: CubesState) -> list[Output]:
     return [*said, *_works(state), *roll_out(state)]
 
 
+def draw_anew(state: CubesState, salt: int) -> None:
+    """Draw anew which cubes are worked on, and when: what is left of an exponential gap has the law of a new
+    one."""
+    state.draws = rekeyed(state.draws, salt)
+    state.next_work_us = work_after(
+        state.draws, state.fabric, state.config, state.cubes, state.works, state.now_us
+    )
+
+
 def _works(state: CubesState) -> list[Output]:
     """Take out single cubes for work."""
     said: list[Output] = []
-    seed, fabric, config, cubes = state.seed, state.fabric, state.config, state.cubes
+    seed, fabric, config, cubes = state.draws, state.fabric, state.config, state.cubes
     while state.next_work_us is not None and state.next_work_us <= state.now_us:
         cube = cube_of_work(seed, fabric, cubes, state.works)
         if not state.drained[cube]:

@@ -1,7 +1,7 @@
 """The table of the service `cubes`: which rule handles which message."""
 
 from schemas.failures import FaultBegan, FaultEnded
-from schemas.operator import DrainCube, UndrainCube
+from schemas.operator import DrainCube, RekeyDraws, UndrainCube
 from schemas.sequencer import Tick
 from schemas.transceivers import ModuleReported
 from services.cubes import documents, logic
@@ -19,6 +19,7 @@ SERVICE: Service[CubesState] = Service(
         on(ModuleReported, logic.on_module_reported),
         on(DrainCube, logic.on_drain),
         on(UndrainCube, logic.on_undrain),
+        on(RekeyDraws, logic.on_rekey),
     ),
     due=logic.due,
     document_keys=documents.document_keys,

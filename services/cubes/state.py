@@ -110,9 +110,9 @@ class CubesState(State):
     when it has none; `unpowered` where monitoring holds that the cube has no power. `healthy_cube_us` is the
     integral of healthy cubes up to `at_us`.
 
-    Of the plan (`maintenance`): `outings` by cube; `works` how many times a cube was to be taken out for
-    work, and `next_work_us` the next time; `next_rollout_us` when the next roll-out begins, and `rollout_at`
-    the next cube of the one that is on, None without.
+    Of the plan (`maintenance`), whose works are keyed by `draws`: `outings` by cube; `works` how many times a
+    cube was to be taken out for work, and `next_work_us` the next time; `next_rollout_us` when the next
+    roll-out begins, and `rollout_at` the next cube of the one that is on, None without.
     """
 
     config: CubesConfig
@@ -136,6 +136,7 @@ class CubesState(State):
     next_work_us: int | None = None
     next_rollout_us: int | None = None
     rollout_at: int | None = None
+    draws: int = 0
 
     @property
     def cubes(self) -> int:
@@ -179,5 +180,6 @@ def commission(fabric: str, config: AnyPodConfig, at_us: int) -> CubesState:
         healthy_cube_us=0,
         at_us=at_us,
         next_work_us=work_after(config.seed, fabric, config.cubes, cubes, 0, at_us),
+        draws=config.seed,
         next_rollout_us=None if every_days is None else at_us + us(every_days, US_PER_DAY),
     )

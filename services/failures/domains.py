@@ -40,9 +40,11 @@ def domains_of(config: FailuresConfig, plant: Plant) -> int:
     return -(-plant.population("cube") // config.domain_cubes)
 
 
-def first_outage(seed: int, fabric: str, domain: str, config: Rates, plant: Plant, at_us: int) -> Hazard:
-    """The first outage of any domain of a kind."""
-    return next_outage(seed, fabric, domain, config, plant, Hazard(-1, at_us))
+def first_outage(
+    seed: int, fabric: str, domain: str, config: Rates, plant: Plant, at_us: int, drawn: int = 0
+) -> Hazard:
+    """The first outage of any domain of a kind after a moment of which nothing is known."""
+    return next_outage(seed, fabric, domain, config, plant, Hazard(drawn - 1, at_us))
 
 
 def next_outage(seed: int, fabric: str, domain: str, config: Rates, plant: Plant, last: Hazard) -> Hazard:

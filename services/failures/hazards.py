@@ -16,7 +16,7 @@ from functools import lru_cache
 from schemas.config_dcn import NetworkFailuresConfig
 from schemas.config_failures import FailuresConfig
 from schemas.names import FaultKind
-from shared.basics.keyed_random import draw_exponential, draw_index, draw_normal, draw_uniform
+from shared.basics.keyed_random import draw_exponential, draw_index, draw_normal, draw_uniform, rekeyed
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, us
 from shared.models.faults import FAULTS, hazard_group, rate_per_day
 from shared.models.hazards import Ageing, Variation
@@ -42,6 +42,31 @@ class Hazard:
 
 
 @dataclass(frozen=True, slots=True)
+class Level:
+    """That of a group's multiplier on a day."""
+
+    day: int
+    level: float
+
+
+@dataclass(frozen=True, slots=True)
+class Seeds:
+    """What draws are keyed by: the `levels` of rates, which fabrics may have in common, and all else."""
+
+    own: int
+    levels: int
+
+    def rekeyed(self, salt: int) -> "Seeds":
+        return Seeds(rekeyed(self.own, salt), rekeyed(self.levels, salt))
+
+
+def seeds_of(seed: int, config: Rates) -> Seeds:
+    """As a fabric begins with them."""
+    common = config.common_seed
+    return Seeds(seed, seed if common is None else common)
+
+
+@dataclass(frozen=True, slots=True)
 class Moving:
     """How the rate of a class moves, and by which seed and name its levels are drawn."""
 
@@ -54,15 +79,14 @@ class Moving:
         return draw_normal(self.seed, "site", f"{self.group} hazard", day)
 
 
-def moving(kind: FaultKind, seed: int, config: Rates) -> Moving | None:
+def moving(kind: FaultKind, seeds: Seeds, config: Rates) -> Moving | None:
     """None for a class whose rate is constant."""
     group = hazard_group(kind)
     variation = float(getattr(config, f"{group}_variation", 0.0))
     if group is None or not variation:
         return None
-    common = config.common_seed
     memory_days = float(getattr(config, f"{group}_memory_days"))
-    return Moving(Variation(variation, memory_days), seed if common is None else common, group)
+    return Moving(Variation(variation, memory_days), seeds.levels, group)
 
 
 def ageing(config: Rates) -> Ageing:
@@ -77,20 +101,37 @@ def population(kind: FaultKind, plant: Plant) -> int:
     return plant.population(FAULTS[kind].strikes)
 
 
-def first_hazard(seed: int, fabric: str, kind: FaultKind, config: Rates, plant: Plant, at_us: int) -> Hazard:
-    """The first fault of a class in a fabric that is commissioned at a moment. Levels are followed from day 0
-    of the site on, so that fabrics that join later have those of the others."""
-    day, level = 0, 0.0
-    found = moving(kind, seed, config)
-    if found is not None:
-        level = found.level(0)
-        for day in range(1, at_us // US_PER_DAY + 1):
-            level = found.variation.moved(level, found.level(day))
-    commissioned = Hazard(-1, at_us, day, level)  # as if the fault before the first had come then
-    return next_hazard(seed, fabric, kind, config, plant, commissioned)
+def first_hazard(
+    seeds: Seeds,
+    fabric: str,
+    kind: FaultKind,
+    config: Rates,
+    plant: Plant,
+    at_us: int,
+    drawn: int = 0,
+    since: Level | None = None,
+) -> Hazard:
+    """The first fault of a class after a moment of which nothing is known: in a fabric that is commissioned
+    then, or whose draws are another's from then on, where it is fault number `drawn` of the class. Levels are
+    followed from day 0 of the site on, so that fabrics that join later have those of the others, or from one
+    that is known."""
+    found = moving(kind, seeds, config)
+    level = Level(0, 0.0) if found is None else level_on(found, at_us // US_PER_DAY, since)
+    before = Hazard(drawn - 1, at_us, level.day, level.level)  # as if the fault before it had come then
+    return next_hazard(seeds, fabric, kind, config, plant, before)
 
 
-def next_hazard(seed: int, fabric: str, kind: FaultKind, config: Rates, plant: Plant, last: Hazard) -> Hazard:
+def level_on(by: Moving, day: int, since: Level | None = None) -> Level:
+    """The level of a rate on a day, followed from day 0 or from that which it had before."""
+    at = Level(0, by.level(0)) if since is None else since
+    while at.day < day:
+        at = Level(at.day + 1, by.variation.moved(at.level, by.level(at.day + 1)))
+    return at
+
+
+def next_hazard(
+    seeds: Seeds, fabric: str, kind: FaultKind, config: Rates, plant: Plant, last: Hazard
+) -> Hazard:
     """The fault after another one of its class.
 
     In the time of the clock gaps are exponential with mean 1 ÷ (parts × rate × what age does at most) days.
@@ -100,8 +141,8 @@ def next_hazard(seed: int, fabric: str, kind: FaultKind, config: Rates, plant: P
     rate = parts * rate_per_day(kind, config, plant) * ageing(config).most if parts else 0
     if last.next_us is None or not config.enabled or rate == 0:
         return Hazard(drawn, None, last.day, last.level)
-    gap_days = draw_exponential(seed, fabric, f"{kind} fault time", drawn, 1 / rate)
-    found = moving(kind, seed, config)
+    gap_days = draw_exponential(seeds.own, fabric, f"{kind} fault time", drawn, 1 / rate)
+    found = moving(kind, seeds, config)
     if found is None:
         return Hazard(drawn, last.next_us + us(gap_days, US_PER_DAY))
     return _later(found, last.next_us, drawn, us(gap_days, US_PER_DAY), last)

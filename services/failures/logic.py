@@ -7,7 +7,7 @@ from schemas.config_failures import FailuresConfig
 from schemas.envelope import Envelope
 from schemas.failures import FaultBegan, FaultEnded, FaultRefused
 from schemas.names import FaultKind
-from schemas.operator import ClearFault, InjectFault
+from schemas.operator import ClearFault, InjectFault, RekeyDraws
 from schemas.repairs import RepairCompleted
 from schemas.sequencer import Tick
 from services.failures.domains import DOMAINS, draw_cubes, draw_outage_us, next_outage
@@ -25,6 +25,7 @@ from services.failures.state import (
     EndedHow,
     FailuresState,
     Fault,
+    rekey,
 )
 from shared.basics.errors import InvalidInput
 from shared.basics.keyed_random import draw_uniform
@@ -66,11 +67,11 @@ def _strike(state: FailuresState, kind: FaultKind, message: Envelope) -> list[Ou
     said: list[Output] = []
     hazard = state.hazards[kind]
     while hazard.next_us is not None and hazard.next_us <= state.now_us:
-        target = draw_target(state.seed, state.fabric, kind, hazard.drawn, state.plant)
+        target = draw_target(state.draws.own, state.fabric, kind, hazard.drawn, state.plant)
         if not (_is_broken(state, kind, target) or _is_spared(state, kind, target, hazard.drawn)):
             number = state.next_number
-            severity = draw_severity(state.seed, state.fabric, kind, number)
-            onset_us = draw_onset_us(state.seed, state.fabric, kind, number)
+            severity = draw_severity(state.draws.own, state.fabric, kind, number)
+            onset_us = draw_onset_us(state.draws.own, state.fabric, kind, number)
             fault = Fault(kind, target, message.id, False, state.now_us, None, severity, onset_us)
             said.append(_begin(state, fault))
         hazard = state.following(kind, hazard)
@@ -85,7 +86,9 @@ def _is_broken(state: FailuresState, kind: FaultKind, target: str) -> bool:
 def _is_spared(state: FailuresState, kind: FaultKind, target: str, drawn: int) -> bool:
     """Whether a part is not of the age at which it would be struck."""
     by_age = ageing(state.config)
-    return by_age.matters and is_spared(state.seed, state.fabric, kind, by_age, drawn, state.age_us(target))
+    return by_age.matters and is_spared(
+        state.draws.own, state.fabric, kind, by_age, drawn, state.age_us(target)
+    )
 
 
 def _strike_domain(state: FailuresState, name: str, message: Envelope) -> list[Output]:
@@ -97,7 +100,7 @@ def _strike_domain(state: FailuresState, name: str, message: Envelope) -> list[O
         return []
     kind = DOMAINS[name].begins
     while hazard.next_us is not None and hazard.next_us <= state.now_us:
-        drawn = state.seed, state.fabric, name, config
+        drawn = state.draws.own, state.fabric, name, config
         until_us = state.now_us + draw_outage_us(*drawn, hazard.drawn)
         for cube in draw_cubes(*drawn, state.plant, hazard.drawn):
             target = state.plant.part("cube", cube, state.fabric).name
@@ -116,7 +119,7 @@ def on_inject(state: FailuresState, body: InjectFault, message: Envelope) -> lis
     expires_us = None if body.duration_us is None else state.now_us + body.duration_us
     severity = body.severity
     if severity is None:
-        severity = draw_severity(state.seed, state.fabric, body.kind, state.next_number)
+        severity = draw_severity(state.draws.own, state.fabric, body.kind, state.next_number)
     began = (message.id, True, state.now_us, expires_us, severity, body.onset_us or 0)
     return [_begin(state, Fault(body.kind, body.target, *began))]
 
@@ -132,6 +135,11 @@ def _injection_refusal(state: FailuresState, body: InjectFault) -> str | None:
     if len(state.active) >= ACTIVE_MAX:
         return f"target {body.target!r}: {len(state.active)} faults are active, allowed are {ACTIVE_MAX}"
     return None
+
+
+def on_rekey(state: FailuresState, body: RekeyDraws, _message: Envelope) -> list[Output]:
+    rekey(state, body.salt)
+    return []
 
 
 def on_clear(state: FailuresState, body: ClearFault, _message: Envelope) -> list[Output]:
@@ -165,7 +173,7 @@ def on_repair_completed(state: FailuresState, body: RepairCompleted, _message: E
     )
     chance = WORKS[body.work].succeeds
     if chance is not None:
-        drawn = (state.seed, body.repair, "work succeeds")
+        drawn = (state.draws.own, body.repair, "work succeeds")
         numbers = [number for number in numbers if draw_uniform(*drawn, number) < assumed(chance)]
     if mends(body.work, "replace") and ageing(state.config).matters:
         state.renewed[body.target] = state.now_us

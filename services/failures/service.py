@@ -1,6 +1,6 @@
 """The table of the service `failures`: which rule handles which message."""
 
-from schemas.operator import ClearFault, InjectFault
+from schemas.operator import ClearFault, InjectFault, RekeyDraws
 from schemas.repairs import RepairCompleted
 from schemas.sequencer import Tick
 from services.failures import documents, logic
@@ -15,6 +15,7 @@ SERVICE: Service[FailuresState] = Service(
         on(Tick, logic.on_tick),
         on(InjectFault, logic.on_inject),
         on(ClearFault, logic.on_clear),
+        on(RekeyDraws, logic.on_rekey),
         on(RepairCompleted, logic.on_repair_completed),
     ),
     due=logic.due,

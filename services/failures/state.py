@@ -9,7 +9,19 @@ from schemas.config_failures import FailuresConfig, StaticFailuresConfig
 from schemas.failures import is_of_domain
 from schemas.names import FaultKind
 from services.failures.domains import DOMAINS, first_outage
-from services.failures.hazards import CLASSES, Hazard, Rates, draw_age_us, first_hazard, next_hazard
+from services.failures.hazards import (
+    CLASSES,
+    Hazard,
+    Level,
+    Rates,
+    Seeds,
+    draw_age_us,
+    first_hazard,
+    level_on,
+    moving,
+    next_hazard,
+    seeds_of,
+)
 from shared.basics.units import US_PER_DAY
 from shared.engine.state import State
 from shared.models.plant import Plant
@@ -54,12 +66,14 @@ class FailuresState(State):
     and `ended` (the last to end) by fault number; `replaced` has, of active batches, the ends whose modules
     were replaced; `renewed`, where age matters, the parts that were, and when.
     `config.until_days` counts from `commissioned_us`. `kind` and `hardware` decide which parts there are;
-    `technology` is that of a superpod's OCSes."""
+    `technology` is that of a superpod's OCSes. `draws` keys what happens, where `seed` keys what was there
+    from the beginning; where it was changed on the way, `levels` has how rates stood then, by class."""
 
     config: Rates
     kind: str
     hardware: Hardware
     commissioned_us: int
+    draws: Seeds
     hazards: dict[str, Hazard]
     begun: dict[str, int]
     active: dict[int, Fault]
@@ -67,6 +81,7 @@ class FailuresState(State):
     replaced: dict[int, tuple[int, ...]] = field(default_factory=dict)
     technology: str | None = None
     renewed: dict[str, int] = field(default_factory=dict)
+    levels: dict[str, Level] = field(default_factory=dict)
 
     @property
     def plant(self) -> Plant:
@@ -91,7 +106,7 @@ class FailuresState(State):
 
     def following(self, kind: FaultKind, hazard: Hazard) -> Hazard:
         """The fault after another one of its class."""
-        return self.within(next_hazard(self.seed, self.fabric, kind, self.config, self.plant, hazard))
+        return self.within(next_hazard(self.draws, self.fabric, kind, self.config, self.plant, hazard))
 
     def age_us(self, target: str) -> int:
         """How old a part is: since it was replaced, or by the age that it was drawn when all began."""
@@ -111,20 +126,41 @@ def commission(fabric: str, config: AnyPodConfig | DcnConfig, at_us: int) -> Fai
         kind=config.kind,
         hardware=config.hardware,
         commissioned_us=at_us,
+        draws=seeds_of(config.seed, rates_of(config)),
         hazards={},
         begun=dict.fromkeys(get_args(FaultKind), 0),
         active={},
         ended={},
         technology=_technology(config),
     )
+    draw_first(state)
+    return state
+
+
+def draw_first(state: FailuresState) -> None:
+    """Draw when every class and domain fails next, as from now on."""
+    drawn = {name: hazard.drawn for name, hazard in state.hazards.items()}
+    draws, where, plant, now_us = state.draws, state.fabric, state.plant, state.now_us
     for kind in CLASSES:
-        first = first_hazard(state.seed, fabric, kind, state.config, state.plant, at_us)
+        number, since = drawn.get(kind, 0), state.levels.get(kind)
+        first = first_hazard(draws, where, kind, state.config, plant, now_us, number, since)
         state.hazards[kind] = state.within(first)
     for domain in DOMAINS:
-        state.hazards[domain] = state.within(
-            first_outage(state.seed, fabric, domain, state.config, state.plant, at_us)
-        )
-    return state
+        number = drawn.get(domain, 0)
+        first = first_outage(draws.own, where, domain, state.config, plant, now_us, number)
+        state.hazards[domain] = state.within(first)
+
+
+def rekey(state: FailuresState, salt: int) -> None:
+    """Draw anew all that is to come. Gaps are exponential in the time of their clock, so that what is left of
+    one has the law of a new one; rates go on from where they stand."""
+    day = state.now_us // US_PER_DAY
+    for kind in CLASSES:
+        found = moving(kind, state.draws, state.config)
+        if found is not None:
+            state.levels[kind] = level_on(found, day, state.levels.get(kind))
+    state.draws = state.draws.rekeyed(salt)
+    draw_first(state)
 
 
 def rates_of(config: AnyPodConfig | DcnConfig) -> Rates:

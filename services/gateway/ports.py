@@ -69,6 +69,9 @@ class PastSite(Protocol):
     @property
     def questions(self) -> Questions: ...
 
+    def snapshot(self) -> bytes:
+        """All that it held, as one file (`shared.storage.snapshots`)."""
+
 
 class Past(Protocol):
     """The sites of a twin at any moment that it has lived."""

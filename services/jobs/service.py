@@ -2,6 +2,7 @@
 
 from schemas.failures import FaultBegan, FaultEnded
 from schemas.jobs import PodSignalled
+from schemas.operator import RekeyDraws
 from schemas.scheduler import (
     CubeSwapped,
     SliceAdmitted,
@@ -20,6 +21,7 @@ from schemas.traffic import JobBandwidthSet
 from schemas.workload import SliceRequested
 from services.jobs import documents, faults, logic, multislice
 from services.jobs.state import JobsState, commission
+from shared.engine.rekeying import on_rekey
 from shared.engine.service import Service, on
 
 SERVICE: Service[JobsState] = Service(
@@ -28,6 +30,7 @@ SERVICE: Service[JobsState] = Service(
     commission=commission,
     rules=(
         on(Tick, logic.on_tick),
+        on(RekeyDraws, on_rekey),
         on(SliceRequested, logic.on_slice_requested),
         on(SliceAdmitted, logic.on_slice_admitted),
         on(SliceStarted, logic.on_slice_started),

@@ -16,10 +16,12 @@ from schemas.ocs import (
     PortsUp,
     PortUp,
 )
+from schemas.operator import RekeyDraws
 from schemas.sequencer import Tick
 from schemas.trunks import NetworkPartDown, NetworkPartUp
 from services.repairs import documents, logic
 from services.repairs.state import RepairsState, commission
+from shared.engine.rekeying import on_rekey
 from shared.engine.service import Service, on
 
 SERVICE: Service[RepairsState] = Service(
@@ -28,6 +30,7 @@ SERVICE: Service[RepairsState] = Service(
     commission=commission,
     rules=(
         on(Tick, logic.on_tick),
+        on(RekeyDraws, on_rekey),
         on(RepairRequested, logic.on_requested),
         on(RepairWithdrawn, logic.on_withdrawn),
         on(VerdictGiven, logic.on_verdict),

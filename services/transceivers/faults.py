@@ -10,6 +10,7 @@ from schemas.envelope import Envelope
 from schemas.failures import FaultBegan, FaultEnded
 from schemas.names import number_of
 from schemas.ocs import PortPatched
+from schemas.operator import RekeyDraws
 from schemas.transceivers import ModuleReported
 from services.transceivers import links
 from services.transceivers.drift import drift_at, drift_on, is_adrift, lose_sight, next_drift_us, regain_sight
@@ -17,7 +18,7 @@ from services.transceivers.links import judge, recompute_ber, touch
 from services.transceivers.looks import note_outage, plan_look
 from services.transceivers.marks import forget_marks
 from services.transceivers.state import NO_END, EndFault, TransceiversState
-from shared.basics.keyed_random import draw_exponential, draw_index
+from shared.basics.keyed_random import draw_exponential, draw_index, rekeyed
 from shared.basics.units import US_PER_HOUR, US_PER_S, us
 from shared.engine.service import CausedBy, Output
 from shared.models.assumptions import assumed
@@ -45,7 +46,7 @@ def on_fault_began(state: TransceiversState, body: FaultBegan, message: Envelope
         lose_sight(state, body.fault, body.target, message.id)
         return []
     if body.kind in STRANDS_STRUCK:
-        strand = draw_index(state.seed, state.fabric, "strand struck", number_of(body.fault), 2)
+        strand = draw_index(state.draws, state.fabric, "strand struck", number_of(body.fault), 2)
     fault = EndFault(
         ends=ends,
         kind=body.kind,
@@ -65,6 +66,15 @@ def on_fault_ended(state: TransceiversState, body: FaultEnded, message: Envelope
     fault = state.faults.pop(body.fault, None)
     ends = regain_sight(state, body.fault, body.target) if fault is None else fault.ends
     return judge_ends(state, ends, message.id) if ends else []
+
+
+def on_rekey(state: TransceiversState, body: RekeyDraws, _message: Envelope) -> list[Output]:
+    """When links drop next is drawn anew: gaps are exponential."""
+    state.draws = rekeyed(state.draws, body.salt)
+    for name, fault in state.faults.items():
+        if fault.kind == "flap" and not fault.out:
+            state.faults[name] = replace(fault, next_us=_next_us(state, name, fault))
+    return []
 
 
 def _before(state: TransceiversState, mirror: int) -> tuple[tuple[int, ...], int | None]:
@@ -138,7 +148,7 @@ def _next_us(state: TransceiversState, name: str, fault: EndFault) -> int | None
     if fault.out:
         return state.now_us + max(us(fault.severity or 0.0, US_PER_S), 1)
     mean_h, count = assumed("flap_interval_h"), fault.outages
-    gap_h = draw_exponential(state.seed, name, "time to the next flap", count, mean_h)
+    gap_h = draw_exponential(state.draws, name, "time to the next flap", count, mean_h)
     return state.now_us + max(us(gap_h, US_PER_HOUR), 1)
 
 

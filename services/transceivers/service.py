@@ -11,6 +11,7 @@ from schemas.ocs import (
     PortPatched,
     PortsDown,
 )
+from schemas.operator import RekeyDraws
 from schemas.repairs import HandsOnBegun, RepairCancelled, RepairCompleted, RepairFailed
 from schemas.sequencer import Tick
 from services.transceivers import documents, faults, links, logic, loops, works
@@ -30,6 +31,7 @@ SERVICE: Service[TransceiversState] = Service(
         on(OcsDown, remembering(links.on_ocs_down)),
         on(PortDown, remembering(links.on_port_down)),
         on(PortPatched, remembering(faults.on_port_patched)),
+        on(RekeyDraws, faults.on_rekey),
         on(LinkLooped, loops.on_looped),
         on(PortsDown, remembering(links.on_ports_down)),
         on(FaultBegan, remembering(faults.on_fault_began)),

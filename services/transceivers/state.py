@@ -114,6 +114,8 @@ class TransceiversState(State):
     `patched` has the ports of OCSes whose fibre is at a spare one (`shared.models.ocs.patches`), `adrift` the
     arrays of mirrors that no camera holds, by 2 × OCS + side.
 
+    `draws` keys when links drop, and which strands faults strike, where `seed` keys how all was made.
+
     At `commissioned_us` all modules were new; `replaced` has the ends with others now. `modules` is what
     follows from that, where somebody has asked for it (`services.transceivers.modules`), and `marks` what
     follows from `impaired` and `patched` (`services.transceivers.marks`).
@@ -154,6 +156,7 @@ class TransceiversState(State):
     soon: dict[int, bool] = field(default_factory=dict)
     told: dict[int, Look] = field(default_factory=dict)
     unseen: dict[int, bool] = field(default_factory=dict)
+    draws: int = 0
     modules: ModulesNow | None = field(default=None, metadata=TRANSIENT)
     marks: Marks | None = field(default=None, metadata=TRANSIENT)
 
@@ -184,6 +187,7 @@ def commission(fabric: str, config: AnyPodConfig, at_us: int) -> TransceiversSta
         code=np.full(ends, DARK, dtype=np.uint8),
         changed_us=np.full(cubes, at_us, dtype=np.int64),
         commissioned_us=at_us,
+        draws=config.seed,
     )
     _light_for_good(state)
     return state

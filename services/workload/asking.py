@@ -6,11 +6,12 @@ from schemas.multislice import Multislice
 from schemas.names import SliceName, Tier, fabric_order
 from schemas.owners import FILLER_OWNER
 from schemas.workload import PodAsked, RequestBalked, SliceRequested
-from services.workload.campaigns import Asked, Campaign, begin, next_job, run_us_of
+from services.workload.campaigns import Asked, Campaign, begin, next_job, redrawn, run_us_of
 from services.workload.filler import draw_filler_us, filler_shape, kept_waiting
 from services.workload.run_times import draw_estimate_us, draw_terms, draw_terms_for, undisturbed_us
 from services.workload.state import Neighbour, WantedSlice, WorkloadState, next_arrival_us, next_row_us
 from shared.basics.errors import InvalidInput
+from shared.basics.keyed_random import rekeyed
 from shared.basics.units import US_PER_HOUR, US_PER_S, us
 from shared.engine.service import Output
 from shared.models.plants import check_slice
@@ -64,6 +65,16 @@ def arrive(state: WorkloadState) -> list[Output]:
         said += _arrive_at(state, state.next_arrival_us)
         state.next_arrival_us = next_arrival_us(state)
     return said
+
+
+def draw_anew(state: WorkloadState, salt: int) -> None:
+    """Draw anew who asks for what from now on; campaigns under way go on, and with them the times at which
+    their next jobs come."""
+    state.seed = rekeyed(state.seed, salt)
+    for shape, stream in state.streams.items():
+        state.streams[shape] = redrawn(state.demand[shape], stream, state.now_us)
+    if state.streams:
+        state.next_arrival_us = next_arrival_us(state)
 
 
 def _arrive_at(state: WorkloadState, at_us: int) -> list[Output]:

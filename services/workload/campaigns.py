@@ -49,7 +49,7 @@ class Asked:
         return self.jobs_mean / self.per_day * US_PER_DAY
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: `records.replace`
 class Stream:
     """The campaigns of one shape: how many have begun, how many jobs they have, and when the next begins."""
 
@@ -111,6 +111,14 @@ def standing(asked: Asked, shape: int, at_us: int) -> tuple[Stream, list[Campaig
         if going is not None:
             under_way.append(going)
     return stream, under_way
+
+
+def redrawn(asked: Asked, stream: Stream, now_us: int) -> Stream:
+    """The same with the beginning of its next campaign drawn anew, as from now on. Where campaigns come by
+    chance that has the law of what was left; one of a budget is planned, and comes as it was."""
+    if asked.is_budgeted:
+        return stream
+    return replace(stream, next_us=_after(asked, now_us, stream.campaigns))
 
 
 def begin(asked: Asked, shape: int, stream: Stream) -> tuple[Campaign, Stream]:

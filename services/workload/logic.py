@@ -9,11 +9,19 @@ from heapq import heapify, heappop, heappush
 from schemas.envelope import Envelope
 from schemas.jobs import JobFinished
 from schemas.names import number_of
-from schemas.operator import ReleaseSlice, RequestSlice
+from schemas.operator import RekeyDraws, ReleaseSlice, RequestSlice
 from schemas.scheduler import SliceAdmitted, SliceCompleted, SliceEvicted, SliceRefused, SliceStarted
 from schemas.sequencer import Tick
 from schemas.workload import PodAsked, ReleaseRefused, SliceReleased, SliceRequested
-from services.workload.asking import arrive, ask_for_filler, next_slice, play_trace, request, request_over
+from services.workload.asking import (
+    arrive,
+    ask_for_filler,
+    draw_anew,
+    next_slice,
+    play_trace,
+    request,
+    request_over,
+)
 from services.workload.state import WantedSlice, WorkloadState, next_row_us
 from shared.basics.records import replace
 from shared.basics.units import US_PER_HOUR
@@ -61,6 +69,11 @@ def on_request_slice(state: WorkloadState, body: RequestSlice, _message: Envelop
     )
     others = [pod for pod in dict.fromkeys(body.pods or ()) if pod != state.fabric]
     return request_over(state, asked, others)
+
+
+def on_rekey(state: WorkloadState, body: RekeyDraws, _message: Envelope) -> list[Output]:
+    draw_anew(state, body.salt)
+    return []
 
 
 def on_pod_asked(state: WorkloadState, body: PodAsked, _message: Envelope) -> list[Output]:

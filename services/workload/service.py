@@ -2,7 +2,7 @@
 
 from schemas.demands import NetworkGreeted
 from schemas.jobs import JobFinished
-from schemas.operator import ReleaseSlice, RequestSlice
+from schemas.operator import RekeyDraws, ReleaseSlice, RequestSlice
 from schemas.scheduler import SliceAdmitted, SliceCompleted, SliceEvicted, SliceRefused, SliceStarted
 from schemas.sequencer import FabricCommissioned, FabricRetired, Tick
 from schemas.workload import PodAsked, PodGreeted
@@ -17,6 +17,7 @@ SERVICE: Service[WorkloadState] = Service(
     rules=(
         on(Tick, logic.on_tick),
         on(RequestSlice, logic.on_request_slice),
+        on(RekeyDraws, logic.on_rekey),
         on(PodAsked, logic.on_pod_asked, scope="addressed"),
         on(PodGreeted, neighbours.on_pod_greeted, scope="addressed"),
         on(NetworkGreeted, neighbours.on_network_greeted, scope="addressed"),

@@ -32,6 +32,12 @@ def draw_bits(seed: int, entity: str, purpose: str, count: int) -> int:
     return z ^ (z >> 31)
 
 
+def rekeyed(seed: int, salt: int) -> int:
+    """The seed of what is drawn from now on, where a future with this salt parts from others: 52 bits, which
+    every reader of JSON keeps."""
+    return draw_bits(seed, "all", "rekeyed", salt) >> 12
+
+
 def draw_uniform(seed: int, entity: str, purpose: str, count: int) -> float:
     """Uniform over the open interval (0, 1): never 0 nor 1, so logarithms and quantiles of it are finite."""
     return ((draw_bits(seed, entity, purpose, count) >> 12) + 0.5) * 2.0**-52

@@ -23,6 +23,7 @@ from services.gateway.http import (
     request_status,
     requests,
     responses,
+    snapshots,
     things,
 )
 from services.gateway.http.access import Guard, bearer
@@ -73,7 +74,7 @@ def create_app(twin: TwinPorts, *, tokens: Tokens) -> FastAPI:
         "dependencies": [Depends(check_query), *bearer(tokens)],
         "responses": errors(*responses.ERRORS, tokens=tokens),
     }
-    about_the_twin = (dead_letters, clock, operations, about)
+    about_the_twin = (dead_letters, clock, operations, snapshots, about)
     for module in (things, readings, log, requests, request_status, goodput, *about_the_twin):
         # `include_router` would build each of them a second time, at the first request.
         app.router.routes += module.routes(twin, **common).routes

@@ -74,6 +74,12 @@ class ArrowFrame(Response):
     media_type = "application/vnd.apache.arrow.stream"
 
 
+class StatesFile(Response):
+    """All states of a site, as a twin keeps them in its snapshots."""
+
+    media_type = "application/octet-stream"
+
+
 def answer(
     content: Model | Sequence[Model | Mapping[str, object]],
     status: int = 200,

@@ -12,7 +12,7 @@ from schemas.failures import FaultBegan, FaultEnded
 from schemas.names import FaultKind
 from schemas.operator import InjectFault
 from schemas.repairs import RepairCompleted
-from services.failures.hazards import Hazard, first_hazard, next_hazard
+from services.failures.hazards import Hazard, first_hazard, next_hazard, seeds_of
 from services.failures.service import SERVICE
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.models.hazards import Variation
@@ -37,10 +37,10 @@ def weekly_counts(kind: FaultKind, config: FailuresConfig, seed: int, pods: int 
     """Faults of a class in each week of a fleet, as the processes of so many pods draw them."""
     counts = np.zeros(WEEKS)
     for pod in range(pods):
-        found = first_hazard(seed, f"pod-{pod}", kind, config, PLANT, 0)
+        found = first_hazard(seeds_of(seed, config), f"pod-{pod}", kind, config, PLANT, 0)
         while found.next_us is not None and found.next_us < 7 * WEEKS * US_PER_DAY:
             counts[found.next_us // (7 * US_PER_DAY)] += 1
-            found = next_hazard(seed, f"pod-{pod}", kind, config, PLANT, found)
+            found = next_hazard(seeds_of(seed, config), f"pod-{pod}", kind, config, PLANT, found)
     return counts
 
 
@@ -106,17 +106,17 @@ def test_all_fabrics_with_a_common_seed_have_good_and_bad_weeks_together() -> No
 def test_a_fabric_that_joins_later_has_the_weeks_of_the_others() -> None:
     """Its first fault comes at the level that a process from day 0 on has by then."""
     config = FailuresConfig(host_variation=1.0, host_memory_days=30.0)
-    late = first_hazard(4, "pod-9", "host", config, PLANT, 400 * US_PER_DAY)
-    early = first_hazard(4, "pod-0", "host", config, PLANT, 0)
+    late = first_hazard(seeds_of(4, config), "pod-9", "host", config, PLANT, 400 * US_PER_DAY)
+    early = first_hazard(seeds_of(4, config), "pod-0", "host", config, PLANT, 0)
     while early.day < late.day:
-        early = next_hazard(4, "pod-0", "host", config, PLANT, early)
+        early = next_hazard(seeds_of(4, config), "pod-0", "host", config, PLANT, early)
     assert early.day == late.day
     assert early.level == late.level
 
 
 def test_a_hazard_that_hardly_ever_strikes_is_not_followed_for_ever() -> None:
     config = FailuresConfig(stray_per_day=1e-30, ocs_variation=1.0)
-    found = first_hazard(0, "pod-0", "stray", config, PLANT, 0)
+    found = first_hazard(seeds_of(0, config), "pod-0", "stray", config, PLANT, 0)
     assert found.next_us is not None
     assert found.next_us > 36_500 * US_PER_DAY
 
@@ -240,6 +240,7 @@ def test_no_domain_fails_where_nothing_does() -> None:
 
 
 def test_a_constant_hazard_is_drawn_as_ever() -> None:
-    constant = first_hazard(7, "pod-0", "host", FailuresConfig(), PLANT, 0)
+    config = FailuresConfig()
+    constant = first_hazard(seeds_of(7, config), "pod-0", "host", config, PLANT, 0)
     assert constant == Hazard(0, constant.next_us)
     assert constant.level == 0.0
