@@ -29,6 +29,7 @@ COMMANDS = {
     "impact": "impact",
     "explain": "explain",
     "plan": "plan",
+    "forecast": "forecast",
     "goodput": "goodput",
     "operations": "operations",
     "events": "events",

@@ -11,7 +11,7 @@ from shared.engine.service import Service
 from shared.engine.site import ServicesOf, Site
 from shared.engine.state import StateT
 from shared.storage.snapshots.history import History, Moment
-from shared.storage.snapshots.site_snapshot import SiteSnapshot
+from shared.storage.snapshots.site_snapshot import SiteSnapshot, to_bytes
 from shared.storage.tracked import document_changes
 
 KEPT = 8
@@ -23,16 +23,22 @@ Deadline = Callable[[], Callable[[], bool]]
 class PastSite:
     """One site at one moment. Its documents are made when they are first asked for."""
 
-    def __init__(self, moment: Moment, services_of: ServicesOf, deadline: Deadline = never) -> None:
+    def __init__(
+        self, moment: Moment, services_of: ServicesOf, software: str, deadline: Deadline = never
+    ) -> None:
         self.position = moment.position
         self.fabrics = {name: moment.site.has_retired(name) for name in moment.site.fabrics}
-        self.questions = Questions(_Copies(moment.snapshot(""), services_of), deadline)
+        self._held = moment.snapshot(software)
+        self.questions = Questions(_Copies(self._held, services_of), deadline)
         self._site = moment.site
         self._making = threading.Lock()
 
     def documents(self, fabric: str, kind: str) -> Mapping[str, bytes]:
         with self._making:
             return self._made.get((fabric, kind), {})
+
+    def snapshot(self) -> bytes:
+        return to_bytes(self._held)
 
     @cached_property
     def _made(self) -> dict[tuple[str, str], dict[str, bytes]]:
@@ -48,10 +54,16 @@ class Past:
     """Folds what is asked for, one moment after the other, and keeps the last few."""
 
     def __init__(
-        self, history_of: Callable[[str], History], services_of: ServicesOf, deadline: Deadline = never
+        self,
+        history_of: Callable[[str], History],
+        services_of: ServicesOf,
+        software: str,
+        deadline: Deadline = never,
     ) -> None:
+        """`software` is the build that folds."""
         self._history_of = history_of
         self._services_of = services_of
+        self._software = software
         self._deadline = deadline
         self._kept: OrderedDict[tuple[str, int], PastSite] = OrderedDict()
         self._folding = threading.Lock()
@@ -62,7 +74,7 @@ class Past:
             found = self._kept.pop((name, position), None)
             if found is None:
                 moment = self._history_of(name).at(position)
-                found = PastSite(moment, self._services_of, self._deadline)
+                found = PastSite(moment, self._services_of, self._software, self._deadline)
             self._kept[name, position] = found
             if len(self._kept) > KEPT:
                 self._kept.popitem(last=False)

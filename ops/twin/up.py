@@ -304,7 +304,7 @@ class LivingTwin:
             runtime_metrics=self._metrics,
             is_quiet=self._is_quiet,
             questions=Questions(Copies(self.store, services_of), question_deadline),
-            past=Past(self.snapshots.history, services_of, question_deadline),
+            past=Past(self.snapshots.history, services_of, software(), question_deadline),
         )
 
     def _unready(self) -> list[str]:

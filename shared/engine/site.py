@@ -12,7 +12,7 @@ from schemas.envelope import Envelope
 from schemas.sequencer import FabricCommissioned, FabricRetired, Tick
 from shared.basics.errors import ServiceFailed
 from shared.engine.dispatch import ServiceInstance, read, skip
-from shared.engine.roots import Request, earliest, next_root
+from shared.engine.roots import Request, earliest, next_root, operator_source
 from shared.engine.service import AnyService
 
 CASCADE_MAX = 100_000
@@ -62,6 +62,12 @@ class Site:
         if isinstance(request.body, FabricCommissioned):
             return request.fabric in self.fabrics
         return self.has_retired(request.fabric)
+
+    @property
+    def last_request(self) -> int:
+        """The highest number of a request that somebody in the site has read; 0 before the first."""
+        source = operator_source(self.name)
+        return max([instance.seen.get(source, 0) for instance in self.instances], default=0)
 
     def instance(self, fabric: str, service: str) -> ServiceInstance:
         return self._at[fabric, service]

@@ -7,6 +7,7 @@ committed.
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Self
 
 from schemas.body import Body
 from schemas.config import FabricConfig
@@ -35,8 +36,8 @@ class LabRequest:
 
 
 class Lab:
-    """One site in virtual time, which begins with these fabrics. Counts and hashes its log; hands it to
-    `sink` where one is given."""
+    """One site in virtual time, which begins with these fabrics, or goes on from where another left it
+    (`going_on`). Counts and hashes its log; hands it to `sink` where one is given."""
 
     def __init__(
         self,
@@ -51,6 +52,14 @@ class Lab:
         self._sink = sink
         for fabric in sorted(fabrics, key=fabric_order):
             self._take(commissioning(fabric, FabricCommissioned(site=site, config=fabrics[fabric])))
+
+    @classmethod
+    def going_on(cls, site: Site, sink: Sink | None = None) -> Self:
+        """From a quiet moment of a site, which is the lab's from now on."""
+        lab = cls(site.name, {}, lambda _kind: (), sink)
+        lab.site = site
+        _unwatch(site)
+        return lab
 
     @property
     def log_sha256(self) -> str:
@@ -86,11 +95,16 @@ class Lab:
     def _take(self, root: Envelope) -> None:
         log = self.site.cascade(root)
         if isinstance(root.body, FabricCommissioned):
-            for instance in self.site.instances:
-                if instance.state is not None:
-                    instance.state.touched = Unwatched()
+            _unwatch(self.site)
         self.messages += len(log)
         lines = b"".join([encode(message) + b"\n" for message in log])
         self._sha256.update(lines)
         if self._sink is not None:
             self._sink(lines)
+
+
+def _unwatch(site: Site) -> None:
+    """Nobody reads status documents of a lab."""
+    for instance in site.instances:
+        if instance.state is not None:
+            instance.state.touched = Unwatched()

@@ -16,6 +16,7 @@ import orjson
 from fastapi import FastAPI
 
 from ops.common.past import Past
+from ops.common.version import software
 from ops.common.sites import single_fabric_sites
 from ops.twin.audit import SiteAudit, readers_of
 from schemas.api import TwinAbout
@@ -164,7 +165,7 @@ class DrivenTwin:
             claim=self.store.claim,
             is_quiet=self._is_quiet,
             questions=Questions(Copies(self.store, services_of)),
-            past=Past(self.history, services_of),
+            past=Past(self.history, services_of, software()),
         )
         self.twin.start()
         self._loop = threading.Thread(target=self.twin.run, daemon=True)
@@ -183,7 +184,7 @@ class DrivenTwin:
 
     def history(self, site: str) -> History:
         """The past of a site, by the snapshots that a test has it take."""
-        snapshots = SnapshotFolder(self._snapshots / site, site, "the build of the tests")
+        snapshots = SnapshotFolder(self._snapshots / site, site, software())
         return History(self.logs.open(site), snapshots, services_of)
 
     def runner(self, number: int, site: str) -> SiteRunner:

@@ -1,0 +1,193 @@
+"""`lightwave forecast`: what is to come, and what something that is not done would cost."""
+
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ops.cli.groups import application
+from ops.cli.options import At, Output
+from ops.cli.output import show
+from ops.cli.types import Number
+from ops.common.client import Client, escape
+from ops.common.tables import columns
+from shared.basics.errors import InvalidInput, OperationFailed
+from shared.basics.times import moment, span
+from shared.basics.units import US_PER_DAY
+
+if TYPE_CHECKING:
+    from ops.forecast.forecast import Forecast, Row
+    from ops.forecast.future import Ask, Future
+    from shared.models.statistics.means import Interval
+
+DAYS_MAX = 3_650
+FUTURES = 20
+FUTURES_MAX = 10_000
+INJECT = "KIND:TARGET@IN+FOR, such as ocs:pod-0/ocs-17@3h+2h: a fault; @IN and +FOR may be left out"
+
+app = application()
+
+Words = list[str] | None
+
+
+@app.command()
+def forecast(
+    days: Annotated[
+        float, typer.Option(click_type=Number("days", 0, DAYS_MAX, above=True), help="how far to look")
+    ] = 7.0,
+    futures: Annotated[
+        int, typer.Option(min=2, max=FUTURES_MAX, help="so many, each with draws of its own")
+    ] = FUTURES,
+    inject: Annotated[Words, typer.Option(metavar="FAULT", help=INJECT)] = None,
+    drain: Annotated[Words, typer.Option(metavar="CUBE@IN", help="a cube, such as pod-0/cube-12@3h")] = None,
+    undrain: Annotated[Words, typer.Option(metavar="CUBE@IN", help="a cube")] = None,
+    request: Annotated[
+        Words, typer.Option(metavar="SHAPE@IN+FOR", help="a slice, such as 4x4x8@3h+6h,tier=research")
+    ] = None,
+    future: Annotated[
+        int | None, typer.Option(min=1, max=FUTURES_MAX, help="show what happens in this one of them")
+    ] = None,
+    own_draws: Annotated[
+        bool,
+        typer.Option(
+            "--own-draws",
+            help="show the one future that the twin will live if nobody asks for anything else: to see, and "
+            "no statistics",
+        ),
+    ] = False,
+    site: Annotated[str | None, typer.Option(help="of several: the one that is looked at")] = None,
+    at: At = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="worker processes [default: one a core]")] = None,
+    output: Output = "table",
+) -> None:
+    """Drive copies of the twin into many futures, each with and without what is asked, and tell the
+    difference with its interval. Nothing happens to the twin.
+
+    Futures differ in all that is random: faults, repairs, who asks for slices. Hardware is as it was made.
+    """
+    from ops.common.version import software
+    from ops.forecast.asking import asks_of
+    from ops.forecast.forecast import forecast as forecast_of
+    from ops.forecast.future import future as future_of
+    from shared.storage.snapshots.site_snapshot import from_bytes
+
+    if own_draws and future is not None:
+        raise InvalidInput("--own-draws: goes without --future, which has draws of its own")
+    words = [
+        (what, text)
+        for what, texts in (("inject", inject), ("drain", drain), ("undrain", undrain), ("request", request))
+        for text in texts or ()
+    ]
+    client = Client(at=at)
+    asks, place = _place(client, words, site, asks_of)
+    held = client.content(f"/v1/snapshots/{escape(place)}")
+    snapshot = from_bytes(held)
+    if snapshot.software != software():
+        raise OperationFailed(
+            f"the twin runs build {snapshot.software}, and this command is of {software()}: it cannot know "
+            "its future; use the twin's own version"
+        )
+    again = _again(words, days, snapshot.at_us, site)
+    for_us = round(days * US_PER_DAY)
+    if own_draws or future is not None:
+        pair = [future_of(snapshot, for_us, some, salt=future, keep=True) for some in _arms(asks)]
+        show(_as_json(pair), output, lambda: _seen(pair, words, snapshot.at_us, days, future))
+        return
+    found = forecast_of(held, for_us, asks, futures, jobs=jobs or os.cpu_count() or 1)
+    head = {"site": place, "at_us": snapshot.at_us, "days": days, "asked": [f"{a} {b}" for a, b in words]}
+    show(head | asdict(found), output, lambda: _table(head, found, again))
+
+
+def _arms(asks: "Sequence[Ask]") -> "list[Sequence[Ask]]":
+    return [(), asks] if asks else [()]
+
+
+def _place(
+    client: Client, words: Sequence[tuple[str, str]], site: str | None, asks_of: Any
+) -> "tuple[list[Ask], str]":
+    """What is asked, and the site that all of it is of."""
+    rows = client.rows("/v1/fabrics", "name", "site", "retired_us")
+    of = {str(row["name"]): str(row["site"]) for row in rows if row["retired_us"] is None}
+    if site is not None and site not in of.values():
+        raise InvalidInput(f"--site {site}: no such site; there is {', '.join(dict.fromkeys(of.values()))}")
+    names = [name for name, its in of.items() if site in (None, its)]
+    asks = asks_of(words, names)
+    places = list(dict.fromkeys(of[ask.fabric] for ask in asks))
+    if len(places) > 1:
+        raise InvalidInput(f"{', '.join(places)}: a forecast is of one site; ask for one after the other")
+    return asks, places[0] if places else of[names[0]]
+
+
+def _again(words: Sequence[tuple[str, str]], days: float, at_us: int, site: str | None) -> str:
+    """The command that does the same, but for which future is to be seen."""
+    asked = [word for what, text in words for word in (f"--{what}", text)]
+    where = [] if site is None else ["--site", site]
+    return shlex.join(["lightwave", "forecast", *asked, "--days", f"{days:g}", *where, "--at", f"{at_us}us"])
+
+
+def _table(head: Mapping[str, Any], found: "Forecast", again: str) -> str:
+    asked = ", ".join(head["asked"]) or "as it stands"
+    title = f"{head['site']} from {moment(head['at_us'])} for {span(round(head['days'] * US_PER_DAY))}"
+    lines = [f"{title}, {found.futures} futures: {asked}", ""]
+    rows = [_cells(row, asked=bool(head["asked"])) for row in found.rows if row.without or row.asked]
+    heads = ("FIGURE", "WITHOUT", "WITH", "DIFFERENCE") if head["asked"] else ("FIGURE", "MEAN")
+    lines += [columns(heads, rows), ""]
+    for reason, count in found.refused.items():
+        lines.append(f"refused in {count} of {found.futures} futures: {reason}")
+    if found.worst is not None and found.worst_value is not None:
+        unit = next(row.unit for row in found.rows if row.name == found.worst_by)
+        sign = "+" if head["asked"] else ""
+        lines += [
+            f"worst: future {found.worst}, {found.worst_by} {found.worst_value:{sign}.2f} {unit}",
+            f"  {again} --future {found.worst}",
+        ]
+    return "\n".join(lines)
+
+
+def _cells(row: "Row", *, asked: bool) -> tuple[str, ...]:
+    name = f"{row.name}, {row.unit}"
+    if not asked:
+        return name, _told(row.without, row.digits)
+    return (
+        name,
+        _told(row.without, row.digits),
+        _told(row.asked, row.digits),
+        _told(row.difference, row.digits, "+"),
+    )
+
+
+def _told(found: "Interval | None", digits: int, sign: str = "") -> str:
+    if found is None:
+        return "-"
+    return f"{found.value:{sign},.{digits}f} ± {found.half_width:,.{digits}f}"
+
+
+def _seen(
+    pair: "Sequence[Future]",
+    words: Sequence[tuple[str, str]],
+    at_us: int,
+    days: float,
+    number: int | None,
+) -> str:
+    """One future, with and without what is asked: its figures, and what happens in the last of both."""
+    whose = "the twin's own future" if number is None else f"future {number}"
+    asked = ", ".join(f"{what} {text}" for what, text in words) or "as it stands"
+    lines = [f"{whose} from {moment(at_us)} for {span(round(days * US_PER_DAY))}: {asked}", ""]
+    lines += [f"refused: {reason}" for reason in pair[-1].refused]
+    rows = [
+        (name, *("-" if one.figures[name] is None else f"{one.figures[name]:,.2f}" for one in pair))
+        for name, value in pair[0].figures.items()
+        if value is not None
+    ]
+    lines += [columns(("FIGURE", "WITHOUT", "WITH")[: 1 + len(pair)], rows), ""]
+    shown = [(moment(one.at_us), one.type, one.says) for one in pair[-1].happened]
+    lines.append(columns(("AT", "MESSAGE", "SAYS"), shown) if shown else "nothing notable happens")
+    return "\n".join(lines)
+
+
+def _as_json(pair: "Sequence[Future]") -> dict[str, Any]:
+    names = ("without", "with")
+    return {name: asdict(one) for name, one in zip(names, pair, strict=False)}

@@ -1,0 +1,109 @@
+"""What somebody would ask of a twin, as it is written on a command line: each word names what is asked, and
+may say when, in how long from the moment, and for how long."""
+
+from collections.abc import Sequence
+
+from pydantic import ValidationError
+
+from ops.common.quoted import quoted
+from ops.common.short_names import with_fabric
+from ops.forecast.future import Ask
+from schemas.body import Body
+from schemas.operator import DrainCube, InjectFault, RequestSlice, UndrainCube
+from services.gateway.invalid import invalid_sentence
+from shared.basics.errors import InvalidInput
+from shared.basics.grammar import duration_s
+from shared.basics.units import US_PER_S
+from shared.models.faults import FAULTS, severity_of
+from shared.models.superpod.shapes import parse_shape
+
+FORMS = {
+    "inject": "KIND:TARGET@IN+FOR, such as ocs:pod-0/ocs-17@3h+2h; without @IN at once, without +FOR until "
+    "it is repaired; then, where the kind has them, ,severity=3 and ,onset=12h",
+    "drain": "CUBE@IN, such as pod-0/cube-12@3h; without @IN at once",
+    "undrain": "CUBE@IN, such as pod-0/cube-12@3h; without @IN at once",
+    "request": "SHAPE@IN+FOR, such as 4x4x8@3h+6h; without @IN at once, without +FOR until the end; then "
+    ",tier=research, ,owner=team-7, ,priority=5 and, of several pods, ,fabric=pod-1",
+}
+DEGREES, OF_SLICE = ("severity", "onset"), ("tier", "owner", "priority", "fabric")
+
+
+def asks_of(words: Sequence[tuple[str, str]], fabrics: Sequence[str]) -> list[Ask]:
+    """(what is asked, how that is written), in their order; InvalidInput names what is wrong with the first
+    that cannot be. Whether there is such a part, and whether it may be, its service says."""
+    return [_ask(what, text, fabrics) for what, text in words]
+
+
+def _ask(what: str, text: str, fabrics: Sequence[str]) -> Ask:
+    said = f"--{what} {quoted(text)}"
+    head, *options = text.split(",")
+    head, plus, span = head.partition("+")
+    head, at, when = head.partition("@")
+    if not head or (plus and what.endswith("drain")):
+        raise InvalidInput(f"{said}: allowed: {FORMS[what]}")
+    after_us = _us(said, when) if at else 0
+    for_us = _us(said, span) if plus else None
+    if for_us == 0:
+        raise InvalidInput(f"{said}: {quoted(span)} is no such time; allowed are 30s, 15m, 2h, 1d12h")
+    given = _options(said, options, what)
+    try:
+        body, name = _body(what, head, for_us, given, fabrics)
+    except ValidationError as error:
+        raise InvalidInput(f"{said}: {invalid_sentence(error.errors())}") from None
+    except InvalidInput as error:
+        raise InvalidInput(f"{said}: {error}") from None
+    fabric = name.split("/", 1)[0]
+    if fabric not in fabrics:
+        raise InvalidInput(f"{said}: no fabric {quoted(fabric)}; there is {', '.join(fabrics)}")
+    return Ask(after_us, fabric, body)
+
+
+def _body(
+    what: str, head: str, for_us: int | None, given: dict[str, str], fabrics: Sequence[str]
+) -> tuple[Body, str]:
+    """What is asked, and a name that begins with the fabric."""
+    if what == "request":
+        fields: dict[str, object] = {name: given[name] for name in ("tier", "owner") if name in given}
+        if "priority" in given:
+            fields["priority"] = int(given["priority"]) if _is_whole(given["priority"]) else given["priority"]
+        asked = {"shape": parse_shape(head), "duration_us": for_us, **fields}
+        return RequestSlice.model_validate(asked), given.get("fabric", fabrics[0])
+    if what == "inject":
+        kind, colon, target = head.partition(":")
+        struck = next((word for word in FAULTS if word == kind), None)
+        if struck is None or not colon:
+            raise InvalidInput(f"no fault of kind {quoted(kind)}; allowed: {FORMS[what]}")
+        name = with_fabric(target, fabrics)
+        how: dict[str, object] = {"kind": struck, "target": name, "duration_us": for_us}
+        if "severity" in given:
+            how["severity"] = severity_of(struck, given["severity"])
+        if "onset" in given:
+            how["onset_us"] = _us("onset", given["onset"])
+        return InjectFault.model_validate(how), name
+    name = with_fabric(head, fabrics)
+    return (DrainCube if what == "drain" else UndrainCube).model_validate({"cube": name}), name
+
+
+def _is_whole(text: str) -> bool:
+    return text.removeprefix("-").isdecimal()
+
+
+def _options(said: str, words: Sequence[str], what: str) -> dict[str, str]:
+    """What `severity=3` and the like give, by name."""
+    allowed = {"inject": DEGREES, "request": OF_SLICE}.get(what, ())
+    found: dict[str, str] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if name not in allowed or not equals:
+            raise InvalidInput(f"{said}: {quoted(word)} is not understood; allowed: {FORMS[what]}")
+        if name in found:
+            raise InvalidInput(f"{said}: {name} is given twice; leave one of them out")
+        found[name] = value
+    return found
+
+
+def _us(said: str, text: str) -> int:
+    seconds = duration_s(text)
+    if seconds is None:
+        raise InvalidInput(f"{said}: {quoted(text)} is no such time; allowed are 30s, 15m, 2h, 1d12h")
+    return seconds * US_PER_S

@@ -1,0 +1,174 @@
+"""What is told of a future: a few figures of all fabrics of a site together, between two moments."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from ops.lab.network_report import NetworkTotals, network_report, network_totals
+from ops.lab.report import Totals, report, totals
+from ops.lab.waits import Waits
+from shared.basics.units import US_PER_HOUR, US_PER_MIN
+from shared.engine.site import Site
+
+Figures = dict[str, float | None]
+Counted = Mapping[str, Totals | NetworkTotals]
+Rows = Sequence[Mapping[str, Any]]
+TYPE, HEAD = b'"type":"', 200
+"""Where a line of the log has its type: ids are shorter than that."""
+SLICES, REFUSED = b"Slice", b"Refused"
+LOSES = frozenset({"SliceRequeued", "SliceEvicted"})
+"""A slice that leaves its cubes and did not want to."""
+
+
+class Seen:
+    """Reads a future's log as it is written: how slices fare, and what is refused."""
+
+    def __init__(self, since_us: int, *, keep: bool) -> None:
+        self.waits = Waits(since_us)
+        self.refused: list[str] = []
+        self.lines: list[bytes] = []
+        self.degraded: set[str] = set()
+        self.lost: set[str] = set()
+        self._keep = keep
+
+    def take(self, lines: bytes) -> None:
+        for line in lines.splitlines():
+            begins = line.find(TYPE, 0, HEAD) + len(TYPE)
+            word = line[begins : line.find(b'"', begins)]
+            if word.startswith(SLICES):
+                self._slice(orjson.loads(line))
+            elif word.endswith(REFUSED):
+                self._refused(orjson.loads(line))
+            if self._keep:
+                self.lines.append(line)
+
+    def _slice(self, message: Mapping[str, Any]) -> None:
+        self.waits.see(dict(message))
+        name = str(message["body"]["slice"])
+        if message["type"] == "SliceDegraded":
+            self.degraded.add(name)
+        elif message["type"] in LOSES:
+            self.lost.add(name)
+
+    def _refused(self, message: Mapping[str, Any]) -> None:
+        """Of what an operator asked: nobody else's requests are among them."""
+        if str(message["cause"]).startswith("operator@"):
+            self.refused.append(str(message["body"].get("reason", message["type"])))
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One that is told: by its unit, worked out from the reports of the pods and of the networks, and from
+    what was seen. `better` is "more" or "less"."""
+
+    unit: str
+    meaning: str
+    better: str
+    of: Callable[[Rows, Rows, Seen, int], float | None]
+    digits: int = 2
+
+
+def counted(site: Site, fabrics: Sequence[str], at_us: int) -> Counted:
+    """Of each of these fabrics, up to a moment."""
+    return {
+        fabric: network_totals(site, fabric, at_us)
+        if _is_network(site, fabric)
+        else totals(site, fabric, at_us, links=False)
+        for fabric in fabrics
+    }
+
+
+def figures(fabrics: Sequence[str], before: Counted, after: Counted, seen: Seen, until_us: int) -> Figures:
+    """Between both moments. None where there is nothing to tell a figure by."""
+    pods: list[Mapping[str, Any]] = []
+    networks: list[Mapping[str, Any]] = []
+    for fabric in fabrics:
+        now, then = after[fabric], before[fabric]
+        if isinstance(now, NetworkTotals):
+            networks.append(network_report(fabric, now, then if isinstance(then, NetworkTotals) else None))
+        else:
+            pods.append(report(fabric, now, then if isinstance(then, Totals) else None) | {"name": fabric})
+    return {name: figure.of(pods, networks, seen, until_us) for name, figure in FIGURES.items()}
+
+
+def _is_network(site: Site, fabric: str) -> bool:
+    return not any(one.fabric == fabric and one.name == "scheduler" for one in site.instances)
+
+
+def _goodput(pods: Rows, _networks: Rows, _seen: Seen, _until_us: int) -> float | None:
+    whole = sum(row["goodput"]["total_chip_us"] for row in pods)
+    return (
+        100 * sum(row["goodput"]["chip_us"].get("productive", 0) for row in pods) / whole if whole else None
+    )
+
+
+def _chip_hours(*places: str) -> Callable[[Rows, Rows, Seen, int], float | None]:
+    def of(pods: Rows, _networks: Rows, _seen: Seen, _until_us: int) -> float | None:
+        chip_us = [row["goodput"]["chip_us"].get(place, 0) for row in pods for place in places]
+        return float(sum(chip_us)) / US_PER_HOUR if pods else None
+
+    return of
+
+
+def _recovery_min(pods: Rows, _networks: Rows, seen: Seen, until_us: int) -> float | None:
+    took = [us for row in pods for us in seen.waits.lengths(row["name"], until_us)["recoveries"]]
+    return sum(took) / len(took) / US_PER_MIN if took else None
+
+
+def _wait_h(pods: Rows, _networks: Rows, seen: Seen, until_us: int) -> float | None:
+    waits = [us for row in pods for us in seen.waits.lengths(row["name"], until_us)["waits"]]
+    return sum(waits) / len(waits) / US_PER_HOUR if waits else None
+
+
+def _served(_pods: Rows, networks: Rows, _seen: Seen, _until_us: int) -> float | None:
+    return 100 * sum(row["served"] for row in networks) / len(networks) if networks else None
+
+
+FIGURES: dict[str, Figure] = {
+    "goodput": Figure("%", "chip-time whose work was kept, of all", "more", _goodput),
+    "lost": Figure(
+        "chip-hours",
+        "work that faults and drains took, and what went by until slices ran again",
+        "less",
+        _chip_hours("lost", "recovering", "startup"),
+        0,
+    ),
+    "degraded": Figure(
+        "slices",
+        "slices that went on with worse links",
+        "less",
+        lambda pods, _n, seen, _u: float(len(seen.degraded)) if pods else None,
+    ),
+    "evicted": Figure(
+        "slices",
+        "slices that left their cubes and did not want to",
+        "less",
+        lambda pods, _n, seen, _u: float(len(seen.lost)) if pods else None,
+    ),
+    "recovery": Figure(
+        "min", "from what failed under a slice until it ran again, in the mean", "less", _recovery_min
+    ),
+    "healthy": Figure(
+        "cubes",
+        "cubes that were healthy, in the mean of the time",
+        "more",
+        lambda pods, _n, _s, _u: sum(row["cube_us"] / row["span_us"] for row in pods) if pods else None,
+    ),
+    "wait": Figure(
+        "h",
+        "what slices that were asked for waited for cubes, in the mean; who still waits, so far",
+        "less",
+        _wait_h,
+    ),
+    "queued": Figure(
+        "slices",
+        "slices that wait at the end",
+        "less",
+        lambda pods, _n, _s, _u: float(sum(row["slices"]["queued"] for row in pods)) if pods else None,
+        1,
+    ),
+    "served": Figure("%", "traffic between pods that was served, of what was asked", "more", _served),
+}
+"""In the order in which they are told."""

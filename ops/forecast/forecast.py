@@ -1,0 +1,127 @@
+"""Many futures of a site, each with and without what is asked, under the same draws: what it would cost."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from joblib import Parallel, delayed
+
+from ops.common.workers import named_worker_death
+from ops.forecast.figures import FIGURES
+from ops.forecast.future import Ask, Future, future
+from shared.basics.errors import InvalidInput
+from shared.models.statistics.means import Interval, mean_interval
+from shared.models.statistics.pairs import paired_difference
+from shared.storage.snapshots.site_snapshot import from_bytes
+
+FUTURES_MAX = 10_000
+WORST_BY = ("goodput", "served")
+"""What makes a future the worst one: the first of these that it has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One figure of all futures: in the mean without what is asked, with it, and the difference of both in
+    the same futures; None where nothing is asked, or no future tells of it."""
+
+    name: str
+    unit: str
+    meaning: str
+    digits: int
+    without: Interval | None
+    asked: Interval | None
+    difference: Interval | None
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """`worst` is the number of the future that comes off worst by the figure `worst_by`: by what is asked, or
+    in itself where nothing is; None where no future has that figure. `refused` has what some futures refused
+    of what was asked → in how many."""
+
+    rows: tuple[Row, ...]
+    futures: int
+    worst: int | None
+    worst_by: str | None
+    worst_value: float | None
+    refused: dict[str, int]
+    messages: int
+
+
+def forecast(held: bytes, for_us: int, asks: Sequence[Ask], futures: int, *, jobs: int) -> Forecast:
+    """InvalidInput where every future refuses what is asked: it cannot be."""
+    pairs = _pairs(held, for_us, asks, range(1, futures + 1), jobs)
+    refused = Counter(
+        reason for _, done in pairs if done is not None for reason in dict.fromkeys(done.refused)
+    )
+    never = [reason for reason, count in refused.items() if count == futures]
+    if never:
+        raise InvalidInput(never[0])
+    worst, by, value = _worst(pairs)
+    return Forecast(
+        tuple([_row(name, pairs) for name in FIGURES]),
+        futures,
+        worst,
+        by,
+        value,
+        dict(refused),
+        sum(one.messages for pair in pairs for one in pair if one is not None),
+    )
+
+
+Pair = tuple[Future, Future | None]
+
+
+def _pairs(held: bytes, for_us: int, asks: Sequence[Ask], salts: Sequence[int], jobs: int) -> list[Pair]:
+    """Each future without what is asked and, where anything is, with it."""
+    with named_worker_death():
+        found = Parallel(n_jobs=min(jobs, len(salts)))(
+            delayed(_pair)(held, for_us, tuple(asks), salt) for salt in salts
+        )
+    return list(found)
+
+
+def _pair(held: bytes, for_us: int, asks: Sequence[Ask], salt: int) -> Pair:
+    snapshot = from_bytes(held)
+    left = future(snapshot, for_us, salt=salt)
+    return left, future(snapshot, for_us, asks, salt=salt) if asks else None
+
+
+def _row(name: str, pairs: Sequence[Pair]) -> Row:
+    figure = FIGURES[name]
+    both = [(left.figures[name], done.figures[name]) for left, done in pairs if done is not None]
+    told = [(a, b) for a, b in both if a is not None and b is not None]
+    return Row(
+        name,
+        figure.unit,
+        figure.meaning,
+        figure.digits,
+        _mean([left.figures[name] for left, _ in pairs]),
+        _mean([b for _, b in both]),
+        paired_difference([b for _, b in told], [a for a, _ in told]).interval if told else None,
+    )
+
+
+def _mean(values: Sequence[float | None]) -> Interval | None:
+    told = [value for value in values if value is not None]
+    return mean_interval(told) if told else None
+
+
+def _worst(pairs: Sequence[Pair]) -> tuple[int | None, str | None, float | None]:
+    for name in WORST_BY:
+        values = [(_cost(pair, name), number) for number, pair in enumerate(pairs, 1)]
+        told = [(cost, number) for cost, number in values if cost is not None]
+        if told:
+            cost, number = min(told)
+            return number, name, cost
+    return None, None, None
+
+
+def _cost(pair: Pair, name: str) -> float | None:
+    """How much more of a figure there is with what is asked, or how much there is where nothing is."""
+    left, done = pair
+    before = left.figures[name]
+    if done is None:
+        return before
+    after = done.figures[name]
+    return None if before is None or after is None else after - before

@@ -1,0 +1,92 @@
+"""One future of a site: it is driven on from a snapshot, asked for what somebody would ask, and looked at."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ops.forecast.figures import Figures, Seen, counted, figures
+from ops.twin.notable import NOTABLE
+from schemas.body import Body
+from schemas.operator import RekeyDraws
+from schemas.registry import decode
+from services.failures.state import FailuresState
+from services.fleet import services_of
+from services.gateway.telling import line
+from shared.engine.roots import operator_source
+from shared.engine.site import Site
+from shared.models.naming import named_fields
+from shared.runtimes.lab import Lab, LabRequest
+from shared.storage.snapshots.site_snapshot import SiteSnapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What somebody would ask of a fabric, so long after the moment of the snapshot."""
+
+    after_us: int
+    fabric: str
+    body: Body
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """A message, in words."""
+
+    at_us: int
+    fabric: str
+    type: str
+    says: str
+
+
+@dataclass(frozen=True, slots=True)
+class Future:
+    """What came of it: the figures of `FIGURES` by name, None where there is nothing to tell one by; what was
+    `refused` of what was asked, in words; and, where somebody wanted to see it, what is notable of what
+    `happened`."""
+
+    figures: Figures
+    refused: tuple[str, ...]
+    messages: int
+    log_sha256: str
+    happened: tuple[Happened, ...] = ()
+
+
+def future(
+    held: SiteSnapshot, for_us: int, asks: Sequence[Ask] = (), *, salt: int | None = None, keep: bool = False
+) -> Future:
+    """Drive a copy of a site on for so long. With a salt all that is random in its world is drawn anew from
+    the first moment on; without one it lives what the twin will live if nobody asks for anything else."""
+    site = held.restored(services_of)
+    seen = Seen(site.now_us, keep=keep)
+    lab = Lab.going_on(site, seen.take)
+    living = [fabric for fabric in site.fabrics if not site.has_retired(fabric)]
+    since_us, until_us = site.now_us, site.now_us + for_us
+    before = counted(site, living, since_us)
+    lab.run(until_us, _requests(site, living, asks, salt))
+    after = counted(site, living, until_us)
+    found = figures(living, before, after, seen, until_us)
+    return Future(found, tuple(seen.refused), lab.messages, lab.log_sha256, _happened(site, seen.lines))
+
+
+def _requests(site: Site, living: Sequence[str], asks: Sequence[Ask], salt: int | None) -> list[LabRequest]:
+    """In order of time; draws are rekeyed before anything else happens."""
+    bodies: list[tuple[int, str, Body]] = []
+    if salt is not None:
+        bodies += [(site.now_us, fabric, RekeyDraws(salt=salt)) for fabric in living]
+    asked = sorted(asks, key=lambda ask: ask.after_us)
+    bodies += [(site.now_us + ask.after_us, ask.fabric, ask.body) for ask in asked]
+    first = site.last_request + 1
+    return [LabRequest(*body, number) for number, body in enumerate(bodies, first)]
+
+
+def _happened(site: Site, lines: Sequence[bytes]) -> tuple[Happened, ...]:
+    found = []
+    for message in map(decode, lines):
+        if message.type in NOTABLE or message.source == operator_source(site.name):
+            state = site.instance(message.fabric, "failures").state
+            if not isinstance(state, FailuresState):
+                raise TypeError(f"{message.fabric} has no failures")
+            body = message.body
+            fields = named_fields(type(body), body.__dict__, state.plant, message.fabric)
+            says = line(body.__dict__, fields)
+            found.append(Happened(message.at_us, message.fabric, message.type, says))
+    return tuple(found)
