@@ -15,7 +15,7 @@ from ops.common.deadlines import question_deadline
 from ops.common.past import Past
 from ops.common.sites import AskedTwin
 from ops.common.twin_url import DEFAULT_URL
-from ops.common.version import VERSION
+from ops.common.version import VERSION, software
 from ops.twin.data import MARK, DataFolder, FolderInUse, TwinIdentity, default_data
 from ops.twin.notable import NOTABLE, told
 from ops.twin.noting import note_plan, note_version, noted_rebuild
