@@ -1,6 +1,7 @@
 """What it takes to look back: snapshots of a log, and any moment of it by them, beside the fold from its
 beginning."""
 
+import os
 import random
 import statistics
 import subprocess
@@ -10,7 +11,9 @@ from pathlib import Path
 
 from ops.bench.figure import Figure
 from ops.common.version import software
+from ops.twin.segments import WHOLE, AuditedSite, fold_in_parts, fold_part, summed, usable
 from services.fleet import services_of
+from shared.basics.errors import OperationFailed
 from shared.storage.log.indexed import IndexedLog
 from shared.storage.snapshots.folder import SnapshotFolder
 from shared.storage.snapshots.history import EVERY, History
@@ -18,6 +21,7 @@ from shared.storage.snapshots.site_snapshot import to_bytes
 
 MOMENTS = 100
 TAKEN = 20
+CORES = os.cpu_count() or 1
 
 
 def measure_past(quick: bool, lightwave: str) -> list[Figure]:
@@ -46,6 +50,8 @@ def _figures(log: IndexedLog, snapshots: SnapshotFolder, days: int) -> list[Figu
     made = history.keep_up()
     size = sum(path.stat().st_size for path in snapshots.folder.iterdir())
     spans_s = _looked_back_s(history, log.end)
+    end = moment.snapshot(snapshots.software)
+    audited = AuditedSite("pod-0", ("pod-0",), log.path, snapshots, end.states, log.end)
     of = f"lab run --days {days} --seed 7, {log.end:,} messages"
     return [
         Figure(
@@ -78,7 +84,27 @@ def _figures(log: IndexedLog, snapshots: SnapshotFolder, days: int) -> list[Figu
             "-",
             f"folded without snapshots in {fold_s:.1f} s",
         ),
+        _audit_in_parts(audited),
     ]
+
+
+def _audit_in_parts(audited: AuditedSite) -> Figure:
+    """The audit of a log in parts on all cores, over the plain one."""
+    began_s = time.perf_counter()
+    whole = fold_part(audited, WHOLE)
+    whole_s = time.perf_counter() - began_s
+    began_s = time.perf_counter()
+    parts = summed(fold_in_parts(audited, usable(audited).offsets, CORES, lambda _messages: None))
+    parts_s = time.perf_counter() - began_s
+    if whole.difference or whole.differing or parts != whole:
+        raise OperationFailed("the audit of the log is not clean, or not the same in parts")
+    return Figure(
+        "audit in parts over audit",
+        round(parts_s / whole_s, 2),
+        "ratio",
+        f"near 1/{CORES}",
+        f"--jobs {CORES} in {parts_s:.1f} s, every snapshot compared; the plain one in {whole_s:.1f} s",
+    )
 
 
 def _looked_back_s(history: History, end: int) -> list[float]:

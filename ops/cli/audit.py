@@ -42,6 +42,15 @@ def audit(
     config: Annotated[
         Path | None, typer.Option(click_type=FILE, metavar="FILE", help="settings of the live twin as TOML")
     ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=64,
+            help="worker processes, each for parts of the log between snapshots, which are compared, too "
+            "[default: 1, which needs none]",
+        ),
+    ] = None,
     output: Output = "table",
 ) -> None:
     """Compare a twin's log and states with the lab on its root messages."""
@@ -49,18 +58,20 @@ def audit(
         raise click.UsageError("--live: goes by the live twin's settings, without --data and --redis")
     if config is not None and not live:
         raise click.UsageError("--config: belongs to --live")
+    if live and jobs is not None:
+        raise click.UsageError("--jobs: is of an embedded twin, which keeps snapshots beside its log")
     if live:
         report = _audit_live(config)
     elif data is not None or redis is not None:
-        report = _audit_folder(data, redis)
+        report = _audit_folder(data, redis, jobs)
     else:
-        report = _audit_running()
+        report = _audit_running(jobs)
     show(report, output, lambda: _audited(report))
     if not report["clean"]:
         sys.exit(1)
 
 
-def _audit_running() -> dict[str, Any]:
+def _audit_running(jobs: int | None) -> dict[str, Any]:
     """The twin that LIGHTWAVE_URL names; without a word of it and where none answers, that of the user's
     folder."""
     from ops.common.client import Client
@@ -72,18 +83,20 @@ def _audit_running() -> dict[str, Any]:
     except TwinUnreachable:
         if named_url() is not None:
             raise
-        return _audit_folder(None, None)
+        return _audit_folder(None, None, jobs)
     place = str(about["place"])
     if about["runtime"] == "live":
+        if jobs is not None:
+            raise click.UsageError(f"--jobs: is of an embedded twin, and that at {client.url} is live")
         return _audit_live(None, twin=place)
     if not Path(place).is_dir():
         raise NotFound(
             f"twin at {client.url}: is kept in {place}, which is not on this machine; audit it there"
         )
-    return _audit_folder(Path(place), None)
+    return _audit_folder(Path(place), None, jobs)
 
 
-def _audit_folder(data: Path | None, redis: str | None) -> dict[str, Any]:
+def _audit_folder(data: Path | None, redis: str | None, jobs: int | None) -> dict[str, Any]:
     from ops.twin.audit import run_audit
     from ops.twin.data import default_data
 
@@ -96,7 +109,7 @@ def _audit_folder(data: Path | None, redis: str | None) -> dict[str, Any]:
                 lines[site] = stack.enter_context(Progress(partial(_compared, site, whole), whole))
             lines[site].tell(done)
 
-        return run_audit(data=data or default_data(), redis=redis, tell=tell)
+        return run_audit(data=data or default_data(), redis=redis, jobs=jobs or 1, tell=tell)
 
 
 def _compared(site: str, whole: int, done: float, pace: float) -> str:
@@ -116,10 +129,14 @@ def _audited(report: dict[str, Any]) -> str:
     for row in report["sites"]:
         alone = row["fabrics"] == [row["site"]]
         name = row["site"] if alone else f"{row['site']} ({', '.join(row['fabrics'])})"
-        verdict = "clean" if row["log_clean"] and row["states_clean"] else "NOT CLEAN"
+        wrong = row.get("wrong_snapshots", [])
+        verdict = "clean" if row["log_clean"] and row["states_clean"] and not wrong else "NOT CLEAN"
         counts = f"{row['messages']:,} messages, {row['requests']:,} requests"
         lines.append(f"{name}: {verdict}; {counts}, {row['dead_letters']} dead letters")
         if row["first_difference"]:
             lines.append(f"  {row['first_difference']}")
         lines += [f"  {field}" for field in row["differing_states"][:20]]
+        lines += [f"  {sentence}" for sentence in wrong[:20]]
+        if unused := row.get("unused_snapshots", []):
+            lines.append(f"  {len(unused)} snapshots cannot be used; the newest: {unused[-1]}")
     return "\n".join(lines)

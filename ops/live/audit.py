@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ops.live.settings import LiveSettings
-from ops.twin.audit import SiteAudit, readers_of
+from ops.twin.site_audit import SiteAudit, readers_of
 from schemas.envelope import Envelope
 from schemas.registry import Unreadable
 from schemas.sequencer import MessageSkipped

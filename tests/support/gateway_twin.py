@@ -18,7 +18,7 @@ from fastapi import FastAPI
 from ops.common.past import Past
 from ops.common.version import software
 from ops.common.sites import single_fabric_sites
-from ops.twin.audit import SiteAudit, readers_of
+from ops.twin.site_audit import SiteAudit, readers_of
 from schemas.api import TwinAbout
 from schemas.config import FabricConfig
 from schemas.config_dcn import DcnConfig, NetworkFailuresConfig

@@ -92,16 +92,16 @@ class Pairs:
 
     def _all_of(self, dimension: int, plus: IntArray) -> WholeArray:
         """All links of the + faces of these cubes, of shape (n, cubes, face links, figures)."""
-        links = np.meshgrid(plus, np.arange(self.cubes), np.arange(FACE_LINKS), indexing="ij", sparse=True)
+        minus, index = np.arange(self.cubes)[:, None], np.arange(FACE_LINKS)
         if self.first is None:
             found = np.empty((len(plus), *self.parts.shape[2:]), dtype=np.int32)
             for row, cube in zip(found, plus, strict=True):  # a cube at a time stays in the caches
-                row[:] = self._figures_of(dimension, cube, links[1][0], links[2][0])
+                row[:] = self._figures_of(dimension, cube, minus, index)
             return found
         found = self.first.rows(dimension, plus)
         is_other = np.zeros(self.cubes * ENDS_PER_CUBE, dtype=np.bool_)
         is_other[list(self.replaced)] = True
-        plus_ends, minus_ends = _ends(dimension, *links)
+        plus_ends, minus_ends = _ends(dimension, plus[:, None, None], minus, index)
         others = np.nonzero(is_other[plus_ends] | is_other[minus_ends])
         found[others] = self._figures_of(dimension, plus[others[0]], *others[1:])
         return found

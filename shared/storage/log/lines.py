@@ -82,15 +82,16 @@ def _compressed(path: Path, raw: IO[bytes]) -> IO[bytes]:
     return raw
 
 
-def read_lines(path: Path) -> Iterator[bytes]:
+def read_lines(path: Path, offset: int = 0) -> Iterator[bytes]:
     """Every line of a log file without its newline; errors as in `raw_lines`."""
-    return (line.rstrip(b"\n") for line in raw_lines(path))
+    return (line.rstrip(b"\n") for line in raw_lines(path, offset))
 
 
-def raw_lines(path: Path) -> Iterator[bytes]:
+def raw_lines(path: Path, offset: int = 0) -> Iterator[bytes]:
     """Every line of a log file, whatever its compression, judged by its first bytes. Each ends with its
     newline, but for a last one that was cut off and one longer than LINE_MAX, of which only the beginning is
-    given: a small compressed file may hold a line larger than the memory.
+    given: a small compressed file may hold a line larger than the memory. `offset` is the byte of a plain
+    file at which the first line begins.
 
     NotFound if there is no such file; InvalidInput if it is none or its compressed data is damaged.
     """
@@ -101,7 +102,7 @@ def raw_lines(path: Path) -> Iterator[bytes]:
             )
         with path.open("rb") as raw:
             magic = raw.read(4)
-            raw.seek(0)
+            raw.seek(offset)
             yield from _plain(raw, magic)
     except FileNotFoundError:
         raise NotFound(f"log file {path}: no such file") from None

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ops.twin.audit import SiteAudit
+from ops.twin.site_audit import SiteAudit
 from schemas.config import SuperpodConfig
 from schemas.operator import DrainCube
 from schemas.registry import decode

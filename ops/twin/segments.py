@@ -1,0 +1,258 @@
+"""A site's log audited in parts, each by a worker: from one snapshot to another that is kept further on.
+
+A part restores the snapshot that it begins at, folds, and compares what it comes to with every snapshot on
+its way, the last of them the one that the next part begins at. The first part begins with nothing. So, part
+after part, each beginning is what the log gives, and all of them together prove what one fold of the whole
+log does. Where a snapshot is not what the parts before it come to, it is the snapshot that is wrong, and
+those that began at it are folded again from the one before.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from pathlib import Path
+
+from joblib import Parallel, delayed
+
+from ops.common.workers import named_worker_death
+from ops.twin.site_audit import SiteAudit
+from schemas.registry import Unreadable, decode
+from services.fleet import services_of
+from shared.basics.errors import LightwaveError, LogDamaged, OperationFailed, ServiceFailed
+from shared.engine.codec import encode_instance
+from shared.engine.replay import Difference
+from shared.engine.site import Site
+from shared.storage.log.lines import failure, read_lines
+from shared.storage.snapshots.folder import SnapshotFolder
+from shared.storage.snapshots.site_snapshot import SiteSnapshot
+
+PARTS_A_WORKER = 4
+"""So many parts for each worker: they take unlike times."""
+FIELDS_NAMED = 3
+"""Fields of a wrong snapshot that a sentence names."""
+
+TOLD_EVERY = 500
+"""Messages between two words on how far it has come."""
+
+States = Mapping[tuple[str, str], Mapping[str, bytes]]
+Told = Callable[[int], None]
+"""Is told how many messages are compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedSite:
+    """What is audited: a site's log file, its fabrics, its snapshots, and the states that a store holds of
+    the first `position` messages."""
+
+    site: str
+    fabrics: tuple[str, ...]
+    log: Path
+    snapshots: SnapshotFolder
+    states: States
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """From a snapshot (0: from nothing), behind which the log goes on at this byte, up to another, or to the
+    log's end where that is None. `marks` are the positions of the snapshots on the way, and of that at the
+    end."""
+
+    start: int
+    offset: int
+    end: int | None
+    marks: tuple[int, ...]
+
+
+WHOLE = Part(0, 0, None, ())
+"""All of a log, without any snapshot."""
+
+
+@dataclass(slots=True)
+class Folded:
+    """What a part came to. `wrong` are sentences on snapshots on the way, by position; `failed` is why it
+    could not be folded, which says something only if its beginning is right."""
+
+    messages: int = 0
+    requests: int = 0
+    dead_letters: int = 0
+    difference: Difference | None = None
+    differing: list[str] = field(default_factory=list)
+    wrong: dict[int, str] = field(default_factory=dict)
+    failed: LightwaveError | None = None
+
+
+@dataclass(slots=True)
+class Usable:
+    """Snapshots of a log that parts may begin at, by position with the byte behind it, and why others may
+    not, a sentence each."""
+
+    offsets: dict[int, int] = field(default_factory=dict)
+    refused: list[str] = field(default_factory=list)
+
+
+def usable(audited: AuditedSite) -> Usable:
+    """The good snapshots before the position that the states have read, in order."""
+    found = Usable()
+    try:
+        positions = [at for at in audited.snapshots.positions() if 0 < at < audited.position]
+    except OperationFailed as error:
+        return Usable(refused=[str(error)])
+    ends = _line_ends(audited.log, set(positions))
+    for position in positions:
+        try:
+            kept = audited.snapshots.read(position)
+        except OperationFailed as error:
+            found.refused.append(str(error))
+            continue
+        if position not in ends or ends[position][1] != kept.last_sha256:
+            found.refused.append(f"snapshot of position {position}: is of another log")
+        else:
+            found.offsets[position] = ends[position][0]
+    return found
+
+
+def _line_ends(path: Path, positions: set[int]) -> dict[int, tuple[int, str]]:
+    """Position → the byte at which its message begins, and the digest of the line before."""
+    found: dict[int, tuple[int, str]] = {}
+    offset = 0
+    try:
+        with path.open("rb") as file:
+            for position, line in enumerate(file, 1):
+                offset += len(line)
+                if position in positions:
+                    found[position] = offset, sha256(line.rstrip(b"\n")).hexdigest()
+    except OSError as error:
+        raise failure(path, error) from None
+    return found
+
+
+def parts_of(snapshots: Mapping[int, int], end: int, most: int) -> list[Part]:
+    """Up to so many parts of about as many messages each, of a log with these snapshots."""
+    marks = sorted(snapshots)
+    starts = [0]
+    for n in range(1, most):
+        wanted = end * n // most
+        after = next((at for at in marks if at >= wanted and at > starts[-1]), None)
+        if after is not None:
+            starts.append(after)
+    ends = [*starts[1:], None]
+    return [
+        Part(start, snapshots.get(start, 0), stop, tuple(at for at in marks if start < at <= (stop or end)))
+        for start, stop in zip(starts, ends, strict=True)
+    ]
+
+
+def fold_part(audited: AuditedSite, part: Part, told: Told | None = None) -> Folded:
+    """Fold a part, and compare on the way."""
+    folded = Folded()
+    try:
+        site = Site(audited.site, services_of)
+        if part.start:
+            site = audited.snapshots.read(part.start).restored(services_of)
+        audit = SiteAudit(audited.site, audited.fabrics, audited.states, may_repeat=False, start=site)
+        _fold(audited, part, audit, folded, told)
+        folded.requests, folded.difference, folded.differing = (
+            audit.requests,
+            audit.difference,
+            audit.differing,
+        )
+    except (LogDamaged, OperationFailed, ServiceFailed) as error:
+        folded.failed = error
+    return folded
+
+
+def _fold(audited: AuditedSite, part: Part, audit: SiteAudit, folded: Folded, told: Told | None) -> None:
+    torn = 0
+    for position, line in enumerate(read_lines(audited.log, part.offset), part.start):
+        folded.dead_letters += torn
+        torn = 0
+        if position == part.end:
+            return
+        try:
+            message = decode(line)
+        except Unreadable:
+            torn = 1  # a dead letter, unless it is the end of a log that is being written
+        else:
+            if not audit.feed(position, message):
+                return
+        folded.messages += 1
+        if told is not None and folded.messages % TOLD_EVERY == 0:
+            told(folded.messages)
+        if position + 1 in part.marks:
+            _compare_with(audited, audit, folded, position + 1)
+        if position + 1 == audited.position:
+            audit.compare()
+
+
+def _compare_with(audited: AuditedSite, audit: SiteAudit, folded: Folded, position: int) -> None:
+    differs = difference_of(audit, audited.snapshots.read(position))
+    if differs is not None:
+        folded.wrong[position] = (
+            f"snapshot of position {position}: is not what the log gives there ({differs}); it is the "
+            "snapshot that is wrong, and not the log: delete it"
+        )
+
+
+def difference_of(audit: SiteAudit, kept: SiteSnapshot) -> str | None:
+    """In what a snapshot is not what the fold has come to; None if it is that."""
+    site = audit.replay.site
+    if audit.replay.pending:
+        return "it was taken before all was said"
+    if kept.at_us != site.now_us:
+        return f"its time is {kept.at_us}, and not {site.now_us}"
+    gives = {(one.name, one.fabric): encode_instance(one) for one in site.instances}
+    named = [
+        f"{service}@{fabric}: {name}"
+        for service, fabric in sorted(gives.keys() | kept.states.keys())
+        for name in _differing(gives.get((service, fabric), {}), kept.states.get((service, fabric), {}))
+    ]
+    more = f" and {len(named) - FIELDS_NAMED} more" if len(named) > FIELDS_NAMED else ""
+    return ", ".join(named[:FIELDS_NAMED]) + more if named else None
+
+
+def _differing(one: Mapping[str, bytes], other: Mapping[str, bytes]) -> list[str]:
+    return [name for name in sorted(one.keys() | other.keys()) if one.get(name) != other.get(name)]
+
+
+def fold_in_parts(audited: AuditedSite, snapshots: Mapping[int, int], jobs: int, told: Told) -> list[Folded]:
+    """Every part up to the first difference, in order, each from a beginning that those before it came to."""
+    parts = parts_of(snapshots, audited.position, jobs * PARTS_A_WORKER)
+    found: list[Folded] = []
+    true: list[Part] = []
+    """The parts whose beginnings are right."""
+    workers = Parallel(n_jobs=min(jobs, len(parts)), return_as="generator", batch_size=1)
+    with named_worker_death():
+        running = workers(delayed(fold_part)(audited, part) for part in parts)
+        for next_part, next_folded in zip(parts, running, strict=False):
+            part, folded = next_part, next_folded
+            if found and part.start in found[-1].wrong:
+                # It began wrong: once more, with the part before, whose beginning is right.
+                part = _joined(true.pop(), part)
+                found.pop()
+                folded = fold_part(audited, part)
+            found.append(folded)
+            true.append(part)
+            told(sum(one.messages for one in found))
+            if folded.failed is not None or folded.difference is not None:
+                break
+    return found
+
+
+def _joined(before: Part, part: Part) -> Part:
+    return replace(before, end=part.end, marks=(*before.marks, *part.marks))
+
+
+def summed(found: Sequence[Folded]) -> Folded:
+    """All parts as if they were one; raises what the last could not be folded for."""
+    last = found[-1]
+    if last.failed is not None:
+        raise last.failed
+    return Folded(
+        messages=sum(one.messages for one in found),
+        requests=sum(one.requests for one in found),
+        dead_letters=sum(one.dead_letters for one in found),
+        difference=last.difference,
+        differing=last.differing,
+        wrong={at: sentence for one in found for at, sentence in one.wrong.items()},
+    )

@@ -1,0 +1,78 @@
+"""The lab on one site's recorded log, compared with it message by message, and with stored states."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from schemas.envelope import Envelope
+from services.fleet import services_of
+from shared.engine.codec import encode_instance, state_digest
+from shared.engine.replay import Difference, Replay
+from shared.engine.site import Site, Skip
+from shared.storage.store import FabricPlace
+
+
+def readers_of(places: Mapping[str, FabricPlace]) -> list[tuple[str, str]]:
+    """(service, fabric) of everyone who holds a state of these fabrics."""
+    return [(service.name, fabric) for fabric, place in places.items() for service in services_of(place.kind)]
+
+
+class SiteAudit:
+    """The lab on one site's recorded log, and the states that a store holds of its fabrics. `start` is the
+    site as it was before the first message that is fed; without it, nothing was."""
+
+    def __init__(
+        self,
+        site: str,
+        fabrics: Sequence[str],
+        states: Mapping[tuple[str, str], Mapping[str, bytes]],
+        skips: Collection[Skip] = (),
+        *,
+        may_repeat: bool = True,
+        start: Site | None = None,
+    ) -> None:
+        self.site = site
+        self.difference: Difference | None = None
+        self.differing: list[str] = []
+        self.requests = self.dead_letters = 0
+        begun = start or Site(site, services_of, skips=skips)
+        self.replay = Replay(begun, may_repeat=may_repeat)
+        self._fabrics = list(fabrics)
+        self._states = states
+
+    def feed(self, position: int, message: Envelope) -> bool:
+        """One recorded message; False once the record is not what the lab gives."""
+        if self.difference is None:
+            repeats = self.replay.repeats
+            self.difference = self.replay.feed(position, message)
+            is_request = message.body.writer == "operator" and self.replay.repeats == repeats
+            self.requests += self.difference is None and is_request
+        return self.difference is None
+
+    def compare(self) -> None:
+        """Note every field of a stored state that is not what the lab has now."""
+        for instance in self.replay.site.instances:
+            lab = encode_instance(instance)
+            twin = self._states.get((instance.name, instance.fabric), {})
+            for field in sorted(lab.keys() | twin.keys()):
+                if lab.get(field) != twin.get(field):
+                    self.differing.append(f"{instance.source}: {field}")
+
+    def report(self, messages: int, position: int) -> dict[str, Any]:
+        """The site's part of the audit's report."""
+        first = self.replay.forged or self.difference  # nothing is fed after the latter
+        held = {key: stored for key, stored in self._states.items() if key[1] in self._fabrics}
+        return {
+            "site": self.site,
+            "fabrics": self._fabrics,
+            "messages": messages,
+            "position": position,
+            "state_sha256": state_digest(
+                (f"{service}@{fabric}", stored) for (service, fabric), stored in held.items()
+            ),
+            "requests": self.requests,
+            "dead_letters": self.dead_letters,
+            "log_clean": first is None,
+            "states_clean": not self.differing,
+            "first_difference": str(first) if first else None,
+            "differing_states": self.differing,
+        }
