@@ -90,11 +90,20 @@ class VersionStarted(OperationBody):
     software: str
 
 
+class TwinRestored(OperationBody):
+    """This twin was made from the backup of another one, `origin`, as that was at `wall_us`: it is another
+    twin from there on, known as `twin`."""
+
+    twin: str
+    origin: str
+    wall_us: Count
+
+
 OPERATIONS: dict[str, type[OperationBody]] = {
     model.__name__: model
     for model in (
         *(ClockChanged, DeadLetterReplayed, DeadLettersDropped, RebuildBegun, RebuildEnded),
-        *(SkipOrdered, TwinPlanned, VersionStarted),
+        *(SkipOrdered, TwinPlanned, TwinRestored, VersionStarted),
     )
 }
 """Type name → body, in name order."""

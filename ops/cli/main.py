@@ -60,6 +60,8 @@ COMMANDS = {
     "experiment": "experiment",
     "live": "live",
     "audit": "audit",
+    "backup": "backup",
+    "restore": "backup",
     "schema": "schema",
     "bench": "bench",
     "completion": "completion",

@@ -6,15 +6,15 @@ import os
 import shutil
 import stat
 from pathlib import Path
-from typing import IO, Annotated
+from typing import IO
 
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
 from ops.common.folders import user_folder
 from ops.common.sites import AskedTwin
 from ops.twin.resume import check_same
+from schemas.backup import KeptClock
 from schemas.body import Model
-from schemas.bounds import COUNT_MAX, SPEED_MAX
 from schemas.operations import TwinPlanned
 from schemas.site_plan import SitePlan
 from shared.basics.errors import InvalidInput, OperationFailed
@@ -25,8 +25,6 @@ from shared.storage.log.folder import LOCK, FolderHeld, hold_folder, is_held
 
 log = logging.getLogger("lightwave.up")
 MARK = "lightwave-twin.json"
-KeptSpeed = Annotated[float, Field(gt=0, le=SPEED_MAX, allow_inf_nan=False)]
-KeptTime = Annotated[int, Field(ge=0, le=COUNT_MAX)]
 
 
 def default_data() -> Path:
@@ -39,17 +37,6 @@ class TwinIdentity(Model):
     log alone."""
 
     sites: tuple[SitePlan, ...]
-
-
-class KeptClock(Model):
-    """The clock of a twin that may not run: how far simulated time had come, and what was asked for. None
-    where nothing is kept of it."""
-
-    speed: KeptSpeed | None = None
-    paused: bool = False
-    now_us: KeptTime = 0
-    until_us: KeptTime | None = None
-    run_speed: KeptSpeed | None = None
 
 
 class RunningTwin(Model):

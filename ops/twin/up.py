@@ -16,6 +16,7 @@ from ops.common.past import Past
 from ops.common.sites import AskedTwin
 from ops.common.twin_url import DEFAULT_URL
 from ops.common.version import VERSION, software
+from ops.twin.backups.point import living_point
 from ops.twin.data import MARK, DataFolder, FolderInUse, TwinIdentity, default_data
 from ops.twin.notable import NOTABLE, told
 from ops.twin.noting import note_plan, note_version, noted_rebuild
@@ -23,6 +24,7 @@ from ops.twin.serving import listen, server_of
 from ops.twin.snapshots import TwinSnapshots
 from ops.twin.tokens import known_tokens
 from schemas.api import TwinAbout
+from schemas.backup import BackupPoint
 from schemas.config import FabricConfig
 from schemas.envelope import Envelope
 from schemas.sequencer import FabricCommissioned
@@ -127,6 +129,7 @@ class LivingTwin:
         stack: contextlib.ExitStack,
     ) -> None:
         self._folder = folder
+        self._identity = identity
         self._stack = stack
         self._again = _again(options)
         self._rebuild = options.rebuild or options.rebuild_all
@@ -305,7 +308,11 @@ class LivingTwin:
             is_quiet=self._is_quiet,
             questions=Questions(Copies(self.store, services_of), question_deadline),
             past=Past(self.snapshots.history, services_of, software(), question_deadline),
+            backup_point=self._backup_point,
         )
+
+    def _backup_point(self) -> BackupPoint:
+        return living_point(self._folder, self._identity, self.twin, self.clock, self.store_url)
 
     def _unready(self) -> list[str]:
         try:

@@ -9,6 +9,7 @@ from schemas.api_answers import SliceExplanation, SlicePlan
 from schemas.api_foresight import Foreseen
 from schemas.api_loss import LossReport
 from schemas.asked import AskedBody
+from schemas.backup import BackupPoint
 from schemas.config import FabricConfig
 from schemas.names import FaultKind
 from schemas.operator import RequestSlice
@@ -98,7 +99,7 @@ class TwinPorts:
     oldest first. `is_quiet` says whether `log` and `documents` hold all that follows from a fabric's last
     request or Tick. `claim` takes a name for a site and returns the site that has it, which took it
     first: of several that ask at once, those of one site go on. `past` is None where it cannot be looked
-    back at.
+    back at, `backup_point`, where it stands at a quiet moment, where it is backed up otherwise.
     """
 
     about: TwinAbout
@@ -119,3 +120,4 @@ class TwinPorts:
     questions: Questions
     frames: FramesAfter = no_frames
     past: Past | None = None
+    backup_point: Callable[[], BackupPoint] | None = None

@@ -151,7 +151,7 @@ class RedisInbox:
         arguments += [asker_of(body), str(WAITING_MAX)]
         before, kept = self._client.run_script(PUT, keys, arguments)
         if claimed and kept in (JOINED_BEFORE, ALLOWANCE_USED):
-            self._client.call(_claim_key(str(key)), "DEL", _claim_key(str(key)))
+            self._client.call(claim_key(str(key)), "DEL", claim_key(str(key)))
         if kept == JOINED_BEFORE:
             raise joins_already(fabric, str(joins_site))
         if kept == ALLOWANCE_USED:
@@ -160,7 +160,7 @@ class RedisInbox:
         if key is not None:
             if found.mark != mark:
                 raise reused(key)
-            self._hold({key: _claim_of(found)})
+            self._hold({key: claim_of(found)})
         return Received(found.number, repeated=kept == KEY_USED)
 
     def repeat_of(self, partition: int, fabric: str, body: Body) -> Received | None:
@@ -192,9 +192,9 @@ class RedisInbox:
             part = requests[start : start + ROWS_MAX]
             numbers = numbers_of(part)
             known = {key: known_of(partition, request) for key, request in keyed(part)}
-            rows = [word for key, found in known.items() for word in (key, _row(found))]
+            rows = [word for key, found in known.items() for word in (key, row_of(found))]
             self._client.run_script(LOG_HOLDS, keys, [str(len(numbers)), *map(str, numbers), *rows])
-            self._hold({key: _claim_of(found) for key, found in known.items()})
+            self._hold({key: claim_of(found) for key, found in known.items()})
 
     def forget_beyond(self, partition: int, end: Callable[[], int]) -> None:
         place = form.key(partition, "inbox:keys")
@@ -205,7 +205,7 @@ class RedisInbox:
         for command in form.hdel(place, gone):
             self._client.call(place, *command)
         for key in gone:
-            self._client.call(_claim_key(key), "DEL", _claim_key(key))
+            self._client.call(claim_key(key), "DEL", claim_key(key))
 
     def number_above(self, partition: int, number: int) -> None:
         last = form.key(partition, "inbox:last")
@@ -225,7 +225,7 @@ class RedisInbox:
         if row:
             key, kind, fabric = (part.decode() for part in row)
             if key:
-                place = _claim_key(key)
+                place = claim_key(key)
                 self._client.call(place, "SET", place, CANCELLED, "EX", str(CLAIM_KEPT_S))
             if kind == FabricCommissioned.__name__:
                 self._client.call(form.NAMES, "HDEL", form.NAMES, fabric)
@@ -266,7 +266,7 @@ class RedisInbox:
     def _claim(self, partition: int, key: str, mark: str) -> bool:
         """Take a key for a request, or find it taken for the same; whether it was free. InvalidInput if it
         is another's."""
-        place, wanted = _claim_key(key), f"{partition} {mark}"
+        place, wanted = claim_key(key), f"{partition} {mark}"
         before = self._client.run_script(CLAIM, [place], [wanted, str(CLAIM_KEPT_S)])
         self._check_claim(key, wanted, None if before is None else before.decode())
         return before is None
@@ -278,14 +278,14 @@ class RedisInbox:
             raise reused(key)
 
     def _claim_now(self, key: str) -> str | None:
-        value: bytes | None = self._client.call(_claim_key(key), "GET", _claim_key(key))
+        value: bytes | None = self._client.call(claim_key(key), "GET", claim_key(key))
         return None if value is None else value.decode()
 
     def _hold(self, claims: dict[str, str]) -> None:
         """Keep these for good."""
         shards: dict[int, list[list[str]]] = {}
         for key, claim in claims.items():
-            shards.setdefault(_shard(key), []).append(["SET", _claim_key(key), claim])
+            shards.setdefault(_shard(key), []).append(["SET", claim_key(key), claim])
         for commands in shards.values():
             self._client.transaction(commands[0][1], commands)
 
@@ -299,15 +299,15 @@ def _shard(key: str) -> int:
     return crc32(key.encode()) % CLAIM_SHARDS
 
 
-def _claim_key(key: str) -> str:
+def claim_key(key: str) -> str:
     return f"lightwave:claims:{{{_shard(key)}}}:{key}"
 
 
-def _claim_of(found: KnownRequest) -> str:
+def claim_of(found: KnownRequest) -> str:
     return f"{found.partition} {found.mark}"
 
 
-def _row(found: KnownRequest) -> str:
+def row_of(found: KnownRequest) -> str:
     place = WAITS if found.place is None else str(found.place)
     return f"{found.number} {place} {found.mark} {found.fabric} {found.kind}"
 

@@ -19,7 +19,7 @@ from shared.basics.units import US_PER_S
 from shared.basics.words import short
 
 BELOW = "/v1/"
-NOT_OF_THE_PAST = ("events/stream", "requests", "operations", "dead-letters", "telemetry/stream")
+NOT_OF_THE_PAST = ("events/stream", "requests", "operations", "dead-letters", "telemetry/stream", "backup")
 """Paths below `/v1/` that are about the running twin, whatever its simulated time."""
 GIVEN = "Lightwave-At-Us"
 """The header that tells of which moment an answer is, in microseconds of simulated time."""

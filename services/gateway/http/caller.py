@@ -47,6 +47,9 @@ WRITES: dict[str, Right] = {
 }
 """The right that a write at or below a path needs; a path that is not named here is the administrators'."""
 
+WHOLE = frozenset({"/v1/backup"})
+"""What tells all of a twin at once, and is the administrators' to read."""
+
 
 @dataclass(frozen=True, slots=True)
 class Caller:
@@ -62,7 +65,7 @@ NAMELESS = Caller(None, Role.ADMINISTRATOR)
 def right_needed(method: str, path: str) -> Right:
     """The right without which a request is turned away."""
     if method in READING:
-        return Right.READ
+        return Right.ADMINISTER if path in WHOLE else Right.READ
     below = "/".join(path.split("/", 3)[:3])
     return WRITES.get(below, Right.ADMINISTER)
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from shared.basics.errors import OperationFailed
 from shared.basics.units import US_PER_S
@@ -96,12 +97,17 @@ class EmbeddedClock(Clock):
             if self._processed:
                 self._meter.measure(self._wall_s(), self._processed())
 
+    def kept(self) -> dict[str, Any]:
+        """What is kept of it: how far simulated time has come, and what was asked for."""
+        with self._lock:
+            kept = asdict(self._epoch) | {"now_us": self._now_us()}
+        return {name: kept[name] for name in KEPT}
+
     def save(self) -> None:
         """Keep what was asked for, so that a twin that starts again goes on in the same way."""
         if self._keep is None:
             return
-        kept = asdict(self._epoch) | {"now_us": self._now_us()}
-        text = json.dumps({name: kept[name] for name in KEPT})
+        text = json.dumps(self.kept())
         try:
             replace_text(self._keep, text)
         except OSError as error:

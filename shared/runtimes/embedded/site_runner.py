@@ -156,6 +156,11 @@ class SiteRunner:
         the Tick that began it is not done, and whoever watches the clock does not yet read what it said."""
         return self._due_us
 
+    @property
+    def log_size(self) -> int:
+        """Bytes of its log, at a quiet moment."""
+        return self._log.size
+
     def is_quiet(self) -> bool:
         """Whether all that the log holds is committed."""
         return self.position == self._log.end

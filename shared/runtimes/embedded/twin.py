@@ -6,11 +6,14 @@ every site is recovered from what the store holds.
 """
 
 import logging
+import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import Any, TypeVar
 
-from shared.basics.errors import LogMoved, OutOfFiles, StoreUnreachable
+from shared.basics.errors import LogMoved, OperationFailed, OutOfFiles, StoreUnreachable
 from shared.runtimes.embedded.clock import EmbeddedClock
 from shared.runtimes.embedded.site_runner import Fenced, SiteRunner
 from shared.storage.inbox import Inbox
@@ -18,11 +21,15 @@ from shared.storage.inbox import Inbox
 LOOK_AGAIN_S = 0.5
 """Wall time after which the loop looks at the inbox even if nobody woke it."""
 BACKOFF_S_MAX = 2.0
+ANSWER_S_MAX = 10.0
+"""Wall time in which the loop comes to a quiet moment."""
 REQUESTS_AT_ONCE = 100
 """Requests of one site taken before the next look at the others."""
 
 PASSING = (Fenced, LogMoved, OutOfFiles, StoreUnreachable)
 """What the loop holds time still for, and tries again."""
+
+AnswerT = TypeVar("AnswerT")
 
 log = logging.getLogger("lightwave.twin")
 
@@ -47,11 +54,26 @@ class EmbeddedTwin:
         self._wake = threading.Event()
         self._asked = {site.partition: True for site in sites}
         self._stop = threading.Event()
+        self._questions: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = queue.SimpleQueue()
 
     def wake(self, partition: int) -> None:
         """Something was put into this partition's inbox."""
         self._asked[partition] = True
         self._wake.set()
+
+    def at_quiet(self, question: Callable[[], AnswerT]) -> AnswerT:
+        """What a question answers that the loop puts between two of its steps: every site is quiet, and none
+        moves meanwhile. OperationFailed where the loop stands still for something that failed, or does not
+        come to it."""
+        answer: Future[AnswerT] = Future()
+        self._questions.put((question, answer))
+        self._wake.set()
+        try:
+            return answer.result(ANSWER_S_MAX)
+        except TimeoutError:
+            answer.cancel()
+            why = self.problem or f"it did not come to a quiet moment within {ANSWER_S_MAX:g} s"
+            raise OperationFailed(f"the twin cannot be looked at between two steps: {why}") from None
 
     def stop(self) -> None:
         self._stop.set()
@@ -80,6 +102,7 @@ class EmbeddedTwin:
             if now_s - sampled_s > 0.1:
                 sampled_s = now_s
                 self.clock.sample()
+            self._answer()
             try:
                 if look_again:
                     for site in self.sites:
@@ -113,6 +136,17 @@ class EmbeddedTwin:
                 pass  # a Tick that was due went first
         self._asked[site.partition] |= len(waiting) == REQUESTS_AT_ONCE
         return bool(waiting)
+
+    def _answer(self) -> None:
+        """Put the questions that wait. What one raises is its asker's."""
+        while not self._questions.empty():
+            question, answer = self._questions.get()
+            if not answer.set_running_or_notify_cancel():
+                continue
+            try:
+                answer.set_result(question())
+            except Exception as error:  # noqa: BLE001 -- raised again by the thread that asked
+                answer.set_exception(error)
 
     def _processed_us(self, clock_us: int) -> int:
         return min((site.processed_us(clock_us) for site in self.sites), default=clock_us)

@@ -53,6 +53,11 @@ class IndexedLog:
             raise failure(path, error) from None
         self.indexer = Indexer(self, self._index)
 
+    @property
+    def size(self) -> int:
+        """Bytes of the messages up to `end`, between two appends."""
+        return self._size
+
     def close(self) -> None:
         self._file.close()
         self.indexer.close()

@@ -8,10 +8,11 @@ import pytest
 
 import shared.storage.log.folder as folder_module
 from ops.common.sites import AskedTwin
-from ops.twin.data import MARK, DataFolder, KeptClock, default_data
+from ops.twin.data import MARK, DataFolder, default_data
 from ops.twin.notable import told
 from ops.twin.noting import note_plan
 from ops.twin.up import UpOptions, _again, run_up
+from schemas.backup import KeptClock
 from schemas.body import Body
 from schemas.config import SuperpodConfig
 from schemas.envelope import Envelope

@@ -1,0 +1,142 @@
+"""`lightwave backup` and `lightwave restore`: a living twin in a folder that holds all of it, and back."""
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import click
+import typer
+
+from ops.cli.groups import application
+from ops.cli.options import Output
+from ops.cli.output import show
+from ops.cli.types import FILE
+from shared.basics.errors import NotFound, TwinUnreachable
+from shared.basics.times import moment
+from shared.basics.units import US_PER_S
+
+app = application()
+
+
+@app.command()
+def backup(
+    folder: Annotated[
+        Path, typer.Argument(click_type=FILE, metavar="DIR", help="a new folder, or an empty one")
+    ],
+    verify: Annotated[
+        bool, typer.Option("--verify", help="write nothing: hold every file of DIR against its digest")
+    ] = False,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            click_type=FILE,
+            metavar="DIR",
+            help="the twin's folder [default: the twin that LIGHTWAVE_URL names, or else that of the user's "
+            "state folder]",
+        ),
+    ] = None,
+    redis: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            envvar="LIGHTWAVE_UP_REDIS",
+            help="the Redis that a twin which does not run uses, if not its own",
+        ),
+    ] = None,
+    output: Output = "table",
+) -> None:
+    """Write all that a twin is to a folder, as it is at one moment, while it runs or not.
+
+    Tokens and passwords are not in it. `lightwave restore` makes a twin of it.
+    """
+    from ops.twin.backups.manifest import verify as verified
+
+    if verify:
+        if data is not None:
+            raise click.UsageError("--verify: looks at DIR alone, without --data")
+        told = _told(folder, verified(folder))
+        show(told, output, lambda: f"{_line(told)}; every file is as it was written")
+        return
+    from shared.runtimes.files import PRIVATE
+
+    os.umask(PRIVATE)
+    told = _told(folder, _taken(folder, data, redis))
+    show(told, output, lambda: f"{_line(told)}; tokens and passwords are not in it")
+
+
+@app.command()
+def restore(
+    folder: Annotated[Path, typer.Argument(click_type=FILE, metavar="DIR", help="the backup")],
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            click_type=FILE,
+            metavar="DIR",
+            help="the folder to make, new or empty [default: the user's state folder]",
+        ),
+    ] = None,
+    output: Output = "table",
+) -> None:
+    """Make a twin's data folder from a backup: another twin, that goes on from there with `lightwave up`."""
+    from ops.twin.backups.restoring import run_restore
+    from ops.twin.data import default_data
+    from shared.runtimes.files import PRIVATE
+
+    os.umask(PRIVATE)
+    place = data or default_data()
+    told = _told(folder, run_restore(folder, place)) | {"data": str(place)}
+    show(told, output, lambda: f"{_line(told)}; `lightwave up --data {place}` goes on from there")
+
+
+def _taken(folder: Path, data: Path | None, redis: str | None) -> Any:
+    """Of the folder's twin; without one, of the twin that LIGHTWAVE_URL names, and without a word of it and
+    where none answers, that of the user's folder."""
+    from ops.common.client import Client
+    from ops.common.twin_url import named_url
+    from ops.twin.backups.taking import run_backup
+    from ops.twin.data import default_data
+
+    if data is not None:
+        return run_backup(folder, data, redis=redis)
+    client = Client()
+    try:
+        about = client.thing("/v1/twin", "runtime", "place")
+    except TwinUnreachable:
+        if named_url() is not None:
+            raise
+        return run_backup(folder, default_data(), redis=redis)
+    place = Path(str(about["place"]))
+    if about["runtime"] != "embedded":
+        raise NotFound(
+            f"twin at {client.url}: is live, without a data folder; Kafka and Redis, which keep it, are "
+            "backed up"
+        )
+    if not place.is_dir():
+        raise NotFound(
+            f"twin at {client.url}: is kept in {place}, which is not on this machine; back it up there"
+        )
+    return run_backup(folder, place, redis=redis, client=client)
+
+
+def _told(folder: Path, manifest: Any) -> dict[str, Any]:
+    return {
+        "backup": str(folder),
+        "twin": manifest.twin,
+        "software": manifest.software,
+        "wall_us": manifest.wall_us,
+        "clock_us": manifest.clock_us,
+        "sites": {cut.site: cut.position for cut in manifest.sites},
+        "requests_waiting": manifest.requests_waiting,
+        "files": len(manifest.files),
+        "bytes": sum(row.size for row in manifest.files),
+    }
+
+
+def _line(told: dict[str, Any]) -> str:
+    sites = ", ".join(f"{site} at {position:,} messages" for site, position in told["sites"].items())
+    made = datetime.fromtimestamp(told["wall_us"] / US_PER_S, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    return (
+        f"{told['backup']}: {sites}, {told['requests_waiting']:,} requests waiting, clock "
+        f"{moment(told['clock_us'])}, of {made} UTC; {told['files']:,} files, {told['bytes']:,} bytes"
+    )

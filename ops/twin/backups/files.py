@@ -1,0 +1,163 @@
+"""Files of a backup: written with their digest, read against it, in a folder that is there whole or not at
+all."""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import zstandard
+
+from schemas.backup import BackupFile
+from shared.basics.errors import OperationFailed
+from shared.storage.log.folder import LOCK
+
+PARTIAL = ".partial"
+"""At the end of a folder's name until it is whole."""
+PIECE = 1 << 20
+LEVEL = 3
+"""Of the compression, as of snapshots."""
+MANIFEST = "manifest.json"
+INBOX = "inbox.json"
+LOG_SUFFIX = ".jsonl.zst"
+OPERATIONS, LETTERS, CLOCK = "operations.jsonl", "dead-letters.jsonl", "clock.json"
+FOLDERS = ("log", "snapshots", "telemetry")
+KNOWN = frozenset(
+    {MANIFEST, INBOX, OPERATIONS, LETTERS, CLOCK, *FOLDERS, "redis", LOCK, "lightwave-twin.json"}
+)
+"""What may lie in a folder that a killed command left unfinished."""
+
+
+def failed(what: str, folder: Path, error: OSError) -> OperationFailed:
+    """The system's refusal as one sentence, with the file of this folder that it is about."""
+    named = str(error.filename or "")
+    about = f"{Path(named).name}: " if named and Path(named) != folder else ""
+    return OperationFailed(f"{what} {folder}: {about}{error.strerror or error}")
+
+
+def write_file(folder: Path, name: str, pieces: Iterable[bytes]) -> BackupFile:
+    """Write a file, force it to the disk, and tell its size and digest; OSError if that is impossible."""
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    digest, size = hashlib.sha256(), 0
+    try:
+        with path.open("xb") as file:
+            for piece in pieces:
+                file.write(piece)
+                digest.update(piece)
+                size += len(piece)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
+    return BackupFile(path=name, size=size, sha256=digest.hexdigest())
+
+
+def pieces_of(path: Path, size: int | None = None) -> Iterator[bytes]:
+    """The first so many bytes of a file, or all; OSError if it cannot be read."""
+    left = size
+    with path.open("rb") as file:
+        while left != 0:
+            piece = file.read(PIECE if left is None else min(PIECE, left))
+            if not piece:
+                return
+            left = None if left is None else left - len(piece)
+            yield piece
+
+
+def compressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """As zstd."""
+    stream = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True).compressobj()
+    for piece in pieces:
+        if part := stream.compress(piece):
+            yield part
+    yield stream.flush()
+
+
+def digest_of(path: Path) -> tuple[int, str]:
+    """(bytes, SHA-256) of a file; OSError if it cannot be read."""
+    digest, size = hashlib.sha256(), 0
+    for piece in pieces_of(path):
+        digest.update(piece)
+        size += len(piece)
+    return size, digest.hexdigest()
+
+
+@contextlib.contextmanager
+def whole_folder(folder: Path, what: str) -> Iterator[Path]:
+    """A new folder to fill, which takes its name once it is whole, and on the disk; where that fails nothing
+    of it is left, and after a kill only `FOLDER.partial`, which the next try removes. OperationFailed for a
+    folder that is not empty, and while another process fills one."""
+    _check_empty(folder, what)
+    folder = folder.absolute()
+    part = folder.with_name(f"{folder.name}{PARTIAL}")
+    try:
+        part.parent.mkdir(parents=True, exist_ok=True)
+        part.mkdir(mode=0o700, exist_ok=True)
+        lock = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError as error:
+        raise failed(what, folder, error) from None
+    try:
+        _take(part, lock, what)
+        try:
+            yield part
+            _settle(part, folder)
+        except BaseException as error:
+            shutil.rmtree(part, ignore_errors=True)
+            if isinstance(error, OSError):
+                raise failed(what, folder, error) from None
+            raise
+    finally:
+        os.close(lock)
+
+
+def _check_empty(folder: Path, what: str) -> None:
+    try:
+        if folder.is_dir() and any(folder.iterdir()):
+            raise OperationFailed(f"{what} {folder}: is not empty; give a folder that is new or empty")
+        if (folder.exists() or folder.is_symlink()) and not folder.is_dir():
+            raise OperationFailed(f"{what} {folder}: is no folder; give one that is new or empty")
+        if folder.is_dir() and (folder.is_symlink() or folder.is_mount()):
+            # It takes its name at once, whole, and neither can be replaced by that.
+            raise OperationFailed(f"{what} {folder}: is a link or a mount point; give a new folder in it")
+    except OSError as error:
+        raise failed(what, folder, error) from None
+
+
+def _take(part: Path, lock: int, what: str) -> None:
+    """Keep others out of an unfinished folder, and remove what a killed command left there."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise OperationFailed(f"{what} {part}: is being written by another process") from None
+    try:
+        strange = sorted(found.name for found in part.iterdir() if found.name not in KNOWN)
+        if strange:
+            raise OperationFailed(
+                f"{what} {part}: is in the way, and {strange[0]} in it is of no backup; move it away"
+            )
+        for found in part.iterdir():
+            shutil.rmtree(found) if found.is_dir() and not found.is_symlink() else found.unlink()
+    except OSError as error:
+        raise failed(what, part, error) from None
+
+
+def _settle(part: Path, folder: Path) -> None:
+    for place, folders, _ in os.walk(part, topdown=False):
+        for name in folders:
+            _sync(Path(place, name))
+    _sync(part)
+    part.rename(folder)
+    _sync(folder.parent)
+
+
+def _sync(folder: Path) -> None:
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

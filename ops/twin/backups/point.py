@@ -1,0 +1,146 @@
+"""Where a backup is cut: of a twin that runs between two steps of its loop, of one that does not as it lies
+there."""
+
+import contextlib
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import orjson
+
+from ops.common.version import software
+from ops.twin.data import DataFolder, TwinIdentity
+from schemas.backup import BackupPoint, KeptClock, SiteCut, WaitingRequest
+from schemas.operations import TwinPlanned, TwinRestored
+from shared.basics.errors import LogDamaged, NotFound, OperationFailed
+from shared.runtimes.embedded.clock import EmbeddedClock
+from shared.runtimes.embedded.operations import FileOperations
+from shared.runtimes.embedded.server import EmbeddedServer
+from shared.runtimes.embedded.site_runner import SiteRunner
+from shared.runtimes.embedded.twin import EmbeddedTwin
+from shared.storage.inbox_copy import InboxCopy
+from shared.storage.log.lines import failure
+from shared.storage.redis_store import RedisStore
+
+
+def living_point(
+    folder: DataFolder, identity: TwinIdentity, twin: EmbeddedTwin, clock: EmbeddedClock, store_url: str
+) -> BackupPoint:
+    """Of the twin that runs in this process. OperationFailed while its time stands still for something that
+    failed."""
+    with contextlib.closing(InboxCopy(store_url, [site.name for site in twin.sites])) as copy:
+
+        def look() -> BackupPoint:
+            cuts = [_cut(site) for site in twin.sites]
+            kept = KeptClock.model_validate(clock.kept())
+            return _point(folder, identity, cuts, kept, copy.waiting())
+
+        return _with_cancelled(twin.at_quiet(look), copy)
+
+
+def standing_point(folder: DataFolder, redis: str | None) -> BackupPoint:
+    """Of a twin that does not run, whose folder the caller holds; `redis` is where it kept its states, if not
+    in the folder. LogDamaged where its log has lost its end."""
+    identity = folder.identity()
+    if identity is None:
+        raise NotFound(f"data folder {folder.path}: holds no twin")
+    with contextlib.ExitStack() as stack:
+        url = redis or _own_store(folder, stack)
+        sites = [plan.site for plan in identity.sites]
+        copy = stack.enter_context(contextlib.closing(InboxCopy(url, sites)))
+        store = stack.enter_context(contextlib.closing(RedisStore(url)))
+        store.check()
+        waiting = copy.waiting()
+        cuts, ends_us = [], [0]
+        for partition, site in enumerate(sites):
+            cut, end_us = _lies(folder.logs / f"{site}.jsonl", site)
+            read = max(store.positions(partition).values(), default=0)
+            if read > cut.position:
+                raise LogDamaged(
+                    f"{site}: its states have read {read} messages, but its log holds only {cut.position}: "
+                    "it lost its end; `lightwave up --rebuild` takes it as it is"
+                )
+            cuts.append(cut)
+            ends_us.append(end_us)
+        clock = folder.kept_clock()
+        clock = clock.model_copy(update={"now_us": max(clock.now_us, *ends_us)})
+        return _with_cancelled(_point(folder, identity, cuts, clock, waiting), copy)
+
+
+def twin_of(operations: FileOperations) -> str:
+    """The identity of a twin by its operations log; empty where that is lost."""
+    bodies = [found.body for _, found in operations.read()]
+    restored = [body.twin for body in bodies if isinstance(body, TwinRestored)]
+    planned = [body.twin for body in bodies if isinstance(body, TwinPlanned)]
+    return ["", *planned[:1], *restored[-1:]][-1]
+
+
+def _point(
+    folder: DataFolder,
+    identity: TwinIdentity,
+    cuts: Sequence[SiteCut],
+    clock: KeptClock,
+    waiting: tuple[WaitingRequest, ...],
+) -> BackupPoint:
+    return BackupPoint(
+        twin=twin_of(FileOperations(folder.operations)),
+        software=software(),
+        wall_us=time.time_ns() // 1_000,
+        plans=identity.sites,
+        sites=tuple(cuts),
+        clock=clock,
+        inbox=waiting,
+        cancelled=(),
+        operations_size=_size(folder.operations),
+        letters_size=_size(folder.dead_letters),
+    )
+
+
+def _with_cancelled(point: BackupPoint, copy: InboxCopy) -> BackupPoint:
+    """With the keys that were cancelled up to now; one that waited at the point was not yet."""
+    waits = {orjson.loads(row.body).get("key") for row in point.inbox}
+    keys = tuple(row for row in copy.cancelled() if row.key not in waits)
+    return point.model_copy(update={"cancelled": keys})
+
+
+def _cut(site: SiteRunner) -> SiteCut:
+    if not site.is_quiet():
+        raise OperationFailed(f"{site.name}: its log holds what is not committed; ask again in a moment")
+    return SiteCut(site=site.name, position=site.position, size=site.log_size)
+
+
+def _lies(log: Path, site: str) -> tuple[SiteCut, int]:
+    """A log as far as its lines are whole, and the time of its last message that can be read."""
+    position = size = end_us = 0
+    last = b""
+    try:
+        with log.open("rb") as file:
+            for line in file:
+                if not line.endswith(b"\n"):
+                    break
+                position, size, last = position + 1, size + len(line), line
+    except FileNotFoundError:
+        return SiteCut(site=site, position=0, size=0), 0
+    except OSError as error:
+        raise failure(log, error) from None
+    with contextlib.suppress(ValueError, TypeError, KeyError):
+        end_us = int(orjson.loads(last)["at_us"])
+    return SiteCut(site=site, position=position, size=size), max(0, end_us)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _own_store(folder: DataFolder, stack: contextlib.ExitStack) -> str:
+    if not folder.redis.is_dir():
+        raise NotFound(
+            f"data folder {folder.path}: holds no inbox; give the Redis that the twin uses with --redis"
+        )
+    server = EmbeddedServer(folder.redis)
+    stack.callback(server.stop)
+    server.ensure()
+    return server.url

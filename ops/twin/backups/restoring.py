@@ -1,0 +1,123 @@
+"""Makes a data folder from a backup: another twin, which goes on from where the first one stood."""
+
+import contextlib
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+from ops.common.version import software
+from ops.twin.backups.files import (
+    CLOCK,
+    LETTERS,
+    LOG_SUFFIX,
+    OPERATIONS,
+    failed,
+    pieces_of,
+    whole_folder,
+    write_file,
+)
+from ops.twin.backups.manifest import Tell, inbox_of, verify
+from ops.twin.data import MARK, DataFolder, TwinIdentity
+from schemas.backup import BackupManifest, KeptClock
+from schemas.operations import TwinRestored
+from services.fleet import services_of
+from shared.basics.errors import LogDamaged, OperationFailed
+from shared.engine.roots import operator_source
+from shared.runtimes.embedded.dead_letters import DeadLetters
+from shared.runtimes.embedded.operations import FileOperations
+from shared.runtimes.embedded.server import EmbeddedServer
+from shared.runtimes.embedded.site_runner import SiteRunner
+from shared.runtimes.operations import local_person, new_operation
+from shared.storage.inbox_copy import InboxCopy
+from shared.storage.log.indexed import IndexedLogs
+from shared.storage.log.lines import raw_lines
+from shared.storage.redis_store import RedisStore
+
+WHAT = "data folder"
+
+
+def run_restore(backup: Path, data: Path, tell: Tell = lambda _done, _whole: None) -> BackupManifest:
+    """Make a twin's data folder, whole or not at all. OperationFailed where the backup is damaged or none;
+    OperationFailed where the folder is not empty or cannot be written, or where this build folds the log to
+    something else than the one that wrote it."""
+    manifest = verify(backup, tell)
+    with whole_folder(data, WHAT) as part:
+        _copy(backup, part, manifest)
+        folder = DataFolder(part)
+        identity = folder.identity()
+        if identity is None or [plan.site for plan in identity.sites] != [cut.site for cut in manifest.sites]:
+            raise OperationFailed(f"backup {backup}: {MARK} and the manifest are of different sites")
+        try:
+            _make_states(backup, folder, identity)
+        except LogDamaged as error:
+            raise OperationFailed(
+                f"backup {backup}: was made by {manifest.software}, and this is {software()}, whose services "
+                f"read its log otherwise; restore it with that version: {error}"
+            ) from None
+        restored = TwinRestored(twin=uuid.uuid4().hex, origin=manifest.twin, wall_us=manifest.wall_us)
+        FileOperations(folder.operations).append(new_operation(restored, local_person()))
+    return manifest
+
+
+def _copy(backup: Path, part: Path, manifest: BackupManifest) -> None:
+    """Logs plain, all else as it is; what a data folder has no place for stays out."""
+    cuts = {f"log/{cut.site}{LOG_SUFFIX}": cut for cut in manifest.sites}
+    if missing := cuts.keys() - {row.path for row in manifest.files}:
+        raise OperationFailed(f"backup {backup}: its manifest has no {min(missing)}")
+    for row in manifest.files:
+        source = backup / row.path
+        if row.path in cuts:
+            cut = cuts[row.path]
+            made = write_file(part, f"log/{cut.site}.jsonl", raw_lines(source))
+            if made.size != cut.size:
+                raise OperationFailed(
+                    f"backup {backup}: {row.path} holds {made.size} bytes of log, and was written with "
+                    f"{cut.size}"
+                )
+        elif row.path in (MARK, CLOCK, OPERATIONS, LETTERS) or row.path.startswith(
+            ("snapshots/", "telemetry/")
+        ):
+            made = write_file(part, row.path, _read(backup, source))
+            if made.sha256 != row.sha256:
+                raise OperationFailed(f"backup {backup}: {row.path} was changed while it was read")
+
+
+def _read(backup: Path, source: Path) -> Iterator[bytes]:
+    try:
+        yield from pieces_of(source)
+    except OSError as error:
+        raise failed("backup", backup, error) from None
+
+
+def _make_states(backup: Path, folder: DataFolder, identity: TwinIdentity) -> None:
+    """Fold every log, which is compared with what the services say message for message, and let wait what
+    waited. Which keys are used is told by the log."""
+    kept = inbox_of(backup)
+    with contextlib.ExitStack() as stack:
+        server = EmbeddedServer(folder.redis)
+        stack.callback(server.stop)
+        server.ensure()
+        store = stack.enter_context(contextlib.closing(RedisStore(server.url)))
+        copy = InboxCopy(server.url, [plan.site for plan in identity.sites])
+        stack.enter_context(contextlib.closing(copy))
+        copy.fill(kept.waiting, kept.cancelled)
+        logs = stack.enter_context(contextlib.closing(IndexedLogs(folder.logs)))
+        letters = DeadLetters(folder.dead_letters)
+        for partition, plan in enumerate(identity.sites):
+            log = logs.open(plan.site)
+            runner = SiteRunner(
+                plan.site,
+                partition,
+                services_of,
+                store=store,
+                place=store.place,
+                log=log,
+                dead_letters=letters,
+            )
+            runner.rebuild()
+            store.number_above(partition, log.last_seq(operator_source(plan.site)))
+
+
+def clock_of(data: Path) -> KeptClock:
+    """The clock of a folder that was just made."""
+    return DataFolder(data).kept_clock()

@@ -1,0 +1,143 @@
+"""Writes a backup of an embedded twin, running or not."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+from pydantic import ValidationError
+
+from ops.common.client import Client
+from ops.twin.backups.files import (
+    CLOCK,
+    INBOX,
+    LETTERS,
+    LOG_SUFFIX,
+    MANIFEST,
+    OPERATIONS,
+    compressed,
+    failed,
+    pieces_of,
+    whole_folder,
+    write_file,
+)
+from ops.twin.backups.manifest import KeptInbox, signed
+from ops.twin.backups.point import standing_point
+from ops.twin.data import MARK, DataFolder, FolderInUse, TwinIdentity
+from schemas.backup import FORM, BackupFile, BackupManifest, BackupPoint, SiteCut
+from shared.basics.errors import LogDamaged, NotFound, OperationFailed, TwinUnreachable
+
+WHAT = "backup"
+
+
+def run_backup(
+    out: Path, data: Path, *, redis: str | None = None, client: Client | None = None
+) -> BackupManifest:
+    """Back up the twin in a data folder, which `client` reaches if it runs; else it is reached where it says.
+    OperationFailed where the backup cannot be written, and then nothing of it is left."""
+    folder = DataFolder(data)
+    if not data.exists() or folder.identity() is None:
+        raise NotFound(f"data folder {data}: holds no twin")
+    with whole_folder(out, WHAT) as part:
+        try:
+            folder.hold()
+        except FolderInUse as held:
+            return _written(part, folder, _asked(folder, client, held))
+        try:
+            return _written(part, folder, standing_point(folder, redis))
+        finally:
+            folder.release()
+
+
+def _asked(folder: DataFolder, client: Client | None, held: FolderInUse) -> BackupPoint:
+    """The running twin's answer; OperationFailed where it is not the one of this folder."""
+    running = folder.running()
+    if client is None and running is None:
+        raise OperationFailed(f"{held}, which does not say yet where it is reached; ask again in a moment")
+    client = client or Client(running.url if running is not None else None)
+    try:
+        place = str(client.thing("/v1/twin", "runtime", "place")["place"])
+    except TwinUnreachable as error:
+        raise OperationFailed(f"{held}, which cannot be asked where it stands: {error}") from None
+    if Path(place) != folder.path.resolve():
+        raise OperationFailed(f"{held}, but at {client.url} answers that of {place}")
+    answer = client.thing("/v1/backup", *BackupPoint.model_fields)
+    with client.reading():
+        try:
+            return BackupPoint.model_validate_json(orjson.dumps(answer))
+        except ValidationError as error:
+            raise ValueError(error.errors()[0]["msg"]) from None
+
+
+def _written(part: Path, folder: DataFolder, point: BackupPoint) -> BackupManifest:
+    files = [*_files(part, folder, point)]
+    manifest = BackupManifest(
+        form=FORM,
+        twin=point.twin,
+        software=point.software,
+        wall_us=point.wall_us,
+        clock_us=point.clock.now_us,
+        requests_waiting=len(point.inbox),
+        sites=point.sites,
+        files=tuple(files),
+    )
+    write_file(part, MANIFEST, [signed(manifest)])
+    return manifest
+
+
+def _files(part: Path, folder: DataFolder, point: BackupPoint) -> Iterator[BackupFile]:
+    yield write_file(part, MARK, [TwinIdentity(sites=point.plans).model_dump_json().encode()])
+    yield write_file(part, CLOCK, [point.clock.model_dump_json().encode()])
+    inbox = KeptInbox(waiting=point.inbox, cancelled=point.cancelled)
+    yield write_file(part, INBOX, [inbox.model_dump_json().encode()])
+    for cut in point.sites:
+        log = _log_of(folder, cut)
+        yield write_file(part, f"log/{cut.site}{LOG_SUFFIX}", compressed(log))
+    for name, source, size in (
+        (OPERATIONS, folder.operations, point.operations_size),
+        (LETTERS, folder.dead_letters, point.letters_size),
+    ):
+        if size:
+            yield write_file(part, name, _read(folder, source, size))
+    for source in sorted([*_snapshots(folder, point), *_frames(folder, point)]):
+        try:
+            data = source.read_bytes()
+        except FileNotFoundError:
+            continue  # a frame that made room for a newer one meanwhile
+        except OSError as error:
+            raise failed("data folder", folder.path, error) from None
+        yield write_file(part, str(source.relative_to(folder.path)), [data])
+
+
+def _log_of(folder: DataFolder, cut: SiteCut) -> Iterator[bytes]:
+    """A log up to the cut; LogDamaged where it is not so long, or does not end there with a line."""
+    path = folder.logs / f"{cut.site}.jsonl"
+    size, lines, last = 0, 0, b"\n"
+    for piece in _read(folder, path, cut.size):
+        size, lines, last = size + len(piece), lines + piece.count(b"\n"), piece[-1:]
+        yield piece
+    if (size, lines, last) != (cut.size, cut.position, b"\n"):
+        raise LogDamaged(
+            f"log file {path}: holds {lines} messages in {size} bytes, where the twin wrote "
+            f"{cut.position} in {cut.size}; restore it from a backup"
+        )
+
+
+def _read(folder: DataFolder, path: Path, size: int) -> Iterator[bytes]:
+    try:
+        yield from pieces_of(path, size)
+    except OSError as error:
+        if size or path.exists():
+            raise failed("data folder", folder.path, error) from None
+
+
+def _snapshots(folder: DataFolder, point: BackupPoint) -> Iterator[Path]:
+    for cut in point.sites:
+        for path in (folder.snapshots / cut.site).glob("*.snapshot"):
+            if path.stem.isdecimal() and int(path.stem) <= cut.position:
+                yield path
+
+
+def _frames(folder: DataFolder, point: BackupPoint) -> Iterator[Path]:
+    for path in folder.telemetry.rglob("*.arrows"):
+        if path.stem.isdecimal() and int(path.stem) <= point.clock.now_us:
+            yield path

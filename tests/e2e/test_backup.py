@@ -1,0 +1,222 @@
+"""Backups of a living twin, taken while everybody asks for something, and twins made of them."""
+
+import http.client
+import itertools
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import uuid
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from shared.runtimes.waiting import until
+from shared.storage.log.lines import read_lines
+from tests.support.living import LIGHTWAVE, READY_S_MAX, LivingTwin, cli, living
+
+ASKERS = 4
+FAULTY = """
+import os, signal, sys
+how, at = sys.argv[1], int(sys.argv[2])
+real, calls = os.fsync, 0
+def fsync(number):
+    global calls
+    calls += 1
+    if calls == at and how == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if calls == at:
+        raise OSError(28, "No space left on device")
+    real(number)
+os.fsync = fsync
+sys.argv[1:3] = []
+from ops.cli.main import main
+main()
+"""
+"""The command line, killed or without a disk at one of the moments at which a file is forced to it."""
+SPAN_S = 120.0
+
+
+@dataclass
+class Asker(threading.Thread):
+    """Asks for one thing after the other, each under a key, and waits for none."""
+
+    twin: LivingTwin
+    pod: str
+    ids: dict[str, str] = field(default_factory=dict)
+    """Key → id, in order, of those that were answered."""
+    sent: list[str] = field(default_factory=list)
+    ended: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        super().__init__(daemon=True)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def run(self) -> None:
+        for number in itertools.count():
+            if self.ended.wait(0.005):
+                return
+            key = str(uuid.uuid4())
+            self.sent.append(key)
+            path = f"/v1/cubes/{self.pod}/cube-{number % 4}/{'undrain' if number % 8 > 3 else 'drain'}"
+            try:
+                self.ids[key] = self.twin.post(path, key=key)["id"]
+            except urllib.error.HTTPError as error:
+                if error.code == 409:
+                    self.ids[key] = json.load(error)["id"]
+            except (OSError, http.client.HTTPException):
+                continue
+
+
+def logged(data: Path) -> Counter[str]:
+    """How often each key stands on the logs."""
+    bodies = (json.loads(line)["body"] for log in (data / "log").glob("*.jsonl") for line in read_lines(log))
+    return Counter(body["key"] for body in bodies if body.get("key"))
+
+
+def audited(data: Path) -> None:
+    done = cli("audit", "--data", str(data), timeout_s=SPAN_S)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_what_was_accepted_is_in_a_backup_under_load_and_comes_through_once(tmp_path: Path) -> None:
+    for twin in living(tmp_path / "data", "--pods", "2", "--speed", "3000", "--set", "pod.cubes=4"):
+        askers = [Asker(twin, f"pod-{number % 2}") for number in range(ASKERS)]
+        for asker in askers:
+            asker.start()
+        taken: list[tuple[Path, set[str], set[str]]] = []
+        for number in range(3):
+            time.sleep(0.5)
+            before = {key for asker in askers for key in [*asker.ids]}
+            place = tmp_path / f"backup-{number}"
+            done = cli("backup", str(place), "--data", str(twin.data), timeout_s=SPAN_S)
+            assert done.returncode == 0, done.stderr
+            assert "tokens and passwords are not in it" in done.stdout
+            taken.append((place, before, {key for asker in askers for key in [*asker.sent]}))
+        for asker in askers:
+            asker.ended.set()
+            asker.join()
+        assert all(len(asker.ids) > 20 for asker in askers)
+        assert twin.stop() == 0
+        audited(twin.data)
+        for place, before, after in taken:
+            assert cli("backup", "--verify", str(place), timeout_s=SPAN_S).returncode == 0
+            data = tmp_path / f"{place.name}-data"
+            done = cli("restore", str(place), "--data", str(data), timeout_s=SPAN_S)
+            assert done.returncode == 0, done.stderr
+            audited(data)
+            _goes_on(place, data, before, after, askers)
+
+
+def _goes_on(place: Path, data: Path, before: set[str], after: set[str], askers: list[Asker]) -> None:
+    waiting = json.loads((place / "inbox.json").read_text())["waiting"]
+    waits = {json.loads(row["body"])["key"] for row in waiting}
+    held = logged(data).keys() | waits
+    assert before <= held <= after
+    for asker in askers:  # of one who asks for one thing after the other, a beginning
+        answered = [key in held for key in asker.sent if key in asker.ids]
+        assert answered == sorted(answered, reverse=True)
+    clock_us = json.loads((place / "clock.json").read_text())["now_us"]
+    again = LivingTwin(data)
+    again.start()
+    try:
+        assert until(lambda: not again.get("/v1/requests"), READY_S_MAX), "requests still wait"
+        assert again.get("/v1/clock")["now_us"] >= clock_us
+        for asker in askers[:2]:
+            key, told = next(iter(asker.ids.items()))
+            number = asker.sent.index(key)
+            path = f"/v1/cubes/{asker.pod}/cube-{number % 4}/{'undrain' if number % 8 > 3 else 'drain'}"
+            assert again.post(path, key=key)["id"] == told
+        assert {row["type"] for row in again.get("/v1/operations")} >= {"TwinPlanned", "TwinRestored"}
+    finally:
+        assert again.stop() == 0
+    audited(data)
+    counted = logged(data)
+    assert counted.keys() == held
+    assert set(counted.values()) == {1}
+
+
+@pytest.fixture(scope="module")
+def standing(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder whose twin was killed, and a backup of it beside."""
+    data = tmp_path_factory.mktemp("standing") / "data"
+    for twin in living(data, "--speed", "3000", "--set", "pod.cubes=4"):
+        time.sleep(2.0)
+        twin.kill()
+    done = cli("backup", str(data.with_name("backup")), "--data", str(data), timeout_s=SPAN_S)
+    assert done.returncode == 0, done.stderr
+    return data
+
+
+def faulty(how: str, at: int, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", FAULTY, how, str(at), *words],
+        text=True,
+        capture_output=True,
+        timeout=SPAN_S,
+        env={name: value for name, value in os.environ.items() if not name.startswith("LIGHTWAVE_")},
+    )
+
+
+@pytest.mark.parametrize("command", ["backup", "restore"])
+@pytest.mark.parametrize("at", [4, -1])
+def test_killed_or_without_a_disk_nothing_is_half_there(
+    standing: Path, tmp_path: Path, command: str, at: int
+) -> None:
+    made = tmp_path / "made"
+    words = ("backup", str(made), "--data", str(standing))
+    if command == "restore":
+        words = ("restore", str(standing.with_name("backup")), "--data", str(made))
+    if at < 0:  # the last of all: the folder has its name by then
+        at = 2 + len(json.loads((standing.with_name("backup") / "manifest.json").read_text())["files"])
+    full = faulty("full", at, *words)
+    assert (full.returncode, full.stdout) == (1, "")
+    assert full.stderr.count("\n") == 1
+    assert "No space left on device" in full.stderr
+    assert [*tmp_path.iterdir()] == []
+    killed = faulty("kill", at, *words)
+    assert killed.returncode == -signal.SIGKILL
+    assert {found.name for found in tmp_path.iterdir()} == {"made.partial"}
+    done = cli(*words, timeout_s=SPAN_S)
+    assert done.returncode == 0, done.stderr
+    assert [found.name for found in tmp_path.iterdir()] == ["made"]
+    if command == "backup":
+        assert cli("backup", "--verify", str(made)).returncode == 0
+        audited(standing)
+    else:
+        audited(made)
+    again = cli(*words, timeout_s=SPAN_S)
+    assert (again.returncode, again.stdout) == (1, "")
+    assert "is not empty; give a folder that is new or empty" in again.stderr
+
+
+def test_a_damaged_backup_is_refused_by_name(standing: Path, tmp_path: Path) -> None:
+    bad = shutil.copytree(standing.with_name("backup"), tmp_path / "bad")
+    data = bytearray((bad / "inbox.json").read_bytes())
+    data[len(data) // 2] ^= 1
+    (bad / "inbox.json").write_bytes(data)
+    done = cli("restore", str(bad), "--data", str(tmp_path / "data"))
+    assert (done.returncode, done.stderr) == (
+        1,
+        f"lightwave: backup {bad}: inbox.json is not as it was written: its digest is another one\n",
+    )
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_file_that_cannot_grow_leaves_no_backup_and_no_harm(standing: Path, tmp_path: Path) -> None:
+    words = [LIGHTWAVE, "backup", str(tmp_path / "made"), "--data", str(standing)]
+    bounded = ["bash", "-c", 'ulimit -f 4; exec "$@"', "bash", *words]
+    # The twin's own server may write no more either: then it is that which says so.
+    done = subprocess.run(bounded, text=True, capture_output=True, timeout=SPAN_S)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert [*tmp_path.iterdir()] == []
+    audited(standing)

@@ -1,0 +1,277 @@
+"""Backups and restores of a data folder, whatever happens to their disk, and what is refused."""
+
+import errno
+import itertools
+import json
+import os
+import shutil
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from ops.common.sites import single_fabric_sites
+from ops.twin.backups import restoring, taking
+from ops.twin.backups.files import INBOX, MANIFEST, PARTIAL, whole_folder
+from ops.twin.backups.manifest import signed, verify
+from ops.twin.backups.point import twin_of
+from ops.twin.backups.restoring import run_restore
+from ops.twin.backups.taking import run_backup
+from ops.twin.data import MARK, DataFolder, TwinIdentity
+from schemas.backup import BackupPoint, CancelledKey, KeptClock, SiteCut, WaitingRequest
+from shared.basics.errors import LightwaveError, LogDamaged, NotFound, OperationFailed
+from shared.runtimes.embedded.operations import FileOperations
+
+LOG = b'{"one": 1}\n{"two": 2}\n'
+BEYOND = b'{"three": 3}\n{"to'
+POINT = BackupPoint(
+    twin="first",
+    software="1.0+0",
+    wall_us=1_000,
+    plans=single_fabric_sites(1, pairs=["pod.cubes=4"]),
+    sites=(SiteCut(site="pod-0", position=2, size=len(LOG)),),
+    clock=KeptClock(speed=60.0, paused=True, now_us=7_000),
+    inbox=(WaitingRequest(site="pod-0", number=9, fabric="pod-0", type="DrainCube", body="{}"),),
+    cancelled=(CancelledKey(key="k", kept_s=5),),
+    operations_size=8,
+    letters_size=0,
+)
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A twin's folder, by hand; its log, snapshots and frames go on beyond the point."""
+    place = tmp_path / "data"
+    files = {
+        "log/pod-0.jsonl": LOG + BEYOND,
+        "snapshots/pod-0/000000000002.snapshot": b"of then",
+        "snapshots/pod-0/000000000003.snapshot": b"of later",
+        "telemetry/pod-0/00000000000000007000.arrows": b"of then",
+        "telemetry/pod-0/00000000000000007001.arrows": b"of later",
+        "operations.jsonl": b"{then}\n\n{later}\n",
+        MARK: TwinIdentity(sites=POINT.plans).model_dump_json().encode(),
+        "running.json": b"secret",
+        "redis/password.conf": b"secret",
+    }
+    for name, content in files.items():
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_bytes(content)
+    monkeypatch.setattr(taking, "standing_point", lambda _folder, _redis: POINT)
+    monkeypatch.setattr(restoring, "_make_states", lambda *_given: None)
+    return place
+
+
+def files_in(place: Path) -> dict[str, bytes]:
+    return {str(f.relative_to(place)): f.read_bytes() for f in sorted(place.rglob("*")) if f.is_file()}
+
+
+def test_a_restored_folder_holds_all_up_to_the_point_and_is_another_twin(data: Path, tmp_path: Path) -> None:
+    manifest = run_backup(tmp_path / "b", data)
+    kept = files_in(tmp_path / "b")
+    assert not [name for name, content in kept.items() if b"secret" in content]
+    assert {row.path for row in manifest.files} == kept.keys() - {MANIFEST}
+    assert verify(tmp_path / "b") == manifest
+    assert json.loads(kept[INBOX])["waiting"][0]["number"] == 9
+    assert run_restore(tmp_path / "b", tmp_path / "new") == manifest
+    made = files_in(tmp_path / "new")
+    operations = made.pop("operations.jsonl")
+    assert operations.startswith(b"{then}\n\n")
+    assert made.keys() == {
+        *("log/pod-0.jsonl", "clock.json", MARK),
+        *("snapshots/pod-0/000000000002.snapshot", "telemetry/pod-0/00000000000000007000.arrows"),
+    }
+    assert made["log/pod-0.jsonl"] == LOG
+    folder = DataFolder(tmp_path / "new")
+    assert folder.kept_clock() == POINT.clock
+    assert twin_of(FileOperations(folder.operations)) not in ("", "first")
+    assert ((tmp_path / "new").stat().st_mode & 0o777) == 0o700
+
+
+def commands(data: Path, tmp_path: Path) -> dict[str, Callable[[], Any]]:
+    run_backup(tmp_path / "good", data)
+    return {
+        "backup": lambda: run_backup(tmp_path / "made", data),
+        "restore": lambda: run_restore(tmp_path / "good", tmp_path / "made"),
+    }
+
+
+@pytest.mark.parametrize("command", ["backup", "restore"])
+def test_a_full_disk_at_any_moment_leaves_nothing(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    run, sync, moments = commands(data, tmp_path)[command], os.fsync, 0
+    before = files_in(data)
+
+    def full_at(moment: int) -> Callable[[int], None]:
+        calls = 0
+
+        def full(number: int) -> None:
+            nonlocal calls
+            calls += 1
+            if calls == moment:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            sync(number)
+
+        return full
+
+    while True:
+        moments += 1
+        monkeypatch.setattr(os, "fsync", full_at(moments))
+        with pytest.raises(OperationFailed, match=r"made\b.*No space left on device"):
+            run()
+        assert not (tmp_path / f"made{PARTIAL}").exists()
+        if (tmp_path / "made").exists():  # it was whole, and only its name was not on the disk
+            break
+    assert moments > 8
+    assert files_in(data) == before
+
+
+@pytest.mark.parametrize("command", ["backup", "restore"])
+def test_killed_at_any_moment_it_is_done_again(data: Path, tmp_path: Path, command: str) -> None:
+    run, sync = commands(data, tmp_path)[command], os.fsync
+    run()
+    wanted = files_in(tmp_path / "made").keys()
+    for moment in range(1, 30):
+        shutil.rmtree(tmp_path / "made", ignore_errors=True)
+        if (child := os.fork()) == 0:
+            calls = itertools.count(1)
+
+            def killing(number: int, calls: Iterator[int] = calls, moment: int = moment) -> None:
+                if next(calls) == moment:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                sync(number)
+
+            setattr(os, "fsync", killing)  # noqa: B010 -- of the child alone
+            run()
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        if not (tmp_path / "made").exists():
+            run()
+        assert files_in(tmp_path / "made").keys() == wanted
+        assert not (tmp_path / f"made{PARTIAL}").exists()
+        if status == 0:
+            break
+    assert moment > 8
+
+
+@pytest.mark.parametrize("command", ["backup", "restore"])
+def test_a_target_that_cannot_be_written_is_one_sentence(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    run = commands(data, tmp_path)[command]
+
+    def refused(path: Path, **_how: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system", str(path))
+
+    monkeypatch.setattr(Path, "mkdir", refused)
+    with pytest.raises(OperationFailed, match=r"made: .*Read-only file system"):
+        run()
+
+
+@pytest.mark.parametrize("command", ["backup", "restore"])
+def test_what_is_there_is_never_written_over(data: Path, tmp_path: Path, command: str) -> None:
+    run, made = commands(data, tmp_path)[command], tmp_path / "made"
+    made.mkdir()
+    run()
+    before = files_in(made)
+    with pytest.raises(OperationFailed, match="is not empty; give a folder that is new or empty"):
+        run()
+    assert files_in(made) == before
+    shutil.rmtree(made)
+    made.symlink_to(data)
+    with pytest.raises(OperationFailed, match="is not empty"):
+        run()
+    made.unlink()
+    made.write_text("mine")
+    with pytest.raises(OperationFailed, match="is no folder"):
+        run()
+    made.unlink()
+    part = tmp_path / f"made{PARTIAL}"
+    part.mkdir()
+    (part / "thesis.tex").write_text("mine")
+    with pytest.raises(OperationFailed, match=r"thesis.tex in it is of no backup; move it away"):
+        run()
+    assert (part / "thesis.tex").read_text() == "mine"
+
+
+def test_two_at_once_do_not_write_one_folder(tmp_path: Path) -> None:
+    with whole_folder(tmp_path / "made", "backup") as part:
+        (part / MANIFEST).write_text("first")
+        with (
+            pytest.raises(OperationFailed, match="is being written by another process"),
+            whole_folder(tmp_path / "made", "backup"),
+        ):
+            pass
+    assert (tmp_path / "made" / MANIFEST).read_text() == "first"
+
+
+def test_every_change_of_a_backup_is_found_and_named(data: Path, tmp_path: Path) -> None:
+    run_backup(tmp_path / "good", data)
+    names = files_in(tmp_path / "good").keys()
+    for name in names:
+        changes: list[Callable[[bytes], bytes | None]] = [
+            lambda held: bytes([held[0], held[1] ^ 1, *held[2:]]),
+            lambda held: held[:-2],
+            lambda held: held + b" ",
+            lambda _held: None,
+        ]
+        for change in changes if name != MANIFEST else [*changes[:2], changes[3]]:
+            bad = shutil.copytree(tmp_path / "good", tmp_path / "bad")
+            changed = change((bad / name).read_bytes())
+            (bad / name).unlink() if changed is None else (bad / name).write_bytes(changed)
+            with pytest.raises(LightwaveError) as refused:
+                run_restore(bad, tmp_path / "new")
+            assert str(refused.value).startswith(f"backup {bad}: ")
+            assert name in str(refused.value)
+            assert not (tmp_path / "new").exists()
+            shutil.rmtree(bad)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"{}", "manifest.json is no manifest of a backup"),
+        (b"[]", "manifest.json is no manifest of a backup"),
+        (b'{"form": 2, "sha256": ""}', "manifest.json is of form 2; allowed is 1"),
+    ],
+)
+def test_a_foreign_folder_is_no_backup(tmp_path: Path, text: bytes, said: str) -> None:
+    (tmp_path / MANIFEST).write_bytes(text)
+    with pytest.raises(OperationFailed, match=said):
+        verify(tmp_path)
+    with pytest.raises(NotFound, match="no such folder"):
+        verify(tmp_path / "nowhere")
+
+
+def test_a_path_that_leads_out_of_the_backup_is_no_manifest(data: Path, tmp_path: Path) -> None:
+    manifest = run_backup(tmp_path / "b", data)
+    first = manifest.files[0].model_copy(update={"path": "snapshots/../../lightwave-twin.json"})
+    forged = manifest.model_copy(update={"files": (first, *manifest.files[1:])})
+    (tmp_path / "b" / MANIFEST).write_bytes(signed(forged))
+    with pytest.raises(OperationFailed, match="is no manifest of a backup"):
+        verify(tmp_path / "b")
+
+
+def test_a_log_that_is_not_what_the_twin_wrote_is_not_backed_up(data: Path, tmp_path: Path) -> None:
+    (data / "log" / "pod-0.jsonl").write_bytes(LOG[:-3])
+    with pytest.raises(LogDamaged, match=r"holds 1 messages in 19 bytes, where the twin wrote 2 in 22"):
+        run_backup(tmp_path / "b", data)
+    assert not (tmp_path / "b").exists()
+
+
+def test_a_build_that_reads_the_log_otherwise_says_so(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_backup(tmp_path / "b", data)
+
+    def otherwise(*_given: object) -> None:
+        raise LogDamaged("pod-0: position 1 differs")
+
+    monkeypatch.setattr(restoring, "_make_states", otherwise)
+    with pytest.raises(OperationFailed, match=r"was made by 1\.0\+0, and this is .*: position 1 differs"):
+        run_restore(tmp_path / "b", tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+    assert orjson.loads((tmp_path / "b" / MANIFEST).read_bytes())["software"] == "1.0+0"
