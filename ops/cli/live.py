@@ -151,6 +151,25 @@ def sequencer(
     run_sequencer(options)
 
 
+@app.command()
+def historian(
+    replica: Replica = None,
+    metrics_port: MetricsPort = 0,
+    wait: Wait = False,
+    config: Config = None,
+    log_json: LogJson = False,
+) -> None:
+    """Keep snapshots for questions about the past, and compare log and states all the while."""
+    with loading():
+        from ops.common.logs import configure
+        from ops.live.historian import run_historian
+        from ops.live.settings import live_settings
+
+    options = _process("historian", config, replica, metrics_port, wait)
+    configure(as_json=log_json, replica=options.replica)
+    run_historian(live_settings(config), options)
+
+
 def _process(
     kind: str, config: Path | None, replica: str | None, metrics_port: int, wait: bool
 ) -> "ProcessOptions":

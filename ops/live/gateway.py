@@ -5,11 +5,14 @@ import logging
 import os
 
 from ops.common.deadlines import question_deadline
+from ops.common.past import Past
 from ops.common.version import VERSION, software
 from ops.live.settings import LiveSettings
 from ops.twin.serving import listen, server_of
 from ops.twin.tokens import known_tokens
 from schemas.api import TwinAbout
+from schemas.bounds import COUNT_MAX
+from schemas.sequencer import MessageSkipped
 from services.fleet import services_of
 from services.gateway.http.addresses import check_bind
 from services.gateway.http.app import create_app
@@ -30,9 +33,12 @@ from shared.runtimes.live.twin_record import TwinRecord
 from shared.runtimes.operations import OperationsLog
 from shared.runtimes.waiting import until
 from shared.storage.copies import Copies
+from shared.storage.log.reader import LogQuery
 from shared.storage.redis_frames import newest_of
 from shared.storage.redis_store import RedisStore
 from shared.storage.residents import awaited, residents
+from shared.storage.snapshots.folder import SnapshotFolder
+from shared.storage.snapshots.history import History
 
 FIRST_READ_S_MAX = 20.0
 """How long the gateway waits for the beginning of every fabric's log before it serves."""
@@ -72,7 +78,7 @@ def run_gateway(settings: LiveSettings, replica: str, *, wait_s: float = 0.0) ->
         log.info("gateway %s, API %s/docs; Ctrl-C ends it", url, url)
         operations = KafkaOperations(settings.endpoints)
         letters = KafkaDeadLetters(settings.endpoints)
-        ports = _ports(twin, store, mirror, operations, letters, surroundings)
+        ports = _ports(twin, store, mirror, operations, letters, surroundings, settings)
         app = create_app(ports, tokens=tokens)
         server_of(app).run(sockets=[listener])
 
@@ -84,6 +90,7 @@ def _ports(
     operations: OperationsLog,
     letters: KafkaDeadLetters,
     surroundings: Surroundings,
+    settings: LiveSettings,
 ) -> TwinPorts:
     delays = Delays(store, services_of)
     return TwinPorts(
@@ -107,7 +114,23 @@ def _ports(
         },
         is_quiet=lambda fabric: _is_quiet(store, mirror, fabric),
         questions=Questions(Copies(store, services_of), question_deadline),
+        past=Past(
+            lambda site: _history(mirror, settings, twin, site), services_of, software(), question_deadline
+        ),
     )
+
+
+def _history(mirror: LogMirror, settings: LiveSettings, twin: TwinRecord, site: str) -> History:
+    """A site's past, by its copied log and what snapshots the historian has left."""
+    query = LogQuery(types=(MessageSkipped.__name__,))
+    found = (message for _, message in mirror.logs.find(site, query, COUNT_MAX))
+    skips = frozenset(
+        (message.fabric, message.body.service, message.body.message)
+        for message in found
+        if isinstance(message.body, MessageSkipped)
+    )
+    snapshots = SnapshotFolder(settings.snapshots_of(twin.twin, site), site, software())
+    return History(mirror.logs.open(site), snapshots, services_of, skips)
 
 
 def _is_quiet(store: RedisStore, mirror: LogMirror, fabric: str) -> bool:

@@ -49,7 +49,10 @@ class LiveSettings(BaseSettings):
         "lightwave", pattern=r"^[A-Za-z0-9_-]{1,80}$", description="beginning of topics and consumer groups"
     )
     data: Path = Field(
-        default_factory=default_data, description="folder of the gateway's copy and local servers"
+        default_factory=default_data, description="folder of copies of the log and of local servers"
+    )
+    snapshots: Path | None = Field(
+        None, description="folder of the historian's snapshots; else `snapshots` in the data folder"
     )
     host: str = Field("127.0.0.1", min_length=1, description="address that the gateway listens on")
     port: int = Field(8080, ge=0, le=65_535, description="port of the gateway; 0: any free one")
@@ -73,6 +76,10 @@ class LiveSettings(BaseSettings):
     def endpoints(self) -> Endpoints:
         """What the runtime needs to know."""
         return Endpoints(_brokers(self), self.redis, Topics(self.prefix), self.redis_cluster)
+
+    def snapshots_of(self, twin: str, site: str) -> Path:
+        """Where the historian of a twin keeps a site's snapshots."""
+        return (self.snapshots or self.data / "snapshots") / twin / site
 
     def one_token(self) -> str | None:
         """The administrator's token, wherever it stands."""

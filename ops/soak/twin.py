@@ -37,6 +37,8 @@ COMMAND_S_MAX = 300.0
 ANSWER_S_MAX = 10.0
 LETTERS = ("", "-b", "-c")
 """What tells the sequencers and gateways of a twin apart, after the word."""
+HISTORIAN = "historian"
+"""The name of the only one."""
 HARNESS = "harness"
 """Who administers a twin whose people have tokens."""
 WHOLE: tuple[Kind, ...] = ("kafka", "redis", "processes", "log", "requests", "twin")
@@ -64,6 +66,8 @@ class TwinOptions:
     """Kinds of fabrics that may join."""
     sequencers: int = 1
     gateways: int = 1
+    historian: bool = False
+    """Whether one runs, whose snapshots every gateway reads."""
     people: Sequence[str] = ()
     """Who may ask beside the harness, each with a token; empty: everybody on this machine, as one."""
     program: Sequence[str] = LIGHTWAVE
@@ -165,6 +169,7 @@ class WholeTwin:
             "LIGHTWAVE_REDIS_CLUSTER": "false",
             "LIGHTWAVE_PREFIX": self.options.prefix,
             "LIGHTWAVE_DATA": str(self.data_of("gateway")),
+            "LIGHTWAVE_SNAPSHOTS": str(self.folder / "snapshots"),
             "LIGHTWAVE_HOST": "127.0.0.1",
             "LIGHTWAVE_PORT": str(self.port),
             "LIGHTWAVE_TOKEN": token_of(HARNESS) if self.options.people else "",
@@ -205,6 +210,8 @@ class WholeTwin:
     def start_processes(self) -> None:
         for name in (*self.workers, *self.sequencers, *self.gateways):
             self.start_process(name)
+        if self.options.historian:
+            self.start_process(HISTORIAN)
 
     def start_process(self, name: str) -> None:
         """Start one of the twin's processes, and keep it running."""
@@ -212,6 +219,8 @@ class WholeTwin:
             self.start_worker(name)
         elif name in self.gateways:
             self.supervisor.keep(name, self._command(name), {"LIGHTWAVE_DATA": str(self.data_of(name))})
+        elif name == HISTORIAN:
+            self.supervisor.keep(name, self._command(name))
         else:
             self.start_sequencer(name)
 
@@ -228,7 +237,8 @@ class WholeTwin:
             return ["live", "worker", self.workers[name], "--replica", name, "--wait", *metrics()]
         if name in self.gateways:
             return ["live", "gateway", "--replica", name, "--wait", "--port", str(self.gateways[name])]
-        return ["live", "sequencer", "--replica", name, "--wait", *metrics()]
+        kind = "historian" if name == HISTORIAN else "sequencer"
+        return ["live", kind, "--replica", name, "--wait", *metrics()]
 
     def _command(self, name: str) -> list[str]:
         return [*self.options.program, *self.words_of(name)]

@@ -538,7 +538,7 @@ class TestMirror:
     ) -> None:
         append(endpoints, 0, [as_root(first(), 0)])
         mirror = mirrored()
-        with pytest.raises(OperationFailed, match="mirror: in use by another gateway; LIGHTWAVE_DATA gives"):
+        with pytest.raises(OperationFailed, match="mirror: in use by another process; LIGHTWAVE_DATA gives"):
             mirrored()
         mirror.stop()
         again = mirrored()

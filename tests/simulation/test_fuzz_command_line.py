@@ -37,6 +37,7 @@ BEGINS = (
     "ops.live.gateway.run_gateway",
     "ops.live.init.init_twin",
     "ops.live.rebuild.rebuild_twin",
+    "ops.live.historian.run_historian",
     "ops.live.sequencer.run_sequencer",
     "ops.live.skip.skip_message",
     "ops.live.status.live_status",

@@ -45,8 +45,10 @@ class Moment:
     folded: int = 0
     last_line: bytes = b""
 
-    def snapshot(self, software: str) -> SiteSnapshot:
-        return taken(self.site, self.position, self.last_line, software=software, kinds=self.kinds)
+    def snapshot(self, software: str, offset: int | None = None) -> SiteSnapshot:
+        return taken(
+            self.site, self.position, self.last_line, software=software, kinds=self.kinds, offset=offset
+        )
 
 
 class History:
@@ -64,14 +66,14 @@ class History:
         """The site when it had read so many messages, and all that follows from the last of them, be that on
         the log yet or not. `on_quiet` is told of every quiet moment on the way. LogDamaged where the log is
         not what the fold gives."""
-        moment = self._nearest(position)
+        moment = self.nearest(position)
         began = moment.position
         replay = Replay(moment.site, may_repeat=False)
         reached = began
         for at, line in self._log.lines(began):
             if reached >= position and not replay.pending:
                 break
-            message = _read(line)
+            message = message_in(line)
             if message is not None:
                 self._feed(replay, at, message)
                 if isinstance(message.body, FabricCommissioned):
@@ -92,7 +94,7 @@ class History:
         """Take a snapshot at the first quiet moment after every so many messages up to the end of the log;
         returns how many."""
         made = 0
-        last = self._nearest(self._log.end).position
+        last = self.nearest(self._log.end).position
 
         def look(moment: Moment) -> None:
             nonlocal made, last
@@ -114,7 +116,7 @@ class History:
                     "snapshot of position %d: is of another log; an older one is used", found.position
                 )
 
-    def _nearest(self, position: int) -> Moment:
+    def nearest(self, position: int) -> Moment:
         """The newest moment up to a position at which a good snapshot was taken, or the log's beginning."""
         for found in self.fitting(position):
             try:
@@ -136,7 +138,7 @@ class History:
             raise LogDamaged(f"{self._snapshots.site}: the log is not what its services say: {difference}")
 
 
-def _read(line: bytes) -> Envelope | None:
+def message_in(line: bytes) -> Envelope | None:
     """None where a line is no message: readers pass it over."""
     try:
         return decode(line)

@@ -1,4 +1,5 @@
-"""The gateway's own copy of the log, so that people read it as fast as the embedded twin's.
+"""A process's own copy of the log, so that it reads it as fast as the embedded twin's: that of a gateway, or
+of a historian.
 
 A thread reads Kafka, passes over what every reader passes over (void, unreadable, repeated), and appends the
 rest to one file a site, in the lab's format: message for message what the lab writes. It is only a copy: it
@@ -29,13 +30,14 @@ from shared.runtimes.files import replace_text
 from shared.runtimes.live.kafka.clients import reaching
 from shared.runtimes.live.kafka.header_names import take_any_names
 from shared.runtimes.live.kafka.layout import Endpoints
-from shared.runtimes.live.kafka.records import open_record, record_of
+from shared.runtimes.live.kafka.records import Record, open_record, record_of
 from shared.runtimes.live.kafka.unreachable import LogUnreachable, begins_late, unreachable
 from shared.runtimes.live.twin_record import TwinRecord
 from shared.storage.log.folder import FolderHeld, hold_folder
 from shared.storage.log.frames import TelemetryFolder
 from shared.storage.log.indexed import IndexedLogs
 from shared.storage.log.lines import failure
+from shared.storage.log.offsets import OffsetFiles
 from shared.storage.log.reader import commissioned_with
 
 SAVE_EVERY_S = 1.0
@@ -53,9 +55,18 @@ log = logging.getLogger("lightwave.live")
 class LogMirror:
     """`logs` is the copy; `problem` says why it may be behind, or None; `lost` is true when Kafka holds less
     than the copy, so that the process must start again to make it anew. A folder keeps the copy of one twin,
-    for one process at a time; OperationFailed while another has it."""
+    for one process at a time; OperationFailed while another has it. `frames` says whether telemetry is
+    copied, too; `offsets` has where each message stands on Kafka, of a copy that is made `with_offsets`."""
 
-    def __init__(self, folder: Path, endpoints: Endpoints, twin: TwinRecord) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        endpoints: Endpoints,
+        twin: TwinRecord,
+        *,
+        frames: bool = True,
+        with_offsets: bool = False,
+    ) -> None:
         self._folder = _inside(folder, twin.twin)
         self._held = _hold(folder)
         self._places = endpoints
@@ -64,6 +75,8 @@ class LogMirror:
         self._remove_others(folder)
         self.logs = IndexedLogs(self._folder / "log")
         self.telemetry = TelemetryFolder(self._folder / "telemetry")
+        self.offsets = OffsetFiles(self._folder / "log") if with_offsets else None
+        self._frames = frames
         self.problem: str | None = "the copy of the log is not begun yet"
         self.lost = False
         self.messages = 0
@@ -90,6 +103,8 @@ class LogMirror:
         self._stop.set()
         self._thread.join(timeout=5)
         self.logs.close()
+        if self.offsets is not None:
+            self.offsets.close()
         self._held.close()
 
     def config(self, fabric: str) -> FabricConfig:
@@ -163,7 +178,7 @@ class LogMirror:
         left as it is."""
         topics = self._places.topics
         logs = [TopicPartition(topics.log, n) for n in range(self._twin.partitions)]
-        frames = [TopicPartition(topics.telemetry, n) for n in range(self._twin.partitions)]
+        frames = [TopicPartition(topics.telemetry, n) for n in range(self._twin.partitions) if self._frames]
         begins = consumer.beginning_offsets([*logs, *frames])
         starts = {place: self._offsets.get(place.partition, 0) for place in logs}
         self._cut_off = [
@@ -213,7 +228,7 @@ class LogMirror:
                 return
 
     def _append(self, partition: int, rows: list[Any]) -> None:
-        found: dict[str, list[tuple[Envelope, bytes]]] = defaultdict(list)
+        found: dict[str, list[tuple[Envelope, Record]]] = defaultdict(list)
         last: dict[tuple[str, str], int] = {}
         for row in rows:
             record = record_of(partition, row.offset, row.value, row.headers)
@@ -233,9 +248,12 @@ class LogMirror:
                 last[source] = self.logs.open(site).last_seq(message.source)
             if message.seq > last[source]:
                 last[source] = message.seq
-                found[site].append((message, record.value))
+                found[site].append((message, record))
         for site, pairs in found.items():
-            self.logs.open(site).append([message for message, _ in pairs], [line for _, line in pairs])
+            copied = self.logs.open(site)
+            if self.offsets is not None:
+                self.offsets.of(site).put(copied.end, [record.offset for _, record in pairs])
+            copied.append([message for message, _ in pairs], [record.value for _, record in pairs])
             self.messages += len(pairs)
 
     def _keep_frames(self, rows: list[Any]) -> None:
@@ -261,13 +279,15 @@ class LogMirror:
         try:
             kept = json.loads(self._offsets_file.read_text())
             offsets = {int(partition): int(offset) for partition, offset in kept["offsets"].items()}
-            whole = all(self.logs.open(site).end >= end for site, end in kept["ends"].items())
+            whole = all(self._holds(site, end) for site, end in kept["ends"].items())
             self._sites = {str(fabric): str(site) for fabric, site in kept["fabrics"].items()}
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             offsets, whole = {}, True
             self._sites = {}
         if not whole:
             self.logs.close()
+            if self.offsets is not None:
+                self.offsets.close()
             shutil.rmtree(self._folder / "log", ignore_errors=True)
             self.logs = IndexedLogs(self._folder / "log")
             offsets = {}
@@ -275,6 +295,12 @@ class LogMirror:
         for path in sorted((self._folder / "log").glob("*.jsonl")):
             self.logs.open(path.stem)
         return offsets
+
+    def _holds(self, site: str, end: int) -> bool:
+        """Whether the copy of a site's log is as long as was noted, and tells of each message where it
+        stands."""
+        copied = self.logs.open(site).end
+        return copied >= end and (self.offsets is None or self.offsets.of(site).count >= copied)
 
     def _save(self) -> None:
         """Behind the copy at any moment: what is read again is dropped as repeated."""
@@ -305,7 +331,7 @@ def _hold(folder: Path) -> IO[str]:
         return hold_folder(folder)
     except FolderHeld:
         raise OperationFailed(
-            f"{folder}: in use by another gateway; LIGHTWAVE_DATA gives each a folder of its own"
+            f"{folder}: in use by another process; LIGHTWAVE_DATA gives each a folder of its own"
         ) from None
     except OSError as error:
         raise OperationFailed(f"{folder}: {error.strerror or error}") from None

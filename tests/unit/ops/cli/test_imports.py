@@ -37,7 +37,7 @@ def test_the_root_knows_every_command_and_imports_none_of_them() -> None:
     assert done.stdout.splitlines() == ["[]", "True"]
 
 
-@pytest.mark.parametrize("module", ["ops.live.gateway", "ops.live.sequencer"])
+@pytest.mark.parametrize("module", ["ops.live.gateway", "ops.live.historian", "ops.live.sequencer"])
 def test_only_workers_load_what_feeds_them(module: str) -> None:
     code = f"import sys, {module}; print([m for m in ('faust', 'aiohttp') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

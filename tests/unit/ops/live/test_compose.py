@@ -30,7 +30,7 @@ from tests.support.deployment import (
 from tests.unit.tree.tidy import ROOT
 
 SERVICES = [*service_names()]
-LIVING = sorted([*SERVICES, "gateway", "sequencer"])
+LIVING = sorted([*SERVICES, "gateway", "historian", "sequencer"])
 MAKEFILE_VARIABLES = {"PODS", "SPEED", "PORT"}
 
 

@@ -1,0 +1,56 @@
+"""`lightwave live historian`: snapshots by which a living twin's past is read, and an audit without end."""
+
+import contextlib
+import os
+import signal
+
+from ops.live.settings import LiveSettings
+from services.fleet import services_of
+from shared.runtimes.live.historian import Historian
+from shared.runtimes.live.kafka.mirror import LogMirror
+from shared.runtimes.live.process.health import HealthServer
+from shared.runtimes.live.process.heartbeat import ProcessInfo
+from shared.runtimes.live.process.joining import ProcessOptions, join_twin
+from shared.runtimes.live.surroundings import Surroundings
+
+NICER = 5
+"""By so much it gives way to what else runs on its machine."""
+
+
+def run_historian(settings: LiveSettings, options: ProcessOptions) -> None:
+    """Run until SIGTERM or SIGINT."""
+    os.nice(NICER)
+    with contextlib.ExitStack() as stack:
+        store = settings.store()
+        stack.callback(store.close)
+        twin = join_twin(store, options.endpoints, options.replica, options.software, wait_s=options.wait_s)
+        mirror = LogMirror(
+            settings.data / "historian", options.endpoints, twin, frames=False, with_offsets=True
+        )
+        mirror.start()
+        stack.callback(mirror.stop)
+        historian = Historian(
+            store,
+            mirror,
+            services_of,
+            partitions=twin.partitions,
+            folder_of=lambda site: settings.snapshots_of(twin.twin, site),
+            software=options.software,
+        )
+        surroundings = Surroundings(store, options.endpoints, twin)
+        health = HealthServer(
+            ProcessInfo(options.replica, "historian"),
+            store,
+            historian.report,
+            lambda: mirror.problem if mirror.lost else None,
+            host=options.metrics_host,
+            port=options.metrics_port,
+            around=lambda: surroundings.problems,
+        )
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: historian.stop())
+        health.start()
+        stack.callback(health.stop)
+        surroundings.start()
+        stack.callback(surroundings.stop)
+        historian.run()

@@ -1,0 +1,125 @@
+"""The historian of a live twin: the past is answered from its snapshots, and what is otherwise in Redis or on
+the log than the fold comes to is told."""
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from ops.servers.both import LocalKafka
+from ops.soak.twin import HISTORIAN, TwinOptions
+from shared.runtimes.live.process.heartbeat import processes
+from shared.runtimes.live.twin_record import read_twin
+from shared.storage.redis_form import state_key
+from tests.support.live_twin import BUSY, LiveTwin, live_twin
+
+SPEED = 3_000.0
+OPTIONS = TwinOptions(
+    pods=2,
+    seed=7,
+    speed=SPEED,
+    settings=BUSY,
+    partitions=2,
+    prefix="historian",
+    doubled=(),
+    historian=True,
+)
+BY_THE_CLOCK = {"ran_us", "waited_us"}
+FOUND_S_MAX = 60.0
+"""What docs/time.md promises."""
+
+
+@pytest.fixture(scope="module")
+def twin(tmp_path_factory: pytest.TempPathFactory, kafka: LocalKafka) -> Iterator[LiveTwin]:
+    with live_twin(tmp_path_factory.mktemp("live"), kafka, OPTIONS) as twin:
+        yield twin
+
+
+def probe(twin: LiveTwin, path: str) -> str:
+    """What the historian answers."""
+    (row,) = [row for row in processes(twin.store) if row["name"] == HISTORIAN]
+    try:
+        with urllib.request.urlopen(row["address"] + path, timeout=10) as answer:
+            return str(answer.read().decode())
+    except urllib.error.HTTPError as error:
+        return error.read().decode()
+
+
+def problems(twin: LiveTwin) -> list[str]:
+    found: list[str] = json.loads(probe(twin, "/healthz"))["problems"]
+    return found
+
+
+def measured(twin: LiveTwin, name: str) -> float:
+    lines = probe(twin, "/metrics").splitlines()
+    (value,) = [line.split()[-1] for line in lines if line.startswith(f"lightwave_historian_{name} ")]
+    return float(value)
+
+
+def compared_anew(twin: LiveTwin) -> None:
+    """Until every state was compared twice more."""
+    before = measured(twin, "compared_total")
+    twin.wait_for("states are compared", lambda: measured(twin, "compared_total") > before + 60)
+
+
+def snapshots(twin: LiveTwin) -> list[Path]:
+    folder = twin.folder / "snapshots" / read_twin(twin.store).twin
+    return sorted(folder.glob("*/*.snapshot"))
+
+
+def asked(twin: LiveTwin, fabric: str, at: str = "") -> list[Any]:
+    """What is there, without what goes by the clock, which a site may be a little ahead of."""
+    kinds = ("cubes", "slices", "ocs", "links", "faults")
+    found = [twin.get(f"/v1/{kind}?fabric={fabric}&limit=100{at}") for kind in kinds]
+    return [[{name: row[name] for name in row.keys() - BY_THE_CLOCK} for row in rows] for rows in found]
+
+
+def furthest(twin: LiveTwin) -> tuple[int, str]:
+    """The simulated time of the fabric that is ahead of the others, each a site of its own."""
+    partitions = {place.partition for place in twin.store.fabrics().values()}
+    rows = [row for number in partitions for row in twin.store.progress(number).values()]
+    return max((row.now_us, row.fabric) for row in rows)
+
+
+def test_it_finds_nothing_wrong_while_the_twin_lives(twin: LiveTwin) -> None:
+    twin.wait_for("all is well", lambda: problems(twin) == [])
+    twin.wait_advance()
+    compared_anew(twin)
+    assert problems(twin) == []
+    assert measured(twin, "state_differences_total") == measured(twin, "log_differences_total") == 0
+
+
+def test_the_past_is_what_was_answered_then(twin: LiveTwin) -> None:
+    with twin.paused():
+        at_us, fabric = furthest(twin)
+        then = asked(twin, fabric)
+    twin.wait_for("the clock has come there", lambda: twin.get("/v1/clock")["now_us"] > at_us)
+    assert asked(twin, fabric, f"&at={at_us}us") == then
+    told = twin.json("get", "cubes", "--at", f"{at_us}us", "--fabric", fabric)
+    assert told == then[0]
+
+
+def test_a_flipped_byte_in_redis_is_found(twin: LiveTwin) -> None:
+    twin.wait_for("all is well", lambda: problems(twin) == [])
+    partition = twin.store.fabrics()["pod-1"].partition
+    key = state_key(partition, "cubes", "pod-1")
+    with redis.Redis.from_url(twin.redis.url) as client:
+        field = max(client.hgetall(key).items(), key=lambda pair: len(pair[1]))[0]
+        value = bytearray(client.hget(key, field) or b"")
+        value[-2] ^= 1
+        client.hset(key, field, bytes(value))
+    (sentence,) = twin.wait_for("it is found", lambda: problems(twin), FOUND_S_MAX)
+    assert sentence.startswith(f"cubes@pod-1: Redis holds another {field.decode()} than the log comes to, at")
+    assert f"of partition {partition}" in sentence
+    assert measured(twin, "states_wrong") == 1
+    assert f"{HISTORIAN}: {sentence}" in twin.status()["problems"]
+    assert twin.said(HISTORIAN).count("cubes@pod-1: Redis holds another") == 1
+    value[-2] ^= 1
+    with redis.Redis.from_url(twin.redis.url) as client:
+        client.hset(key, field, bytes(value))
+    twin.wait_for("all is well again", lambda: problems(twin) == [], FOUND_S_MAX)

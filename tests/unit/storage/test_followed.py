@@ -1,0 +1,196 @@
+"""A site that is followed: fold and log, fold and store, at every position at which a store may stand."""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from schemas.envelope import Envelope
+from schemas.registry import decode
+from services.fleet import services_of
+from shared.basics.units import US_PER_DAY
+from shared.engine.codec import encode_instance
+from shared.engine.dispatch import ServiceInstance
+from shared.engine.replay import Replay
+from shared.engine.site import Site
+from shared.storage.snapshots.folder import SnapshotFolder
+from shared.storage.snapshots.followed import Compared, FollowedSite, StateDifference
+from shared.storage.snapshots.site_snapshot import SiteSnapshot
+from tests.support.pods import POD, pod_lab
+from tests.unit.storage.test_snapshots import BUILD, CONFIG, Recorded
+
+EVERY = 60
+Held = dict[tuple[str, str], dict[str, bytes]]
+
+
+@cache
+def lived() -> tuple[bytes, ...]:
+    lines: list[bytes] = []
+    pod_lab(CONFIG, sink=lambda some: lines.extend(some.splitlines())).run(US_PER_DAY // 2)
+    return tuple(lines)
+
+
+@cache
+def read_through() -> dict[str, list[tuple[int, dict[str, bytes]]]]:
+    """Service → (position that it has read up to, what it holds then), of every message that it read; as its
+    worker would go through the log, whatever the others do."""
+    found: dict[str, list[tuple[int, dict[str, bytes]]]] = {}
+    placed = {decode(line).id: at for at, line in enumerate(lived())}
+
+    def note(instance: ServiceInstance, message: Envelope) -> None:
+        found.setdefault(instance.name, []).append((placed[message.id] + 1, encode_instance(instance)))
+
+    replay = Replay(Site(POD, services_of), note, may_repeat=False)
+    assert all(replay.feed(at, decode(line)) is None for at, line in enumerate(lived()))
+    return found
+
+
+def held_at(positions: Mapping[str, int]) -> Held:
+    """What a store holds whose services stand at these positions."""
+    found: Held = {}
+    for service, position in positions.items():
+        before = [stored for at, stored in read_through()[service] if at <= position]
+        found[service, POD] = dict(before[-1]) if before else {}
+    return found
+
+
+def all_at(position: int) -> dict[str, int]:
+    return dict.fromkeys(read_through(), position)
+
+
+class Follower:
+    """A site that is followed, with the snapshots that it took."""
+
+    def __init__(self, place: Path, log: Recorded | None = None) -> None:
+        self.folder = SnapshotFolder(place / "snapshots", POD, BUILD)
+        self.log = log or Recorded([*lived()])
+        self.site = FollowedSite(
+            self.log, self.folder, services_of, offset_after=lambda position: 10 * position, every=EVERY
+        )
+
+    def compare(self, positions: Mapping[str, int], held: Held | None = None) -> Compared:
+        return self.site.compare(positions, held or held_at(positions), keep=self.folder.put)
+
+
+def quiet_positions() -> Iterator[int]:
+    roots = [at for at, line in enumerate(lived()) if decode(line).cause is None]
+    return iter([*roots[1:], len(lived())])
+
+
+def test_at_quiet_moments_every_state_is_compared_and_none_differs(tmp_path: Path) -> None:
+    follower = Follower(tmp_path)
+    for position in quiet_positions():
+        compared = follower.compare(all_at(position))
+        assert len(compared.states) == len(read_through())
+        assert compared.differences == ()
+        assert follower.site.position == position
+
+
+def test_snapshots_are_taken_on_the_way_and_know_where_the_log_goes_on(tmp_path: Path) -> None:
+    follower = Follower(tmp_path)
+    follower.compare(all_at(len(lived())))
+    taken = [*follower.folder.good()]
+    assert len(taken) > 3
+    assert all(one.offset == 10 * one.position for one in taken)
+    again = Follower(tmp_path)
+    assert again.site.position == taken[0].position
+    assert again.compare(all_at(len(lived()))).differences == ()
+
+
+def test_services_may_stand_anywhere_in_a_cascade(tmp_path: Path) -> None:
+    """Each on its own way through the log, some far ahead: what can be compared never differs, and of
+    every service something can."""
+    follower = Follower(tmp_path)
+    names = sorted(read_through())
+    seen: dict[str, int] = dict.fromkeys(names, 0)
+    for position in range(1, len(lived())):
+        root = max(at for at in range(position) if decode(lived()[at]).cause is None)
+        positions = {name: max(root, position - n % 3) for n, name in enumerate(names)}
+        compared = follower.compare(positions)
+        assert compared.differences == ()
+        for service, _ in compared.states:
+            seen[service] += 1
+    assert min(seen.values()) > len(lived()) / 5
+
+
+def test_the_first_wrong_byte_is_named_with_its_place(tmp_path: Path) -> None:
+    follower = Follower(tmp_path)
+    position = list(quiet_positions())[20]
+    held = held_at(all_at(position))
+    field = max(held["cubes", POD], key=lambda name: len(held["cubes", POD][name]))
+    value = held["cubes", POD][field]
+    held["cubes", POD][field] = value[:-1] + bytes([value[-1] ^ 1])
+    (found,) = follower.compare(all_at(position), held).differences
+    assert found == StateDifference("cubes", POD, field, position, value, held["cubes", POD][field])
+
+
+@pytest.mark.parametrize("change", ["missing", "more"])
+def test_a_field_too_few_or_too_many_is_named(tmp_path: Path, change: str) -> None:
+    position = list(quiet_positions())[20]
+    held = held_at(all_at(position))
+    stored = held["scheduler", POD]
+    if change == "more":
+        stored["jobs/x"] = b"{}"
+        wanted: tuple[Any, ...] = ("jobs/x", None, b"{}")
+    else:
+        name = next(iter(stored))
+        wanted = (name, stored.pop(name), None)
+    (found,) = Follower(tmp_path).compare(all_at(position), held).differences
+    assert (found.field, found.expected, found.found) == wanted
+
+
+def test_a_log_that_is_not_what_its_services_say_is_told_once_and_folded_no_further(tmp_path: Path) -> None:
+    lines = [*lived()]
+    at = next(n for n, line in enumerate(lines) if n > 100 and decode(line).cause is not None)
+    row = orjson.loads(lines[at])
+    lines[at] = orjson.dumps(row | {"at_us": row["at_us"] + 1})
+    follower = Follower(tmp_path, Recorded(lines))
+    assert follower.compare(all_at(len(lines)), held_at(all_at(len(lines)))) == Compared()
+    difference = follower.site.difference
+    assert difference is not None
+    assert difference.position == at
+    assert follower.compare(all_at(len(lines))) == Compared()
+    assert all(position <= at for position in follower.folder.positions())
+
+
+def test_a_store_that_went_back_is_not_compared_until_it_has_come_again(tmp_path: Path) -> None:
+    follower = Follower(tmp_path)
+    *_, before, last = quiet_positions()
+    follower.compare(all_at(last))
+    behind = follower.compare(all_at(before - 30), held_at(all_at(before - 30)))
+    assert behind.differences == ()
+    assert len(follower.compare(all_at(last)).states) == len(read_through())
+
+
+def test_what_is_not_on_the_log_yet_is_waited_for(tmp_path: Path) -> None:
+    """The log grows in the middle of cascades, and services have read all of it."""
+    log = Recorded([])
+    follower = Follower(tmp_path, log)
+    for end in range(7, len(lived()), 7):
+        log.kept = [*lived()[:end]]
+        assert follower.compare(all_at(end)).differences == ()
+        assert follower.site.position == end
+
+
+def test_a_snapshot_that_is_damaged_is_passed_over_for_an_older_one(tmp_path: Path) -> None:
+    follower = Follower(tmp_path)
+    follower.compare(all_at(len(lived())))
+    older, newest = follower.folder.positions()[-2:]
+    path = follower.folder.folder / f"{newest:012d}.snapshot"
+    data = bytearray(path.read_bytes())
+    data[-5] ^= 1
+    path.write_bytes(data)
+    again = Follower(tmp_path)
+    assert again.site.position == older
+    assert again.compare(all_at(len(lived()))).differences == ()
+
+
+def test_a_snapshot_goes_through_bytes_with_its_offset(tmp_path: Path) -> None:
+    kept: list[SiteSnapshot] = []
+    follower = Follower(tmp_path)
+    follower.site.compare(all_at(len(lived())), held_at(all_at(len(lived()))), keep=kept.append)
+    follower.folder.put(kept[0])
+    assert follower.folder.read(kept[0].position) == kept[0]
