@@ -114,6 +114,8 @@ def _place(
     if site is not None and site not in of.values():
         raise InvalidInput(f"--site {site}: no such site; there is {', '.join(dict.fromkeys(of.values()))}")
     names = [name for name, its in of.items() if site in (None, its)]
+    if not names:
+        raise OperationFailed("forecast: no fabric lives there any more; nothing is to come")
     asks = asks_of(words, names)
     places = list(dict.fromkeys(of[ask.fabric] for ask in asks))
     if len(places) > 1:

@@ -3,15 +3,13 @@ may say when, in how long from the moment, and for how long."""
 
 from collections.abc import Sequence
 
-from pydantic import ValidationError
-
 from ops.common.quoted import quoted
 from ops.common.short_names import with_fabric
 from ops.forecast.future import Ask
 from schemas.body import Body
 from schemas.operator import DrainCube, InjectFault, RequestSlice, UndrainCube
-from services.gateway.invalid import invalid_sentence
-from shared.basics.errors import InvalidInput
+from services.gateway.requests import valid_body
+from shared.basics.errors import InvalidInput, NotFound
 from shared.basics.grammar import duration_s
 from shared.basics.units import US_PER_S
 from shared.models.faults import FAULTS, severity_of
@@ -37,8 +35,12 @@ def asks_of(words: Sequence[tuple[str, str]], fabrics: Sequence[str]) -> list[As
 def _ask(what: str, text: str, fabrics: Sequence[str]) -> Ask:
     said = f"--{what} {quoted(text)}"
     head, *options = text.split(",")
-    head, plus, span = head.partition("+")
     head, at, when = head.partition("@")
+    last = when if at else head
+    before, plus, span = last.rpartition("+")
+    if not plus or "/" in span:  # the + of a face
+        before, plus, span = last, "", ""
+    head, when = (head, before) if at else (before, "")
     if not head or (plus and what.endswith("drain")):
         raise InvalidInput(f"{said}: allowed: {FORMS[what]}")
     after_us = _us(said, when) if at else 0
@@ -48,9 +50,7 @@ def _ask(what: str, text: str, fabrics: Sequence[str]) -> Ask:
     given = _options(said, options, what)
     try:
         body, name = _body(what, head, for_us, given, fabrics)
-    except ValidationError as error:
-        raise InvalidInput(f"{said}: {invalid_sentence(error.errors())}") from None
-    except InvalidInput as error:
+    except (InvalidInput, NotFound) as error:
         raise InvalidInput(f"{said}: {error}") from None
     fabric = name.split("/", 1)[0]
     if fabric not in fabrics:
@@ -67,7 +67,7 @@ def _body(
         if "priority" in given:
             fields["priority"] = int(given["priority"]) if _is_whole(given["priority"]) else given["priority"]
         asked = {"shape": parse_shape(head), "duration_us": for_us, **fields}
-        return RequestSlice.model_validate(asked), given.get("fabric", fabrics[0])
+        return valid_body(RequestSlice, asked), given.get("fabric", fabrics[0])
     if what == "inject":
         kind, colon, target = head.partition(":")
         struck = next((word for word in FAULTS if word == kind), None)
@@ -79,9 +79,9 @@ def _body(
             how["severity"] = severity_of(struck, given["severity"])
         if "onset" in given:
             how["onset_us"] = _us("onset", given["onset"])
-        return InjectFault.model_validate(how), name
+        return valid_body(InjectFault, how), name
     name = with_fabric(head, fabrics)
-    return (DrainCube if what == "drain" else UndrainCube).model_validate({"cube": name}), name
+    return valid_body(DrainCube if what == "drain" else UndrainCube, {"cube": name}), name
 
 
 def _is_whole(text: str) -> bool:

@@ -9,6 +9,7 @@ import orjson
 from ops.lab.network_report import NetworkTotals, network_report, network_totals
 from ops.lab.report import Totals, report, totals
 from ops.lab.waits import Waits
+from services.scheduler.state import SchedulerState
 from shared.basics.units import US_PER_HOUR, US_PER_MIN
 from shared.engine.site import Site
 
@@ -25,8 +26,9 @@ LOSES = frozenset({"SliceRequeued", "SliceEvicted"})
 class Seen:
     """Reads a future's log as it is written: how slices fare, and what is refused."""
 
-    def __init__(self, since_us: int, *, keep: bool) -> None:
-        self.waits = Waits(since_us)
+    def __init__(self, site: Site, *, keep: bool) -> None:
+        self._site = site
+        self.waits = Waits(site.now_us)
         self.refused: list[str] = []
         self.lines: list[bytes] = []
         self.degraded: set[str] = set()
@@ -49,8 +51,16 @@ class Seen:
         name = str(message["body"]["slice"])
         if message["type"] == "SliceDegraded":
             self.degraded.add(name)
-        elif message["type"] in LOSES:
+        elif message["type"] in LOSES and not self._is_filler(name):
             self.lost.add(name)
+
+    def _is_filler(self, name: str) -> bool:
+        fabric, _, number = name.rpartition("/slice-")
+        state = self._site.instance(fabric, "scheduler").state
+        if not isinstance(state, SchedulerState):
+            raise TypeError(f"{fabric} has no scheduler")
+        row = state.slices.get(int(number)) or state.ended.get(int(number))
+        return row is not None and row.tier == "filler"
 
     def _refused(self, message: Mapping[str, Any]) -> None:
         """Of what an operator asked: nobody else's requests are among them."""
@@ -143,7 +153,7 @@ FIGURES: dict[str, Figure] = {
     ),
     "evicted": Figure(
         "slices",
-        "slices that left their cubes and did not want to",
+        "slices, but for filler, that left their cubes and did not want to",
         "less",
         lambda pods, _n, seen, _u: float(len(seen.lost)) if pods else None,
     ),

@@ -56,7 +56,7 @@ def future(
     """Drive a copy of a site on for so long. With a salt all that is random in its world is drawn anew from
     the first moment on; without one it lives what the twin will live if nobody asks for anything else."""
     site = held.restored(services_of)
-    seen = Seen(site.now_us, keep=keep)
+    seen = Seen(site, keep=keep)
     lab = Lab.going_on(site, seen.take)
     living = [fabric for fabric in site.fabrics if not site.has_retired(fabric)]
     since_us, until_us = site.now_us, site.now_us + for_us

@@ -83,7 +83,7 @@ def slice_request(twin: TwinPorts, asked: SliceRequest) -> tuple[str, AskedBody]
         "recovery": _recovery(asked.recovery),
         "pods": pods,
     }
-    return fabric, _valid(
+    return fabric, valid_body(
         RequestSlice, body | asked.model_dump(include={"twisted", "owner", "tier", "priority"})
     )
 
@@ -108,11 +108,11 @@ def fault_request(twin: TwinPorts, asked: FaultRequest) -> tuple[str, AskedBody]
             raise NotFound(f"target: {made_of.absence(struck, asked.target, fabric)}") from None
         raise NotFound(str(error)) from None
     body = {"kind": asked.kind, "target": asked.target, "severity": asked.severity, "onset_us": onset_us}
-    return fabric, _valid(InjectFault, body | {"duration_us": _duration_us(asked.duration_s)})
+    return fabric, valid_body(InjectFault, body | {"duration_us": _duration_us(asked.duration_s)})
 
 
 def release_request(twin: TwinPorts, name: str) -> tuple[str, AskedBody]:
-    return fabric_of(twin, name), _valid(ReleaseSlice, {"slice": name})
+    return fabric_of(twin, name), valid_body(ReleaseSlice, {"slice": name})
 
 
 def clear_request(twin: TwinPorts, name: str) -> tuple[str, AskedBody]:
@@ -128,7 +128,7 @@ def clear_request(twin: TwinPorts, name: str) -> tuple[str, AskedBody]:
             f"fault {short(repr(name))}: is a part, no fault; active there: {', '.join(active) or 'none'} "
             f"(`lightwave clear --all {name}` ends all)"
         )
-    return fabric, _valid(ClearFault, {"fault": name})
+    return fabric, valid_body(ClearFault, {"fault": name})
 
 
 def drain_request(twin: TwinPorts, name: str, *, drain: bool) -> tuple[str, AskedBody]:
@@ -137,7 +137,7 @@ def drain_request(twin: TwinPorts, name: str, *, drain: bool) -> tuple[str, Aske
         if not plant(twin, fabric).population("cube"):
             raise InvalidInput(f"cube {name!r}: only whole cubes are drained; {fabric} has none")
         raise InvalidInput(f"cube {name!r}: only whole cubes are drained; names are like {fabric}/cube-12")
-    return fabric, _valid(DrainCube if drain else UndrainCube, {"cube": name})
+    return fabric, valid_body(DrainCube if drain else UndrainCube, {"cube": name})
 
 
 def link_test_request(twin: TwinPorts, name: str) -> tuple[str, AskedBody]:
@@ -148,7 +148,7 @@ def link_test_request(twin: TwinPorts, name: str) -> tuple[str, AskedBody]:
         raise InvalidInput(
             f"end {name!r}: only link ends of superpods are tested; names are like pod-0/cube-12/+y/7"
         )
-    return fabric, _valid(TestLink, {"end": name})
+    return fabric, valid_body(TestLink, {"end": name})
 
 
 def restart_request(twin: TwinPorts, name: str) -> tuple[str, AskedBody]:
@@ -158,7 +158,7 @@ def restart_request(twin: TwinPorts, name: str) -> tuple[str, AskedBody]:
         raise InvalidInput(
             f"ocs {name!r}: only OCSes of superpods are restarted; names are like pod-0/ocs-17"
         )
-    return fabric, _valid(RestartOcs, {"ocs": name})
+    return fabric, valid_body(RestartOcs, {"ocs": name})
 
 
 def cross_connect_request(
@@ -170,7 +170,7 @@ def cross_connect_request(
         raise InvalidInput(
             f"ocs {name!r}: only OCSes of superpods are connected by hand; names are like pod-0/ocs-17"
         )
-    return fabric, _valid(
+    return fabric, valid_body(
         CreateCrossConnects if create else RemoveCrossConnects, {"ocs": name} | asked.model_dump()
     )
 
@@ -373,7 +373,7 @@ def _recovery(text: str | None) -> RecoveryPolicy | None:
         raise InvalidInput(f"recovery {short(text)!r}: {error}") from None
 
 
-def _valid(model: type[BodyT], values: dict[str, Any]) -> BodyT:
+def valid_body(model: type[BodyT], values: dict[str, Any]) -> BodyT:
     """The body of the message; InvalidInput names the first field that may not have its value, NotFound
     a name that nothing can have."""
     try:

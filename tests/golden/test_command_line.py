@@ -70,6 +70,10 @@ history pod-0/cube-4/+y/7 --limit 3
 history pod-0/slice-999
 why pod-0/slice-13
 why repairs@pod-0/1
+forecast --drain pod-0/cube-3@1h --days 0.25 --futures 2 --jobs 1
+forecast --request 4x4x4+2h --days 0.1 --future 2
+forecast --undrain pod-0/ocs-3
+forecast --drain cube-99 --days 0.1 --futures 2 --jobs 1
 release pod-0/slice-77
 inject port pod-0/ocs-9/S0 --for 2h
 trace pod-0/cube-0/-x/9

@@ -16,7 +16,6 @@ import orjson
 from fastapi import FastAPI
 
 from ops.common.past import Past
-from ops.common.version import software
 from ops.common.sites import single_fabric_sites
 from ops.twin.site_audit import SiteAudit, readers_of
 from schemas.api import TwinAbout
