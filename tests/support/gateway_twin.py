@@ -17,6 +17,7 @@ from fastapi import FastAPI
 
 from ops.common.past import Past
 from ops.common.sites import single_fabric_sites
+from ops.common.version import software
 from ops.twin.site_audit import SiteAudit, readers_of
 from schemas.api import TwinAbout
 from schemas.config import FabricConfig
