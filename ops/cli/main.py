@@ -30,6 +30,7 @@ COMMANDS = {
     "explain": "explain",
     "plan": "plan",
     "forecast": "forecast",
+    "inevitable": "inevitable",
     "goodput": "goodput",
     "operations": "operations",
     "events": "events",

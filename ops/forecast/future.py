@@ -14,7 +14,8 @@ from services.gateway.telling import line
 from shared.engine.roots import operator_source
 from shared.engine.site import Site
 from shared.models.naming import named_fields
-from shared.runtimes.lab import Lab, LabRequest
+from shared.models.plant import Plant
+from shared.runtimes.lab import Lab, LabRequest, Sink, Stop
 from shared.storage.snapshots.site_snapshot import SiteSnapshot
 
 
@@ -57,21 +58,47 @@ def future(
     the first moment on; without one it lives what the twin will live if nobody asks for anything else."""
     site = held.restored(services_of)
     seen = Seen(site, keep=keep)
-    lab = Lab.going_on(site, seen.take)
-    living = [fabric for fabric in site.fabrics if not site.has_retired(fabric)]
+    living = living_in(site)
     since_us, until_us = site.now_us, site.now_us + for_us
     before = counted(site, living, since_us)
-    lab.run(until_us, _requests(site, living, asks, salt))
+    lab = driven(site, until_us, asks, salt, seen.take)
     after = counted(site, living, until_us)
     found = figures(living, before, after, seen, until_us)
     return Future(found, tuple(seen.refused), lab.messages, lab.log_sha256, _happened(site, seen.lines))
 
 
-def _requests(site: Site, living: Sequence[str], asks: Sequence[Ask], salt: int | None) -> list[LabRequest]:
+def driven(
+    site: Site,
+    until_us: int,
+    asks: Sequence[Ask],
+    salt: int | None,
+    sink: Sink,
+    stop: Stop | None = None,
+) -> Lab:
+    """Drive a site on up to a moment, or until it shall stop, with what is asked of it."""
+    lab = Lab.going_on(site, sink)
+    lab.run(until_us, _requests(site, asks, salt), stop)
+    return lab
+
+
+def living_in(site: Site) -> list[str]:
+    """The fabrics of a site that have not retired."""
+    return [fabric for fabric in site.fabrics if not site.has_retired(fabric)]
+
+
+def plant_in(site: Site, fabric: str) -> Plant:
+    """What a fabric of a site is made of."""
+    state = site.instance(fabric, "failures").state
+    if not isinstance(state, FailuresState):
+        raise TypeError(f"{fabric} has no failures")
+    return state.plant
+
+
+def _requests(site: Site, asks: Sequence[Ask], salt: int | None) -> list[LabRequest]:
     """In order of time; draws are rekeyed before anything else happens."""
     bodies: list[tuple[int, str, Body]] = []
     if salt is not None:
-        bodies += [(site.now_us, fabric, RekeyDraws(salt=salt)) for fabric in living]
+        bodies += [(site.now_us, fabric, RekeyDraws(salt=salt)) for fabric in living_in(site)]
     asked = sorted(asks, key=lambda ask: ask.after_us)
     bodies += [(site.now_us + ask.after_us, ask.fabric, ask.body) for ask in asked]
     first = site.last_request + 1
@@ -82,11 +109,8 @@ def _happened(site: Site, lines: Sequence[bytes]) -> tuple[Happened, ...]:
     found = []
     for message in map(decode, lines):
         if message.type in NOTABLE or message.source == operator_source(site.name):
-            state = site.instance(message.fabric, "failures").state
-            if not isinstance(state, FailuresState):
-                raise TypeError(f"{message.fabric} has no failures")
-            body = message.body
-            fields = named_fields(type(body), body.__dict__, state.plant, message.fabric)
+            body, plant = message.body, plant_in(site, message.fabric)
+            fields = named_fields(type(body), body.__dict__, plant, message.fabric)
             says = line(body.__dict__, fields)
             found.append(Happened(message.at_us, message.fabric, message.type, says))
     return tuple(found)

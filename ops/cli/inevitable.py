@@ -1,0 +1,155 @@
+"""`lightwave inevitable`: when something that happened could not be otherwise any more."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ops.cli.groups import application
+from ops.cli.names import whole
+from ops.cli.options import Output
+from ops.cli.output import show
+from ops.cli.progress import Line
+from ops.cli.types import Duration
+from ops.common.client import Client, escape
+from ops.common.tables import columns
+from shared.basics.errors import InvalidInput
+from shared.basics.times import moment, span
+from shared.basics.units import US_PER_S
+
+if TYPE_CHECKING:
+    from ops.forecast.future import Ask
+    from ops.forecast.inevitable import Event, Start, Tried
+
+THREE_DAYS_S, HOUR_S = 3 * 86_400, 3_600
+MESSAGE = ("id", "type", "at_us", "fabric", "about", "text")
+ASKED_MAX = 100_000
+FUTURES_MAX = 10_000
+
+app = application()
+
+
+@app.command()
+def inevitable(
+    message_id: Annotated[
+        str,
+        typer.Argument(
+            metavar="ID",
+            help="of what happened, such as scheduler@pod-0/42; of a thing "
+            "like pod-0/slice-7 what happened to it last",
+        ),
+    ],
+    back_s: Annotated[
+        int, typer.Option("--back", click_type=Duration(), metavar="3d", help="how far before it to begin")
+    ] = THREE_DAYS_S,
+    moments: Annotated[int, typer.Option(min=1, max=64, help="from so many moments before it")] = 8,
+    futures: Annotated[int, typer.Option(min=1, max=FUTURES_MAX, help="so many from each")] = 20,
+    within_s: Annotated[
+        int,
+        typer.Option("--within", click_type=Duration(), metavar="1h", help="it may come so much later, too"),
+    ] = HOUR_S,
+    jobs: Annotated[int | None, typer.Option(min=1, help="worker processes [default: one a core]")] = None,
+    output: Output = "table",
+) -> None:
+    """Drive copies of the twin on from several moments before something happened, with other draws in each,
+    and show in how many of them it happens again.
+
+    What people asked for meanwhile they ask for again. Nothing happens to the twin.
+    """
+    from ops.forecast.inevitable import since, tried
+
+    client = Client()
+    chain = client.rows(f"/v1/why/{escape(whole(client, message_id))}", *MESSAGE)
+    event, told = _event(message_id, chain)
+    with Line() as line:
+        starts = []
+        for before_us in _spans(event, back_s * US_PER_S, moments):
+            line.say(f"looking back {span(before_us)}")
+            starts.append(_start(client, event, before_us))
+        line.say(f"driving {len(starts)} × {futures} futures")
+        rows = tried(event, starts, futures, within_s * US_PER_S, jobs=jobs or os.cpu_count() or 1)
+    head = {"id": chain[0]["id"], "type": event.type, "about": event.about, "at_us": event.at_us}
+    first = since(rows)
+    content = head | {"since_us": None if first is None else first.before_us, "moments": [*map(asdict, rows)]}
+    show(content, output, lambda: _table(told, event, rows, first))
+
+
+def _event(asked: str, chain: Sequence[Mapping[str, Any]]) -> "tuple[Event, str]":
+    from ops.forecast.inevitable import Event
+
+    found = chain[0]
+    if not found["about"]:
+        raise InvalidInput(f"{asked}: is about nothing that could be found again; name another message")
+    event = Event(int(found["at_us"]), found["fabric"], found["type"], found["about"][0])
+    return event, f"{found['type']} {found['text']}".rstrip()
+
+
+def _spans(event: "Event", back_us: int, moments: int) -> list[int]:
+    from ops.forecast.inevitable import moments_before
+
+    most_us = min(back_us, event.at_us)
+    return [span_us for span_us in moments_before(most_us, moments) if span_us <= most_us]
+
+
+def _start(client: Client, event: "Event", before_us: int) -> "Start":
+    """The site at a moment before, and what people asked of it since."""
+    from ops.common.version import software
+    from ops.forecast.inevitable import Start
+    from shared.storage.snapshots.site_snapshot import from_bytes
+
+    then = Client(client.url, at=f"{event.at_us - before_us}us")
+    site = {row["name"]: row["site"] for row in then.rows("/v1/fabrics", "name", "site")}[event.fabric]
+    held = then.content(f"/v1/snapshots/{escape(site)}")
+    snapshot = from_bytes(held)
+    if snapshot.software != software():
+        raise InvalidInput(f"the twin runs build {snapshot.software}, and this command is of {software()}")
+    asks = [ask for fabric in snapshot.kinds for ask in _asked(client, fabric, snapshot.at_us, event.at_us)]
+    return Start(before_us, held, tuple(asks))
+
+
+def _asked(client: Client, fabric: str, since_us: int, until_us: int) -> "list[Ask]":
+    """What people asked of a fabric after one moment, up to another."""
+    from ops.forecast.future import Ask
+    from schemas.operator import OperatorBody
+    from schemas.registry import TYPES
+
+    types = [name for name, body in TYPES.items() if issubclass(body, OperatorBody)]
+    rows, _ = client.pages(
+        "/v1/events",
+        *("type", "at_us", "body"),
+        most=ASKED_MAX,
+        fabric=fabric,
+        since_us=since_us + 1,
+        type=types,
+    )
+    return [
+        Ask(row["at_us"] - since_us, fabric, TYPES[row["type"]].model_validate(row["body"]))
+        for row in rows
+        if row["at_us"] <= until_us
+    ]
+
+
+def _table(told: str, event: "Event", rows: "Sequence[Tried]", first: "Tried | None") -> str:
+    lines = [f"{told} ({moment(event.at_us)})", ""]
+    cells = [
+        (
+            span(row.before_us),
+            f"{row.same} of {row.futures}",
+            _share(row.same_share.low, row.same_share.high),
+            f"{row.any} of {row.futures}",
+            _share(row.any_share.low, row.any_share.high),
+        )
+        for row in rows
+    ]
+    lines.append(columns(("BEFORE", "SAME", "SHARE", f"ANY-{event.type}", "SHARE"), cells))
+    if first is None:
+        lines += ["", "at none of these moments was it more likely than not"]
+    else:
+        lines += ["", f"more likely than not from {span(first.before_us)} before it on"]
+    return "\n".join(lines)
+
+
+def _share(low: float, high: float) -> str:
+    return f"{100 * low:.0f} – {100 * high:.0f} %"
