@@ -23,7 +23,8 @@ from schemas.api import (
 )
 from schemas.api_network import BlockRow, BundleRow, DemandRow, DomainRow, RackRow, RewiringRow, TrunkRow
 from schemas.api_readings import FieldReading, OcsFieldReading
-from schemas.body import Model, is_unsaid
+from schemas.body import Model, is_empty, is_unsaid
+from schemas.documents_parameters import ParameterRow
 
 
 class OcsBlame(Model):
@@ -35,7 +36,7 @@ class OcsBlame(Model):
 
 class FabricRelated(Model):
     """What is not as it should be; null of what such a fabric has not. `rewirings` are those that have not
-    ended."""
+    ended; `parameters` are not as the fabric was commissioned, and left out where all are."""
 
     ocs: tuple[OcsBrief, ...]
     cubes: tuple[CubeRow, ...] | None
@@ -46,6 +47,7 @@ class FabricRelated(Model):
     faults: tuple[FaultRow, ...]
     verdicts: tuple[VerdictRow, ...] | None
     repairs: tuple[RepairRow, ...]
+    parameters: tuple[ParameterRow, ...] = Field(default=(), exclude_if=is_empty)
 
 
 class PartRelated(Model):

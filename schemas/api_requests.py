@@ -10,6 +10,7 @@ from schemas.bounds import COUNT_MAX, DURATION_S_MAX, DURATION_S_MIN, SPEED_MAX
 from schemas.config_by_kind import KindName
 from schemas.names import FaultKind, Tier
 from schemas.operator import CrossConnectKeys, ErrorMode, FaultSeverity, Priority
+from schemas.parameter import SETTINGS_MAX, ParameterName, ParameterValue
 
 DurationS = Annotated[
     float,
@@ -76,6 +77,16 @@ class FabricRequest(Model):
     site: str = Field(examples=["campus"])
     kind: KindName = "superpod"
     settings: dict[str, JsonValue] = Field(default={})
+
+
+class ParametersRequest(Model):
+    """Parameters of a fabric by their dotted names, and what they are to be from now on: all of them, or
+    none."""
+
+    parameters: Annotated[
+        dict[ParameterName, ParameterValue],
+        Field(min_length=1, max_length=SETTINGS_MAX, examples=[{"failures.host_per_day": 0.002}]),
+    ]
 
 
 class SpeedRequest(Model):

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from schemas.body import Model, is_empty, is_unsaid
 from schemas.documents_links import EndImpairment, EndModule
+from schemas.documents_parameters import ParametersDocument
 from schemas.documents_repairs import DiagnosisSummary, RepairDocument, RepairsSummary, VerdictDocument
 from schemas.jobs import JobTerms, OwnerUse
 from schemas.names import FaultKind, Shape, Tier
@@ -321,6 +322,7 @@ Document = (
     | SliceDocument
     | JobDocument
     | FaultDocument
+    | ParametersDocument
     | RepairDocument
     | VerdictDocument
     | WorkloadSummary
@@ -342,6 +344,7 @@ DOCUMENTS: dict[str, tuple[type[Model], ...]] = {
     "slices": (SliceDocument,),
     "jobs": (JobDocument,),
     "faults": (FaultDocument,),
+    "parameters": (ParametersDocument,),
     "repairs": (RepairDocument,),
     "verdicts": (VerdictDocument,),
     "summaries": (

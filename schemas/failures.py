@@ -1,12 +1,14 @@
-"""What is broken in truth. Only hardware twins and the score may act on these."""
+"""What is broken in truth, which only hardware twins and the score may act on; and by which parameters the
+fabric goes on."""
 
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from schemas.body import Body
-from schemas.names import FaultKind, FaultName, GivenName, TargetName
-from schemas.operator import ClearFault, FaultSeverity, InjectFault
+from schemas.names import FabricName, FaultKind, FaultName, GivenName, TargetName
+from schemas.operator import ClearFault, FaultSeverity, InjectFault, SetParameters
+from schemas.parameter import SETTINGS_MAX, Change, ParameterValue
 
 
 class FailuresBody(Body):
@@ -52,4 +54,27 @@ class FaultRefused(FailuresBody):
     refuses = (InjectFault, ClearFault)
 
     subject: GivenName
+    reason: str
+
+
+class ParametersChanged(FailuresBody):
+    """Every service of the fabric goes by these from here on. None is changed where all were so before."""
+
+    changes: Annotated[tuple[Change, ...], Field(max_length=SETTINGS_MAX)]
+
+    def of(self, section: str) -> dict[str, ParameterValue]:
+        """What is new of a section of the configuration, by field."""
+        return {
+            change.name.removeprefix(f"{section}."): change.value
+            for change in self.changes
+            if change.name.startswith(f"{section}.")
+        }
+
+
+class ParametersRefused(FailuresBody):
+    """All stays as it is: one of the values may not be, or not with the others."""
+
+    refuses = (SetParameters,)
+
+    fabric: FabricName
     reason: str

@@ -22,6 +22,7 @@ from schemas.names import (
     TargetName,
     Tier,
 )
+from schemas.parameter import SETTINGS_MAX, Setting
 from schemas.recovery import RecoveryPolicy
 
 DurationUs = Annotated[int, Field(gt=0, le=DURATION_US_MAX, description="microseconds, at most 100 years")]
@@ -94,6 +95,12 @@ class TestLink(OperatorBody):
 
     __test__: ClassVar[bool] = False  # the name begins as tests' do, which pytest would collect
     end: TargetName
+
+
+class SetParameters(OperatorBody):
+    """Let parameters of the fabric have other values from now on, all of these or none."""
+
+    settings: Annotated[tuple[Setting, ...], Field(min_length=1, max_length=SETTINGS_MAX)]
 
 
 class RestartOcs(OperatorBody):

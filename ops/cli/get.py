@@ -17,7 +17,7 @@ from ops.cli.readings import NO_ORDER, lanes, of_links, wide
 from ops.cli.types import FieldValue, Kind, KindOrName, SortOrder, no_name, unknown
 from ops.common.client import Client, escape
 from ops.common.light_path import patched
-from ops.common.tables import columns, shown
+from ops.common.tables import columns, shown, typed
 from schemas.kinds import KINDS, kind_of_name
 from shared.basics.brief import per_cent
 from shared.basics.errors import NotFound
@@ -237,6 +237,10 @@ def _described(kind: str, content: Mapping[str, Any]) -> str:
             continue
         well = f"  {_all_well(kind, section, shown)}"
         listed = lanes(rows) if section == "readings" else rows
+        if section == "parameters":
+            listed = [
+                {**row, **{name: typed(row[name]) for name in ("value", "commissioned")}} for row in rows
+            ]
         title = LINKS_NOW if (kind, section) == ("verdicts", "links") else _title(section)
         lines += [f"{title}:", *(_rows(listed) if listed else [well])]
     said = len(content["events"])

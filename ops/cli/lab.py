@@ -1,7 +1,6 @@
 """`lightwave lab`: the same services in virtual time."""
 
 import functools
-import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,7 +23,7 @@ from ops.cli.options import (
 )
 from ops.cli.output import Form, show, write
 from ops.cli.types import FILE, OUT_FILE, Number
-from ops.common.tables import columns
+from ops.common.tables import columns, typed
 from shared.basics.errors import Interrupted
 from shared.basics.times import span
 
@@ -279,7 +278,7 @@ def lab_config(
 
     rows = [asdict(parameter) for parameter in parameters(kind or DEFAULT_KIND)]
     fields = ("name", "default", "unit", "source", "meaning")
-    table = [[_as_typed(row[field]) for field in fields] for row in rows]
+    table = [[typed(row[field]) for field in fields] for row in rows]
     show(rows, output, lambda: columns([field.upper() for field in fields], table))
 
 
@@ -291,12 +290,5 @@ def _show_calibration(name: str, output: Form) -> None:
 
     rows = [asdict(one) for one in calibration(name)]
     fields = ("name", "value", "sure", "source")
-    table = [[_as_typed(row[field]) for field in fields] for row in rows]
+    table = [[typed(row[field]) for field in fields] for row in rows]
     show(rows, output, lambda: columns([field.upper() for field in fields], table))
-
-
-def _as_typed(value: Any) -> str:
-    """A value as one would give it to --set, or write a list of them into a site file."""
-    if isinstance(value, list):
-        return json.dumps(value)
-    return str(value).lower() if value is None or isinstance(value, bool) else str(value)

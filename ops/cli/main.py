@@ -38,6 +38,7 @@ COMMANDS = {
     "why": "events",
     "commission": "request",
     "retire": "request",
+    "set": "parameters",
     "inject": "request",
     "clear": "request",
     "request": "request",

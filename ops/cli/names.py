@@ -121,6 +121,19 @@ class Setting(click.ParamType):
         return _items([f"{parameter.name}=" for parameter in parameters(kind)], incomplete)
 
 
+class LivingSetting(click.ParamType):
+    """KEY=VALUE; completed up to the value, with the parameters that may change while a fabric lives."""
+
+    name = "setting"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> "list[CompletionItem]":
+        from schemas.living import LIVING
+
+        return _items([f"{name}=" for name in LIVING], incomplete)
+
+
 class Part(click.ParamType):
     """The name of a part: OCSes and cubes, and behind a whole one's name what is in it."""
 

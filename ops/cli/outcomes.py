@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ops.common.tables import shown
+from ops.common.tables import shown, typed
 from shared.basics.times import moment, span
 
 Message = Mapping[str, Any]
@@ -77,6 +77,16 @@ def _tested(message: Message) -> str:
     return f"{end}: {loss} dB out and back, expected {expected} dB, BER {ber}: {said[body['verdict']]}"
 
 
+def _changed(message: Message) -> str:
+    """Which parameters are otherwise now, and what they were."""
+    changes = message["body"]["changes"]
+    if not changes:
+        return "all were so before"
+    return "; ".join(
+        f"{change['name']} is {typed(change['value'])}, was {typed(change['was'])}" for change in changes
+    )
+
+
 def _restarting(message: Message) -> str:
     circuits = "its circuits stand" if message["body"]["keeps"] else "its circuits are lost until then"
     return f"{message['about'][0]} restarts its software; {circuits}"
@@ -134,6 +144,7 @@ SENTENCES: dict[str, list[tuple[str, Callable[[Message], str]]]] = {
     ],
     "connect": [("CrossConnectsTaken", _by_hand("taken, and mirrors turn"))],
     "disconnect": [("CrossConnectsRemoved", _by_hand("removed"))],
+    "set": [("ParametersChanged", _changed)],
     "restart": [("OcsRestarting", _restarting)],
     "test": [("LinkTested", _tested)],
     "undrain": [("CubeUndrained", lambda message: f"{message['about'][0]} in use again")],

@@ -5,7 +5,7 @@ value.
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
@@ -14,6 +14,8 @@ from ops.common.quoted import SHOWN_MAX, dotted, quoted
 from schemas.config import FabricConfig, SuperpodConfig
 from schemas.config_by_kind import CONFIGS, config_model
 from schemas.config_workload import TraceRow
+from schemas.living import LIVING
+from schemas.parameter import about, allowed_of, kinds_of, only_value, parameters_of, words_of
 from shared.basics.checks import nearest_word
 from shared.basics.errors import InvalidInput
 from shared.basics.words import nearest
@@ -37,13 +39,13 @@ class Parameter:
 
 def parameters(kind: str = DEFAULT_KIND) -> list[Parameter]:
     """Every parameter of a kind of fabric that may be set to something, in the order of its configuration."""
-    known = _fields(_model_of(kind))
+    known = parameters_of(_model_of(kind))
     return [_described(name, known[name]) for name in _offered(known)]
 
 
 def _offered(known: Mapping[str, FieldInfo]) -> Iterator[str]:
     """The names of those that have more than one allowed value."""
-    return (name for name, field in known.items() if _only(field) is None)
+    return (name for name, field in known.items() if only_value(field) is None)
 
 
 def _model_of(kind: str) -> type[FabricConfig]:
@@ -95,7 +97,7 @@ def settings_of(
     InvalidInput names the key, the value and what is allowed. `seed` and `trace` have options of their own.
     """
     model = _model_of(kind)
-    known = _fields(model)
+    known = parameters_of(model)
     values = in_sections(calibrated or {})
     given: set[str] = set()
     for pair in pairs:
@@ -113,10 +115,10 @@ def settings_of(
         given.add(name)
         if _repeats(known[name]):
             raise InvalidInput(
-                f"--set {name}: takes {_allowed(known[name])}, which --set cannot say; write a site file "
+                f"--set {name}: takes {allowed_of(known[name])}, which --set cannot say; write a site file "
                 "for --site, such as ops/sites/campus.yaml"
             )
-        place[field] = _value(name, text.strip(), known[name])
+        place[field] = _value(f"--set {name}", text.strip(), known[name])
     if seed is not None and values.setdefault("seed", seed) != seed:
         raise InvalidInput(f"--seed {seed}: --set seed={values['seed']} says another; leave one of them out")
     if trace is not None:
@@ -156,7 +158,7 @@ def _complaint(
     """The first thing that is wrong, in the words of this project. `called` says how a parameter is called
     where it was given."""
     first = error.errors()[0]
-    known = _fields(model)
+    known = parameters_of(model)
     # Of what is inside a shape the shape: parameters are two deep, and fields of their rows four.
     row = _row(known.get(".".join(map(str, first["loc"][:2]))))
     place = first["loc"][: 3 if row is None else 4]
@@ -177,12 +179,12 @@ def _complaint(
 def _allowed_at(place: Sequence[str | int], known: Mapping[str, FieldInfo]) -> str:
     """What may stand at a place: at a parameter, at or in one of its rows, or where there is none."""
     if (key := ".".join(map(str, place))) in known:
-        return _allowed(known[key])
+        return allowed_of(known[key])
     repeated = known.get(".".join(map(str, place[:2])))
     if repeated is None:
         return _contents(place, known)
     row = _row(repeated)
-    return _allowed(repeated if row is None or len(place) < 4 else row.model_fields[str(place[3])])
+    return allowed_of(repeated if row is None or len(place) < 4 else row.model_fields[str(place[3])])
 
 
 def _repeats(field: FieldInfo) -> bool:
@@ -212,16 +214,17 @@ def _contents(place: Sequence[str | int], known: Mapping[str, FieldInfo]) -> str
     field = str(inside[1])
     if field == "shape":
         return "three sides in chips, such as [4, 4, 8]"
-    return _allowed(TraceRow.model_fields[field])
+    return allowed_of(TraceRow.model_fields[field])
 
 
-def _value(name: str, text: str, field: FieldInfo) -> Any:
-    """The text as the field's type; strict models coerce nothing, so it happens here."""
-    kinds = _kinds(field)
+def _value(called: str, text: str, field: FieldInfo) -> Any:
+    """The text as the field's type; strict models coerce nothing, so it happens here. InvalidInput begins
+    with how the parameter is called where it was given."""
+    kinds = kinds_of(field)
     if text.lower() in ("none", "null") and type(None) in kinds:
         return None
     try:
-        if words := _words(field):
+        if words := words_of(field):
             return {word.lower(): word for word in words}[text.lower()]
         if bool in kinds:
             return {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}[
@@ -231,85 +234,62 @@ def _value(name: str, text: str, field: FieldInfo) -> Any:
             return text
         return float(text) if float in kinds else int(text)
     except (KeyError, ValueError):
-        hint = nearest_word(text.upper(), _words(field), alike=0.3)
+        hint = nearest_word(text.upper(), words_of(field), alike=0.3)
         raise InvalidInput(
-            f"--set {name}: {quoted(text)} is not allowed; allowed: {_allowed(field)}{hint}"
+            f"{called}: {quoted(text)} is not allowed; allowed: {allowed_of(field)}{hint}"
         ) from None
 
 
 def value_type(kind: str, name: str) -> type[bool] | type[int] | type[float] | type[str]:
     """Of what type a parameter's values are, but for none."""
-    field = _fields(_model_of(kind))[name]
-    if _words(field):
+    field = parameters_of(_model_of(kind))[name]
+    if words_of(field):
         return str
-    return next((one for one in (bool, str, float) if one in _kinds(field)), int)
+    return next((one for one in (bool, str, float) if one in kinds_of(field)), int)
 
 
 def is_counted(name: str) -> bool:
     """Whether a parameter of any kind of fabric takes whole numbers only."""
-    return any(name in _fields(model) and value_type(kind, name) is int for kind, model in CONFIGS.items())
+    return any(
+        name in parameters_of(model) and value_type(kind, name) is int for kind, model in CONFIGS.items()
+    )
 
 
-def value_of(kind: str, name: str, text: str) -> bool | int | float | str | None:
-    """What `--set NAME=TEXT` gives a parameter. InvalidInput where that is not of its type."""
-    found: bool | int | float | str | None = _value(name, text, _fields(_model_of(kind))[name])
+def value_of(kind: str, name: str, text: str, option: str = "--set ") -> bool | int | float | str | None:
+    """What `--set NAME=TEXT` gives a parameter. InvalidInput where that is not of its type; it begins with
+    the option and the name."""
+    field = parameters_of(_model_of(kind))[name]
+    found: bool | int | float | str | None = _value(f"{option}{name}", text, field)
     return found
 
 
-def _kinds(field: FieldInfo) -> tuple[Any, ...]:
-    """The types that a field may have: of a union its members."""
-    return get_args(field.annotation) or (field.annotation,)
-
-
-def _words(field: FieldInfo) -> tuple[str, ...]:
-    """Of a field that is one of some words, which; of any other none."""
-    return get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
-
-
-def _only(field: FieldInfo) -> float | None:
-    """The one number that is allowed where the bounds leave no other; None where there are more."""
-    least = next((low for bound in field.metadata if (low := getattr(bound, "ge", None)) is not None), None)
-    most = next((high for bound in field.metadata if (high := getattr(bound, "le", None)) is not None), None)
-    return least if least == most else None
-
-
-def _allowed(field: FieldInfo) -> str:
-    kinds = _kinds(field)
-    if "allowed" in _about(field):
-        return str(_about(field)["allowed"])
-    if (only := _only(field)) is not None:
-        return f"{only:,}"
-    if chosen := _words(field):
-        return f"{', '.join(chosen[:-1])} or {chosen[-1]}"
-    if bool in kinds:
-        return "true or false"
-    words = "a number" if float in kinds else "a whole number"
-    for bound in field.metadata:
-        for attribute, text in (("gt", "above"), ("ge", "at least"), ("le", "at most"), ("lt", "below")):
-            if (limit := getattr(bound, attribute, None)) is not None:
-                words += f" {text} {limit:,}" if abs(limit) < 1e15 else f" {text} {limit}"
-    return words + (" or none" if type(None) in kinds else "")
-
-
-def _fields(model: type[BaseModel], prefix: str = "") -> dict[str, FieldInfo]:
-    found: dict[str, FieldInfo] = {}
-    for name, field in model.model_fields.items():
-        kind = field.annotation
-        if isinstance(kind, type) and issubclass(kind, BaseModel):
-            found |= _fields(kind, f"{prefix}{name}.")
-        elif field.json_schema_extra is not None:
-            found[f"{prefix}{name}"] = field
+def values_of(kind: str, pairs: Sequence[str]) -> dict[str, bool | int | float | str | None]:
+    """Parameters of a fabric that lives, from `KEY=VALUE`; whether they may change, the twin says."""
+    known = parameters_of(_model_of(kind))
+    found: dict[str, bool | int | float | str | None] = {}
+    for pair in pairs:
+        name, equals, text = (part.strip() for part in pair.partition("="))
+        if not equals or not name:
+            raise InvalidInput(f"{quoted(pair)}: not KEY=VALUE, such as failures.host_per_day=0.002")
+        if name in found:
+            raise InvalidInput(f"{name}: given twice; leave one of them out")
+        if name not in known:
+            near = nearest(name, [one for one in LIVING if one in known], alike=0.5)
+            hint = f"did you mean {near}? " if near else ""
+            raise InvalidInput(f"{name}: no parameter of a {kind}; {hint}`lightwave set --list` tells them")
+        single = not _repeats(known[name])
+        found[name] = value_of(kind, name, text, option="") if single else text
     return found
 
 
 def _described(name: str, field: FieldInfo) -> Parameter:
-    about = _about(field)
+    told = about(field)
     return Parameter(
         name=name,
         default=_plain(field.default),
-        unit=str(about["unit"]),
-        source=str(about["source"]),
-        allowed=_allowed(field),
+        unit=str(told["unit"]),
+        source=str(told["source"]),
+        allowed=allowed_of(field),
         meaning=field.description or "",
     )
 
@@ -319,8 +299,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return [one.model_dump(exclude_unset=True) if isinstance(one, BaseModel) else one for one in value]
     return value
-
-
-def _about(field: FieldInfo) -> dict[str, Any]:
-    """What a parameter says about itself (`schemas.parameter`)."""
-    return field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}

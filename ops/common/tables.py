@@ -1,5 +1,6 @@
 """Tables as kubectl prints them: aligned columns, upper-case headers, no boxes."""
 
+import json
 from collections.abc import Sequence
 
 from ops.common.visible import one_line
@@ -31,6 +32,13 @@ def shown(field: str, value: object) -> object:
     if field.endswith("_gbps"):
         return f"{value:,.1f}"
     return f"{value:.4f}" if field.endswith("_db") else value
+
+
+def typed(value: object) -> str:
+    """A value as one would give it to --set, or write a list of them into a site file."""
+    if isinstance(value, list):
+        return json.dumps(value)
+    return str(value).lower() if value is None or isinstance(value, bool) else str(value)
 
 
 def _cell(value: object) -> str:

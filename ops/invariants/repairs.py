@@ -6,7 +6,7 @@ from schemas.config import AnyPodConfig
 from schemas.config_dcn import DcnConfig
 from schemas.diagnosis import Work
 from schemas.envelope import Envelope
-from schemas.failures import FaultBegan, FaultEnded
+from schemas.failures import FaultBegan, FaultEnded, ParametersChanged
 from schemas.repairs import (
     BurnInBegun,
     HandsOnBegun,
@@ -38,6 +38,10 @@ class RepairChecker:
         if isinstance(body, FabricCommissioned) and isinstance(body.config, AnyPodConfig | DcnConfig):
             self._technicians = body.config.repairs.technicians
             self._fibre_technicians = getattr(body.config.repairs, "fibre_technicians", 0)
+        elif isinstance(body, ParametersChanged):
+            changed = body.of("repairs")
+            self._technicians = int(changed.get("technicians") or self._technicians)
+            self._fibre_technicians = int(changed.get("fibre_technicians", self._fibre_technicians) or 0)
         elif isinstance(body, FaultBegan):
             if body.fault in self.faults:
                 yield f"{body.fault} begins twice"

@@ -9,6 +9,8 @@ from typing import ClassVar
 from schemas.config import AnyPodConfig
 from schemas.cubes import CubeDrained, CubeHealthy, CubeUndrained, CubeUnhealthy
 from schemas.envelope import Envelope
+from schemas.failures import ParametersChanged
+from schemas.parameter import ParameterValue
 from schemas.scheduler import (
     CubeSwapped,
     SliceAdmitted,
@@ -134,6 +136,8 @@ class PreflightChecker:
         body = message.body
         if isinstance(body, FabricCommissioned) and isinstance(body.config, AnyPodConfig):
             self._lasts_us = body.config.scheduler.preflight_s * US_PER_S
+        elif isinstance(body, ParametersChanged):
+            self._change(body.of("scheduler").get("preflight_s"))
         elif isinstance(body, SliceAdmitted):
             if body.corner is None and self._lasts_us:
                 self._whole.add(body.slice)
@@ -156,6 +160,14 @@ class PreflightChecker:
         elif isinstance(body, SliceCompleted | SliceRequeued | SliceEvicted):
             self._forget(body.slice)
             self._whole.discard(body.slice)
+
+    def _change(self, preflight_s: ParameterValue) -> None:
+        """Without preflights nobody needs one; those that were begun end as they were to."""
+        if isinstance(preflight_s, int):
+            self._lasts_us = preflight_s * US_PER_S
+            if not preflight_s:
+                self._unchecked.clear()
+                self._whole.clear()
 
     def _hit(self, body: SliceRecovering | CubeSwapped, at_us: int) -> None:
         """A preflight that was not over counts for nothing, nor does one that was over before other cubes."""

@@ -7,6 +7,7 @@ from ops.invariants.network import NetworkChecker
 from schemas.config_dcn import DcnConfig
 from schemas.demands import DemandMoved
 from schemas.envelope import Envelope
+from schemas.failures import ParametersChanged
 from schemas.sequencer import FabricCommissioned
 from schemas.traffic import TrafficCarried
 from schemas.trunks import TrunksChanged
@@ -31,6 +32,8 @@ class TrafficChecker:
         self._react_us = 0
         self._since_us: int | None = None
         """When the first of those changes was that weights do not know yet."""
+        self._until_us = 0
+        """When they must: a `react_s` that changes meanwhile is for the next ones."""
         self._weights = 0
         self._last: TrafficCarried | None = None
 
@@ -38,6 +41,9 @@ class TrafficChecker:
         body = message.body
         if isinstance(body, FabricCommissioned) and isinstance(body.config, DcnConfig):
             self._react_us = body.config.traffic.react_s * US_PER_S
+        elif isinstance(body, ParametersChanged):
+            react_s = body.of("traffic").get("react_s")
+            self._react_us = react_s * US_PER_S if isinstance(react_s, int) else self._react_us
         if message.cause is None:
             if self._owed:
                 yield f"{self._owed} changes of the demand or the trunks were not followed"
@@ -61,13 +67,18 @@ class TrafficChecker:
             self._owed -= 1
         elif not body.solved or since_us is None:
             yield "traffic is carried otherwise, and neither demand nor trunks changed"
-        elif at_us < since_us + self._react_us:
-            yield f"weights are solved {at_us - since_us} µs after a change, and not {self._react_us}"
-        if since_us is not None and at_us > since_us + self._react_us:
-            yield f"{at_us - since_us} µs after a change weights are not solved, {self._react_us} are allowed"
+        elif at_us < self._until_us:
+            allowed_us = self._until_us - since_us
+            yield f"weights are solved {at_us - since_us} µs after a change, and not {allowed_us}"
+        if since_us is not None and at_us > self._until_us:
+            allowed_us = self._until_us - since_us
+            yield f"{at_us - since_us} µs after a change weights are not solved, {allowed_us} are allowed"
         if body.pending and body.solved:
             yield "weights are solved, and are still to be"
-        self._since_us = None if not body.pending else at_us if since_us is None else since_us
+        if not body.pending:
+            self._since_us = None
+        elif since_us is None:
+            self._since_us, self._until_us = at_us, at_us + self._react_us
 
     def _carried(self, body: TrafficCarried) -> Iterator[str]:
         if body.hour != self._hour:

@@ -18,6 +18,7 @@ ANSWERS: Mapping[str, frozenset[str]] = {
     "ClearFault": frozenset({"FaultEnded", "FaultRefused"}),
     "DrainCube": frozenset({"CubeDrained", "DrainRefused"}),
     "UndrainCube": frozenset({"CubeUndrained", "DrainRefused"}),
+    "SetParameters": frozenset({"ParametersChanged", "ParametersRefused"}),
     "RestartOcs": frozenset({"OcsRestarting", "RestartRefused"}),
     "CreateCrossConnects": frozenset({"CrossConnectsTaken", "CrossConnectsRefused"}),
     "RemoveCrossConnects": frozenset({"CrossConnectsRemoved", "CrossConnectsRefused"}),
@@ -33,7 +34,7 @@ ANSWERED_LATER = ("AbortRewiring",)
 """Those whose answer may still be to come: a rewiring ends with its stage."""
 
 READERS = {
-    "failures": ("InjectFault", "ClearFault"),
+    "failures": ("InjectFault", "ClearFault", "SetParameters"),
     "cubes": ("DrainCube", "UndrainCube"),
     "ocs": ("TestLink", "RestartOcs", "CreateCrossConnects", "RemoveCrossConnects"),
     "workload": ("RequestSlice", "ReleaseSlice"),

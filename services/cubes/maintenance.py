@@ -8,7 +8,9 @@ was planned for it; the roll-out goes on with the next.
 """
 
 from schemas.cubes import CubeDrained, CubeUndrained
-from services.cubes.plan import cube_of_work, work_after, work_us
+from schemas.envelope import Envelope
+from schemas.failures import ParametersChanged
+from services.cubes.plan import cube_of_work, work_after, work_at_other_rate, work_us, works_per_day
 from services.cubes.state import CubesState, Outing, Reason
 from services.cubes.verdict import touch
 from shared.basics.keyed_random import rekeyed
@@ -55,6 +57,19 @@ def _works(state: CubesState) -> list[Output]:
         state.works += 1
         state.next_work_us = work_after(seed, fabric, config, cubes, state.works, state.next_work_us)
     return said
+
+
+def on_parameters_changed(state: CubesState, body: ParametersChanged, _message: Envelope) -> list[Output]:
+    """What is planned from now on goes by them, and so do heartbeats that are waited for from now on."""
+    changed = body.of("cubes")
+    if not changed:
+        return []
+    before = works_per_day(state.config, state.cubes)
+    state.config = state.config.model_copy(update=changed)
+    rates = before, works_per_day(state.config, state.cubes)
+    drawn = state.draws, state.fabric, rates, state.next_work_us
+    state.next_work_us = work_at_other_rate(*drawn, state.now_us, state.works)
+    return []
 
 
 def roll_out(state: CubesState) -> list[Output]:

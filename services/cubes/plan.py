@@ -12,10 +12,38 @@ def work_after(
     seed: int, fabric: str, config: CubesConfig, cubes: int, number: int, since_us: int
 ) -> int | None:
     """When work number `number` begins, after the one before it; None where none ever does."""
-    rate = config.maintenance_per_day * cubes
+    rate = works_per_day(config, cubes)
     if not rate:
         return None
     return since_us + us(draw_exponential(seed, fabric, "maintenance time", number, 1 / rate), US_PER_DAY)
+
+
+def works_per_day(config: CubesConfig, cubes: int) -> float:
+    """How many cubes of a pod are taken out in a day."""
+    return config.maintenance_per_day * cubes
+
+
+def work_at_other_rate(
+    seed: int,
+    fabric: str,
+    rates: tuple[float, float],
+    next_us: int | None,
+    now_us: int,
+    number: int,
+) -> int | None:
+    """When the next work begins where so many do in a day from now on: (before, after). What is left is
+    exponential whatever has passed, and is stretched by their ratio; where nothing was to come it is drawn
+    anew, keyed by the `number` of the work and the moment, for the draw of a number may have been seen to be
+    long."""
+    before, after = rates
+    if before == after or (next_us is not None and next_us <= now_us):
+        return next_us
+    if not after:
+        return None
+    if next_us is not None:
+        return now_us + us((next_us - now_us) * (before / after), 1)
+    purpose = f"maintenance time from {now_us}"
+    return now_us + us(draw_exponential(seed, fabric, purpose, number, 1 / after), US_PER_DAY)
 
 
 def cube_of_work(seed: int, fabric: str, cubes: int, number: int) -> int:

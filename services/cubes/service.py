@@ -1,10 +1,10 @@
 """The table of the service `cubes`: which rule handles which message."""
 
-from schemas.failures import FaultBegan, FaultEnded
+from schemas.failures import FaultBegan, FaultEnded, ParametersChanged
 from schemas.operator import DrainCube, RekeyDraws, UndrainCube
 from schemas.sequencer import Tick
 from schemas.transceivers import ModuleReported
-from services.cubes import documents, logic
+from services.cubes import documents, logic, maintenance
 from services.cubes.state import CubesState, commission
 from shared.engine.service import Service, on
 
@@ -17,6 +17,7 @@ SERVICE: Service[CubesState] = Service(
         on(FaultBegan, logic.on_fault_began),
         on(FaultEnded, logic.on_fault_ended),
         on(ModuleReported, logic.on_module_reported),
+        on(ParametersChanged, maintenance.on_parameters_changed),
         on(DrainCube, logic.on_drain),
         on(UndrainCube, logic.on_undrain),
         on(RekeyDraws, logic.on_rekey),

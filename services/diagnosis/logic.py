@@ -7,6 +7,7 @@ import numpy as np
 
 from schemas.diagnosis import TestWanted, VerdictGiven, VerdictWithdrawn
 from schemas.envelope import Envelope
+from schemas.failures import ParametersChanged
 from schemas.names import FaultKind
 from schemas.ocs import CircuitsConnected, CircuitsDisconnected, LinkTestRefused
 from schemas.repairs import RepairCompleted
@@ -18,6 +19,7 @@ from services.diagnosis.mirrors import by_camera
 from services.diagnosis.remedies import Remedy, ends_of, is_last_resort, remedy, shaken
 from services.diagnosis.state import (
     NO_END,
+    PATIENCE_LOOKS,
     REMEMBERED_US,
     DiagnosisState,
     EndedVerdict,
@@ -76,6 +78,14 @@ def on_connected(state: DiagnosisState, body: CircuitsConnected, _message: Envel
 def on_disconnected(state: DiagnosisState, body: CircuitsDisconnected, _message: Envelope) -> list[Output]:
     norths, souths = join_ends(body.joins)
     state.peer[norths] = state.peer[souths] = NO_END
+    return []
+
+
+def on_parameters_changed(state: DiagnosisState, body: ParametersChanged, _message: Envelope) -> list[Output]:
+    """Looks come at another pace from now on; where none comes any more, those that came are waited for."""
+    interval_s = body.of("transceivers").get("look_interval_s")
+    if isinstance(interval_s, int) and interval_s:
+        state.patience_s = PATIENCE_LOOKS * interval_s
     return []
 
 

@@ -1,5 +1,6 @@
 """The table of the service `diagnosis`: which rule handles which message."""
 
+from schemas.failures import ParametersChanged
 from schemas.ocs import (
     CircuitsConnected,
     CircuitsDisconnected,
@@ -31,6 +32,7 @@ SERVICE: Service[DiagnosisState] = Service(
         on(MirrorStoodOut, mirrors.on_stood_out),
         on(MirrorSteady, mirrors.on_steady),
         on(PortPatched, mirrors.on_steady),
+        on(ParametersChanged, logic.on_parameters_changed),
         on(RepairCompleted, logic.on_repair_completed),
         on(LinkTested, logic.on_link_tested),
         on(LinkTestRefused, logic.on_test_refused),

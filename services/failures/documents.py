@@ -1,22 +1,29 @@
-"""The status documents of ground truth: every fault that is active or has lately ended, and a summary."""
+"""The status documents of ground truth: every fault that is active or has lately ended, a summary, and what
+was changed of the configuration."""
 
 from collections.abc import Iterator
 
 from schemas.documents import FailuresSummary, FaultDocument
+from schemas.documents_parameters import ParameterRow, ParametersDocument
 from schemas.names import number_of
 from services.failures.state import FailuresState
 from shared.engine.service import DocumentKey
 from shared.models.faults import FAULTS, kinds_of
 
+_Document = FaultDocument | FailuresSummary | ParametersDocument
+
 
 def document_keys(state: FailuresState) -> Iterator[DocumentKey]:
     for number in sorted([*state.active, *state.ended]):
         yield "faults", state.fault_name(number)
+    yield "parameters", state.fabric
     yield "summaries", f"{state.fabric}/failures"
 
 
-def document(state: FailuresState, key: DocumentKey) -> FaultDocument | FailuresSummary | None:
+def document(state: FailuresState, key: DocumentKey) -> _Document | None:
     kind, name = key
+    if kind == "parameters":
+        return ParametersDocument(name=name, changed=tuple(_rows(state)))
     if kind == "summaries":
         begun = {kind: state.begun[kind] for kind in kinds_of(state.plant)}
         return FailuresSummary(name=name, active=len(state.active), begun=begun)
@@ -40,3 +47,14 @@ def document(state: FailuresState, key: DocumentKey) -> FaultDocument | Failures
         ended_us=ended.ended_us if ended else None,
         how=ended.how if ended else None,
     )
+
+
+def _rows(state: FailuresState) -> Iterator[ParameterRow]:
+    for name, row in state.parameters.items():
+        yield ParameterRow(
+            name=name,
+            value=row.value,
+            commissioned=row.began,
+            changed_us=row.changed_us,
+            changed_by=row.cause,
+        )

@@ -50,13 +50,41 @@ def first_outage(
 def next_outage(seed: int, fabric: str, domain: str, config: Rates, plant: Plant, last: Hazard) -> Hazard:
     """The outage after another one of any domain of its kind."""
     drawn = last.drawn + 1
-    rate = 0.0
-    if isinstance(config, FailuresConfig) and config.enabled:
-        rate = domains_of(config, plant) * float(getattr(config, DOMAINS[domain].rate))
+    rate = outages_per_day(domain, config, plant)
     if last.next_us is None or rate == 0.0:
         return Hazard(drawn, None)
     gap_days = draw_exponential(seed, fabric, f"{domain} outage time", drawn, 1 / rate)
     return Hazard(drawn, last.next_us + us(gap_days, US_PER_DAY))
+
+
+def outages_per_day(domain: str, config: Rates, plant: Plant) -> float:
+    """How often any domain of a kind fails in a day."""
+    if not isinstance(config, FailuresConfig) or not config.enabled:
+        return 0.0
+    return domains_of(config, plant) * float(getattr(config, DOMAINS[domain].rate))
+
+
+def changed_outage(
+    seed: int,
+    fabric: str,
+    domain: str,
+    rates: tuple[Rates, Rates],
+    plant: Plant,
+    pending: Hazard,
+    now_us: int,
+    change: int,
+) -> Hazard:
+    """The pending outage of a kind of domain whose rate is another one from now on, as `changed_hazard` has
+    it for a class of parts."""
+    before, after = (outages_per_day(domain, config, plant) for config in rates)
+    if before == after or (pending.next_us is not None and pending.next_us <= now_us):
+        return pending
+    if after == 0:
+        return Hazard(pending.drawn, None)
+    if pending.next_us is not None and before:
+        return Hazard(pending.drawn, now_us + us((pending.next_us - now_us) * (before / after), 1))
+    gap_days = draw_exponential(seed, fabric, f"{domain} outage time after change", change, 1 / after)
+    return Hazard(pending.drawn, now_us + us(gap_days, US_PER_DAY))
 
 
 def draw_cubes(

@@ -10,7 +10,7 @@ moment is looked for at which the clock shows as much. Ages are drawn by refusal
 the worst of them would be, and one is spared by the share that its age has of that.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from schemas.config_dcn import NetworkFailuresConfig
@@ -129,23 +129,84 @@ def level_on(by: Moving, day: int, since: Level | None = None) -> Level:
     return at
 
 
+def class_per_day(kind: FaultKind, config: Rates, plant: Plant) -> float:
+    """How often any part of a class is struck in a day of the class's clock: parts × rate × what age does at
+    most."""
+    parts = population(kind, plant)
+    if not config.enabled or not parts:
+        return 0.0
+    return parts * rate_per_day(kind, config, plant) * ageing(config).most
+
+
 def next_hazard(
     seeds: Seeds, fabric: str, kind: FaultKind, config: Rates, plant: Plant, last: Hazard
 ) -> Hazard:
     """The fault after another one of its class.
 
-    In the time of the clock gaps are exponential with mean 1 ÷ (parts × rate × what age does at most) days.
+    In the time of the clock gaps are exponential with the mean 1 ÷ `class_per_day` days.
     """
     drawn = last.drawn + 1
-    parts = population(kind, plant)
-    rate = parts * rate_per_day(kind, config, plant) * ageing(config).most if parts else 0
-    if last.next_us is None or not config.enabled or rate == 0:
+    rate = class_per_day(kind, config, plant)
+    if last.next_us is None or rate == 0:
         return Hazard(drawn, None, last.day, last.level)
     gap_days = draw_exponential(seeds.own, fabric, f"{kind} fault time", drawn, 1 / rate)
     found = moving(kind, seeds, config)
     if found is None:
         return Hazard(drawn, last.next_us + us(gap_days, US_PER_DAY))
     return _later(found, last.next_us, drawn, us(gap_days, US_PER_DAY), last)
+
+
+def changed_hazard(
+    seeds: Seeds,
+    fabric: str,
+    kind: FaultKind,
+    rates: tuple[Rates, Rates],
+    plant: Plant,
+    pending: Hazard,
+    now_us: int,
+    change: int,
+    since: Level | None = None,
+) -> Hazard:
+    """The pending fault of a class whose rate is another one from now on: (before, after).
+
+    What is left until it comes, in the time of the clock, is exponential whatever has passed, and stays so
+    when it is stretched by the ratio of the rates. Where none was pending it is drawn anew, keyed by the
+    number of the `change`: the draw of a fault that did not come before the rate fell to 0 was longer than
+    the time up to then, and must not be used again. One that is due has come. `since` is a known level of
+    what moves the rate.
+    """
+    before, after = (class_per_day(kind, config, plant) for config in rates)
+    if before == after or (pending.next_us is not None and pending.next_us <= now_us):
+        return pending
+    if after == 0:
+        return replace(pending, next_us=None)
+    by = moving(kind, seeds, rates[1])
+    level = Level(0, 0.0) if by is None else level_on(by, now_us // US_PER_DAY, since)
+    if pending.next_us is None or before == 0:
+        gap_days = draw_exponential(seeds.own, fabric, f"{kind} fault time after change", change, 1 / after)
+        gap_us = us(gap_days, US_PER_DAY)
+    else:
+        left_us = _shown(by, now_us, pending.next_us, level)
+        gap_us = us(left_us * (before / after), 1)
+    if by is None:
+        return Hazard(pending.drawn, now_us + gap_us)
+    return _later(by, now_us, pending.drawn, gap_us, Hazard(pending.drawn, None, level.day, level.level))
+
+
+def _shown(by: Moving | None, since_us: int, until_us: int, since: Level) -> float:
+    """How far the clock goes between two moments, of which the first is on a day with this level: what
+    `_later` looks for the other way round."""
+    if by is None:
+        return until_us - since_us
+    at_us, day, level, found_us = since_us, since.day, since.level, 0.0
+    for _ in range(AHEAD_DAYS):
+        speed, tomorrow = _day(by, day, level)
+        ends_us = (day + 1) * US_PER_DAY
+        if until_us <= ends_us:
+            return found_us + (until_us - at_us) * speed
+        found_us += (ends_us - at_us) * speed
+        at_us, day, level = ends_us, day + 1, tomorrow
+    return found_us + until_us - at_us
 
 
 def _later(by: Moving, since_us: int, drawn: int, gap_us: float, last: Hazard) -> Hazard:

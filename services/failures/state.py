@@ -8,6 +8,7 @@ from schemas.config_dcn import DcnConfig
 from schemas.config_failures import FailuresConfig, StaticFailuresConfig
 from schemas.failures import is_of_domain
 from schemas.names import FaultKind
+from schemas.parameter import ParameterValue
 from services.failures.domains import DOMAINS, first_outage
 from services.failures.hazards import (
     CLASSES,
@@ -60,6 +61,17 @@ class EndedFault(Fault):
     how: EndedHow
 
 
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter that is another than the fabric was commissioned with, `began`, since the message with the
+    id `cause` was read."""
+
+    value: ParameterValue
+    began: ParameterValue
+    changed_us: int
+    cause: str
+
+
 @dataclass
 class FailuresState(State):
     """`hazards` are keyed by fault kind or domain, `begun` (faults begun since the start) by kind, `active`
@@ -67,11 +79,16 @@ class FailuresState(State):
     were replaced; `renewed`, where age matters, the parts that were, and when.
     `config.until_days` counts from `commissioned_us`. `kind` and `hardware` decide which parts there are;
     `technology` is that of a superpod's OCSes. `draws` keys what happens, where `seed` keys what was there
-    from the beginning; where it was changed on the way, `levels` has how rates stood then, by class."""
+    from the beginning; where it was changed on the way, `levels` has how rates stood then, by class.
+
+    `present` is the whole configuration by which the fabric goes now, but for a recorded trace, `parameters`
+    what is not as it was commissioned, and `changes` how often any was changed.
+    """
 
     config: Rates
     kind: str
     hardware: Hardware
+    present: AnyPodConfig | DcnConfig
     commissioned_us: int
     draws: Seeds
     hazards: dict[str, Hazard]
@@ -82,6 +99,8 @@ class FailuresState(State):
     technology: str | None = None
     renewed: dict[str, int] = field(default_factory=dict)
     levels: dict[str, Level] = field(default_factory=dict)
+    parameters: dict[str, Parameter] = field(default_factory=dict)
+    changes: int = 0
 
     @property
     def plant(self) -> Plant:
@@ -125,6 +144,7 @@ def commission(fabric: str, config: AnyPodConfig | DcnConfig, at_us: int) -> Fai
         config=rates_of(config),
         kind=config.kind,
         hardware=config.hardware,
+        present=config if isinstance(config, DcnConfig) else config.model_copy(update={"trace": None}),
         commissioned_us=at_us,
         draws=seeds_of(config.seed, rates_of(config)),
         hazards={},

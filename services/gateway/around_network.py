@@ -28,6 +28,7 @@ from services.gateway.around import (
 )
 from services.gateway.fabrics import network_at
 from services.gateway.ocs_readings import ocs_field_readings
+from services.gateway.parameters import changed_parameters
 from services.gateway.ports import TwinPorts
 from shared.models.network.blocks import DOMAINS
 from shared.models.network.parts import ocses_of
@@ -56,6 +57,7 @@ def around_fabric(twin: TwinPorts, fabric: str, row: FabricRow) -> FabricRelated
         faults=faults_in(twin, fabric, fabric),
         verdicts=verdicts_in(twin, fabric, fabric) if is_pod else None,
         repairs=repairs_in(twin, fabric, fabric),
+        parameters=changed_parameters(twin, fabric),
     )
 
 

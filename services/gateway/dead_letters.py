@@ -28,11 +28,13 @@ from schemas.operator import (
     RemoveCrossConnects,
     RequestSlice,
     RestartOcs,
+    SetParameters,
     TestLink,
     UndrainCube,
 )
 from schemas.registry import Unreadable, decode
 from services.gateway.fabrics import config_of, fabric_of, plant
+from services.gateway.parameters import check_settings
 from services.gateway.pods import check_pods
 from services.gateway.ports import TwinPorts
 from services.gateway.requests import (
@@ -180,6 +182,9 @@ def _check(twin: TwinPorts, fabric: str, body: OperatorBody) -> None:
             found, _ = cross_connect_request(twin, body.ocs, asked, create=True)
         case TestLink():
             found, _ = link_test_request(twin, body.end)
+        case SetParameters():
+            check_settings(twin, fabric, body.settings)
+            return
         case ReleaseSlice():
             found = fabric_of(twin, body.slice)
         case ClearFault():

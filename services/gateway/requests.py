@@ -25,6 +25,7 @@ from schemas.operator import (
     RemoveCrossConnects,
     RequestSlice,
     RestartOcs,
+    SetParameters,
     TestLink,
     UndrainCube,
 )
@@ -34,6 +35,7 @@ from services.gateway.documents import dead_for_good, read_all
 from services.gateway.fabrics import config_of, fabric_of, meant_to_act, part_of, plant, retired_us, site_of
 from services.gateway.invalid import invalid_sentence
 from services.gateway.not_found import missing
+from services.gateway.parameters import check_settings
 from services.gateway.pods import pods_for
 from services.gateway.ports import TwinPorts
 from services.gateway.refusals import receipt_of
@@ -288,8 +290,10 @@ def _check_is_there(twin: TwinPorts, fabric: str, body: AskedBody) -> None:
 
 
 def _check_works(twin: TwinPorts, fabric: str, body: AskedBody) -> None:
-    """InvalidInput where a port is to fail that is dead for good: nobody would see such a fault, and nothing
-    end it."""
+    """InvalidInput where a port is to fail that is dead for good, for nobody would see such a fault, and
+    nothing end it; or where the fabric could not go by the parameters that it is to have."""
+    if isinstance(body, SetParameters):
+        check_settings(twin, fabric, body.settings)
     if not isinstance(body, InjectFault) or body.kind != "port":
         return
     dead = dead_for_good(twin, fabric, body.target)

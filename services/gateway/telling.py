@@ -10,6 +10,7 @@ from schemas.api import LogMessage
 from schemas.asked import IDENTITY
 from schemas.body import Model
 from schemas.envelope import Envelope
+from schemas.parameter import Change, Setting, as_set
 from schemas.registry import encode
 from schemas.transceivers import EndLook
 from services.gateway.fabrics import plant
@@ -57,9 +58,18 @@ def line(body: Mapping[str, Any], fields: Fields, thing: str | None = None) -> s
         if things and isinstance(value, tuple) and isinstance(value[0], EndLook):
             words.append(f"{name}={_looks(value, things, thing)}")
             continue
+        if isinstance(value, tuple) and isinstance(value[0], Setting):
+            words.append(", ".join(map(_setting, value)))
+            continue
         plain = value.model_dump() if isinstance(value, Model) else value
         words.append(f"{name}={_listed(things, thing)}" if things else said(name, plain))
     return in_line(words)
+
+
+def _setting(setting: Setting) -> str:
+    """A parameter as `lightwave set` takes it, and what it was before it was changed."""
+    was = f" (was {as_set(setting.was)})" if isinstance(setting, Change) else ""
+    return f"{setting.name}={as_set(setting.value)}{was}"
 
 
 def _looks(looks: Sequence[EndLook], things: list[Named], thing: str | None) -> str:

@@ -8,6 +8,7 @@ A host or chip that dies under it, it notices itself (`faults`).
 from functools import partial
 
 from schemas.envelope import Envelope
+from schemas.failures import ParametersChanged
 from schemas.names import number_of
 from schemas.scheduler import (
     FULL_SPEED,
@@ -63,6 +64,12 @@ def on_tick(state: JobsState, _tick: Tick, _message: Envelope) -> list[Output]:
     )
     said = [said for _, number in done for said in turn(state, number)]
     return [*said, *reported(state)]
+
+
+def on_parameters_changed(state: JobsState, body: ParametersChanged, _message: Envelope) -> list[Output]:
+    """Faults that strike from now on are noticed by them."""
+    state.config = state.config.model_copy(update=body.of("jobs"))
+    return []
 
 
 def on_slice_requested(state: JobsState, body: SliceRequested, message: Envelope) -> list[Output]:

@@ -1,6 +1,6 @@
 """The table of the service `jobs`: which rule handles which message."""
 
-from schemas.failures import FaultBegan, FaultEnded
+from schemas.failures import FaultBegan, FaultEnded, ParametersChanged
 from schemas.jobs import PodSignalled
 from schemas.operator import RekeyDraws
 from schemas.scheduler import (
@@ -40,6 +40,7 @@ SERVICE: Service[JobsState] = Service(
         on(CubeSwapped, logic.on_cube_swapped),
         on(SliceNoticed, logic.on_slice_noticed),
         on(SliceRequeued, logic.on_slice_requeued),
+        on(ParametersChanged, logic.on_parameters_changed),
         on(FaultBegan, faults.on_fault_began),
         on(FaultEnded, faults.on_fault_ended),
         on(SliceRefused, logic.on_slice_ended),

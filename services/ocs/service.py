@@ -1,7 +1,7 @@
 """The table of the service `ocs`: which rule handles which message."""
 
 from schemas.diagnosis import TestWanted
-from schemas.failures import FaultBegan, FaultEnded
+from schemas.failures import FaultBegan, FaultEnded, ParametersChanged
 from schemas.operator import CreateCrossConnects, RemoveCrossConnects, RestartOcs, TestLink
 from schemas.repairs import PatchPort
 from schemas.scheduler import ConnectCircuits, DisconnectCircuits, LeaveCircuits
@@ -38,6 +38,7 @@ SERVICE: Service[OcsState] = Service(
         on(RestartOcs, software.on_restart),
         on(CreateCrossConnects, by_hand.on_create),
         on(RemoveCrossConnects, by_hand.on_remove),
+        on(ParametersChanged, telemetry.on_parameters_changed),
         on(FaultBegan, faults.on_fault_began),
         on(FaultEnded, faults.on_fault_ended),
     ),

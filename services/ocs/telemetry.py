@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 
 from schemas.envelope import Envelope
+from schemas.failures import ParametersChanged
 from services.ocs.drifts import lost_db
 from services.ocs.parts import ocs_of
 from services.ocs.state import SIDES, BoolArray, OcsState
 from shared.basics.frames import arrow_frame, frame_after_us
+from shared.engine.service import Output
 from shared.models.ocs.alignment import Loop
 from shared.models.ocs.parts import PART, PARTS, part_word
 from shared.models.ocs.patches import physical_ports
@@ -54,6 +56,15 @@ def frame(state: OcsState, message: Envelope) -> bytes | None:
         "unread": pa.array(ocs_unread(readings, is_so)),
     }
     return arrow_frame(columns | _fields(readings), state.fabric, message.at_us)
+
+
+def on_parameters_changed(state: OcsState, body: ParametersChanged, _message: Envelope) -> list[Output]:
+    """Frames come with those of link ends, or of trunks."""
+    changed = body.of("transceivers") | body.of("traffic")
+    interval_s = changed.get("telemetry_interval_s")
+    if isinstance(interval_s, int):
+        state.telemetry_interval_s = interval_s
+    return []
 
 
 def _fields(readings: OcsReadings) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from schemas.cubes import RepairRequested, RepairWithdrawn
 from schemas.diagnosis import VerdictGiven, VerdictWithdrawn, Work
 from schemas.envelope import Envelope
+from schemas.failures import ParametersChanged
 from schemas.names import FaultKind, number_of
 from schemas.ocs import (
     ControlLost,
@@ -57,6 +58,16 @@ def on_tick(state: RepairsState, _tick: Tick, _message: Envelope) -> list[Output
     )
     said += [finish(state, number) for _, number in done]
     return [*said, *begin_waiting(state), *take_in_hand(state)]
+
+
+def on_parameters_changed(state: RepairsState, body: ParametersChanged, _message: Envelope) -> list[Output]:
+    """What begins from now on goes by them, and may begin at once where there are more technicians. Who is
+    one too many finishes what he does, and takes nothing more."""
+    changed = body.of("repairs")
+    if not changed:
+        return []
+    state.config = state.config.model_copy(update=changed)
+    return begin_waiting(state)
 
 
 def on_requested(state: RepairsState, body: RepairRequested, message: Envelope) -> list[Output]:

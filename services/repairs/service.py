@@ -2,6 +2,7 @@
 
 from schemas.cubes import RepairRequested, RepairWithdrawn
 from schemas.diagnosis import VerdictGiven, VerdictWithdrawn
+from schemas.failures import ParametersChanged
 from schemas.ocs import (
     ControlLost,
     ControlRegained,
@@ -33,6 +34,7 @@ SERVICE: Service[RepairsState] = Service(
         on(RekeyDraws, on_rekey),
         on(RepairRequested, logic.on_requested),
         on(RepairWithdrawn, logic.on_withdrawn),
+        on(ParametersChanged, logic.on_parameters_changed),
         on(VerdictGiven, logic.on_verdict),
         on(VerdictWithdrawn, logic.on_verdict_withdrawn),
         on(OcsPartDown, logic.on_ocs_part_down),

@@ -1,6 +1,7 @@
 """The table of the service `scheduler`: which rule handles which message."""
 
 from schemas.cubes import CubeDrained, CubeHealthy, CubeUndrained, CubeUnhealthy, HostDown
+from schemas.failures import ParametersChanged
 from schemas.jobs import JobCheckpointed, JobFailed, PodSignalled, UsageReported
 from schemas.ocs import (
     CircuitsConnected,
@@ -18,7 +19,7 @@ from schemas.sequencer import FabricCommissioned, FabricRetired, Tick
 from schemas.traffic import JobBandwidthSet, PodsCutOff
 from schemas.transceivers import LinksChanged, LinksTrained
 from schemas.workload import SliceReleased, SliceRequested
-from services.scheduler import admission, documents, health, links, logic
+from services.scheduler import admission, documents, health, links, logic, parameters
 from services.scheduler.books import booked, on_usage_reported
 from services.scheduler.multislice import rules
 from services.scheduler.placement import scores
@@ -55,6 +56,7 @@ SERVICE: Service[SchedulerState] = Service(
         on(RepairCancelled, scores.on_repair_closed),
         on(RepairFailed, scores.on_repair_closed),
         on(UsageReported, on_usage_reported),
+        on(ParametersChanged, booked(parameters.on_parameters_changed)),
         on(PodWaits, rules.on_pod_waits, scope="site-wide"),
         on(PodHeld, booked(rules.on_pod_held), scope="site-wide"),
         on(PodsJoined, booked(rules.on_pods_joined), scope="site-wide"),

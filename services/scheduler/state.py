@@ -111,11 +111,12 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A slice that was told to leave its cubes by `until_us`; `cause` is the id of the message that began
-    it, `reason` what its owner reads when it is back in the queue. `asker` is the number of the slice for
-    which it leaves, None where that is for a drain."""
+    """A slice that was told at `told_us` to leave its cubes by `until_us`; `cause` is the id of the message
+    that began it, `reason` what its owner reads when it is back in the queue. `asker` is the number of the
+    slice for which it leaves, None where that is for a drain."""
 
     why: Literal["drained", "preempted", "compacted"]
+    told_us: int
     until_us: int
     cause: str
     reason: str

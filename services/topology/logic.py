@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from schemas.demands import DemandMoved
 from schemas.envelope import Envelope
+from schemas.failures import ParametersChanged
 from schemas.names import number_of
 from schemas.ocs import (
     CircuitsRewired,
@@ -50,6 +51,12 @@ def due(state: TopologyState) -> int | None:
     if not state.installed and not state.current:
         return state.commissioned_us
     return min([r.due_us for r in state.current.values() if r.due_us is not None], default=None)
+
+
+def on_parameters_changed(state: TopologyState, body: ParametersChanged, _message: Envelope) -> list[Output]:
+    """The next plan is looked for, and carried out, by them."""
+    state.config = state.config.model_copy(update=body.of("topology"))
+    return []
 
 
 def on_tick(state: TopologyState, _tick: Tick, message: Envelope) -> list[Output]:

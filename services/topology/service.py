@@ -1,6 +1,7 @@
 """The table of the service `topology`: which rule handles which message."""
 
 from schemas.demands import DemandMoved
+from schemas.failures import ParametersChanged
 from schemas.ocs import (
     CircuitsRewired,
     ControlLost,
@@ -27,6 +28,7 @@ SERVICE: Service[TopologyState] = Service(
         on(Tick, logic.on_tick),
         on(DemandMoved, logic.on_demand_moved),
         on(TrafficCarried, logic.on_carried),
+        on(ParametersChanged, logic.on_parameters_changed),
         on(PlanTopology, logic.on_plan_asked),
         on(ApproveRewiring, logic.on_approve),
         on(AbortRewiring, logic.on_abort),

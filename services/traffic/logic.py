@@ -7,6 +7,7 @@ import numpy as np
 
 from schemas.demands import DemandMoved
 from schemas.envelope import Envelope
+from schemas.failures import ParametersChanged
 from schemas.sequencer import Tick
 from schemas.traffic import JobBandwidthSet, PodsCutOff, TrafficCarried
 from schemas.trunks import TrunksChanged
@@ -53,6 +54,15 @@ def on_trunks_changed(state: TrafficState, body: TrunksChanged, _message: Envelo
     if state.hour == NO_HOUR:
         return []
     return _carry(state, "solved" if body.planned else "awaited")
+
+
+def on_parameters_changed(state: TrafficState, body: ParametersChanged, _message: Envelope) -> list[Output]:
+    """Frames come at another pace, and the next weights are solved by them."""
+    changed = body.of("traffic")
+    state.config = state.config.model_copy(update=changed)
+    if "telemetry_interval_s" in changed:
+        state.next_frame_us = frame_after_us(state.config.telemetry_interval_s, state.now_us)
+    return []
 
 
 def _carry(state: TrafficState, weights: Literal["as needed", "awaited", "solved"]) -> list[Output]:

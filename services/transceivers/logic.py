@@ -4,11 +4,12 @@ that grow or come and go, looks at ends that may stand out, and before all links
 import numpy as np
 
 from schemas.envelope import Envelope
+from schemas.failures import ParametersChanged
 from schemas.sequencer import Tick
 from services.transceivers import telemetry
 from services.transceivers.faults import change_due, next_change_us
 from services.transceivers.links import judge
-from services.transceivers.looks import look_due
+from services.transceivers.looks import look_due, replan_looks
 from services.transceivers.state import TransceiversState
 from shared.basics.frames import frame_after_us
 from shared.engine.service import Output
@@ -30,6 +31,19 @@ def on_tick(state: TransceiversState, _tick: Tick, _message: Envelope) -> list[O
         state.first_light_us = None
         said += judge(state, np.arange(len(state.peer)))
     return [*said, *look_due(state)]
+
+
+def on_parameters_changed(
+    state: TransceiversState, body: ParametersChanged, _message: Envelope
+) -> list[Output]:
+    """Frames and looks come at another pace from now on."""
+    changed = body.of("transceivers")
+    state.config = state.config.model_copy(update=changed)
+    if "telemetry_interval_s" in changed:
+        state.next_frame_us = frame_after_us(state.config.telemetry_interval_s, state.now_us)
+    if "look_interval_s" in changed:
+        replan_looks(state)
+    return []
 
 
 def frame(state: TransceiversState, message: Envelope) -> bytes | None:

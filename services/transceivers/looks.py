@@ -52,6 +52,17 @@ def plan_look(state: TransceiversState) -> None:
         state.look_us = frame_after_us(state.config.look_interval_s, state.now_us)
 
 
+def replan_looks(state: TransceiversState) -> None:
+    """Another interval than before: the next look is at a full one of it, and shows whether more are needed.
+    Where there are none any more, those that were asked for soon are not either."""
+    state.look_us = None
+    plan_look(state)
+    if state.look_us is None:
+        state.soon_us, state.soon = None, {}
+    elif state.soon_us is not None:
+        state.soon_us = min(state.look_us, state.soon_us)
+
+
 def look_soon(state: TransceiversState, ends: IntArray) -> None:
     """Look at these ends, whose links are not well, and at their far ends, without waiting for the others."""
     plan_look(state)

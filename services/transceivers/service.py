@@ -1,6 +1,6 @@
 """The table of the service `transceivers`: which rule handles which message."""
 
-from schemas.failures import FaultBegan, FaultEnded
+from schemas.failures import FaultBegan, FaultEnded, ParametersChanged
 from schemas.ocs import (
     CircuitsConnected,
     CircuitsDisconnected,
@@ -34,6 +34,7 @@ SERVICE: Service[TransceiversState] = Service(
         on(RekeyDraws, faults.on_rekey),
         on(LinkLooped, loops.on_looped),
         on(PortsDown, remembering(links.on_ports_down)),
+        on(ParametersChanged, logic.on_parameters_changed),
         on(FaultBegan, remembering(faults.on_fault_began)),
         on(FaultEnded, remembering(faults.on_fault_ended)),
         on(HandsOnBegun, remembering(works.on_hands_on_begun)),

@@ -145,6 +145,22 @@ def begin(asked: Asked, shape: int, stream: Stream) -> tuple[Campaign, Stream]:
     return campaign, Stream(number + 1, campaign.jobs_end, next_us)
 
 
+def at_other_rate(before: Asked, after: Asked, stream: Stream, now_us: int) -> Stream:
+    """The stream where its shape is asked for at another rate from now on: what is left until the next
+    campaign, of the demand or of the budget that it waits for, comes by the ratio of the rates sooner or
+    later. One that is due has come; what is under way goes on as it is."""
+    ratio = before.per_day / after.per_day
+    if ratio == 1.0 or stream.next_us <= now_us:
+        return stream
+    if after.is_budgeted:
+        left_us = us((stream.next_us - now_us) * ratio, 1)
+        return replace(stream, next_us=now_us + left_us)
+    swing, weekend = after.config.day_swing, after.config.weekend_factor
+    demand_us = demand_until(now_us, swing, weekend)
+    left_us = us((demand_until(stream.next_us, swing, weekend) - demand_us) * ratio, 1)
+    return replace(stream, next_us=max(now_us + 1, moment_of(demand_us + left_us, swing, weekend)))
+
+
 def run_us_of(asked: Asked, campaign: Campaign, job: int) -> int:
     """The run time of one job of a campaign."""
     return draw_run_us(asked.seed, asked.entity, job, campaign.run_mean_us, asked.config.duration_sigma)

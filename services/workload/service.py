@@ -1,12 +1,13 @@
 """The table of the service `workload`: which rule handles which message."""
 
 from schemas.demands import NetworkGreeted
+from schemas.failures import ParametersChanged
 from schemas.jobs import JobFinished
 from schemas.operator import RekeyDraws, ReleaseSlice, RequestSlice
 from schemas.scheduler import SliceAdmitted, SliceCompleted, SliceEvicted, SliceRefused, SliceStarted
 from schemas.sequencer import FabricCommissioned, FabricRetired, Tick
 from schemas.workload import PodAsked, PodGreeted
-from services.workload import documents, logic, neighbours
+from services.workload import documents, logic, neighbours, parameters
 from services.workload.state import WorkloadState, commission
 from shared.engine.service import Service, on
 
@@ -24,6 +25,7 @@ SERVICE: Service[WorkloadState] = Service(
         on(FabricCommissioned, neighbours.on_fabric_commissioned, scope="site-wide"),
         on(FabricRetired, neighbours.on_fabric_retired, scope="site-wide"),
         on(ReleaseSlice, logic.on_release_slice),
+        on(ParametersChanged, parameters.on_parameters_changed),
         on(SliceAdmitted, logic.on_slice_admitted),
         on(SliceStarted, logic.on_slice_started),
         on(JobFinished, logic.on_job_finished),

@@ -9,6 +9,7 @@ from schemas.api_requests import (
     CrossConnectsRequest,
     FabricRequest,
     FaultRequest,
+    ParametersRequest,
     PlanRequest,
     RefusalReceipt,
     RequestReceipt,
@@ -23,6 +24,7 @@ from services.gateway.http.caller import Asking
 from services.gateway.http.common import Common
 from services.gateway.http.json_body import JsonRoute
 from services.gateway.http.responses import answer
+from services.gateway.parameters import set_request
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import InvalidInput
 from shared.basics.words import short
@@ -65,9 +67,9 @@ OUTCOMES: dict[int | str, dict[str, Any]] = {
 
 
 def routes(twin: TwinPorts, **common: Unpack[Common]) -> APIRouter:
-    """Fabrics commissioned and retired, slices asked for and released, faults injected and cleared, cubes
-    drained and taken into use again, link ends tested, cross-connects made
-    and removed, topologies planned, approved and dropped."""
+    """Fabrics commissioned and retired, their parameters changed, slices asked for and released, faults
+    injected and cleared, cubes drained and taken into use again, link ends tested, cross-connects made and
+    removed, topologies planned, approved and dropped."""
     common["responses"] = common.get("responses", {}) | OUTCOMES
     router = APIRouter(prefix="/v1", tags=["requests"], route_class=JsonRoute, **common)
 
@@ -81,6 +83,12 @@ def routes(twin: TwinPorts, **common: Unpack[Common]) -> APIRouter:
     @router.post("/fabrics/{name}/retire", summary="End a fabric for good", response_model=RequestReceipt)
     async def retire(name: str, terms: OnTerms) -> Response:
         return received(await requests.submit(twin, name, FabricRetired(), terms))
+
+    @router.post(
+        "/fabrics/{name}/parameters", summary="Change parameters of a fabric", response_model=RequestReceipt
+    )
+    async def set_parameters(name: str, asked: ParametersRequest, terms: OnTerms) -> Response:
+        return await ask(set_request(twin, name, asked), terms)
 
     @router.post("/slices", summary="Ask for a slice", response_model=RequestReceipt)
     async def request_slice(asked: SliceRequest, terms: OnTerms) -> Response:

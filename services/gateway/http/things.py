@@ -19,6 +19,7 @@ from services.gateway.http.responses import ArrowFrame, answer, no_json
 from services.gateway.kinds import VIEWS, KindView
 from services.gateway.management import management
 from services.gateway.ocs_readings import frames_name
+from services.gateway.parameters import present_config
 from services.gateway.ports import TwinPorts
 from services.gateway.selection import PAGE_MAX, Selection, chosen_fields, columns, select
 from shared.basics.errors import InvalidInput, NotFound
@@ -79,11 +80,11 @@ def routes(twin: TwinPorts, **common: Unpack[Common]) -> APIRouter:
 
     @router.get(
         "/config/{fabric}",
-        summary="The configuration that a fabric was commissioned with, but for a recorded trace",
+        summary="The configuration by which a fabric goes, but for a recorded trace",
         response_model=AnyConfig,
     )
     def config(fabric: str) -> Response:
-        text = config_of(twin, fabric).model_dump_json(exclude={"trace"})
+        text = present_config(twin, fabric).model_dump_json(exclude={"trace"})
         return Response(text, media_type="application/json")
 
     @router.get(

@@ -5,11 +5,13 @@ from services.scheduler.state import WHOLE, SchedulerState, occupancy_of
 
 def keep_hot(state: SchedulerState) -> None:
     """Keep so many idle cubes warm as there are to be, the last ones; those that fail or are drained are
-    none."""
+    none, nor those beyond that number where it has fallen."""
     occupancy = occupancy_of(state)
     for cube in sorted(state.hot):
         if not occupancy.allowed[cube]:
             give_back_hot(state, cube)
+    while len(state.hot) > state.config.hot_spares:
+        give_back_hot(state, min(state.hot))
     while len(state.hot) < state.config.hot_spares and occupancy.idle:
         cube = occupancy.idle[-1]
         state.hot[cube] = state.now_us

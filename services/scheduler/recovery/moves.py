@@ -63,7 +63,7 @@ def _leave(state: SchedulerState, row: Slice, left: int) -> list[Output]:
     state.moves[row.number] = Move(left, spare, corner)
     occupancy.keep((spare,), row.shape, corner)
     reason = f"{state.fabric}/cube-{left} is drained"
-    state.notices[row.number] = Notice("drained", until_us, cause, reason)
+    state.notices[row.number] = Notice("drained", state.now_us, until_us, cause, reason)
     put(state, row)
     name = slice_name(state, row.number)
     return [CausedBy(cause, SliceNoticed(slice=name, why="drained", until_us=until_us))]

@@ -47,7 +47,7 @@ def tell_to_leave(state: SchedulerState, row: Slice, victims: tuple[int, ...], c
         if number in state.notices:
             continue
         reason = f"pre-empted for {slice_name(state, row.number)}, which is {row.tier}"
-        state.notices[number] = Notice("preempted", until_us, cause, reason, row.number)
+        state.notices[number] = Notice("preempted", state.now_us, until_us, cause, reason, row.number)
         put(state, state.slices[number])
         notice = SliceNoticed(slice=slice_name(state, number), why="preempted", until_us=until_us)
         said.append(CausedBy(cause, notice))
@@ -63,7 +63,7 @@ def compact(state: SchedulerState, row: Slice, moves: dict[int, Move]) -> list[O
         occupancy_of(state).keep((move.spare,), mesh.shape, move.corner)
         state.moves[number] = move
         reason = f"makes room for {slice_name(state, row.number)}"
-        state.notices[number] = Notice("compacted", until_us, row.request, reason, row.number)
+        state.notices[number] = Notice("compacted", state.now_us, until_us, row.request, reason, row.number)
         put(state, mesh)
         notice = SliceNoticed(slice=slice_name(state, number), why="compacted", until_us=until_us)
         said.append(CausedBy(row.request, notice))
@@ -128,8 +128,7 @@ def leave_preempted(state: SchedulerState, number: int) -> list[Output]:
     """A slice that was told to make room does so; it has kept what it did until it was told."""
     row, notice = state.slices[number], state.notices[number]
     if row.progress is not None and is_alone(state, row):
-        told_us = notice.until_us - state.config.grace_s * US_PER_S
-        progress = asked_to_leave(row.progress, max(told_us, row.progress.since_us))
+        progress = asked_to_leave(row.progress, max(notice.told_us, row.progress.since_us))
         row = replace(row, progress=progress)
     return _leave(state, row, notice, lost_us=0)
 

@@ -19,7 +19,8 @@ from schemas.config_by_kind import CONFIGS
 from schemas.envelope import Envelope, enclose
 from schemas.names import FABRIC_PATTERN
 from schemas.ocs import OcsDown
-from schemas.operator import RequestSlice
+from schemas.operator import RequestSlice, SetParameters
+from schemas.parameter import Setting
 from schemas.registry import REFUSALS, TYPES, Unreadable, decode, encode
 from schemas.scheduler import SliceDegraded
 from schemas.sequencer import FabricCommissioned
@@ -228,6 +229,8 @@ def float_fields() -> Iterator[tuple[str, str]]:
 NOT_FINITE = (math.nan, math.inf, -math.inf)
 CONFIGURATION = ("FabricCommissioned", "config")
 LOOKS = ("EndsStoodOut", "ends")
+SETTINGS, CHANGES = ("SetParameters", "settings"), ("ParametersChanged", "changes")
+MODELS = {CONFIGURATION, LOOKS, SETTINGS, CHANGES}
 """Models in models, each of which has a test of its own."""
 
 
@@ -235,7 +238,7 @@ def test_a_fault_and_a_configuration_have_numbers_that_need_not_be_whole() -> No
     assert {*float_fields()} >= {("FaultBegan", "severity"), CONFIGURATION}
 
 
-@pytest.mark.parametrize(("name", "field"), sorted({*float_fields()} - {CONFIGURATION, LOOKS}))
+@pytest.mark.parametrize(("name", "field"), sorted({*float_fields()} - MODELS))
 @settings(max_examples=5, deadline=None)
 @given(data=st.data())
 def test_what_is_no_finite_number_is_refused_where_it_is_encoded(
@@ -247,6 +250,13 @@ def test_what_is_no_finite_number_is_refused_where_it_is_encoded(
         made = type(valid)(**{**dict(valid), field: value})
         with pytest.raises(TypeError, match=rf"^{name}: {field}: {value} is no finite number$"):
             encode(message_of(made))
+
+
+@pytest.mark.parametrize("value", NOT_FINITE)
+def test_a_setting_with_such_a_number_is_refused(value: float) -> None:
+    setting = Setting.model_construct(name="failures.host_per_day", value=value)
+    with pytest.raises(TypeError, match=rf"^SetParameters: value: {value} is no finite number$"):
+        encode(message_of(SetParameters(settings=(setting,))))
 
 
 @pytest.mark.parametrize("value", NOT_FINITE)

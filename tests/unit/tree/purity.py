@@ -54,6 +54,7 @@ PURE_NAMES_BY_MODULE = {
         "AfterValidator BaseModel BeforeValidator ConfigDict Field GetJsonSchemaHandler JsonValue "
         "SerializeAsAny TypeAdapter ValidationError ValidationInfo field_validator model_validator"
     ),
+    "pydantic.fields": "FieldInfo",
     "pydantic.json_schema": "JsonSchemaValue",
     "pydantic_core": "CoreSchema to_json",
     "scipy.optimize": "linear_sum_assignment linprog minimize",
