@@ -344,10 +344,12 @@ class TwinAbout(Model):
 
 
 class HealthReport(Model):
-    """Whether all is well; if not, why, one sentence each."""
+    """Whether all is well; if not, why, one sentence each. `notes` are sentences on what is a help and fails,
+    without which the twin is well."""
 
     healthy: bool
     problems: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
 
 class ErrorReport(Model):

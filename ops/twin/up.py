@@ -303,6 +303,7 @@ class LivingTwin:
             dead_letters=self.dead_letters.read,
             claim=self.store.claim,
             health=lambda: [*filter(None, [self.twin.problem]), *self.telemetry.problems],
+            notes=lambda: self.snapshots.problems,
             unready=self._unready,
             runtime_metrics=self._metrics,
             is_quiet=self._is_quiet,
@@ -331,6 +332,7 @@ class LivingTwin:
             "recoveries_total": float(self.twin.recoveries),
             "telemetry_frames_lost_total": float(self.telemetry.lost),
             "telemetry_frames_passed_over_total": float(self.telemetry.passed_over),
+            "snapshots_failing": float(len(self.snapshots.problems)),
             "dead_letters": float(self.dead_letters.count() - len(letter_states(self.operations))),
         }
 

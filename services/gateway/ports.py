@@ -93,13 +93,14 @@ class TwinPorts:
 
     `config` is what a fabric was commissioned with, `site` the site whose log it shares; both raise
     KeyError for a fabric whose beginning is not on the log yet. `health` lists problems in one sentence
-    each, none when all is well; `unready` those for which queries cannot be answered, or not as the twin
-    stands. `runtime_metrics` are counts and gauges of the runtime itself. `telemetry` is a fabric's
-    newest frame (Arrow IPC stream), or None, `frames` those of before; `dead_letters` are the newest,
-    oldest first. `is_quiet` says whether `log` and `documents` hold all that follows from a fabric's last
-    request or Tick. `claim` takes a name for a site and returns the site that has it, which took it
-    first: of several that ask at once, those of one site go on. `past` is None where it cannot be looked
-    back at, `backup_point`, where it stands at a quiet moment, where it is backed up otherwise.
+    each, none when all is well; `notes` sentences on what fails and the twin does not need; `unready`
+    those for which queries cannot be answered, or not as the twin stands. `runtime_metrics` are counts
+    and gauges of the runtime itself. `telemetry` is a fabric's newest frame (Arrow IPC stream), or None,
+    `frames` those of before; `dead_letters` are the newest, oldest first. `is_quiet` says whether `log`
+    and `documents` hold all that follows from a fabric's last request or Tick. `claim` takes a name for a
+    site and returns the site that has it, which took it first: of several that ask at once, those of one
+    site go on. `past` is None where it cannot be looked back at, `backup_point`, where it stands at a quiet
+    moment, where it is backed up otherwise.
     """
 
     about: TwinAbout
@@ -121,3 +122,4 @@ class TwinPorts:
     frames: FramesAfter = no_frames
     past: Past | None = None
     backup_point: Callable[[], BackupPoint] | None = None
+    notes: Callable[[], list[str]] = list

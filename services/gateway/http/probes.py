@@ -33,7 +33,9 @@ def install(app: FastAPI, twin: TwinPorts, *, tokens: Tokens) -> None:
     async def livez() -> Response:  # asks no thread: those may all be waiting for a store
         return answer(HealthReport(healthy=True, problems=()))
 
-    def probe(path: str, summary: str, problems: Callable[[], list[str]]) -> None:
+    def probe(
+        path: str, summary: str, problems: Callable[[], list[str]], notes: Callable[[], list[str]] = list
+    ) -> None:
         @app.get(
             path,
             summary=summary,
@@ -43,10 +45,11 @@ def install(app: FastAPI, twin: TwinPorts, *, tokens: Tokens) -> None:
             responses=errors(405, 500, tokens=tokens) | failing,
         )
         def report(request: Request) -> Response:
-            found = problems()
-            if found and known(request) is None:
-                found = [UNTOLD]
-            return answer(HealthReport(healthy=not found, problems=tuple(found)), 503 if found else 200)
+            found, beside = problems(), notes()
+            if known(request) is None:
+                found, beside = [UNTOLD] if found else [], []
+            report = HealthReport(healthy=not found, problems=tuple(found), notes=tuple(beside))
+            return answer(report, 503 if found else 200)
 
     probe("/readyz", "200 while queries are answered as the twin stands", twin.unready)
-    probe("/healthz", "200 while all is well with the twin", twin.health)
+    probe("/healthz", "200 while all is well with the twin", twin.health, twin.notes)

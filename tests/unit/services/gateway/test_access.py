@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -168,8 +169,10 @@ def test_who_may_do_what() -> None:
 def test_what_is_wrong_is_told_to_those_who_may_read(twin: DrivenTwin) -> None:
     known = Tokens([(TOKENS[Role.READER], Caller("mia", Role.READER))])
     twin.problems.append("Redis at unix:///secret/place does not answer")
-    client = Client(create_app(twin.ports, tokens=known))
+    ports = replace(twin.ports, notes=lambda: ["snapshots /secret/place: Permission denied"])
+    client = Client(create_app(ports, tokens=known))
     stranger, reader = client.get("/healthz"), client.get("/healthz", headers=bearer(Role.READER))
+    assert (stranger.json()["notes"], len(reader.json()["notes"])) == ([], 1)
     assert [client.get(path).status_code for path in ("/livez", "/readyz")] == [200, 200]
     twin.problems.clear()
     assert (stranger.status_code, reader.status_code) == (503, 503)

@@ -594,12 +594,25 @@ def test_what_the_gateway_did_not_foresee_is_still_one_sentence(twin: DrivenTwin
 
 
 def test_health_names_the_problem(twin: DrivenTwin, client: Client) -> None:
-    assert client.get("/healthz").json() == {"healthy": True, "problems": []}
+    assert client.get("/healthz").json() == {"healthy": True, "problems": [], "notes": []}
     twin.problems.append("Redis does not answer")
     answer = client.get("/healthz")
     twin.problems.clear()
     assert answer.status_code == 503
-    assert answer.json() == {"healthy": False, "problems": ["Redis does not answer"]}
+    assert answer.json() == {"healthy": False, "problems": ["Redis does not answer"], "notes": []}
+
+
+def test_what_only_helps_and_fails_is_noted_and_the_twin_is_well(twin: DrivenTwin) -> None:
+    client = twin.client(notes=lambda: ["snapshots /s: No space left on device"])
+    answer = client.get("/healthz")
+    assert answer.status_code == 200
+    assert answer.json() == {
+        "healthy": True,
+        "problems": [],
+        "notes": ["snapshots /s: No space left on device"],
+    }
+    assert client.get("/readyz").json()["notes"] == []
+    assert "lightwave_healthy 1.0" in client.get("/metrics").text
 
 
 @pytest.mark.parametrize(
