@@ -20,7 +20,7 @@ import pytest
 
 from shared.runtimes.waiting import until
 from shared.storage.log.lines import read_lines
-from tests.support.living import LIGHTWAVE, READY_S_MAX, LivingTwin, cli, living
+from tests.support.living import READY_S_MAX, LivingTwin, cli, living
 
 ASKERS = 4
 FAULTY = """
@@ -210,13 +210,3 @@ def test_a_damaged_backup_is_refused_by_name(standing: Path, tmp_path: Path) -> 
         f"lightwave: backup {bad}: inbox.json is not as it was written: its digest is another one\n",
     )
     assert not (tmp_path / "data").exists()
-
-
-def test_a_file_that_cannot_grow_leaves_no_backup_and_no_harm(standing: Path, tmp_path: Path) -> None:
-    words = [LIGHTWAVE, "backup", str(tmp_path / "made"), "--data", str(standing)]
-    bounded = ["bash", "-c", 'ulimit -f 4; exec "$@"', "bash", *words]
-    # The twin's own server may write no more either: then it is that which says so.
-    done = subprocess.run(bounded, text=True, capture_output=True, timeout=SPAN_S)
-    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
-    assert [*tmp_path.iterdir()] == []
-    audited(standing)

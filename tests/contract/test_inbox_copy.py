@@ -1,0 +1,77 @@
+"""An inbox that is read and filled again is the same inbox."""
+
+import pytest
+import redis
+
+from schemas.backup import WaitingRequest
+from schemas.config import SuperpodConfig
+from schemas.operator import DrainCube
+from shared.basics.errors import AllowanceUsed, InvalidInput, OperationFailed
+from shared.storage.inbox import WAITING_MAX, Cancelled, LoggedRequest
+from shared.storage.inbox_copy import InboxCopy
+from shared.storage.redis_store import RedisStore
+from tests.support.pods import commissioned, under
+
+SITES = ("campus", "pod-7")
+DRAIN = DrainCube(cube="pod-7/cube-1")
+JOIN = under("join", commissioned(SuperpodConfig(), "campus"))
+
+
+def again(url: str, copy: InboxCopy) -> None:
+    """The inboxes as they are kept, in a Redis that held nothing."""
+    waiting, cancelled = copy.waiting(), copy.cancelled()
+    with redis.Redis.from_url(url) as client:
+        client.flushall()
+    copy.fill(waiting, cancelled)
+    assert (copy.waiting(), copy.cancelled()) == (waiting, cancelled)
+
+
+def test_what_waited_waits_again_under_its_number_and_key(redis_url: str) -> None:
+    store, copy = RedisStore(redis_url), InboxCopy(redis_url, SITES)
+    store.claim("pod-5", "campus")
+    first = store.put(0, "pod-5", JOIN).number
+    drains = [store.put(1, "pod-7", under(f"drain-{n}", DRAIN)).number for n in range(3)]
+    nameless = store.put(1, "pod-7", DRAIN).number
+    gone = store.put(1, "pod-7", under("gone", DRAIN)).number
+    assert store.cancel(1, gone) == Cancelled.DONE
+    known = [store.find(key) for key in ("join", "drain-0", "drain-2", "gone")]
+    waited = [store.waiting(partition, 10) for partition in (0, 1)]
+    again(redis_url, copy)
+    assert [store.waiting(partition, 10) for partition in (0, 1)] == waited
+    assert [store.find(key) for key in ("join", "drain-0", "drain-2", "gone")] == known
+    assert store.put(1, "pod-7", under("drain-1", DRAIN)).number == drains[1]
+    assert store.put(0, "pod-5", JOIN).number == first
+    with pytest.raises(InvalidInput, match="pod-5: is a fabric of campus already, or asked for as one"):
+        store.put(0, "pod-5", under("other", commissioned(SuperpodConfig(seed=2), "campus")))
+    assert store.claim("pod-5", "elsewhere") == "campus"
+    with pytest.raises(InvalidInput, match="'gone': its request was cancelled"):
+        store.put(1, "pod-7", under("gone", DRAIN))
+    with pytest.raises(InvalidInput, match="'drain-0': used before for another request"):
+        store.put(0, "pod-5", under("drain-0", DRAIN))
+    assert store.put(1, "pod-7", DRAIN).number > nameless
+    assert store.cancel(1, drains[0]) == Cancelled.DONE
+    store.log_holds(1, [LoggedRequest(drains[1], 5, "pod-7", under("drain-1", DRAIN))])
+    assert [request.number for request in store.waiting(1, 2)] == [drains[2], nameless]
+    store.close()
+    copy.close()
+
+
+def test_who_asked_keeps_the_allowance_that_was_left(redis_url: str) -> None:
+    store, copy = RedisStore(redis_url), InboxCopy(redis_url, SITES)
+    mias = DRAIN.model_copy(update={"asked_by": "mia"})
+    for _ in range(WAITING_MAX):
+        store.put(1, "pod-7", mias)
+    again(redis_url, copy)
+    with pytest.raises(AllowanceUsed):
+        store.put(1, "pod-7", mias)
+    store.put(1, "pod-7", DRAIN)
+    store.close()
+    copy.close()
+
+
+def test_a_request_that_this_version_cannot_read_is_named(redis_url: str) -> None:
+    copy = InboxCopy(redis_url, SITES)
+    row = WaitingRequest(site="pod-7", number=4, fabric="pod-7", type="DrainMoon", body="{}")
+    with pytest.raises(OperationFailed, match=r"request 4 of pod-7 \(DrainMoon\), which waits: this version"):
+        copy.fill([row], [])
+    copy.close()

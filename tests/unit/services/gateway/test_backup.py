@@ -1,0 +1,43 @@
+"""Where a backup is cut, as the gateway tells it."""
+
+from ops.common.sites import single_fabric_sites
+from schemas.backup import BackupPoint, KeptClock, SiteCut
+from services.gateway.http.app import create_app
+from services.gateway.http.caller import Caller, Role
+from services.gateway.http.tokens import Tokens
+from tests.support.gateway_twin import Client, DrivenTwin
+
+POINT = BackupPoint(
+    twin="first",
+    software="1.0+0",
+    wall_us=1_000,
+    plans=single_fabric_sites(1),
+    sites=(SiteCut(site="pod-0", position=2, size=22),),
+    clock=KeptClock(),
+    inbox=(),
+    cancelled=(),
+    operations_size=8,
+    letters_size=0,
+)
+
+
+def test_the_point_comes_whole_and_is_of_the_running_twin(twin: DrivenTwin) -> None:
+    client = twin.client(backup_point=lambda: POINT)
+    assert BackupPoint.model_validate_json(client.get("/v1/backup").content) == POINT
+    past = client.get("/v1/backup?at=0us")
+    assert (past.status_code, "of the twin as it runs" in past.text) == (422, True)
+
+
+def test_a_twin_without_a_folder_says_what_keeps_it(client: Client) -> None:
+    answer = client.get("/v1/backup")
+    assert answer.status_code == 404
+    assert "Kafka and Redis, which keep it, are backed up" in answer.text
+
+
+def test_only_administrators_read_all_of_a_twin(twin: DrivenTwin) -> None:
+    tokens = {role: f"the-token-of-a-{role}-here" for role in Role}
+    known = Tokens((token, Caller(f"the-{role}", role)) for role, token in tokens.items())
+    guarded = Client(create_app(twin.ports, tokens=known))
+    for role, token in tokens.items():
+        answer = guarded.get("/v1/backup", headers={"authorization": f"Bearer {token}"})
+        assert answer.status_code == (404 if role is Role.ADMINISTRATOR else 403)
