@@ -47,6 +47,10 @@ def forecast(
     request: Annotated[
         Words, typer.Option(metavar="SHAPE@IN+FOR", help="a slice, such as 4x4x8@3h+6h,tier=research")
     ] = None,
+    settings: Annotated[
+        Words,
+        typer.Option("--set", metavar="KEY=VALUE@IN", help="a parameter, such as failures.host_per_day=0.02"),
+    ] = None,
     future: Annotated[
         int | None, typer.Option(min=1, max=FUTURES_MAX, help="show what happens in this one of them")
     ] = None,
@@ -78,7 +82,13 @@ def forecast(
         raise InvalidInput("--own-draws: goes without --future, which has draws of its own")
     words = [
         (what, text)
-        for what, texts in (("inject", inject), ("drain", drain), ("undrain", undrain), ("request", request))
+        for what, texts in (
+            ("inject", inject),
+            ("drain", drain),
+            ("undrain", undrain),
+            ("request", request),
+            ("set", settings),
+        )
         for text in texts or ()
     ]
     client = Client(at=at)
@@ -109,14 +119,15 @@ def _place(
     client: Client, words: Sequence[tuple[str, str]], site: str | None, asks_of: Any
 ) -> "tuple[list[Ask], str]":
     """What is asked, and the site that all of it is of."""
-    rows = client.rows("/v1/fabrics", "name", "site", "retired_us")
-    of = {str(row["name"]): str(row["site"]) for row in rows if row["retired_us"] is None}
+    rows = client.rows("/v1/fabrics", "name", "site", "kind", "retired_us")
+    living = {str(row["name"]): row for row in rows if row["retired_us"] is None}
+    of = {name: str(row["site"]) for name, row in living.items()}
     if site is not None and site not in of.values():
         raise InvalidInput(f"--site {site}: no such site; there is {', '.join(dict.fromkeys(of.values()))}")
     names = [name for name, its in of.items() if site in (None, its)]
     if not names:
         raise OperationFailed("forecast: no fabric lives there any more; nothing is to come")
-    asks = asks_of(words, names)
+    asks = asks_of(words, {name: str(living[name]["kind"]) for name in names})
     places = list(dict.fromkeys(of[ask.fabric] for ask in asks))
     if len(places) > 1:
         raise InvalidInput(f"{', '.join(places)}: a forecast is of one site; ask for one after the other")

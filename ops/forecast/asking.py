@@ -1,13 +1,15 @@
 """What somebody would ask of a twin, as it is written on a command line: each word names what is asked, and
 may say when, in how long from the moment, and for how long."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from ops.common.configuration import DEFAULT_KIND, values_of
 from ops.common.quoted import quoted
 from ops.common.short_names import with_fabric
 from ops.forecast.future import Ask
 from schemas.body import Body
-from schemas.operator import DrainCube, InjectFault, RequestSlice, UndrainCube
+from schemas.operator import DrainCube, InjectFault, RequestSlice, SetParameters, UndrainCube
+from schemas.parameter import Setting
 from services.gateway.requests import valid_body
 from shared.basics.errors import InvalidInput, NotFound
 from shared.basics.grammar import duration_s
@@ -23,22 +25,27 @@ FORMS = {
     "request": "SHAPE@IN+FOR, such as 4x4x8@3h+6h; without @IN at once, without +FOR until the end; then "
     ",tier=research, ,owner=team-7, ,priority=5 and, of several pods, ,fabric=pod-1",
 }
+FORMS["set"] = (
+    "KEY=VALUE@IN, such as failures.host_per_day=0.02@3h; without @IN at once; then, of several fabrics, "
+    ",fabric=pod-1"
+)
 DEGREES, OF_SLICE = ("severity", "onset"), ("tier", "owner", "priority", "fabric")
 
 
-def asks_of(words: Sequence[tuple[str, str]], fabrics: Sequence[str]) -> list[Ask]:
-    """(what is asked, how that is written), in their order; InvalidInput names what is wrong with the first
-    that cannot be. Whether there is such a part, and whether it may be, its service says."""
+def asks_of(words: Sequence[tuple[str, str]], fabrics: Mapping[str, str]) -> list[Ask]:
+    """(what is asked, how that is written), in their order, of fabrics: name → kind. InvalidInput names what
+    is wrong with the first that cannot be. Whether there is such a part, and whether it may be, its service
+    says."""
     return [_ask(what, text, fabrics) for what, text in words]
 
 
-def _ask(what: str, text: str, fabrics: Sequence[str]) -> Ask:
+def _ask(what: str, text: str, fabrics: Mapping[str, str]) -> Ask:
     said = f"--{what} {quoted(text)}"
     head, *options = text.split(",")
     head, at, when = head.partition("@")
     last = when if at else head
     before, plus, span = last.rpartition("+")
-    if not plus or "/" in span:  # the + of a face
+    if not plus or "/" in span or what == "set":  # the + of a face, or of a number
         before, plus, span = last, "", ""
     head, when = (head, before) if at else (before, "")
     if not head or (plus and what.endswith("drain")):
@@ -59,28 +66,33 @@ def _ask(what: str, text: str, fabrics: Sequence[str]) -> Ask:
 
 
 def _body(
-    what: str, head: str, for_us: int | None, given: dict[str, str], fabrics: Sequence[str]
+    what: str, head: str, for_us: int | None, given: dict[str, str], fabrics: Mapping[str, str]
 ) -> tuple[Body, str]:
     """What is asked, and a name that begins with the fabric."""
+    meant = given.get("fabric", next(iter(fabrics)))
+    if what == "set":
+        values = values_of(fabrics.get(meant, DEFAULT_KIND), [head])
+        settings = tuple([Setting(name=name, value=value) for name, value in values.items()])
+        return valid_body(SetParameters, {"settings": settings}), meant
     if what == "request":
         fields: dict[str, object] = {name: given[name] for name in ("tier", "owner") if name in given}
         if "priority" in given:
             fields["priority"] = int(given["priority"]) if _is_whole(given["priority"]) else given["priority"]
         asked = {"shape": parse_shape(head), "duration_us": for_us, **fields}
-        return valid_body(RequestSlice, asked), given.get("fabric", fabrics[0])
+        return valid_body(RequestSlice, asked), meant
     if what == "inject":
         kind, colon, target = head.partition(":")
         struck = next((word for word in FAULTS if word == kind), None)
         if struck is None or not colon:
             raise InvalidInput(f"no fault of kind {quoted(kind)}; allowed: {FORMS[what]}")
-        name = with_fabric(target, fabrics)
+        name = with_fabric(target, [*fabrics])
         how: dict[str, object] = {"kind": struck, "target": name, "duration_us": for_us}
         if "severity" in given:
             how["severity"] = severity_of(struck, given["severity"])
         if "onset" in given:
             how["onset_us"] = _us("onset", given["onset"])
         return valid_body(InjectFault, how), name
-    name = with_fabric(head, fabrics)
+    name = with_fabric(head, [*fabrics])
     return valid_body(DrainCube if what == "drain" else UndrainCube, {"cube": name}), name
 
 
@@ -90,7 +102,7 @@ def _is_whole(text: str) -> bool:
 
 def _options(said: str, words: Sequence[str], what: str) -> dict[str, str]:
     """What `severity=3` and the like give, by name."""
-    allowed = {"inject": DEGREES, "request": OF_SLICE}.get(what, ())
+    allowed = {"inject": DEGREES, "request": OF_SLICE, "set": ("fabric",)}.get(what, ())
     found: dict[str, str] = {}
     for word in words:
         name, equals, value = word.partition("=")

@@ -4,11 +4,12 @@ import pytest
 
 from ops.forecast.asking import asks_of
 from ops.forecast.future import Ask
-from schemas.operator import DrainCube, InjectFault, RequestSlice, UndrainCube
+from schemas.operator import DrainCube, InjectFault, RequestSlice, SetParameters, UndrainCube
+from schemas.parameter import Setting
 from shared.basics.errors import InvalidInput
 from shared.basics.units import US_PER_HOUR
 
-PODS = ("pod-0", "pod-1")
+PODS = {"pod-0": "superpod", "pod-1": "superpod"}
 HOUR = US_PER_HOUR
 
 
@@ -39,8 +40,14 @@ def test_each_word_says_what_when_and_for_how_long() -> None:
     ]
 
 
+def test_a_parameter_may_have_another_value() -> None:
+    (ask,) = asks_of([("set", "failures.host_per_day=1e-3@2h,fabric=pod-1")], PODS)
+    assert (ask.after_us, ask.fabric) == (2 * HOUR, "pod-1")
+    assert ask.body == SetParameters(settings=(Setting(name="failures.host_per_day", value=0.001),))
+
+
 def test_a_name_may_lack_the_only_fabric() -> None:
-    assert asks_of([("drain", "cube-3")], ["pod-0"])[0].body == DrainCube(cube="pod-0/cube-3")
+    assert asks_of([("drain", "cube-3")], {"pod-0": "superpod"})[0].body == DrainCube(cube="pod-0/cube-3")
 
 
 @pytest.mark.parametrize(
@@ -61,6 +68,9 @@ def test_a_name_may_lack_the_only_fabric() -> None:
         ("request", "4x4x8,tier=royal", "tier 'royal'"),
         ("request", "4x4x8,priority=high", "priority 'high'"),
         ("request", "4x4x8,fabric=pod-9", "no fabric 'pod-9'"),
+        ("set", "failures.host_per_day", "failures.host_per_day"),
+        ("set", "failures.host_per_day=often", "often"),
+        ("set", "failures.host_per_day=0.1,fabric=pod-9", "no fabric 'pod-9'"),
     ],
 )
 def test_what_cannot_be_is_one_sentence(what: str, text: str, problem: str) -> None:

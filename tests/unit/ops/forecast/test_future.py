@@ -7,7 +7,8 @@ from ops.forecast.forecast import forecast
 from ops.forecast.future import Ask, future
 from schemas.config import PodConfig, SuperpodConfig
 from schemas.config_failures import FailuresConfig
-from schemas.operator import DrainCube, InjectFault, UndrainCube
+from schemas.operator import DrainCube, InjectFault, SetParameters, UndrainCube
+from schemas.parameter import Setting
 from schemas.registry import decode
 from shared.basics.errors import InvalidInput
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
@@ -101,6 +102,19 @@ def test_what_every_future_refuses_cannot_be(lived: Lived) -> None:
     ask = Ask(0, POD, UndrainCube(cube="pod-0/cube-3"))
     with pytest.raises(InvalidInput, match=r"cube-3'?: is not drained"):
         forecast(lived.bytes, US_PER_HOUR, (ask,), 2, jobs=1)
+
+
+def test_a_parameter_may_be_another_and_what_it_may_not_be_is_refused(lived: Lived) -> None:
+    often, never = (
+        SetParameters(settings=(Setting(name="failures.host_per_day", value=rate),)) for rate in (1.0, 200.0)
+    )
+    calm, struck = (future(lived.held, DAY, asks, salt=1) for asks in ((), (Ask(0, POD, often),)))
+    before, after = calm.figures["healthy"], struck.figures["healthy"]
+    assert before is not None
+    assert after is not None
+    assert after < before - 1.0
+    with pytest.raises(InvalidInput, match=r"host_per_day: 200\.0 is not allowed"):
+        forecast(lived.bytes, US_PER_HOUR, (Ask(0, POD, never),), 2, jobs=1)
 
 
 def test_asks_come_at_their_times(lived: Lived) -> None:
