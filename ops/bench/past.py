@@ -11,15 +11,20 @@ from pathlib import Path
 
 from ops.bench.figure import Figure
 from ops.common.version import software
+from ops.forecast.forecast import forecast
+from ops.forecast.future import Ask
 from ops.twin.segments import WHOLE, AuditedSite, fold_in_parts, fold_part, summed, usable
+from schemas.operator import DrainCube
 from services.fleet import services_of
 from shared.basics.errors import OperationFailed
+from shared.basics.units import US_PER_DAY
 from shared.storage.log.indexed import IndexedLog
 from shared.storage.snapshots.folder import SnapshotFolder
 from shared.storage.snapshots.history import EVERY, History
 from shared.storage.snapshots.site_snapshot import to_bytes
 
 MOMENTS = 100
+FUTURES = 20
 TAKEN = 20
 CORES = os.cpu_count() or 1
 
@@ -85,7 +90,23 @@ def _figures(log: IndexedLog, snapshots: SnapshotFolder, days: int) -> list[Figu
             f"folded without snapshots in {fold_s:.1f} s",
         ),
         _audit_in_parts(audited),
+        _forecast(to_bytes(end)),
     ]
+
+
+def _forecast(held: bytes) -> Figure:
+    """What it costs to drain a cube: futures of the end with and without that."""
+    drain = Ask(0, "pod-0", DrainCube(cube="pod-0/cube-12"))
+    began_s = time.perf_counter()
+    found = forecast(held, US_PER_DAY, (drain,), FUTURES, jobs=CORES)
+    took_s = time.perf_counter() - began_s
+    return Figure(
+        f"{FUTURES} futures of a day, with and without a drain",
+        round(took_s, 1),
+        "s",
+        "under 10",
+        f"{found.messages:,} messages on {CORES} cores, worker processes begun",
+    )
 
 
 def _audit_in_parts(audited: AuditedSite) -> Figure:
