@@ -16,6 +16,7 @@ from services.gateway.http.tokens import Tokens
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin
 
 NO_JSON = {
+    "/v1/snapshots/{site}": "application/octet-stream",
     "/metrics": "text/plain; version=0.0.4; charset=utf-8",
     "/v1/events/stream": "text/event-stream",
     "/v1/telemetry/{fabric}": "application/vnd.apache.arrow.stream",
@@ -64,8 +65,8 @@ def untyped(page: Page) -> list[str]:
 
 
 def is_typed(page: Page, schema: Page, outer: tuple[str, ...] = (), *, inside: bool = False) -> bool:
-    """Whether a schema is an object with named fields, or with keys that are named, or a list or choice of
-    such; within a field also a plain value."""
+    """Whether a schema is an object with named fields, or with keys that are named or have all one form, or a
+    list or choice of such; within a field also a plain value."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         return name in outer or is_typed(page, page["components"]["schemas"][name], (*outer, name))
@@ -80,6 +81,8 @@ def is_typed(page: Page, schema: Page, outer: tuple[str, ...] = (), *, inside: b
         keys, values = schema.get("propertyNames", {}), schema.get("additionalProperties")
         if "enum" in keys and isinstance(values, dict):
             return is_typed(page, values, outer, inside=True)
+        if len(by_name := schema.get("patternProperties", {})) == 1:
+            return is_typed(page, *by_name.values(), outer, inside=True)
         fields = schema.get("properties", {})
         empty_message = not fields and schema.get("additionalProperties") is False and bool(outer[1:])
         named = bool(fields) or empty_message

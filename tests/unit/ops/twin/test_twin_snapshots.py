@@ -1,0 +1,65 @@
+"""The snapshots of a twin's sites: who takes them, what fails, and which of them there are."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ops.common.version import software
+from ops.twin.snapshots import TwinSnapshots
+from schemas.config import SuperpodConfig
+from services.fleet import services_of
+from shared.basics.units import US_PER_HOUR
+from shared.engine.site import Site
+from shared.runtimes.waiting import until
+from shared.storage.log.indexed import IndexedLogs
+from shared.storage.residents import Resident
+from shared.storage.snapshots.history import EVERY
+from shared.storage.snapshots.site_snapshot import taken
+from tests.support.pods import POD, pod_lab, pod_site
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Iterator[IndexedLogs]:
+    (tmp_path / "log").mkdir()
+    lines: list[bytes] = []
+    pod_lab(SuperpodConfig(seed=4), sink=lambda some: lines.extend(some.splitlines())).run(US_PER_HOUR)
+    (tmp_path / "log" / "pod-0.jsonl").write_bytes(b"".join(line + b"\n" for line in lines))
+    logs = IndexedLogs(tmp_path / "log")
+    yield logs
+    logs.close()
+
+
+def test_what_cannot_be_written_is_a_problem_until_it_can(tmp_path: Path, logs: IndexedLogs) -> None:
+    (tmp_path / "snapshots").mkdir()
+    (tmp_path / "snapshots" / POD).write_text("in the way")
+    snapshots = TwinSnapshots(tmp_path / "snapshots", logs)
+    taker = snapshots.taker(POD)
+    assert snapshots.problems == []
+    site, residents = pod_site(), {POD: Resident(POD, "superpod")}
+    taker.look(site, EVERY, b"", residents)
+    assert until(lambda: bool(snapshots.problems), 10)
+    (problem,) = snapshots.problems
+    assert problem.startswith(f"snapshots {tmp_path}/snapshots/pod-0: ")
+    assert problem.endswith("; there is no snapshot until one can be written")
+    (tmp_path / "snapshots" / POD).unlink()
+    taker.look(site, 2 * EVERY, b"", residents)
+    assert until(lambda: not snapshots.problems, 10)
+    snapshots.close()
+    assert snapshots.folder(POD).positions() == [2 * EVERY]
+
+
+def test_those_of_a_longer_log_go_and_the_newest_is_given_once(tmp_path: Path, logs: IndexedLogs) -> None:
+    end = logs.open(POD).end
+    snapshots = TwinSnapshots(tmp_path / "snapshots", logs)
+    history = snapshots.history(POD)
+    snapshots.folder(POD).put(history.at(end).snapshot(software()))
+    beyond = taken(Site(POD, services_of), end + 1, b"", software=software(), kinds={})
+    snapshots.folder(POD).put(beyond)
+    snapshots.taker(POD)
+    assert snapshots.folder(POD).positions() == [end]
+    newest = snapshots.newest(POD)
+    assert newest is not None
+    assert newest.position == end
+    assert snapshots.newest(POD) is None
+    snapshots.close()
