@@ -80,17 +80,8 @@ def forecast(
 
     if own_draws and future is not None:
         raise InvalidInput("--own-draws: goes without --future, which has draws of its own")
-    words = [
-        (what, text)
-        for what, texts in (
-            ("inject", inject),
-            ("drain", drain),
-            ("undrain", undrain),
-            ("request", request),
-            ("set", settings),
-        )
-        for text in texts or ()
-    ]
+    given = {"inject": inject, "drain": drain, "undrain": undrain, "request": request, "set": settings}
+    words = [(what, text) for what, texts in given.items() for text in texts or ()]
     client = Client(at=at)
     asks, place = _place(client, words, site, asks_of)
     held = client.content(f"/v1/snapshots/{escape(place)}")

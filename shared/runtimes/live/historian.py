@@ -212,6 +212,7 @@ class Historian:
     # --- how it stands --------------------------------------------------------------------------------------
 
     def report(self) -> Report:
+        """What is wrong, one sentence each, and what its metrics are."""
         done = self.done
         uncompared_s = self._uncompared_s()
         samples = (

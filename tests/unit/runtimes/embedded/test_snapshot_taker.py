@@ -59,7 +59,9 @@ def test_each_is_what_the_fold_of_the_log_gives(tmp_path: Path) -> None:
     twin = Living(tmp_path)
     twin.live(600)
     twin.end()
-    assert len(twin.snapshots.positions()) >= 5
+    assert (
+        len(twin.snapshots.positions()) >= 2
+    )  # of ten: one that is due while another is written is left out
     without = History(twin.log, SnapshotFolder(tmp_path / "none", POD, "build"), services_of)
     for snapshot in twin.snapshots.good():
         assert without.at(snapshot.position).snapshot("build") == snapshot
