@@ -117,7 +117,8 @@ def test_a_flipped_byte_in_redis_is_found(twin: LiveTwin) -> None:
     assert sentence.startswith(f"cubes@pod-1: Redis holds another {field.decode()} than the log comes to, at")
     assert f"of partition {partition}" in sentence
     assert measured(twin, "states_wrong") == 1
-    assert f"{HISTORIAN}: {sentence}" in twin.status()["problems"]
+    told = f"{HISTORIAN}: {sentence}"
+    twin.wait_for("it is told to all", lambda: told in twin.status()["problems"], FOUND_S_MAX)
     assert twin.said(HISTORIAN).count("cubes@pod-1: Redis holds another") == 1
     value[-2] ^= 1
     with redis.Redis.from_url(twin.redis.url) as client:
