@@ -169,7 +169,9 @@ class Historian:
         again."""
         wrong: dict[Key, str] = {}
         for one in differences:
-            wrong.setdefault((one.service, one.fabric), sentence_of(one, *place_of(one)))
+            key = (one.service, one.fabric)
+            # As it was found first: it stays wrong, and only its service goes on.
+            wrong.setdefault(key, self._wrong_states.get(key) or sentence_of(one, *place_of(one)))
         for key in compared:
             self.done.compared += 1
             self._compared_s[key] = time.monotonic()
