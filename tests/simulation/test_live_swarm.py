@@ -13,6 +13,7 @@ from shared.basics.units import US_PER_HOUR
 from shared.engine.codec import encode_instance
 from shared.engine.replay import Replay
 from shared.engine.site import Site
+from tests.support.changed_parameters import OF_PODS, drawn_change
 from tests.support.live_swarm import LiveSwarm
 
 CONFIG = settings(
@@ -33,6 +34,7 @@ def some_request(chance: random.Random, fabric: str) -> Body:
             InjectFault(kind="host", target=f"{fabric}/cube-{cube}/host-{chance.randrange(16)}"),
             RequestSlice(shape=(4, 4, 4), duration_us=US_PER_HOUR),
             ReleaseSlice(slice=f"{fabric}/slice-{chance.randrange(4)}"),
+            drawn_change(chance, OF_PODS),
         )
     )
 

@@ -11,6 +11,7 @@ from schemas.operator import AbortRewiring, ApproveRewiring, ClearFault, InjectF
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.models.network.blocks import network_of
 from shared.runtimes.lab import LabRequest
+from tests.support.changed_parameters import OF_NETWORKS, drawn_changes
 from tests.support.several_pods import Campus, draw_campus
 
 DCN = "dcn-0"
@@ -85,10 +86,9 @@ def draw_network(seed: int) -> NetworkScenario:
     quiet_us = round(quiet_days * US_PER_DAY)
     times = sorted(draw.randrange(1, quiet_us) for _ in range(draw.choice([0, 20, 60])))
     acts = [act(draw, config) for _ in times]
-    requests = [
-        LabRequest(at_us, DCN, body, number)
-        for number, (at_us, body) in enumerate(zip(times, acts, strict=True), start=1)
-    ]
+    changes = drawn_changes(random.Random(f"{seed} parameters"), OF_NETWORKS, quiet_us, (0, 0, 6, 20))
+    asked = sorted([*zip(times, acts, strict=True), *changes], key=lambda one: one[0])
+    requests = [LabRequest(at_us, DCN, body, number) for number, (at_us, body) in enumerate(asked, start=1)]
     return NetworkScenario(config, requests, quiet_us, 10 * US_PER_DAY)
 
 

@@ -19,11 +19,13 @@ from schemas.operator import (
     TestLink,
     UndrainCube,
 )
+from schemas.parameter import ParameterValue
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.models.link_faults import LINK_FAULTS
 from shared.models.superpod.wiring import FACES, SPARE_PORTS, STRANDS
 from shared.models.technologies import TECHNOLOGIES
 from shared.runtimes.lab import LabRequest
+from tests.support.changed_parameters import OF_PODS, drawn_changes, set_to
 from tests.support.pods import POD
 from tests.support.policies import drawn_policies, drawn_slice
 
@@ -97,13 +99,31 @@ def draw_scenario(seed: int) -> Scenario:
     quiet_us = round(quiet_days * US_PER_DAY)
     times = sorted(draw.randrange(1, quiet_us) for _ in range(draw.choice([0, 10, 60])))
     acts = [(at_us, _act(draw, cubes)) for at_us in times]
-    acts = sorted([*acts, *_by_hand(seed, cubes, quiet_us)], key=lambda act: act[0])
+    acts += [*_by_hand(seed, cubes, quiet_us), *_changes(seed, quiet_us)]
+    acts.sort(key=lambda act: act[0])
     requests = [LabRequest(at_us, POD, body, number) for number, (at_us, body) in enumerate(acts, start=1)]
     undrain = [
         LabRequest(quiet_us, POD, UndrainCube(cube=f"pod-0/cube-{cube}"), len(acts) + 1 + cube)
         for cube in range(cubes)
     ]
-    return Scenario(config, requests + undrain, quiet_us, 20 * US_PER_DAY)
+    calm = LabRequest(quiet_us, POD, set_to(CALM), len(requests) + len(undrain) + 1)
+    return Scenario(config, [*requests, *undrain, calm], quiet_us, 20 * US_PER_DAY)
+
+
+CALM: dict[str, ParameterValue] = {
+    "cubes.maintenance_per_day": 0.0,
+    "transceivers.look_interval_s": 3_600,
+    "repairs.fibre_technicians": 2,
+    "repairs.off_hours_technicians": None,
+}
+"""In the end nobody takes cubes out by plan, all that is wrong is looked for, and mended day and night."""
+
+
+def _changes(seed: int, until_us: int) -> list[tuple[int, Body]]:
+    """In every second pod parameters change. They have draws of their own: all else of a seed is as without
+    them."""
+    draw = random.Random(f"{seed} parameters")
+    return [*drawn_changes(draw, OF_PODS, until_us, (0, 0, 8, 30))]
 
 
 def _field(seed: int, rate: int) -> dict[str, object]:

@@ -1,0 +1,181 @@
+"""What services do when parameters change: what is pending follows, and what was begun stays."""
+
+import math
+from typing import Any
+
+import pytest
+
+from schemas.config import PodConfig, SuperpodConfig
+from schemas.config_cubes import CubesConfig
+from schemas.config_failures import FailuresConfig
+from schemas.config_links import TransceiversConfig
+from schemas.config_repairs import RepairsConfig
+from schemas.config_scheduler import SchedulerConfig
+from schemas.config_workload import WorkloadConfig
+from schemas.cubes import CubeDrained, RepairRequested
+from schemas.failures import ParametersChanged
+from schemas.parameter import Change, ParameterValue
+from schemas.repairs import RepairBegun
+from schemas.workload import SliceRequested
+from services.cubes.service import SERVICE as CUBES
+from services.diagnosis.service import SERVICE as DIAGNOSIS
+from services.jobs.service import SERVICE as JOBS
+from services.ocs.service import SERVICE as OCS
+from services.repairs.service import SERVICE as REPAIRS
+from services.scheduler.service import SERVICE as SCHEDULER
+from services.transceivers.service import SERVICE as TRANSCEIVERS
+from services.workload.service import SERVICE as WORKLOAD
+from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_S
+from tests.support.rig import Bench, bodies
+
+DAY = US_PER_DAY
+
+
+def changed(**values: ParameterValue) -> ParametersChanged:
+    return ParametersChanged(
+        changes=tuple(
+            Change(name=name.replace("__", "."), value=value, was=None) for name, value in values.items()
+        )
+    )
+
+
+def pod(**sections: Any) -> SuperpodConfig:
+    return SuperpodConfig(pod=PodConfig(cubes=8), failures=FailuresConfig(enabled=False), **sections)
+
+
+# --- who asks for slices ------------------------------------------------------------------------------------
+
+
+def only_small(**more: Any) -> SuperpodConfig:
+    return pod(workload=WorkloadConfig(mix="4x4x4=1", filler=False, slices_per_day=40.0, **more))
+
+
+def test_the_next_campaign_comes_by_the_new_rate() -> None:
+    """In a steady day twice the rate is half of what is left."""
+    bench = Bench([WORKLOAD], only_small(day_swing=0.0, weekend_factor=1.0))
+    before_us = bench.state("workload").streams[0].next_us
+    now_us = before_us // 4
+    bench.say(changed(workload__slices_per_day=80.0), now_us)
+    assert bench.state("workload").streams[0].next_us == pytest.approx(
+        now_us + (before_us - now_us) / 2, abs=2
+    )
+    assert bench.state("workload").next_arrival_us == bench.state("workload").streams[0].next_us
+    bench.say(changed(workload__slices_per_day=40.0), now_us + 1)
+    assert bench.state("workload").streams[0].next_us == pytest.approx(before_us, abs=4)
+
+
+def test_by_day_and_night_it_is_the_demand_that_is_left_which_counts() -> None:
+    bench = Bench([WORKLOAD], only_small(day_swing=0.9, weekend_factor=0.1, campaign_jobs=1.0))
+    before_us = bench.state("workload").streams[0].next_us
+    bench.say(changed(workload__slices_per_day=0.4), before_us // 2)
+    after_us = bench.state("workload").streams[0].next_us
+    assert after_us > before_us
+    bench.say(changed(workload__slices_per_day=40.0), before_us // 2 + 1)
+    assert bench.state("workload").streams[0].next_us == pytest.approx(before_us, abs=1_000)
+
+
+def test_what_keeps_to_a_budget_follows_too() -> None:
+    config = pod(workload=WorkloadConfig(mix="8x8x8=1", filler=False))
+    bench = Bench([WORKLOAD], config)
+    before_us = bench.state("workload").streams[0].next_us
+    bench.say(changed(workload__offered_load=0.4), 5)
+    assert bench.state("workload").streams[0].next_us == pytest.approx(5 + 2 * (before_us - 5), abs=2)
+
+
+def test_after_it_as_many_are_asked_for_as_the_new_rate_says() -> None:
+    """Campaigns of one job; counts of 20 days are within 4 standard deviations of a Poisson law."""
+    bench = Bench([WORKLOAD], only_small(campaign_jobs=1.0, balk_above_h=1e6))
+    for rate, until_us in ((40.0, 14 * DAY), (160.0, 28 * DAY), (20.0, 42 * DAY)):
+        bench.say(changed(workload__slices_per_day=rate))
+        said = bodies(bench.run(until_us), SliceRequested)
+        assert abs(len(said) - 14 * rate) < 4 * math.sqrt(14 * rate)
+
+
+def test_filler_comes_when_it_is_turned_on_and_no_more_when_it_is_turned_off() -> None:
+    bench = Bench([WORKLOAD], only_small())
+    bench.say(changed(workload__filler=True), 5)
+    asked = [body for body in bodies(bench.run(6), SliceRequested) if body.tier == "filler"]
+    assert asked
+    bench.say(changed(workload__filler=False), 7)
+    bench.say(changed(workload__filler=True), 8)
+    assert bodies(bench.run(9), SliceRequested) == []  # as many wait as are to
+
+
+def test_where_nothing_arrives_by_itself_nothing_does_after_a_change() -> None:
+    bench = Bench([WORKLOAD], pod(workload=WorkloadConfig(enabled=False)))
+    bench.say(changed(workload__offered_load=2.0, workload__filler=True), 5)
+    assert bench.due_us() is None
+
+
+# --- who takes cubes out, mends and looks -------------------------------------------------------------------
+
+
+def test_planned_work_comes_by_the_new_rate() -> None:
+    bench = Bench([CUBES], pod(cubes=CubesConfig(maintenance_per_day=0.1)))
+    before_us = bench.state("cubes").next_work_us
+    bench.say(changed(cubes__maintenance_per_day=0.2), 5)
+    assert bench.state("cubes").next_work_us == pytest.approx(5 + (before_us - 5) / 2, abs=1)
+    bench.say(changed(cubes__maintenance_per_day=0.0), 6)
+    assert bodies(bench.run(30 * DAY), CubeDrained) == []
+    bench.say(changed(cubes__maintenance_per_day=0.1), 30 * DAY)
+    anew_us = bench.state("cubes").next_work_us - 30 * DAY
+    assert anew_us > 0
+    assert anew_us not in (before_us, before_us - 5)
+    assert bodies(bench.run(90 * DAY), CubeDrained)
+
+
+def test_more_technicians_begin_at_once_and_one_too_many_finishes() -> None:
+    bench = Bench([REPAIRS], pod(repairs=RepairsConfig(technicians=1, fibre_technicians=0)))
+    for cube in range(4):
+        bench.say(RepairRequested(kind="host", target=f"pod-0/cube-{cube}/host-0"))
+    begun = bodies(bench.say(changed(repairs__technicians=3), 9), RepairBegun)
+    assert [body.technician for body in begun] == [1, 2]
+    ends = [repair.ends_us for repair in bench.state("repairs").begun.values()]
+    assert bodies(bench.say(changed(repairs__technicians=1, repairs__host_repair_h=0.5), 10)) == []
+    assert [repair.ends_us for repair in bench.state("repairs").begun.values()] == ends
+    while len(bench.state("repairs").begun) > 1 or bench.state("repairs").queued:
+        said = bodies(bench.step(), RepairBegun)
+        assert {body.technician for body in said} <= {0}
+        assert len(said) == 0 or len(bench.state("repairs").begun) <= 3
+
+
+def test_frames_and_looks_come_at_the_new_pace() -> None:
+    config = pod(transceivers=TransceiversConfig(telemetry_interval_s=0, look_interval_s=0))
+    bench = Bench([DIAGNOSIS, OCS, TRANSCEIVERS], config)
+    assert bench.due_us() is None
+    now_us = 100 * US_PER_S
+    bench.say(changed(transceivers__telemetry_interval_s=900, transceivers__look_interval_s=600), now_us)
+    state = bench.state("transceivers")
+    assert (state.next_frame_us, state.look_us) == (900 * US_PER_S, 600 * US_PER_S)
+    assert bench.state("ocs").telemetry_interval_s == 900
+    assert bench.state("diagnosis").patience_s == 1_200
+    bench.run(US_PER_HOUR)
+    assert state.look_us is None  # nothing is wrong, and nothing to look at
+    bench.say(changed(transceivers__telemetry_interval_s=0, transceivers__look_interval_s=0), US_PER_HOUR + 1)
+    assert (state.next_frame_us, state.look_us, state.soon_us, bench.due_us()) == (None, None, None, None)
+    assert bench.state("diagnosis").patience_s == 1_200  # of what was looked at before
+
+
+def test_jobs_notice_by_the_new_times() -> None:
+    bench = Bench([JOBS], pod())
+    bench.say(changed(jobs__hang_s=9), 5)
+    assert (bench.state("jobs").config.hang_s, bench.state("jobs").config.error_s) == (9, 5)
+
+
+# --- who has cubes ------------------------------------------------------------------------------------------
+
+
+def test_the_scheduler_keeps_as_many_cubes_warm_as_it_is_told() -> None:
+    bench = Bench([SCHEDULER], pod(scheduler=SchedulerConfig()))
+    for many in (3, 1, 0, 2):
+        bench.say(changed(scheduler__hot_spares=many), bench.now_us + 1)
+        assert len(bench.state("scheduler").hot) == many
+        assert bench.state("scheduler").chips_by_place["held_back"] == 64 * many
+
+
+def test_the_scheduler_knows_how_long_others_take_now() -> None:
+    bench = Bench([SCHEDULER], pod())
+    bench.say(changed(repairs__host_repair_h=2.0, cubes__heartbeat_s=7), 5)
+    spans = bench.state("scheduler").spans
+    assert (spans.host_repair_us, spans.heartbeat_us) == (2 * US_PER_HOUR, 7 * US_PER_S)
+    assert spans.link_repair_us == 24 * US_PER_HOUR
