@@ -81,8 +81,8 @@ def is_typed(page: Page, schema: Page, outer: tuple[str, ...] = (), *, inside: b
         keys, values = schema.get("propertyNames", {}), schema.get("additionalProperties")
         if "enum" in keys and isinstance(values, dict):
             return is_typed(page, values, outer, inside=True)
-        if len(by_name := schema.get("patternProperties", {})) == 1:
-            return is_typed(page, *by_name.values(), outer, inside=True)
+        if by_name := schema.get("patternProperties"):
+            return all(is_typed(page, value, outer, inside=True) for value in by_name.values())
         fields = schema.get("properties", {})
         empty_message = not fields and schema.get("additionalProperties") is False and bool(outer[1:])
         named = bool(fields) or empty_message
