@@ -12,7 +12,7 @@ from ops.cli.groups import application
 from ops.cli.options import At, Output
 from ops.cli.output import show
 from ops.cli.types import Number
-from ops.common.client import Client, escape
+from ops.common.client import Client
 from ops.common.tables import columns
 from shared.basics.errors import InvalidInput, OperationFailed
 from shared.basics.times import moment, span
@@ -72,32 +72,25 @@ def forecast(
 
     Futures differ in all that is random: faults, repairs, who asks for slices. Hardware is as it was made.
     """
-    from ops.common.version import software
-    from ops.forecast.asking import asks_of
+    from ops.forecast.fetched import fetched
     from ops.forecast.forecast import forecast as forecast_of
     from ops.forecast.future import future as future_of
-    from shared.storage.snapshots.site_snapshot import from_bytes
 
     if own_draws and future is not None:
         raise InvalidInput("--own-draws: goes without --future, which has draws of its own")
     given = {"inject": inject, "drain": drain, "undrain": undrain, "request": request, "set": settings}
     words = [(what, text) for what, texts in given.items() for text in texts or ()]
     client = Client(at=at)
-    asks, place = _place(client, words, site, asks_of)
-    held = client.content(f"/v1/snapshots/{escape(place)}")
-    snapshot = from_bytes(held)
-    if snapshot.software != software():
-        raise OperationFailed(
-            f"the twin runs build {snapshot.software}, and this command is of {software()}: it cannot know "
-            "its future; use the twin's own version"
-        )
+    asks, place = _place(client, words, site)
+    states = fetched(client, place)
+    snapshot = states.snapshot
     again = _again(words, days, snapshot.at_us, site)
     for_us = round(days * US_PER_DAY)
     if own_draws or future is not None:
         pair = [future_of(snapshot, for_us, some, salt=future, keep=True) for some in _arms(asks)]
         show(_as_json(pair), output, lambda: _seen(pair, words, snapshot.at_us, days, future))
         return
-    found = forecast_of(held, for_us, asks, futures, jobs=jobs or os.cpu_count() or 1)
+    found = forecast_of(states.held, for_us, asks, futures, jobs=jobs or os.cpu_count() or 1)
     head = {"site": place, "at_us": snapshot.at_us, "days": days, "asked": [f"{a} {b}" for a, b in words]}
     show(head | asdict(found), output, lambda: _table(head, found, again))
 
@@ -106,10 +99,10 @@ def _arms(asks: "Sequence[Ask]") -> "list[Sequence[Ask]]":
     return [(), asks] if asks else [()]
 
 
-def _place(
-    client: Client, words: Sequence[tuple[str, str]], site: str | None, asks_of: Any
-) -> "tuple[list[Ask], str]":
+def _place(client: Client, words: Sequence[tuple[str, str]], site: str | None) -> "tuple[list[Ask], str]":
     """What is asked, and the site that all of it is of."""
+    from ops.forecast.asking import asks_of
+
     rows = client.rows("/v1/fabrics", "name", "site", "kind", "retired_us")
     living = {str(row["name"]): row for row in rows if row["retired_us"] is None}
     of = {name: str(row["site"]) for name, row in living.items()}

@@ -20,8 +20,8 @@ from shared.basics.times import moment, span
 from shared.basics.units import US_PER_S
 
 if TYPE_CHECKING:
-    from ops.forecast.future import Ask
     from ops.forecast.inevitable import Event, Start, Tried
+    from schemas.body import Body
 
 THREE_DAYS_S, HOUR_S = 3 * 86_400, 3_600
 MESSAGE = ("id", "type", "at_us", "fabric", "about", "text")
@@ -64,10 +64,7 @@ def inevitable(
     chain = client.rows(f"/v1/why/{escape(whole(client, message_id))}", *MESSAGE)
     event, told = _event(message_id, chain)
     with Line() as line:
-        starts = []
-        for before_us in _spans(event, back_s * US_PER_S, moments):
-            line.say(f"looking back {span(before_us)}")
-            starts.append(_start(client, event, before_us))
+        starts = _starts(client, event, _spans(event, back_s * US_PER_S, moments), line)
         line.say(f"driving {len(starts)} × {futures} futures")
         rows = tried(event, starts, futures, within_s * US_PER_S, jobs=jobs or os.cpu_count() or 1)
     head = {"id": chain[0]["id"], "type": event.type, "about": event.about, "at_us": event.at_us}
@@ -93,25 +90,36 @@ def _spans(event: "Event", back_us: int, moments: int) -> list[int]:
     return [span_us for span_us in moments_before(most_us, moments) if span_us <= most_us]
 
 
-def _start(client: Client, event: "Event", before_us: int) -> "Start":
-    """The site at a moment before, and what people asked of it since."""
-    from ops.common.version import software
-    from ops.forecast.inevitable import Start
-    from shared.storage.snapshots.site_snapshot import from_bytes
-
-    then = Client(client.url, at=f"{event.at_us - before_us}us")
-    site = {row["name"]: row["site"] for row in then.rows("/v1/fabrics", "name", "site")}[event.fabric]
-    held = then.content(f"/v1/snapshots/{escape(site)}")
-    snapshot = from_bytes(held)
-    if snapshot.software != software():
-        raise InvalidInput(f"the twin runs build {snapshot.software}, and this command is of {software()}")
-    asks = [ask for fabric in snapshot.kinds for ask in _asked(client, fabric, snapshot.at_us, event.at_us)]
-    return Start(before_us, held, tuple(asks))
-
-
-def _asked(client: Client, fabric: str, since_us: int, until_us: int) -> "list[Ask]":
-    """What people asked of a fabric after one moment, up to another."""
+def _starts(client: Client, event: "Event", spans: Sequence[int], line: Line) -> "list[Start]":
+    """The site at each of these moments before, the earliest first, and what people asked of it since."""
+    from ops.forecast.fetched import fetched
     from ops.forecast.future import Ask
+    from ops.forecast.inevitable import Start
+
+    site = {row["name"]: row["site"] for row in client.rows("/v1/fabrics", "name", "site")}[event.fabric]
+    found = []
+    for before_us in spans:
+        line.say(f"looking back {span(before_us)}")
+        found.append(fetched(Client(client.url, at=f"{event.at_us - before_us}us"), site))
+    fabrics = dict.fromkeys(fabric for states in found for fabric in states.snapshot.kinds)
+    since_us = found[0].snapshot.at_us
+    asked = [row for fabric in fabrics for row in _asked(client, fabric, since_us, event.at_us)]
+    return [
+        Start(
+            before_us,
+            states.held,
+            tuple(
+                Ask(at_us - states.snapshot.at_us, fabric, body)
+                for at_us, fabric, body in asked
+                if at_us > states.snapshot.at_us and fabric in states.snapshot.kinds
+            ),
+        )
+        for before_us, states in zip(spans, found, strict=True)
+    ]
+
+
+def _asked(client: Client, fabric: str, since_us: int, until_us: int) -> "list[tuple[int, str, Body]]":
+    """(when, of which fabric, what) people asked after one moment, up to another."""
     from schemas.operator import OperatorBody
     from schemas.registry import TYPES
 
@@ -125,7 +133,7 @@ def _asked(client: Client, fabric: str, since_us: int, until_us: int) -> "list[A
         type=types,
     )
     return [
-        Ask(row["at_us"] - since_us, fabric, TYPES[row["type"]].model_validate(row["body"]))
+        (row["at_us"], fabric, TYPES[row["type"]].model_validate(row["body"]))
         for row in rows
         if row["at_us"] <= until_us
     ]

@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from ops.common.configuration import DEFAULT_KIND, values_of
 from ops.common.quoted import quoted
 from ops.common.short_names import with_fabric
+from ops.common.word_options import options_in, span_us
 from ops.forecast.future import Ask
 from schemas.body import Body
 from schemas.operator import DrainCube, InjectFault, RequestSlice, SetParameters, UndrainCube
 from schemas.parameter import Setting
 from services.gateway.requests import valid_body
 from shared.basics.errors import InvalidInput, NotFound
-from shared.basics.grammar import duration_s
-from shared.basics.units import US_PER_S
 from shared.models.faults import FAULTS, severity_of
 from shared.models.superpod.shapes import parse_shape
 
@@ -24,12 +23,17 @@ FORMS = {
     "undrain": "CUBE@IN, such as pod-0/cube-12@3h; without @IN at once",
     "request": "SHAPE@IN+FOR, such as 4x4x8@3h+6h; without @IN at once, without +FOR until the end; then "
     ",tier=research, ,owner=team-7, ,priority=5 and, of several pods, ,fabric=pod-1",
+    "set": "KEY=VALUE@IN, such as failures.host_per_day=0.02@3h; without @IN at once; then, of several "
+    "fabrics, ,fabric=pod-1",
 }
-FORMS["set"] = (
-    "KEY=VALUE@IN, such as failures.host_per_day=0.02@3h; without @IN at once; then, of several fabrics, "
-    ",fabric=pod-1"
-)
-DEGREES, OF_SLICE = ("severity", "onset"), ("tier", "owner", "priority", "fabric")
+OPTIONS = {
+    "inject": ("severity", "onset"),
+    "drain": (),
+    "undrain": (),
+    "request": ("tier", "owner", "priority", "fabric"),
+    "set": ("fabric",),
+}
+"""What may stand behind each, in any order."""
 
 
 def asks_of(words: Sequence[tuple[str, str]], fabrics: Mapping[str, str]) -> list[Ask]:
@@ -50,11 +54,9 @@ def _ask(what: str, text: str, fabrics: Mapping[str, str]) -> Ask:
     head, when = (head, before) if at else (before, "")
     if not head or (plus and what.endswith("drain")):
         raise InvalidInput(f"{said}: allowed: {FORMS[what]}")
-    after_us = _us(said, when) if at else 0
-    for_us = _us(said, span) if plus else None
-    if for_us == 0:
-        raise InvalidInput(f"{said}: {quoted(span)} is no such time; allowed are 30s, 15m, 2h, 1d12h")
-    given = _options(said, options, what)
+    after_us = span_us(said, when, least_s=0) if at else 0
+    for_us = span_us(said, span, least_s=1) if plus else None
+    given = options_in(said, options, OPTIONS[what], FORMS[what])
     try:
         body, name = _body(what, head, for_us, given, fabrics)
     except (InvalidInput, NotFound) as error:
@@ -90,7 +92,7 @@ def _body(
         if "severity" in given:
             how["severity"] = severity_of(struck, given["severity"])
         if "onset" in given:
-            how["onset_us"] = _us("onset", given["onset"])
+            how["onset_us"] = span_us("onset", given["onset"], least_s=1)
         return valid_body(InjectFault, how), name
     name = with_fabric(head, [*fabrics])
     return valid_body(DrainCube if what == "drain" else UndrainCube, {"cube": name}), name
@@ -98,24 +100,3 @@ def _body(
 
 def _is_whole(text: str) -> bool:
     return text.removeprefix("-").isdecimal()
-
-
-def _options(said: str, words: Sequence[str], what: str) -> dict[str, str]:
-    """What `severity=3` and the like give, by name."""
-    allowed = {"inject": DEGREES, "request": OF_SLICE, "set": ("fabric",)}.get(what, ())
-    found: dict[str, str] = {}
-    for word in words:
-        name, equals, value = word.partition("=")
-        if name not in allowed or not equals:
-            raise InvalidInput(f"{said}: {quoted(word)} is not understood; allowed: {FORMS[what]}")
-        if name in found:
-            raise InvalidInput(f"{said}: {name} is given twice; leave one of them out")
-        found[name] = value
-    return found
-
-
-def _us(said: str, text: str) -> int:
-    seconds = duration_s(text)
-    if seconds is None:
-        raise InvalidInput(f"{said}: {quoted(text)} is no such time; allowed are 30s, 15m, 2h, 1d12h")
-    return seconds * US_PER_S

@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 
+from ops.lab.log_lines import type_in
 from ops.lab.network_report import NetworkTotals, network_report, network_totals
 from ops.lab.report import Totals, report, totals
 from ops.lab.waits import Waits
@@ -16,8 +17,6 @@ from shared.engine.site import Site
 Figures = dict[str, float | None]
 Counted = Mapping[str, Totals | NetworkTotals]
 Rows = Sequence[Mapping[str, Any]]
-TYPE, HEAD = b'"type":"', 200
-"""Where a line of the log has its type: ids are shorter than that."""
 SLICES, REFUSED = b"Slice", b"Refused"
 LOSES = frozenset({"SliceRequeued", "SliceEvicted"})
 """A slice that leaves its cubes and did not want to."""
@@ -37,8 +36,7 @@ class Seen:
 
     def take(self, lines: bytes) -> None:
         for line in lines.splitlines():
-            begins = line.find(TYPE, 0, HEAD) + len(TYPE)
-            word = line[begins : line.find(b'"', begins)]
+            word = type_in(line)
             if word.startswith(SLICES):
                 self._slice(orjson.loads(line))
             elif word.endswith(REFUSED):
@@ -46,8 +44,8 @@ class Seen:
             if self._keep:
                 self.lines.append(line)
 
-    def _slice(self, message: Mapping[str, Any]) -> None:
-        self.waits.see(dict(message))
+    def _slice(self, message: dict[str, Any]) -> None:
+        self.waits.see(message)
         name = str(message["body"]["slice"])
         if message["type"] == "SliceDegraded":
             self.degraded.add(name)
@@ -71,11 +69,10 @@ class Seen:
 @dataclass(frozen=True, slots=True)
 class Figure:
     """One that is told: by its unit, worked out from the reports of the pods and of the networks, and from
-    what was seen. `better` is "more" or "less"."""
+    what was seen."""
 
     unit: str
     meaning: str
-    better: str
     of: Callable[[Rows, Rows, Seen, int], float | None]
     digits: int = 2
 
@@ -137,48 +134,42 @@ def _served(_pods: Rows, networks: Rows, _seen: Seen, _until_us: int) -> float |
 
 
 FIGURES: dict[str, Figure] = {
-    "goodput": Figure("%", "chip-time whose work was kept, of all", "more", _goodput),
+    "goodput": Figure("%", "chip-time whose work was kept, of all", _goodput),
     "lost": Figure(
         "chip-hours",
         "work that faults and drains took, and what went by until slices ran again",
-        "less",
         _chip_hours("lost", "recovering", "startup"),
         0,
     ),
     "degraded": Figure(
         "slices",
         "slices that went on with worse links",
-        "less",
         lambda pods, _n, seen, _u: float(len(seen.degraded)) if pods else None,
     ),
     "evicted": Figure(
         "slices",
         "slices, but for filler, that left their cubes and did not want to",
-        "less",
         lambda pods, _n, seen, _u: float(len(seen.lost)) if pods else None,
     ),
     "recovery": Figure(
-        "min", "from what failed under a slice until it ran again, in the mean", "less", _recovery_min
+        "min", "from what failed under a slice until it ran again, in the mean", _recovery_min
     ),
     "healthy": Figure(
         "cubes",
         "cubes that were healthy, in the mean of the time",
-        "more",
         lambda pods, _n, _s, _u: sum(row["cube_us"] / row["span_us"] for row in pods) if pods else None,
     ),
     "wait": Figure(
         "h",
         "what slices that were asked for waited for cubes, in the mean; who still waits, so far",
-        "less",
         _wait_h,
     ),
     "queued": Figure(
         "slices",
         "slices that wait at the end",
-        "less",
         lambda pods, _n, _s, _u: float(sum(row["slices"]["queued"] for row in pods)) if pods else None,
         1,
     ),
-    "served": Figure("%", "traffic between pods that was served, of what was asked", "more", _served),
+    "served": Figure("%", "traffic between pods that was served, of what was asked", _served),
 }
 """In the order in which they are told."""

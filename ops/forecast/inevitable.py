@@ -8,6 +8,7 @@ from joblib import Parallel, delayed
 
 from ops.common.workers import named_worker_death
 from ops.forecast.future import Ask, driven, plant_in
+from ops.lab.log_lines import type_in
 from schemas.registry import decode
 from services.fleet import services_of
 from shared.basics.units import US_PER_MIN
@@ -114,20 +115,19 @@ class _Watch:
         self.any = False
         self._event = event
         self._plant = plant_in(site, event.fabric)
-        self._word = b'"type":"%b"' % event.type.encode()
-        self._fabric = b'"fabric":"%b"' % event.fabric.encode()
+        self._type = event.type.encode()
 
     def is_over(self) -> bool:
         return self.same
 
     def take(self, lines: bytes) -> None:
         for line in lines.splitlines():
-            if self._word in line and self._fabric in line:
+            if type_in(line) == self._type:
                 self._look(line)
 
     def _look(self, line: bytes) -> None:
         message = decode(line)
-        if message.type == self._event.type and message.fabric == self._event.fabric:
+        if message.fabric == self._event.fabric:
             self.any = True
             fields = named_fields(type(message.body), message.body.__dict__, self._plant, message.fabric)
             self.same = self.same or self._event.about in about(fields)

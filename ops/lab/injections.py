@@ -5,13 +5,13 @@ from collections.abc import Sequence
 
 from ops.common.quoted import quoted
 from ops.common.short_names import with_fabric
+from ops.common.word_options import options_in, span_us
 from schemas.config import FabricConfig, SuperpodConfig
 from schemas.operator import InjectFault
 from schemas.site_plan import SitePlan
 from shared.basics.errors import InvalidInput
-from shared.basics.grammar import duration_s
 from shared.basics.times import moment
-from shared.basics.units import US_PER_DAY, US_PER_S
+from shared.basics.units import US_PER_DAY
 from shared.models.faults import FAULTS, check_severity, fault_target, severity_of
 from shared.models.plants import plant_of
 from shared.models.technologies import check_strays
@@ -56,8 +56,8 @@ def _injection(text: str, fabrics: dict[str, FabricConfig]) -> tuple[int, str, I
     if fabric not in fabrics:
         raise InvalidInput(f"{said}: no fabric {quoted(fabric)}; there is {', '.join(fabrics)}")
     config = fabrics[fabric]
-    degrees = _degrees(said, words)
-    onset_us = _us(said, degrees["onset"], least_s=1) if "onset" in degrees else None
+    degrees = options_in(said, words, DEGREES, FORM)
+    onset_us = span_us(said, degrees["onset"], least_s=1) if "onset" in degrees else None
     try:
         severity = severity_of(struck, degrees["severity"]) if "severity" in degrees else None
         fault_target(struck, target, fabric, plant_of(config.kind, config.hardware))
@@ -67,29 +67,8 @@ def _injection(text: str, fabrics: dict[str, FabricConfig]) -> tuple[int, str, I
     except InvalidInput as error:
         raise InvalidInput(f"{said}: {error}") from None
     begin, plus, span = when.partition("+")
-    duration_us = _us(said, span, least_s=1) if plus else None
+    duration_us = span_us(said, span, least_s=1) if plus else None
     body = InjectFault(
         kind=struck, target=target, duration_us=duration_us, severity=severity, onset_us=onset_us
     )
-    return _us(said, begin, least_s=0), fabric, body
-
-
-def _degrees(said: str, words: Sequence[str]) -> dict[str, str]:
-    """What `severity=3` and `onset=12h` give, by name."""
-    found: dict[str, str] = {}
-    for word in words:
-        name, equals, value = word.partition("=")
-        if name not in DEGREES or not equals:
-            raise InvalidInput(f"{said}: {quoted(word)} is not understood; allowed: {FORM}")
-        if name in found:
-            raise InvalidInput(f"{said}: {name} is given twice; leave one of them out")
-        found[name] = value
-    return found
-
-
-def _us(said: str, text: str, *, least_s: int) -> int:
-    seconds = duration_s(text)
-    if seconds is None or seconds < least_s:
-        allowed = "are 0s," if least_s == 0 else "are"
-        raise InvalidInput(f"{said}: {quoted(text)} is no such time; allowed {allowed} 30s, 15m, 2h, 1d12h")
-    return seconds * US_PER_S
+    return span_us(said, begin, least_s=0), fabric, body

@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 
+from ops.lab.log_lines import type_in
 from ops.lab.network_report import NetworkTotals, network_report, network_totals
 from ops.lab.report import BooksReader, Totals, report, totals
 from ops.lab.standing import TELLS, Standing
@@ -19,9 +20,7 @@ from shared.runtimes.lab import Lab, LabRequest, Sink
 Stand = dict[str, Totals | NetworkTotals]
 """What was counted of each fabric of a site up to a moment."""
 UNTIL_COMMISSIONED = -1
-TYPE, SLICES = b'"type":"', b"Slic"
-HEAD = 200
-"""Bytes of a line in which its type stands: ids are shorter than that."""
+SLICES = b"Slic"
 
 
 class SiteRun:
@@ -51,8 +50,7 @@ class SiteRun:
 
     def _see(self, lines: bytes) -> None:
         for line in lines.splitlines():
-            begins = line.find(TYPE, 0, HEAD) + len(TYPE)
-            word = line[begins : begins + 4]
+            word = type_in(line)[:4]
             if word == SLICES:
                 self.waits.see(orjson.loads(line))
             elif word in TELLS:

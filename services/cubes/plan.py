@@ -1,6 +1,7 @@
 """When cubes are taken out of use for planned work: a Poisson process over all of a pod."""
 
 from schemas.config_cubes import CubesConfig
+from shared.basics.gaps import next_at_other_rate
 from shared.basics.keyed_random import draw_exponential, draw_index, draw_lognormal
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, us
 
@@ -24,26 +25,17 @@ def works_per_day(config: CubesConfig, cubes: int) -> float:
 
 
 def work_at_other_rate(
-    seed: int,
-    fabric: str,
-    rates: tuple[float, float],
-    next_us: int | None,
-    now_us: int,
-    number: int,
+    seed: int, fabric: str, rates: tuple[float, float], next_us: int | None, now_us: int, number: int
 ) -> int | None:
-    """When the next work begins where so many do in a day from now on: (before, after). What is left is
-    exponential whatever has passed, and is stretched by their ratio; where nothing was to come it is drawn
-    anew, keyed by the `number` of the work and the moment, for the draw of a number may have been seen to be
-    long."""
-    before, after = rates
-    if before == after or (next_us is not None and next_us <= now_us):
-        return next_us
-    if not after:
-        return None
-    if next_us is not None:
-        return now_us + us((next_us - now_us) * (before / after), 1)
+    """When the next work begins where so many do in a day from now on: (before, after). One that is drawn
+    anew is keyed by the `number` of the work and the moment."""
     purpose = f"maintenance time from {now_us}"
-    return now_us + us(draw_exponential(seed, fabric, purpose, number, 1 / after), US_PER_DAY)
+    return next_at_other_rate(
+        next_us,
+        now_us,
+        rates,
+        lambda rate: us(draw_exponential(seed, fabric, purpose, number, 1 / rate), US_PER_DAY),
+    )
 
 
 def cube_of_work(seed: int, fabric: str, cubes: int, number: int) -> int:

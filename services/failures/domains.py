@@ -10,6 +10,7 @@ from typing import Literal
 from schemas.config_failures import FailuresConfig
 from schemas.names import FaultKind
 from services.failures.hazards import Hazard, Rates
+from shared.basics.gaps import next_at_other_rate
 from shared.basics.keyed_random import draw_exponential, draw_index, draw_lognormal
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, us
 from shared.models.plant import Plant
@@ -77,14 +78,14 @@ def changed_outage(
     """The pending outage of a kind of domain whose rate is another one from now on, as `changed_hazard` has
     it for a class of parts."""
     before, after = (outages_per_day(domain, config, plant) for config in rates)
-    if before == after or (pending.next_us is not None and pending.next_us <= now_us):
-        return pending
-    if after == 0:
-        return Hazard(pending.drawn, None)
-    if pending.next_us is not None and before:
-        return Hazard(pending.drawn, now_us + us((pending.next_us - now_us) * (before / after), 1))
-    gap_days = draw_exponential(seed, fabric, f"{domain} outage time after change", change, 1 / after)
-    return Hazard(pending.drawn, now_us + us(gap_days, US_PER_DAY))
+    purpose = f"{domain} outage time after change"
+    next_us = next_at_other_rate(
+        pending.next_us,
+        now_us,
+        (before, after),
+        lambda rate: us(draw_exponential(seed, fabric, purpose, change, 1 / rate), US_PER_DAY),
+    )
+    return Hazard(pending.drawn, next_us)
 
 
 def draw_cubes(
