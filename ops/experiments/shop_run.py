@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 from ops.experiments.measures import MEASURES
 from ops.experiments.trial import Row, Trial, TrialPlan, Window, measured
-from schemas.config import AnyPodConfig
+from schemas.config import AnyPodConfig, FabricConfig
 from schemas.names import FaultKind
-from services.failures.hazards import CLASSES, Hazard, first_hazard, next_hazard, population
+from services.failures.hazards import CLASSES, Hazard, first_hazard, next_hazard, population, seeds_of
 from services.failures.state import rates_of
 from shared.basics.keyed_random import draw_index, draw_lognormal
 from shared.basics.units import US_PER_HOUR, US_PER_S
@@ -80,7 +79,8 @@ class _Bad:
 class _Pod:
     """One pod, run to the end."""
 
-    def __init__(self, fabric: str, config: Any, plan: TrialPlan) -> None:
+    def __init__(self, fabric: str, config: FabricConfig, plan: TrialPlan) -> None:
+        assert isinstance(config, AnyPodConfig)  # noqa: S101 -- the method was chosen by it
         self._fabric, self._config = fabric, config
         self._classes = classes_of(config)
         self.history = self._run(float(plan.moments[-1]))
@@ -135,13 +135,14 @@ class _Pod:
         """When faults of a class come, and which of its parts they strike."""
         seed, fabric, config = self._config.seed, self._fabric, self._config
         plant, rates = plant_of(config.kind, config.hardware), rates_of(config)
+        seeds = seeds_of(seed, rates)
         times, struck = [], []
-        hazard: Hazard = first_hazard(seed, fabric, kind, rates, plant, 0)
+        hazard: Hazard = first_hazard(seeds, fabric, kind, rates, plant, 0)
         while hazard.next_us is not None and hazard.next_us <= until:
             times.append(hazard.next_us)
             parts = population(kind, plant)
             struck.append(draw_index(seed, fabric, f"{kind} fault target", hazard.drawn, parts))
-            hazard = next_hazard(seed, fabric, kind, rates, plant, hazard)
+            hazard = next_hazard(seeds, fabric, kind, rates, plant, hazard)
         return np.array(times, dtype=np.float64), np.array(struck, dtype=np.int64)
 
     def _heartbeats(self, hosts: IntArray, after: FloatArray) -> FloatArray:
