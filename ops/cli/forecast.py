@@ -1,5 +1,6 @@
 """`lightwave forecast`: what is to come, and what something that is not done would cost."""
 
+import math
 import os
 import shlex
 from collections.abc import Mapping, Sequence
@@ -129,7 +130,9 @@ def _table(head: Mapping[str, Any], found: "Forecast", again: str) -> str:
     asked = ", ".join(head["asked"]) or "as it stands"
     title = f"{head['site']} from {moment(head['at_us'])} for {span(round(head['days'] * US_PER_DAY))}"
     lines = [f"{title}, {found.futures} futures: {asked}", ""]
-    rows = [_cells(row, asked=bool(head["asked"])) for row in found.rows if row.without or row.asked]
+    rows = [
+        cells(row, found.futures, asked=bool(head["asked"])) for row in found.rows if row.without or row.asked
+    ]
     heads = ("FIGURE", "WITHOUT", "WITH", "DIFFERENCE") if head["asked"] else ("FIGURE", "MEAN")
     lines += [columns(heads, rows), ""]
     for reason, count in found.refused.items():
@@ -144,22 +147,27 @@ def _table(head: Mapping[str, Any], found: "Forecast", again: str) -> str:
     return "\n".join(lines)
 
 
-def _cells(row: "Row", *, asked: bool) -> tuple[str, ...]:
+def cells(row: "Row", futures: int, *, asked: bool) -> tuple[str, ...]:
+    """A row of the table. A figure that not every future has says how many have it: the difference is of
+    those that have it on both sides, and so need not be that of the means beside it."""
     name = f"{row.name}, {row.unit}"
     if not asked:
-        return name, _told(row.without, row.digits)
+        return name, _told(row.without, row.digits, futures)
     return (
         name,
-        _told(row.without, row.digits),
-        _told(row.asked, row.digits),
-        _told(row.difference, row.digits, "+"),
+        _told(row.without, row.digits, futures),
+        _told(row.asked, row.digits, futures),
+        _told(row.difference, row.digits, futures, "+"),
     )
 
 
-def _told(found: "Interval | None", digits: int, sign: str = "") -> str:
+def _told(found: "Interval | None", digits: int, futures: int, sign: str = "") -> str:
     if found is None:
         return "-"
-    return f"{found.value:{sign},.{digits}f} ± {found.half_width:,.{digits}f}"
+    of = "" if found.runs == futures else f" ({found.runs} of {futures})"
+    if math.isinf(found.half_width):
+        return f"{found.value:{sign},.{digits}f}{of}"
+    return f"{found.value:{sign},.{digits}f} ± {found.half_width:,.{digits}f}{of}"
 
 
 def _seen(

@@ -1,0 +1,22 @@
+"""The table of a forecast."""
+
+from ops.cli.forecast import cells
+from ops.forecast.forecast import Row
+from shared.models.statistics.means import Interval, mean_interval
+
+
+def row(without: Interval | None, asked: Interval | None, difference: Interval | None) -> Row:
+    return Row("recovery", "min", "until a slice runs again", 1, without, asked, difference)
+
+
+def test_a_figure_says_how_many_futures_have_it_where_not_all_do() -> None:
+    without, asked = mean_interval([3.0, 5.0, 4.0, 4.0]), mean_interval([10.0, 12.0])
+    told = cells(row(without, asked, mean_interval([7.0, 7.5])), 4, asked=True)
+    assert told == ("recovery, min", "4.0 ± 1.3", "11.0 ± 12.7 (2 of 4)", "+7.2 ± 3.2 (2 of 4)")
+    assert cells(row(without, None, None), 4, asked=False) == ("recovery, min", "4.0 ± 1.3")
+
+
+def test_a_figure_of_one_future_has_no_interval() -> None:
+    """And none that is infinite."""
+    alone = mean_interval([3.0])
+    assert cells(row(alone, None, None), 20, asked=True) == ("recovery, min", "3.0 (1 of 20)", "-", "-")
