@@ -93,7 +93,7 @@ def forecast(
         return
     found = forecast_of(states.held, for_us, asks, futures, jobs=jobs or os.cpu_count() or 1)
     head = {"site": place, "at_us": snapshot.at_us, "days": days, "asked": [f"{a} {b}" for a, b in words]}
-    show(head | asdict(found), output, lambda: _table(head, found, again))
+    show(head | _whole(found), output, lambda: _table(head, found, again))
 
 
 def _arms(asks: "Sequence[Ask]") -> "list[Sequence[Ask]]":
@@ -191,6 +191,17 @@ def _seen(
     shown = [(moment(one.at_us), one.type, one.says) for one in pair[-1].happened]
     lines.append(columns(("AT", "MESSAGE", "SAYS"), shown) if shown else "nothing notable happens")
     return "\n".join(lines)
+
+
+def _whole(found: "Forecast") -> dict[str, Any]:
+    from ops.common.intervals import bounds
+
+    sides = ("without", "asked", "difference")
+    rows = [
+        asdict(row) | {side: bounds(told) if (told := getattr(row, side)) else None for side in sides}
+        for row in found.rows
+    ]
+    return asdict(found) | {"rows": rows}
 
 
 def _as_json(pair: "Sequence[Future]") -> dict[str, Any]:

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ops.common.intervals import bounds
 from ops.common.yaml_file import read_yaml_lines
 from ops.experiments.dataset import DOCUMENT, IDENTITY, Dataset, identity_at
 from ops.experiments.document import Experiment
 from ops.experiments.measures import MEASURES
 from ops.experiments.reading import parsed
-from ops.experiments.result_json import bounds, difference_json
+from ops.experiments.result_json import difference_json
 from ops.experiments.results import Compared, among, compared_of
 from ops.experiments.run_file import Key, RunRow
 from ops.experiments.variants import Variant, shown, variants_of

@@ -1,12 +1,11 @@
 """Results for programs, in the units of the measures."""
 
-import math
 from typing import Any
 
+from ops.common.intervals import bounds, finite
 from ops.experiments.measures import MEASURES
 from ops.experiments.results import Compared, Figure, Results
 from ops.experiments.sweep import BOOTSTRAP_MIN
-from shared.models.statistics.means import Interval
 
 
 def as_json(results: Results) -> dict[str, Any]:
@@ -45,7 +44,7 @@ def as_json(results: Results) -> dict[str, Any]:
                 else {
                     **bounds(one.controlled.interval),
                     "weight": one.controlled.weight,
-                    "variance_saved": _number(one.controlled.saved),
+                    "variance_saved": finite(one.controlled.saved),
                 },
                 "bootstrap": None if one.bootstrap is None else list(one.bootstrap),
                 "seeds_needed": one.seeds_needed,
@@ -91,23 +90,8 @@ def difference_json(one: Compared) -> dict[str, Any]:
         "measure": one.measure,
         **bounds(one.interval),
         "paired": one.paired is not None,
-        "correlation": None if one.paired is None else _number(one.paired.correlation),
-        "variance_saved": None if one.paired is None else _number(one.paired.saved),
+        "correlation": None if one.paired is None else finite(one.paired.correlation),
+        "variance_saved": None if one.paired is None else finite(one.paired.saved),
         "chance": one.chance,
         "seeds_needed": one.seeds_needed,
     }
-
-
-def bounds(interval: Interval) -> dict[str, float | int | None]:
-    return {
-        "value": interval.value,
-        "low": _number(interval.low),
-        "high": _number(interval.high),
-        "deviation": _number(interval.deviation),
-        "runs": interval.runs,
-    }
-
-
-def _number(value: float) -> float | None:
-    """JSON knows no infinity."""
-    return value if math.isfinite(value) else None

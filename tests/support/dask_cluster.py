@@ -25,9 +25,17 @@ class DaskCluster:
         self._started: list[subprocess.Popen[bytes]] = []
         self.scheduler = self._start(SCHEDULER, "--port", "0", "--scheduler-file", str(self._file))
         until = time.monotonic() + START_S_MAX
-        while not self._file.exists() and time.monotonic() < until:
+        while not self._is_written() and time.monotonic() < until:
             time.sleep(0.05)
         self.address: str = json.loads(self._file.read_text())["address"]
+
+    def _is_written(self) -> bool:
+        """All of it: it is there before its content is."""
+        try:
+            json.loads(self._file.read_text())
+        except (FileNotFoundError, ValueError):
+            return False
+        return True
 
     def worker(self, first: str = "") -> subprocess.Popen[bytes]:
         """Begin one, after it has run some Python."""

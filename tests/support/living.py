@@ -47,6 +47,7 @@ class LivingTwin:
     data: Path
     options: tuple[str, ...] = ()
     port: int = field(default_factory=free_port)
+    command: tuple[str, ...] = (LIGHTWAVE,)
     process: subprocess.Popen[bytes] | None = None
     log: Path = field(init=False)
 
@@ -60,12 +61,24 @@ class LivingTwin:
     def start(self, *more: str) -> None:
         with self.log.open("ab") as stderr:
             self.process = subprocess.Popen(
-                [LIGHTWAVE, "up", "--port", str(self.port), "--data", str(self.data), *self.options, *more],
+                [
+                    *self.command,
+                    "up",
+                    "--port",
+                    str(self.port),
+                    "--data",
+                    str(self.data),
+                    *self.options,
+                    *more,
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=stderr,
             )
         self.wait_ready()
+
+    def _words(self) -> tuple[str, ...]:
+        return ("--data", str(self.data), *self.options)
 
     def wait_ready(self) -> None:
         until = time.monotonic() + READY_S_MAX

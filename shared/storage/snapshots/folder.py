@@ -8,7 +8,7 @@ from pathlib import Path
 from shared.basics.errors import OperationFailed, SnapshotRefused
 from shared.storage.log.lines import failure
 from shared.storage.snapshots.site_snapshot import SiteSnapshot, from_bytes, to_bytes
-from shared.storage.whole import write_whole
+from shared.storage.whole import PART, write_whole
 
 SUFFIX = ".snapshot"
 _NAME = re.compile(r"[0-9]{12}\.snapshot")
@@ -87,11 +87,11 @@ class SnapshotFolder:
 
     def forget_beyond(self, end: int) -> int:
         """Remove those of a log that is longer than this site's is now: it lost its end, or an older copy was
-        put back, and what follows will be otherwise. Returns how many; OperationFailed if that is
-        impossible."""
+        put back, and what follows will be otherwise. Returns how many. What one left behind who was killed
+        as he wrote goes, too. Only for who writes; OperationFailed if that is impossible."""
         gone = [self._path(position) for position in self.positions() if position > end]
         try:
-            for path in gone:
+            for path in [*gone, *self.folder.glob(f"*{PART}")]:
                 path.unlink(missing_ok=True)
         except OSError as error:
             raise failure(self.folder, error, "snapshots") from None

@@ -207,6 +207,12 @@ def test_other_files_are_no_snapshots(tmp_path: Path) -> None:
     for name in ("x", "000000000001.part", "1.snapshot"):
         (place.folder / name).touch()
     assert place.positions() == [_snapshot().position]
+    assert place.forget_beyond(_snapshot().position) == 0  # but what a killed writer left goes
+    assert sorted(path.name for path in place.folder.iterdir()) == [
+        f"{_snapshot().position:012d}.snapshot",
+        "1.snapshot",
+        "x",
+    ]
 
 
 def test_lines_that_are_no_messages_count_and_are_passed_over(tmp_path: Path) -> None:

@@ -1,0 +1,149 @@
+"""Snapshots of a twin that is killed, or finds no room, as it writes them or makes its states from them."""
+
+import json
+import shutil
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from shared.runtimes.waiting import until
+from tests.support.living import LivingTwin, cli
+
+WRITING = """
+import os, pathlib, signal, sys
+how, at = sys.argv[1], int(sys.argv[2])
+write, name, calls = pathlib.Path.write_bytes, pathlib.Path.replace, 0
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+def write_bytes(path, data):
+    global calls
+    if path.parent.parent.name != "snapshots":
+        return write(path, data)
+    calls += 1
+    if calls == at and how == "half":
+        write(path, data[: len(data) // 2])
+        die()
+    if calls >= at and how == "full" and not os.path.exists(sys.argv[0]):
+        write(path, data[: len(data) // 2])
+        raise OSError(28, "No space left on device")
+    return write(path, data)
+def replace(path, target):
+    found = name(path, target)
+    if path.parent.parent.name == "snapshots" and calls == at and how == "named":
+        die()
+    return found
+pathlib.Path.write_bytes, pathlib.Path.replace = write_bytes, replace
+sys.argv[0:4] = [sys.argv[3]]
+from ops.cli.main import main
+main()
+"""
+"""The command line, killed or without room as it writes so many snapshots; there is room again when the file
+that it is told exists."""
+MAKING = """
+import os, signal, sys
+from shared.storage.redis_store import RedisStore
+real = getattr(RedisStore, sys.argv[1])
+def and_die(*args, **named):
+    real(*args, **named)
+    os.kill(os.getpid(), signal.SIGKILL)
+setattr(RedisStore, sys.argv[1], and_die)
+sys.argv[1:2] = []
+from ops.cli.main import main
+main()
+"""
+"""The command line, killed behind a step of making states anew."""
+SPAN_S = 90.0
+BUSY = ("--speed", "1000000", "--set", "pod.cubes=8", "--seed", "5")
+
+
+def snapshots(data: Path) -> list[str]:
+    return sorted(path.name for path in (data / "snapshots" / "pod-0").glob("*"))
+
+
+def position_of_clean(data: Path) -> int:
+    done = cli("audit", "--data", str(data), "-o", "json", timeout_s=SPAN_S)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return int(json.loads(done.stdout)["sites"][0]["position"])
+
+
+@pytest.mark.parametrize("how", ["half", "named"])
+def test_killed_as_it_writes_a_snapshot_it_goes_on_and_leaves_no_half_one(tmp_path: Path, how: str) -> None:
+    program = (sys.executable, "-c", WRITING, how, "2", str(tmp_path / "room"))
+    twin = LivingTwin(tmp_path / "data", BUSY, command=program)
+    twin.start()
+    try:
+        assert twin.process is not None
+        assert twin.process.wait(SPAN_S) == -signal.SIGKILL
+        left = snapshots(twin.data)
+        assert len([name for name in left if name.endswith(".snapshot")]) == (2 if how == "named" else 1)
+        again = LivingTwin(twin.data)
+        again.start()
+        try:
+            assert until(lambda: len(snapshots(twin.data)) > 3, SPAN_S)
+            assert all(name.endswith(".snapshot") for name in snapshots(twin.data))
+            assert again.get("/v1/cubes?at=0d01:00:00")
+            assert again.get("/healthz")["notes"] == []
+        finally:
+            assert again.stop() == 0
+        assert position_of_clean(twin.data)
+    finally:
+        twin.stop()
+
+
+def test_without_room_for_a_snapshot_it_says_so_and_takes_the_next_when_there_is(tmp_path: Path) -> None:
+    program = (sys.executable, "-c", WRITING, "full", "2", str(tmp_path / "room"))
+    twin = LivingTwin(tmp_path / "data", BUSY, command=program)
+    twin.start()
+    try:
+        assert until(lambda: twin.get("/healthz")["notes"] != [], SPAN_S)
+        (note,) = twin.get("/healthz")["notes"]
+        assert "No space left on device; there is no snapshot until one can be written" in note
+        (alone,) = snapshots(twin.data)
+        assert twin.get("/v1/cubes?at=-1h")
+        (tmp_path / "room").touch()
+        assert until(lambda: twin.get("/healthz")["notes"] == [], SPAN_S)
+        assert snapshots(twin.data)[0] == alone
+        assert len(snapshots(twin.data)) > 1
+    finally:
+        assert twin.stop() == 0
+    assert position_of_clean(twin.data)
+
+
+@pytest.fixture(scope="module")
+def stood(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
+    """The folder of a twin that lived for some snapshots and stopped, and how long its log is."""
+    twin = LivingTwin(tmp_path_factory.mktemp("stood") / "data", BUSY)
+    twin.start()
+    try:
+        assert until(
+            lambda: (twin.data / "snapshots/pod-0").exists() and len(snapshots(twin.data)) > 1, SPAN_S
+        )
+        twin.post("/v1/clock/pause")
+    finally:
+        assert twin.stop() == 0
+    return twin.data, position_of_clean(twin.data)
+
+
+@pytest.mark.parametrize(
+    ("step", "again"),
+    [("stage", "--rebuild"), ("take_over", None), ("forget_beyond", "--rebuild")],
+)
+def test_killed_as_it_makes_states_anew_it_can_begin_again(
+    stood: tuple[Path, int], tmp_path: Path, step: str, again: str | None
+) -> None:
+    data = tmp_path / "data"
+    shutil.copytree(stood[0], data)
+    killed = LivingTwin(data, command=(sys.executable, "-c", MAKING, step))
+    with pytest.raises(AssertionError, match="the twin ended"):
+        killed.start("--rebuild")
+    assert killed.process is not None
+    assert killed.process.returncode == -signal.SIGKILL
+    twin = LivingTwin(data)
+    twin.start(*([again] if again is not None else []))
+    try:
+        assert twin.get("/v1/cubes")
+    finally:
+        assert twin.stop() == 0
+    assert position_of_clean(data) == stood[1]
