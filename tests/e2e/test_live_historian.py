@@ -2,6 +2,7 @@
 the log than the fold comes to is told."""
 
 import json
+import signal
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -102,6 +103,46 @@ def test_the_past_is_what_was_answered_then(twin: LiveTwin) -> None:
     assert asked(twin, fabric, f"&at={at_us}us") == then
     told = twin.json("get", "cubes", "--at", f"{at_us}us", "--fabric", fabric)
     assert told == then[0]
+
+
+def test_killed_or_stalled_it_is_missed_by_nobody_and_goes_on(twin: LiveTwin) -> None:
+    twin.wait_for("all is well", lambda: problems(twin) == [])
+    with twin.paused():
+        at_us, fabric = furthest(twin)
+        then = asked(twin, fabric)
+    twin.wait_for("the clock has come there", lambda: twin.get("/v1/clock")["now_us"] > at_us)
+    stopped = twin.supervisor.send_signal(HISTORIAN, signal.SIGSTOP)
+    assert stopped is not None
+    try:
+        twin.wait_advance()
+        assert asked(twin, fabric, f"&at={at_us}us") == then
+    finally:
+        twin.supervisor.resume(stopped)
+    twin.supervisor.drop(HISTORIAN, signal.SIGKILL)
+    twin.wait_advance()
+    assert asked(twin, fabric, f"&at={at_us}us") == then
+    twin.start_process(HISTORIAN)
+    twin.wait_for("it is there again", lambda: measured(twin, "compared_total") > 60)
+    assert problems(twin) == []
+    assert measured(twin, "state_differences_total") == measured(twin, "log_differences_total") == 0
+
+
+def test_parameters_change_in_the_states_of_all_workers(twin: LiveTwin) -> None:
+    """And are so in those that begin behind it."""
+    before = twin.get("/v1/config/pod-0")["failures"]["host_per_day"]
+    done = twin.run("set", "pod-0", f"failures.host_per_day={before + 0.1}", "repairs.technicians=3")
+    assert done.returncode == 0, done.stderr
+    for name in [name for name, service in twin.workers.items() if service in ("failures", "repairs")]:
+        twin.supervisor.drop(name, signal.SIGKILL)
+        twin.start_worker(name)
+    twin.wait_advance()
+    changed = twin.get("/v1/config/pod-0")
+    assert changed["failures"]["host_per_day"] == before + 0.1
+    assert changed["repairs"]["technicians"] == 3
+    assert twin.get("/v1/config/pod-1")["failures"]["host_per_day"] == before
+    assert twin.run("set", "pod-0", f"failures.host_per_day={before}").returncode == 0
+    compared_anew(twin)
+    assert problems(twin) == []
 
 
 def test_a_flipped_byte_in_redis_is_found(twin: LiveTwin) -> None:
