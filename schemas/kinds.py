@@ -190,6 +190,13 @@ def kind_of(word: str) -> Kind | None:
     return next((kind for kind in KINDS.values() if meant in kind.spellings), None)
 
 
+OF_TIME = frozenset(
+    {"now_us", "position", "waited_us", "ran_us", "left_us", "late_us", "used_mean", "median_us", "p95_us"}
+)
+"""Fields that go on as long as nothing happens."""
+MEANS = frozenset({"utilisation", "cube_availability", "served_mean"})
+"""Fields that are means over all time, which creep on then."""
+
 NAMED_AFTER = {
     "control": DOMAINS,
     "power": DOMAINS,

@@ -15,14 +15,10 @@ from ops.cli.output import show
 from ops.cli.types import Kind
 from ops.common.client import Client
 from ops.common.tables import columns, shown
-from schemas.kinds import KINDS
+from schemas.kinds import KINDS, OF_TIME
 from shared.basics.times import moment
 
 NOW = "now"
-OF_TIME = frozenset(
-    {"now_us", "position", "waited_us", "ran_us", "left_us", "late_us", "used_mean", "median_us", "p95_us"}
-)
-"""Fields that go on as long as nothing happens."""
 DIFFER = 1
 """The exit code where something differs, as diff(1) and kubectl have it."""
 

@@ -147,10 +147,11 @@ def why(
     client = Client(at=at)
     chain = client.rows(f"/v1/why/{escape(whole(client, message_id))}", *MESSAGE)
     with client.reading():
-        show(chain, output, lambda: _chain(chain))
+        show(chain, output, lambda: chain_text(chain))
 
 
-def _chain(chain: list[dict[str, Any]]) -> str:
+def chain_text(chain: list[dict[str, Any]]) -> str:
+    """A message and its causes, the root last."""
     lines = []
     for depth, message in enumerate(chain):
         arrow = "" if depth == 0 else "  " * (depth - 1) + "└ because of "

@@ -22,6 +22,7 @@ COMMANDS = {
     "get": "get",
     "describe": "get",
     "diff": "diff",
+    "bisect": "bisect",
     "trace": "trace",
     "top": "top",
     "plot": "plot",

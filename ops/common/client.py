@@ -29,6 +29,7 @@ TIMEOUT_S = 20.0
 WAIT_S = 10
 """How long the twin may wait for a request's place on the log; less than TIMEOUT_S."""
 RETRY_S = 0.2
+RETRY_S_MAX = 60
 RETURN_S_MAX = 10.0
 """How long who follows events waits for a twin that went away."""
 RETURN_LOOK_S = 0.3
@@ -51,6 +52,14 @@ SILENCE_S_MAX = 45.0
 
 class RequestFailed(LightwaveError):
     """The twin answered that it will not, or cannot."""
+
+
+class Busy(RequestFailed):
+    """The twin has too much of this to do just now; asking again in `retry_after_s` is safe."""
+
+    def __init__(self, sentence: str, retry_after_s: int) -> None:
+        super().__init__(sentence)
+        self.retry_after_s = retry_after_s
 
 
 class ConnectionLost(TwinUnreachable):
@@ -304,6 +313,9 @@ class Client:
             raise NotFound(said)
         if answer.status == 422:
             raise InvalidInput(said)
+        if answer.status == 429:
+            again = answer.getheader("Retry-After", "")
+            raise Busy(said, min(int(again), RETRY_S_MAX) if again.isdecimal() else 1)
         raise RequestFailed(said)
 
     def _whole(self, answer: http.client.HTTPResponse) -> bytes:

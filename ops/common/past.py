@@ -12,6 +12,7 @@ from shared.engine.site import ServicesOf, Site
 from shared.engine.state import StateT
 from shared.storage.snapshots.history import History, Moment
 from shared.storage.snapshots.site_snapshot import SiteSnapshot, to_bytes
+from shared.storage.snapshots.walk import Walk
 from shared.storage.tracked import document_changes
 
 KEPT = 8
@@ -64,7 +65,8 @@ class Past:
         self._history_of = history_of
         self._services_of = services_of
         self._software = software
-        self._deadline = deadline
+        self.deadline = deadline
+        self._left: tuple[str, Walk] | None = None
         self._kept: OrderedDict[tuple[str, int], PastSite] = OrderedDict()
         self._folding = threading.Lock()
 
@@ -74,11 +76,25 @@ class Past:
             found = self._kept.pop((name, position), None)
             if found is None:
                 moment = self._history_of(name).at(position)
-                found = PastSite(moment, self._services_of, self._software, self._deadline)
+                found = PastSite(moment, self._services_of, self._software, self.deadline)
             self._kept[name, position] = found
             if len(self._kept) > KEPT:
                 self._kept.popitem(last=False)
             return found
+
+    def walk(self, name: str, position: int) -> Walk:
+        """From a moment on, one step after the other; LogDamaged as above."""
+        with self._folding:
+            left, self._left = self._left, None
+            if left is not None and (left[0], left[1].position) == (name, position):
+                return left[1]
+            history = self._history_of(name)
+            return Walk(history, history.at(position))
+
+    def leave(self, name: str, walk: Walk) -> None:
+        """Keep a walk for who goes on from where it has come to."""
+        with self._folding:
+            self._left = (name, walk)
 
 
 class _Copies:

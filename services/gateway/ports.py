@@ -18,6 +18,7 @@ from shared.runtimes.dead_letter import DeadLetter
 from shared.runtimes.operations import OperationsLog
 from shared.storage.inbox import Inbox
 from shared.storage.log.reader import LogReader
+from shared.storage.snapshots.walk import Walk
 from shared.storage.store import DocumentReader
 
 
@@ -80,6 +81,16 @@ class Past(Protocol):
     def site(self, name: str, position: int) -> PastSite:
         """A site when it had read so many messages and all that follows from the last of them. LogDamaged
         where its log is not what this version of its services says."""
+
+    def walk(self, name: str, position: int) -> Walk:
+        """A site of the caller's own, of then, to be taken on from moment to moment."""
+
+    def leave(self, name: str, walk: Walk) -> None:
+        """Keep it for who goes on from where it has come to: the last one is kept."""
+
+    def deadline(self) -> Callable[[], bool]:
+        """Whether the time of a question that is asked now is over, whenever that is looked at; who looks
+        lets others work meanwhile."""
 
 
 def no_frames(*_asked: object, **_how: object) -> Iterator[tuple[int, bytes]]:

@@ -61,9 +61,11 @@ def select(model: type[RowT], rows: Sequence[RowT], selection: Selection) -> Pag
     A page begins behind the row with which the one before ended, wherever that row would stand now, so what
     comes and goes meanwhile shifts nothing.
     """
-    wanted = {name: _values(model, name, texts) for name, texts in selection.where.items()}
+    wanted = {name: values_of(model, name, texts) for name, texts in selection.where.items()}
     order = _order(model, selection.sort)
-    fit = [(n, row) for n, row in enumerate(rows) if all(_has(row, name, wanted[name]) for name in wanted)]
+    fit = [
+        (n, row) for n, row in enumerate(rows) if all(has_one_of(row, name, wanted[name]) for name in wanted)
+    ]
     ranked = [(_ranks(_key(row, order)), n, row) for n, row in fit]
     if order:
 
@@ -92,29 +94,30 @@ def chosen_fields(model: type[Model], text: str) -> tuple[str, ...]:
 
 def columns(model: type[Model]) -> dict[str, Any]:
     """Field → type of its value, or of the items in its list, for the fields that hold something plain."""
-    found = {name: _plain(field.annotation) for name, field in model.model_fields.items()}
+    found = {name: plain_type(field.annotation) for name, field in model.model_fields.items()}
     return {name: kind for name, kind in found.items() if kind is not None}
 
 
-def _plain(annotation: Any) -> Any:
+def plain_type(annotation: Any) -> Any:
+    """The type of the plain value, or of those in a list, that a field may hold; None for others."""
     kinds = [kind for kind in get_args(annotation) if kind is not NoneType]
     if get_origin(annotation) is dict:
         return None
     if get_origin(annotation) is tuple:
-        return _plain(kinds[0])
+        return plain_type(kinds[0])
     if annotation in PLAIN or get_origin(annotation) is Literal:
         return annotation
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return None
-    return _plain(kinds[0]) if kinds else None  # one of them, or None
+    return plain_type(kinds[0]) if kinds else None  # one of them, or None
 
 
-def _values(model: type[Model], name: str, texts: Sequence[str]) -> frozenset[Any]:
+def values_of(model: type[Model], name: str, texts: Sequence[str]) -> frozenset[Any]:
     """The values that texts mean in a column; `null` is no value."""
     if (model, name) == (SliceRow, "shape"):
         return frozenset(_shape(text) for text in texts)
     kind = TypeAdapter(columns(model)[name], config=FINITE)
-    return frozenset(None if text == "null" else _value(kind, name, text) for text in texts)
+    return frozenset(None if text == "null" else value_of(kind, name, text) for text in texts)
 
 
 def _shape(text: str) -> str:
@@ -127,19 +130,25 @@ def _shape(text: str) -> str:
     return shape_text(sides) + (TWISTED if text.endswith(TWISTED) else "")
 
 
-def _value(kind: TypeAdapter[Any], name: str, text: str) -> Any:
+def value_of(kind: TypeAdapter[Any], name: str, text: str) -> Any:
+    """The value that a text means; InvalidInput where it is none of this type."""
     try:
         return kind.validate_strings(text)
     except ValidationError as error:
         raise InvalidInput(f"{name} {short(repr(text))}: {problem(error.errors()[0])}") from None
 
 
-def _has(row: Model, name: str, wanted: frozenset[Any]) -> bool:
+def has_one_of(row: Model, name: str, wanted: frozenset[Any]) -> bool:
     """Whether a row has one of these values, alone or in a list; names also without their fabric, as tables
     print them."""
     value = getattr(row, name)
     if name == "shape" and isinstance(row, SliceRow) and row.twisted and value + TWISTED in wanted:
         return True
+    return is_one_of(value, wanted)
+
+
+def is_one_of(value: object, wanted: frozenset[Any]) -> bool:
+    """The same of a value by itself."""
     values = value if isinstance(value, tuple) else (value,)
     return any(one in wanted or _short(one) in wanted for one in values)
 

@@ -36,7 +36,7 @@ def listing(twin: TwinPorts, view: KindView[RowT, RelatedT], fabric: str | None)
 def one(twin: TwinPorts, view: KindView[RowT, RelatedT], name: str) -> RowT:
     """One thing by its name; NotFound if there is none."""
     fabric, kind = name.split("/", 1)[0], view.kind
-    if kind is not FABRICS and not _looks_like_a_fabric(twin, fabric):
+    if kind is not FABRICS and not looks_like_a_fabric(twin, fabric):
         first = _with_such(twin, kind)
         raise nobody(kind, name, first, plant(twin, first))
     config_of(twin, fabric)
@@ -55,7 +55,7 @@ def _with_such(twin: TwinPorts, kind: Kind) -> str:
     return next((f for f in fabrics if part is None or plant(twin, f).population(part)), first)
 
 
-def _looks_like_a_fabric(twin: TwinPorts, word: str) -> bool:
+def looks_like_a_fabric(twin: TwinPorts, word: str) -> bool:
     """Whether somebody meant a fabric by this word, be there one of this name or not: fabrics are numbered
     behind words like `pod`."""
     words = {fabric.rpartition("-")[0] for fabric in twin.documents.fabrics()}

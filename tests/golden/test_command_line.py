@@ -95,6 +95,12 @@ get cube pod-0/cube-4 --at 0d05:00:00
 get slices --at repairs@pod-0/3 --top 3
 explain slice pod-0/slice-1 --at 0d10:00
 get cubes --at tomorrow
+bisect 'ocs.ocs-17.state == down'
+bisect 'ocs.pod-0/ocs-17.state == down' --all
+bisect 'count(cubes, health == unhealthy) > 0 and not slices.pod-0/slice-13 absent' --from 3h --to 12h --all
+bisect 'cubes.pod-0/cube-3.health == unhealthy' --to 2h
+bisect 'cubes.pod-0/cube-3 exists' --from 1h
+bisect 'cubes.pod-0/cube-3.health == ill'
 get dragons
 get slices pod-0/slice-77
 events --since yesterday

@@ -11,6 +11,7 @@ from services.gateway.http import (
     about,
     answers,
     backup,
+    bisect,
     clock,
     dead_letters,
     docs,
@@ -29,7 +30,7 @@ from services.gateway.http import (
 )
 from services.gateway.http.access import Guard, bearer
 from services.gateway.http.at import At
-from services.gateway.http.at_once import QUESTIONS_AT_ONCE, AtOnce
+from services.gateway.http.at_once import BISECTIONS_AT_ONCE, QUESTIONS_AT_ONCE, AtOnce
 from services.gateway.http.bodies import BodyLimit
 from services.gateway.http.common import Common
 from services.gateway.http.middleware import GoodEnd, HeadAsGet, SafeHeaders
@@ -82,6 +83,7 @@ def create_app(twin: TwinPorts, *, tokens: Tokens) -> FastAPI:
     questions = AtOnce(QUESTIONS_AT_ONCE)
     for asking in (answers, foresight):
         app.router.routes += asking.routes(twin, questions, **common).routes
+    app.router.routes += bisect.routes(twin, AtOnce(BISECTIONS_AT_ONCE), **common).routes
     docs.install(app)
     probes.install(app, twin, tokens=tokens)
     return app

@@ -19,7 +19,15 @@ from shared.basics.units import US_PER_S
 from shared.basics.words import short
 
 BELOW = "/v1/"
-NOT_OF_THE_PAST = ("events/stream", "requests", "operations", "dead-letters", "telemetry/stream", "backup")
+NOT_OF_THE_PAST = (
+    "events/stream",
+    "requests",
+    "operations",
+    "dead-letters",
+    "telemetry/stream",
+    "backup",
+    "bisect",
+)
 """Paths below `/v1/` that are about the running twin, whatever its simulated time."""
 GIVEN = "Lightwave-At-Us"
 """The header that tells of which moment an answer is, in microseconds of simulated time."""
@@ -71,12 +79,12 @@ class At:
         return moment_asked(self._twin, given[0])
 
 
-def moment_asked(twin: TwinPorts, text: str) -> AskedMoment:
+def moment_asked(twin: TwinPorts, text: str, word: str = "at") -> AskedMoment:
     """The moment that somebody writes: `-2h` before the twin's now; `5d3h`, `3d02:15:04` or `432000000us`
     since its beginning, and all that happened up to then; or a message's id, and all that followed from it.
-    InvalidInput for what has not come yet."""
+    InvalidInput for what has not come yet, with the `word` before it."""
     now_us, names = twin.clock.show().now_us, sites(twin)
-    at_us = _time_us(text, now_us)
+    at_us = _time_us(text, now_us, word)
     if at_us is None:
         site, position = history.find(twin, text)
         ((_, message),) = twin.log.read(site, position, 1)
@@ -84,13 +92,13 @@ def moment_asked(twin: TwinPorts, text: str) -> AskedMoment:
         return AskedMoment(message.at_us, {**of_others, site: position + 1})
     if not 0 <= at_us <= now_us:
         raise InvalidInput(
-            f"at {short(repr(text))}: the twin has not lived then; allowed are moments from its beginning up "
-            f"to {moment_ms(now_us)} ({now_us} us)"
+            f"{word} {short(repr(text))}: the twin has not lived then; allowed are moments from its "
+            f"beginning up to {moment_ms(now_us)} ({now_us} us)"
         )
     return AskedMoment(at_us, {name: twin.log.position_at(name, at_us + 1) for name in names})
 
 
-def _time_us(text: str, now_us: int) -> int | None:
+def _time_us(text: str, now_us: int, word: str) -> int | None:
     """None where it may be the id of a message."""
     if "/" in text:
         return None
@@ -102,8 +110,9 @@ def _time_us(text: str, now_us: int) -> int | None:
     span_s = duration_s(text.removeprefix("-"))
     if span_s is None:
         raise InvalidInput(
-            f"at {short(repr(text))}: not a moment; allowed are durations before now like -2h, times since "
-            "the beginning like 5d3h, 3d02:15:04 or 432000000us, and ids of messages like scheduler@pod-0/42"
+            f"{word} {short(repr(text))}: not a moment; allowed are durations before now like -2h, times "
+            "since the beginning like 5d3h, 3d02:15:04 or 432000000us, and ids of messages like "
+            "scheduler@pod-0/42"
         )
     return max(0, now_us - span_s * US_PER_S) if text.startswith("-") else span_s * US_PER_S
 

@@ -21,7 +21,8 @@ class AtOnce:
     def one(self) -> Iterator[None]:
         """Work out one answer; AllowanceUsed if as many as may be are being worked out."""
         if not self._free.acquire(blocking=False):
-            sentence = f"{self._most} questions are being worked out, and no more may be at once; ask again"
+            many = f"{self._most} questions are" if self._most > 1 else "such a question is"
+            sentence = f"{many} being worked out, and no more may be at once; ask again"
             raise AllowanceUsed(sentence, RETRY_AFTER_S)
         try:
             yield
@@ -31,3 +32,6 @@ class AtOnce:
 
 QUESTIONS_AT_ONCE = 2
 """Each drives copies of a scheduler or of a whole site, for up to seconds, and takes some 10 MB."""
+
+BISECTIONS_AT_ONCE = 1
+"""Each folds the log without a pause, but for what it leaves to others."""

@@ -10,6 +10,7 @@ from schemas.envelope import Envelope
 from schemas.registry import Unreadable, decode
 from schemas.sequencer import FabricCommissioned
 from shared.basics.errors import LogDamaged
+from shared.engine.dispatch import ServiceInstance
 from shared.engine.replay import Replay
 from shared.engine.site import ServicesOf, Site, Skip
 from shared.storage.snapshots.folder import SnapshotFolder
@@ -20,6 +21,8 @@ EVERY = 2_000
 
 
 log = logging.getLogger("lightwave.log")
+
+OnRead = Callable[[ServiceInstance, Envelope], None]
 
 
 class Lines(Protocol):
@@ -67,28 +70,40 @@ class History:
         the log yet or not. `on_quiet` is told of every quiet moment on the way. LogDamaged where the log is
         not what the fold gives."""
         moment = self.nearest(position)
-        began = moment.position
-        replay = Replay(moment.site, may_repeat=False)
-        reached = began
+        for _ in self.onward(moment, position):
+            if on_quiet is not None:
+                on_quiet(moment)
+        return moment
+
+    def onward(
+        self, moment: Moment, position: int, on_read: OnRead | None = None
+    ) -> Iterator[list[Envelope]]:
+        """Take a moment on until it has read so many messages, and all that follows from the last of them.
+        After every cascade that is on the log whole its messages are given, and the moment is quiet;
+        `on_read` is told of every reading on the way."""
+        began = reached = moment.position
+        folded = moment.folded
+        replay = Replay(moment.site, on_read, may_repeat=False)
+        cascade: list[Envelope] = []
         for at, line in self._log.lines(began):
             if reached >= position and not replay.pending:
                 break
             message = message_in(line)
             if message is not None:
                 self._feed(replay, at, message)
+                cascade.append(message)
                 if isinstance(message.body, FabricCommissioned):
                     moment.kinds[message.fabric] = message.body.kind
             reached = at + 1
             if not replay.pending:
                 moment.position = reached
-                moment.folded = reached - began
+                moment.folded = folded + reached - began
                 moment.last_line = line
-                if on_quiet is not None:
-                    on_quiet(moment)
+                yield cascade
+                cascade = []
         if replay.pending:  # the log ends before all is said that follows
             moment.position = reached + len(replay.pending)
-            moment.folded = moment.position - began
-        return moment
+            moment.folded = folded + moment.position - began
 
     def keep_up(self, every: int = EVERY) -> int:
         """Take a snapshot at the first quiet moment after every so many messages up to the end of the log;
