@@ -56,7 +56,7 @@ def _figures(log: IndexedLog, snapshots: SnapshotFolder, days: int) -> list[Figu
     size = sum(path.stat().st_size for path in snapshots.folder.iterdir())
     spans_s = _looked_back_s(history, log.end)
     end = moment.snapshot(snapshots.software)
-    audited = AuditedSite("pod-0", ("pod-0",), log.path, snapshots, end.states, log.end)
+    audited = AuditedSite("pod-0", ("pod-0",), log.content, snapshots, end.states, log.end)
     of = f"lab run --days {days} --seed 7, {log.end:,} messages"
     return [
         Figure(

@@ -13,6 +13,7 @@ from ops.twin.segments import WHOLE, AuditedSite, Usable, fold_in_parts, fold_pa
 from ops.twin.site_audit import SiteAudit, readers_of
 from shared.basics.errors import NotFound
 from shared.runtimes.embedded.server import EmbeddedServer
+from shared.storage.log.log_bytes import log_of
 from shared.storage.redis_store import RedisStore
 from shared.storage.snapshots.folder import SnapshotFolder
 from shared.storage.store import FabricPlace
@@ -60,7 +61,7 @@ def _audit_site(
     audited = AuditedSite(
         site=site,
         fabrics=tuple(places),
-        log=folder.logs / f"{site}.jsonl",
+        log=log_of(folder.logs, site),
         snapshots=SnapshotFolder(folder.snapshots / site, site, software()),
         states=snapshot.states,
         position=position,

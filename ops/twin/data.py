@@ -22,6 +22,7 @@ from shared.runtimes.embedded.operations import FileOperations
 from shared.runtimes.files import replace_text
 from shared.runtimes.operations import last_clock
 from shared.storage.log.folder import LOCK, FolderHeld, hold_folder, is_held
+from shared.storage.log.log_bytes import SUFFIX
 
 log = logging.getLogger("lightwave.up")
 MARK = "lightwave-twin.json"
@@ -121,7 +122,7 @@ class DataFolder:
         if kept is not None:
             return kept
         lost = f"data folder {self.path}: {MARK} is {'damaged' if self._mark.exists() else 'missing'}"
-        if not self._mark.exists() and not any(self.logs.glob("*.jsonl")):
+        if not self._mark.exists() and not any(self.logs.glob(f"*{SUFFIX}")):
             return None
         bodies = (found.body for _, found in FileOperations(self.operations).read())
         plan = next((body for body in bodies if isinstance(body, TwinPlanned)), None)

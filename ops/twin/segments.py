@@ -10,7 +10,6 @@ those that began at it are folded again from the one before.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from pathlib import Path
 
 from joblib import Parallel, delayed
 
@@ -22,7 +21,8 @@ from shared.basics.errors import LightwaveError, LogDamaged, OperationFailed, Se
 from shared.engine.codec import encode_instance
 from shared.engine.replay import Difference
 from shared.engine.site import Site
-from shared.storage.log.lines import failure, read_lines
+from shared.storage.log.lines import failure
+from shared.storage.log.log_bytes import LogBytes
 from shared.storage.snapshots.folder import SnapshotFolder
 from shared.storage.snapshots.site_snapshot import SiteSnapshot
 
@@ -41,12 +41,12 @@ Told = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class AuditedSite:
-    """What is audited: a site's log file, its fabrics, its snapshots, and the states that a store holds of
+    """What is audited: a site's log, its fabrics, its snapshots, and the states that a store holds of
     the first `position` messages."""
 
     site: str
     fabrics: tuple[str, ...]
-    log: Path
+    log: LogBytes
     snapshots: SnapshotFolder
     states: States
     position: int
@@ -112,18 +112,18 @@ def usable(audited: AuditedSite) -> Usable:
     return found
 
 
-def _line_ends(path: Path, positions: set[int]) -> dict[int, tuple[int, str]]:
+def _line_ends(log: LogBytes, positions: set[int]) -> dict[int, tuple[int, str]]:
     """Position → the byte at which its message begins, and the digest of the line before."""
     found: dict[int, tuple[int, str]] = {}
     offset = 0
     try:
-        with path.open("rb") as file:
+        with log.opened() as file:
             for position, line in enumerate(file, 1):
                 offset += len(line)
                 if position in positions:
                     found[position] = offset, sha256(line.rstrip(b"\n")).hexdigest()
     except OSError as error:
-        raise failure(path, error) from None
+        raise failure(log.path, error) from None
     return found
 
 
@@ -164,7 +164,7 @@ def fold_part(audited: AuditedSite, part: Part, told: Told | None = None) -> Fol
 
 def _fold(audited: AuditedSite, part: Part, audit: SiteAudit, folded: Folded, told: Told | None) -> None:
     torn = 0
-    for position, line in enumerate(read_lines(audited.log, part.offset), part.start):
+    for position, line in enumerate(audited.log.lines(part.offset), part.start):
         folded.dead_letters += torn
         torn = 0
         if position == part.end:

@@ -8,6 +8,7 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import IO
 
 import zstandard
 
@@ -59,14 +60,19 @@ def write_file(folder: Path, name: str, pieces: Iterable[bytes]) -> BackupFile:
 
 def pieces_of(path: Path, size: int | None = None) -> Iterator[bytes]:
     """The first so many bytes of a file, or all; OSError if it cannot be read."""
-    left = size
     with path.open("rb") as file:
-        while left != 0:
-            piece = file.read(PIECE if left is None else min(PIECE, left))
-            if not piece:
-                return
-            left = None if left is None else left - len(piece)
-            yield piece
+        yield from pieces_in(file, size)
+
+
+def pieces_in(file: IO[bytes], size: int | None = None) -> Iterator[bytes]:
+    """The next so many bytes of a stream, or all."""
+    left = size
+    while left != 0:
+        piece = file.read(PIECE if left is None else min(PIECE, left))
+        if not piece:
+            return
+        left = None if left is None else left - len(piece)
+        yield piece
 
 
 def compressed(pieces: Iterable[bytes]) -> Iterator[bytes]:

@@ -20,6 +20,7 @@ from shared.runtimes.embedded.site_runner import SiteRunner
 from shared.runtimes.embedded.twin import EmbeddedTwin
 from shared.storage.inbox_copy import InboxCopy
 from shared.storage.log.lines import failure
+from shared.storage.log.log_bytes import LogBytes, log_of
 from shared.storage.redis_store import RedisStore
 
 
@@ -53,7 +54,7 @@ def standing_point(folder: DataFolder, redis: str | None) -> BackupPoint:
         waiting = copy.waiting()
         cuts, ends_us = [], [0]
         for partition, site in enumerate(sites):
-            cut, end_us = _lies(folder.logs / f"{site}.jsonl", site)
+            cut, end_us = _lies(log_of(folder.logs, site), site)
             read = max(store.positions(partition).values(), default=0)
             if read > cut.position:
                 raise LogDamaged(
@@ -109,12 +110,12 @@ def _cut(site: SiteRunner) -> SiteCut:
     return SiteCut(site=site.name, position=site.position, size=site.log_size)
 
 
-def _lies(log: Path, site: str) -> tuple[SiteCut, int]:
+def _lies(log: LogBytes, site: str) -> tuple[SiteCut, int]:
     """A log as far as its lines are whole, and the time of its last message that can be read."""
     position = size = end_us = 0
     last = b""
     try:
-        with log.open("rb") as file:
+        with log.opened() as file:
             for line in file:
                 if not line.endswith(b"\n"):
                     break
@@ -122,7 +123,7 @@ def _lies(log: Path, site: str) -> tuple[SiteCut, int]:
     except FileNotFoundError:
         return SiteCut(site=site, position=0, size=0), 0
     except OSError as error:
-        raise failure(log, error) from None
+        raise failure(log.path, error) from None
     with contextlib.suppress(ValueError, TypeError, KeyError):
         end_us = int(orjson.loads(last)["at_us"])
     return SiteCut(site=site, position=position, size=size), max(0, end_us)

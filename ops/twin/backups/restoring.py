@@ -31,6 +31,7 @@ from shared.runtimes.operations import local_person, new_operation
 from shared.storage.inbox_copy import InboxCopy
 from shared.storage.log.indexed import IndexedLogs
 from shared.storage.log.lines import raw_lines
+from shared.storage.log.log_bytes import SUFFIX
 from shared.storage.redis_store import RedisStore
 
 WHAT = "data folder"
@@ -68,7 +69,7 @@ def _copy(backup: Path, part: Path, manifest: BackupManifest) -> None:
         source = backup / row.path
         if row.path in cuts:
             cut = cuts[row.path]
-            made = write_file(part, f"log/{cut.site}.jsonl", raw_lines(source))
+            made = write_file(part, f"log/{cut.site}{SUFFIX}", raw_lines(source))
             if made.size != cut.size:
                 raise OperationFailed(
                     f"backup {backup}: {row.path} holds {made.size} bytes of log, and was written with "

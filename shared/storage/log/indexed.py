@@ -23,6 +23,7 @@ from shared.basics.errors import LogMoved, OperationFailed
 from shared.storage.log.index import LogIndex, Stride
 from shared.storage.log.indexer import Indexer, MakeThingsOf
 from shared.storage.log.lines import failure
+from shared.storage.log.log_bytes import LogBytes, log_of
 from shared.storage.log.reader import LineFilter, LogQuery, commissioned_with
 
 STRIDE = 512
@@ -38,6 +39,7 @@ class IndexedLog:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.content = LogBytes(path)
         self.strides: list[Stride] = []
         self._seqs: dict[str, int] = {}
         self._size = self._counted = 0
@@ -136,11 +138,10 @@ class IndexedLog:
             return
         entry = self.strides[bisect_right(self.strides, start, key=lambda e: e.position) - 1]
         try:
-            opened = self.path.open("rb")
+            opened = self.content.opened(entry.offset)
         except OSError as error:
             raise failure(self.path, error) from None
         with opened as file:
-            file.seek(entry.offset)
             for position in range(entry.position, end):
                 line = file.readline()
                 if position >= start:
@@ -175,8 +176,7 @@ class IndexedLog:
         self._seqs = dict(start.seqs)
         self._size, self._counted = start.offset, start.position
         at_us, fits = start.at_us, self._index.end == 0
-        with self.path.open("rb") as file:
-            file.seek(start.offset)
+        with self.content.opened(start.offset) as file:
             for line in file:
                 if not line.endswith(b"\n"):
                     os.ftruncate(self._file.fileno(), self._size)
@@ -196,11 +196,9 @@ class IndexedLog:
         if not strides:
             return True
         last = strides[-1]
-        with self.path.open("rb") as file:
-            if last.offset:
-                file.seek(last.offset - 1)
-                if file.read(1) != b"\n":
-                    return False
+        with self.content.opened(max(0, last.offset - 1)) as file:
+            if last.offset and file.read(1) != b"\n":
+                return False
             fields = _head(file.readline())
         if fields is None:
             return True
@@ -233,7 +231,7 @@ class IndexedLogs:
     def open(self, site: str) -> IndexedLog:
         """The log of a site, made where there is none."""
         if site not in self._logs:
-            opened = IndexedLog(self.folder / f"{site}.jsonl")
+            opened = IndexedLog(log_of(self.folder, site).path)
             self._name(site, opened)
             self._logs[site] = opened
         return self._logs[site]

@@ -16,6 +16,7 @@ from schemas.registry import TYPES, Unreadable, decode
 from shared.basics.errors import OperationFailed
 from shared.storage.log.index import IndexLost, LogIndex, Row, Stride
 from shared.storage.log.lines import failure
+from shared.storage.log.log_bytes import LogBytes
 from shared.storage.log.reader import LogQuery
 
 BATCH = 1_000
@@ -41,6 +42,7 @@ class Log(Protocol):
     """What is asked of the log that is indexed."""
 
     path: Path
+    content: LogBytes
     end: int
     strides: list[Stride]
 
@@ -111,7 +113,7 @@ class Indexer:
 
     def _lines(self, places: list[tuple[int, int]]) -> Iterator[tuple[int, bytes]]:
         try:
-            with self._log.path.open("rb") as file:
+            with self._log.content.opened() as file:
                 for position, offset in places:
                     file.seek(offset)
                     yield position, file.readline().rstrip(b"\n")
@@ -123,8 +125,7 @@ class Indexer:
         end = min(self._log.end, start + BATCH)
         rows = []
         try:
-            with self._log.path.open("rb") as file:
-                file.seek(offset)
+            with self._log.content.opened(offset) as file:
                 for position in range(start, end):
                     line = file.readline()
                     row = self._row(position, offset, line)

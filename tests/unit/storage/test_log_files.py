@@ -2,9 +2,11 @@
 
 import gzip
 import os
+import re
 import sqlite3
 from bisect import bisect_left
 from collections.abc import Iterator
+from itertools import accumulate
 from pathlib import Path
 
 import orjson
@@ -21,6 +23,7 @@ from shared.basics.errors import InvalidInput, NotFound, OperationFailed
 from shared.storage.log import index, indexed
 from shared.storage.log.indexed import STRIDE, IndexedLog
 from shared.storage.log.lines import LineWriter, read_lines
+from shared.storage.log.log_bytes import log_of
 from shared.storage.log.reader import LogQuery
 
 
@@ -312,3 +315,25 @@ def test_a_pipe_that_nobody_reads_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OperationFailed, match="pipe"):
         LineWriter(tmp_path / "pipe")
+
+
+def test_a_log_is_read_from_any_offset_and_sought_by_offsets_of_it(tmp_path: Path) -> None:
+    log = IndexedLog(tmp_path / "pod-0.jsonl")
+    lines = [encode(one) + b"\n" for one in fill(log, [10 * n for n in range(40)])]
+    log.close()
+    content, starts = log_of(tmp_path, "pod-0"), [0, *accumulate(map(len, lines))]
+    assert starts[-1] == log.size
+    for number, offset in enumerate(starts):
+        with content.opened(offset) as stream:
+            assert list(stream) == lines[number:]
+            stream.seek(starts[7])
+            assert stream.readline() == lines[7]
+        assert [*content.lines(offset)] == [line.rstrip(b"\n") for line in lines[number:]]
+
+
+def test_nobody_else_knows_in_which_files_a_log_lies() -> None:
+    """What reads a log opens it by `LogBytes`, so that it may lie elsewhere one day."""
+    root = Path(__file__).parents[3]
+    sources = [path for room in ("shared", "services", "ops") for path in (root / room).rglob("*.py")]
+    naming = re.compile(r"site\}\.jsonl|\*\.jsonl\"")
+    assert [str(path) for path in sources if naming.search(path.read_text())] == []

@@ -37,6 +37,7 @@ from shared.storage.log.folder import FolderHeld, hold_folder
 from shared.storage.log.frames import TelemetryFolder
 from shared.storage.log.indexed import IndexedLogs
 from shared.storage.log.lines import failure
+from shared.storage.log.log_bytes import SUFFIX
 from shared.storage.log.offsets import OffsetFiles
 from shared.storage.log.reader import commissioned_with
 
@@ -292,7 +293,7 @@ class LogMirror:
             self.logs = IndexedLogs(self._folder / "log")
             offsets = {}
             self._sites = {}
-        for path in sorted((self._folder / "log").glob("*.jsonl")):
+        for path in sorted((self._folder / "log").glob(f"*{SUFFIX}")):
             self.logs.open(path.stem)
         return offsets
 

@@ -19,6 +19,7 @@ from services.fleet import services_of
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.runtimes.lab import LabRequest
 from shared.storage.log.indexed import IndexedLog
+from shared.storage.log.log_bytes import log_of
 from shared.storage.snapshots.folder import SnapshotFolder
 from shared.storage.snapshots.history import History
 from shared.storage.snapshots.site_snapshot import SiteSnapshot
@@ -71,9 +72,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def audited(folder: Path) -> AuditedSite:
     held = SnapshotFolder(folder / "states", POD, "build").newest()
     assert held is not None
-    return AuditedSite(
-        POD, (POD,), folder / "pod-0.jsonl", snapshots(folder), dict(held.states), held.position
-    )
+    return AuditedSite(POD, (POD,), log_of(folder, POD), snapshots(folder), dict(held.states), held.position)
 
 
 def told_of(folded: Folded) -> dict[str, object]:
