@@ -5,6 +5,7 @@ import os
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,6 +13,7 @@ import typer
 from ops.cli.groups import application
 from ops.cli.options import At, Output
 from ops.cli.output import show
+from ops.cli.progress import Progress
 from ops.cli.types import Number
 from ops.common.client import Client
 from ops.common.tables import columns
@@ -91,9 +93,16 @@ def forecast(
         pair = [future_of(snapshot, for_us, some, salt=future, keep=True) for some in _arms(asks)]
         show(_as_json(pair), output, lambda: _seen(pair, words, snapshot.at_us, days, future))
         return
-    found = forecast_of(states.held, for_us, asks, futures, jobs=jobs or os.cpu_count() or 1)
+    with Progress(partial(_come, futures), futures) as progress:
+        found = forecast_of(
+            states.held, for_us, asks, futures, jobs=jobs or os.cpu_count() or 1, tell=progress.tell
+        )
     head = {"site": place, "at_us": snapshot.at_us, "days": days, "asked": [f"{a} {b}" for a, b in words]}
     show(head | _whole(found), output, lambda: _table(head, found, again))
+
+
+def _come(futures: int, done: float, pace: float) -> str:
+    return f"{done:.0f} of {futures} futures, {pace:.1f}/s"
 
 
 def _arms(asks: "Sequence[Ask]") -> "list[Sequence[Ask]]":

@@ -1,7 +1,7 @@
 """Many futures of a site, each with and without what is asked, under the same draws: what it would cost."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from joblib import Parallel, delayed
@@ -48,9 +48,17 @@ class Forecast:
     messages: int
 
 
-def forecast(held: bytes, for_us: int, asks: Sequence[Ask], futures: int, *, jobs: int) -> Forecast:
-    """InvalidInput where every future refuses what is asked: it cannot be."""
-    pairs = _pairs(held, for_us, asks, range(1, futures + 1), jobs)
+def forecast(
+    held: bytes,
+    for_us: int,
+    asks: Sequence[Ask],
+    futures: int,
+    *,
+    jobs: int,
+    tell: Callable[[int], None] = lambda _done: None,
+) -> Forecast:
+    """InvalidInput where every future refuses what is asked: it cannot be. `tell` hears how many are done."""
+    pairs = _pairs(held, for_us, asks, range(1, futures + 1), jobs, tell)
     refused = Counter(
         reason for _, done in pairs if done is not None for reason in dict.fromkeys(done.refused)
     )
@@ -72,13 +80,22 @@ def forecast(held: bytes, for_us: int, asks: Sequence[Ask], futures: int, *, job
 Pair = tuple[Future, Future | None]
 
 
-def _pairs(held: bytes, for_us: int, asks: Sequence[Ask], salts: Sequence[int], jobs: int) -> list[Pair]:
+def _pairs(
+    held: bytes,
+    for_us: int,
+    asks: Sequence[Ask],
+    salts: Sequence[int],
+    jobs: int,
+    tell: Callable[[int], None],
+) -> list[Pair]:
     """Each future without what is asked and, where anything is, with it."""
+    workers = Parallel(n_jobs=min(jobs, len(salts)), return_as="generator")
+    found: list[Pair] = []
     with named_worker_death():
-        found = Parallel(n_jobs=min(jobs, len(salts)))(
-            delayed(_pair)(held, for_us, tuple(asks), salt) for salt in salts
-        )
-    return list(found)
+        for pair in workers(delayed(_pair)(held, for_us, tuple(asks), salt) for salt in salts):
+            found.append(pair)
+            tell(len(found))
+    return found
 
 
 def _pair(held: bytes, for_us: int, asks: Sequence[Ask], salt: int) -> Pair:
