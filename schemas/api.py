@@ -334,13 +334,28 @@ class ClockReport(Model):
     until_us: int | None
 
 
+class ForkAbout(Model):
+    """Of what a fork is one: of the twin that was kept in `place`, from the moment `at_us` on. `positions` is
+    how many messages of each site's log it has from there. `draws` is the future of `lightwave forecast`
+    whose draws it has, null where it has its parent's own, `settings` what was set at its first moment."""
+
+    name: str
+    parent: str
+    place: str
+    at_us: int
+    positions: dict[str, int]
+    draws: int | None
+    settings: tuple[str, ...]
+
+
 class TwinAbout(Model):
     """Which twin this is: `runtime` says what it runs on, `place` where it is kept, an embedded one in a
-    folder, a live one under an id in its Redis and Kafka."""
+    folder, a live one under an id in its Redis and Kafka. `fork` is null unless it is one."""
 
     runtime: Literal["embedded", "live"]
     version: str
     place: str
+    fork: ForkAbout | None = None
 
 
 class HealthReport(Model):

@@ -99,11 +99,21 @@ class TwinRestored(OperationBody):
     wall_us: Count
 
 
+class TwinForked(OperationBody):
+    """This twin was made from the history of another one, `origin`, up to the simulated moment `at_us`: it is
+    another twin from there on, known as `twin`, and called `name`."""
+
+    twin: str
+    origin: str
+    name: str
+    at_us: SimulatedUs
+
+
 OPERATIONS: dict[str, type[OperationBody]] = {
     model.__name__: model
     for model in (
         *(ClockChanged, DeadLetterReplayed, DeadLettersDropped, RebuildBegun, RebuildEnded),
-        *(SkipOrdered, TwinPlanned, TwinRestored, VersionStarted),
+        *(SkipOrdered, TwinForked, TwinPlanned, TwinRestored, VersionStarted),
     )
 }
 """Type name → body, in name order."""

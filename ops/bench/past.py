@@ -10,9 +10,9 @@ import time
 from pathlib import Path
 
 from ops.bench.figure import Figure
+from ops.common.asks import Ask
 from ops.common.version import software
 from ops.forecast.forecast import forecast
-from ops.forecast.future import Ask
 from ops.twin.segments import WHOLE, AuditedSite, fold_in_parts, fold_part, summed, usable
 from schemas.operator import DrainCube
 from services.fleet import services_of

@@ -15,6 +15,7 @@ from ops.cli.output import show
 from ops.cli.progress import Progress
 from ops.cli.types import FILE
 from shared.basics.errors import NotFound, TwinUnreachable
+from shared.basics.times import moment
 
 app = application()
 
@@ -123,9 +124,24 @@ def _audit_live(config: Path | None, twin: str | None = None) -> dict[str, Any]:
     return audit_live(live_settings(config), twin)
 
 
+def _origin(fork: dict[str, Any] | None) -> list[str]:
+    """Whence a fork comes, and whether its logs say the same."""
+    if fork is None:
+        return []
+    lines = []
+    if "name" in fork:
+        of = ", ".join(
+            f"{position:,} messages of {site} are its parent's and {fork['own'][site]:,} its own"
+            for site, position in fork["positions"].items()
+        )
+        since = moment(fork["at_us"])
+        lines.append(f"fork {fork['name']} of the twin in {fork['place']} from {since} on: {of}")
+    return [*lines, *(f"  NOT CLEAN: {sentence}" for sentence in fork["differing"])]
+
+
 def _audited(report: dict[str, Any]) -> str:
     """A line for each site, with the fabrics that share its log where it is not named as its only one."""
-    lines = []
+    lines = _origin(report.get("fork"))
     for row in report["sites"]:
         alone = row["fabrics"] == [row["site"]]
         name = row["site"] if alone else f"{row['site']} ({', '.join(row['fabrics'])})"

@@ -11,8 +11,8 @@ import typer
 from ops.cli.groups import application
 from ops.cli.options import Output
 from ops.cli.output import show
+from ops.cli.twin_folder import folder_meant
 from ops.cli.types import FILE
-from shared.basics.errors import NotFound, TwinUnreachable
 from shared.basics.times import moment
 from shared.basics.units import US_PER_S
 
@@ -58,10 +58,12 @@ def backup(
         told = _told(folder, verified(folder))
         show(told, output, lambda: f"{_line(told)}; every file is as it was written")
         return
+    from ops.twin.backups.taking import run_backup
     from shared.runtimes.files import PRIVATE
 
     os.umask(PRIVATE)
-    told = _told(folder, _taken(folder, data, redis))
+    place, client = folder_meant(data)
+    told = _told(folder, run_backup(folder, place, redis=redis, client=client))
     show(told, output, lambda: f"{_line(told)}; tokens and passwords are not in it")
 
 
@@ -87,36 +89,6 @@ def restore(
     place = data or default_data()
     told = _told(folder, run_restore(folder, place)) | {"data": str(place)}
     show(told, output, lambda: f"{_line(told)}; `lightwave up --data {place}` goes on from there")
-
-
-def _taken(folder: Path, data: Path | None, redis: str | None) -> Any:
-    """Of the folder's twin; without one, of the twin that LIGHTWAVE_URL names, and without a word of it and
-    where none answers, that of the user's folder."""
-    from ops.common.client import Client
-    from ops.common.twin_url import named_url
-    from ops.twin.backups.taking import run_backup
-    from ops.twin.data import default_data
-
-    if data is not None:
-        return run_backup(folder, data, redis=redis)
-    client = Client()
-    try:
-        about = client.thing("/v1/twin", "runtime", "place")
-    except TwinUnreachable:
-        if named_url() is not None:
-            raise
-        return run_backup(folder, default_data(), redis=redis)
-    place = Path(str(about["place"]))
-    if about["runtime"] != "embedded":
-        raise NotFound(
-            f"twin at {client.url}: is live, without a data folder; Kafka and Redis, which keep it, are "
-            "backed up"
-        )
-    if not place.is_dir():
-        raise NotFound(
-            f"twin at {client.url}: is kept in {place}, which is not on this machine; back it up there"
-        )
-    return run_backup(folder, place, redis=redis, client=client)
 
 
 def _told(folder: Path, manifest: Any) -> dict[str, Any]:

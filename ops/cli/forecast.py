@@ -22,8 +22,9 @@ from shared.basics.times import moment, span
 from shared.basics.units import US_PER_DAY
 
 if TYPE_CHECKING:
+    from ops.common.asks import Ask
     from ops.forecast.forecast import Forecast, Row
-    from ops.forecast.future import Ask, Future
+    from ops.forecast.future import Future
     from shared.models.statistics.means import Interval
 
 DAYS_MAX = 3_650
@@ -75,7 +76,7 @@ def forecast(
 
     Futures differ in all that is random: faults, repairs, who asks for slices. Hardware is as it was made.
     """
-    from ops.forecast.fetched import fetched
+    from ops.common.fetched import fetched
     from ops.forecast.forecast import forecast as forecast_of
     from ops.forecast.future import future as future_of
 
@@ -111,7 +112,7 @@ def _arms(asks: "Sequence[Ask]") -> "list[Sequence[Ask]]":
 
 def _place(client: Client, words: Sequence[tuple[str, str]], site: str | None) -> "tuple[list[Ask], str]":
     """What is asked, and the site that all of it is of."""
-    from ops.forecast.asking import asks_of
+    from ops.common.asking import asks_of
 
     rows = client.rows("/v1/fabrics", "name", "site", "kind", "retired_us")
     living = {str(row["name"]): row for row in rows if row["retired_us"] is None}

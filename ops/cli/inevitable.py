@@ -92,8 +92,8 @@ def _spans(event: "Event", back_us: int, moments: int) -> list[int]:
 
 def _starts(client: Client, event: "Event", spans: Sequence[int], line: Line) -> "list[Start]":
     """The site at each of these moments before, the earliest first, and what people asked of it since."""
-    from ops.forecast.fetched import fetched
-    from ops.forecast.future import Ask
+    from ops.common.asks import Ask
+    from ops.common.fetched import fetched
     from ops.forecast.inevitable import Start
 
     site = {row["name"]: row["site"] for row in client.rows("/v1/fabrics", "name", "site")}[event.fabric]

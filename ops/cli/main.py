@@ -30,6 +30,7 @@ COMMANDS = {
     "impact": "impact",
     "explain": "explain",
     "plan": "plan",
+    "fork": "fork",
     "forecast": "forecast",
     "inevitable": "inevitable",
     "goodput": "goodput",

@@ -13,7 +13,7 @@ from schemas.bounds import COUNT_MAX
 from services.roster import ROSTER
 
 PODS_MAX = 1_000
-PORT_MAX = 65_535
+PORT, PORT_MAX = 8_080, 65_535
 KINDS_OF_FABRIC = tuple(ROSTER)
 
 Pods = Annotated[

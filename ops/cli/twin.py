@@ -3,10 +3,12 @@
 from pathlib import Path
 from typing import Annotated
 
+import click
 import typer
 
 from ops.cli.groups import application
 from ops.cli.options import (
+    PORT,
     PORT_MAX,
     CalibrationOption,
     KindOfFabric,
@@ -51,12 +53,23 @@ def up(
         bool, typer.Option("--rebuild-all", help="the same from the logs alone, without snapshots")
     ] = False,
     host: str = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=PORT_MAX, help="0: any free one")] = 8080,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=PORT_MAX,
+            help=f"0: any free one [default: {PORT}; of a fork any free one, which it says]",
+        ),
+    ] = None,
     data: Annotated[
         Path | None,
         typer.Option(
             click_type=FILE, metavar="DIR", help="where the twin is kept [default: the user's state folder]"
         ),
+    ] = None,
+    fork: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="the fork of this name (`fork list` has them), in place of --data"),
     ] = None,
     redis: Annotated[
         str | None,
@@ -76,18 +89,25 @@ def up(
         from ops.common.secret_files import own_token, tokens_file
         from ops.common.sites import AskedTwin
         from ops.twin.data import default_data
+        from ops.twin.forks.places import existing
         from ops.twin.up import UpOptions, run_up
 
     configure(as_json=log_json)
+    if fork is not None and (data is not None or fresh):
+        raise click.UsageError(
+            "--fork: goes without --data, for it has a folder of its own, and without --fresh: "
+            "`lightwave fork rm` forgets it"
+        )
+    place = existing(fork) if fork is not None else data or default_data()
     options = UpOptions(
-        data=data or default_data(),
+        data=place,
         asked=AskedTwin(pods, kind, seed, tuple(settings or ()), tuple(site or ()), calibration),
         speed=speed,
         fresh=fresh,
         rebuild=rebuild,
         rebuild_all=rebuild_all,
         host=host,
-        port=port,
+        port=port if port is not None else PORT if fork is None else 0,
         redis=redis,
         token=token or own_token(),
         tokens=tokens or tokens_file(),

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from joblib import Parallel, delayed
 
+from ops.common.asks import Ask
 from ops.common.workers import named_worker_death
 from ops.forecast.figures import FIGURES
-from ops.forecast.future import Ask, Future, future
+from ops.forecast.future import Future, future
 from shared.basics.errors import InvalidInput
 from shared.models.statistics.means import Interval, mean_interval
 from shared.models.statistics.pairs import paired_difference

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ops.common.asks import Ask, living_in, requests_of
 from ops.forecast.figures import Figures, Seen, counted, figures
 from ops.twin.notable import NOTABLE
-from schemas.body import Body
-from schemas.operator import RekeyDraws
 from schemas.registry import decode
 from services.failures.state import FailuresState
 from services.fleet import services_of
@@ -15,17 +14,8 @@ from shared.engine.roots import operator_source
 from shared.engine.site import Site
 from shared.models.naming import named_fields
 from shared.models.plant import Plant
-from shared.runtimes.lab import Lab, LabRequest, Sink, Stop
+from shared.runtimes.lab import Lab, Sink, Stop
 from shared.storage.snapshots.site_snapshot import SiteSnapshot
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """What somebody would ask of a fabric, so long after the moment of the snapshot."""
-
-    after_us: int
-    fabric: str
-    body: Body
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +67,8 @@ def driven(
 ) -> Lab:
     """Drive a site on up to a moment, or until it shall stop, with what is asked of it."""
     lab = Lab.going_on(site, sink)
-    lab.run(until_us, _requests(site, asks, salt), stop)
+    lab.run(until_us, requests_of(site, asks, salt), stop)
     return lab
-
-
-def living_in(site: Site) -> list[str]:
-    """The fabrics of a site that have not retired."""
-    return [fabric for fabric in site.fabrics if not site.has_retired(fabric)]
 
 
 def plant_in(site: Site, fabric: str) -> Plant:
@@ -92,17 +77,6 @@ def plant_in(site: Site, fabric: str) -> Plant:
     if not isinstance(state, FailuresState):
         raise TypeError(f"{fabric} has no failures")
     return state.plant
-
-
-def _requests(site: Site, asks: Sequence[Ask], salt: int | None) -> list[LabRequest]:
-    """In order of time; draws are rekeyed before anything else happens."""
-    bodies: list[tuple[int, str, Body]] = []
-    if salt is not None:
-        bodies += [(site.now_us, fabric, RekeyDraws(salt=salt)) for fabric in living_in(site)]
-    asked = sorted(asks, key=lambda ask: ask.after_us)
-    bodies += [(site.now_us + ask.after_us, ask.fabric, ask.body) for ask in asked]
-    first = site.last_request + 1
-    return [LabRequest(*body, number) for number, body in enumerate(bodies, first)]
 
 
 def _happened(site: Site, lines: Sequence[bytes]) -> tuple[Happened, ...]:

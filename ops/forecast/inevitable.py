@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from joblib import Parallel, delayed
 
+from ops.common.asks import Ask
 from ops.common.workers import named_worker_death
-from ops.forecast.future import Ask, driven, plant_in
+from ops.forecast.future import driven, plant_in
 from ops.lab.log_lines import type_in
 from schemas.registry import decode
 from services.fleet import services_of

@@ -3,15 +3,16 @@ states.
 """
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ops.common.version import software
 from ops.twin.data import DataFolder, FolderInUse
+from ops.twin.forks.origin import about, difference_from, origin_of
 from ops.twin.segments import WHOLE, AuditedSite, Usable, fold_in_parts, fold_part, summed, usable
 from ops.twin.site_audit import SiteAudit, readers_of
-from shared.basics.errors import NotFound
+from shared.basics.errors import NotFound, OperationFailed
 from shared.runtimes.embedded.server import EmbeddedServer
 from shared.storage.log.log_bytes import log_of
 from shared.storage.redis_store import RedisStore
@@ -39,10 +40,30 @@ def run_audit(*, data: Path, redis: str | None = None, jobs: int = 1, tell: Tell
         rows = [
             _audit_site(folder, store, site, places, jobs, tell) for site, places in sorted(sites.items())
         ]
+    fork = _audit_origin(folder, rows)
     clean = bool(rows) and all(
         row["log_clean"] and row["states_clean"] and not row["wrong_snapshots"] for row in rows
     )
-    return {"clean": clean, "sites": rows}
+    return {"clean": clean and not (fork or {}).get("differing"), "fork": fork, "sites": rows}
+
+
+def _audit_origin(folder: DataFolder, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """Of a fork of what twin and moment it is one, how many messages of each site are that twin's and how
+    many its own, and in what its logs do not begin as they did there. None of a twin that is no fork."""
+    try:
+        origin = origin_of(folder)
+    except OperationFailed as error:
+        return {"differing": [str(error)]}
+    if origin is None:
+        return None
+    messages = {row["site"]: row["messages"] for row in rows}
+    differing = [
+        f"{one.site}: {sentence}"
+        for one in origin.sites
+        if (sentence := difference_from(one, folder.logs / f"{one.site}.jsonl")) is not None
+    ]
+    own = {one.site: max(0, messages.get(one.site, 0) - one.position) for one in origin.sites}
+    return about(origin).model_dump() | {"own": own, "differing": differing}
 
 
 def _audit_site(

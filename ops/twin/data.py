@@ -64,6 +64,8 @@ class DataFolder:
         self.dead_letters = path / "dead-letters.jsonl"
         self.clock = path / "clock.json"
         self.operations = path / "operations.jsonl"
+        self.origin = path / "origin.json"
+        """Of a fork, whence it comes."""
         self._mark = path / MARK
         self._running = path / "running.json"
         self._lock: IO[str] | None = None
@@ -110,7 +112,8 @@ class DataFolder:
         for part in (*parts, *self.path.glob(f"{self.redis.name}.damaged-*")):
             shutil.rmtree(part, ignore_errors=True)
         try:
-            for file in (self.dead_letters, self.clock, self.operations, self._mark, self._running):
+            files = (self.dead_letters, self.clock, self.operations, self.origin)
+            for file in (*files, self._mark, self._running):
                 file.unlink(missing_ok=True)
         except OSError as error:
             raise self._failed(error) from None

@@ -18,8 +18,10 @@ from ops.common.twin_url import DEFAULT_URL
 from ops.common.version import VERSION, software
 from ops.twin.backups.point import living_point
 from ops.twin.data import MARK, DataFolder, FolderInUse, TwinIdentity, default_data
+from ops.twin.forks.origin import about, origin_of
 from ops.twin.notable import NOTABLE, told
 from ops.twin.noting import note_plan, note_version, noted_rebuild
+from ops.twin.own_server import start_server
 from ops.twin.serving import listen, server_of
 from ops.twin.snapshots import TwinSnapshots
 from ops.twin.tokens import known_tokens
@@ -36,7 +38,7 @@ from services.gateway.http.tokens import Tokens
 from services.gateway.ports import TwinPorts
 from services.gateway.subjects import SiteSubjects
 from services.questions import Questions
-from shared.basics.errors import LightwaveError, LogDamaged, OperationFailed, StoreDamaged, StoreUnreachable
+from shared.basics.errors import LightwaveError, LogDamaged, OperationFailed, StoreUnreachable
 from shared.basics.times import moment
 from shared.engine.roots import commissioning, operator_source
 from shared.runtimes.embedded.clock import EmbeddedClock
@@ -131,6 +133,7 @@ class LivingTwin:
         self._folder = folder
         self._identity = identity
         self._stack = stack
+        self._origin = origin_of(folder)
         self._again = _again(options)
         self._rebuild = options.rebuild or options.rebuild_all
         self._by_snapshots = not options.rebuild_all
@@ -139,7 +142,7 @@ class LivingTwin:
         self._embedded = None if options.redis else EmbeddedServer(folder.redis)
         if self._embedded is not None:
             stack.callback(self._embedded.stop)
-            _start(self._embedded, rebuild=self._rebuild)
+            start_server(self._embedded, rebuild=self._rebuild)
         self.store_url = options.redis or (self._embedded.url if self._embedded else "")
         self.store = WakingStore(self.store_url)
         stack.callback(self.store.close)
@@ -186,6 +189,9 @@ class LivingTwin:
         state = "paused" if shown.paused else f"alive at × {shown.speed:g}"
         at = "" if url == DEFAULT_URL else f"LIGHTWAVE_URL={url} "
         log.info("%s %s; look with `%slightwave get fabrics`", ", ".join(self.places), state, at)
+        if self._origin is not None:
+            since, parent = moment(self._origin.at_us), self._origin.place
+            log.info("fork %s of the twin in %s from %s on", self._origin.name, parent, since)
         log.info("gateway %s, API %s/docs, data %s; Ctrl-C ends it", url, url, self._folder.path)
         self._server.run(sockets=[listener])
         self.twin.stop()
@@ -290,7 +296,7 @@ class LivingTwin:
 
     def _ports(self) -> TwinPorts:
         return TwinPorts(
-            about=TwinAbout(runtime="embedded", version=VERSION, place=str(self._folder.path.resolve())),
+            about=self._about(),
             documents=self.store,
             inbox=self.store,
             log=self.logs,
@@ -311,6 +317,11 @@ class LivingTwin:
             past=Past(self.snapshots.history, services_of, software(), question_deadline),
             backup_point=self._backup_point,
         )
+
+    def _about(self) -> TwinAbout:
+        place = str(self._folder.path.resolve())
+        fork = None if self._origin is None else about(self._origin)
+        return TwinAbout(runtime="embedded", version=VERSION, place=place, fork=fork)
 
     def _backup_point(self) -> BackupPoint:
         return living_point(self._folder, self._identity, self.twin, self.clock, self.store_url)
@@ -364,21 +375,6 @@ def _own_server_named(folder: DataFolder, options: UpOptions) -> Iterator[None]:
             f"embedded Valkey in {folder.redis}: ended, or did not answer, as the twin began; nothing is "
             "lost: `lightwave up` again"
         ) from None
-
-
-def _start(server: EmbeddedServer, *, rebuild: bool) -> None:
-    """Start the twin's own server. Files that it cannot read are put aside for a rebuild, which needs nothing
-    of them."""
-    try:
-        server.ensure()
-    except StoreDamaged as error:
-        if not rebuild:
-            raise StoreDamaged(
-                f"{error}; `lightwave up --rebuild` puts the folder aside and makes every state again from "
-                "the logs; only requests that were received and not yet accepted are lost"
-            ) from None
-        log.warning("%s; the folder is put aside as %s", error, server.put_aside())
-        server.ensure()
 
 
 def _check_store(url: str) -> None:

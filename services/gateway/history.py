@@ -9,6 +9,7 @@ from schemas.envelope import Envelope
 from schemas.names import SEGMENT
 from schemas.registry import TYPES
 from services.gateway.fabrics import fabric_of, network_at, plant, site_of, sites
+from services.gateway.moments import found_in
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import InvalidInput, NotFound
 from shared.basics.grammar import duration_s
@@ -121,11 +122,7 @@ def check_types(types: tuple[str, ...]) -> None:
 
 def find(twin: TwinPorts, message_id: str) -> tuple[str, int]:
     """(site, position) of a message."""
-    for site in sites(twin):
-        position = twin.log.position_of(site, message_id)
-        if position is not None:
-            return site, position
-    raise NotFound(f"message {short(repr(message_id))}: not in any log; ids are like scheduler@pod-0/42")
+    return found_in(twin.log, sites(twin), message_id)
 
 
 def query_of(twin: TwinPorts, asked: Asked) -> tuple[str, LogQuery]:

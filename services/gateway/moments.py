@@ -7,6 +7,7 @@ and know nothing of it.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from schemas.api_answers import SliceExplanation, SlicePlan
 from schemas.api_foresight import Foreseen
@@ -16,6 +17,11 @@ from schemas.envelope import Envelope
 from schemas.names import FaultKind
 from schemas.operator import RequestSlice
 from services.gateway.ports import FramesAfter, Past, PastSite, Questions, TwinPorts
+from shared.basics.errors import InvalidInput, NotFound
+from shared.basics.grammar import duration_s
+from shared.basics.times import moment_ms, moment_us
+from shared.basics.units import US_PER_S
+from shared.basics.words import short
 from shared.runtimes.clock import Clock, ClockChange, ClockState
 from shared.storage.log.reader import LineFilter, LogQuery, LogReader
 from shared.storage.store import DocumentReader, FabricPlace
@@ -27,6 +33,64 @@ class AskedMoment:
 
     at_us: int
     positions: Mapping[str, int]
+
+
+class LoggedPlaces(Protocol):
+    """What tells which messages were on a site's log at a moment, as a `LogReader` does."""
+
+    def position_at(self, site: str, at_us: int) -> int: ...
+
+    def position_of(self, site: str, message_id: str) -> int | None: ...
+
+    def read(self, site: str, start: int, most: int | None = None) -> Iterator[tuple[int, Envelope]]: ...
+
+
+def moment_given(
+    text: str, now_us: int, sites: Sequence[str], log: LoggedPlaces, word: str = "at"
+) -> AskedMoment:
+    """The moment that somebody writes: `-2h` before a twin's now; `5d3h`, `3d02:15:04` or `432000000us`
+    since its beginning, and all that happened up to then; or a message's id, and all that followed from it.
+    InvalidInput for what has not come yet, with the `word` before it, NotFound for the id of no message."""
+    at_us = _time_us(text, now_us, word)
+    if at_us is None:
+        site, position = found_in(log, sites, text)
+        ((_, message),) = log.read(site, position, 1)
+        of_others = {name: log.position_at(name, message.at_us + 1) for name in sites if name != site}
+        return AskedMoment(message.at_us, {**of_others, site: position + 1})
+    if not 0 <= at_us <= now_us:
+        raise InvalidInput(
+            f"{word} {short(repr(text))}: the twin has not lived then; allowed are moments from its "
+            f"beginning up to {moment_ms(now_us)} ({now_us} us)"
+        )
+    return AskedMoment(at_us, {name: log.position_at(name, at_us + 1) for name in sites})
+
+
+def found_in(log: LoggedPlaces, sites: Sequence[str], message_id: str) -> tuple[str, int]:
+    """(site, position) of a message; NotFound where there is none."""
+    for site in sites:
+        position = log.position_of(site, message_id)
+        if position is not None:
+            return site, position
+    raise NotFound(f"message {short(repr(message_id))}: not in any log; ids are like scheduler@pod-0/42")
+
+
+def _time_us(text: str, now_us: int, word: str) -> int | None:
+    """None where it may be the id of a message."""
+    if "/" in text:
+        return None
+    found = moment_us(text)
+    if found is not None:
+        return min(found[1], now_us) if found[0] <= now_us else found[1]
+    if text.endswith("us") and text[:-2].isdecimal() and len(text) <= 20:
+        return int(text[:-2])
+    span_s = duration_s(text.removeprefix("-"))
+    if span_s is None:
+        raise InvalidInput(
+            f"{word} {short(repr(text))}: not a moment; allowed are durations before now like -2h, times "
+            "since the beginning like 5d3h, 3d02:15:04 or 432000000us, and ids of messages like "
+            "scheduler@pod-0/42"
+        )
+    return max(0, now_us - span_s * US_PER_S) if text.startswith("-") else span_s * US_PER_S
 
 
 ASKED: ContextVar[AskedMoment | None] = ContextVar("the moment that is asked about", default=None)

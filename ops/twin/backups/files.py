@@ -24,10 +24,10 @@ LEVEL = 3
 MANIFEST = "manifest.json"
 INBOX = "inbox.json"
 LOG_SUFFIX = ".jsonl.zst"
-OPERATIONS, LETTERS, CLOCK = "operations.jsonl", "dead-letters.jsonl", "clock.json"
+OPERATIONS, LETTERS, CLOCK, ORIGIN = "operations.jsonl", "dead-letters.jsonl", "clock.json", "origin.json"
 FOLDERS = ("log", "snapshots", "telemetry")
 KNOWN = frozenset(
-    {MANIFEST, INBOX, OPERATIONS, LETTERS, CLOCK, *FOLDERS, "redis", LOCK, "lightwave-twin.json"}
+    {MANIFEST, INBOX, OPERATIONS, LETTERS, CLOCK, ORIGIN, *FOLDERS, "redis", LOCK, "lightwave-twin.json"}
 )
 """What may lie in a folder that a killed command left unfinished."""
 
@@ -144,12 +144,27 @@ def _take(part: Path, lock: int, what: str) -> None:
         strange = sorted(found.name for found in part.iterdir() if found.name not in KNOWN)
         if strange:
             raise OperationFailed(
-                f"{what} {part}: is in the way, and {strange[0]} in it is of no backup; move it away"
+                f"{what} {part}: is in the way, and {strange[0]} in it is nothing of a twin's; move it away"
             )
         for found in part.iterdir():
             shutil.rmtree(found) if found.is_dir() and not found.is_symlink() else found.unlink()
     except OSError as error:
         raise failed(what, part, error) from None
+
+
+def is_being_filled(part: Path) -> bool:
+    """Whether another process fills this unfinished folder; nothing is made or kept from others to know."""
+    try:
+        lock = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(lock)
+    return False
 
 
 def _settle(part: Path, folder: Path) -> None:

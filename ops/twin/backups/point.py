@@ -11,7 +11,7 @@ import orjson
 from ops.common.version import software
 from ops.twin.data import DataFolder, TwinIdentity
 from schemas.backup import BackupPoint, KeptClock, SiteCut, WaitingRequest
-from schemas.operations import TwinPlanned, TwinRestored
+from schemas.operations import TwinForked, TwinPlanned, TwinRestored
 from shared.basics.errors import LogDamaged, NotFound, OperationFailed
 from shared.runtimes.embedded.clock import EmbeddedClock
 from shared.runtimes.embedded.operations import FileOperations
@@ -71,9 +71,9 @@ def standing_point(folder: DataFolder, redis: str | None) -> BackupPoint:
 def twin_of(operations: FileOperations) -> str:
     """The identity of a twin by its operations log; empty where that is lost."""
     bodies = [found.body for _, found in operations.read()]
-    restored = [body.twin for body in bodies if isinstance(body, TwinRestored)]
+    made = [body.twin for body in bodies if isinstance(body, TwinForked | TwinRestored)]
     planned = [body.twin for body in bodies if isinstance(body, TwinPlanned)]
-    return ["", *planned[:1], *restored[-1:]][-1]
+    return ["", *planned[:1], *made[-1:]][-1]
 
 
 def _point(

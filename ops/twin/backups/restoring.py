@@ -1,6 +1,5 @@
 """Makes a data folder from a backup: another twin, which goes on from where the first one stood."""
 
-import contextlib
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +10,7 @@ from ops.twin.backups.files import (
     LETTERS,
     LOG_SUFFIX,
     OPERATIONS,
+    ORIGIN,
     failed,
     pieces_of,
     whole_folder,
@@ -18,21 +18,14 @@ from ops.twin.backups.files import (
 )
 from ops.twin.backups.manifest import Tell, inbox_of, verify
 from ops.twin.data import MARK, DataFolder, TwinIdentity
+from ops.twin.making import states_made
 from schemas.backup import BackupManifest, KeptClock
 from schemas.operations import TwinRestored
-from services.fleet import services_of
 from shared.basics.errors import LogDamaged, OperationFailed
-from shared.engine.roots import operator_source
-from shared.runtimes.embedded.dead_letters import DeadLetters
 from shared.runtimes.embedded.operations import FileOperations
-from shared.runtimes.embedded.server import EmbeddedServer
-from shared.runtimes.embedded.site_runner import SiteRunner
 from shared.runtimes.operations import local_person, new_operation
-from shared.storage.inbox_copy import InboxCopy
-from shared.storage.log.indexed import IndexedLogs
 from shared.storage.log.lines import raw_lines
 from shared.storage.log.log_bytes import SUFFIX
-from shared.storage.redis_store import RedisStore
 
 WHAT = "data folder"
 
@@ -75,7 +68,7 @@ def _copy(backup: Path, part: Path, manifest: BackupManifest) -> None:
                     f"backup {backup}: {row.path} holds {made.size} bytes of log, and was written with "
                     f"{cut.size}"
                 )
-        elif row.path in (MARK, CLOCK, OPERATIONS, LETTERS) or row.path.startswith(
+        elif row.path in (MARK, CLOCK, OPERATIONS, LETTERS, ORIGIN) or row.path.startswith(
             ("snapshots/", "telemetry/")
         ):
             made = write_file(part, row.path, _read(backup, source))
@@ -91,32 +84,10 @@ def _read(backup: Path, source: Path) -> Iterator[bytes]:
 
 
 def _make_states(backup: Path, folder: DataFolder, identity: TwinIdentity) -> None:
-    """Fold every log, which is compared with what the services say message for message, and let wait what
-    waited. Which keys are used is told by the log."""
+    """Fold every log, and let wait what waited."""
     kept = inbox_of(backup)
-    with contextlib.ExitStack() as stack:
-        server = EmbeddedServer(folder.redis)
-        stack.callback(server.stop)
-        server.ensure()
-        store = stack.enter_context(contextlib.closing(RedisStore(server.url)))
-        copy = InboxCopy(server.url, [plan.site for plan in identity.sites])
-        stack.enter_context(contextlib.closing(copy))
-        copy.fill(kept.waiting, kept.cancelled)
-        logs = stack.enter_context(contextlib.closing(IndexedLogs(folder.logs)))
-        letters = DeadLetters(folder.dead_letters)
-        for partition, plan in enumerate(identity.sites):
-            log = logs.open(plan.site)
-            runner = SiteRunner(
-                plan.site,
-                partition,
-                services_of,
-                store=store,
-                place=store.place,
-                log=log,
-                dead_letters=letters,
-            )
-            runner.rebuild()
-            store.number_above(partition, log.last_seq(operator_source(plan.site)))
+    with states_made(folder, identity, fill=lambda copy: copy.fill(kept.waiting, kept.cancelled)):
+        pass
 
 
 def clock_of(data: Path) -> KeptClock:

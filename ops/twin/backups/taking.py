@@ -14,6 +14,7 @@ from ops.twin.backups.files import (
     LOG_SUFFIX,
     MANIFEST,
     OPERATIONS,
+    ORIGIN,
     compressed,
     failed,
     pieces_in,
@@ -43,15 +44,16 @@ def run_backup(
         try:
             folder.hold()
         except FolderInUse as held:
-            return _written(part, folder, _asked(folder, client, held))
+            return _written(part, folder, asked_point(folder, client, held))
         try:
             return _written(part, folder, standing_point(folder, redis))
         finally:
             folder.release()
 
 
-def _asked(folder: DataFolder, client: Client | None, held: FolderInUse) -> BackupPoint:
-    """The running twin's answer; OperationFailed where it is not the one of this folder."""
+def asked_point(folder: DataFolder, client: Client | None, held: FolderInUse) -> BackupPoint:
+    """Where the twin that runs in a folder stands at a quiet moment, by itself; OperationFailed where
+    it is not the one of this folder."""
     running = folder.running()
     if client is None and running is None:
         raise OperationFailed(f"{held}, which does not say yet where it is reached; ask again in a moment")
@@ -91,6 +93,8 @@ def _files(part: Path, folder: DataFolder, point: BackupPoint) -> Iterator[Backu
     yield write_file(part, CLOCK, [point.clock.model_dump_json().encode()])
     inbox = KeptInbox(waiting=point.inbox, cancelled=point.cancelled)
     yield write_file(part, INBOX, [inbox.model_dump_json().encode()])
+    if folder.origin.exists():
+        yield write_file(part, ORIGIN, _read(folder, folder.origin, folder.origin.stat().st_size))
     for cut in point.sites:
         log = _log_of(folder, cut)
         yield write_file(part, f"log/{cut.site}{LOG_SUFFIX}", compressed(log))

@@ -7,15 +7,11 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from services.gateway import history
 from services.gateway.fabrics import sites
 from services.gateway.http.responses import refused, status_of
-from services.gateway.moments import ASKED, AskedMoment
+from services.gateway.moments import ASKED, AskedMoment, moment_given
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import InvalidInput, LightwaveError
-from shared.basics.grammar import duration_s
-from shared.basics.times import moment_ms, moment_us
-from shared.basics.units import US_PER_S
 from shared.basics.words import short
 
 BELOW = "/v1/"
@@ -80,41 +76,8 @@ class At:
 
 
 def moment_asked(twin: TwinPorts, text: str, word: str = "at") -> AskedMoment:
-    """The moment that somebody writes: `-2h` before the twin's now; `5d3h`, `3d02:15:04` or `432000000us`
-    since its beginning, and all that happened up to then; or a message's id, and all that followed from it.
-    InvalidInput for what has not come yet, with the `word` before it."""
-    now_us, names = twin.clock.show().now_us, sites(twin)
-    at_us = _time_us(text, now_us, word)
-    if at_us is None:
-        site, position = history.find(twin, text)
-        ((_, message),) = twin.log.read(site, position, 1)
-        of_others = {name: twin.log.position_at(name, message.at_us + 1) for name in names if name != site}
-        return AskedMoment(message.at_us, {**of_others, site: position + 1})
-    if not 0 <= at_us <= now_us:
-        raise InvalidInput(
-            f"{word} {short(repr(text))}: the twin has not lived then; allowed are moments from its "
-            f"beginning up to {moment_ms(now_us)} ({now_us} us)"
-        )
-    return AskedMoment(at_us, {name: twin.log.position_at(name, at_us + 1) for name in names})
-
-
-def _time_us(text: str, now_us: int, word: str) -> int | None:
-    """None where it may be the id of a message."""
-    if "/" in text:
-        return None
-    found = moment_us(text)
-    if found is not None:
-        return min(found[1], now_us) if found[0] <= now_us else found[1]
-    if text.endswith("us") and text[:-2].isdecimal() and len(text) <= 20:
-        return int(text[:-2])
-    span_s = duration_s(text.removeprefix("-"))
-    if span_s is None:
-        raise InvalidInput(
-            f"{word} {short(repr(text))}: not a moment; allowed are durations before now like -2h, times "
-            "since the beginning like 5d3h, 3d02:15:04 or 432000000us, and ids of messages like "
-            "scheduler@pod-0/42"
-        )
-    return max(0, now_us - span_s * US_PER_S) if text.startswith("-") else span_s * US_PER_S
+    """The moment of a twin that somebody writes, as `moment_given` reads it."""
+    return moment_given(text, twin.clock.show().now_us, sites(twin), twin.log, word)
 
 
 def _taken_out(scope: Scope) -> tuple[list[str], list[tuple[str, str]]]:

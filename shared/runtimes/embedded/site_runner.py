@@ -109,8 +109,9 @@ class SiteRunner:
         self.take(root, inbox_taken=request.number if request is not None and taken else None)
         return taken
 
-    def take(self, root: Envelope, inbox_taken: int | None = None) -> None:
-        """Append a root message and all that follows from it to the log, then commit. Raises Fenced."""
+    def take(self, root: Envelope, inbox_taken: int | None = None) -> list[Envelope]:
+        """Append a root message and all that follows from it to the log, then commit; returns them. Raises
+        Fenced."""
         messages = self.site.cascade(root, self._note_reader)
         lines = [encode(message) for message in messages]
         self._log.append(messages, lines)
@@ -122,6 +123,7 @@ class SiteRunner:
             self._snapshots.look(self.site, self.position, lines[-1], self._residents)
         if self._on_append is not None:
             self._on_append(messages)
+        return messages
 
     def check_store(self) -> None:
         """Fenced unless the store stands where this site does: what waits in one that was restored may be on

@@ -2,9 +2,10 @@
 
 import pytest
 
+from ops.common.asks import Ask
 from ops.forecast.figures import FIGURES
 from ops.forecast.forecast import forecast
-from ops.forecast.future import Ask, future
+from ops.forecast.future import future
 from schemas.config import PodConfig, SuperpodConfig
 from schemas.config_failures import FailuresConfig
 from schemas.operator import DrainCube, InjectFault, SetParameters, UndrainCube

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ops.forecast.future import Ask
+from ops.common.asks import Ask
 from ops.forecast.inevitable import Event, Start, Tried, happens, moments_before, since, tried
 from schemas.operator import InjectFault
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_MIN

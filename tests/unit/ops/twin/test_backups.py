@@ -192,7 +192,7 @@ def test_what_is_there_is_never_written_over(data: Path, tmp_path: Path, command
     part = tmp_path / f"made{PARTIAL}"
     part.mkdir()
     (part / "thesis.tex").write_text("mine")
-    with pytest.raises(OperationFailed, match=r"thesis.tex in it is of no backup; move it away"):
+    with pytest.raises(OperationFailed, match=r"thesis.tex in it is nothing of a twin's; move it away"):
         run()
     assert (part / "thesis.tex").read_text() == "mine"
 

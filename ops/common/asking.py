@@ -3,11 +3,11 @@ may say when, in how long from the moment, and for how long."""
 
 from collections.abc import Mapping, Sequence
 
+from ops.common.asks import Ask
 from ops.common.configuration import DEFAULT_KIND, values_of
 from ops.common.quoted import quoted
 from ops.common.short_names import with_fabric
 from ops.common.word_options import options_in, span_us
-from ops.forecast.future import Ask
 from schemas.body import Body
 from schemas.operator import DrainCube, InjectFault, RequestSlice, SetParameters, UndrainCube
 from schemas.parameter import Setting

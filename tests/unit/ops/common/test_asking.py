@@ -2,8 +2,8 @@
 
 import pytest
 
-from ops.forecast.asking import asks_of
-from ops.forecast.future import Ask
+from ops.common.asking import asks_of
+from ops.common.asks import Ask
 from schemas.operator import DrainCube, InjectFault, RequestSlice, SetParameters, UndrainCube
 from schemas.parameter import Setting
 from shared.basics.errors import InvalidInput

@@ -1,0 +1,34 @@
+"""What is asked of a copy of a site that is driven on from a moment."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from schemas.body import Body
+from schemas.operator import RekeyDraws
+from shared.engine.site import Site
+from shared.runtimes.lab import LabRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What somebody would ask of a fabric, so long after the moment."""
+
+    after_us: int
+    fabric: str
+    body: Body
+
+
+def living_in(site: Site) -> list[str]:
+    """The fabrics of a site that have not retired."""
+    return [fabric for fabric in site.fabrics if not site.has_retired(fabric)]
+
+
+def requests_of(site: Site, asks: Sequence[Ask], salt: int | None) -> list[LabRequest]:
+    """In order of time; with a salt draws are rekeyed before anything else happens."""
+    bodies: list[tuple[int, str, Body]] = []
+    if salt is not None:
+        bodies += [(site.now_us, fabric, RekeyDraws(salt=salt)) for fabric in living_in(site)]
+    asked = sorted(asks, key=lambda ask: ask.after_us)
+    bodies += [(site.now_us + ask.after_us, ask.fabric, ask.body) for ask in asked]
+    first = site.last_request + 1
+    return [LabRequest(*body, number) for number, body in enumerate(bodies, first)]

@@ -1,0 +1,65 @@
+"""The states of a data folder that is being made: folded from its logs into a server of its own."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+
+from ops.twin.data import DataFolder, TwinIdentity
+from services.fleet import services_of
+from shared.engine.roots import operator_source
+from shared.runtimes.embedded.dead_letters import DeadLetters
+from shared.runtimes.embedded.server import EmbeddedServer
+from shared.runtimes.embedded.site_runner import SiteRunner
+from shared.storage.inbox_copy import InboxCopy
+from shared.storage.log.indexed import IndexedLogs
+from shared.storage.redis_store import RedisStore
+from shared.storage.snapshots.folder import SnapshotFolder
+from shared.storage.snapshots.history import History
+
+
+def untouched(_inbox: InboxCopy) -> None:
+    """Of a twin for which nothing waits."""
+
+
+@contextlib.contextmanager
+def states_made(
+    folder: DataFolder,
+    identity: TwinIdentity,
+    *,
+    fill: Callable[[InboxCopy], None] = untouched,
+    software: str | None = None,
+) -> Iterator[list[SiteRunner]]:
+    """Every site, its states made of its log, which is compared with what the services say message for
+    message; what they say in the block goes on the log as well. `fill` lets requests wait before that. From
+    snapshots of the build `software` on where it is given, else from the beginning. LogDamaged where a log is
+    not what the services say. Which keys are used is told by the log."""
+    with contextlib.ExitStack() as stack:
+        server = EmbeddedServer(folder.redis)
+        stack.callback(server.stop)
+        server.ensure()
+        store = stack.enter_context(contextlib.closing(RedisStore(server.url)))
+        copy = InboxCopy(server.url, [plan.site for plan in identity.sites])
+        stack.enter_context(contextlib.closing(copy))
+        fill(copy)
+        logs = stack.enter_context(contextlib.closing(IndexedLogs(folder.logs)))
+        letters = DeadLetters(folder.dead_letters)
+        runners = []
+        for partition, plan in enumerate(identity.sites):
+            log = logs.open(plan.site)
+            runner = SiteRunner(
+                plan.site,
+                partition,
+                services_of,
+                store=store,
+                place=store.place,
+                log=log,
+                dead_letters=letters,
+            )
+            start = None
+            if software is not None:
+                snapshots = SnapshotFolder(folder.snapshots / plan.site, plan.site, software)
+                start = next(History(log, snapshots, services_of).fitting(), None)
+            runner.rebuild(start)
+            runners.append(runner)
+        yield runners
+        for partition, plan in enumerate(identity.sites):
+            store.number_above(partition, logs.open(plan.site).last_seq(operator_source(plan.site)))

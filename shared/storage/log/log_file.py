@@ -1,0 +1,116 @@
+"""A site's log file that somebody else writes, or nobody: it is only read, up to where it is now."""
+
+import contextlib
+from bisect import bisect_right
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from shared.storage.log.lines import failure
+
+STRIDE = 512
+"""Lines between two whose byte is known."""
+
+
+class LogFile:
+    """A plain log as far as its lines are whole, or as far as `most` bytes of it. It stays so: what is
+    written meanwhile is not of it. Nothing is made or changed beside it, neither. `end` is how many lines
+    there are, `size` their bytes. OperationFailed where the file cannot be read; one that is not there is
+    empty."""
+
+    def __init__(self, path: Path, most: int | None = None) -> None:
+        self.path = path
+        self.end = self.size = 0
+        self._offsets: list[int] = []
+        """The byte of every STRIDEth line."""
+        with self._reading() as file:
+            for line in file or ():
+                if not line.endswith(b"\n") or (most is not None and self.size + len(line) > most):
+                    break
+                if self.end % STRIDE == 0:
+                    self._offsets.append(self.size)
+                self.end += 1
+                self.size += len(line)
+
+    @property
+    def end_us(self) -> int:
+        """The simulated time of its last message; 0 where there is none that can be read."""
+        for _, line in self.lines(max(0, self.end - 1)):
+            return max(0, _at_us(line) or 0)
+        return 0
+
+    def lines(self, start: int, most: int | None = None) -> Iterator[tuple[int, bytes]]:
+        """(position, line without newline) from `start` on."""
+        end = self.end if most is None else min(self.end, start + most)
+        if not 0 <= start < end:
+            return
+        stride = start // STRIDE
+        with self._reading(self._offsets[stride]) as file:
+            for position in range(stride * STRIDE, end):
+                line = file.readline() if file is not None else b""
+                if position >= start:
+                    yield position, line.rstrip(b"\n")
+
+    def offset_of(self, position: int) -> int:
+        """The byte at which a message begins; of the position after the last the size."""
+        if position >= self.end:
+            return self.size
+        stride = position // STRIDE
+        before = self.lines(stride * STRIDE, position - stride * STRIDE)
+        return self._offsets[stride] + sum(len(line) + 1 for _, line in before)
+
+    def position_at(self, at_us: int) -> int:
+        """The position of the first message at or after this simulated time; `end` if there is none."""
+        firsts = range(len(self._offsets))
+        stride = bisect_right(firsts, at_us - 1, key=lambda n: self._at_us(n * STRIDE)) - 1
+        for position, line in self.lines(max(0, stride) * STRIDE):
+            found_us = _at_us(line)
+            if found_us is not None and found_us >= at_us:
+                return position
+        return self.end
+
+    def position_of(self, message_id: str) -> int | None:
+        """The position of the message with this id, or None. Reads the log."""
+        named = b'"id":' + orjson.dumps(message_id)
+        for position, line in self.lines(0):
+            if named in line and _head(line).get("id") == message_id:
+                return position
+        return None
+
+    def at_us(self, position: int) -> int:
+        """The simulated time of a message, or, where its line cannot be read, of the next before it."""
+        return self._at_us(position)
+
+    def _at_us(self, position: int) -> int:
+        while position >= 0:
+            for _, line in self.lines(position, 1):
+                if (found := _at_us(line)) is not None:
+                    return found
+            position -= 1
+        return 0
+
+    @contextlib.contextmanager
+    def _reading(self, offset: int = 0) -> Iterator[Any]:
+        try:
+            with self.path.open("rb") as file:
+                file.seek(offset)
+                yield file
+        except FileNotFoundError:
+            yield None
+        except OSError as error:
+            raise failure(self.path, error) from None
+
+
+def _head(line: bytes) -> dict[str, Any]:
+    try:
+        found = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _at_us(line: bytes) -> int | None:
+    found = _head(line).get("at_us")
+    return found if isinstance(found, int) else None

@@ -1,0 +1,271 @@
+"""Forks of a twin that does not run: what they have of it, what they then live, and what is refused."""
+
+import hashlib
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ops.forecast.future import future
+from ops.twin.audit import run_audit
+from ops.twin.backups.files import PARTIAL
+from ops.twin.data import MARK, DataFolder, TwinIdentity
+from ops.twin.forks.forking import ForkAsked, run_fork
+from ops.twin.forks.origin import origin_of
+from ops.twin.forks.places import fork_row, forks_folder, names, place_of, remove
+from ops.twin.lived import lived
+from ops.twin.making import states_made
+from schemas.config import PodConfig, SuperpodConfig
+from schemas.config_failures import FailuresConfig
+from schemas.operations import TwinForked
+from schemas.site_plan import SitePlan
+from shared.basics.errors import InvalidInput, LightwaveError, NotFound, OperationFailed
+from shared.basics.units import US_PER_DAY, US_PER_HOUR
+from shared.runtimes.embedded.operations import FileOperations
+from shared.storage.snapshots.site_snapshot import from_bytes, to_bytes
+from tests.support.pods import POD, pod_lab
+
+DAY = US_PER_DAY
+CONFIG = SuperpodConfig(
+    seed=5, pod=PodConfig(cubes=8), failures=FailuresConfig(host_per_day=0.002, ocs_per_day=0.01)
+)
+FORKED_AT = 5 * DAY
+LIVED = 35 * DAY
+
+
+@pytest.fixture(scope="module")
+def lines() -> list[bytes]:
+    """The log of the parent's 35 days."""
+    found: list[bytes] = []
+    pod_lab(CONFIG, sink=lambda some: found.extend(some.splitlines(keepends=True))).run(LIVED)
+    return found
+
+
+@pytest.fixture
+def parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: list[bytes]) -> Path:
+    """The folder of a twin that does not run, but for its Redis, which nobody needs."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    data = tmp_path / "parent"
+    plan = TwinIdentity(sites=(SitePlan(site=POD, fabrics={POD: CONFIG}),))
+    files = {
+        f"log/{POD}.jsonl": b"".join(lines) + b'{"torn',
+        MARK: plan.model_dump_json().encode(),
+        "clock.json": json.dumps({"speed": 60.0, "paused": True, "now_us": LIVED}).encode(),
+        f"telemetry/{POD}/{FORKED_AT:020d}.arrows": b"of then",
+        f"telemetry/{POD}/{FORKED_AT + 1:020d}.arrows": b"of later",
+        "redis/password.conf": b"secret",
+        "lock": b"",
+    }
+    for name, content in files.items():
+        (data / name).parent.mkdir(parents=True, exist_ok=True)
+        (data / name).write_bytes(content)
+    return data
+
+
+def files_in(place: Path) -> dict[str, tuple[bytes, float]]:
+    return {
+        str(f.relative_to(place)): (f.read_bytes(), f.stat().st_mtime)
+        for f in sorted(place.rglob("*"))
+        if f.is_file()
+    }
+
+
+def log_of(name: str) -> list[bytes]:
+    return (place_of(name) / "log" / f"{POD}.jsonl").read_bytes().splitlines(keepends=True)
+
+
+def driven(name: str, until_us: int) -> list[bytes]:
+    """What a fork then lives, from the states that its Redis holds."""
+    folder = DataFolder(place_of(name))
+    identity = folder.identity()
+    assert identity is not None
+    with states_made(folder, identity) as (runner,):
+        while (root := runner.site.next_root(None, clock_us=until_us)) is not None:
+            runner.take(root)
+    return log_of(name)
+
+
+def test_a_fork_without_changes_stays_equal_to_its_parent_for_thirty_days(
+    parent: Path, lines: list[bytes]
+) -> None:
+    before = files_in(parent)
+    origin = run_fork(ForkAsked("calm", "5d"), parent)
+    assert files_in(parent) == before
+    (own,) = origin.sites
+    had = log_of("calm")
+    assert had == lines[: own.position]
+    assert (origin.at_us, own.size) == (FORKED_AT, len(b"".join(had)))
+    assert own.sha256 == hashlib.sha256(b"".join(had)).hexdigest()
+    assert own.last_sha256 == hashlib.sha256(had[-1].rstrip(b"\n")).hexdigest()
+    assert 0 < own.position < len(lines) // 3
+    assert driven("calm", LIVED) == lines
+    folder = DataFolder(place_of("calm"))
+    assert origin_of(folder) == origin
+    assert folder.kept_clock().model_dump(exclude_none=True) == {
+        "speed": 60.0,
+        "paused": False,
+        "now_us": FORKED_AT,
+    }
+    kept = {path.name for path in place_of("calm").rglob("*.arrows")}
+    assert kept == {f"{FORKED_AT:020d}.arrows"}
+    assert not (place_of("calm") / "running.json").exists()
+    noted = [found.body for _, found in FileOperations(folder.operations).read()]
+    assert noted == [TwinForked(twin=origin.twin, origin="", name="calm", at_us=FORKED_AT)]
+
+
+def test_after_a_message_is_after_all_that_followed_from_it_at_once(parent: Path, lines: list[bytes]) -> None:
+    messages = [json.loads(line) for line in lines]
+    at = next(n for n, one in enumerate(messages) if n > 2_000 and messages[n + 1]["cause"] == one["id"])
+    end = next(n for n in range(at + 1, len(messages)) if messages[n]["cause"] is None)
+    (own,) = run_fork(ForkAsked("one", messages[at]["id"]), parent).sites
+    assert own.position == end > at + 1
+    (now,) = run_fork(ForkAsked("two"), parent).sites
+    assert now.position == len(lines)
+
+
+def test_its_tail_begins_with_other_draws_and_parameters_and_is_the_future_of_a_forecast(
+    parent: Path, lines: list[bytes]
+) -> None:
+    origin = run_fork(
+        ForkAsked("other", "5d", 7, ("failures.host_per_day=0.02", "repairs.technicians=3")), parent
+    )
+    (own,) = origin.sites
+    tail = [json.loads(line) for line in log_of("other")[own.position :]]
+    heads = [one["type"] for one in tail if one["source"] == f"operator@{POD}"]
+    assert heads == ["RekeyDraws", "SetParameters"]
+    assert tail[0]["body"]["salt"] == 7
+    assert tail[0]["body"]["comment"] == f"fork other of twin unknown from {FORKED_AT} us on"
+    asked = next(one["body"]["settings"] for one in tail if one["type"] == "SetParameters")
+    assert [one["name"] for one in asked] == ["failures.host_per_day", "repairs.technicians"]
+    assert "ParametersChanged" in {one["type"] for one in tail}
+    run_fork(ForkAsked("seventh", "5d", 7), parent)
+    moment = lived(DataFolder(parent)).at(POD, own.position)
+    told = future(from_bytes(to_bytes(moment.snapshot("x"))), LIVED - FORKED_AT, salt=7, keep=True)
+    lives = driven("seventh", moment.site.now_us + LIVED - FORKED_AT)[own.position :]
+    assert len(lives) == told.messages
+    assert lives[100:] != lines[own.position + 100 :]
+    assert {one.at_us for one in told.happened} <= {json.loads(line)["at_us"] for line in lives}
+
+
+def test_an_audit_covers_both_parts_and_says_of_what_it_is_a_fork(parent: Path) -> None:
+    origin = run_fork(ForkAsked("calm", "5d"), parent)
+    assert run_audit(data=place_of("calm"))["clean"]  # the states that it was made with
+    end = len(driven("calm", FORKED_AT + DAY))
+    report = run_audit(data=place_of("calm"))
+    assert report["clean"]
+    (own,) = origin.sites
+    fork = report["fork"]
+    assert (fork["name"], fork["place"], fork["at_us"]) == ("calm", str(parent.resolve()), FORKED_AT)
+    assert (fork["positions"], fork["own"]) == ({POD: own.position}, {POD: end - own.position})
+    content = json.loads((place_of("calm") / "origin.json").read_text())
+    content["sites"][0]["sha256"] = "0" * 64
+    (place_of("calm") / "origin.json").write_text(json.dumps(content))
+    report = run_audit(data=place_of("calm"))
+    assert not report["clean"]
+    (sentence,) = report["fork"]["differing"]
+    assert sentence.startswith(f"{POD}: the first {own.position:,} messages are not its parent's")
+    (place_of("calm") / "origin.json").write_text("{}")
+    report = run_audit(data=place_of("calm"))
+    assert "origin.json is damaged" in report["fork"]["differing"][0]
+
+
+def test_a_fork_of_a_fork_has_the_history_of_both(parent: Path, lines: list[bytes]) -> None:
+    first = run_fork(ForkAsked("first", "5d"), parent)
+    driven("first", FORKED_AT + DAY)
+    second = run_fork(ForkAsked("second", f"{FORKED_AT + US_PER_HOUR}us"), place_of("first"))
+    assert second.parent == first.twin != second.twin
+    assert log_of("second") == lines[: second.sites[0].position]
+    assert second.sites[0].position > first.sites[0].position
+
+
+@pytest.mark.parametrize("name", ["", "A", "a/b", "..", "-a", "a-", "a" * 41, "a.partial", "é", "a\n"])
+def test_what_is_no_name_is_one_sentence(parent: Path, name: str) -> None:
+    with pytest.raises(InvalidInput, match=r"^fork .*: not a name; allowed are 1 to 40 small letters"):
+        run_fork(ForkAsked(name), parent)
+
+
+@pytest.mark.parametrize(
+    ("asked", "error", "said"),
+    [
+        (ForkAsked("x", "36d"), InvalidInput, "at '36d': the twin has not lived then"),
+        (ForkAsked("x", "soon"), InvalidInput, "at 'soon': not a moment"),
+        (ForkAsked("x", "scheduler@pod-0/99999999"), NotFound, "not in any log"),
+        (ForkAsked("x", settings=("pod.cubes=4",)), InvalidInput, "pod.cubes"),
+        (ForkAsked("x", settings=("failures.host_per_day=500",)), InvalidInput, "500.0 is not allowed"),
+        (ForkAsked("x", settings=("repairs.technicians=3@2h",)), InvalidInput, "leave @IN out"),
+        (ForkAsked("x", settings=("repairs.technicians=3",) * 2), InvalidInput, "is set twice"),
+    ],
+)
+def test_what_cannot_be_leaves_nothing(
+    parent: Path, asked: ForkAsked, error: type[LightwaveError], said: str
+) -> None:
+    before = files_in(parent)
+    with pytest.raises(error) as raised:
+        run_fork(asked, parent)
+    assert said in str(raised.value)
+    assert not forks_folder().exists() or [*forks_folder().iterdir()] == []
+    assert files_in(parent) == before
+
+
+def test_one_that_is_there_is_refused_and_one_that_is_removed_is_gone(parent: Path) -> None:
+    run_fork(ForkAsked("calm", "5d"), parent)
+    with pytest.raises(OperationFailed, match="fork calm: there is one already"):
+        run_fork(ForkAsked("calm"), parent)
+    row = fork_row("calm")
+    assert (row.place, row.at_us, row.now_us, row.runs) == (str(parent), FORKED_AT, FORKED_AT, False)
+    assert row.bytes > 100_000
+    held = DataFolder(place_of("calm"))
+    held.hold()
+    assert fork_row("calm").runs
+    with pytest.raises(OperationFailed, match="fork calm: runs; end it first"):
+        remove("calm")
+    held.release()
+    remove("calm")
+    assert names() == []
+    assert [*forks_folder().iterdir()] == []
+    with pytest.raises(NotFound, match="fork calm: no such fork"):
+        remove("calm")
+
+
+def test_killed_on_the_way_it_leaves_no_fork_and_is_done_again(parent: Path) -> None:
+    sync = os.fsync
+    for moment in (1, 3, 6):
+        if (child := os.fork()) == 0:
+            calls = 0
+
+            def killed(number: Any, moment: int = moment) -> None:
+                nonlocal calls
+                calls += 1
+                if calls == moment:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                sync(number)
+
+            os.fsync = killed  # type: ignore[assignment]
+            run_fork(ForkAsked("calm", "5d"), parent)
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == signal.SIGKILL
+        assert names() == []
+        assert [path.name for path in forks_folder().iterdir()] == [f"calm{PARTIAL}"]
+    run_fork(ForkAsked("calm", "5d"), parent)
+    assert [path.name for path in forks_folder().iterdir()] == ["calm"]
+    (forks_folder() / f"calm{PARTIAL}").mkdir()
+    remove("calm")
+    assert [*forks_folder().iterdir()] == []
+
+
+def test_on_a_full_disk_nothing_is_left(parent: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for moment in (1, 4):
+        calls = iter(range(1, 100))
+
+        def full(_number: Any, moment: int = moment, calls: Iterator[int] = calls) -> None:
+            if next(calls) == moment:
+                raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(os, "fsync", full)
+        with pytest.raises(OperationFailed, match=r"^fork .*calm.*No space left on device"):
+            run_fork(ForkAsked("calm", "5d"), parent)
+        assert [*forks_folder().iterdir()] == []
