@@ -4,6 +4,7 @@ import functools
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -82,13 +83,27 @@ def lab_run(
     ] = None,
     pairs: Annotated[list[str] | None, settings_option("a parameter; `lab config` lists them")] = None,
     calibration: CalibrationOption = None,
+    begun: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="TWIN[@TIME]",
+            help="go on from what a living twin held then, in place of new fabrics: its data folder or its "
+            "URL, and a moment as of --at [default: now]; or a .snapshot file of it",
+        ),
+    ] = None,
     jobs: Annotated[int, typer.Option(min=1, max=64, help="worker processes")] = 1,
     output: Output = "table",
     log_json: LogJson = False,
 ) -> None:
-    """Run fabrics for simulated days and print what came of them."""
+    """Run fabrics for simulated days and print what came of them.
+
+    With --from the draws are the twin's own: it is what the twin will live, if nobody asks for anything else.
+    """
+    from ops.cli.lab_from import check_alone, held_by
     from ops.common.logs import configure
     from ops.common.sites import AskedTwin
+    from ops.lab.going_on import going_on
     from ops.lab.injections import injections
     from ops.lab.repeat import repeat_words
     from ops.lab.run import RunPlan, partial, run_lab
@@ -97,11 +112,16 @@ def lab_run(
     configure(as_json=log_json)
     _check(chart)
     asked = AskedTwin(pods, kind, seed, tuple(pairs or ()), tuple(site or ()), calibration)
-    sites = asked.sites(trace=None if trace is None else functools.partial(read_trace, trace))
-    asked_for = injections(inject or (), sites, warmup + days)
-    plan = RunPlan(sites, days, warmup, asked_for, spans=chart is not None)
+    if begun is not None:
+        check_alone(asked, trace)
+        held, begun = held_by(begun)
+        plan = going_on(held, days, warmup, inject or ())
+    else:
+        sites = asked.sites(trace=None if trace is None else functools.partial(read_trace, trace))
+        plan = RunPlan(sites, days, warmup, injections(inject or (), sites, warmup + days))
+    plan = replace(plan, spans=chart is not None)
     with _bar() as progress:
-        words = repeat_words(asked, plan, trace, inject or ())
+        words = repeat_words(asked, plan, trace, inject or (), begun)
         result = run_lab(plan, jobs=jobs, log=log, repeat=words, progress=progress)
     if chart is not None:
         _draw(chart, result)

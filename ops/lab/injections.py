@@ -25,9 +25,11 @@ DEGREES = ("severity", "onset")
 """What may stand behind a fault's time, in any order."""
 
 
-def injections(texts: Sequence[str], sites: Sequence[SitePlan], days: float) -> tuple[LabRequest, ...]:
-    """The requests of a run of so many days in order of time, numbered from 1; InvalidInput names what is
-    wrong with the first that cannot be."""
+def injections(
+    texts: Sequence[str], sites: Sequence[SitePlan], days: float, *, since_us: int = 0, number: int = 1
+) -> tuple[LabRequest, ...]:
+    """The requests of a run of so many days since a moment in order of time, numbered from `number` on;
+    InvalidInput names what is wrong with the first that cannot be."""
     fabrics = {name: config for plan in sites for name, config in plan.fabrics.items()}
     found = sorted((_injection(text, fabrics) for text in texts), key=lambda row: row[0])
     if found and found[-1][0] > days * US_PER_DAY:
@@ -36,7 +38,8 @@ def injections(texts: Sequence[str], sites: Sequence[SitePlan], days: float) -> 
             f"{days:g} days"
         )
     return tuple(
-        LabRequest(at_us, fabric, body, number) for number, (at_us, fabric, body) in enumerate(found, start=1)
+        LabRequest(since_us + at_us, fabric, body, n)
+        for n, (at_us, fabric, body) in enumerate(found, start=number)
     )
 
 

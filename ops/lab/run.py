@@ -29,6 +29,7 @@ from shared.engine.site import Site
 from shared.models.jobs.goodput import Books
 from shared.runtimes.lab import LabRequest
 from shared.storage.log.lines import LineWriter
+from shared.storage.snapshots.site_snapshot import SiteSnapshot
 
 Progress = Callable[[float], None]
 """Told the share of the run that is done, 0 to 1."""
@@ -43,7 +44,8 @@ STEP_US_MAX = US_PER_DAY
 class RunPlan:
     """A run that is asked for: `warmup_days` that nobody counts, then `days`; `requests` are numbered along
     all sites. With `spans` its reports tell of goodput over time as well, and with
-    `counted` of all that an experiment measures."""
+    `counted` of all that an experiment measures. Where it goes on from what each of the sites held, `begins`,
+    all of it counts from the latest of their moments."""
 
     sites: tuple[SitePlan, ...]
     days: float
@@ -51,10 +53,15 @@ class RunPlan:
     requests: tuple[LabRequest, ...] = ()
     spans: bool = False
     counted: bool = False
+    begins: tuple[SiteSnapshot, ...] = ()
+
+    @property
+    def since_us(self) -> int:
+        return max([begin.at_us for begin in self.begins], default=0)
 
     @property
     def warmup_us(self) -> int:
-        return round(self.warmup_days * US_PER_DAY)
+        return self.since_us + round(self.warmup_days * US_PER_DAY)
 
     @property
     def until_us(self) -> int:
@@ -125,7 +132,8 @@ def run_site(plan: RunPlan, n: int, log: Path | None, board: Board | None = None
     after a cascade, however much of a simulated day is left."""
     site = plan.sites[n]
     writer = LineWriter(log) if log is not None else None
-    run = SiteRun(site, plan.warmup_us, None if writer is None else writer.write)
+    begin = plan.begins[n] if plan.begins else None
+    run = SiteRun(site, plan.warmup_us, None if writer is None else writer.write, begin=begin)
     since: Stand = {}
     stands: dict[str, list[Books]] = {pod: [] for pod in run.pods}
     stop = board.stops() if board is not None else None
@@ -138,7 +146,7 @@ def run_site(plan: RunPlan, n: int, log: Path | None, board: Board | None = None
             for pod in run.pods:
                 stands[pod].append(books_at(run.lab.site, pod, run.at_us))
         if board is not None:
-            board.tell(n, run.at_us / plan.until_us)
+            board.tell(n, (run.at_us - plan.since_us) / (plan.until_us - plan.since_us))
         if not whole:
             break
     if writer is not None:
@@ -171,8 +179,9 @@ def _reports(
 
 def _steps(plan: RunPlan) -> list[int]:
     """The moments between which a run is done, the end of the warm-up among them."""
-    steps = max(STEPS_MIN, -(-plan.until_us // STEP_US_MAX))
-    found = {plan.until_us * step // steps for step in range(1, steps + 1)}
+    span_us = plan.until_us - plan.since_us
+    steps = max(STEPS_MIN, -(-span_us // STEP_US_MAX))
+    found = {plan.since_us + span_us * step // steps for step in range(1, steps + 1)}
     return sorted(found | ({plan.warmup_us} if plan.warmup_us else set()))
 
 

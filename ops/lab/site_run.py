@@ -16,6 +16,7 @@ from schemas.site_plan import SitePlan
 from services.fleet import services_of
 from shared.engine.service import AnyService
 from shared.runtimes.lab import Lab, LabRequest, Sink
+from shared.storage.snapshots.site_snapshot import SiteSnapshot
 
 Stand = dict[str, Totals | NetworkTotals]
 """What was counted of each fabric of a site up to a moment."""
@@ -26,7 +27,8 @@ SLICES = b"Slic"
 class SiteRun:
     """A site that has come to `at_us`, warm-up included, of whose waits those count that began after
     `warmup_us`. Its log goes to `sink` as well, where one is given. Where only some of the `services` of its
-    fabrics run, nothing can be asked but `standing` and `waits`."""
+    fabrics run, nothing can be asked but `standing` and `waits`. Where it goes on from what a site held
+    (`begin`), all times count from that twin's beginning, and there is no `standing`."""
 
     def __init__(
         self,
@@ -34,18 +36,20 @@ class SiteRun:
         warmup_us: int = 0,
         sink: Sink | None = None,
         services: Callable[[str], tuple[AnyService, ...]] = services_of,
+        begin: SiteSnapshot | None = None,
     ) -> None:
         self.plan = plan
-        self.at_us = UNTIL_COMMISSIONED
+        self.at_us = UNTIL_COMMISSIONED if begin is None else begin.at_us - 1
         self.waits = Waits(warmup_us or UNTIL_COMMISSIONED)
-        self.standing = {
-            name: Standing(config.pod.cubes, warmup_us)
-            for name, config in plan.fabrics.items()
-            if isinstance(config, AnyPodConfig)
-        }
-        self.pods = list(self.standing)
+        pods = {name: c.pod for name, c in plan.fabrics.items() if isinstance(c, AnyPodConfig)}
+        self.standing = {name: Standing(pod.cubes, warmup_us) for name, pod in pods.items() if begin is None}
+        self.pods = list(pods)
         self._sink = sink
-        self.lab = Lab(plan.site, plan.fabrics, services, self._see)
+        self.lab = (
+            Lab(plan.site, plan.fabrics, services, self._see)
+            if begin is None
+            else Lab.going_on(begin.restored(services), self._see)
+        )
         self._books = {pod: BooksReader(self.lab.site, pod) for pod in self.pods}
 
     def _see(self, lines: bytes) -> None:
