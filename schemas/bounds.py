@@ -31,3 +31,6 @@ TRACE_ROWS_MAX = 29_000
 """Recorded requests of one fabric: more than a year of what a pod is asked for by itself (78 slices a day
 and filler). All of them stand in the fabric's first message, which must stay below the 8 MB that Kafka
 takes."""
+
+FORK_NAME = r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?"
+FORK_NAMES_ALLOWED = "1 to 40 small letters, digits and hyphens, the first and the last of which is no hyphen"

@@ -7,12 +7,11 @@ from pydantic import Field
 
 from schemas.backup import Count, Sha256
 from schemas.body import Model
+from schemas.bounds import FORK_NAME
 from schemas.parameter import SETTINGS_MAX
 
 FORK_FORM = 1
 """Of what a fork keeps of its origin; one of another form is of another version."""
-FORK_NAME = r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?"
-FORK_NAMES_ALLOWED = "1 to 40 small letters, digits and hyphens, the first and the last of which is no hyphen"
 
 
 class Inherited(Model):

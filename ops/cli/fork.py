@@ -14,7 +14,7 @@ from ops.cli.output import show
 from ops.cli.twin_folder import folder_meant
 from ops.cli.types import FILE
 from ops.common.tables import columns
-from schemas.fork import FORK_NAMES_ALLOWED
+from schemas.bounds import FORK_NAMES_ALLOWED
 from shared.basics.times import moment
 
 if TYPE_CHECKING:

@@ -30,6 +30,42 @@ from shared.basics.times import span
 
 DAYS_MAX = 36_500
 SLICES = ("requested", "balked", "completed", "evicted", "refused", "running", "queued", "swapped")
+Trace = Annotated[
+    Path | None,
+    typer.Option(
+        click_type=FILE,
+        metavar="FILE",
+        help="CSV of recorded requests, played in place of arrivals in every pod alike: a header of "
+        "submit_s, duration_s, chips and, if you like, shape, twisted, priority, owner, tier and "
+        "estimate_s; then a row a request",
+    ),
+]
+Warmup = Annotated[
+    float,
+    typer.Option(
+        click_type=Number("days", 0, DAYS_MAX),
+        metavar="DAYS",
+        help="simulate so many days first that no figure counts",
+    ),
+]
+Inject = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="KIND:TARGET@TIME+FOR[,severity=N][,onset=12h]",
+        help="inject a fault, such as ocs:pod-0/ocs-17@2d+10m; TIME counts from the beginning, warm-up "
+        "included; without +FOR it lasts until it is repaired; severity and onset as of `lightwave "
+        "inject`; may be repeated",
+    ),
+]
+Begun = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        metavar="TWIN[@TIME]",
+        help="go on from what a living twin held then, in place of new fabrics: its data folder or its "
+        "URL, and a moment as of --at [default: now]; or a .snapshot file of it",
+    ),
+]
 
 app = application("lab")
 
@@ -46,33 +82,9 @@ def lab_run(
     site: SiteFiles = None,
     days: Annotated[float, typer.Option(click_type=Number("days", 0, DAYS_MAX, above=True))] = 1.0,
     seed: Annotated[int | None, seed_option("of every fabric that has none of its own [default: 0]")] = None,
-    trace: Annotated[
-        Path | None,
-        typer.Option(
-            click_type=FILE,
-            metavar="FILE",
-            help="CSV of recorded requests, played in place of arrivals in every pod alike: a header of "
-            "submit_s, duration_s, chips and, if you like, shape, twisted, priority, owner, tier and "
-            "estimate_s; then a row a request",
-        ),
-    ] = None,
-    warmup: Annotated[
-        float,
-        typer.Option(
-            click_type=Number("days", 0, DAYS_MAX),
-            metavar="DAYS",
-            help="simulate so many days first that no figure counts",
-        ),
-    ] = 0.0,
-    inject: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KIND:TARGET@TIME+FOR[,severity=N][,onset=12h]",
-            help="inject a fault, such as ocs:pod-0/ocs-17@2d+10m; TIME counts from the beginning, warm-up "
-            "included; without +FOR it lasts until it is repaired; severity and onset as of `lightwave "
-            "inject`; may be repeated",
-        ),
-    ] = None,
+    trace: Trace = None,
+    warmup: Warmup = 0.0,
+    inject: Inject = None,
     log: Annotated[
         Path | None,
         typer.Option(click_type=FILE, metavar="FILE", help="write the log; .zst and .gz compress it"),
@@ -83,15 +95,7 @@ def lab_run(
     ] = None,
     pairs: Annotated[list[str] | None, settings_option("a parameter; `lab config` lists them")] = None,
     calibration: CalibrationOption = None,
-    begun: Annotated[
-        str | None,
-        typer.Option(
-            "--from",
-            metavar="TWIN[@TIME]",
-            help="go on from what a living twin held then, in place of new fabrics: its data folder or its "
-            "URL, and a moment as of --at [default: now]; or a .snapshot file of it",
-        ),
-    ] = None,
+    begun: Begun = None,
     jobs: Annotated[int, typer.Option(min=1, max=64, help="worker processes")] = 1,
     output: Output = "table",
     log_json: LogJson = False,

@@ -23,6 +23,31 @@ from ops.cli.options import (
 from ops.cli.types import FILE, Speed
 from ops.common.loading import loading
 
+Port = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        max=PORT_MAX,
+        help=f"0: any free one [default: {PORT}; of a fork any free one, which it says]",
+    ),
+]
+Fork = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="the fork of this name (`fork list` has them), in place of --data"),
+]
+AtSpeed = Annotated[
+    float | None,
+    typer.Option(click_type=Speed(), metavar="X", help="simulated over wall time [default: as before, or 1]"),
+]
+OfRedis = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        envvar="LIGHTWAVE_UP_REDIS",
+        help="a Redis of yours in place of the embedded server; a command line is not secret",
+    ),
+]
+
 app = application()
 
 
@@ -31,12 +56,7 @@ def up(
     pods: Pods = None,
     kind: KindOfFabric = None,
     site: SiteFiles = None,
-    speed: Annotated[
-        float | None,
-        typer.Option(
-            click_type=Speed(), metavar="X", help="simulated over wall time [default: as before, or 1]"
-        ),
-    ] = None,
+    speed: AtSpeed = None,
     seed: Annotated[
         int | None, seed_option("of every fabric of a new twin that has none of its own [default: 0]")
     ] = None,
@@ -53,32 +73,15 @@ def up(
         bool, typer.Option("--rebuild-all", help="the same from the logs alone, without snapshots")
     ] = False,
     host: str = "127.0.0.1",
-    port: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            max=PORT_MAX,
-            help=f"0: any free one [default: {PORT}; of a fork any free one, which it says]",
-        ),
-    ] = None,
+    port: Port = None,
     data: Annotated[
         Path | None,
         typer.Option(
             click_type=FILE, metavar="DIR", help="where the twin is kept [default: the user's state folder]"
         ),
     ] = None,
-    fork: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="the fork of this name (`fork list` has them), in place of --data"),
-    ] = None,
-    redis: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            envvar="LIGHTWAVE_UP_REDIS",
-            help="a Redis of yours in place of the embedded server; a command line is not secret",
-        ),
-    ] = None,
+    fork: Fork = None,
+    redis: OfRedis = None,
     token: Token = None,
     tokens: Tokens = None,
     log_json: LogJson = False,

@@ -12,7 +12,7 @@ from ops.common.quoted import quoted
 from ops.twin.backups.files import PARTIAL, failed, is_being_filled
 from ops.twin.data import DataFolder, FolderInUse
 from ops.twin.forks.origin import origin_of
-from schemas.fork import FORK_NAME, FORK_NAMES_ALLOWED
+from schemas.bounds import FORK_NAME, FORK_NAMES_ALLOWED
 from shared.basics.errors import InvalidInput, LightwaveError, NotFound, OperationFailed
 from shared.basics.words import nearest
 from shared.storage.log.folder import is_held

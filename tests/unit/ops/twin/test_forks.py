@@ -244,7 +244,7 @@ def test_killed_on_the_way_it_leaves_no_fork_and_is_done_again(parent: Path) -> 
                     os.kill(os.getpid(), signal.SIGKILL)
                 sync(number)
 
-            os.fsync = killed  # type: ignore[assignment]
+            os.fsync = killed  # type: ignore[assignment]  # of this child alone
             run_fork(ForkAsked("calm", "5d"), parent)
             os._exit(0)
         assert os.waitpid(child, 0)[1] == signal.SIGKILL
