@@ -24,7 +24,7 @@ from schemas.documents import (
 from schemas.documents_links import EndImpairment
 from schemas.documents_repairs import RepairDocument, VerdictDocument
 from schemas.envelope import Envelope
-from schemas.names import FaultKind, Tier
+from schemas.names import FaultKind, SiteName, Tier
 from schemas.registry import TYPES
 
 ModuleCondition = Literal["ok", "failed"]
@@ -343,7 +343,7 @@ class ForkAbout(Model):
     parent: str
     place: str
     at_us: int
-    positions: dict[str, int]
+    positions: dict[SiteName, int]
     draws: int | None
     settings: tuple[str, ...]
 

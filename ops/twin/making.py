@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Callable, Iterator
 
+from ops.common.version import software
 from ops.twin.data import DataFolder, TwinIdentity
 from services.fleet import services_of
 from shared.engine.roots import operator_source
@@ -26,11 +27,11 @@ def states_made(
     identity: TwinIdentity,
     *,
     fill: Callable[[InboxCopy], None] = untouched,
-    software: str | None = None,
+    by_snapshots: bool = False,
 ) -> Iterator[list[SiteRunner]]:
     """Every site, its states made of its log, which is compared with what the services say message for
-    message; what they say in the block goes on the log as well. `fill` lets requests wait before that. From
-    snapshots of the build `software` on where it is given, else from the beginning. LogDamaged where a log is
+    message; what they say in the block goes on the log as well. `fill` lets requests wait before that. From the
+    newest snapshot on, if `by_snapshots`, else from the beginning. LogDamaged where a log is
     not what the services say. Which keys are used is told by the log."""
     with contextlib.ExitStack() as stack:
         server = EmbeddedServer(folder.redis)
@@ -53,10 +54,11 @@ def states_made(
                 place=store.place,
                 log=log,
                 dead_letters=letters,
+                software=software(),
             )
             start = None
-            if software is not None:
-                snapshots = SnapshotFolder(folder.snapshots / plan.site, plan.site, software)
+            if by_snapshots:
+                snapshots = SnapshotFolder(folder.snapshots / plan.site, plan.site, software())
                 start = next(History(log, snapshots, services_of).fitting(), None)
             runner.rebuild(start)
             runners.append(runner)

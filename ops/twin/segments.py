@@ -102,6 +102,7 @@ def usable(audited: AuditedSite) -> Usable:
     for position in positions:
         try:
             kept = audited.snapshots.read(position)
+            kept.check_code(services_of)
         except OperationFailed as error:
             found.refused.append(str(error))
             continue

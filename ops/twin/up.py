@@ -252,6 +252,7 @@ class LivingTwin:
             telemetry=self.telemetry,
             on_append=self._tell,
             snapshots=self.snapshots.taker(site),
+            software=software(),
         )
         if rebuild:
             start = self.snapshots.newest(site) if self._by_snapshots else None

@@ -69,6 +69,10 @@ class LogDamaged(LightwaveError):
     """Log and state do not belong together, or the log is not what it should be."""
 
 
+class UpgradeNeeded(LightwaveError):
+    """States are of other rules, or of another form, than this code's: somebody must take them over first."""
+
+
 class ServiceFailed(LightwaveError):
     """A service raised on a message: a bug. The state was thrown away; the log is intact."""
 

@@ -203,7 +203,7 @@ def _share(source: Path, place: Path) -> None:
 def _begin(folder: DataFolder, identity: TwinIdentity, origin: ForkOrigin, asks: Sequence[Ask]) -> None:
     """Make its states, and let what is asked of it be the first that happens. LogDamaged where the parent's
     log is not what this build's services say."""
-    with states_made(folder, identity, software=software()) as runners:
+    with states_made(folder, identity, by_snapshots=True) as runners:
         for runner in runners:
             own = [ask for ask in asks if ask.fabric in runner.site.fabrics]
             _ask(runner, own, origin)

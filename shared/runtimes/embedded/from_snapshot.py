@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from schemas.envelope import Envelope
 from shared.engine.roots import is_root
+from shared.engine.rules import RULES, StatesCode, code_note, forms_of
 from shared.engine.site import ServicesOf, Site
 from shared.storage.log.indexed import IndexedLog
 from shared.storage.residents import Resident, note_of
@@ -19,12 +20,13 @@ ROOT, TICK = b'"cause":null', b'"type":"Tick"'
 """As every message is written: nothing led to it, and it is of the clock."""
 
 
-def first_commit(start: SiteSnapshot, partition: int, services_of: ServicesOf) -> Commit:
+def first_commit(start: SiteSnapshot, partition: int, services_of: ServicesOf, software: str) -> Commit:
     """All that the log before a snapshot makes of a partition, as the commit that makes it from nothing;
     LogDamaged where a stored field is missing or unreadable."""
     site = start.restored(services_of)
     changes = changes_of(site.instances, {})
-    fields: dict[str, str | None] = {}
+    code = StatesCode(RULES, forms_of(instance.service for instance in site.instances), software)
+    fields: dict[str, str | None] = {**code_note(code)}
     for fabric, kind in start.kinds.items():
         fields |= note_of(fabric, Resident(site.name, kind, _retired_us(site, fabric)))
     return Commit(

@@ -11,11 +11,12 @@ from functools import partial
 from schemas.envelope import Envelope
 from schemas.registry import Unreadable, decode, encode
 from schemas.sequencer import FabricCommissioned, SequencerBody, Tick
-from shared.basics.errors import LogDamaged, ServiceFailed
+from shared.basics.errors import LogDamaged, ServiceFailed, SnapshotRefused
 from shared.engine.codec import encode_instance, restore_instance, state_digest
 from shared.engine.dispatch import ServiceInstance
 from shared.engine.replay import Replay
 from shared.engine.roots import Request, is_root, operator_source
+from shared.engine.rules import RULES, StatesCode, check_code, code_note, forms_of, noted_code
 from shared.engine.site import ServicesOf, Site
 from shared.runtimes.embedded.dead_letters import DeadLetters
 from shared.runtimes.embedded.from_snapshot import first_commit, requests_before
@@ -28,6 +29,9 @@ from shared.storage.residents import Resident, note_of, notes, place_of, residen
 from shared.storage.snapshots.site_snapshot import SiteSnapshot
 from shared.storage.store import Commit, FabricPlace
 from shared.storage.tracked import Tracker, changes_of
+
+AGAIN = "lightwave up --rebuild-all"
+"""The command that makes states again where those that are there are of other rules, or of another form."""
 
 REBUILD_STRIDE = 2_000
 """Log messages that a recovery folds between two commits."""
@@ -46,7 +50,7 @@ class SiteRunner:
 
     `place` is told of every fabric, when what its services made of its beginning is committed: its name,
     where it lives. `on_append` is told of what was appended to the log, `snapshots` of every
-    quiet moment.
+    quiet moment. `software` is the build, which is noted with the states.
     """
 
     def __init__(
@@ -63,6 +67,7 @@ class SiteRunner:
         on_append: Callable[[list[Envelope]], None] | None = None,
         inbox: Inbox | None = None,
         snapshots: SnapshotTaker | None = None,
+        software: str = "",
     ) -> None:
         self.name = name
         self.partition = partition
@@ -83,7 +88,10 @@ class SiteRunner:
         self._telemetry = telemetry
         self._on_append = on_append
         self._snapshots = snapshots
+        self._software = software
         self._due_us: int | None = None
+        self._code_due = True
+        """Whether the next commit notes which code makes the states."""
         self._generation = 0
         self._stored: set[str] = set()
         """Services that have a position in the store."""
@@ -230,14 +238,15 @@ class SiteRunner:
             log=self._log,
             dead_letters=self._dead_letters,
             inbox=self._store,  # what the log holds is true whatever comes of this
+            software=self._software,
         )
         if start is None:
             return memory, anew.recover()
         try:
-            memory.commit(first_commit(start, self.partition, self._services_of))
+            memory.commit(first_commit(start, self.partition, self._services_of, self._software))
             self._tell_inbox([*requests_before(self._log, start.position)])
             folded = anew.recover()
-        except (LogDamaged, ServiceFailed) as error:
+        except (LogDamaged, ServiceFailed, SnapshotRefused) as error:
             log.warning(
                 "%s: snapshot of position %d is passed over, and the log folded from its beginning: %s",
                 self.name,
@@ -266,6 +275,8 @@ class SiteRunner:
                 f"{self.name}: its states are of a version that did not note which fabrics they belong to; "
                 "`lightwave up --rebuild` makes them again from the log"
             )
+        if self._residents:
+            check_code(self.name, noted_code(snapshot.values), self._code(), AGAIN)
         instances = [
             restore_instance(service, fabric, self._store.load(self.partition, service.name, fabric))
             for fabric, resident in self._residents.items()
@@ -274,6 +285,13 @@ class SiteRunner:
         self.site = Site(self.name, self._services_of, instances)
         self._trackers = {instance.source: Tracker(instance) for instance in instances}
         self._note_committed()
+        self._code_due = noted_code(snapshot.values) != self._code()
+
+    def _code(self) -> StatesCode:
+        """This code, as far as the site's fabrics have it."""
+        kinds = {resident.kind for resident in self._residents.values()}
+        services = (service for kind in kinds for service in self._services_of(kind))
+        return StatesCode(RULES, forms_of(services), self._software)
 
     def _feed(self, replay: Replay, position: int, line: bytes, *, from_start: bool) -> Envelope | None:
         """The message in this line; None where it is none."""
@@ -285,7 +303,7 @@ class SiteRunner:
         difference = replay.feed(position, message)
         if difference is not None:
             way_out = (
-                "restore the log from a backup"
+                "restore the log from a backup, or go on with the version that wrote it"
                 if from_start
                 else "log or states are not this twin's: where `lightwave lab replay` finds the log clean, "
                 "`lightwave up --rebuild` makes the states again, otherwise restore the log from a backup"
@@ -309,9 +327,11 @@ class SiteRunner:
         if resident is not None:
             self._residents[message.fabric] = resident
             self._noted.update(note_of(message.fabric, resident))
+            self._code_due = True
 
     def _commit(self, position: int, inbox_taken: int | None) -> None:
         changes = changes_of(self._readers.values(), self._trackers)
+        code: dict[str, str] = code_note(self._code()) if self._code_due else {}
         names = {instance.name for instance in self.site.instances}
         commit = Commit(
             partition=self.partition,
@@ -321,7 +341,7 @@ class SiteRunner:
             documents=changes.documents,
             progress=changes.clocks,
             inbox_taken=inbox_taken,
-            fields=self._noted,
+            fields=self._noted | code,
             generation=self._generation,
         )
         if not self._store.commit(commit):
@@ -334,7 +354,7 @@ class SiteRunner:
     def _note_committed(self) -> None:
         for fabric, resident in residents(self._noted).items():
             self._place(fabric, place_of(self.partition, resident))
-        self._noted = {}
+        self._noted, self._code_due = {}, False
         due = self.site.earliest()
         self._due_us = due.due_us if due is not None else None
         self._readers = {}

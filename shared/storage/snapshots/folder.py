@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from shared.basics.errors import OperationFailed, SnapshotRefused
+from shared.engine.rules import RULES
 from shared.storage.log.lines import failure
 from shared.storage.snapshots.site_snapshot import SiteSnapshot, from_bytes, to_bytes
 from shared.storage.whole import PART, write_whole
@@ -18,7 +19,8 @@ log = logging.getLogger("lightwave.log")
 
 
 class SnapshotFolder:
-    """`FOLDER/POSITION.snapshot`, of one site and one build. One process writes; any may read."""
+    """`FOLDER/POSITION.snapshot`, of one site. One process writes, of a build; any may read those of its
+    rules."""
 
     def __init__(self, folder: Path, site: str, software: str) -> None:
         self.folder = folder
@@ -47,7 +49,7 @@ class SnapshotFolder:
             raise failure(self.folder, error, "snapshots") from None
 
     def read(self, position: int) -> SiteSnapshot:
-        """SnapshotRefused where it is damaged, of another site, place or build."""
+        """SnapshotRefused where it is damaged, of another site, place or rules."""
         path = self._path(position)
         try:
             data = path.read_bytes()
@@ -60,7 +62,7 @@ class SnapshotFolder:
         for what, is_, wanted in (
             ("site", found.site, self.site),
             ("position", found.position, position),
-            ("build", found.software, self.software),
+            ("rules", found.rules, RULES),
         ):
             if is_ != wanted:
                 raise SnapshotRefused(f"snapshot {path}: is of {what} {is_!r}; allowed is {wanted!r}")

@@ -9,7 +9,7 @@ from typing import Protocol
 from schemas.envelope import Envelope
 from schemas.registry import Unreadable, decode
 from schemas.sequencer import FabricCommissioned
-from shared.basics.errors import LogDamaged
+from shared.basics.errors import LogDamaged, SnapshotRefused
 from shared.engine.dispatch import ServiceInstance
 from shared.engine.replay import Replay
 from shared.engine.site import ServicesOf, Site, Skip
@@ -40,13 +40,14 @@ class Lines(Protocol):
 class Moment:
     """A site at a quiet moment: it has read the first `position` messages of its log. `kinds` has the kind of
     every fabric; `folded` is how many messages it took from the snapshot that was nearest, `last_line` what
-    it read last."""
+    it read last, `begun_by` the build that took that snapshot."""
 
     site: Site
     position: int
     kinds: dict[str, str]
     folded: int = 0
     last_line: bytes = b""
+    begun_by: str = ""
 
     def snapshot(self, software: str, offset: int | None = None) -> SiteSnapshot:
         return taken(
@@ -70,6 +71,16 @@ class History:
         the log yet or not. `on_quiet` is told of every quiet moment on the way. LogDamaged where the log is
         not what the fold gives."""
         moment = self.nearest(position)
+        if moment.begun_by in ("", self._snapshots.software):
+            return self._from(moment, position, on_quiet)
+        try:
+            return self._from(moment, position, on_quiet)
+        except LogDamaged as error:
+            # That another build folds alike is known as far as the golden logs can tell.
+            log.warning("%s; folded once more without snapshots of other builds", error)
+            return self._from(self.nearest(position, own=True), position, on_quiet)
+
+    def _from(self, moment: Moment, position: int, on_quiet: Callable[[Moment], None] | None) -> Moment:
         for _ in self.onward(moment, position):
             if on_quiet is not None:
                 on_quiet(moment)
@@ -131,17 +142,21 @@ class History:
                     "snapshot of position %d: is of another log; an older one is used", found.position
                 )
 
-    def nearest(self, position: int) -> Moment:
-        """The newest moment up to a position at which a good snapshot was taken, or the log's beginning."""
+    def nearest(self, position: int, *, own: bool = False) -> Moment:
+        """The newest moment up to a position at which a good snapshot was taken, of this build alone if
+        `own`, or the log's beginning."""
         for found in self.fitting(position):
+            if own and found.software != self._snapshots.software:
+                continue
             try:
                 site = found.restored(self._services_of)
-            except LogDamaged as error:
+            except (LogDamaged, SnapshotRefused) as error:
                 log.warning("snapshot of position %d: %s; an older one is used", found.position, error)
                 continue
             site.skips = self._skips
             last_line = self._line_before(found.position)
-            return Moment(site, found.position, dict(found.kinds), last_line=last_line)
+            kinds = dict(found.kinds)
+            return Moment(site, found.position, kinds, last_line=last_line, begun_by=found.software)
         return Moment(Site(self._snapshots.site, self._services_of, skips=self._skips), 0, {})
 
     def _line_before(self, position: int) -> bytes:

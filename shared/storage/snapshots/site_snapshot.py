@@ -5,7 +5,7 @@ lengths of all stored fields, and then those fields one after the other.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
@@ -14,11 +14,12 @@ import zstandard
 
 from shared.basics.errors import SnapshotRefused
 from shared.engine.codec import encode_instance, restore_instance, state_digest
+from shared.engine.rules import RULES, StatesCode, forms_of
 from shared.engine.site import ServicesOf, Site
 
-HEAD = ("site", "position", "last_sha256", "at_us", "software", "kinds", "offset")
+HEAD = ("site", "position", "last_sha256", "at_us", "software", "rules", "forms", "kinds", "offset")
 """What is told of a snapshot beside its states."""
-FORM = 2
+FORM = 3
 """Of the bytes; a snapshot of another form is of another version."""
 LEVEL = 3
 """Of the compression: ten times smaller in 2 ms for a pod."""
@@ -35,8 +36,9 @@ class SiteSnapshot:
     """What a site held when it had read the first `position` messages of its log and nothing was left to say.
 
     `last_sha256` is that of the last of their lines: it tells whether a log is the one that was folded.
-    `at_us` is the simulated time of that moment, `software` the build that folded the log, `kinds` has the
-    kind of every fabric. `offset` is where on its partition of Kafka the log goes on, None of a log that is
+    `at_us` is the simulated time of that moment, `software` the build that folded the log, `rules` the number
+    of its rules, `forms` how it stores the states of each service. `kinds` has the kind of every fabric.
+    `offset` is where on its partition of Kafka the log goes on, None of a log that is
     on none.
     """
 
@@ -48,14 +50,32 @@ class SiteSnapshot:
     kinds: Mapping[str, str]
     states: States
     offset: int | None = None
+    rules: int = RULES
+    forms: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def code(self) -> StatesCode:
+        """Which code made it."""
+        return StatesCode(self.rules, self.forms, self.software)
 
     @property
     def digest(self) -> str:
         """SHA-256 over every stored field of every state."""
         return state_digest((f"{service}@{fabric}", held) for (service, fabric), held in self.states.items())
 
+    def check_code(self, services_of: ServicesOf) -> None:
+        """SnapshotRefused where it was made by other rules, or stored in another form, than this code's."""
+        services = [service for kind in set(self.kinds.values()) for service in services_of(kind)]
+        if not self.code.is_as(StatesCode(RULES, forms_of(services), "")):
+            raise SnapshotRefused(
+                f"snapshot of position {self.position}: its states are of {self.software} of rules "
+                f"{self.rules}, and not of this version's rules and form"
+            )
+
     def restored(self, services_of: ServicesOf) -> Site:
-        """The site as it was; LogDamaged where a field is missing or unreadable."""
+        """The site as it was; SnapshotRefused where this code's states are of another form, LogDamaged where
+        a field is missing or unreadable."""
+        self.check_code(services_of)
         instances = [
             restore_instance(service, fabric, self.states.get((service.name, fabric), {}))
             for fabric, kind in self.kinds.items()
@@ -76,7 +96,17 @@ def taken(
     """A site's snapshot, of a moment at which it is quiet; `last_line` is that which it read last."""
     states = {(one.name, one.fabric): encode_instance(one) for one in site.instances}
     last_sha256 = sha256(last_line).hexdigest()
-    return SiteSnapshot(site.name, position, last_sha256, site.now_us, software, dict(kinds), states, offset)
+    return SiteSnapshot(
+        site.name,
+        position,
+        last_sha256,
+        site.now_us,
+        software,
+        dict(kinds),
+        states,
+        offset,
+        forms=forms_of(instance.service for instance in site.instances),
+    )
 
 
 def to_bytes(snapshot: SiteSnapshot) -> bytes:
@@ -118,7 +148,7 @@ def _states_in(fields: list[Any], body: bytes, at: int) -> Iterator[tuple[tuple[
     """(service, fabric) and stored fields, which lie in `body` one after the other from `at` on."""
     for service, fabric, listed in fields:
         stored: dict[str, bytes] = {}
-        for field, length in listed:
-            stored[field] = body[at : at + length]
+        for name, length in listed:
+            stored[name] = body[at : at + length]
             at += length
         yield (service, fabric), stored

@@ -3,11 +3,13 @@
 import logging
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache, partial
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,6 +23,7 @@ from shared.basics.errors import LogDamaged, OperationFailed, SnapshotRefused
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.engine.codec import encode_instance, state_digest
 from shared.engine.replay import Replay
+from shared.engine.rules import RULES
 from shared.engine.site import Site
 from shared.runtimes.lab import LabRequest
 from shared.storage.snapshots.folder import SnapshotFolder
@@ -175,7 +178,7 @@ def test_a_damaged_one_is_told_of_and_an_older_one_is_used(
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"software": "1.0-other"}, "is of build '1.0-other'; allowed is '1.0+test'"),
+        ({"rules": RULES + 1}, f"is of rules {RULES + 1}; allowed is {RULES}"),
         ({"site": "pod-9"}, "is of site 'pod-9'; allowed is 'pod-0'"),
         ({"position": 7}, "is of position 7; allowed is 303"),
     ],
@@ -260,3 +263,30 @@ def test_one_of_another_log_is_passed_over(tmp_path: Path, caplog: pytest.LogCap
     assert digest(moment.site) == digest(lab.site)
     assert moment.position - moment.folded <= parted + 1
     assert "is of another log; an older one is used" in caplog.text
+
+
+def test_one_of_another_build_of_the_same_rules_is_used(kept: Path) -> None:
+    other = History(recorded(), folder(kept, software="1.0+other"), services_of)
+    assert other.at(350).folded < EVERY
+    assert other.nearest(350).begun_by == BUILD
+
+
+def test_one_stored_in_another_form_is_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    forms = {**_snapshot().forms, "cubes": "another"}
+    folder(tmp_path).put(replace(_snapshot(), forms=forms))
+    assert history(tmp_path).at(350).folded >= 350
+    assert "are of 1.0+test of rules" in caplog.text
+
+
+def test_where_another_build_folded_otherwise_its_snapshot_is_passed_over(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The golden logs did not see that its rules are others."""
+    key = ("scheduler", POD)
+    book = orjson.loads(_snapshot().states[key]["_book"])
+    book["said"] += 1
+    states = {**_snapshot().states, key: {**_snapshot().states[key], "_book": orjson.dumps(book)}}
+    folder(tmp_path).put(replace(_snapshot(), software="1.0+other", states=states))
+    end = recorded().end
+    assert history(tmp_path).at(end).folded == end
+    assert "folded once more without snapshots of other builds" in caplog.text

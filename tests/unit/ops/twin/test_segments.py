@@ -17,6 +17,7 @@ from schemas.operator import DrainCube
 from schemas.registry import decode, encode
 from services.fleet import services_of
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
+from shared.engine.rules import RULES
 from shared.runtimes.lab import LabRequest
 from shared.storage.log.indexed import IndexedLog
 from shared.storage.log.log_bytes import log_of
@@ -180,13 +181,13 @@ def test_what_cannot_be_used_is_passed_over_and_told(kept: Path, tmp_path: Path)
     first, second, third, *rest = snapshots(tmp_path).positions()
     path = tmp_path / "snapshots" / f"{first:012d}.snapshot"
     path.write_bytes(path.read_bytes()[:-1])
-    changed(tmp_path, 1, partial(replace, software="another"))
+    changed(tmp_path, 1, partial(replace, rules=RULES + 1))
     changed(tmp_path, 2, partial(replace, last_sha256="0" * 64))
     found = usable(audited(tmp_path))
     assert [*found.offsets] == rest
     damaged, foreign, elsewhere = found.refused
     assert "is not as it was written" in damaged
-    assert "is of build 'another'; allowed is 'build'" in foreign
+    assert f"is of rules {RULES + 1}; allowed is {RULES}" in foreign
     assert elsewhere == f"snapshot of position {third}: is of another log"
     assert second
     assert in_parts(audited(tmp_path)) == fold_part(audited(tmp_path), WHOLE)

@@ -4,6 +4,7 @@ import copy
 import errno
 import hashlib
 import os
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,9 +19,11 @@ from schemas.envelope import Envelope
 from schemas.operator import DrainCube, InjectFault, RequestSlice
 from schemas.registry import decode, encode
 from schemas.sequencer import Tick
-from shared.basics.errors import LogDamaged, OperationFailed, ServiceFailed
+from services.fleet import services_of
+from shared.basics.errors import LogDamaged, OperationFailed, ServiceFailed, UpgradeNeeded
 from shared.engine.codec import encode_instance
 from shared.engine.roots import is_root
+from shared.engine.rules import RULES, StatesCode, forms_of, noted_code
 from shared.engine.service import AnyService, Output, on
 from shared.runtimes.embedded import site_runner as runner_module
 from shared.runtimes.embedded.dead_letters import DeadLetters
@@ -683,3 +686,44 @@ def test_a_tick_is_due_until_what_it_said_is_committed(tmp_path: Path) -> None:
     assert before_us is not None
     assert after_us is not None
     assert after_us > before_us
+
+
+# --- which code made the states -----------------------------------------------------------------------------
+
+
+def test_states_of_another_build_of_the_same_rules_are_gone_on_with(tmp_path: Path) -> None:
+    twin = Twin(tmp_path)
+    twin.start(software="1.0+one")
+    twin.runner.take(first_message(CONFIG))
+    assert noted_code(twin.store.values(0)) == StatesCode(RULES, forms_of(TOYS), "1.0+one")
+    twin.stop()
+    twin.start(software="1.0+two")
+    twin.step()
+    assert noted_code(twin.store.values(0)) == StatesCode(RULES, forms_of(TOYS), "1.0+two")
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"rules": str(RULES - 1)}, f"are of rules {RULES - 1}, by 1.0+one, and this is 1.0+two of rules"),
+        ({"rules": str(RULES + 1)}, "which are older: start it with that version"),
+        ({"form:cubes": "another"}, "1.0+two stores those of cubes in another form: `lightwave up --rebuild"),
+        ({"rules": None}, "are of a version before rules had a number"),
+    ],
+)
+def test_states_of_other_rules_or_another_form_are_refused_until_made_again(
+    tmp_path: Path, values: dict[str, str | None], sentence: str
+) -> None:
+    twin = Twin(tmp_path, tuple(services_of("superpod")))
+    twin.start(software="1.0+one")
+    twin.runner.take(first_message(CONFIG))
+    position = twin.runner.position
+    at = dict.fromkeys(twin.store.positions(0), position)
+    assert twin.store.commit(Commit(0, at, at, fields=values))
+    before = copy.deepcopy(held_by(twin.store))
+    twin.stop()
+    with pytest.raises(UpgradeNeeded, match=re.escape(sentence)):
+        twin.start(software="1.0+two")
+    assert held_by(twin.store) == before
+    assert twin.runner.rebuild() == position
+    assert noted_code(twin.store.values(0)) == StatesCode(RULES, forms_of(twin.services), "1.0+two")

@@ -1,0 +1,106 @@
+"""What tells code that may go on with states from code that may not."""
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import Literal
+
+import pytest
+
+from services.fleet import FLEET
+from shared.basics.errors import UpgradeNeeded
+from shared.engine.rules import StatesCode, check_code, code_note, form_of, forms_of, noted_code
+from shared.engine.state import State
+
+OWN = StatesCode(2, {"cubes": "a", "ocs": "b"}, "1.1+2")
+
+
+@dataclass(frozen=True)
+class Row:
+    count: int
+    kind: Literal["one", "two"]
+
+
+@dataclass
+class First(State):
+    rows: dict[str, Row]
+
+
+@dataclass(frozen=True)
+class OtherRow:
+    count: float
+    kind: Literal["one", "two"]
+
+
+@dataclass(frozen=True)
+class NamedOtherwise:
+    number: int
+    kind: Literal["one", "two"]
+
+
+@dataclass(frozen=True)
+class OtherWords:
+    count: int
+    kind: Literal["one", "three"]
+
+
+@dataclass
+class Second(State):
+    rows: dict[str, OtherRow]
+
+
+@dataclass
+class Third(State):
+    rows: dict[str, NamedOtherwise]
+
+
+@dataclass
+class Fourth(State):
+    rows: dict[str, OtherWords]
+
+
+@dataclass
+class Fifth(State):
+    rows: dict[int, Row]
+
+
+@dataclass
+class Same(State):
+    rows: dict[str, Row]
+
+
+def test_a_form_is_of_what_is_stored_down_to_the_records() -> None:
+    assert form_of(First) == form_of(Same)
+    assert len({form_of(state) for state in (State, First, Second, Third, Fourth, Fifth)}) == 6
+
+
+def test_forms_are_the_same_in_every_process() -> None:
+    code = (
+        "from services.fleet import FLEET; from shared.engine.rules import forms_of; "
+        "print(forms_of(one for services in FLEET.values() for one in services))"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert told.strip() == str(forms_of(one for services in FLEET.values() for one in services))
+
+
+def test_what_a_store_notes_is_what_was_told() -> None:
+    assert noted_code(code_note(OWN)) == OWN
+    assert noted_code({"fabric:pod-0": "pod-0 superpod"}) is None
+
+
+@pytest.mark.parametrize(
+    ("held", "sentence"),
+    [
+        (None, "before rules had a number"),
+        (StatesCode(1, OWN.forms, "1.0+1"), "of rules 1, by 1.0\\+1, and this is 1.1\\+2 of rules 2: `ag"),
+        (StatesCode(3, OWN.forms, "1.2+3"), "which are older: start it with that version"),
+        (StatesCode(2, {"cubes": "a", "ocs": "c"}, "1.1+1"), "stores those of ocs in another form: `again`"),
+    ],
+)
+def test_other_rules_and_other_forms_are_refused(held: StatesCode | None, sentence: str) -> None:
+    with pytest.raises(UpgradeNeeded, match=sentence):
+        check_code("pod-0", held, OWN, "again")
+
+
+def test_another_build_and_a_service_that_only_one_has_are_no_hindrance() -> None:
+    check_code("pod-0", StatesCode(2, {"cubes": "a", "jobs": "z"}, "1.1+1"), OWN, "again")
