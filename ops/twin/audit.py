@@ -60,7 +60,7 @@ def _audit_origin(folder: DataFolder, rows: Sequence[Mapping[str, Any]]) -> dict
     differing = [
         f"{one.site}: {sentence}"
         for one in origin.sites
-        if (sentence := difference_from(one, folder.logs / f"{one.site}.jsonl")) is not None
+        if (sentence := difference_from(one, log_of(folder.logs, one.site))) is not None
     ]
     own = {one.site: max(0, messages.get(one.site, 0) - one.position) for one in origin.sites}
     return about(origin).model_dump() | {"own": own, "differing": differing}

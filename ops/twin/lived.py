@@ -17,6 +17,7 @@ from services.fleet import services_of
 from services.gateway.moments import AskedMoment, moment_given
 from shared.basics.errors import NotFound
 from shared.runtimes.embedded.operations import FileOperations
+from shared.storage.log.log_bytes import log_of
 from shared.storage.log.log_file import LogFile
 from shared.storage.snapshots.folder import SnapshotFolder
 from shared.storage.snapshots.history import History, Moment
@@ -63,9 +64,9 @@ def lived(folder: DataFolder, client: Client | None = None) -> Lived:
         folder.check_free()
     except FolderInUse as held:
         point = asked_point(folder, client, held)
-        logs = {cut.site: LogFile(folder.logs / f"{cut.site}.jsonl", cut.size) for cut in point.sites}
+        logs = {cut.site: LogFile(log_of(folder.logs, cut.site), cut.size) for cut in point.sites}
         return Lived(folder, point.twin, point.plans, logs, point.clock)
-    logs = {plan.site: LogFile(folder.logs / f"{plan.site}.jsonl") for plan in identity.sites}
+    logs = {plan.site: LogFile(log_of(folder.logs, plan.site)) for plan in identity.sites}
     clock = folder.kept_clock()
     now_us = max([clock.now_us, *(log.end_us for log in logs.values())])
     twin = twin_of(FileOperations(folder.operations))

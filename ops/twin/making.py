@@ -30,9 +30,9 @@ def states_made(
     by_snapshots: bool = False,
 ) -> Iterator[list[SiteRunner]]:
     """Every site, its states made of its log, which is compared with what the services say message for
-    message; what they say in the block goes on the log as well. `fill` lets requests wait before that. From the
-    newest snapshot on, if `by_snapshots`, else from the beginning. LogDamaged where a log is
-    not what the services say. Which keys are used is told by the log."""
+    message; what they say in the block goes on the log as well. `fill` lets requests wait before that. From
+    the newest snapshot on, if `by_snapshots`, else from the beginning. LogDamaged where a log is not what the
+    services say. Which keys are used is told by the log."""
     with contextlib.ExitStack() as stack:
         server = EmbeddedServer(folder.redis)
         stack.callback(server.stop)

@@ -1,7 +1,8 @@
 """Status documents as the gateway reads them: whole kinds, or single ones."""
 
 import re
-from typing import TypeVar
+from functools import lru_cache
+from typing import TypeVar, cast
 
 from pydantic import ValidationError
 
@@ -12,6 +13,8 @@ from services.gateway.ports import TwinPorts
 from shared.basics.errors import OperationFailed
 
 DocumentT = TypeVar("DocumentT", bound=Model)
+READ_MAX = 2_048
+"""Documents kept as they were read: of a pod few change from one question to the next."""
 
 
 def read_all(twin: TwinPorts, fabric: str, kind: str, model: type[DocumentT]) -> list[DocumentT]:
@@ -29,10 +32,16 @@ def read_one(twin: TwinPorts, fabric: str, kind: str, name: str, model: type[Doc
 def read(model: type[DocumentT], name: str, text: bytes) -> DocumentT:
     """A document from its JSON; OperationFailed if another release wrote it otherwise."""
     try:
-        return model.model_validate_json(text)
+        return cast(DocumentT, _parsed(model, text))
     except ValidationError as error:
         sentence = invalid_sentence(error.errors())
         raise OperationFailed(f"{name}: the store's document of it cannot be read: {sentence}") from None
+
+
+@lru_cache(maxsize=READ_MAX)
+def _parsed(model: type[Model], text: bytes) -> Model:
+    """Models are frozen: all may have the same."""
+    return model.model_validate_json(text)
 
 
 def dead_for_good(twin: TwinPorts, fabric: str, port: str) -> str | None:

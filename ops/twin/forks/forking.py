@@ -21,7 +21,7 @@ from ops.twin.backups.files import (
     OPERATIONS,
     ORIGIN,
     failed,
-    pieces_of,
+    pieces_in,
     whole_folder,
     write_file,
 )
@@ -41,6 +41,7 @@ from shared.runtimes.dead_letter import letter_in
 from shared.runtimes.embedded.operations import FileOperations
 from shared.runtimes.embedded.site_runner import SiteRunner
 from shared.runtimes.operations import local_person, new_operation
+from shared.storage.log.log_bytes import SUFFIX, LogBytes
 from shared.storage.log.log_file import LogFile
 
 SET = "set"
@@ -116,9 +117,9 @@ def _log(log: LogFile, part: Path, site: str, position: int) -> Inherited:
     for _, line in log.lines(min(position, log.end) - 1, 1):
         last = line
     size = log.offset_of(position)
-    made = write_file(part, f"log/{site}.jsonl", _read(log.path, size))
+    made = write_file(part, f"log/{site}{SUFFIX}", _read(log.content, size))
     if made.size != size:
-        raise LogDamaged(f"log file {log.path}: became shorter while it was read")
+        raise LogDamaged(f"log file {log.content.path}: became shorter while it was read")
     return Inherited(
         site=site,
         position=min(position, log.end),
@@ -128,12 +129,13 @@ def _log(log: LogFile, part: Path, site: str, position: int) -> Inherited:
     )
 
 
-def _read(path: Path, size: int) -> Iterator[bytes]:
+def _read(log: LogBytes, size: int) -> Iterator[bytes]:
     try:
-        yield from pieces_of(path, size)
+        with log.opened() as file:
+            yield from pieces_in(file, size)
     except OSError as error:
-        if size or path.exists():
-            raise failed("data folder", path.parent, error) from None
+        if size or log.path.exists():
+            raise failed("data folder", log.path.parent, error) from None
 
 
 def _write(part: Path, parent: Lived, origin: ForkOrigin) -> None:

@@ -1,7 +1,6 @@
 """What a fork keeps of its origin, and whether its logs still begin with what it has from there."""
 
 import hashlib
-from pathlib import Path
 
 from pydantic import ValidationError
 
@@ -10,6 +9,7 @@ from schemas.api import ForkAbout
 from schemas.fork import FORK_FORM, ForkOrigin, Inherited
 from shared.basics.errors import OperationFailed
 from shared.storage.log.lines import failure
+from shared.storage.log.log_bytes import LogBytes
 
 ORIGIN_MAX = 16 << 20
 PIECE = 1 << 20
@@ -50,16 +50,16 @@ def about(origin: ForkOrigin) -> ForkAbout:
     )
 
 
-def difference_from(inherited: Inherited, log: Path) -> str | None:
+def difference_from(inherited: Inherited, log: LogBytes) -> str | None:
     """In what the beginning of a fork's log is not what its parent's was; None where it is that."""
     digest, left = hashlib.sha256(), inherited.size
     try:
-        with log.open("rb") as file:
+        with log.opened() as file:
             while left and (piece := file.read(min(PIECE, left))):
                 digest.update(piece)
                 left -= len(piece)
     except OSError as error:
-        raise failure(log, error) from None
+        raise failure(log.path, error) from None
     if left:
         return f"ends {left:,} bytes before the end of what it has from its parent"
     if digest.hexdigest() != inherited.sha256:

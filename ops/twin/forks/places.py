@@ -13,9 +13,11 @@ from ops.twin.backups.files import PARTIAL, failed, is_being_filled
 from ops.twin.data import DataFolder, FolderInUse
 from ops.twin.forks.origin import origin_of
 from schemas.bounds import FORK_NAME, FORK_NAMES_ALLOWED
+from schemas.fork import ForkOrigin
 from shared.basics.errors import InvalidInput, LightwaveError, NotFound, OperationFailed
 from shared.basics.words import nearest
 from shared.storage.log.folder import is_held
+from shared.storage.log.log_bytes import log_of
 from shared.storage.log.log_file import LogFile
 
 FORKS_MAX = 100
@@ -100,7 +102,7 @@ def fork_row(name: str) -> ForkRow:
     told = ForkRow(name, str(folder.path), size_of(folder.path), runs, url)
     try:
         origin = origin_of(folder)
-        now_us = _now_us(folder, url)
+        now_us = 0 if origin is None else _now_us(folder, origin, url)
     except LightwaveError as error:
         return replace(told, problem=str(error))
     if origin is None:
@@ -117,12 +119,12 @@ def fork_row(name: str) -> ForkRow:
     )
 
 
-def _now_us(folder: DataFolder, url: str | None) -> int:
+def _now_us(folder: DataFolder, origin: ForkOrigin, url: str | None) -> int:
     """By the twin where it runs and answers, by what it kept where not."""
     if url is not None:
         with contextlib.suppress(LightwaveError):
             return int(Client(url, timeout_s=ASK_S_MAX).thing("/v1/clock", "now_us")["now_us"])
-    logs = [LogFile(path).end_us for path in folder.logs.glob("*.jsonl")]
+    logs = [LogFile(log_of(folder.logs, one.site)).end_us for one in origin.sites]
     return max([folder.kept_clock().now_us, *logs])
 
 

@@ -3,12 +3,12 @@
 import contextlib
 from bisect import bisect_right
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import orjson
 
 from shared.storage.log.lines import failure
+from shared.storage.log.log_bytes import LogBytes
 
 STRIDE = 512
 """Lines between two whose byte is known."""
@@ -20,8 +20,8 @@ class LogFile:
     there are, `size` their bytes. OperationFailed where the file cannot be read; one that is not there is
     empty."""
 
-    def __init__(self, path: Path, most: int | None = None) -> None:
-        self.path = path
+    def __init__(self, content: LogBytes, most: int | None = None) -> None:
+        self.content = content
         self.end = self.size = 0
         self._offsets: list[int] = []
         """The byte of every STRIDEth line."""
@@ -94,13 +94,12 @@ class LogFile:
     @contextlib.contextmanager
     def _reading(self, offset: int = 0) -> Iterator[Any]:
         try:
-            with self.path.open("rb") as file:
-                file.seek(offset)
+            with self.content.opened(offset) as file:
                 yield file
         except FileNotFoundError:
             yield None
         except OSError as error:
-            raise failure(self.path, error) from None
+            raise failure(self.content.path, error) from None
 
 
 def _head(line: bytes) -> dict[str, Any]:
