@@ -1,0 +1,71 @@
+"""A fork of a twin that lives on: made, listed, run, audited and removed, as people do it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shared.basics.units import US_PER_DAY
+from shared.runtimes.waiting import until
+from tests.support.living import LivingTwin, cli, living
+
+SPAN_S = 90.0
+
+
+class Fork(LivingTwin):
+    """Named as the folder that its log lies beside."""
+
+    def _words(self) -> tuple[str, ...]:
+        return ("--fork", self.data.name, *self.options)
+
+
+def audited(*words: str) -> dict[str, Any]:
+    done = cli("audit", *words, "-o", "json", timeout_s=SPAN_S)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def wait_lived(twin: LivingTwin, days: float) -> None:
+    """Until it has lived so long."""
+    assert until(lambda: twin.get("/v1/clock")["now_us"] > days * US_PER_DAY, SPAN_S)
+
+
+def forks() -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(cli("fork", "list", "-o", "json").stdout)
+    return found
+
+
+def test_a_twin_that_runs_is_forked_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    for twin in living(tmp_path / "data", "--speed", "20000", "--set", "pod.cubes=8", "--seed", "5"):
+        wait_lived(twin, 1.0)
+        words = ("fork", "--data", str(twin.data), "--at", "0d12:00:00", "--name")
+        made = twin.cli(*words, "trial", "--set", "failures.host_per_day=0.5")
+        assert made.returncode == 0, made.stderr
+        refused = twin.cli(*words, "trial")
+        assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
+        ahead = twin.cli("lab", "run", "--from", f"{twin.url}@0d12:00:00", "--days", "0.1", "-o", "json")
+        assert ahead.returncode == 0, ahead.stderr
+        then = twin.get("/v1/cubes?at=0d12:00:00")
+        (row,) = forks()
+        assert (row["name"], row["place"], row["runs"]) == ("trial", str(twin.data), False)
+        for fork in living(tmp_path / "trial", "--speed", "20000", kind=Fork):
+            assert fork.get("/v1/cubes?at=0d12:00:00") == then
+            assert fork.get("/v1/config/pod-0")["failures"]["host_per_day"] == 0.5
+            about = fork.get("/v1/twin")["fork"]
+            assert (about["name"], about["place"]) == ("trial", str(twin.data))
+            wait_lived(fork, 2.0)
+            assert forks()[0]["runs"] is True
+            assert cli("fork", "rm", "trial").returncode == 1
+            assert fork.stop() == 0
+        assert twin.get("/v1/config/pod-0")["failures"]["host_per_day"] != 0.5
+        assert twin.stop() == 0
+        origin = audited("--data", row["data"])["fork"]
+        assert origin["differing"] == []
+        assert origin["own"]["pod-0"] > 0
+        assert audited("--data", str(twin.data))["fork"] is None
+        removed = cli("fork", "rm", "trial")
+        assert removed.returncode == 0, removed.stderr
+        assert forks() == []
