@@ -4,7 +4,9 @@ from dataclasses import dataclass
 
 from ops.common.client import Client, escape
 from ops.common.version import software
-from shared.basics.errors import OperationFailed
+from services.fleet import services_of
+from shared.basics.errors import OperationFailed, SnapshotRefused
+from shared.engine.rules import RULES
 from shared.storage.snapshots.site_snapshot import SiteSnapshot, from_bytes
 
 
@@ -17,13 +19,15 @@ class Fetched:
 
 
 def fetched(client: Client, site: str) -> Fetched:
-    """Of now, or of the moment that the client asks about. OperationFailed where another build made it: its
-    services may say other things."""
+    """Of now, or of the moment that the client asks about. OperationFailed where code of other rules made it:
+    its services say other things."""
     held = client.content(f"/v1/snapshots/{escape(site)}")
     snapshot = from_bytes(held)
-    if snapshot.software != software():
+    try:
+        snapshot.check_code(services_of)
+    except SnapshotRefused:
         raise OperationFailed(
-            f"the twin runs build {snapshot.software}, and this command is of {software()}: it cannot know "
-            "its future; use the twin's own version"
-        )
+            f"the twin runs build {snapshot.software} of rules {snapshot.rules}, and this command is of "
+            f"{software()} of rules {RULES}: it cannot know its future; use the twin's own version"
+        ) from None
     return Fetched(held, snapshot)
