@@ -201,11 +201,11 @@ class DrivenTwin:
         )
 
     def advance(self, hours: float) -> None:
-        """Let simulated time go on, and wait until all of it has happened."""
+        """Let simulated time go on, and wait until all of it has happened and every request is taken."""
         self._wall_s += 3_600 * hours
         self.twin.wake(0)
         until_s = time.monotonic() + CATCH_UP_S_MAX
-        while self.clock.show().lag_us or self._is_due():
+        while self.clock.show().lag_us or self._is_due() or self._is_asked():
             if not self._loop.is_alive() or time.monotonic() > until_s:
                 raise AssertionError("the loop does not catch up")
             time.sleep(0.005)
@@ -215,6 +215,10 @@ class DrivenTwin:
         now_us = self.clock.show().now_us
         dues = [site.due_us() for site in self.twin.sites]
         return any(due_us is not None and due_us <= now_us for due_us in dues)
+
+    def _is_asked(self) -> bool:
+        """Whether a request waits still: the loop takes it at its next step, not at this moment."""
+        return any(self.store.waiting(partition, 1) for partition in range(len(self.twin.sites)))
 
     def close(self) -> None:
         """End the loop and the log files."""
