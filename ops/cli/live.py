@@ -245,14 +245,18 @@ def rebuild(
     jobs: Annotated[
         int | None, typer.Option(min=1, max=64, help="partitions at a time [default: as many as cores]")
     ] = None,
+    whole: Annotated[
+        bool, typer.Option("--all", help="from the log alone, without snapshots: all of it is folded")
+    ] = False,
     config: Config = None,
     output: Output = "table",
 ) -> None:
-    """Make every state in Redis again from the log on Kafka alone."""
+    """Make every state in Redis again from the newest snapshots and the log behind them."""
     from ops.live.rebuild import rebuild_twin
     from ops.live.settings import live_settings
 
-    found = rebuild_twin(live_settings(config), lambda line: say(line, aside=True), jobs)
+    settings = live_settings(config)
+    found = rebuild_twin(settings, lambda line: say(line, aside=True), jobs, by_snapshots=not whole)
     show(found, output, lambda: f"{found['messages']:,} messages read again, digest {found['state_sha256']}")
 
 

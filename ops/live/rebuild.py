@@ -1,8 +1,9 @@
 """`lightwave live rebuild`: every state in Redis made again from the log on Kafka, by the same folds that the
 workers run. The log is the record; Redis may be lost.
 
-Nothing is taken away before all of it is there again: every partition is folded in memory and compared with
-the log, its image kept beside what lives, and only then each takes its place in one transaction.
+Nothing is taken away before all of it is there again: every partition is folded in memory, from the newest
+good snapshots of its sites or from the beginning, and compared with the log. Its image is kept beside what
+lives, and only then each takes its place in one transaction.
 """
 
 import contextlib
@@ -12,7 +13,7 @@ from typing import Any
 
 from ops.common.version import software
 from ops.live.init import planned
-from ops.live.refolding import Refolded, refold_all, served_services
+from ops.live.refolding import Refolded, Task, refold_all, served_services
 from ops.live.settings import LiveSettings
 from schemas.names import fabric_order
 from schemas.operations import OperationBody, RebuildBegun, RebuildEnded
@@ -44,15 +45,18 @@ REBUILD = ProcessInfo("rebuild", "rebuild")
 """As whom it is seen among a twin's processes: there is one at a time."""
 
 
-def rebuild_twin(settings: LiveSettings, say: Say, jobs: int | None = None) -> dict[str, Any]:
-    """Read the whole log again, `jobs` partitions at a time: {twin, messages, fabrics, state_sha256}.
+def rebuild_twin(
+    settings: LiveSettings, say: Say, jobs: int | None = None, *, by_snapshots: bool = True
+) -> dict[str, Any]:
+    """Make all states again, `jobs` partitions at a time: {twin, messages, fabrics, state_sha256}. From the
+    newest good snapshots of the historian, if `by_snapshots`, else from the log's beginning.
     Workers may run meanwhile: what they are about to commit is refused, and they go on from the new states.
     SaysOtherwise, with nothing changed, where a service of this version says other things than the log
     holds; InvalidInput while another rebuild runs."""
     store = settings.store()
     store.check()
     with _alone(store):
-        return _rebuild(settings, store, say, jobs)
+        return _rebuild(settings, store, say, jobs, by_snapshots)
 
 
 @contextlib.contextmanager
@@ -68,15 +72,19 @@ def _alone(store: RedisStore) -> Iterator[None]:
         heartbeat.stop()
 
 
-def _rebuild(settings: LiveSettings, store: RedisStore, say: Say, jobs: int | None) -> dict[str, Any]:
+def _rebuild(
+    settings: LiveSettings, store: RedisStore, say: Say, jobs: int | None, by_snapshots: bool
+) -> dict[str, Any]:
     endpoints = settings.endpoints
     twin, begins = _identify(settings, store)
     create_topics(endpoints.kafka, endpoints.topics, twin.partitions, 1)  # an earlier version made fewer
     operations = KafkaOperations(endpoints)
     _check_whole(operations, begins)
     _note(operations, RebuildBegun(software=software()))
+    snapshots = settings.snapshots_in(twin.twin) if by_snapshots else None
+    tasks = [Task(endpoints, twin.twin, partition, snapshots) for partition in range(twin.partitions)]
     try:
-        done = [_told(one, say) for one in refold_all(endpoints, twin.twin, twin.partitions, jobs)]
+        done = [_told(one, say) for one in refold_all(tasks, jobs)]
     except SaysOtherwise as error:
         for partition in range(twin.partitions):
             store.unstage(partition)  # another version makes its own
@@ -161,7 +169,9 @@ def _told(one: Refolded, say: Say) -> Refolded:
     """Say what was folded; what an earlier rebuild had done before it was killed is named so."""
     if one.mark.end:
         what = "made before, by a rebuild that did not end" if one.resumed else "read again"
-        say(f"partition {one.partition}: {one.mark.end:,} messages {what}")
+        begun = ", ".join(f"{site} (position {at:,})" for site, at in one.mark.begun.items())
+        behind = f", and folded behind the snapshots of {begun}" if begun else ""
+        say(f"partition {one.partition}: {one.mark.end:,} messages {what}{behind}")
     for sentence in one.stopped:
         say(f"{sentence}; it stays there until `lightwave live skip`")
     return one

@@ -77,9 +77,13 @@ class LiveSettings(BaseSettings):
         """What the runtime needs to know."""
         return Endpoints(_brokers(self), self.redis, Topics(self.prefix), self.redis_cluster)
 
+    def snapshots_in(self, twin: str) -> Path:
+        """Where the historian of a twin keeps snapshots, each site's in a folder of its name."""
+        return (self.snapshots or self.data / "snapshots") / twin
+
     def snapshots_of(self, twin: str, site: str) -> Path:
-        """Where the historian of a twin keeps a site's snapshots."""
-        return (self.snapshots or self.data / "snapshots") / twin / site
+        """Where it keeps a site's."""
+        return self.snapshots_in(twin) / site
 
     def one_token(self) -> str | None:
         """The administrator's token, wherever it stands."""

@@ -1,10 +1,12 @@
 """`lightwave live rebuild` on a real Kafka and a real Redis, over a log that a twin in memory wrote."""
 
 import os
+import re
 import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +14,10 @@ import pytest
 import redis
 from kafka import KafkaProducer
 
+from ops.common.version import software
 from ops.live import rebuild
 from ops.live.rebuild import rebuild_twin
-from ops.live.refolding import refold
+from ops.live.refolding import Task, refold
 from ops.live.settings import LiveSettings
 from ops.servers.both import LocalKafka
 from schemas.operations import ClockChanged, RebuildBegun, RebuildEnded
@@ -30,8 +33,10 @@ from shared.runtimes.live.refold import SaysOtherwise
 from shared.runtimes.operations import new_operation
 from shared.runtimes.waiting import until as wait_until
 from shared.storage.redis_store import RedisStore
+from shared.storage.snapshots.folder import SnapshotFolder
 from tests.simulation.test_live_swarm import PODS, SITES
 from tests.support.live_swarm import PARTITIONS, TWIN, LiveSwarm
+from tests.support.swarm_snapshots import keep_snapshots
 
 
 def write(settings: LiveSettings, records: list[Record]) -> None:
@@ -58,8 +63,9 @@ def swarm() -> LiveSwarm:
 
 
 @pytest.fixture
-def settings(kafka: LocalKafka, redis_url: str, swarm: LiveSwarm) -> LiveSettings:
-    settings = LiveSettings(kafka=kafka.bootstrap, redis=redis_url, prefix=f"t{uuid.uuid4().hex[:8]}")
+def settings(kafka: LocalKafka, redis_url: str, swarm: LiveSwarm, tmp_path: Path) -> LiveSettings:
+    prefix = f"t{uuid.uuid4().hex[:8]}"
+    settings = LiveSettings(kafka=kafka.bootstrap, redis=redis_url, prefix=prefix, data=tmp_path)
     create_topics(settings.endpoints.kafka, settings.endpoints.topics, PARTITIONS, 1)
     for partition in range(PARTITIONS):
         write(settings, swarm.log.records[partition])
@@ -141,7 +147,7 @@ def test_one_that_was_killed_is_gone_on_with_though_the_log_has_grown(
     settings: LiveSettings, store: RedisStore, swarm: LiveSwarm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ends = {partition: len(rows) for partition, rows in swarm.log.records.items()}
-    refold((settings.endpoints, TWIN, 0))  # and then it is killed
+    refold(Task(settings.endpoints, TWIN, 0, None))  # and then it is killed
     assert store.fabrics() == {}
     swarm.now_us = 3 * US_PER_HOUR
     swarm.run_out()
@@ -173,9 +179,82 @@ def test_one_that_was_killed_is_gone_on_with_though_the_log_has_grown(
     check_same(store, swarm)
 
 
+def keep_all(settings: LiveSettings, swarm: LiveSwarm) -> dict[str, list[int]]:
+    """Snapshots of all sites, where the historian keeps them; their positions."""
+    folder = settings.snapshots_in(TWIN)
+    return {site: keep_snapshots(swarm, site, folder, 20, software()) for site in swarm.sites}
+
+
+def test_from_snapshots_redis_holds_what_the_fold_from_the_beginning_gives(
+    settings: LiveSettings, store: RedisStore, swarm: LiveSwarm
+) -> None:
+    stranger = [Record(partition, 0, b"no message", {}) for partition in range(PARTITIONS)]
+    write(settings, stranger)  # behind the snapshots, and so in the order of the swarm's log no more
+    positions = keep_all(settings, swarm)
+    assert all(len(found) > 1 for found in positions.values())
+    said: list[str] = []
+    whole = rebuild_twin(settings, said.append, jobs=1, by_snapshots=False)
+    assert "snapshots" not in "".join(said)
+    wanted = made_of_the_log(settings)
+    store.flush()
+    said.clear()
+    found = rebuild_twin(settings, said.append, jobs=1)
+    assert found == whole
+    for site, (*_, last) in positions.items():
+        assert any(
+            f"{site} (position {last:,})" in line for line in said if "behind the snapshots of" in line
+        )
+    assert made_of_the_log(settings) == wanted
+
+
+def made_of_the_log(settings: LiveSettings) -> dict[bytes, Any]:
+    """All that the Redis holds but for who is there, and what o'clock it is."""
+    with redis.Redis.from_url(settings.redis) as client:
+        read = {b"hash": client.hgetall, b"string": client.get, b"set": client.smembers}
+        read |= {b"zset": lambda key: client.zrange(key, 0, -1, withscores=True)}
+        keys = [key for key in client.scan_iter() if not re.search(b":(clock|process.*|twin)$", key)]
+        return {key: read[client.type(key)](key) for key in keys}
+
+
+def test_one_that_began_with_snapshots_and_was_killed_is_gone_on_with_unless_all_is_asked_for(
+    settings: LiveSettings, store: RedisStore, swarm: LiveSwarm
+) -> None:
+    keep_all(settings, swarm)
+    for by_snapshots in (True, False):
+        begun = refold(Task(settings.endpoints, TWIN, 0, settings.snapshots_in(TWIN))).mark.begun
+        assert begun  # and then it is killed
+        first = next(iter(begun))
+        said: list[str] = []
+        rebuild_twin(settings, said.append, jobs=1, by_snapshots=by_snapshots)
+        behind = f"made before, by a rebuild that did not end, and folded behind the snapshots of {first}"
+        assert (behind in said[0]) == by_snapshots
+        check_same(store, swarm)
+
+
+def test_snapshots_that_do_not_lead_to_the_log_are_told_of_and_all_is_folded(
+    settings: LiveSettings, store: RedisStore, swarm: LiveSwarm, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Wrong in themselves, as no digest can tell."""
+    for site, (*_, before, last) in keep_all(settings, swarm).items():
+        folder = SnapshotFolder(settings.snapshots_of(TWIN, site), site, software())
+        (folder.folder / f"{last:012d}.snapshot").unlink()
+        found = folder.read(before)
+        states = {key: dict(stored) for key, stored in found.states.items()}
+        book = states["cubes", site]["_book"]
+        states["cubes", site]["_book"] = book.replace(b'"ticks":', b'"ticks":1')
+        folder.put(replace(found, states=states))
+    rebuild_twin(settings, lambda _: None, jobs=1)
+    check_same(store, swarm)
+    told = [record.getMessage() for record in caplog.records]
+    assert [line.split(" ", 3)[:2] for line in told] == [["partition", "0:"], ["partition", "1:"]]
+    assert all(
+        "are passed over, and the log is folded from its beginning: partition" in line for line in told
+    )
+
+
 def command(settings: LiveSettings) -> dict[str, Any]:
     """How to run it as people do."""
-    places = {name: str(getattr(settings, name)) for name in ("kafka", "redis", "prefix")}
+    places = {name: str(getattr(settings, name)) for name in ("kafka", "redis", "prefix", "data")}
     named = {f"LIGHTWAVE_{name.upper()}": place for name, place in places.items()}
     words = [sys.executable, "-m", "ops.cli", "live", "rebuild", "--jobs", "2"]
     return {"args": words, "env": os.environ | named, "stderr": subprocess.PIPE, "text": True}

@@ -6,18 +6,24 @@ import signal
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 import redis
 
+from ops.common.version import software
 from ops.servers.both import LocalKafka
+from ops.soak.stand import quiet
 from ops.soak.twin import HISTORIAN, TwinOptions
+from services.fleet import services_of
 from shared.runtimes.live.process.heartbeat import processes
 from shared.runtimes.live.twin_record import read_twin
+from shared.storage.log.offsets import OffsetFile
 from shared.storage.redis_form import state_key
+from shared.storage.snapshots.folder import SnapshotFolder
+from shared.storage.snapshots.history import History
 from tests.support.live_twin import BUSY, LiveTwin, live_twin
+from tests.unit.storage.test_snapshots import Recorded
 
 SPEED = 3_000.0
 OPTIONS = TwinOptions(
@@ -30,6 +36,7 @@ OPTIONS = TwinOptions(
     doubled=(),
     historian=True,
 )
+PODS = ("pod-0", "pod-1")
 BY_THE_CLOCK = {"ran_us", "waited_us"}
 FOUND_S_MAX = 180.0
 """docs/time.md promises a minute, where a core is free: here all of a twin and other tests share two."""
@@ -68,9 +75,15 @@ def compared_anew(twin: LiveTwin) -> None:
     twin.wait_for("states are compared", lambda: measured(twin, "compared_total") > before + 60)
 
 
-def snapshots(twin: LiveTwin) -> list[Path]:
-    folder = twin.folder / "snapshots" / read_twin(twin.store).twin
-    return sorted(folder.glob("*/*.snapshot"))
+def keep_snapshot(twin: LiveTwin, site: str) -> None:
+    """One of half of a site's log, as the historian takes them of every so many messages."""
+    copied = twin.data_of("gateway") / "historian" / read_twin(twin.store).twin / "log"
+    lines = Recorded((copied / f"{site}.jsonl").read_bytes().splitlines())
+    kept = SnapshotFolder(twin.folder / "snapshots" / read_twin(twin.store).twin / site, site, software())
+    moment = History(lines, kept, services_of).at(lines.end // 2)
+    offsets = OffsetFile(copied / f"{site}.offsets")
+    kept.put(moment.snapshot(software(), offsets.at(moment.position - 1) + 1))
+    offsets.close()
 
 
 def asked(twin: LiveTwin, fabric: str, at: str = "") -> list[Any]:
@@ -141,6 +154,26 @@ def test_parameters_change_in_the_states_of_all_workers(twin: LiveTwin) -> None:
     assert changed["repairs"]["technicians"] == 3
     assert twin.get("/v1/config/pod-1")["failures"]["host_per_day"] == before
     assert twin.run("set", "pod-0", f"failures.host_per_day={before}").returncode == 0
+    compared_anew(twin)
+    assert problems(twin) == []
+
+
+def test_an_emptied_redis_is_made_again_from_its_snapshots_and_from_the_log_alone(twin: LiveTwin) -> None:
+    asked = twin.clock.show().speed
+    with twin.paused():
+        compared_anew(twin)  # so that its copy of the log is whole
+        for site in PODS:
+            keep_snapshot(twin, site)
+        before = twin.digest()
+        for words in ((), ("--all",)):
+            twin.store.flush()
+            done = twin.run("live", "rebuild", *words)
+            assert done.returncode == 0, done.stderr
+            assert before in done.stdout
+            assert ("behind the snapshots of pod-0 (position " in done.stderr) == (not words)
+        twin.wait_for("everything is read again", lambda: quiet(twin))
+        assert twin.digest() == before
+    assert twin.clock.show().speed == asked
     compared_anew(twin)
     assert problems(twin) == []
 

@@ -139,7 +139,7 @@ class DrivenTwin:
         self._configs: dict[str, FabricConfig] = {}
         self.dead_letters = DeadLetters(folder / "dead-letters.jsonl")
         self._telemetry = telemetry
-        self._snapshots = folder / "snapshots"
+        self.snapshots = folder / "snapshots"
         runners = [self.runner(number, plan.site) for number, plan in enumerate(sites)]
         for runner, plan in zip(runners, sites, strict=True):
             runner.recover()
@@ -184,7 +184,7 @@ class DrivenTwin:
 
     def history(self, site: str) -> History:
         """The past of a site, by the snapshots that a test has it take."""
-        snapshots = SnapshotFolder(self._snapshots / site, site, software())
+        snapshots = SnapshotFolder(self.snapshots / site, site, software())
         return History(self.logs.open(site), snapshots, services_of)
 
     def runner(self, number: int, site: str) -> SiteRunner:

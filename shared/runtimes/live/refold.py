@@ -1,7 +1,7 @@
 """A partition of the log folded anew in memory, by the same folds that the workers run, and compared with
 what stands there: a state is made again only where its services say what they said."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import orjson
@@ -34,18 +34,33 @@ class _Said:
     seq: int
 
 
-class Refold:
-    """Takes the records of a partition from its beginning on. `end` is the offset of the next one."""
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """What a fold of a partition begins with in place of all before `offset`: a commit from a snapshot of
+    each site that has one, at or beyond that offset, and how much every service had said in it, by source."""
 
-    def __init__(self, partition: int, twin: str, served: Sequence[ServedService]) -> None:
+    offset: int
+    commits: tuple[Commit, ...]
+    said: Mapping[str, int]
+
+
+class Refold:
+    """Takes the records of a partition from its beginning on, or from where it is begun. `end` is the offset
+    of the next one."""
+
+    def __init__(
+        self, partition: int, twin: str, served: Sequence[ServedService], begun: Begun | None = None
+    ) -> None:
         self.partition = partition
-        self.end = 0
+        self.end = begun.offset if begun is not None else 0
         self._twin = twin
         self._store = MemoryStore()
+        self._seen: dict[str, int] = dict(begun.said) if begun is not None else {}
+        """Source of a service → last seq of it on the log; what comes again readers drop."""
+        for commit in begun.commits if begun is not None else ():
+            self._store.commit(replace(commit, positions={one.name: self.end for one in served}))
         self._folds = [PartitionFold(one, partition, twin, self._store) for one in served]
         self._said: dict[str, _Said] = {}
-        self._seen: dict[str, int] = {}
-        """Source of a service → last seq of it on the log; what comes again readers drop."""
         self._quiet = 0
 
     @property
@@ -87,7 +102,7 @@ class Refold:
     def _compare(self, record: Record) -> None:
         marks = record.headers.keys() & {EXPECTED_OFFSET, LEVEL_AT}
         if not marks and record.header(TWIN) == self._twin:
-            message_id = _id_of(record.value)
+            message_id = id_of(record.value)
             said = self._said.get(message_id)
             if said is not None and said.entry.line == record.value:  # nearly always
                 del self._said[message_id]
@@ -128,7 +143,7 @@ class Refold:
         )
 
 
-def _id_of(line: bytes) -> str:
+def id_of(line: bytes) -> str:
     """The id that a line of the log gives itself; nothing if it is no message."""
     try:
         found = orjson.loads(line)

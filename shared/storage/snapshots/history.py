@@ -1,15 +1,15 @@
 """A site's past: the log folded up to any moment, from the newest snapshot before it."""
 
 import logging
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, fields
 from hashlib import sha256
 from typing import Protocol
 
 from schemas.envelope import Envelope
 from schemas.registry import Unreadable, decode
 from schemas.sequencer import FabricCommissioned
-from shared.basics.errors import LogDamaged, SnapshotRefused
+from shared.basics.errors import LogDamaged, ServiceFailed, SnapshotRefused
 from shared.engine.dispatch import ServiceInstance
 from shared.engine.replay import Replay
 from shared.engine.site import ServicesOf, Site, Skip
@@ -49,6 +49,11 @@ class Moment:
     last_line: bytes = b""
     begun_by: str = ""
 
+    def become(self, other: "Moment") -> None:
+        """The same position, from another beginning."""
+        for one in fields(self):
+            setattr(self, one.name, getattr(other, one.name))
+
     def snapshot(self, software: str, offset: int | None = None) -> SiteSnapshot:
         return taken(
             self.site, self.position, self.last_line, software=software, kinds=self.kinds, offset=offset
@@ -71,18 +76,8 @@ class History:
         the log yet or not. `on_quiet` is told of every quiet moment on the way. LogDamaged where the log is
         not what the fold gives."""
         moment = self.nearest(position)
-        if moment.begun_by in ("", self._snapshots.software):
-            return self._from(moment, position, on_quiet)
-        try:
-            return self._from(moment, position, on_quiet)
-        except LogDamaged as error:
-            # That another build folds alike is known as far as the golden logs can tell.
-            log.warning("%s; folded once more without snapshots of other builds", error)
-            return self._from(self.nearest(position, own=True), position, on_quiet)
-
-    def _from(self, moment: Moment, position: int, on_quiet: Callable[[Moment], None] | None) -> Moment:
-        for _ in self.onward(moment, position):
-            if on_quiet is not None:
+        for cascade in self.onward(moment, position):
+            if cascade and on_quiet is not None:
                 on_quiet(moment)
         return moment
 
@@ -91,7 +86,24 @@ class History:
     ) -> Iterator[list[Envelope]]:
         """Take a moment on until it has read so many messages, and all that follows from the last of them.
         After every cascade that is on the log whole its messages are given, and the moment is quiet;
-        `on_read` is told of every reading on the way."""
+        `on_read` is told of every reading on the way. No messages are given where the moment was made anew
+        instead: its site is another one then, and what `on_read` was told since the last ones was in vain.
+        LogDamaged where the log is not what the fold gives."""
+        try:
+            yield from self._onward(moment, position, on_read)
+        except (LogDamaged, ServiceFailed) as error:
+            if moment.begun_by in ("", self._snapshots.software):
+                raise
+            # That another build folds alike is known as far as the golden logs can tell.
+            log.warning("%s; folded once more without snapshots of other builds", error)
+            anew = self.nearest(moment.position, own=True)
+            for _ in self._onward(anew, moment.position, None):
+                pass
+            moment.become(anew)
+            yield []
+            yield from self._onward(moment, position, on_read)
+
+    def _onward(self, moment: Moment, position: int, on_read: OnRead | None) -> Iterator[list[Envelope]]:
         began = reached = moment.position
         folded = moment.folded
         replay = Replay(moment.site, on_read, may_repeat=False)
@@ -134,13 +146,8 @@ class History:
     def fitting(self, most: int | None = None) -> Iterator[SiteSnapshot]:
         """The good snapshots up to a position, of this log as it stands, the newest first."""
         end = self._log.end
-        for found in self._snapshots.good(end if most is None else min(most, end)):
-            if sha256(self._line_before(found.position)).hexdigest() == found.last_sha256:
-                yield found
-            else:
-                log.warning(
-                    "snapshot of position %d: is of another log; an older one is used", found.position
-                )
+        good = self._snapshots.good(end if most is None else min(most, end))
+        return of_log(good, lambda found: self._line_before(found.position))
 
     def nearest(self, position: int, *, own: bool = False) -> Moment:
         """The newest moment up to a position at which a good snapshot was taken, of this build alone if
@@ -166,6 +173,18 @@ class History:
         difference = replay.feed(position, message)
         if difference is not None:
             raise LogDamaged(f"{self._snapshots.site}: the log is not what its services say: {difference}")
+
+
+def of_log(
+    good: Iterable[SiteSnapshot], line_before: Callable[[SiteSnapshot], bytes]
+) -> Iterator[SiteSnapshot]:
+    """Those of some snapshots that are of a log, which has the line that `line_before` says just before
+    each; others are told of."""
+    for found in good:
+        if sha256(line_before(found)).hexdigest() == found.last_sha256:
+            yield found
+        else:
+            log.warning("snapshot of position %d: is of another log; an older one is used", found.position)
 
 
 def message_in(line: bytes) -> Envelope | None:

@@ -91,11 +91,21 @@ class Walk:
         """Every cascade on the way until the site has read so many messages. Whoever goes no further than one
         of them may go on from there by another call."""
         for messages in self._history.onward(self._moment, position, self._on_read):
+            if not messages:
+                self._begin_anew()
+                continue
             of_fabrics = any(isinstance(one.body, FabricCommissioned | FabricRetired) for one in messages)
             if of_fabrics:
                 self._index()
             readings, self._read = self._read, []
             yield Step(messages, [_reading(messages, *one) for one in readings], of_fabrics)
+
+    def _begin_anew(self) -> None:
+        """The moment is another site's by now: what is watched is read again of that."""
+        self._read.clear()
+        self._index()
+        for key in [*self.watched]:
+            self.one(*key) if len(key) == 3 else self.all(*key)
 
     def _index(self) -> None:
         """Forget what documents are, and find out which there are."""

@@ -74,7 +74,8 @@ class ServedService:
 
 class PartitionFold:
     """`position` is the offset of the next record. Of the services of a partition, the first in order also
-    looks at what no service reads, so that nothing unreadable goes unnoticed."""
+    looks at what no service reads, so that nothing unreadable goes unnoticed. A `blind` one hands nothing to
+    its service: it notes who lives there, and what cannot be read."""
 
     def __init__(
         self,
@@ -86,8 +87,10 @@ class PartitionFold:
         publish: Publish | None = None,
         counts: Counts | None = None,
         fill: Fill = refuse_gaps,
+        blind: bool = False,
     ) -> None:
         self._fill = fill
+        self._blind = blind
         self.name = served.name
         self.partition = partition
         self.position: int | None = None
@@ -250,7 +253,7 @@ class PartitionFold:
             self._note(message, batch)
             self._together = awaited(self._residents, self._served.services_of)
         service = self._served.by_kind.get(self._residents[fabric].kind)
-        if service is not None and fabric not in self._instances:
+        if service is not None and fabric not in self._instances and not self._blind:
             self._add(ServiceInstance(service, fabric))
 
     def _note(self, message: Envelope, batch: _Batch) -> None:

@@ -7,6 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from ops.cli.diff import differences
@@ -222,6 +223,26 @@ def test_parts_come_to_the_same(lived: Lived, monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setattr(bisect, "FOLDED_MAX", folded)
         monkeypatch.setattr(bisect, "TURNS_MAX", turns)
         assert [all_turns(lived.client, text) for text in texts] == whole
+
+
+def test_where_another_build_folded_otherwise_it_is_as_without_its_snapshot(
+    lived: Lived, caplog: pytest.LogCaptureFixture
+) -> None:
+    texts = [text for text, _ in conditions(lived)]
+    without = [all_turns(lived.client, text, **{"from": "6h"}) for text in texts]
+    kept = SnapshotFolder(lived.twin.snapshots / "campus", "campus", software())
+    found = kept.newest(lived.twin.logs.position_at("campus", 6 * US_PER_HOUR))
+    assert found is not None
+    key = ("scheduler", "pod-0")
+    book = orjson.loads(found.states[key]["_book"])
+    book["said"] += 1
+    states = {**found.states, key: {**found.states[key], "_book": orjson.dumps(book)}}
+    kept.put(replace(found, software="1.0+other", states=states))
+    try:
+        assert [all_turns(lived.client, text, **{"from": "6h"}) for text in texts] == without
+    finally:
+        kept.put(found)
+    assert "folded once more without snapshots of other builds" in caplog.text
 
 
 def test_the_message_is_the_one_by_which_people_know_of_it(lived: Lived) -> None:

@@ -1,0 +1,51 @@
+"""Where the fold of a partition may begin: from the newest good snapshot of each of its sites."""
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from ops.common.version import software
+from services.fleet import services_of
+from shared.basics.errors import LogDamaged, SnapshotRefused
+from shared.runtimes.live.refold import Begun
+from shared.storage.snapshots.as_commit import commit_of
+from shared.storage.snapshots.folder import SnapshotFolder
+from shared.storage.snapshots.history import of_log
+from shared.storage.snapshots.site_snapshot import SiteSnapshot
+from shared.storage.store import Commit
+
+log = logging.getLogger("lightwave.live")
+
+
+def begun_from(
+    line_before: Callable[[int], bytes], partition: int, folder: Path, sites: Mapping[str, int]
+) -> tuple[Begun | None, dict[str, int]]:
+    """What the newest good snapshots in `folder`/SITE give a fold to begin with, and of each site with one
+    the position; None where it must begin at the log's beginning. `line_before` has the line before an offset
+    of the partition, nothing where that is not so long; `sites` the offset at which each site of it begins.
+    Snapshots that are damaged, of another log or of another form are told of and passed over."""
+    commits: list[Commit] = []
+    said: dict[str, int] = {}
+    positions: dict[str, int] = {}
+    begins = dict(sites)
+    for site in sites:
+        for found in _fitting(line_before, SnapshotFolder(folder / site, site, software())):
+            try:
+                restored = found.restored(services_of)
+            except (LogDamaged, SnapshotRefused) as error:
+                log.warning(
+                    "%s, snapshot of position %d: %s; an older one is used", site, found.position, error
+                )
+                continue
+            commits.append(commit_of(restored, found.kinds, partition))
+            said |= {one.source: one.said for one in restored.instances}
+            positions[site], begins[site] = found.position, int(found.offset or 0)
+            break
+    offset = min(begins.values(), default=0)
+    return (Begun(offset, tuple(commits), said) if positions else None), positions
+
+
+def _fitting(line_before: Callable[[int], bytes], folder: SnapshotFolder) -> Iterator[SiteSnapshot]:
+    """The good snapshots of this log, the newest first."""
+    good = (found for found in folder.good() if found.offset)
+    return of_log(good, lambda found: line_before(found.offset or 0))

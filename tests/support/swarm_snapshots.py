@@ -1,0 +1,59 @@
+"""Snapshots of the sites of a `LiveSwarm`, as the historian takes them over its copy of the log."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from schemas.registry import Unreadable
+from schemas.sequencer import FabricCommissioned
+from services.fleet import services_of
+from shared.runtimes.live.kafka.records import open_record
+from shared.storage.snapshots.folder import SnapshotFolder
+from shared.storage.snapshots.history import History, Moment
+from tests.support.live_swarm import TWIN, LiveSwarm
+
+
+class Copied:
+    """A site's log without what readers pass over, and where each message stands."""
+
+    def __init__(self, swarm: LiveSwarm, site: str) -> None:
+        self.offsets: list[int] = []
+        self._lines: list[bytes] = []
+        seen: dict[str, int] = {}
+        fabrics: set[str] = set()
+        for record in swarm.log.records[swarm.partitions[site]]:
+            try:
+                message = open_record(record, TWIN)
+            except Unreadable:
+                continue
+            if message is None or message.seq <= seen.get(message.source, -1):
+                continue
+            if isinstance(message.body, FabricCommissioned) and message.body.site == site:
+                fabrics.add(message.fabric)
+            if message.fabric in fabrics:
+                seen[message.source] = message.seq
+                self.offsets.append(record.offset)
+                self._lines.append(record.value)
+
+    @property
+    def end(self) -> int:
+        return len(self._lines)
+
+    def lines(self, start: int, most: int | None = None) -> Iterator[tuple[int, bytes]]:
+        stop = self.end if most is None else min(self.end, start + most)
+        return iter([(at, self._lines[at]) for at in range(max(0, start), stop)])
+
+
+def keep_snapshots(swarm: LiveSwarm, site: str, folder: Path, every: int, build: str) -> list[int]:
+    """Write one to `folder`/SITE after every so many messages; the positions."""
+    kept = SnapshotFolder(folder / site, site, build)
+    copied = Copied(swarm, site)
+    last = 0
+
+    def look(moment: Moment) -> None:
+        nonlocal last
+        if moment.position >= last + every:
+            last = moment.position
+            kept.put(moment.snapshot(build, copied.offsets[last - 1] + 1))
+
+    History(copied, SnapshotFolder(folder / "none", site, build), services_of).at(copied.end, look)
+    return kept.positions()

@@ -1,0 +1,171 @@
+"""A partition folded from the snapshots of its sites comes to what the fold from its beginning comes to."""
+
+import logging
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ops.common.version import software
+from ops.live.beginning import begun_from
+from ops.live.refolding import served_services
+from schemas.envelope import enclose
+from schemas.operator import DrainCube, InjectFault
+from schemas.registry import decode, encode
+from schemas.sequencer import FabricRetired, MessageSkipped
+from shared.basics.units import US_PER_HOUR
+from shared.runtimes.dead_letter import SKIPPED
+from shared.runtimes.live.kafka.layout import TWIN as TWIN_HEADER
+from shared.runtimes.live.kafka.records import Record, dead_letter, output_headers
+from shared.runtimes.live.past import Past
+from shared.runtimes.live.refold import Begun, Refold
+from shared.storage.snapshots.folder import SnapshotFolder
+from shared.storage.store import Commit
+from tests.simulation.test_live_swarm import CONFIG, PODS, SITES
+from tests.support.live_swarm import TWIN, LiveSwarm
+from tests.support.swarm_snapshots import keep_snapshots
+
+JOINED = "pod-9"
+STRANGE = (
+    Record(0, 0, b"no message", {}),
+    Record(0, 0, b"{}", output_headers("DrainCube", "operator@pod-0", TWIN)),
+    Record(0, 0, b"[1]", {"type": b"Tick", "source": b"tick.cubes@pod-0", TWIN_HEADER: b"another"}),
+)
+
+
+@pytest.fixture(scope="module")
+def swarm() -> LiveSwarm:
+    """Partition 0 has two pods, and later one that joins a site; one retires, and strangers wrote there."""
+    swarm = LiveSwarm(4, SITES)
+    for hour in range(1, 5):
+        swarm.now_us = hour * US_PER_HOUR
+        if hour == 2:
+            swarm.join("pod-2", JOINED, CONFIG)
+            swarm.run_out()  # before a strike may lose the request
+        for fabric in PODS:
+            swarm.ask(fabric, InjectFault(kind="host", target=f"{fabric}/cube-{hour}/host-1"))
+            swarm.ask(fabric, DrainCube(cube=f"{fabric}/cube-{hour + 3}"))
+        for _ in range(300):
+            swarm.step(faults=True)
+        swarm.run_out()
+        for strange in STRANGE:
+            records = swarm.log.records[0]
+            records.append(replace(strange, offset=len(records)))
+    swarm.ask(PODS[0], FabricRetired())
+    swarm.run_out()
+    swarm.now_us += US_PER_HOUR
+    swarm.run_out()
+    return swarm
+
+
+@pytest.fixture(scope="module")
+def kept(swarm: LiveSwarm, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of snapshots of both sites of the partition, at different places."""
+    folder = tmp_path_factory.mktemp("kept")
+    for site, every in (("pod-0", 40), ("pod-2", 55)):
+        assert len(keep_snapshots(swarm, site, folder, every, software())) > 3
+    return folder
+
+
+def begun(swarm: LiveSwarm, folder: Path, end: int | None = None) -> tuple[Past, Begun | None]:
+    """What is read of the log, and what its fold begins with."""
+    records = swarm.log.records[0][:end]
+    past = Past(0, TWIN, served_services())
+    for start in range(0, len(records), 100):
+        past.take(records[start : start + 100])
+
+    def line_before(offset: int) -> bytes:
+        return records[offset - 1].value if offset <= len(records) else b""
+
+    return past, begun_from(line_before, 0, folder, past.sites)[0]
+
+
+def folded(swarm: LiveSwarm, begun: Begun | None = None, end: int | None = None) -> Commit:
+    anew = Refold(0, TWIN, served_services(), begun)
+    records = swarm.log.records[0][:end]
+    for start in range(anew.end, len(records), 100):
+        anew.take(records[start : start + 100])
+    return anew.image()
+
+
+def all_of(image: Commit, letters: Mapping[int, bytes]) -> dict[str, Any]:
+    """Of an image, whatever order its parts are in."""
+    found = asdict(image)
+    found["states"] = {(one.service, one.fabric): dict(one.written) for one in image.states}
+    found["documents"] = {(one.fabric, one.kind, one.name): one.text for one in image.documents}
+    found["progress"] = {(one.name, one.fabric): one for one in image.progress}
+    found["dead_letters"] = {**image.dead_letters, **letters}
+    return found
+
+
+@settings(max_examples=15)
+@given(data=st.data())
+def test_an_image_from_snapshots_is_the_one_from_the_beginning(
+    swarm: LiveSwarm, kept: Path, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    """Whichever snapshots are there of each site, and wherever the log ends, within a cascade too."""
+    folder = tmp_path_factory.mktemp("some")
+    for site in ("pod-0", "pod-2"):
+        paths = sorted((kept / site).iterdir())
+        (folder / site).mkdir()
+        for path in paths[: data.draw(st.integers(0, len(paths)))]:
+            shutil.copy(path, folder / site)
+    end = data.draw(st.integers(1, len(swarm.log.records[0])))
+    past, start = begun(swarm, folder, end)
+    assert all_of(folded(swarm, start, end), past.letters()) == all_of(folded(swarm, end=end), {})
+
+
+def test_only_what_is_behind_the_snapshots_is_folded(swarm: LiveSwarm, kept: Path) -> None:
+    _, start = begun(swarm, kept)
+    assert start is not None
+    assert start.offset > len(swarm.log.records[0]) / 2
+    assert len(start.commits) == 2
+    assert {name for commit in start.commits for name in commit.fields} == {
+        f"fabric:{fabric}" for fabric in ("pod-0", "pod-2", JOINED)
+    }
+
+
+def test_what_is_damaged_or_of_another_log_is_told_of_and_an_older_one_is_used(
+    swarm: LiveSwarm, kept: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    shutil.copytree(kept, tmp_path / "x")
+    positions = {}
+    for site in ("pod-0", "pod-2"):
+        folder = SnapshotFolder(tmp_path / "x" / site, site, software())
+        *_, third, second, last = folder.positions()
+        path = folder.folder / f"{last:012d}.snapshot"
+        path.write_bytes(path.read_bytes()[:-7])
+        folder.put(replace(folder.read(second), last_sha256="0" * 64))
+        folder.put(replace(folder.read(third), states={key: {"x": b""} for key in folder.read(third).states}))
+        positions[site] = third
+    with caplog.at_level(logging.WARNING):
+        past, start = begun(swarm, tmp_path / "x")
+    assert all_of(folded(swarm, start), past.letters()) == all_of(folded(swarm), {})
+    for site, third in positions.items():
+        told = [record.getMessage() for record in caplog.records if site in record.getMessage()]
+        assert "its digest is another one; an older one is used" in told[0]
+        assert told[1].startswith(f"{site}, snapshot of position {third}: ")
+    assert caplog.text.count("is of another log; an older one is used") == 2
+
+
+def test_where_no_site_has_one_it_begins_with_the_log(swarm: LiveSwarm, tmp_path: Path) -> None:
+    assert begun(swarm, tmp_path)[1] is None
+
+
+def test_what_was_passed_over_on_the_way_is_a_dead_letter(swarm: LiveSwarm) -> None:
+    past = Past(0, TWIN, served_services())
+    records = swarm.log.records[0][:40]
+    past.take(records)
+    asked = decode(records[1].value)
+    body = MessageSkipped(service="cubes", message=asked.id, sentence="x")
+    skip = enclose(
+        body, fabric=asked.fabric, at_us=0, cause=asked.id, source=f"skip.cubes@{asked.fabric}", seq=1
+    )
+    headers = output_headers(skip.type, skip.source, TWIN)
+    past.take([Record(0, len(records), encode(skip), headers)])
+    assert past.letters_of_skips([records]) == {1: dead_letter(records[1], "cubes", SKIPPED)}
