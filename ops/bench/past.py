@@ -13,7 +13,7 @@ from ops.bench.figure import Figure
 from ops.common.asks import Ask
 from ops.common.version import software
 from ops.forecast.forecast import forecast
-from ops.twin.segments import WHOLE, AuditedSite, fold_in_parts, fold_part, summed, usable
+from ops.twin.segments import AuditedSite, fold_in_parts, fold_part, summed, usable, whole_of
 from schemas.operator import DrainCube
 from services.fleet import services_of
 from shared.basics.errors import OperationFailed
@@ -112,7 +112,7 @@ def _forecast(held: bytes) -> Figure:
 def _audit_in_parts(audited: AuditedSite) -> Figure:
     """The audit of a log in parts on all cores, over the plain one."""
     began_s = time.perf_counter()
-    whole = fold_part(audited, WHOLE)
+    whole = fold_part(audited, whole_of(audited))
     whole_s = time.perf_counter() - began_s
     began_s = time.perf_counter()
     parts = summed(fold_in_parts(audited, usable(audited).offsets, CORES, lambda _messages: None))

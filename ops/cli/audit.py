@@ -1,8 +1,6 @@
 """`lightwave audit`: a twin's log and states against the lab on its root messages."""
 
-import contextlib
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +10,7 @@ import typer
 from ops.cli.groups import application
 from ops.cli.options import Output
 from ops.cli.output import show
-from ops.cli.progress import Progress
+from ops.cli.progress import Compared
 from ops.cli.types import FILE
 from shared.basics.errors import NotFound, TwinUnreachable
 from shared.basics.times import moment
@@ -101,20 +99,8 @@ def _audit_folder(data: Path | None, redis: str | None, jobs: int | None) -> dic
     from ops.twin.audit import run_audit
     from ops.twin.data import default_data
 
-    with contextlib.ExitStack() as stack:
-        lines: dict[str, Progress] = {}
-
-        def tell(site: str, done: int, whole: int) -> None:
-            if site not in lines:
-                stack.close()
-                lines[site] = stack.enter_context(Progress(partial(_compared, site, whole), whole))
-            lines[site].tell(done)
-
-        return run_audit(data=data or default_data(), redis=redis, jobs=jobs or 1, tell=tell)
-
-
-def _compared(site: str, whole: int, done: float, pace: float) -> str:
-    return f"{site}: {done:,.0f} of {whole:,} messages compared, {pace:,.0f}/s"
+    with Compared() as told:
+        return run_audit(data=data or default_data(), redis=redis, jobs=jobs or 1, tell=told.tell)
 
 
 def _audit_live(config: Path | None, twin: str | None = None) -> dict[str, Any]:
@@ -149,6 +135,12 @@ def _audited(report: dict[str, Any]) -> str:
         verdict = "clean" if row["log_clean"] and row["states_clean"] and not wrong else "NOT CLEAN"
         counts = f"{row['messages']:,} messages, {row['requests']:,} requests"
         lines.append(f"{name}: {verdict}; {counts}, {row['dead_letters']} dead letters")
+        if since := row.get("since"):
+            before = since["before"]
+            lines.append(
+                f"  from {moment(since['at_us'])} on, where it was upgraded to rules {since['rules']}; only "
+                f"{before['software']} of rules {before['rules']} can check what was before"
+            )
         if row["first_difference"]:
             lines.append(f"  {row['first_difference']}")
         lines += [f"  {field}" for field in row["differing_states"][:20]]

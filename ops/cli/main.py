@@ -66,6 +66,7 @@ COMMANDS = {
     "audit": "audit",
     "backup": "backup",
     "restore": "backup",
+    "upgrade": "upgrade",
     "schema": "schema",
     "bench": "bench",
     "completion": "completion",

@@ -1,9 +1,11 @@
 """How far something long has come: one line on stderr that is written over, where a terminal listens."""
 
+import contextlib
 import sys
 import time
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Self
 
 from shared.basics.times import span
@@ -72,3 +74,22 @@ def progress_line(
     share = f"{min(done / whole, 1.0):.0%}" if whole > 0 else "100%"
     left = f", {span(round((whole - done) / pace) * US_PER_S)} left" if pace > 0 and done < whole else ""
     return f"{said(done, pace)}, {share}{left}"
+
+
+class Compared(contextlib.ExitStack):
+    """Tells of the messages of one site after the other that were compared."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lines: dict[str, Progress] = {}
+
+    def tell(self, site: str, done: int, whole: int) -> None:
+        """So many of a site's messages are compared by now, of so many."""
+        if site not in self._lines:
+            self.close()
+            self._lines[site] = self.enter_context(Progress(partial(_compared, site, whole), whole))
+        self._lines[site].tell(done)
+
+
+def _compared(site: str, whole: int, done: float, pace: float) -> str:
+    return f"{site}: {done:,.0f} of {whole:,} messages compared, {pace:,.0f}/s"

@@ -82,6 +82,11 @@ class Past:
                 self._kept.popitem(last=False)
             return found
 
+    def begins(self, name: str) -> tuple[int, int]:
+        """(position, simulated time) of the last upgrade to other rules, or of the log's beginning."""
+        base = self._history_of(name).base()
+        return (0, 0) if base is None else (base.position, base.at_us)
+
     def walk(self, name: str, position: int) -> Walk:
         """From a moment on, one step after the other; LogDamaged as above."""
         with self._folding:

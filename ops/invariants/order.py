@@ -6,6 +6,9 @@ from schemas.envelope import Envelope
 from schemas.registry import TYPES, writer_of
 from schemas.sequencer import FabricCommissioned, Tick
 
+OF_SITES = ("operator", "upgrade")
+"""Writers of roots whose sources are of sites, and not of fabrics."""
+
 
 class CauseChecker:
     """Every message but a root has a cause that stands before it; ids and time never go back."""
@@ -16,7 +19,7 @@ class CauseChecker:
 
     def see(self, message: Envelope) -> Iterator[str]:
         body = message.body
-        root = body.writer in ("operator", "sequencer")
+        root = body.writer in ("sequencer", *OF_SITES)
         if root != (message.cause is None):
             yield "a root message has no cause, every other has one"
         if message.cause is not None:
@@ -49,6 +52,6 @@ class WriterChecker:
             yield f"written by {message.source}, only {writer} may"
         if isinstance(message.body, FabricCommissioned):
             self._sites[message.fabric] = message.body.site
-        speaks_for = self._sites.get(message.fabric) if writer == "operator" else message.fabric
+        speaks_for = self._sites.get(message.fabric) if writer in OF_SITES else message.fabric
         if message.source.partition("@")[2] != speaks_for:
             yield f"{message.source} speaks in {message.fabric}"

@@ -7,16 +7,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ops.common.version import software
 from ops.twin.data import DataFolder, FolderInUse
 from ops.twin.forks.origin import about, difference_from, origin_of
-from ops.twin.segments import WHOLE, AuditedSite, Usable, fold_in_parts, fold_part, summed, usable
+from ops.twin.segments import AuditedSite, Usable, fold_in_parts, fold_part, summed, usable, whole_of
 from ops.twin.site_audit import SiteAudit, readers_of
 from shared.basics.errors import NotFound, OperationFailed
 from shared.runtimes.embedded.server import EmbeddedServer
 from shared.storage.log.log_bytes import log_of
+from shared.storage.log.log_file import LogFile
 from shared.storage.redis_store import RedisStore
-from shared.storage.snapshots.folder import SnapshotFolder
 from shared.storage.store import FabricPlace
 
 Tell = Callable[[str, int, int], None]
@@ -79,35 +78,45 @@ def _audit_site(
     names = sorted({name for name, _ in readers_of(places)})
     positions = {name: snapshot.positions.get(name, 0) for name in names}
     position = min(positions.values())
+    log = LogFile(log_of(folder.logs, site))
+    history = folder.history_of(site, log)
+    begin, base = history.begin_at(), history.base()
+    start = begin.position if begin is not None else 0
     audited = AuditedSite(
         site=site,
         fabrics=tuple(places),
-        log=log_of(folder.logs, site),
-        snapshots=SnapshotFolder(folder.snapshots / site, site, software()),
+        log=log.content,
+        snapshots=folder.snapshots_of(site),
         states=snapshot.states,
         position=position,
+        begin=begin,
+        begin_offset=log.offset_of(start),
     )
 
     def told(messages: int) -> None:
-        tell(site, messages, max(position, messages))
+        tell(site, messages, max(position - start, messages))
 
     by = usable(audited) if jobs > 1 else Usable()
     parts = (
-        fold_in_parts(audited, by.offsets, jobs, told) if by.offsets else [fold_part(audited, WHOLE, told)]
+        fold_in_parts(audited, by.offsets, jobs, told)
+        if by.offsets
+        else [fold_part(audited, whole_of(audited), told)]
     )
-    whole = summed(parts)
+    found = summed(parts)
     audit = SiteAudit(site, audited.fabrics, snapshot.states)
-    audit.requests, audit.dead_letters = whole.requests, whole.dead_letters
-    audit.difference, audit.differing = whole.difference, whole.differing
+    audit.requests, audit.dead_letters = found.requests, found.dead_letters
+    audit.difference, audit.differing = found.difference, found.differing
     if not position:
         audit.differing += [f"{name}: nothing committed" for name in names]
     if len(set(positions.values())) > 1:
         audit.differing.append(f"services stand at different positions {positions}")
-    if audit.difference is None and whole.messages < position:
-        audit.differing.append(f"states have read {position} messages, the log holds {whole.messages}")
-    return audit.report(whole.messages, position) | {
+    messages = start + found.messages
+    if audit.difference is None and messages < position:
+        audit.differing.append(f"states have read {position} messages, the log holds {messages}")
+    return audit.report(messages, position) | {
+        "since": None if base is None else base.told(),
         "parts": len(parts),
-        "wrong_snapshots": [sentence for _, sentence in sorted(whole.wrong.items())],
+        "wrong_snapshots": [sentence for _, sentence in sorted(found.wrong.items())],
         "unused_snapshots": by.refused,
     }
 

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ops.common.client import Client
-from ops.common.version import software
 from ops.twin.backups.point import twin_of
 from ops.twin.backups.taking import asked_point
 from ops.twin.data import DataFolder, FolderInUse
@@ -13,14 +12,12 @@ from schemas.backup import KeptClock
 from schemas.envelope import Envelope
 from schemas.registry import Unreadable, decode
 from schemas.site_plan import SitePlan
-from services.fleet import services_of
 from services.gateway.moments import AskedMoment, moment_given
 from shared.basics.errors import NotFound
 from shared.runtimes.embedded.operations import FileOperations
 from shared.storage.log.log_bytes import log_of
 from shared.storage.log.log_file import LogFile
-from shared.storage.snapshots.folder import SnapshotFolder
-from shared.storage.snapshots.history import History, Moment
+from shared.storage.snapshots.history import Moment
 
 NOW = "now"
 
@@ -46,11 +43,7 @@ class Lived:
     def at(self, site: str, position: int) -> Moment:
         """A site when it had read so many messages and all that follows from the last of them; LogDamaged
         where its log is not what its services say."""
-        return self._history(site).at(position)
-
-    def _history(self, site: str) -> History:
-        folder = SnapshotFolder(self.folder.snapshots / site, site, software())
-        return History(self.logs[site], folder, services_of)
+        return self.folder.history_of(site, self.logs[site]).at(position)
 
 
 def lived(folder: DataFolder, client: Client | None = None) -> Lived:

@@ -13,8 +13,6 @@ from shared.runtimes.embedded.site_runner import SiteRunner
 from shared.storage.inbox_copy import InboxCopy
 from shared.storage.log.indexed import IndexedLogs
 from shared.storage.redis_store import RedisStore
-from shared.storage.snapshots.folder import SnapshotFolder
-from shared.storage.snapshots.history import History
 
 
 def untouched(_inbox: InboxCopy) -> None:
@@ -31,8 +29,8 @@ def states_made(
 ) -> Iterator[list[SiteRunner]]:
     """Every site, its states made of its log, which is compared with what the services say message for
     message; what they say in the block goes on the log as well. `fill` lets requests wait before that. From
-    the newest snapshot on, if `by_snapshots`, else from the beginning. LogDamaged where a log is not what the
-    services say. Which keys are used is told by the log."""
+    the newest snapshot on, if `by_snapshots`, else from where the log's fold begins. LogDamaged where a log
+    is not what the services say. Which keys are used is told by the log."""
     with contextlib.ExitStack() as stack:
         server = EmbeddedServer(folder.redis)
         stack.callback(server.stop)
@@ -46,6 +44,7 @@ def states_made(
         runners = []
         for partition, plan in enumerate(identity.sites):
             log = logs.open(plan.site)
+            history = folder.history_of(plan.site, log)
             runner = SiteRunner(
                 plan.site,
                 partition,
@@ -55,12 +54,9 @@ def states_made(
                 log=log,
                 dead_letters=letters,
                 software=software(),
+                begin_at=history.begin_at,
             )
-            start = None
-            if by_snapshots:
-                snapshots = SnapshotFolder(folder.snapshots / plan.site, plan.site, software())
-                start = next(History(log, snapshots, services_of).fitting(), None)
-            runner.rebuild(start)
+            runner.rebuild(next(history.fitting(), None) if by_snapshots else None)
             runners.append(runner)
         yield runners
         for partition, plan in enumerate(identity.sites):

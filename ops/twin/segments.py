@@ -50,6 +50,20 @@ class AuditedSite:
     snapshots: SnapshotFolder
     states: States
     position: int
+    begin: SiteSnapshot | None = None
+    """Where its fold begins, if not at the log's beginning, and the byte behind that."""
+    begin_offset: int = 0
+
+    @property
+    def start(self) -> int:
+        """The position at which its fold begins."""
+        return self.begin.position if self.begin is not None else 0
+
+    def at(self, position: int) -> Site:
+        """The site at the beginning of a part."""
+        if position != self.start:
+            return self.snapshots.read(position).restored(services_of)
+        return Site(self.site, services_of) if self.begin is None else self.begin.restored(services_of)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +78,9 @@ class Part:
     marks: tuple[int, ...]
 
 
-WHOLE = Part(0, 0, None, ())
-"""All of a log, without any snapshot."""
+def whole_of(audited: AuditedSite) -> Part:
+    """All of a log that can be folded, without any snapshot on the way."""
+    return Part(audited.start, audited.begin_offset, None, ())
 
 
 @dataclass(slots=True)
@@ -95,7 +110,7 @@ def usable(audited: AuditedSite) -> Usable:
     """The good snapshots before the position that the states have read, in order."""
     found = Usable()
     try:
-        positions = [at for at in audited.snapshots.positions() if 0 < at < audited.position]
+        positions = [at for at in audited.snapshots.positions() if audited.start < at < audited.position]
     except OperationFailed as error:
         return Usable(refused=[str(error)])
     ends = _line_ends(audited.log, set(positions))
@@ -128,18 +143,27 @@ def _line_ends(log: LogBytes, positions: set[int]) -> dict[int, tuple[int, str]]
     return found
 
 
-def parts_of(snapshots: Mapping[int, int], end: int, most: int) -> list[Part]:
-    """Up to so many parts of about as many messages each, of a log with these snapshots."""
+def parts_of(
+    snapshots: Mapping[int, int], end: int, most: int, begin: tuple[int, int] = (0, 0)
+) -> list[Part]:
+    """Up to so many parts of about as many messages each, of a log with these snapshots whose fold begins at
+    this position and byte."""
     marks = sorted(snapshots)
-    starts = [0]
+    start, offset = begin
+    starts = [start]
     for n in range(1, most):
-        wanted = end * n // most
+        wanted = start + (end - start) * n // most
         after = next((at for at in marks if at >= wanted and at > starts[-1]), None)
         if after is not None:
             starts.append(after)
     ends = [*starts[1:], None]
     return [
-        Part(start, snapshots.get(start, 0), stop, tuple(at for at in marks if start < at <= (stop or end)))
+        Part(
+            start,
+            snapshots.get(start, offset),
+            stop,
+            tuple(at for at in marks if start < at <= (stop or end)),
+        )
         for start, stop in zip(starts, ends, strict=True)
     ]
 
@@ -148,9 +172,7 @@ def fold_part(audited: AuditedSite, part: Part, told: Told | None = None) -> Fol
     """Fold a part, and compare on the way."""
     folded = Folded()
     try:
-        site = Site(audited.site, services_of)
-        if part.start:
-            site = audited.snapshots.read(part.start).restored(services_of)
+        site = audited.at(part.start)
         audit = SiteAudit(audited.site, audited.fabrics, audited.states, may_repeat=False, start=site)
         _fold(audited, part, audit, folded, told)
         folded.requests, folded.difference, folded.differing = (
@@ -218,7 +240,8 @@ def _differing(one: Mapping[str, bytes], other: Mapping[str, bytes]) -> list[str
 
 def fold_in_parts(audited: AuditedSite, snapshots: Mapping[int, int], jobs: int, told: Told) -> list[Folded]:
     """Every part up to the first difference, in order, each from a beginning that those before it came to."""
-    parts = parts_of(snapshots, audited.position, jobs * PARTS_A_WORKER)
+    begin = audited.start, audited.begin_offset
+    parts = parts_of(snapshots, audited.position, jobs * PARTS_A_WORKER, begin)
     found: list[Folded] = []
     true: list[Part] = []
     """The parts whose beginnings are right."""

@@ -1,10 +1,8 @@
 """The snapshots of a living twin's sites: who takes them, and what of the past they lead to."""
 
 import logging
-from pathlib import Path
 
-from ops.common.version import software
-from services.fleet import services_of
+from ops.twin.data import DataFolder
 from shared.basics.errors import OperationFailed
 from shared.runtimes.embedded.snapshot_taker import SnapshotTaker
 from shared.storage.log.indexed import IndexedLogs
@@ -16,9 +14,9 @@ log = logging.getLogger("lightwave.up")
 
 
 class TwinSnapshots:
-    """`FOLDER/SITE/POSITION.snapshot`, of every site whose log is here."""
+    """Those of every site whose log is here."""
 
-    def __init__(self, folder: Path, logs: IndexedLogs) -> None:
+    def __init__(self, folder: DataFolder, logs: IndexedLogs) -> None:
         self._folder = folder
         self._logs = logs
         self._takers: dict[str, SnapshotTaker] = {}
@@ -48,10 +46,10 @@ class TwinSnapshots:
         return taker
 
     def folder(self, site: str) -> SnapshotFolder:
-        return SnapshotFolder(self._folder / site, site, software())
+        return self._folder.snapshots_of(site)
 
     def history(self, site: str) -> History:
-        return History(self._logs.open(site), self.folder(site), services_of)
+        return self._folder.history_of(site, self._logs.open(site))
 
     def newest(self, site: str) -> SiteSnapshot | None:
         """The newest good one of a site's log as it stood when its taker was made; given once."""

@@ -150,7 +150,7 @@ class LivingTwin:
         self.logs = IndexedLogs(folder.logs)
         self.logs.index(SiteSubjects)
         stack.callback(self.logs.close)
-        self.snapshots = TwinSnapshots(folder.snapshots, self.logs)
+        self.snapshots = TwinSnapshots(folder, self.logs)
         stack.callback(self.snapshots.close)
         self.dead_letters = DeadLetters(folder.dead_letters)
         self.telemetry = TelemetryFolder(folder.telemetry, newest=self.store.keep_frame)
@@ -168,10 +168,10 @@ class LivingTwin:
         """Every fabric that was commissioned, and where it lives."""
         if not any(self.logs.open(plan.site).end for plan in identity.sites):
             note_plan(self.operations, identity, self.clock.show())
-        note_version(self.operations)
         for partition, plan in enumerate(identity.sites):
             self._check_log(partition, plan)
         self.sites = self._recovered(identity) if not self._rebuild else self._rebuilt(identity)
+        note_version(self.operations)  # not one that was refused
         self.twin = EmbeddedTwin(self.sites, self.store, self.clock, self._ensure_store)
         self.store.wake = self.twin.wake
 
@@ -253,6 +253,7 @@ class LivingTwin:
             on_append=self._tell,
             snapshots=self.snapshots.taker(site),
             software=software(),
+            begin_at=self.snapshots.history(site).begin_at,
         )
         if rebuild:
             start = self.snapshots.newest(site) if self._by_snapshots else None

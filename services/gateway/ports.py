@@ -82,6 +82,9 @@ class Past(Protocol):
         """A site when it had read so many messages and all that follows from the last of them. LogDamaged
         where its log is not what this version of its services says."""
 
+    def begins(self, name: str) -> tuple[int, int]:
+        """(position, simulated time) from which on a site's past can be told."""
+
     def walk(self, name: str, position: int) -> Walk:
         """A site of the caller's own, of then, to be taken on from moment to moment."""
 

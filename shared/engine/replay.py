@@ -13,7 +13,7 @@ from hashlib import blake2b
 
 from schemas.envelope import Envelope
 from schemas.registry import encode
-from schemas.sequencer import FabricCommissioned, FabricRetired, MessageSkipped, Tick
+from schemas.sequencer import FabricCommissioned, FabricRetired, MessageSkipped, Tick, Upgraded
 from shared.engine.dispatch import ServiceInstance
 from shared.engine.roots import (
     RETIREMENT_SEQ,
@@ -23,6 +23,7 @@ from shared.engine.roots import (
     request_time_us,
     tick_of,
     tick_source,
+    upgrade_of,
 )
 from shared.engine.site import Site
 
@@ -80,6 +81,8 @@ class Replay:
         self._seen[message.source] = message.seq
         if isinstance(message.body, MessageSkipped):
             return self._skipped(position, message, message.body)
+        if isinstance(message.body, Upgraded) and not self.pending:
+            return self._upgraded(position, message, message.body)
         if not self.pending:
             root = self._root(message)
             if isinstance(root, str):
@@ -88,8 +91,7 @@ class Replay:
         expected = self.pending.popleft()
         if expected != message:
             return Difference(position, _text(expected), _text(message))
-        if self._may_repeat:
-            self._rows[message.source].extend(_row(message))
+        self._keep(message)
         return None
 
     def _repeated(self, position: int, message: Envelope, seen: int) -> Difference | None:
@@ -105,6 +107,10 @@ class Replay:
             self.forged = Difference(position, f"{message.id} as it was before, if at all", _text(message))
         return None
 
+    def _keep(self, message: Envelope) -> None:
+        if self._may_repeat:
+            self._rows[message.source].extend(_row(message))
+
     def _was_there(self, message: Envelope) -> bool:
         """Whether this very message was fed before."""
         rows, row = self._rows[message.source], _row(message)
@@ -118,6 +124,22 @@ class Replay:
         """Written whenever a person asked for it; what it did began earlier, with the message it names."""
         known = (message.fabric, body.service, body.message) in self.site.skips
         return None if known else Difference(position, "no skip that the fold knows of", _text(message))
+
+    def _upgraded(self, position: int, message: Envelope, body: Upgraded) -> Difference | None:
+        """One that changed the form of states alone changes nothing here. Behind one that changed the rules
+        other states are folded on than this fold has."""
+        expected = upgrade_of(self.site.name, message.fabric, message.seq, body, self.site.now_us)
+        if expected != message or message.fabric not in self.site.fabrics:
+            return Difference(position, _text(expected), _text(message))
+        if not body.changed_rules:
+            self._keep(message)
+            return None
+        return Difference(
+            position,
+            f"messages of rules {body.before.rules}",
+            f"the upgrade to rules {body.after.rules} by {body.after.software}: what follows is folded from "
+            "the snapshot of that upgrade alone",
+        )
 
     def _root(self, message: Envelope) -> Envelope | str:
         """The root message that had to come now, or in words what it would have been."""

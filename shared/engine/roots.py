@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 from schemas.body import Body
 from schemas.envelope import Envelope, enclose
 from schemas.names import fabric_order
-from schemas.sequencer import FabricCommissioned, FabricRetired, Tick
+from schemas.sequencer import FabricCommissioned, FabricRetired, Tick, Upgraded
 
 RETIREMENT_SEQ = 2
 """What the sequencer says second of a fabric is its end: a reader that has seen it has retired."""
@@ -156,6 +156,16 @@ def retirement(fabric: str, body: FabricRetired, at_us: int) -> Envelope:
 def sequencer_source(fabric: str) -> str:
     """The source of a fabric's beginning and of its end."""
     return f"sequencer@{fabric}"
+
+
+def upgrade_source(site: str) -> str:
+    """The source of a site's upgrades."""
+    return f"upgrade@{site}"
+
+
+def upgrade_of(site: str, fabric: str, number: int, body: Upgraded, at_us: int) -> Envelope:
+    """An upgrade of a site, the first of which has number 1, as a root on the log of one of its fabrics."""
+    return _root(body, fabric, at_us, upgrade_source(site), number)
 
 
 def tick_of(reader: Clocked, now_us: int) -> Envelope:

@@ -35,11 +35,11 @@ class StatesCode:
     forms: Mapping[str, str]
     software: str
 
-    def is_as(self, other: "StatesCode") -> bool:
-        """Whether each of the two may go on with what the other one made; a service that only one of them
-        stored is no hindrance."""
-        both = self.forms.keys() & other.forms.keys()
-        return self.rules == other.rules and all(self.forms[name] == other.forms[name] for name in both)
+    def may_go_on_with(self, held: "StatesCode") -> bool:
+        """Whether this code may go on with what another one made, as it lies there; what that stored of a
+        service which this code has not is no hindrance."""
+        forms_alike = all(held.forms.get(name) == form for name, form in self.forms.items())
+        return self.rules == held.rules and forms_alike
 
 
 def forms_of(services: Iterable[AnyService]) -> dict[str, str]:
@@ -104,25 +104,25 @@ def noted_code(values: Mapping[str, str]) -> StatesCode | None:
     return StatesCode(int(values[NOTED_RULES]), forms, values.get(NOTED_SOFTWARE, ""))
 
 
-def check_code(where: str, held: StatesCode | None, own: StatesCode, command: str) -> None:
-    """UpgradeNeeded unless this code may go on with states that another one left; `command` is the one that
-    makes them its own."""
+def check_code(where: str, held: StatesCode | None, own: StatesCode, *, upgrade: str, remake: str) -> None:
+    """UpgradeNeeded unless this code may go on with states that another one left; `upgrade` is the command
+    that takes them over, `remake` the one that makes them again from the log."""
     if held is None:
         raise UpgradeNeeded(
             f"{where}: its states are of a version before rules had a number, and this is {own.software} of "
-            f"rules {own.rules}: `{command}` takes them over"
+            f"rules {own.rules}: `{remake}` makes them again from the log"
         )
     if held.rules > own.rules:
         raise UpgradeNeeded(
             f"{where}: its states are of rules {held.rules}, by {held.software}, and this is {own.software} "
             f"of rules {own.rules}, which are older: start it with that version"
         )
-    if not held.is_as(own):
-        changed = [name for name, form in own.forms.items() if held.forms.get(name, form) != form]
+    if not own.may_go_on_with(held):
+        changed = [name for name, form in own.forms.items() if held.forms.get(name) != form]
         what = (
             f"of rules {held.rules}, by {held.software}, and this is {own.software} of rules {own.rules}"
             if held.rules != own.rules
             else f"as {held.software} stored them, and {own.software} stores those of {', '.join(changed)} "
             "in another form"
         )
-        raise UpgradeNeeded(f"{where}: its states are {what}: `{command}` takes them over")
+        raise UpgradeNeeded(f"{where}: its states are {what}: `{upgrade}` takes them over")

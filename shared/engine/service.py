@@ -2,7 +2,7 @@
 inherit.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
@@ -47,6 +47,20 @@ def on(body: type[BodyT], rule: Rule[StateT, BodyT], *, scope: Scope = "own") ->
     return RuleRow(body, rule, scope)
 
 
+Stored = Mapping[str, bytes]
+"""The fields of a state as a store keeps them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """What makes of a service's stored fields in the form `before` those in the form that came next. Forms
+    are digests (`form_of`); a test tries each on a state that is kept as the version of then stored it."""
+
+    before: str
+    after: str
+    migrate: Callable[[Stored], Stored]
+
+
 DocumentKey = tuple[str, str]
 """(kind, name), such as ("ocs", "pod-0/ocs-17")."""
 
@@ -62,7 +76,8 @@ class Service(Generic[StateT]):
     if there is no such thing any more; `document_keys` lists all of them.
     `telemetry` renders the frame (Arrow IPC stream) that a Tick calls for, or None: a Tick of this service,
     or of those in `frames_at`, if there are any: then it needs none of its own in the log. Frames are found
-    under the fabric's name, or, where that is taken, under it and `frames_of`.
+    under the fabric's name, or, where that is taken, under it and `frames_of`. `migrations` lead from
+    every form in which earlier versions stored the state to its own.
     """
 
     name: str
@@ -75,6 +90,7 @@ class Service(Generic[StateT]):
     telemetry: Callable[[StateT, Envelope], bytes | None] | None = None
     frames_at: tuple[str, ...] = ()
     frames_of: str = ""
+    migrations: tuple[Migration, ...] = ()
 
     def is_asked_for_frames(self, ticked: str) -> bool:
         """Whether a Tick of the service with this name may call for a frame of this one."""

@@ -1,20 +1,33 @@
 """Files that are there whole or not at all."""
 
 import contextlib
+import os
 from pathlib import Path
 
 PART = ".part"
 """How a file's name ends until all of it is written."""
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file that takes its name once all is written. OSError if that is impossible; then nothing of it
-    is left, and what was there stays."""
+def write_whole(path: Path, data: bytes, *, lasting: bool = False) -> None:
+    """Write a file that takes its name once all is written, and, if it is to last, on the disk. OSError if
+    that is impossible; then nothing of it is left, and what was there stays."""
     part = path.with_suffix(PART)
     try:
         part.write_bytes(data)
+        if lasting:
+            _to_disk(part)
         part.replace(path)
+        if lasting:
+            _to_disk(path.parent)
     except OSError:
         with contextlib.suppress(OSError):
             part.unlink(missing_ok=True)
         raise
+
+
+def _to_disk(path: Path) -> None:
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

@@ -32,7 +32,7 @@ BATCH = 50
 SETTLING_STEP_US = US_PER_DAY // 4
 SAID_MIN = 10
 """How often every batch has to see each type of message."""
-NEVER_SAID = {"CircuitsRefused", "FabricRetired", "MessageSkipped", "RekeyDraws"}
+NEVER_SAID = {"CircuitsRefused", "FabricRetired", "MessageSkipped", "RekeyDraws", "Upgraded"}
 """The scheduler commands only what the OCSes can do, so that a refusal would be a bug; a pod is retired and a
 message skipped by a person's command only. Draws are rekeyed in forecasts (`tests/unit/ops/forecast`)."""
 OF_NETWORKS = {

@@ -25,7 +25,7 @@ MANIFEST = "manifest.json"
 INBOX = "inbox.json"
 LOG_SUFFIX = ".jsonl.zst"
 OPERATIONS, LETTERS, CLOCK, ORIGIN = "operations.jsonl", "dead-letters.jsonl", "clock.json", "origin.json"
-FOLDERS = ("log", "snapshots", "telemetry")
+FOLDERS = ("log", "snapshots", "upgrades", "telemetry")
 KNOWN = frozenset(
     {MANIFEST, INBOX, OPERATIONS, LETTERS, CLOCK, ORIGIN, *FOLDERS, "redis", LOCK, "lightwave-twin.json"}
 )

@@ -69,7 +69,7 @@ def _copy(backup: Path, part: Path, manifest: BackupManifest) -> None:
                     f"{cut.size}"
                 )
         elif row.path in (MARK, CLOCK, OPERATIONS, LETTERS, ORIGIN) or row.path.startswith(
-            ("snapshots/", "telemetry/")
+            ("snapshots/", "upgrades/", "telemetry/")
         ):
             made = write_file(part, row.path, _read(backup, source))
             if made.sha256 != row.sha256:

@@ -147,9 +147,7 @@ def _read(folder: DataFolder, path: Path, size: int) -> Iterator[bytes]:
 
 def _snapshots(folder: DataFolder, point: BackupPoint) -> Iterator[Path]:
     for cut in point.sites:
-        for path in (folder.snapshots / cut.site).glob("*.snapshot"):
-            if path.stem.isdecimal() and int(path.stem) <= cut.position:
-                yield path
+        yield from folder.snapshots_up_to(cut.site, cut.position)
 
 
 def _frames(folder: DataFolder, point: BackupPoint) -> Iterator[Path]:

@@ -181,9 +181,7 @@ def _letters(parent: Lived, origin: ForkOrigin) -> list[bytes]:
 def _kept(parent: Lived, origin: ForkOrigin) -> Iterator[Path]:
     """The snapshots and frames of up to then."""
     for one in origin.sites:
-        for path in sorted((parent.folder.snapshots / one.site).glob("*.snapshot")):
-            if path.stem.isdecimal() and int(path.stem) <= one.position:
-                yield path
+        yield from parent.folder.snapshots_up_to(one.site, one.position)
     for path in sorted(parent.folder.telemetry.rglob("*.arrows")):
         if path.stem.isdecimal() and int(path.stem) <= origin.at_us:
             yield path

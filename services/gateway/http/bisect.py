@@ -10,7 +10,7 @@ from services.gateway.http.at import moment_asked
 from services.gateway.http.at_once import AtOnce
 from services.gateway.http.common import Common
 from services.gateway.http.responses import answer
-from services.gateway.ports import TwinPorts
+from services.gateway.ports import Past, TwinPorts
 from shared.basics.errors import InvalidInput
 from shared.basics.words import short
 
@@ -43,16 +43,19 @@ def routes(twin: TwinPorts, questions: AtOnce, **common: Unpack[Common]) -> APIR
         if twin.past is None:
             raise InvalidInput("bisect: not allowed; this twin keeps no snapshots to look back by")
         found, site = condition_about(twin, condition, fabric)
-        span = span_at(twin, site, cursor) if cursor is not None else _span(twin, site, since, until)
+        span = (
+            span_at(twin, site, cursor) if cursor is not None else _span(twin, twin.past, site, since, until)
+        )
         with questions.one():
             return answer(bisected(twin, twin.past, found, span, every=every))
 
     return router
 
 
-def _span(twin: TwinPorts, site: str, since: str | None, until: str | None) -> Span:
-    """From the twin's beginning, up to now; InvalidInput where it ends before it begins."""
-    start = from_us = 0
+def _span(twin: TwinPorts, past: Past, site: str, since: str | None, until: str | None) -> Span:
+    """From the first moment of which anything can be told, up to now; InvalidInput where it ends before it
+    begins."""
+    start, from_us = past.begins(site)
     if since is not None:
         first = moment_asked(twin, since, "from")
         start, from_us = first.positions.get(site, 0), first.at_us

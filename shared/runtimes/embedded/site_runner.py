@@ -6,6 +6,7 @@ states, never behind them, and `recover` folds its tail again; what was only hal
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 from schemas.envelope import Envelope
@@ -30,8 +31,9 @@ from shared.storage.snapshots.site_snapshot import SiteSnapshot
 from shared.storage.store import Commit, FabricPlace
 from shared.storage.tracked import Tracker, changes_of
 
-AGAIN = "lightwave up --rebuild-all"
-"""The command that makes states again where those that are there are of other rules, or of another form."""
+UPGRADE = "lightwave upgrade"
+REMAKE = "lightwave up --rebuild-all"
+"""The commands for states of other rules, or of another form, and for those of which nobody knows."""
 
 REBUILD_STRIDE = 2_000
 """Log messages that a recovery folds between two commits."""
@@ -50,7 +52,8 @@ class SiteRunner:
 
     `place` is told of every fabric, when what its services made of its beginning is committed: its name,
     where it lives. `on_append` is told of what was appended to the log, `snapshots` of every
-    quiet moment. `software` is the build, which is noted with the states.
+    quiet moment. `software` is the build, which is noted with the states. `begin_at` gives the states from
+    which the log goes on where it was upgraded to other rules; None where its fold begins with nothing.
     """
 
     def __init__(
@@ -68,6 +71,7 @@ class SiteRunner:
         inbox: Inbox | None = None,
         snapshots: SnapshotTaker | None = None,
         software: str = "",
+        begin_at: Callable[[], SiteSnapshot | None] = lambda: None,
     ) -> None:
         self.name = name
         self.partition = partition
@@ -89,6 +93,7 @@ class SiteRunner:
         self._on_append = on_append
         self._snapshots = snapshots
         self._software = software
+        self._begin_at = begin_at
         self._due_us: int | None = None
         self._code_due = True
         """Whether the next commit notes which code makes the states."""
@@ -190,6 +195,9 @@ class SiteRunner:
         """
         self.check_log()
         self._load()
+        base = self._begin_at() if self._log.end and not self.position else None
+        if base is not None:
+            self._begin(base)
         if self.position > self._log.end:
             raise LogDamaged(
                 f"{self.name}: its states have read {self.position} messages, but {self._log.path} holds "
@@ -239,12 +247,12 @@ class SiteRunner:
             dead_letters=self._dead_letters,
             inbox=self._store,  # what the log holds is true whatever comes of this
             software=self._software,
+            begin_at=self._begin_at,
         )
         if start is None:
             return memory, anew.recover()
         try:
-            memory.commit(first_commit(start, self.partition, self._services_of, self._software))
-            self._tell_inbox([*requests_before(self._log, start.position)])
+            anew._begin(start)
             folded = anew.recover()
         except (LogDamaged, ServiceFailed, SnapshotRefused) as error:
             log.warning(
@@ -255,6 +263,14 @@ class SiteRunner:
             )
             return self._made_anew(None)
         return memory, folded
+
+    def _begin(self, start: SiteSnapshot) -> None:
+        """Stand where a snapshot was taken, of a store that holds nothing."""
+        commit = first_commit(start, self.partition, self._services_of, self._software)
+        if not self._store.commit(replace(commit, generation=self._generation)):
+            raise Fenced(f"{self.name}: the store no longer stands at its beginning")
+        self._tell_inbox([*requests_before(self._log, start.position)])
+        self._load()
 
     def digest(self) -> str:
         """SHA-256 over every stored field of every service's state."""
@@ -276,7 +292,7 @@ class SiteRunner:
                 "`lightwave up --rebuild` makes them again from the log"
             )
         if self._residents:
-            check_code(self.name, noted_code(snapshot.values), self._code(), AGAIN)
+            check_code(self.name, noted_code(snapshot.values), self._code(), upgrade=UPGRADE, remake=REMAKE)
         instances = [
             restore_instance(service, fabric, self._store.load(self.partition, service.name, fabric))
             for fabric, resident in self._residents.items()

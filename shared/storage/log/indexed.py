@@ -95,6 +95,13 @@ class IndexedLog:
             self._count(len(line) + 1, message.source, message.seq, message.at_us)
         self.end = self._counted
 
+    def sync(self) -> None:
+        """Force what was appended to the disk; OperationFailed if that is impossible."""
+        try:
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise failure(self.path, error) from None
+
     def last_seq(self, source: str) -> int:
         """The last seq of this source in the log, or −1."""
         return self._seqs.get(source, -1)

@@ -20,12 +20,15 @@ log = logging.getLogger("lightwave.log")
 
 class SnapshotFolder:
     """`FOLDER/POSITION.snapshot`, of one site. One process writes, of a build; any may read those of its
-    rules."""
+    rules. `upgrades` has those of the site's upgrades, where anybody keeps them."""
 
-    def __init__(self, folder: Path, site: str, software: str) -> None:
+    def __init__(
+        self, folder: Path, site: str, software: str, upgrades: "SnapshotFolder | None" = None
+    ) -> None:
         self.folder = folder
         self.site = site
         self.software = software
+        self.upgrades = upgrades
 
     def positions(self) -> list[int]:
         """Those of all snapshots, rising, be they good or not; OperationFailed if the folder cannot be
@@ -38,19 +41,19 @@ class SnapshotFolder:
             raise failure(self.folder, error, "snapshots") from None
         return sorted(int(name.removesuffix(SUFFIX)) for name in names)
 
-    def put(self, snapshot: SiteSnapshot) -> None:
-        """Write one, whole or not at all, in the place of another of its position; OperationFailed if that is
-        impossible."""
-        path = self._path(snapshot.position)
+    def put(self, snapshot: SiteSnapshot, *, lasting: bool = False) -> None:
+        """Write one, whole or not at all, in the place of another of its position, and to the disk if it is
+        to last; OperationFailed if that is impossible."""
+        path = self.path(snapshot.position)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            write_whole(path, to_bytes(snapshot))
+            write_whole(path, to_bytes(snapshot), lasting=lasting)
         except OSError as error:
             raise failure(self.folder, error, "snapshots") from None
 
-    def read(self, position: int) -> SiteSnapshot:
-        """SnapshotRefused where it is damaged, of another site, place or rules."""
-        path = self._path(position)
+    def read(self, position: int, *, rules: int = RULES) -> SiteSnapshot:
+        """SnapshotRefused where it is damaged, of another site, place or rules than these."""
+        path = self.path(position)
         try:
             data = path.read_bytes()
         except OSError as error:
@@ -62,7 +65,7 @@ class SnapshotFolder:
         for what, is_, wanted in (
             ("site", found.site, self.site),
             ("position", found.position, position),
-            ("rules", found.rules, RULES),
+            ("rules", found.rules, rules),
         ):
             if is_ != wanted:
                 raise SnapshotRefused(f"snapshot {path}: is of {what} {is_!r}; allowed is {wanted!r}")
@@ -72,16 +75,16 @@ class SnapshotFolder:
         """The newest good one, of those up to a position; one that is refused is told of and passed over."""
         return next(self.good(most), None)
 
-    def good(self, most: int | None = None) -> Iterator[SiteSnapshot]:
-        """The good ones up to a position, the newest first. Each that cannot be used is told of: nobody needs
-        one."""
+    def good(self, most: int | None = None, least: int = 0) -> Iterator[SiteSnapshot]:
+        """The good ones between two positions, the newest first. Each that cannot be used is told of: nobody
+        needs one."""
         try:
             positions = self.positions()
         except OperationFailed as error:
             log.warning("%s; the log is folded from its beginning", error)
             return
         for position in reversed(positions):
-            if most is None or position <= most:
+            if position >= least and (most is None or position <= most):
                 try:
                     yield self.read(position)
                 except OperationFailed as error:
@@ -91,7 +94,7 @@ class SnapshotFolder:
         """Remove those of a log that is longer than this site's is now: it lost its end, or an older copy was
         put back, and what follows will be otherwise. Returns how many. What one left behind who was killed
         as he wrote goes, too. Only for who writes; OperationFailed if that is impossible."""
-        gone = [self._path(position) for position in self.positions() if position > end]
+        gone = [self.path(position) for position in self.positions() if position > end]
         try:
             for path in [*gone, *self.folder.glob(f"*{PART}")]:
                 path.unlink(missing_ok=True)
@@ -99,5 +102,6 @@ class SnapshotFolder:
             raise failure(self.folder, error, "snapshots") from None
         return len(gone)
 
-    def _path(self, position: int) -> Path:
+    def path(self, position: int) -> Path:
+        """Where the one of a position lies, or would."""
         return self.folder / f"{position:012d}{SUFFIX}"

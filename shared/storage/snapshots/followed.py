@@ -17,8 +17,9 @@ from shared.engine.codec import encode_instance
 from shared.engine.dispatch import ServiceInstance
 from shared.engine.replay import Difference, Replay
 from shared.engine.site import ServicesOf, Skip
+from shared.storage.snapshots.base import Lines, message_in
 from shared.storage.snapshots.folder import SnapshotFolder
-from shared.storage.snapshots.history import EVERY, History, Lines, Moment, message_in
+from shared.storage.snapshots.history import EVERY, History, Moment
 from shared.storage.snapshots.site_snapshot import SiteSnapshot, States
 
 SKIP = MessageSkipped.__name__.encode()

@@ -4,15 +4,14 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, fields
 from hashlib import sha256
-from typing import Protocol
 
 from schemas.envelope import Envelope
-from schemas.registry import Unreadable, decode
 from schemas.sequencer import FabricCommissioned
 from shared.basics.errors import LogDamaged, ServiceFailed, SnapshotRefused
 from shared.engine.dispatch import ServiceInstance
 from shared.engine.replay import Replay
 from shared.engine.site import ServicesOf, Site, Skip
+from shared.storage.snapshots.base import Base, Lines, base_of, line_before, message_in, snapshot_of
 from shared.storage.snapshots.folder import SnapshotFolder
 from shared.storage.snapshots.site_snapshot import SiteSnapshot, taken
 
@@ -23,17 +22,6 @@ EVERY = 2_000
 log = logging.getLogger("lightwave.log")
 
 OnRead = Callable[[ServiceInstance, Envelope], None]
-
-
-class Lines(Protocol):
-    """The log of one site, as it is written."""
-
-    @property
-    def end(self) -> int:
-        """The position that the next message will have."""
-
-    def lines(self, start: int, most: int | None = None) -> Iterator[tuple[int, bytes]]:
-        """(position, line) from `start` to the present end."""
 
 
 @dataclass(slots=True)
@@ -146,12 +134,27 @@ class History:
     def fitting(self, most: int | None = None) -> Iterator[SiteSnapshot]:
         """The good snapshots up to a position, of this log as it stands, the newest first."""
         end = self._log.end
-        good = self._snapshots.good(end if most is None else min(most, end))
-        return of_log(good, lambda found: self._line_before(found.position))
+        base = self.base()
+        least = base.position if base is not None else 0
+        good = self._snapshots.good(end if most is None else min(most, end), least)
+        return of_log(good, lambda found: line_before(self._log, found.position))
+
+    def base(self) -> Base | None:
+        """The last upgrade to other rules, before which nothing can be told."""
+        return base_of(self._log, self._snapshots)
+
+    def begin_at(self) -> SiteSnapshot | None:
+        """The states that the fold begins with, None where that is at the log's beginning; SnapshotRefused
+        where they are lost."""
+        base = self.base()
+        return None if base is None else snapshot_of(base, self._snapshots)
 
     def nearest(self, position: int, *, own: bool = False) -> Moment:
         """The newest moment up to a position at which a good snapshot was taken, of this build alone if
-        `own`, or the log's beginning."""
+        `own`, or where the fold begins; UpgradeNeeded for one before that."""
+        base = self.base()
+        if base is not None and position < base.position:
+            raise base.refusal(self._snapshots.site)
         for found in self.fitting(position):
             if own and found.software != self._snapshots.software:
                 continue
@@ -160,14 +163,16 @@ class History:
             except (LogDamaged, SnapshotRefused) as error:
                 log.warning("snapshot of position %d: %s; an older one is used", found.position, error)
                 continue
-            site.skips = self._skips
-            last_line = self._line_before(found.position)
-            kinds = dict(found.kinds)
-            return Moment(site, found.position, kinds, last_line=last_line, begun_by=found.software)
+            return self._begun(found, site)
+        begin = self.begin_at()
+        if begin is not None:
+            return self._begun(begin, begin.restored(self._services_of))
         return Moment(Site(self._snapshots.site, self._services_of, skips=self._skips), 0, {})
 
-    def _line_before(self, position: int) -> bytes:
-        return next((line for _, line in self._log.lines(position - 1, 1)), b"")
+    def _begun(self, found: SiteSnapshot, site: Site) -> Moment:
+        site.skips = self._skips
+        last_line = line_before(self._log, found.position)
+        return Moment(site, found.position, dict(found.kinds), last_line=last_line, begun_by=found.software)
 
     def _feed(self, replay: Replay, position: int, message: Envelope) -> None:
         difference = replay.feed(position, message)
@@ -176,20 +181,12 @@ class History:
 
 
 def of_log(
-    good: Iterable[SiteSnapshot], line_before: Callable[[SiteSnapshot], bytes]
+    good: Iterable[SiteSnapshot], last_line: Callable[[SiteSnapshot], bytes]
 ) -> Iterator[SiteSnapshot]:
-    """Those of some snapshots that are of a log, which has the line that `line_before` says just before
+    """Those of some snapshots that are of a log, which has the line that `last_line` says just before
     each; others are told of."""
     for found in good:
-        if sha256(line_before(found)).hexdigest() == found.last_sha256:
+        if sha256(last_line(found)).hexdigest() == found.last_sha256:
             yield found
         else:
             log.warning("snapshot of position %d: is of another log; an older one is used", found.position)
-
-
-def message_in(line: bytes) -> Envelope | None:
-    """None where a line is no message: readers pass it over."""
-    try:
-        return decode(line)
-    except Unreadable:
-        return None

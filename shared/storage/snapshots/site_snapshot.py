@@ -12,8 +12,9 @@ from typing import Any
 import orjson
 import zstandard
 
-from shared.basics.errors import SnapshotRefused
+from shared.basics.errors import SnapshotRefused, UpgradeNeeded
 from shared.engine.codec import encode_instance, restore_instance, state_digest
+from shared.engine.migrations import migrated, migrations_needed
 from shared.engine.rules import RULES, StatesCode, forms_of
 from shared.engine.site import ServicesOf, Site
 
@@ -64,23 +65,32 @@ class SiteSnapshot:
         return state_digest((f"{service}@{fabric}", held) for (service, fabric), held in self.states.items())
 
     def check_code(self, services_of: ServicesOf) -> None:
-        """SnapshotRefused where it was made by other rules, or stored in another form, than this code's."""
+        """SnapshotRefused where it was made by other rules than this code's, or stored in a form that cannot
+        be brought into this code's."""
         services = [service for kind in set(self.kinds.values()) for service in services_of(kind)]
-        if not self.code.is_as(StatesCode(RULES, forms_of(services), "")):
-            raise SnapshotRefused(
-                f"snapshot of position {self.position}: its states are of {self.software} of rules "
-                f"{self.rules}, and not of this version's rules and form"
-            )
+        what = f"snapshot of position {self.position}: its states are of {self.software}"
+        if self.rules != RULES:
+            raise SnapshotRefused(f"{what} of rules {self.rules}; allowed is {RULES}")
+        try:
+            migrations_needed(self.forms, services)
+        except UpgradeNeeded as error:
+            raise SnapshotRefused(f"{what}: {error}") from None
 
     def restored(self, services_of: ServicesOf) -> Site:
-        """The site as it was; SnapshotRefused where this code's states are of another form, LogDamaged where
+        """The site as it was; SnapshotRefused where this code cannot go on with its states, LogDamaged where
         a field is missing or unreadable."""
         self.check_code(services_of)
-        instances = [
-            restore_instance(service, fabric, self.states.get((service.name, fabric), {}))
-            for fabric, kind in self.kinds.items()
-            for service in services_of(kind)
-        ]
+        return self.taken_over(services_of)
+
+    def taken_over(self, services_of: ServicesOf) -> Site:
+        """The site with which this code would go on, by whatever rules it was made: states of other forms are
+        migrated. UpgradeNeeded where they cannot be, LogDamaged where a field is missing or unreadable."""
+        instances = []
+        for fabric, kind in self.kinds.items():
+            for service in services_of(kind):
+                stored = self.states.get((service.name, fabric), {})
+                own = migrated(service, self.forms.get(service.name), stored)
+                instances.append(restore_instance(service, fabric, own))
         return Site(self.site, services_of, instances)
 
 

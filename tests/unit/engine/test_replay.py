@@ -10,10 +10,11 @@ from schemas.config import SuperpodConfig
 from schemas.envelope import Envelope, enclose
 from schemas.operator import DrainCube, InjectFault, RequestSlice
 from schemas.registry import decode, encode
-from schemas.sequencer import FabricCommissioned, FabricRetired, MessageSkipped
+from schemas.sequencer import CodeAbout, FabricCommissioned, FabricRetired, MessageSkipped, Upgraded
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.engine.codec import encode_instance, restore_instance
 from shared.engine.replay import Difference, Replay
+from shared.engine.roots import upgrade_of
 from shared.engine.service import AnyService
 from shared.engine.site import Site
 from shared.runtimes.lab import LabRequest
@@ -385,3 +386,41 @@ def test_another_seed_is_found_where_it_first_shows() -> None:
 def test_a_difference_reads_as_a_sentence() -> None:
     assert str(Difference(7, "this", None)) == "position 7: expected this, found nothing"
     assert str(Difference(0, None, "that")) == "position 0: expected nothing, found that"
+
+
+def upgrade(record: tuple[Envelope, ...], rules: int, **changed: object) -> Envelope:
+    """What stands on a log behind all of a record where another version went on."""
+    body = Upgraded(
+        before=CodeAbout(software="1.0+one", rules=1),
+        after=CodeAbout(software="1.0+two", rules=rules),
+        state_sha256="0" * 64,
+    )
+    return upgrade_of(POD, POD, 1, body, record[-1].at_us).model_copy(update=changed)
+
+
+def test_an_upgrade_of_the_form_of_states_changes_nothing_of_a_fold() -> None:
+    record, site = toy_record()
+    for place in (place_of(record, "Tick"), len(record)):
+        told = upgrade(record[:place], 1)
+        difference, replay = fold((*record[:place], told, *record[place:], told))
+        assert (difference, replay.forged, replay.repeats) == (None, None, 1)
+        assert states(replay.site) == states(site)
+
+
+def test_a_fold_ends_where_the_rules_were_changed() -> None:
+    record, _ = toy_record()
+    difference, _ = fold((*record, upgrade(record, 2)))
+    assert str(difference) == (
+        f"position {len(record)}: expected messages of rules 1, found the upgrade to rules 2 by 1.0+two: "
+        "what follows is folded from the snapshot of that upgrade alone"
+    )
+
+
+@pytest.mark.parametrize("changed", [{"at_us": 1}, {"cause": "a/1"}, {"fabric": "pod-9"}])
+def test_an_upgrade_that_no_version_writes_is_a_difference(changed: dict[str, object]) -> None:
+    record, _ = toy_record()
+    difference, _ = fold((*record, upgrade(record, 1, **changed)))
+    assert difference is not None
+    assert difference.position == len(record)
+    assert difference.found is not None
+    assert '"type":"Upgraded"' in difference.found

@@ -91,16 +91,18 @@ def test_what_a_store_notes_is_what_was_told() -> None:
 @pytest.mark.parametrize(
     ("held", "sentence"),
     [
-        (None, "before rules had a number"),
+        (None, "before rules had a number, and .*: `anew` makes"),
         (StatesCode(1, OWN.forms, "1.0+1"), "of rules 1, by 1.0\\+1, and this is 1.1\\+2 of rules 2: `ag"),
         (StatesCode(3, OWN.forms, "1.2+3"), "which are older: start it with that version"),
         (StatesCode(2, {"cubes": "a", "ocs": "c"}, "1.1+1"), "stores those of ocs in another form: `again`"),
+        (StatesCode(2, {"cubes": "a"}, "1.1+1"), "stores those of ocs in another form: `again`"),
     ],
 )
 def test_other_rules_and_other_forms_are_refused(held: StatesCode | None, sentence: str) -> None:
     with pytest.raises(UpgradeNeeded, match=sentence):
-        check_code("pod-0", held, OWN, "again")
+        check_code("pod-0", held, OWN, upgrade="again", remake="anew")
 
 
-def test_another_build_and_a_service_that_only_one_has_are_no_hindrance() -> None:
-    check_code("pod-0", StatesCode(2, {"cubes": "a", "jobs": "z"}, "1.1+1"), OWN, "again")
+def test_another_build_and_a_service_that_is_no_more_are_no_hindrance() -> None:
+    held = StatesCode(2, {**OWN.forms, "jobs": "z"}, "1.1+1")
+    check_code("pod-0", held, OWN, upgrade="again", remake="anew")

@@ -275,7 +275,7 @@ def test_one_stored_in_another_form_is_passed_over(tmp_path: Path, caplog: pytes
     forms = {**_snapshot().forms, "cubes": "another"}
     folder(tmp_path).put(replace(_snapshot(), forms=forms))
     assert history(tmp_path).at(350).folded >= 350
-    assert "are of 1.0+test of rules" in caplog.text
+    assert "are of 1.0+test: cubes: no migration leads from states of form another" in caplog.text
 
 
 def test_where_another_build_folded_otherwise_its_snapshot_is_passed_over(

@@ -10,7 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.twin.segments import WHOLE, AuditedSite, Folded, fold_in_parts, fold_part, parts_of, summed, usable
+from ops.twin.segments import (
+    AuditedSite,
+    Folded,
+    Part,
+    fold_in_parts,
+    fold_part,
+    parts_of,
+    summed,
+    usable,
+    whole_of,
+)
 from schemas.config import PodConfig, SuperpodConfig
 from schemas.config_failures import FailuresConfig
 from schemas.operator import DrainCube
@@ -87,7 +97,7 @@ def in_parts(site: AuditedSite, jobs: int = 1) -> Folded:
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_clean_log_is_clean_in_parts(kept: Path, jobs: int) -> None:
     site = audited(kept)
-    whole, parts = fold_part(site, WHOLE), in_parts(site, jobs)
+    whole, parts = fold_part(site, whole_of(site)), in_parts(site, jobs)
     assert parts == whole
     assert (whole.messages, whole.requests, whole.dead_letters) == (len(lines()), 2, 1)
     assert (whole.difference, whole.differing, whole.wrong) == (None, [], {})
@@ -109,7 +119,7 @@ def test_a_log_that_is_another_is_told_of_as_by_one_fold(
         some[at : at + 1] = {"later": [], "gone": [], "twice": [line, line], "no message": [b"{}"]}[how]
     write(folder, tuple(some))
     site = audited(folder)
-    assert told_of(in_parts(site)) == told_of(fold_part(site, WHOLE))
+    assert told_of(in_parts(site)) == told_of(fold_part(site, whole_of(site)))
 
 
 def test_parts_go_from_snapshot_to_snapshot_and_all_of_them_are_compared() -> None:
@@ -122,7 +132,7 @@ def test_parts_go_from_snapshot_to_snapshot_and_all_of_them_are_compared() -> No
     ]
     assert [at for part in parts for at in part.marks] == [*offsets]
     assert len(parts_of(offsets, 600, 50)) == 6
-    assert parts_of({}, 600, 3) == [WHOLE]
+    assert parts_of({}, 600, 3) == [Part(0, 0, None, ())]
 
 
 def changed(folder: Path, place: int, change: Callable[[SiteSnapshot], SiteSnapshot]) -> int:
@@ -152,7 +162,7 @@ def test_a_snapshot_that_is_wrong_is_told_of_and_the_log_is_not(
     position = changed(tmp_path, place, change)
     site = audited(tmp_path)
     found = in_parts(site)
-    assert told_of(found) == told_of(fold_part(site, WHOLE))
+    assert told_of(found) == told_of(fold_part(site, whole_of(site)))
     assert [*found.wrong] == [position]
     assert f"snapshot of position {position}: is not what the log gives there (" in found.wrong[position]
     assert "it is the snapshot that is wrong, and not the log" in found.wrong[position]
@@ -164,7 +174,7 @@ def test_where_all_are_wrong_the_log_is_folded_as_one(kept: Path, tmp_path: Path
     site = audited(tmp_path)
     found = in_parts(site)
     assert [*found.wrong] == positions
-    assert told_of(found) == told_of(fold_part(site, WHOLE))
+    assert told_of(found) == told_of(fold_part(site, whole_of(site)))
 
 
 def test_states_that_are_others_are_told_of_in_parts_too(kept: Path) -> None:
@@ -173,7 +183,7 @@ def test_states_that_are_others_are_told_of_in_parts_too(kept: Path) -> None:
     site = replace(site, states=other)
     found = in_parts(site)
     assert "cubes@pod-0: _book" in found.differing
-    assert told_of(found) == told_of(fold_part(site, WHOLE))
+    assert told_of(found) == told_of(fold_part(site, whole_of(site)))
 
 
 def test_what_cannot_be_used_is_passed_over_and_told(kept: Path, tmp_path: Path) -> None:
@@ -190,4 +200,4 @@ def test_what_cannot_be_used_is_passed_over_and_told(kept: Path, tmp_path: Path)
     assert f"is of rules {RULES + 1}; allowed is {RULES}" in foreign
     assert elsewhere == f"snapshot of position {third}: is of another log"
     assert second
-    assert in_parts(audited(tmp_path)) == fold_part(audited(tmp_path), WHOLE)
+    assert in_parts(audited(tmp_path)) == fold_part(audited(tmp_path), Part(0, 0, None, ()))

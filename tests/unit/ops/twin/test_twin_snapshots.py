@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from ops.common.version import software
+from ops.twin.data import DataFolder
 from ops.twin.snapshots import TwinSnapshots
 from schemas.config import SuperpodConfig
 from services.fleet import services_of
@@ -33,7 +34,7 @@ def logs(tmp_path: Path) -> Iterator[IndexedLogs]:
 def test_what_cannot_be_written_is_a_problem_until_it_can(tmp_path: Path, logs: IndexedLogs) -> None:
     (tmp_path / "snapshots").mkdir()
     (tmp_path / "snapshots" / POD).write_text("in the way")
-    snapshots = TwinSnapshots(tmp_path / "snapshots", logs)
+    snapshots = TwinSnapshots(DataFolder(tmp_path), logs)
     taker = snapshots.taker(POD)
     assert snapshots.problems == []
     site, residents = pod_site(), {POD: Resident(POD, "superpod")}
@@ -51,7 +52,7 @@ def test_what_cannot_be_written_is_a_problem_until_it_can(tmp_path: Path, logs: 
 
 def test_those_of_a_longer_log_go_and_the_newest_is_given_once(tmp_path: Path, logs: IndexedLogs) -> None:
     end = logs.open(POD).end
-    snapshots = TwinSnapshots(tmp_path / "snapshots", logs)
+    snapshots = TwinSnapshots(DataFolder(tmp_path), logs)
     history = snapshots.history(POD)
     snapshots.folder(POD).put(history.at(end).snapshot(software()))
     beyond = taken(Site(POD, services_of), end + 1, b"", software=software(), kinds={})

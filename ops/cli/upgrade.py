@@ -1,0 +1,90 @@
+"""`lightwave upgrade`: this version takes over a twin that another one ran."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ops.cli.groups import application
+from ops.cli.options import Output
+from ops.cli.output import show
+from ops.cli.progress import Compared
+from ops.cli.types import FILE
+
+app = application()
+
+DIFFERS = 1
+"""The exit code of `--check` where something would be otherwise, as of `lightwave diff`."""
+
+
+@app.command()
+def upgrade(
+    check: Annotated[
+        bool, typer.Option("--check", help="change nothing: say what would be done, and what would differ")
+    ] = False,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            click_type=FILE, metavar="DIR", help="the twin's folder [default: the user's state folder]"
+        ),
+    ] = None,
+    redis: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", envvar="LIGHTWAVE_UP_REDIS", help="the Redis that it uses, if not its own"
+        ),
+    ] = None,
+    output: Output = "table",
+) -> None:
+    """Take over a twin that another version ran, and that is stopped: bring its states into this version's
+    form, and write down that it goes on by this version's rules.
+
+    With --check the exit code is 1 where this version would have made something else of the log so far.
+    """
+    from ops.twin.data import default_data
+    from ops.twin.upgrading import check_upgrade, run_upgrade
+
+    place = data or default_data()
+    if not check:
+        rows = run_upgrade(place, redis=redis)
+        show(rows, output, lambda: _done(rows, place))
+        return
+    with Compared() as told:
+        rows = check_upgrade(place, redis=redis, tell=told.tell)
+    show(rows, output, lambda: _checked(rows, place))
+    if any(row["first_difference"] or row["differing_states"] for row in rows):
+        raise typer.Exit(DIFFERS)
+
+
+def _done(rows: list[dict[str, Any]], place: Path) -> str:
+    if not rows:
+        return f"{place}: nothing to upgrade; `lightwave up --data {place}` goes on"
+    return "\n".join([*(_line(row) for row in rows), f"`lightwave up --data {place}` goes on from there"])
+
+
+def _checked(rows: list[dict[str, Any]], place: Path) -> str:
+    if not rows:
+        return f"{place}: nothing to upgrade"
+    return "\n".join(line for row in rows for line in (_line(row), *_differences(row)))
+
+
+def _line(row: dict[str, Any]) -> str:
+    before, after, migrated = row["before"], row["after"], row["migrated"]
+    how = f"states of {', '.join(migrated)} in another form" if migrated else "states as they are"
+    return (
+        f"{row['site']}: at {row['position']:,} messages from rules {before['rules']} ({before['software']}) "
+        f"to rules {after['rules']} ({after['software']}), {how}"
+    )
+
+
+def _differences(row: dict[str, Any]) -> list[str]:
+    since = f" from position {row['since']:,} on" if row["since"] else ""
+    if row["first_difference"]:
+        return [f"  this version would have said something else{since}: {row['first_difference']}"]
+    if row["differing_states"]:
+        said = "this version would have said the same"
+        return [
+            f"  {said}{since}, and held other states:",
+            *(f"    {one}" for one in row["differing_states"]),
+        ]
+    return [f"  this version would have said and held the same{since}"]

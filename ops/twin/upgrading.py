@@ -1,0 +1,275 @@
+"""`lightwave upgrade`: the states of a twin that does not run, as another version left them, become this
+version's, and the log says so.
+
+Each step can be done again, so a kill between any two costs nothing: the states are brought into this
+version's form, which gives the same each time; their snapshot is kept; the log is told, with their digest;
+they take the place of those that were there, at once. The version before goes on with the twin until the log
+is told, and after that only this one does.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ops.common.version import software
+from ops.twin.data import DataFolder, FolderInUse, TwinIdentity
+from ops.twin.own_server import start_server
+from ops.twin.site_audit import SiteAudit
+from schemas.envelope import Envelope
+from schemas.registry import encode
+from schemas.sequencer import CodeAbout, Upgraded
+from services.fleet import services_of
+from shared.basics.errors import LogDamaged, NotFound, OperationFailed, UpgradeNeeded
+from shared.engine.codec import encode_instance, state_digest
+from shared.engine.migrations import migrations_needed
+from shared.engine.roots import operator_source, upgrade_of, upgrade_source
+from shared.engine.rules import RULES, StatesCode, check_code, forms_of, noted_code
+from shared.engine.site import Site
+from shared.runtimes.embedded.dead_letters import DeadLetters
+from shared.runtimes.embedded.server import EmbeddedServer
+from shared.runtimes.embedded.site_runner import REMAKE, UPGRADE, SiteRunner
+from shared.storage.log.indexed import IndexedLog, IndexedLogs
+from shared.storage.redis_store import RedisStore
+from shared.storage.residents import residents
+from shared.storage.snapshots.base import message_in
+from shared.storage.snapshots.site_snapshot import SiteSnapshot, taken
+
+Tell = Callable[[str, int, int], None]
+"""Is told (site, messages compared, messages in all), now and then."""
+TOLD_EVERY = 500
+FIELDS_NAMED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class SiteUpgrade:
+    """What is to become of one site: the states as this version takes them over at a position of its log,
+    with the message that says so, and whether the log has that already."""
+
+    site: str
+    position: int
+    before: StatesCode
+    migrated: tuple[str, ...]
+    message: Envelope
+    snapshot: SiteSnapshot
+    on_log: bool
+
+    def told(self) -> dict[str, Any]:
+        return {
+            "site": self.site,
+            "position": self.position,
+            "before": {"rules": self.before.rules, "software": self.before.software},
+            "after": {"rules": RULES, "software": software()},
+            "migrated": list(self.migrated),
+            "state_sha256": self.snapshot.digest,
+        }
+
+
+def run_upgrade(data: Path, *, redis: str | None = None) -> list[dict[str, Any]]:
+    """Upgrade every site of the twin in this folder that needs it; a row for each that did. UpgradeNeeded
+    where this version cannot take it over, FolderInUse while it runs, OperationFailed where the version
+    before has not finished what it began, or nothing can be written."""
+    with _stopped(data, redis) as twin:
+        found = twin.upgrades()
+        for partition, upgrade in found:
+            twin.take_over(partition, upgrade)
+        return [upgrade.told() for _, upgrade in found]
+
+
+def check_upgrade(
+    data: Path, *, redis: str | None = None, tell: Tell = lambda _site, _done, _whole: None
+) -> list[dict[str, Any]]:
+    """What `run_upgrade` would do, which is not done, and what this version would have made of the log that
+    there is: the first message that it would not have said, or the fields of states that it would not hold.
+    Errors as there."""
+    with _stopped(data, redis) as twin:
+        return [upgrade.told() | twin.differences(upgrade, tell) for _, upgrade in twin.upgrades()]
+
+
+@contextlib.contextmanager
+def _stopped(data: Path, redis: str | None) -> Iterator["_StoppedTwin"]:
+    folder = DataFolder(data)
+    identity = folder.identity() if data.is_dir() else None
+    if identity is None:
+        raise NotFound(f"data folder {data}: holds no twin")
+    with contextlib.ExitStack() as stack:
+        try:
+            folder.hold()
+        except FolderInUse as held:
+            raise FolderInUse(f"{held}; end it first, by Ctrl-C or SIGTERM") from None
+        stack.callback(folder.release)
+        if redis is None:
+            server = EmbeddedServer(folder.redis)
+            stack.callback(server.stop)
+            start_server(server, rebuild=False)
+            redis = server.url
+        store = stack.enter_context(contextlib.closing(RedisStore(redis)))
+        store.check()
+        logs = stack.enter_context(contextlib.closing(IndexedLogs(folder.logs)))
+        yield _StoppedTwin(folder, identity, store, logs)
+
+
+class _StoppedTwin:
+    """A twin that nobody else has meanwhile."""
+
+    def __init__(
+        self, folder: DataFolder, identity: TwinIdentity, store: RedisStore, logs: IndexedLogs
+    ) -> None:
+        self._folder = folder
+        self._identity = identity
+        self._store = store
+        self._logs = logs
+
+    def upgrades(self) -> list[tuple[int, SiteUpgrade]]:
+        """What is to be done, by partition; nothing of a site whose states this version goes on with. Known
+        of all sites before anything is changed in one."""
+        found = []
+        for partition, plan in enumerate(self._identity.sites):
+            held = _held(plan.site, partition, self._store)
+            if held is not None and _needs_upgrade(held):
+                found.append((partition, _planned(held, self._logs.open(plan.site))))
+        return found
+
+    def take_over(self, partition: int, upgrade: SiteUpgrade) -> None:
+        site, log = upgrade.site, self._logs.open(upgrade.site)
+        history = self._folder.history_of(site, log)
+        upgrades = self._folder.snapshots_of(site).upgrades
+        if upgrades is None:
+            raise ValueError("a data folder keeps upgrades")
+        upgrades.put(upgrade.snapshot, lasting=True)
+        if not upgrade.on_log:
+            log.append([upgrade.message], [encode(upgrade.message)])
+        log.sync()
+        runner = SiteRunner(
+            site,
+            partition,
+            services_of,
+            store=self._store,
+            place=self._store.place,
+            log=log,
+            dead_letters=DeadLetters(self._folder.dead_letters),
+            software=software(),
+            begin_at=history.begin_at,
+        )
+        runner.rebuild(upgrade.snapshot)
+        self._store.number_above(partition, log.last_seq(operator_source(site)))
+
+    def differences(self, upgrade: SiteUpgrade, tell: Tell) -> dict[str, Any]:
+        """In what the log and the states are not what this version would have made of them."""
+        log = self._logs.open(upgrade.site)
+        begin = self._folder.history_of(upgrade.site, log).begin_at()
+        site = Site(upgrade.site, services_of) if begin is None else begin.taken_over(services_of)
+        start = 0 if begin is None else begin.position
+        audit = SiteAudit(upgrade.site, site.fabrics, upgrade.snapshot.states, may_repeat=False, start=site)
+        for position, line in log.lines(start):
+            message = message_in(line)
+            if position >= upgrade.position or (message is not None and not audit.feed(position, message)):
+                break
+            if position % TOLD_EVERY == 0:
+                tell(upgrade.site, position - start, upgrade.position - start)
+        if audit.difference is None:
+            audit.compare()
+        return {
+            "since": start,
+            "first_difference": str(audit.difference) if audit.difference is not None else None,
+            "differing_states": audit.differing[:FIELDS_NAMED],
+        }
+
+
+def _held(site: str, partition: int, store: RedisStore) -> SiteSnapshot | None:
+    """A site as it stands in the store, with the code that left it; None where nothing does."""
+    found = store.snapshot(partition, [])
+    stood = set(found.positions.values())
+    if not stood:
+        return None
+    if len(stood) > 1:
+        raise LogDamaged(f"{site}: its services stand at different positions {sorted(stood)}")
+    code = noted_code(found.values)
+    kinds = {fabric: resident.kind for fabric, resident in residents(found.values).items()}
+    if code is None:
+        raise UpgradeNeeded(
+            f"{site}: its states are of a version before rules had a number: `{REMAKE}` makes them again"
+        )
+    return SiteSnapshot(
+        site,
+        stood.pop(),
+        "",
+        0,
+        code.software,
+        kinds,
+        {
+            (service.name, fabric): store.load(partition, service.name, fabric)
+            for fabric, kind in kinds.items()
+            for service in services_of(kind)
+        },
+        rules=code.rules,
+        forms=code.forms,
+    )
+
+
+def _needs_upgrade(held: SiteSnapshot) -> bool:
+    """UpgradeNeeded where the states are of later rules than this version's."""
+    services = [service for kind in set(held.kinds.values()) for service in services_of(kind)]
+    own = StatesCode(RULES, forms_of(services), software())
+    if own.may_go_on_with(held.code):
+        return False
+    if held.rules > RULES:
+        check_code(held.site, held.code, own, upgrade=UPGRADE, remake=REMAKE)
+    return True
+
+
+def _planned(held: SiteSnapshot, log: IndexedLog) -> SiteUpgrade:
+    services = [service for kind in set(held.kinds.values()) for service in services_of(kind)]
+    try:
+        migrated = migrations_needed(held.forms, services)
+        site = held.taken_over(services_of)
+    except UpgradeNeeded as error:
+        raise UpgradeNeeded(
+            f"{held.site}: its states are of {held.software} of rules {held.rules}, and this is {software()} "
+            f"of rules {RULES}: {error}"
+        ) from None
+    digest = state_digest((f"{one.name}@{one.fabric}", encode_instance(one)) for one in site.instances)
+    body = Upgraded(
+        before=CodeAbout(software=held.software, rules=held.rules),
+        after=CodeAbout(software=software(), rules=RULES),
+        state_sha256=digest,
+    )
+    number = max(0, log.last_seq(upgrade_source(site.name))) + 1
+    message = upgrade_of(site.name, site.fabrics[0], number, body, site.now_us)
+    told = _told_before(held, body, log)
+    message = told or message
+    return SiteUpgrade(
+        site=held.site,
+        position=held.position,
+        before=held.code,
+        migrated=tuple(migrated),
+        message=message,
+        snapshot=taken(site, held.position + 1, encode(message), software=software(), kinds=held.kinds),
+        on_log=told is not None,
+    )
+
+
+def _told_before(held: SiteSnapshot, body: Upgraded, log: IndexedLog) -> Envelope | None:
+    """The message of an upgrade that was cut off, if the log ends with it; OperationFailed where it goes on
+    otherwise beyond the states, or they are beyond it."""
+    if log.end == held.position:
+        return None
+    if log.end == held.position + 1:
+        message = next((message_in(line) for _, line in log.lines(held.position)), None)
+        if message is not None and isinstance(message.body, Upgraded):
+            said = message.body
+            if (said.before, said.after.rules, said.state_sha256) == (
+                body.before,
+                body.after.rules,
+                body.state_sha256,
+            ):
+                return message
+            raise OperationFailed(
+                f"{held.site}: its log says that {said.after.software} of rules {said.after.rules} took it "
+                "over, and holds no states of it: upgrade it with that version"
+            )
+    raise OperationFailed(
+        f"{held.site}: its states have read {held.position} messages, and its log holds {log.end}: what "
+        f"{held.software} began, only that version ends; start it with that, end it, and upgrade it then"
+    )

@@ -1,0 +1,40 @@
+"""Stored states of one form brought into the form that this code has: step by step, each a function of stored
+fields alone, which its service's table names."""
+
+from collections.abc import Iterable, Mapping
+
+from shared.basics.errors import UpgradeNeeded
+from shared.engine.rules import form_of
+from shared.engine.service import AnyService, Migration, Stored
+
+
+def migrated(service: AnyService, form: str | None, stored: Stored) -> Stored:
+    """A service's stored fields, which have this form (None: nobody noted one), in its own; UpgradeNeeded
+    where no migrations lead there."""
+    for step in _steps(service, form):
+        stored = step.migrate(stored)
+    return stored
+
+
+def migrations_needed(forms: Mapping[str, str], services: Iterable[AnyService]) -> list[str]:
+    """The services whose states, stored in these forms, must be migrated; UpgradeNeeded where one cannot."""
+    found = {service.name for service in services if _steps(service, forms.get(service.name))}
+    return sorted(found)
+
+
+def _steps(service: AnyService, form: str | None) -> list[Migration]:
+    own = form_of(service.state)
+    if form is None:
+        raise UpgradeNeeded(f"{service.name}: is new in this version, and nothing makes its states of a twin")
+    by_form = {step.before: step for step in service.migrations}
+    found: list[Migration] = []
+    reached = form
+    while reached != own:
+        step = by_form.get(reached)
+        if step is None or step in found:
+            raise UpgradeNeeded(
+                f"{service.name}: no migration leads from states of form {reached} to this version's, {own}"
+            )
+        found.append(step)
+        reached = step.after
+    return found

@@ -1,0 +1,97 @@
+"""Where the fold of a site's log begins for this code: at the log's beginning, or, where another version went
+on with the site by other rules, at the snapshot of that upgrade.
+
+Snapshots of upgrades are record, as the log is: what follows one was not made of what is before it by any one
+version, so nothing can make them again.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from schemas.envelope import Envelope
+from schemas.registry import Unreadable, decode
+from schemas.sequencer import Upgraded
+from shared.basics.errors import OperationFailed, SnapshotRefused, UpgradeNeeded
+from shared.basics.times import moment
+from shared.storage.snapshots.folder import SnapshotFolder
+from shared.storage.snapshots.site_snapshot import SiteSnapshot
+
+
+class Lines(Protocol):
+    """The log of one site, as it is written."""
+
+    @property
+    def end(self) -> int:
+        """The position that the next message will have."""
+
+    def lines(self, start: int, most: int | None = None) -> Iterator[tuple[int, bytes]]:
+        """(position, line) from `start` to the present end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """The last upgrade that changed the rules: `position` is that behind its message."""
+
+    position: int
+    at_us: int
+    body: Upgraded
+
+    def told(self) -> dict[str, object]:
+        """As an audit reports it: from where on it looked, and which version can look at what is before."""
+        before, after = self.body.before, self.body.after
+        return {
+            "position": self.position,
+            "at_us": self.at_us,
+            "rules": after.rules,
+            "before": {"rules": before.rules, "software": before.software},
+        }
+
+    def refusal(self, site: str) -> UpgradeNeeded:
+        """Why nothing before it can be told."""
+        before = self.body.before
+        return UpgradeNeeded(
+            f"{site}: up to {moment(self.at_us)} its log is of rules {before.rules}, by {before.software}; "
+            f"only that version can tell of before the upgrade to rules {self.body.after.rules}"
+        )
+
+
+def base_of(log: Lines, snapshots: SnapshotFolder) -> Base | None:
+    """None where this log was never upgraded to other rules, or nobody kept the snapshots of it."""
+    upgrades = snapshots.upgrades
+    for position in reversed(upgrades.positions() if upgrades is not None else ()):
+        # One that nobody wrote on the log is left by an upgrade that was cut off.
+        message = message_in(line_before(log, position)) if 0 < position <= log.end else None
+        if message is not None and isinstance(message.body, Upgraded) and message.body.changed_rules:
+            return Base(position, message.at_us, message.body)
+    return None
+
+
+def snapshot_of(base: Base, snapshots: SnapshotFolder) -> SiteSnapshot:
+    """The states from which the log goes on there; SnapshotRefused where they are damaged, or not those that
+    the log says."""
+    lost = "it is record, and nothing makes it again: restore it from a backup"
+    if snapshots.upgrades is None:
+        raise SnapshotRefused(f"{snapshots.site}: nobody keeps its upgrades")
+    try:
+        found = snapshots.upgrades.read(base.position, rules=base.body.after.rules)
+    except OperationFailed as error:
+        raise SnapshotRefused(f"{error}; {lost}") from None
+    if found.digest != base.body.state_sha256:
+        raise SnapshotRefused(
+            f"snapshot {snapshots.upgrades.path(base.position)}: is of other states than the log says; {lost}"
+        )
+    return found
+
+
+def line_before(log: Lines, position: int) -> bytes:
+    """The last line before a position; empty before the first."""
+    return next((line for _, line in log.lines(position - 1, 1)), b"")
+
+
+def message_in(line: bytes) -> Envelope | None:
+    """None where a line is no message: readers pass it over."""
+    try:
+        return decode(line)
+    except Unreadable:
+        return None

@@ -1,0 +1,128 @@
+"""A twin that one version runs, and the next one takes over: both real, each with its own sources."""
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from shared.engine.rules import RULES
+from tests.support.living import LivingTwin, cli
+from tests.support.next_version import command, environment, next_version
+
+SPAN_S = 90.0
+KILLED = """
+import os, signal, sys
+from shared.storage.log.indexed import IndexedLog
+from shared.storage.redis_store import RedisStore
+kind, name = {"line": (IndexedLog, "append"), "states": (RedisStore, "take_over")}[sys.argv[1]]
+real = getattr(kind, name)
+def and_die(*args, **named):
+    real(*args, **named)
+    os.kill(os.getpid(), signal.SIGKILL)
+setattr(kind, name, and_die)
+sys.argv[1:2] = []
+from ops.cli.main import main
+main()
+"""
+"""The command line, killed behind the message of the upgrade, or behind its states."""
+
+
+@pytest.fixture(scope="module")
+def version(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return next_version(tmp_path_factory.mktemp("next"))
+
+
+class NextTwin(LivingTwin):
+    """One that the next version runs."""
+
+    version: Path
+
+    def start(self, *more: str) -> None:
+        self.command = ("env", f"PYTHONPATH={self.version}", *command())
+        super().start(*more)
+
+
+def new(version: Path, *words: str, program: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*(program or command()), *words],
+        env=environment(version),
+        text=True,
+        capture_output=True,
+        timeout=SPAN_S,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+@pytest.mark.parametrize("behind", ["line", "states"])
+def test_the_next_version_takes_over_and_says_what_would_differ(
+    version: Path, tmp_path: Path, behind: str
+) -> None:
+    options = ("--speed", "20000", "--set", "pod.cubes=8", "--seed", "5")
+    twin = LivingTwin(tmp_path / "data", options)
+    twin.start()
+    try:
+        assert twin.cli("drain", "pod-0/cube-1").returncode == 0
+        if behind == "line":
+            twin.cli("drain", "pod-0/cube-1")  # refused, in words that the next version has not
+    finally:
+        assert twin.stop() == 0
+    data = ("--data", str(twin.data))
+    log = twin.data / "log" / "pod-0.jsonl"
+    lived = log.read_bytes()
+
+    refused = new(version, "up", *data, "--port", str(twin.port))
+    assert refused.returncode == 1
+    assert f"of rules {RULES + 1}: `lightwave upgrade` takes them over" in refused.stderr
+    checked = new(version, "upgrade", "--check", *data, "-o", "json")
+    assert checked.returncode == 1
+    (row,) = json.loads(checked.stdout)
+    assert (row["migrated"], row["position"]) == (["cubes"], len(lived.splitlines()))
+    if behind == "line":
+        assert "cube 'pod-0/cube-1': is out already" in row["first_difference"]
+    else:
+        assert (row["first_difference"], row["differing_states"]) == (None, ["cubes@pod-0: drains"])
+    assert log.read_bytes() == lived
+
+    program = (sys.executable, "-P", "-c", KILLED, behind)
+    assert new(version, "upgrade", *data, program=program).returncode == -signal.SIGKILL
+    before = cli("up", *data, "--port", str(twin.port), timeout_s=SPAN_S)
+    assert before.returncode == 1
+    sentence = f"the upgrade to rules {RULES + 1}" if behind == "line" else "older: start it with that"
+    assert sentence in before.stderr
+    again = new(version, "upgrade", *data)
+    assert again.returncode == 0
+    assert ("nothing to upgrade" in again.stdout) == (behind == "states")
+    *same, last = log.read_bytes().splitlines(keepends=True)
+    assert b"".join(same) == lived
+    assert json.loads(last)["type"] == "Upgraded"
+    assert cli("upgrade", *data, timeout_s=SPAN_S).returncode == 1
+
+    later = NextTwin(twin.data)
+    later.version = version
+    later.start()
+    try:
+        for _ in range(2):
+            assert new_of(later, "drain", "pod-0/cube-2") is not None
+        assert later.get("/v1/cubes/pod-0/cube-2")["drained"]
+    finally:
+        assert later.stop() == 0
+    audited = new(version, "audit", *data, "-o", "json")
+    assert audited.returncode == 0, audited.stdout + audited.stderr
+    (site,) = json.loads(audited.stdout)["sites"]
+    assert (site["since"]["position"], site["since"]["before"]["rules"]) == (len(same) + 1, RULES)
+    assert site["messages"] > len(same) + 1
+
+
+def new_of(twin: NextTwin, *words: str) -> str:
+    done = subprocess.run(
+        [*command(*words)],
+        env=environment(twin.version) | {"LIGHTWAVE_URL": twin.url},
+        text=True,
+        capture_output=True,
+        timeout=SPAN_S,
+        stdin=subprocess.DEVNULL,
+    )
+    return done.stdout

@@ -1,0 +1,64 @@
+"""Another version of the twin's software: a copy of its sources with other rules, and a state in another form
+that a migration leads to."""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from services.cubes.state import CubesState
+from shared.engine.rules import RULES, form_of
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("ops", "schemas", "services", "shared")
+
+CHANGES = {
+    "shared/engine/rules.py": [(f"RULES = {RULES}\n", f"RULES = {RULES + 1}\n")],
+    "services/cubes/logic.py": [
+        ("    state.drained[cube] = True\n", "    state.drained[cube] = True\n    state.drains += 1\n"),
+        ('reason=f"cube {name!r}: is drained already"', 'reason=f"cube {name!r}: is out already"'),
+    ],
+    "services/cubes/state.py": [("    draws: int = 0\n", "    draws: int = 0\n    drains: int = 0\n")],
+    "services/cubes/service.py": [
+        (
+            "from shared.engine.service import ",
+            "from shared.engine.rules import form_of\nfrom shared.engine.service import Migration, ",
+        ),
+        (
+            '    name="cubes",\n',
+            f"""    name="cubes",
+    migrations=(
+        Migration({form_of(CubesState)!r}, form_of(CubesState), lambda stored: {{**stored, "drains": b"0"}}),
+    ),
+""",
+        ),
+    ],
+}
+"""File → what stands there, and what stands there in the next version: cubes count their drains, and refuse a
+second one in other words."""
+
+
+def next_version(folder: Path) -> Path:
+    """Make it in a folder; returns that."""
+    for package in PACKAGES:
+        shutil.copytree(
+            ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__", "node_modules")
+        )
+    for name, pairs in CHANGES.items():
+        path = folder / name
+        text = path.read_text()
+        for before, after in pairs:
+            assert text.count(before) == 1, f"{name}: no longer holds {before!r} once"
+            text = text.replace(before, after)
+        path.write_text(text)
+    return folder
+
+
+def environment(version: Path) -> dict[str, str]:
+    """In which its command line is run."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("LIGHTWAVE_")}
+    return {**kept, "PYTHONPATH": str(version)}
+
+
+def command(*words: str) -> tuple[str, ...]:
+    return (sys.executable, "-P", "-m", "ops.cli", *words)

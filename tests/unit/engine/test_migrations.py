@@ -1,0 +1,73 @@
+"""Stored states brought from the form of an earlier version into that of this one."""
+
+from dataclasses import dataclass, replace
+
+import pytest
+
+from shared.basics.errors import UpgradeNeeded
+from shared.engine.migrations import migrated, migrations_needed
+from shared.engine.rules import form_of
+from shared.engine.service import Migration, Service, Stored
+from shared.engine.state import State
+
+
+@dataclass
+class Now(State):
+    rows: dict[str, int]
+    count: int
+
+
+OWN = form_of(Now)
+
+
+def added(stored: Stored) -> Stored:
+    return {**stored, "count": b"0"}
+
+
+def renamed(stored: Stored) -> Stored:
+    return {name.replace("old", "rows"): value for name, value in stored.items()}
+
+
+SERVICE_NOW: Service[Now] = Service(
+    name="cubes",
+    state=Now,
+    commission=lambda fabric, _config, at_us: Now(fabric, 0, at_us, {}, 0),
+    rules=(),
+    due=lambda _state: None,
+    document_keys=lambda _state: (),
+    document=lambda _state, _key: None,
+    migrations=(Migration("second", OWN, added), Migration("first", "second", renamed)),
+)
+
+
+@pytest.mark.parametrize(
+    ("form", "stored"),
+    [
+        ("first", {"old": b'["a"]', "old/a": b"1"}),
+        ("second", {"rows": b'["a"]', "rows/a": b"1"}),
+        (OWN, {"rows": b'["a"]', "rows/a": b"1", "count": b"0"}),
+    ],
+)
+def test_each_form_leads_to_the_present_one_step_by_step(form: str, stored: Stored) -> None:
+    assert migrated(SERVICE_NOW, form, stored) == {"rows": b'["a"]', "rows/a": b"1", "count": b"0"}
+    assert migrations_needed({"cubes": form}, [SERVICE_NOW]) == ([] if form == OWN else ["cubes"])
+
+
+@pytest.mark.parametrize(
+    ("form", "sentence"),
+    [
+        ("third", f"cubes: no migration leads from states of form third to this version's, {OWN}"),
+        (None, "cubes: is new in this version, and nothing makes its states of a twin"),
+    ],
+)
+def test_a_form_from_which_nothing_leads_is_refused(form: str | None, sentence: str) -> None:
+    with pytest.raises(UpgradeNeeded, match=sentence):
+        migrated(SERVICE_NOW, form, {})
+    with pytest.raises(UpgradeNeeded, match=sentence):
+        migrations_needed({} if form is None else {"cubes": form}, [SERVICE_NOW])
+
+
+def test_migrations_that_lead_in_a_circle_end() -> None:
+    circle = replace(SERVICE_NOW, migrations=(Migration("a", "b", added), Migration("b", "a", added)))
+    with pytest.raises(UpgradeNeeded, match="no migration leads from states of form a"):
+        migrated(circle, "a", {})
