@@ -26,7 +26,8 @@ def run_sequencer(options: ProcessOptions) -> None:
 
 async def _run(options: ProcessOptions, store: RedisStore, twin: TwinRecord) -> None:
     appender = KafkaAppender(options.endpoints.kafka, options.endpoints.topics)
-    relay = SequencerLoop(twin, names_of, store, appender, KafkaOperations(options.endpoints))
+    operations = KafkaOperations(options.endpoints)
+    relay = SequencerLoop(twin, names_of, store, appender, operations, options.software)
     surroundings = Surroundings(store, options.endpoints, twin)
     health = HealthServer(
         ProcessInfo(options.replica, "sequencer"),

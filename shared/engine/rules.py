@@ -94,6 +94,13 @@ def code_note(code: StatesCode) -> dict[str, str]:
     return {NOTED_RULES: str(code.rules), NOTED_SOFTWARE: code.software} | forms
 
 
+def agreed_code(code: StatesCode) -> dict[str, str]:
+    """Those of them in which all who commit to a partition must agree: builds may differ."""
+    note = code_note(code)
+    del note[NOTED_SOFTWARE]
+    return note
+
+
 def noted_code(values: Mapping[str, str]) -> StatesCode | None:
     """Which code made a partition's states, by its values; None where none of them says."""
     if NOTED_RULES not in values:

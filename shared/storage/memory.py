@@ -134,6 +134,8 @@ class MemoryStore:
             return False
         if any(partition.positions.get(reader, 0) != at for reader, at in commit.expected.items()):
             return False
+        if any(partition.values.get(name, value) != value for name, value in commit.agreed.items()):
+            return False
         partition.positions.update(commit.positions)
         _note(partition.values, commit.fields)
         for state in commit.states:

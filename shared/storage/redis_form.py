@@ -44,6 +44,12 @@ for _ = 1, expected do
   if (redis.call('HGET', KEYS[1], ARGV[at]) or '0') ~= ARGV[at + 1] then return 0 end
   at = at + 2
 end
+local agreed = tonumber(ARGV[at])
+at = at + 1
+for _ = 1, agreed do
+  if (redis.call('HGET', KEYS[1], ARGV[at]) or ARGV[at + 1]) ~= ARGV[at + 1] then return 0 end
+  at = at + 2
+end
 local together = tonumber(ARGV[at])
 local first_reader = at + 2
 local channel = ARGV[at + 1]
@@ -198,12 +204,14 @@ def commit_arguments(commit: Commit) -> tuple[list[str], list[Any]]:
     commands = list(_commands(commit, head))
     fence = [("generation", str(commit.generation))]
     fence += [(f"at:{reader}", str(at)) for reader, at in commit.expected.items()]
+    agreed = [(f"value:{name}", value) for name, value in commit.agreed.items()]
     named = {str(name) for command in commands for name in command[1 : 3 if command[0] == "TAKE" else 2]}
     keys = [head, *sorted(named - {head})]
     flat = chain.from_iterable([str(len(command)), *command] for command in commands)
     together = [f"at:{reader}" for reader in commit.together]
     wake = [str(len(together)), channel(commit.partition), *together]
-    return keys, [str(len(fence)), *chain.from_iterable(fence), *wake, *flat]
+    fences = [part for pairs in (fence, agreed) for part in (str(len(pairs)), *chain.from_iterable(pairs))]
+    return keys, [*fences, *wake, *flat]
 
 
 def staged_commands(image: Commit, stage: str) -> Iterator[Command]:

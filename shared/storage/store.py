@@ -72,6 +72,7 @@ class Commit:
     stands at 0. `outbox` are put into the outbox, each under its own `place`, and
     `dead_letters` under their position: one put there again replaces the first.
     `inbox_taken` is the highest number of the inbox that the log now holds; entries up to it are removed.
+    `agreed` are values of the partition that must be so or absent, else nothing is changed.
     `together` are the readers whose keeper is woken when, after this commit, all of them stand at one
     position.
     """
@@ -87,6 +88,7 @@ class Commit:
     inbox_taken: int | None = None
     fields: Mapping[str, str | None] = field(default_factory=dict)
     """Further values of the partition that must belong to the same view; None removes one."""
+    agreed: Mapping[str, str] = field(default_factory=dict)
     together: tuple[str, ...] = ()
     generation: int = 0
     """That of the partition when the commit was begun; it rises when all of it is taken over."""

@@ -46,6 +46,7 @@ class Parts(TypedDict, total=False):
     dead_letters: Mapping[int, bytes]
     inbox_taken: int | None
     fields: Mapping[str, str | None]
+    agreed: Mapping[str, str]
     together: tuple[str, ...]
 
 
@@ -149,6 +150,16 @@ class StateStoreContract:
             assert store.positions(other) == {}
             assert store.load(other, "ocs", "pod-0") == {}
             assert outbox_of(store, other) == []
+
+    def test_what_all_must_agree_in_is_free_until_somebody_says_it(self, store: Store) -> None:
+        one, other = {"rules": "1", "form:ocs": "a"}, {"rules": "1", "form:ocs": "b"}
+        assert store.commit(commit(0, 1, agreed=one))
+        assert store.commit(commit(1, 2, agreed=one, fields=one))
+        assert store.commit(commit(2, 3, agreed=one))
+        before = everything(store)
+        assert not store.commit(commit(3, 4, agreed=other, fields=other, states=(written(made=b"b"),)))
+        assert everything(store) == before
+        assert store.commit(commit(3, 4, agreed={"rules": "1"}))
 
     def test_a_second_commit_changes_only_what_it_names(self, store: Store) -> None:
         assert store.commit(FULL)

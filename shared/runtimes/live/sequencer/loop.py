@@ -7,7 +7,7 @@ import threading
 import time
 from collections import Counter
 
-from shared.basics.errors import LightwaveError, LogDamaged, NotFound, OperationFailed
+from shared.basics.errors import LightwaveError, LogDamaged, NotFound, OperationFailed, UpgradeNeeded
 from shared.runtimes.clock import SpeedMeter
 from shared.runtimes.live.clock import LiveClock, keep_beating, note_changes, read_epoch, stood_still
 from shared.runtimes.live.kafka.appender import Appender
@@ -47,10 +47,12 @@ class SequencerLoop:
         store: RedisStore,
         appender: Appender,
         operations: OperationsLog,
+        software: str = "",
     ) -> None:
         self.written = Written()
         self.problems: dict[int, str] = {}
         self.sequencers: dict[int, PartitionSequencer] = {}
+        self._software = software
         self._twin = twin
         self._services_of = services_of
         self._store = store
@@ -144,7 +146,13 @@ class SequencerLoop:
 
     def _begin(self, partition: int) -> PartitionSequencer:
         found = PartitionSequencer(
-            partition, self._twin.twin, self._services_of, self._store, self._appender, self.written
+            partition,
+            self._twin.twin,
+            self._services_of,
+            self._store,
+            self._appender,
+            self.written,
+            self._software,
         )
         self.sequencers[partition] = found
         self._woken[partition] = asyncio.Event()
@@ -159,7 +167,7 @@ class SequencerLoop:
             woken.clear()
             try:
                 busy = await sequencer.step(read_epoch(self._store))
-            except (OperationFailed, LogDamaged) as error:
+            except (OperationFailed, LogDamaged, UpgradeNeeded) as error:
                 self._show(partition, str(error))
                 sequencer.end = None  # somebody may mend it: ask Kafka again
                 backoff_s = min(2 * backoff_s, BACKOFF_S_MAX)

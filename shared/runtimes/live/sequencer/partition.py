@@ -19,6 +19,7 @@ from schemas.registry import Unreadable, encode
 from schemas.sequencer import FabricCommissioned, MessageSkipped, Tick
 from shared.basics.errors import LogDamaged
 from shared.engine.roots import Request, next_root
+from shared.engine.rules import RULES, StatesCode
 from shared.engine.site import CASCADE_MAX
 from shared.runtimes.clock import Epoch
 from shared.runtimes.live.clock import STOPPED, processed_us
@@ -31,6 +32,7 @@ from shared.runtimes.live.kafka.records import (
     root_headers,
     void_headers,
 )
+from shared.runtimes.live.one_version import check_one_version
 from shared.storage.inbox import RequestStore, logged_requests
 from shared.storage.residents import (
     NamesOf,
@@ -76,6 +78,7 @@ class PartitionSequencer:
         store: RequestStore,
         appender: Appender,
         written: Written | None = None,
+        software: str = "",
     ) -> None:
         self.partition = partition
         self.end: int | None = None
@@ -85,6 +88,7 @@ class PartitionSequencer:
         self.wait_s = math.inf
         """Wall time until the next Tick is due, as of the last step."""
         self.written = written or Written()
+        self._software = software
         self._twin = twin
         self._services_of = services_of
         self._residents: dict[str, Resident] = {}
@@ -97,12 +101,13 @@ class PartitionSequencer:
 
     async def step(self, epoch: Epoch | None) -> bool:
         """Append what can be appended now; False if there was nothing. LogDamaged if log and states do not
-        belong together: only a person can mend that."""
+        belong together, UpgradeNeeded where workers are of other rules: only a person can mend that."""
         asked = self.end is None
         self._appended = ()
         if asked:
             await self._find_end()
         view = self._store.view(self.partition, WAITING)
+        self._check_rules(view)
         self._take_up(view)
         positions = [view.positions.get(service, 0) for service in self._awaited]
         # What no service has read yet may be lost as well; between two sequencers, own acks may be behind.
@@ -301,6 +306,10 @@ class PartitionSequencer:
             if isinstance(message.body, FabricCommissioned):
                 begin.update({service.name: end for service in self._services_of(message.body.kind)})
         self._trim(OutboxTrim(self.partition, requests=taken, fields=fields, begin=begin))
+
+    def _check_rules(self, view: SequencerView) -> None:
+        """Which root comes next is one of the rules."""
+        check_one_version(self.partition, view.values, StatesCode(RULES, {}, self._software))
 
     def _take_up(self, view: SequencerView) -> None:
         living = residents(view.values)

@@ -15,10 +15,12 @@ from schemas.sequencer import FabricCommissioned, FabricRetired, Tick
 from shared.basics.errors import LogDamaged, OperationFailed, ServiceFailed
 from shared.engine.codec import restore_instance
 from shared.engine.dispatch import ServiceInstance, read, skip
+from shared.engine.rules import RULES, StatesCode, agreed_code, code_note, forms_of
 from shared.engine.service import AnyService
 from shared.runtimes.dead_letter import SKIPPED
 from shared.runtimes.live.kafka.layout import SOURCE, TYPE
 from shared.runtimes.live.kafka.records import Record, dead_letter, has_gap, is_known, open_record
+from shared.runtimes.live.one_version import check_one_version
 from shared.runtimes.live.worker.gaps import Fill, refuse_gaps
 from shared.runtimes.live.worker.stoppage import Stoppage, Stopped
 from shared.storage.residents import NamesOf, Resident, awaited, note_of, resident_of, residents
@@ -75,7 +77,8 @@ class ServedService:
 class PartitionFold:
     """`position` is the offset of the next record. Of the services of a partition, the first in order also
     looks at what no service reads, so that nothing unreadable goes unnoticed. A `blind` one hands nothing to
-    its service: it notes who lives there, and what cannot be read."""
+    its service: it notes who lives there, and what cannot be read. `software` is the build, which is noted
+    with the states."""
 
     def __init__(
         self,
@@ -88,6 +91,7 @@ class PartitionFold:
         counts: Counts | None = None,
         fill: Fill = refuse_gaps,
         blind: bool = False,
+        software: str = "",
     ) -> None:
         self._fill = fill
         self._blind = blind
@@ -111,6 +115,11 @@ class PartitionFold:
         """Fabric → this service there, in the order in which they read a message."""
         self._trackers: dict[str, Tracker] = {}
         self._marked = False
+        forms = forms_of(served.by_kind.values())
+        self._code = StatesCode(RULES, forms, software)
+        self._code_note: dict[str, str] = code_note(self._code)
+        """What the next commit is to say of the code that made the states; empty where the store says it."""
+        self._agreed = agreed_code(self._code)
         self._stoppage = Stoppage(self.name, twin)
 
     @property
@@ -121,9 +130,11 @@ class PartitionFold:
     # --- what the pump calls --------------------------------------------------------------------------------
 
     def load(self) -> int:
-        """Take up what the store holds; returns the position to read from. WentBack if it was further."""
+        """Take up what the store holds; returns the position to read from. WentBack if it was further,
+        UpgradeNeeded if another version made it, with which this one may not be mixed."""
         self._forget()
         snapshot = self._snapshot()
+        self._check_code(snapshot.values)
         self._residents = residents(snapshot.values)
         self._together = awaited(self._residents, self._served.services_of)
         for (_, fabric), stored in snapshot.states.items():
@@ -141,6 +152,12 @@ class PartitionFold:
             )
         self.position = self._furthest = position
         return position
+
+    def _check_code(self, values: Mapping[str, str]) -> None:
+        """Of what nobody noted, this code says it first."""
+        check_one_version(self.partition, values, self._code)
+        note = code_note(self._code)
+        self._code_note = note if any(values.get(name) != value for name, value in note.items()) else {}
 
     def take(self, records: Sequence[Record]) -> bool:
         """Apply records in their order, and commit; False if somebody else had committed, and they must be
@@ -286,7 +303,8 @@ class PartitionFold:
             progress=changes.clocks,
             outbox=tuple(batch.outbox),
             dead_letters=batch.dead,
-            fields=batch.fields | ({self._mark: None} if self._marked else {}),
+            fields=batch.fields | self._code_note | ({self._mark: None} if self._marked else {}),
+            agreed=self._agreed,
             together=self._together,
             generation=self._generation,
         )
@@ -297,6 +315,7 @@ class PartitionFold:
         self.counts.messages += position - (self.position or 0)
         self.position = self._furthest = position
         self._marked = False
+        self._code_note = {}
         self.counts.commits += 1
         self.counts.dead_letters += len(batch.dead)
         return True
@@ -315,7 +334,9 @@ class PartitionFold:
         log.error("%s", stopped.sentence, extra={"message_id": stopped.message_id, "offset": stopped.offset})
         fence = {self.name: stopped.offset}
         note = {self._mark: stopped.note()}
-        commit = Commit(self.partition, fence, fence, fields=note, generation=self._generation)
+        commit = Commit(
+            self.partition, fence, fence, fields=note, agreed=self._agreed, generation=self._generation
+        )
         if not self._store.commit(commit):
             self._forget()
             return False

@@ -34,7 +34,7 @@ def serve_worker(served: ServedService, options: ProcessOptions) -> None:
     sends = any(service.telemetry is not None for service in served.by_kind.values())
     publish = _publisher(endpoints, store) if sends else None
     fill = gaps_read_again(endpoints.kafka, endpoints.topics.log)
-    folds = WorkerFolds(served, twin.twin, store, publish, fill)
+    folds = WorkerFolds(served, twin.twin, store, publish, fill, options.software)
     watch = WorkerWatch(
         served.name,
         store,

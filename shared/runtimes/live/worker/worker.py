@@ -35,8 +35,10 @@ class WorkerFolds:
         store: StateStore,
         publish: Publish | None = None,
         fill: Fill = refuse_gaps,
+        software: str = "",
     ) -> None:
         self._fill = fill
+        self._software = software
         self.served = served
         self.counts = Counts()
         self._twin = twin
@@ -83,4 +85,5 @@ class WorkerFolds:
             publish=self._publish,
             counts=self.counts,
             fill=self._fill,
+            software=self._software,
         )

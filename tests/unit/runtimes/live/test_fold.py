@@ -15,9 +15,11 @@ from services.cubes.logic import on_drain
 from services.cubes.service import SERVICE as CUBES
 from services.cubes.state import CubesState
 from services.ocs.service import SERVICE as OCS
-from shared.basics.errors import LogDamaged
+from shared.basics.errors import LogDamaged, UpgradeNeeded
+from shared.engine.rules import RULES, StatesCode, code_note, forms_of
 from shared.engine.service import AnyService, Output, on
 from shared.runtimes.live.kafka.records import Record, output_headers, root_headers
+from shared.runtimes.live.worker import fold as fold_module
 from shared.runtimes.live.worker.fold import PartitionFold, WentBack
 from shared.storage.memory import MemoryStore
 from tests.support.pods import OPERATOR, first_message, pod_place, served
@@ -128,13 +130,39 @@ def test_of_two_workers_the_second_takes_up_what_the_first_did(store: MemoryStor
 def test_a_service_takes_up_a_fabric_that_another_one_has_noted(store: MemoryStore) -> None:
     """It knows the fabric from the store before it reads the fabric's first message."""
     both = (CUBES, OCS)
-    cubes, ocs = (PartitionFold(served(service, both), 0, TWIN, store) for service in both)
+    folds = [PartitionFold(served(one, both), 0, TWIN, store, software="1.0+one") for one in both]
+    cubes, ocs = folds
     assert cubes.take(RECORDS[:1])
     assert ocs.load() == 0
     assert ocs.take(RECORDS[:1])
     assert [*store.progress(0)] == [("cubes", "pod-0"), ("ocs", "pod-0")]
     assert store.load(0, "ocs", "pod-0")
-    assert store.values(0) == {"fabric:pod-0": "pod-0 superpod"}
+    noted = code_note(StatesCode(RULES, forms_of(both), "1.0+one"))
+    assert store.values(0) == {"fabric:pod-0": "pod-0 superpod"} | noted
+
+
+@pytest.mark.parametrize("has_loaded", [False, True])
+def test_workers_of_two_versions_are_not_mixed(
+    store: MemoryStore, has_loaded: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither as the second one starts nor where both began before anything was said."""
+    both = (CUBES, OCS)
+    cubes = PartitionFold(served(CUBES, both), 0, TWIN, store, software="1.0+one")
+    monkeypatch.setattr(fold_module, "RULES", RULES + 1)
+    ocs = PartitionFold(served(OCS, both), 0, TWIN, store, software="1.0+two")
+    if has_loaded:
+        assert ocs.load() == 0
+    assert cubes.take(RECORDS[:1])
+    if has_loaded:
+        assert not ocs.take(RECORDS[:1])  # refused at the fence
+    sentence = (
+        rf"partition 0: its states are of rules {RULES}, by 1\.0\+one, and this is 1\.0\+two of rules "
+        rf"{RULES + 1}: `lightwave live upgrade` takes them over"
+    )
+    with pytest.raises(UpgradeNeeded, match=sentence):
+        ocs.take(RECORDS[:1])
+    assert not store.load(0, "ocs", "pod-0")
+    assert cubes.take(RECORDS[1:2])
 
 
 def test_missing_records_stop_it(store: MemoryStore) -> None:

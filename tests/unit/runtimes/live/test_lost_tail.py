@@ -8,7 +8,8 @@ from typing import cast
 
 import pytest
 
-from shared.basics.errors import LogDamaged
+from shared.basics.errors import LogDamaged, UpgradeNeeded
+from shared.engine.rules import RULES, StatesCode, code_note
 from shared.runtimes.clock import Epoch
 from shared.runtimes.live.kafka.appender import Entry
 from shared.runtimes.live.sequencer import loop as relay
@@ -127,3 +128,12 @@ def test_services_that_read_nothing_for_long_make_it_ask_again(
     found = SequencerLoop(twin, SERVICES_OF, cast(RedisStore, store), short, MemoryOperations())
     asyncio.run(asyncio.wait_for(found.run(), 20))
     assert "Kafka lost the end of it" in found.problems[0]
+
+
+def test_one_of_other_rules_appends_nothing(store: Store, log: FakeLog) -> None:
+    noted = code_note(StatesCode(RULES + 1, {}, "1.0+two"))
+    store.commit(Commit(0, {}, {"cubes": WRITTEN, "ocs": WRITTEN}, fields=noted))
+    sentence = r"partition 0: its states are of rules .*, by 1\.0\+two, and this"
+    with pytest.raises(UpgradeNeeded, match=sentence):
+        asyncio.run(sequencer(store, log).step(EPOCH))
+    assert len(log.records[0]) == WRITTEN
