@@ -11,8 +11,8 @@ from ops.cli.groups import application
 from ops.cli.options import Output
 from ops.cli.output import show
 from ops.cli.progress import Compared
+from ops.cli.twin_folder import twin_meant
 from ops.cli.types import FILE
-from shared.basics.errors import NotFound, TwinUnreachable
 from shared.basics.times import moment
 
 app = application()
@@ -64,35 +64,22 @@ def audit(
     elif data is not None or redis is not None:
         report = _audit_folder(data, redis, jobs)
     else:
-        report = _audit_running(jobs)
+        report = _audit_meant(jobs)
     show(report, output, lambda: _audited(report))
     if not report["clean"]:
         sys.exit(1)
 
 
-def _audit_running(jobs: int | None) -> dict[str, Any]:
+def _audit_meant(jobs: int | None) -> dict[str, Any]:
     """The twin that LIGHTWAVE_URL names; without a word of it and where none answers, that of the user's
     folder."""
-    from ops.common.client import Client
-    from ops.common.twin_url import named_url
-
-    client = Client()
-    try:
-        about = client.thing("/v1/twin", "runtime", "place")
-    except TwinUnreachable:
-        if named_url() is not None:
-            raise
-        return _audit_folder(None, None, jobs)
-    place = str(about["place"])
-    if about["runtime"] == "live":
-        if jobs is not None:
-            raise click.UsageError(f"--jobs: is of an embedded twin, and that at {client.url} is live")
-        return _audit_live(None, twin=place)
-    if not Path(place).is_dir():
-        raise NotFound(
-            f"twin at {client.url}: is kept in {place}, which is not on this machine; audit it there"
-        )
-    return _audit_folder(Path(place), None, jobs)
+    meant = twin_meant(None)
+    if not meant.is_live:
+        return _audit_folder(meant.folder(), None, jobs)
+    if jobs is not None:
+        at = meant.client.url if meant.client is not None else meant.place
+        raise click.UsageError(f"--jobs: is of an embedded twin, and that at {at} is live")
+    return _audit_live(None, twin=meant.place)
 
 
 def _audit_folder(data: Path | None, redis: str | None, jobs: int | None) -> dict[str, Any]:

@@ -35,7 +35,11 @@ Document = Annotated[
 ]
 Out = Annotated[
     Path | None,
-    typer.Option(metavar="DIR", help="folder of the results [default: the file's name with .results, here]"),
+    typer.Option(
+        click_type=FILE,
+        metavar="DIR",
+        help="folder of the results [default: the file's name with .results, here]",
+    ),
 ]
 Quick = Annotated[
     bool,
@@ -164,9 +168,10 @@ def report(
 
 @app.command("compare")
 def compare(
-    first: Annotated[Path, typer.Argument(metavar="DIR", help="a folder of results")],
+    first: Annotated[Path, typer.Argument(click_type=FILE, metavar="DIR", help="a folder of results")],
     second: Annotated[
-        Path | None, typer.Argument(metavar="[DIR]", help="another, such as of another build")
+        Path | None,
+        typer.Argument(click_type=FILE, metavar="[DIR]", help="another, such as of another build"),
     ] = None,
     against: Annotated[
         list[str] | None,

@@ -94,11 +94,9 @@ def make(
     Nothing happens to this one. Requests that wait are not the fork's. `lightwave up --fork NAME` runs it.
     """
     from ops.twin.forks.forking import ForkAsked, run_fork
-    from ops.twin.forks.places import check_new
     from shared.runtimes.files import PRIVATE
 
     os.umask(PRIVATE)
-    check_new(name)
     folder, client = folder_meant(data)
     origin = run_fork(ForkAsked(name, at, future, tuple(settings or ())), folder, client)
     show(origin.model_dump(), output, lambda: _made(origin))

@@ -218,6 +218,8 @@ class _Documents:
     def fabrics(self) -> dict[str, FabricPlace]:
         places, found = self._present.fabrics(), dict[str, FabricPlace]()
         for name, is_retired in self._walk.fabrics.items():
+            if name not in places:
+                continue  # its beginning is on the log, and its services are still to read it
             found[name] = places[name] if is_retired else replace(places[name], retired_us=None)
         return found
 

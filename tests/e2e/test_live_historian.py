@@ -7,6 +7,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 import redis
@@ -116,6 +117,19 @@ def test_the_past_is_what_was_answered_then(twin: LiveTwin) -> None:
     assert asked(twin, fabric, f"&at={at_us}us") == then
     told = twin.json("get", "cubes", "--at", f"{at_us}us", "--fabric", fabric)
     assert told == then[0]
+
+
+def test_a_condition_is_searched_for_up_to_where_a_site_is_ahead_of_the_clock(twin: LiveTwin) -> None:
+    twin.ask("/v1/cubes/pod-1/cube-5/drain")
+    drains = ("bisect", "cubes.pod-1/cube-5.drained == true")
+    twin.wait_for("what follows is on the log", lambda: twin.run(*drains).returncode == 0)
+    (turn,) = twin.json(*drains)["turns"]
+    at = quote(turn["message"]["id"], safe="")
+    assert twin.get(f"/v1/cubes/pod-1/cube-5?at={at}")["drained"] is True
+    with twin.paused():
+        newest = twin.get("/v1/events?fabric=pod-1&limit=1")[-1]
+        found = twin.json(*drains, "--from", newest["id"])
+        assert (found["held"], found["from_us"]) == (True, newest["at_us"])
 
 
 def test_killed_or_stalled_it_is_missed_by_nobody_and_goes_on(twin: LiveTwin) -> None:

@@ -53,13 +53,13 @@ def routes(twin: TwinPorts, questions: AtOnce, **common: Unpack[Common]) -> APIR
 
 
 def _span(twin: TwinPorts, past: Past, site: str, since: str | None, until: str | None) -> Span:
-    """From the first moment of which anything can be told, up to now; InvalidInput where it ends before it
-    begins."""
+    """From the first moment of which anything can be told, up to now, which of a site that is ahead of the
+    clock is where its log ends; InvalidInput where it ends before it begins."""
     start, from_us = past.begins(site)
     if since is not None:
         first = moment_asked(twin, since, "from")
         start, from_us = first.positions.get(site, 0), first.at_us
-    end, to_us = twin.log.end(site), twin.clock.show().now_us
+    end, to_us = twin.log.end(site), max(from_us, twin.clock.show().now_us)
     if until is not None:
         last = moment_asked(twin, until, "to")
         end, to_us = last.positions.get(site, 0), last.at_us

@@ -13,6 +13,7 @@ from typer.core import TyperArgument
 
 from ops.cli.main import COMMANDS, root
 from ops.cli.options import repeated
+from ops.cli.types import File
 from ops.common.sites import AskedTwin
 from ops.lab.repeat import repeat_words
 from ops.lab.run import RunPlan
@@ -84,6 +85,8 @@ def check_usage(done: subprocess.CompletedProcess[str], sentence: str) -> None:
         ),
         (["lab", "run", "--seed", "4", "--set", "seed=3"], "--seed 4: --set seed=3 says another"),
         (["schema", "export", ""], "'' is no path"),
+        (["experiment", "run", "hazards", "--out", ""], "'' is no path"),
+        (["experiment", "compare", ""], "'' is no path"),
         (["reproduce", "--out", "/no/such/rows"], "/no/such/rows: there is no folder /no/such"),
         (["pod", "qualify", "--out", "/"], "/ is a folder, not a file"),
         (["link", "curve", "--out", "/no/such.html"], "/no/such.html: there is no folder /no"),
@@ -112,6 +115,13 @@ def test_every_command_explains_itself(words: list[str]) -> None:
     assert shown.output.startswith(f"Usage: lightwave {' '.join(words)} ")
     # The first sentence, behind the usage and an empty line, says what it does.
     assert shown.output.split("\n\n")[1].strip()
+
+
+@pytest.mark.parametrize("words", leaves(root), ids=" ".join)
+def test_no_path_may_be_the_empty_word(words: list[str]) -> None:
+    """Which would mean the current folder."""
+    paths = [param for param in leaf(root, words).params if isinstance(param.type, click.Path)]
+    assert [param.name for param in paths if not isinstance(param.type, File)] == []
 
 
 def test_a_default_is_shown_as_it_can_be_typed() -> None:

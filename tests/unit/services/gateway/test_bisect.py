@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import orjson
 import pytest
@@ -265,17 +266,38 @@ def test_fields_that_are_allowed_stand_still_while_nothing_happens(lived: Lived)
 
 
 class _Later(Clock):
-    """Ten hours ahead of what the twin has done."""
+    """Ten hours ahead of what the twin has done, or so many."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, by_us: int = 10 * US_PER_HOUR) -> None:
         self._clock = clock
+        self._by_us = by_us
 
     def show(self) -> ClockState:
         shown = self._clock.show()
-        return replace(shown, now_us=shown.now_us + 10 * US_PER_HOUR)
+        return replace(shown, now_us=shown.now_us + self._by_us)
 
     def change(self, asked: ClockChange, who: str) -> None:
         raise AssertionError
+
+
+def test_a_site_that_is_ahead_of_the_clock_is_searched_to_its_end(lived: Lived) -> None:
+    """As those of a live twin are, for a moment."""
+    client = lived.twin.client(clock=_Later(lived.twin.clock, -US_PER_HOUR))
+    *_, before, _ = lived.twin.messages("campus")
+    found = asked(client, "cubes.pod-0/cube-1 exists", **{"from": before["id"]})
+    assert (found["held"], found["from_us"], found["to_us"]) == (True, before["at_us"], before["at_us"])
+    text, _ = conditions(lived)[4]
+    assert all_turns(client, text) == all_turns(lived.client, text)
+
+
+def test_a_fabric_whose_services_have_not_read_its_beginning_yet_is_not_there(lived: Lived) -> None:
+    """As in a live twin, whose log is ahead of its workers."""
+    documents = MagicMock(wraps=lived.twin.store)
+    places = lived.twin.store.fabrics()
+    documents.fabrics = lambda: {name: place for name, place in places.items() if name != "pod-1"}
+    client = lived.twin.client(documents=documents)
+    for text in ("slices.pod-0/slice-0 exists", "fabrics.pod-0.links.up > 5"):
+        assert asked(client, text)["held"] == asked(lived.client, text)["held"]
 
 
 @pytest.mark.parametrize(
