@@ -62,8 +62,8 @@ Begun = Annotated[
     typer.Option(
         "--from",
         metavar="TWIN[@TIME]",
-        help="go on from what a living twin held then, in place of new fabrics: its data folder or its "
-        "URL, and a moment as of --at [default: now]; or a .snapshot file of it",
+        help="go on from what a living twin held then, in place of new fabrics: its data folder, its URL or "
+        "a fork's name, and a moment as of --at [default: now]; or a .snapshot file of it",
     ),
 ]
 

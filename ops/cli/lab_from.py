@@ -1,4 +1,5 @@
-"""`lab run --from`: what the sites of a living twin held, by its folder, its URL, or a snapshot of it."""
+"""`lab run --from`: what the sites of a living twin held, by its folder, its URL, a fork's name or a
+snapshot."""
 
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from shared.storage.snapshots.site_snapshot import SiteSnapshot, from_bytes
 
 SUFFIX = ".snapshot"
 URLS = ("http://", "https://")
-FORMS = "a twin's data folder or URL, then @TIME if not now, or a .snapshot file"
+FORMS = "a fork's name, a twin's data folder or URL, then @TIME if not now, or a .snapshot file"
 
 
 def check_alone(asked: AskedTwin, trace: Path | None) -> None:
@@ -30,13 +31,15 @@ def check_alone(asked: AskedTwin, trace: Path | None) -> None:
         if given is not None:
             raise InvalidInput(
                 f"{name}: not together with --from, whose fabrics are commissioned; `lightwave fork` makes a "
-                "twin with other draws and parameters, whose folder --from takes"
+                "twin with other draws and parameters, whose name --from takes"
             )
 
 
 def held_by(given: str) -> tuple[list[SiteSnapshot], str]:
     """What each site held, in order, and the same moment as it may be written at any time later. InvalidInput
     for what is none of the forms or no moment that the twin has lived, NotFound where there is none."""
+    from ops.twin.forks.places import names, place_of
+
     if given.startswith(URLS):
         return _of_url(given)
     if given.endswith(SUFFIX) and Path(given).is_file():
@@ -44,7 +47,10 @@ def held_by(given: str) -> tuple[list[SiteSnapshot], str]:
     for place, at in _splits(given):
         if place.is_dir():
             return _of_folder(place, at)
-    raise NotFound(f"--from {quoted(given)}: no such folder or file; allowed: {FORMS}")
+    for place, at in _splits(given):
+        if str(place) in names():
+            return _of_folder(place_of(str(place)), at)
+    raise NotFound(f"--from {quoted(given)}: no such fork, folder or file; allowed: {FORMS}")
 
 
 def _splits(given: str) -> list[tuple[Path, str | None]]:

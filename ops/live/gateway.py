@@ -27,7 +27,7 @@ from shared.runtimes.live.kafka.operations import KafkaOperations
 from shared.runtimes.live.process.health import AGAIN, Heartbeat, Report, Sample
 from shared.runtimes.live.process.heartbeat import ProcessInfo, achieved_speed, processes
 from shared.runtimes.live.process.joining import join_twin
-from shared.runtimes.live.status import Delays, standstills
+from shared.runtimes.live.status import Delays, found_wrong, standstills
 from shared.runtimes.live.surroundings import Surroundings, lost_twin
 from shared.runtimes.live.twin_record import TwinRecord
 from shared.runtimes.operations import OperationsLog
@@ -107,6 +107,7 @@ def _ports(
         dead_letters=letters.read,
         claim=store.claim,
         health=lambda: _health(store, mirror, surroundings, delays),
+        notes=lambda: _notes(store),
         unready=lambda: _unready(store, mirror, twin),
         runtime_metrics=lambda: {
             "mirror_messages_total": float(mirror.messages),
@@ -150,10 +151,19 @@ def _health(store: RedisStore, mirror: LogMirror, surroundings: Surroundings, de
     """Every reason why this twin is not well, in one sentence each."""
     found = [*([mirror.problem] if mirror.problem else []), *surroundings.problems]
     try:
-        found += [*standstills(store, services_of, processes(store)), *delays.problems()]
+        rows = processes(store)
+        found += [*standstills(store, services_of, rows), *delays.problems(), *found_wrong(rows)[0]]
     except LightwaveError as error:
         found.append(str(error))
     return [*dict.fromkeys(found)]
+
+
+def _notes(store: RedisStore) -> list[str]:
+    """What a historian lacks: it is a help, and missed by nobody."""
+    try:
+        return found_wrong(processes(store))[1]
+    except LightwaveError:
+        return []  # Redis, of which `_health` tells
 
 
 def _unready(store: RedisStore, mirror: LogMirror, twin: TwinRecord) -> list[str]:

@@ -11,6 +11,7 @@ from shared.runtimes.live.kafka.mirror import LogMirror
 from shared.runtimes.live.process.health import HealthServer
 from shared.runtimes.live.process.heartbeat import ProcessInfo
 from shared.runtimes.live.process.joining import ProcessOptions, join_twin
+from shared.runtimes.live.status import HISTORIAN
 from shared.runtimes.live.surroundings import Surroundings
 
 NICER = 5
@@ -39,7 +40,7 @@ def run_historian(settings: LiveSettings, options: ProcessOptions) -> None:
         )
         surroundings = Surroundings(store, options.endpoints, twin)
         health = HealthServer(
-            ProcessInfo(options.replica, "historian"),
+            ProcessInfo(options.replica, HISTORIAN),
             store,
             historian.report,
             lambda: mirror.problem if mirror.lost else None,

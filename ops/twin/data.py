@@ -17,22 +17,24 @@ from ops.common.version import software
 from ops.twin.resume import check_same
 from schemas.backup import KeptClock
 from schemas.body import Model
+from schemas.failures import ParametersChanged
 from schemas.operations import TwinPlanned
 from schemas.site_plan import SitePlan
 from services.fleet import services_of
-from shared.basics.errors import InvalidInput, OperationFailed
+from shared.basics.errors import InvalidInput, LightwaveError, OperationFailed
 from shared.runtimes.embedded.operations import FileOperations
 from shared.runtimes.files import replace_text
 from shared.runtimes.operations import last_clock
 from shared.storage.log.folder import LOCK, FolderHeld, hold_folder, is_held
-from shared.storage.log.log_bytes import SUFFIX
+from shared.storage.log.log_bytes import SUFFIX, log_of
 from shared.storage.snapshots.base import Lines
 from shared.storage.snapshots.folder import SUFFIX as SNAPSHOT
 from shared.storage.snapshots.folder import SnapshotFolder
-from shared.storage.snapshots.history import History
+from shared.storage.snapshots.history import History, message_in
 
 log = logging.getLogger("lightwave.up")
 MARK = "lightwave-twin.json"
+CHANGES = b'"type":"ParametersChanged"'
 
 
 def default_data() -> Path:
@@ -187,12 +189,25 @@ class DataFolder:
             self._write(self._mark, kept.model_dump_json())
         files = asked.sites() if asked.site_files else ()
         try:
-            check_same(asked, files, kept.sites)
+            check_same(asked, files, kept.sites, self._changed)
         except InvalidInput as error:
             raise InvalidInput(
                 f"{error}; data folder {self.path} holds this twin already: leave it out, or use --fresh"
             ) from None
         return kept
+
+    def _changed(self, site: str, fabric: str) -> dict[str, object]:
+        """The parameters of a fabric that were changed since it was made, as they are now, by its log."""
+        found: dict[str, object] = {}
+        try:
+            for line in log_of(self.logs, site).lines():
+                message = message_in(line) if CHANGES in line else None
+                body = message.body if message is not None and message.fabric == fabric else None
+                if isinstance(body, ParametersChanged):
+                    found |= {change.name: change.value for change in body.changes}
+        except LightwaveError:
+            return {}  # a log that is lost or damaged is told of by who opens it
+        return found
 
     def announce(self, url: str, redis: str) -> None:
         """Say where the running twin is to be reached."""

@@ -1,7 +1,9 @@
 """Whether a twin that exists is the one that the options ask for: it keeps its own numbers, and an option
 that says otherwise must not be passed over."""
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ from ops.common.configuration import settings_of
 from ops.common.quoted import quoted
 from ops.common.sites import AskedTwin, default_names, has_own_seed
 from schemas.config import FabricConfig
+from schemas.living import LIVING
 from schemas.site_plan import SitePlan
 from shared.basics.errors import InvalidInput
 
@@ -17,11 +20,28 @@ SITES_NAMED = 4
 """Sites of a twin that a sentence names."""
 
 
-def check_same(asked: AskedTwin, files: Sequence[SitePlan], kept: Sequence[SitePlan]) -> None:
+Changed = Callable[[str, str], Mapping[str, Any]]
+"""From site and fabric to the parameters that `lightwave set` changed there, and what they are now."""
+
+log = logging.getLogger("lightwave.twin")
+
+
+def nothing_changed(_site: str, _fabric: str) -> Mapping[str, Any]:
+    """Of a twin that did not live yet, or of which nobody asks."""
+    return {}
+
+
+def check_same(
+    asked: AskedTwin,
+    files: Sequence[SitePlan],
+    kept: Sequence[SitePlan],
+    changed: Changed = nothing_changed,
+) -> None:
     """InvalidInput if the options, of which `files` are the sites of --site, ask for something else than the
-    sites that a twin was made with. It says which fabric differs, and in what."""
+    sites that a twin was made with. It says which fabric differs, and in what. What was changed since, and is
+    given as it was made, is told of."""
     if asked.site_files:
-        _check_sites(asked.site_files, files, kept)
+        _check_sites(asked.site_files, files, kept, changed)
         return
     if asked.pods is not None:
         kinds = [config.kind for plan in kept for config in plan.fabrics.values()]
@@ -31,10 +51,10 @@ def check_same(asked: AskedTwin, files: Sequence[SitePlan], kept: Sequence[SiteP
             raise InvalidInput(f"--pods {asked.pods}: the twin is of {_named(kept)}")
     for plan in kept:
         for name, config in plan.fabrics.items():
-            _check_options(asked, plan.site, name, config)
+            _check_options(asked, plan.site, name, config, changed)
 
 
-def _check_options(asked: AskedTwin, site: str, name: str, config: FabricConfig) -> None:
+def _check_options(asked: AskedTwin, site: str, name: str, config: FabricConfig, changed: Changed) -> None:
     fabric = name if name == site else f"{name} of the site {site}"
     if asked.kind is not None and asked.kind != config.kind:
         raise InvalidInput(f"--kind {asked.kind}: {fabric} is a {config.kind}")
@@ -42,16 +62,32 @@ def _check_options(asked: AskedTwin, site: str, name: str, config: FabricConfig)
     given = settings_of(config.kind, list(asked.pairs), seed=asked.seed, calibrated=values)
     by_hand = {pair.partition("=")[0].strip() for pair in asked.pairs}
     has = _flat(config.model_dump())
+    now = changed(site, name) if LIVING.keys() & by_hand else {}
     for parameter, value in _flat(given.model_dump(exclude_unset=True)).items():
-        if value != has[parameter]:
+        if value == has[parameter]:
+            if parameter in by_hand and now.get(parameter, value) != value:
+                log.warning(
+                    "--set %s=%s: %s was made with it, and has %s since `lightwave set`",
+                    *(parameter, value, fabric, now[parameter]),
+                )
+        else:
             of_option = parameter == "seed" and asked.seed is not None
             given_as = f"--seed {value}" if of_option else f"--set {parameter}={value}"
             if parameter in values and parameter not in by_hand:
                 given_as = f"--calibration {asked.calibration}, which has {parameter} {value}"
-            raise InvalidInput(f"{given_as}: {fabric} has {has[parameter]}")
+            raise InvalidInput(f"{given_as}: {fabric} {_had(parameter, has[parameter], now)}")
 
 
-def _check_sites(paths: Sequence[Path], files: Sequence[SitePlan], kept: Sequence[SitePlan]) -> None:
+def _had(parameter: str, made: Any, now: Mapping[str, Any]) -> str:
+    """With what a fabric was made, and what it has by now if that is something else."""
+    if now.get(parameter, made) == made:
+        return f"has {made}"
+    return f"was made with {made}, and has {now[parameter]} since `lightwave set`"
+
+
+def _check_sites(
+    paths: Sequence[Path], files: Sequence[SitePlan], kept: Sequence[SitePlan], changed: Changed
+) -> None:
     lives = {plan.site: plan for plan in kept}
     for path, plan in zip(paths, files, strict=True):
         if plan.site not in lives:
@@ -60,13 +96,16 @@ def _check_sites(paths: Sequence[Path], files: Sequence[SitePlan], kept: Sequenc
         if [*plan.fabrics] != [*has]:
             raise InvalidInput(f"--site {path}: the site {plan.site} of the twin began with {', '.join(has)}")
         for name, config in plan.fabrics.items():
-            if (difference := _difference(config, has[name])) is not None:
+            now = partial(changed, plan.site, name)
+            if (difference := _difference(config, has[name], now)) is not None:
                 raise InvalidInput(f"--site {path}: {name} of the site {plan.site} {difference}")
     if lives:
         raise InvalidInput(f"--site {paths[0]}: the twin is of {_named(kept)}")
 
 
-def _difference(asked: FabricConfig, kept: FabricConfig) -> str | None:
+def _difference(
+    asked: FabricConfig, kept: FabricConfig, changed: Callable[[], Mapping[str, Any]]
+) -> str | None:
     """What is not the same in words; None where everything is. A seed that the file leaves to --seed is as it
     was, unless that is given."""
     if asked.kind != kept.kind:
@@ -76,7 +115,9 @@ def _difference(asked: FabricConfig, kept: FabricConfig) -> str | None:
     has = _flat(kept.model_dump())
     for name, value in _flat(asked.model_dump()).items():
         if value != has[name]:
-            return f"has {name} {quoted(value)} there and {quoted(has[name])} in the twin"
+            now = changed().get(name, has[name])
+            since = "" if now == has[name] else f", where it is {quoted(now)} since `lightwave set`"
+            return f"has {name} {quoted(value)} there and {quoted(has[name])} in the twin{since}"
     return None
 
 

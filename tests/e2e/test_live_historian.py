@@ -64,6 +64,15 @@ def problems(twin: LiveTwin) -> list[str]:
     return found
 
 
+def gateway_problems(twin: LiveTwin) -> list[str]:
+    try:
+        twin.get("/healthz")
+    except urllib.error.HTTPError as error:
+        found: list[str] = json.loads(error.read())["problems"]
+        return found
+    return []
+
+
 def measured(twin: LiveTwin, name: str) -> float:
     lines = probe(twin, "/metrics").splitlines()
     (value,) = [line.split()[-1] for line in lines if line.startswith(f"lightwave_historian_{name} ")]
@@ -207,6 +216,7 @@ def test_a_flipped_byte_in_redis_is_found(twin: LiveTwin) -> None:
     assert measured(twin, "states_wrong") == 1
     told = f"{HISTORIAN}: {sentence}"
     twin.wait_for("it is told to all", lambda: told in twin.status()["problems"], FOUND_S_MAX)
+    twin.wait_for("the gateway tells it", lambda: told in gateway_problems(twin), FOUND_S_MAX)
     assert twin.said(HISTORIAN).count("cubes@pod-1: Redis holds another") == 1
     value[-2] ^= 1
     with redis.Redis.from_url(twin.redis.url) as client:

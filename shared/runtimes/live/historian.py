@@ -16,6 +16,7 @@ from shared.basics.words import short
 from shared.engine.site import ServicesOf
 from shared.runtimes.live.kafka.mirror import LogMirror
 from shared.runtimes.live.process.health import Report, Sample
+from shared.runtimes.live.status import WRONG
 from shared.runtimes.waiting import until
 from shared.storage.residents import Resident, awaited, residents
 from shared.storage.snapshots.folder import SnapshotFolder
@@ -230,13 +231,13 @@ class Historian:
             f"{uncompared_s:.0f} s ago a state was compared with the log last (allowed are "
             f"{UNCOMPARED_S_MAX:.0f}): the historian does not keep up, or services stand still"
         )
+        wrong = (*self._wrong_logs.values(), *self._wrong_states.values())
         found = (
-            *self._wrong_logs.values(),
-            *self._wrong_states.values(),
+            *wrong,
             *(text for text in (self._mirror.problem, self._trouble, self._unkept) if text is not None),
             *((late,) if uncompared_s > UNCOMPARED_S_MAX else ()),
         )
-        return Report((), found, samples, {})
+        return Report((), found, samples, {WRONG: wrong})
 
     def _uncompared_s(self) -> float:
         return time.monotonic() - min(self._compared_s.values()) if self._compared_s else 0.0

@@ -20,6 +20,8 @@ WAITS_S_MAX = 60.0
 """How long a request may wait for its place on the log."""
 WAITING_MAX = 1_000
 """Requests that may wait in a partition's inbox."""
+HISTORIAN, WRONG = "historian", "wrong"
+"""A kind of process, and what its row says beside its problems: those of them that are of the twin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +166,19 @@ class Delays:
             self._moved[place.partition] = (came_us, now_s)
             return 0.0
         return now_s - since_s
+
+
+def found_wrong(rows: Sequence[dict[str, Any]]) -> tuple[list[str], list[str]]:
+    """What historians say, each sentence with its process's name: that log or states are not what they should
+    be, and what they lack themselves, which the twin does not need."""
+    wrong: list[str] = []
+    notes: list[str] = []
+    for row in rows:
+        if row["alive"] and row["kind"] == HISTORIAN:
+            for sentence in row["problems"]:
+                told = wrong if sentence in row["extra"].get(WRONG, ()) else notes
+                told.append(f"{row['name']}: {sentence}")
+    return wrong, notes
 
 
 def standstills(store: RedisStore, services_of: NamesOf, rows: Sequence[dict[str, Any]]) -> list[str]:

@@ -1,6 +1,7 @@
 """The lab goes on from what a living twin held."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -95,6 +96,22 @@ def test_a_snapshot_may_be_gone_on_from(data: Path, tmp_path: Path) -> None:
         held_by(str(file))
 
 
+def test_a_fork_may_be_gone_on_from_by_its_name(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    place = tmp_path / "state" / "lightwave-forks" / "calm"
+    shutil.copytree(data, place)
+    (place / "origin.json").write_text("{}")
+    (found,), again = held_by("calm@5d")
+    assert again == f"{place}@{5 * DAY}us"
+    assert to_bytes(found) == to_bytes(held_by(f"{data}@5d")[0][0])
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "calm").mkdir()
+    with pytest.raises(NotFound, match="holds no twin"):
+        held_by("calm")  # a folder of this name is nearer
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -112,7 +129,7 @@ def test_what_a_fabric_has_already_is_not_asked_for(given: AskedTwin, said: str)
 
 
 def test_what_is_no_twin_and_no_moment_is_one_sentence(data: Path, tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match=r"^--from .*: no such folder or file; allowed: a twin's data folder"):
+    with pytest.raises(NotFound, match=r"^--from .*: no such fork, folder or file; allowed: a fork's name"):
         held_by(str(tmp_path / "nowhere"))
     with pytest.raises(NotFound, match="holds no twin"):
         held_by(str(tmp_path))

@@ -7,6 +7,10 @@ import pytest
 
 from ops.common.sites import AskedTwin
 from ops.twin.data import DataFolder
+from schemas.envelope import enclose
+from schemas.failures import ParametersChanged
+from schemas.parameter import Change
+from schemas.registry import encode
 from shared.basics.errors import InvalidInput
 
 CAMPUS = """
@@ -83,6 +87,42 @@ def test_other_options_than_those_of_the_pods_are_refused(
     folder = DataFolder(tmp_path)
     folder.settle(AskedTwin(2, seed=5, pairs=("pod.cubes=16",)))
     assert refusal(folder, asked) == said
+
+
+def change(folder: DataFolder, site: str, fabric: str, name: str, was: float, value: float) -> None:
+    """As `lightwave set` leaves it on the log."""
+    body = ParametersChanged(changes=(Change(name=name, was=was, value=value),))
+    source = f"failures@{fabric}"
+    line = encode(enclose(body, fabric=fabric, at_us=5, cause=f"operator@{site}/1", source=source, seq=1))
+    folder.logs.mkdir(exist_ok=True)
+    with (folder.logs / f"{site}.jsonl").open("ab") as file:
+        file.write(line + b"\n")
+
+
+def test_of_what_was_changed_since_both_values_are_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder, name = DataFolder(tmp_path), "failures.host_per_day"
+    made = AskedTwin(2, pairs=(f"{name}=0.1",))
+    folder.settle(made)
+    change(folder, "pod-1", "pod-1", name, 0.1, 0.3)
+    folder.settle(made)
+    assert f"--set {name}=0.1: pod-1 was made with it, and has 0.3 since `lightwave set`" in caplog.text
+    assert "pod-0" not in caplog.text
+    change(folder, "pod-0", "pod-0", name, 0.1, 0.2)
+    assert refusal(folder, AskedTwin(pairs=(f"{name}=0.2",))) == (
+        f"--set {name}=0.2: pod-0 was made with 0.1, and has 0.2 since `lightwave set`"
+    )
+
+
+def test_of_what_was_changed_since_a_file_is_told_both_values(files: Files) -> None:
+    asked = AskedTwin(site_files=(files.campus, files.annex))
+    files.folder.settle(asked)
+    change(files.folder, "campus", "pod-0", "repairs.technicians", 2, 5)
+    files.campus.write_text(CAMPUS.replace("seed: 7, ", "seed: 7, repairs: {technicians: 5}, "))
+    said = refusal(files.folder, asked)
+    assert "has repairs.technicians 5 there and " in said
+    assert said.endswith(" in the twin, where it is 5 since `lightwave set`")
 
 
 def test_another_calibration_is_refused(tmp_path: Path) -> None:

@@ -1,14 +1,17 @@
 """What the historian says of a state that is otherwise, for how long, and where it cannot write."""
 
+import json
 import logging
 from functools import partial
 from pathlib import Path
+from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
 
 from services.fleet import services_of
 from shared.runtimes.live.historian import Historian, sentence_of
+from shared.runtimes.live.status import found_wrong
 from shared.storage.log.offsets import OffsetFile
 from shared.storage.snapshots.followed import StateDifference
 from tests.support.pods import POD
@@ -30,6 +33,14 @@ def historian(folder: Path) -> Historian:
     return Historian(
         MagicMock(), mirror, services_of, partitions=1, folder_of=lambda _: folder, software="1.0"
     )
+
+
+def row(one: Historian) -> dict[str, Any]:
+    """Of its process, as others read it."""
+    report = one.report()
+    said = {"name": "historian-a", "kind": "historian", "alive": True, "problems": report.problems}
+    found: dict[str, Any] = json.loads(json.dumps(said | {"extra": report.extra}))
+    return found
 
 
 def test_a_sentence_shows_where_two_values_part() -> None:
@@ -60,6 +71,8 @@ def test_a_wrong_state_is_told_once_as_it_was_found_and_until_it_is_right(
         assert "at offset 7 of partition 0" in problem
         one._note((), (), partial(place, 10))
         assert one.report().problems == (problem,), "what is not compared is as it was"
+        assert found_wrong([row(one)]) == ([f"historian-a: {problem}"], [])
+        assert found_wrong([row(one) | {"alive": False}]) == ([], [])
         one._note((KEY,), (), partial(place, 11))
     assert one.report().problems == ()
     samples = {sample.name: sample.value for sample in one.report().samples}
@@ -77,6 +90,7 @@ def test_a_snapshot_that_cannot_be_written_is_told_and_the_next_may_be(tmp_path:
     one._keep(some_snapshot())
     (problem,) = one.report().problems
     assert problem.endswith("; there is no snapshot until one can be written")
+    assert found_wrong([row(one)]) == ([], [f"historian-a: {problem}"])
     folder.unlink()
     one._keep(some_snapshot())
     assert one.report().problems == ()
