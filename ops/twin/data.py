@@ -27,10 +27,10 @@ from shared.runtimes.files import replace_text
 from shared.runtimes.operations import last_clock
 from shared.storage.log.folder import LOCK, FolderHeld, hold_folder, is_held
 from shared.storage.log.log_bytes import SUFFIX, log_of
-from shared.storage.snapshots.base import Lines
+from shared.storage.snapshots.base import Lines, message_in
 from shared.storage.snapshots.folder import SUFFIX as SNAPSHOT
 from shared.storage.snapshots.folder import SnapshotFolder
-from shared.storage.snapshots.history import History, message_in
+from shared.storage.snapshots.history import History
 
 log = logging.getLogger("lightwave.up")
 MARK = "lightwave-twin.json"
