@@ -11,6 +11,7 @@ from schemas.registry import Unreadable
 from schemas.sequencer import MessageSkipped
 from shared.basics.errors import OperationFailed
 from shared.engine.roots import is_root
+from shared.engine.rules import RULES, StatesCode, code_note, forms_of
 from shared.runtimes.live.kafka.layout import EXPECTED_OFFSET, LEVEL_AT, TWIN
 from shared.runtimes.live.kafka.records import Record, open_record
 from shared.runtimes.live.worker.fold import PartitionFold, ServedService
@@ -57,8 +58,11 @@ class Refold:
         self._store = MemoryStore()
         self._seen: dict[str, int] = dict(begun.said) if begun is not None else {}
         """Source of a service → last seq of it on the log; what comes again readers drop."""
+        forms = forms_of(service for one in served for service in one.by_kind.values())
+        note = code_note(StatesCode(RULES, forms, ""))  # as the folds note it with their first commits
         for commit in begun.commits if begun is not None else ():
-            self._store.commit(replace(commit, positions={one.name: self.end for one in served}))
+            positions = {one.name: self.end for one in served}
+            self._store.commit(replace(commit, positions=positions, fields={**commit.fields, **note}))
         self._folds = [PartitionFold(one, partition, twin, self._store) for one in served]
         self._said: dict[str, _Said] = {}
         self._quiet = 0

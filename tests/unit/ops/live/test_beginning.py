@@ -120,6 +120,14 @@ def test_an_image_from_snapshots_is_the_one_from_the_beginning(
     assert all_of(folded(swarm, start, end), past.letters()) == all_of(folded(swarm, end=end), {})
 
 
+def test_where_the_log_ends_with_a_snapshot_nothing_is_folded(swarm: LiveSwarm, kept: Path) -> None:
+    folder = SnapshotFolder(kept / "pod-0", "pod-0", software())
+    for position in folder.positions():
+        end = folder.read(position).offset
+        past, start = begun(swarm, kept, end)
+        assert all_of(folded(swarm, start, end), past.letters()) == all_of(folded(swarm, end=end), {})
+
+
 def test_only_what_is_behind_the_snapshots_is_folded(swarm: LiveSwarm, kept: Path) -> None:
     _, start = begun(swarm, kept)
     assert start is not None
