@@ -67,6 +67,7 @@ COMMANDS = {
     "backup": "backup",
     "restore": "backup",
     "upgrade": "upgrade",
+    "archive": "archive",
     "schema": "schema",
     "bench": "bench",
     "completion": "completion",

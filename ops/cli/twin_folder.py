@@ -8,6 +8,9 @@ from ops.common.twin_url import named_url
 from shared.basics.errors import NotFound, TwinUnreachable
 
 
+KEPT_LIVE = "Kafka and Redis, which keep it, are backed up"
+
+
 @dataclass(frozen=True, slots=True)
 class TwinMeant:
     """A twin: `place` is its folder, or the name of a live one; `client` reaches it, None of one that is
@@ -17,15 +20,12 @@ class TwinMeant:
     client: Client | None = None
     is_live: bool = False
 
-    def folder(self) -> Path:
-        """NotFound where it has none, or it is not on this machine."""
+    def folder(self, live: str = KEPT_LIVE) -> Path:
+        """NotFound where it has none, for the reason that `live` says, or it is not on this machine."""
         if self.client is None:
             return Path(self.place)
         if self.is_live:
-            raise NotFound(
-                f"twin at {self.client.url}: is live, without a data folder; Kafka and Redis, which keep it, "
-                "are backed up"
-            )
+            raise NotFound(f"twin at {self.client.url}: is live, without a data folder; {live}")
         if not Path(self.place).is_dir():
             raise NotFound(
                 f"twin at {self.client.url}: is kept in {self.place}, which is not on this machine; "
@@ -51,7 +51,7 @@ def twin_meant(data: Path | None) -> TwinMeant:
     return TwinMeant(str(about["place"]), client, is_live=about["runtime"] == "live")
 
 
-def folder_meant(data: Path | None) -> tuple[Path, Client | None]:
+def folder_meant(data: Path | None, live: str = KEPT_LIVE) -> tuple[Path, Client | None]:
     """The folder of the twin that is meant, and who reaches it; NotFound as in `TwinMeant.folder`."""
     meant = twin_meant(data)
-    return meant.folder(), meant.client
+    return meant.folder(live), meant.client

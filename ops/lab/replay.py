@@ -13,7 +13,8 @@ from services.fleet import services_of
 from shared.basics.errors import InvalidInput
 from shared.engine.replay import Difference, Replay
 from shared.engine.site import Site
-from shared.storage.log.lines import LINE_MAX, raw_lines
+from shared.storage.log.lines import LINE_MAX
+from shared.storage.log.log_bytes import LogBytes
 
 VIOLATIONS_MAX = 20
 """Broken invariants that a report lists."""
@@ -88,7 +89,7 @@ def replay(path: Path, *, progress: Callable[[int], None] | None = None) -> LogR
     """
     result = LogReplay()
     sites: dict[str, str] = {}
-    for number, line in enumerate(raw_lines(path), start=1):
+    for number, line in enumerate(LogBytes(path).raw_lines(), start=1):
         if progress is not None and number % 1000 == 0:
             progress(number)
         result.torn = not line.endswith(b"\n") and len(line) < LINE_MAX

@@ -16,6 +16,7 @@ from ops.common.past import Past
 from ops.common.sites import AskedTwin
 from ops.common.twin_url import DEFAULT_URL
 from ops.common.version import VERSION, software
+from ops.twin.archives import LivingArchive, unless_lost
 from ops.twin.backups.point import living_point
 from ops.twin.data import MARK, DataFolder, FolderInUse, TwinIdentity, default_data
 from ops.twin.forks.origin import about, origin_of
@@ -163,7 +164,7 @@ class LivingTwin:
         )
         if kept.until_us is not None:
             self.clock.run_to(kept.until_us, kept.run_speed)
-        self._configs: dict[str, FabricConfig] = {}
+        self._configs = {name: config for plan in identity.sites for name, config in plan.fabrics.items()}
         self.places: dict[str, FabricPlace] = {}
         """Every fabric that was commissioned, and where it lives."""
         if not any(self.logs.open(plan.site).end for plan in identity.sites):
@@ -218,7 +219,7 @@ class LivingTwin:
                 "(--fresh would forget the twin)"
             )
         for fabric, config in plan.fabrics.items():
-            with contextlib.suppress(KeyError):  # its making was cut off
+            with unless_lost():
                 if commissioned_with(self.logs, plan.site, fabric) != config:
                     raise LogDamaged(
                         f"log file {path}: {fabric} began otherwise there than by {MARK}; restore the one of "
@@ -318,6 +319,7 @@ class LivingTwin:
             questions=Questions(Copies(self.store, services_of), question_deadline),
             past=Past(self.snapshots.history, services_of, software(), question_deadline),
             backup_point=self._backup_point,
+            archive=LivingArchive(self.logs, self.twin).take,
         )
 
     def _about(self) -> TwinAbout:

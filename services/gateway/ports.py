@@ -8,6 +8,7 @@ from schemas.api import TwinAbout
 from schemas.api_answers import SliceExplanation, SlicePlan
 from schemas.api_foresight import Foreseen
 from schemas.api_loss import LossReport
+from schemas.archive import ArchiveTaken
 from schemas.asked import AskedBody
 from schemas.backup import BackupPoint
 from schemas.config import FabricConfig
@@ -114,7 +115,8 @@ class TwinPorts:
     and `documents` hold all that follows from a fabric's last request or Tick. `claim` takes a name for a
     site and returns the site that has it, which took it first: of several that ask at once, those of one
     site go on. `past` is None where it cannot be looked back at, `backup_point`, where it stands at a quiet
-    moment, where it is backed up otherwise.
+    moment, where it is backed up otherwise. `archive` lets the log file of a site begin at a byte behind what
+    its archive holds; None where logs are kept otherwise.
     """
 
     about: TwinAbout
@@ -136,4 +138,5 @@ class TwinPorts:
     frames: FramesAfter = no_frames
     past: Past | None = None
     backup_point: Callable[[], BackupPoint] | None = None
+    archive: Callable[[str, int], ArchiveTaken] | None = None
     notes: Callable[[], list[str]] = list

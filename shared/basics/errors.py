@@ -53,6 +53,10 @@ class SnapshotRefused(OperationFailed):
     """A snapshot is damaged, or of another twin or build. An older one, or the log, will do."""
 
 
+class ArchiveDamaged(OperationFailed):
+    """A stretch of a log that was archived is missing, or not as it was written."""
+
+
 class AllowanceUsed(LightwaveError):
     """The caller has taken its share: asking again in `retry_after_s` is safe."""
 

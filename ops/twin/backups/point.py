@@ -19,8 +19,8 @@ from shared.runtimes.embedded.server import EmbeddedServer
 from shared.runtimes.embedded.site_runner import SiteRunner
 from shared.runtimes.embedded.twin import EmbeddedTwin
 from shared.storage.inbox_copy import InboxCopy
-from shared.storage.log.lines import failure
-from shared.storage.log.log_bytes import LogBytes, log_of
+from shared.storage.log.log_bytes import log_of
+from shared.storage.log.log_file import LogFile
 from shared.storage.redis_store import RedisStore
 
 
@@ -54,7 +54,8 @@ def standing_point(folder: DataFolder, redis: str | None) -> BackupPoint:
         waiting = copy.waiting()
         cuts, ends_us = [], [0]
         for partition, site in enumerate(sites):
-            cut, end_us = _lies(log_of(folder.logs, site), site)
+            log = LogFile(log_of(folder.logs, site))
+            cut = SiteCut(site=site, position=log.end, size=log.size)
             read = max(store.positions(partition).values(), default=0)
             if read > cut.position:
                 raise LogDamaged(
@@ -62,7 +63,7 @@ def standing_point(folder: DataFolder, redis: str | None) -> BackupPoint:
                     "it lost its end; `lightwave up --rebuild` takes it as it is"
                 )
             cuts.append(cut)
-            ends_us.append(end_us)
+            ends_us.append(log.end_us)
         clock = folder.kept_clock()
         clock = clock.model_copy(update={"now_us": max(clock.now_us, *ends_us)})
         return _with_cancelled(_point(folder, identity, cuts, clock, waiting), copy)
@@ -108,25 +109,6 @@ def _cut(site: SiteRunner) -> SiteCut:
     if not site.is_quiet():
         raise OperationFailed(f"{site.name}: its log holds what is not committed; ask again in a moment")
     return SiteCut(site=site.name, position=site.position, size=site.log_size)
-
-
-def _lies(log: LogBytes, site: str) -> tuple[SiteCut, int]:
-    """A log as far as its lines are whole, and the time of its last message that can be read."""
-    position = size = end_us = 0
-    last = b""
-    try:
-        with log.opened() as file:
-            for line in file:
-                if not line.endswith(b"\n"):
-                    break
-                position, size, last = position + 1, size + len(line), line
-    except FileNotFoundError:
-        return SiteCut(site=site, position=0, size=0), 0
-    except OSError as error:
-        raise failure(log.path, error) from None
-    with contextlib.suppress(ValueError, TypeError, KeyError):
-        end_us = int(orjson.loads(last)["at_us"])
-    return SiteCut(site=site, position=position, size=size), max(0, end_us)
 
 
 def _size(path: Path) -> int:

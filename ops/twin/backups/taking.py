@@ -54,6 +54,18 @@ def run_backup(
 def asked_point(folder: DataFolder, client: Client | None, held: FolderInUse) -> BackupPoint:
     """Where the twin that runs in a folder stands at a quiet moment, by itself; OperationFailed where
     it is not the one of this folder."""
+    client = client_of(folder, client, held)
+    answer = client.thing("/v1/backup", *BackupPoint.model_fields)
+    with client.reading():
+        try:
+            return BackupPoint.model_validate_json(orjson.dumps(answer))
+        except ValidationError as error:
+            raise ValueError(error.errors()[0]["msg"]) from None
+
+
+def client_of(folder: DataFolder, client: Client | None, held: FolderInUse) -> Client:
+    """Who reaches the twin that runs in a folder, by itself if nobody is given; OperationFailed where what
+    answers is not the one of this folder."""
     running = folder.running()
     if client is None and running is None:
         raise OperationFailed(f"{held}, which does not say yet where it is reached; ask again in a moment")
@@ -64,12 +76,7 @@ def asked_point(folder: DataFolder, client: Client | None, held: FolderInUse) ->
         raise OperationFailed(f"{held}, which cannot be asked where it stands: {error}") from None
     if Path(place) != folder.path.resolve():
         raise OperationFailed(f"{held}, but at {client.url} answers that of {place}")
-    answer = client.thing("/v1/backup", *BackupPoint.model_fields)
-    with client.reading():
-        try:
-            return BackupPoint.model_validate_json(orjson.dumps(answer))
-        except ValidationError as error:
-            raise ValueError(error.errors()[0]["msg"]) from None
+    return client
 
 
 def _written(part: Path, folder: DataFolder, point: BackupPoint) -> BackupManifest:

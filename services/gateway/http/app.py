@@ -10,6 +10,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from services.gateway.http import (
     about,
     answers,
+    archive,
     backup,
     bisect,
     clock,
@@ -76,7 +77,7 @@ def create_app(twin: TwinPorts, *, tokens: Tokens) -> FastAPI:
         "dependencies": [Depends(check_query), *bearer(tokens)],
         "responses": errors(*responses.ERRORS, tokens=tokens),
     }
-    about_the_twin = (dead_letters, clock, operations, snapshots, about, backup)
+    about_the_twin = (dead_letters, clock, operations, snapshots, about, backup, archive)
     for module in (things, readings, log, requests, request_status, goodput, *about_the_twin):
         # `include_router` would build each of them a second time, at the first request.
         app.router.routes += module.routes(twin, **common).routes

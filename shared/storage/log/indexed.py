@@ -17,9 +17,12 @@ from typing import Any
 
 import orjson
 
+from schemas.archive import LogPlace
 from schemas.envelope import Envelope
 from schemas.registry import Unreadable, decode
-from shared.basics.errors import LogMoved, OperationFailed
+from shared.basics.errors import ArchiveDamaged, LogMoved, OperationFailed
+from shared.storage.log.archive import beginnings, ends_behind
+from shared.storage.log.archiving import ShorterLog, part_of
 from shared.storage.log.index import LogIndex, Stride
 from shared.storage.log.indexer import Indexer, MakeThingsOf
 from shared.storage.log.lines import failure
@@ -47,9 +50,11 @@ class IndexedLog:
         """Messages that readers may see; moves on by a whole `append` at once."""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
+            part_of(self.content).unlink(missing_ok=True)  # of who was killed as he archived
             self._file = path.open("ab", buffering=0)
             self._written = os.fstat(self._file.fileno())
             self._index = LogIndex(path.with_suffix(".sqlite"))
+            self._begun = self.content.begun()
             self._recover()
         except OSError as error:
             raise failure(path, error) from None
@@ -59,6 +64,11 @@ class IndexedLog:
     def size(self) -> int:
         """Bytes of the messages up to `end`, between two appends."""
         return self._size
+
+    @property
+    def begins(self) -> LogPlace:
+        """Where the file begins that is appended to."""
+        return self._begun.place
 
     def close(self) -> None:
         self._file.close()
@@ -89,7 +99,7 @@ class IndexedLog:
                 self._file.write(data[written:])
         except OSError as error:
             with contextlib.suppress(OSError):
-                os.ftruncate(self._file.fileno(), self._size)
+                self._cut_off()
             raise failure(self.path, error) from None
         for message, line in zip(messages, lines, strict=True):
             self._count(len(line) + 1, message.source, message.seq, message.at_us)
@@ -102,6 +112,30 @@ class IndexedLog:
         except OSError as error:
             raise failure(self.path, error) from None
 
+    def place_at(self, position: int) -> LogPlace:
+        """Where a message stands, which is not the next one."""
+        stride = self.strides[bisect_right(self.strides, position, key=lambda e: e.position) - 1]
+        offset, at_us, seqs = stride.offset, stride.at_us, dict(stride.seqs)
+        for at, line in self.lines(stride.position, position - stride.position + 1):
+            fields = _head(line)
+            at_us = fields["at_us"] if fields is not None else at_us
+            if at == position:
+                break
+            offset += len(line) + 1
+            if fields is not None:
+                seqs[fields["source"]] = max(fields["seq"], seqs.get(fields["source"], -1))
+        return LogPlace(position=position, offset=offset, at_us=at_us, seqs=seqs)
+
+    def go_on_in(self, shorter: ShorterLog) -> None:
+        """Append to this file from now on, which takes the log's name, in the thread that appends. LogMoved
+        or OperationFailed, and all stays as it is."""
+        self.check()
+        old, self._file = self._file, shorter.take_name()
+        self._begun = shorter.begun
+        self._written = os.fstat(self._file.fileno())
+        old.close()
+        self._take_up_archive()
+
     def last_seq(self, source: str) -> int:
         """The last seq of this source in the log, or −1."""
         return self._seqs.get(source, -1)
@@ -109,7 +143,7 @@ class IndexedLog:
     def position_at(self, at_us: int) -> int:
         """Position of the first message at or after this simulated time; `end` if there is none."""
         place = bisect_left(self.strides, at_us, key=lambda e: e.at_us)
-        for position, fields in self._scan(max(0, place - 1)):
+        for position, fields in self._scan(max(0, place - 1), len(self.strides)):
             if fields is not None and fields["at_us"] >= at_us:
                 return position
         return self.end
@@ -119,8 +153,10 @@ class IndexedLog:
         source, _, number = message_id.rpartition("/")
         if not number.isdecimal() or len(number) > 20 or int(number) > self._seqs.get(source, -1):
             return None
+        if message_id in self._commissioned:
+            return self._commissioned[message_id]
         place = bisect_left(self.strides, int(number), key=lambda e: e.seqs.get(source, -1))
-        for position, fields in self._scan(max(0, place - 1), STRIDE):
+        for position, fields in self._scan(max(0, place - 1), place):
             if fields is not None and fields["id"] == message_id:
                 return position
         return None
@@ -143,6 +179,9 @@ class IndexedLog:
         end = self.end if most is None else min(self.end, start + most)
         if start >= end:
             return
+        if most == 1 and start in self._kept:
+            yield start, self._kept[start]
+            return
         entry = self.strides[bisect_right(self.strides, start, key=lambda e: e.position) - 1]
         try:
             opened = self.content.opened(entry.offset)
@@ -154,10 +193,13 @@ class IndexedLog:
                 if position >= start:
                     yield position, line.rstrip(b"\n")
 
-    def _scan(self, entry: int, most: int | None = None) -> Iterator[tuple[int, dict[str, Any] | None]]:
+    def _scan(self, entry: int, until: int) -> Iterator[tuple[int, dict[str, Any] | None]]:
+        """The messages between two strides, or up to the end where there is no second one."""
         if not self.strides:
             return
-        for position, line in self.lines(self.strides[entry].position, most):
+        start = self.strides[entry].position
+        most = self.strides[until].position - start if until < len(self.strides) else None
+        for position, line in self.lines(start, most):
             yield position, _head(line)
 
     def _count(self, length: int, source: str | None, seq: int, at_us: int) -> None:
@@ -170,47 +212,94 @@ class IndexedLog:
 
     def _recover(self) -> None:
         """Take up the index as far as it fits the log, read on from there, and cut off a torn last line."""
+        self._take_up_archive()
         strides = self._index.strides()
         if not (self._fits(strides) and self._read_on(strides)):
             self._index.forget()
             self._read_on([])
         self.end = self._counted
 
+    def _take_up_archive(self) -> None:
+        """What is kept at hand of the closed stretches: how the fabrics in them began, which somebody asks
+        for at every start."""
+        self._kept: dict[int, bytes] = {}
+        try:
+            self._kept = beginnings(self.content.archive, self._begun)
+        except OperationFailed as error:
+            log.warning("%s", error)
+        heads = [(position, _head(line)) for position, line in self._kept.items()]
+        self._commissioned = {head["id"]: position for position, head in heads if head is not None}
+
     def _read_on(self, strides: list[Stride]) -> bool:
-        """Read the log from the last stride on; whether the index ends where a message of it does."""
-        start = strides[-1] if strides else Stride(0, 0, 0, {})
-        self.strides = strides[:-1]
-        self._seqs = dict(start.seqs)
-        self._size, self._counted = start.offset, start.position
-        at_us, fits = start.at_us, self._index.end == 0
-        with self.content.opened(start.offset) as file:
-            for line in file:
+        """Read the log from the last stride on, or from where the live file begins if the index has all
+        before; whether the index ends where a message of it does."""
+        last = strides[-1] if strides else Stride(0, 0, 0, {})
+        begun = _stride_of(self._begun.place)
+        start = begun if last.position <= begun.position <= self._index.end else last
+        self.strides = [stride for stride in strides if stride.position < start.position]
+        self._stand_at(start)
+        fits = self._index.end == start.position and self._index.offset == start.offset
+        for end in map(_stride_of, ends_behind(self.content.archive, self._begun, start.offset)):
+            try:
+                fits |= self._read_up_to(end.offset)
+            except ArchiveDamaged as error:
+                log.warning("%s; the twin goes on behind it", error)
+                self.strides = self.strides or [Stride(0, 0, 0, {})]
+                self._stand_at(end)
+                if end.position % STRIDE:
+                    self.strides.append(end)
+        return self._read_up_to(None) or fits
+
+    def _stand_at(self, place: Stride) -> None:
+        self._size, self._counted, self._at_us = place.offset, place.position, place.at_us
+        self._seqs = dict(place.seqs)
+
+    def _read_up_to(self, offset: int | None) -> bool:
+        """Read from where it stands up to a byte, or to the end; whether it came by the index's end."""
+        fits = False
+        with self.content.opened(self._size) as file:
+            for line in file if offset != self._size else ():
                 if not line.endswith(b"\n"):
-                    os.ftruncate(self._file.fileno(), self._size)
+                    self._cut_off()
                     break
-                fields = _head(line) or {"source": None, "seq": 0, "at_us": at_us}
-                at_us = fields["at_us"]
-                self._count(len(line), fields["source"], fields["seq"], at_us)
+                fields = _head(line) or {"source": None, "seq": 0, "at_us": self._at_us}
+                self._at_us = fields["at_us"]
+                self._count(len(line), fields["source"], fields["seq"], self._at_us)
                 if self._counted == self._index.end:
                     fits = self._size == self._index.offset
+                if self._size == offset:
+                    break
         return fits
+
+    def _cut_off(self) -> None:
+        """What stands behind the last message."""
+        os.ftruncate(self._file.fileno(), self._begun.in_file(self._size))
 
     def _fits(self, strides: list[Stride]) -> bool:
         """Whether index and log belong together: strides in order and as far as the index goes, and the last
-        one at the start of its message."""
+        one at the start of its message, if that is not in an archive that the index has seen all of."""
         if [stride.position for stride in strides] != list(range(0, self._index.end, STRIDE)):
             return False
         if not strides:
             return True
-        last = strides[-1]
-        with self.content.opened(max(0, last.offset - 1)) as file:
-            if last.offset and file.read(1) != b"\n":
-                return False
-            fields = _head(file.readline())
+        last, begun = strides[-1], self._begun.place
+        if last.offset < begun.offset and last.position <= begun.position <= self._index.end:
+            return True
+        try:
+            with self.content.opened(max(0, last.offset - 1)) as file:
+                if last.offset and file.read(1) != b"\n":
+                    return False
+                fields = _head(file.readline())
+        except ArchiveDamaged:
+            return False
         if fields is None:
             return True
         is_next = fields["seq"] > last.seqs.get(fields["source"], -1)
         return is_next and bool(fields["at_us"] == last.at_us)
+
+
+def _stride_of(place: LogPlace) -> Stride:
+    return Stride(place.position, place.offset, place.at_us, place.seqs)
 
 
 def _head(line: bytes) -> dict[str, Any] | None:
@@ -257,12 +346,16 @@ class IndexedLogs:
             opened.indexer.things_of = self._name_by(config, opened.indexer.recall)
 
     def _keep_up(self) -> None:
+        said: dict[str, str] = {}
         while not self._ended.wait(CATCH_UP_S):
-            for opened in list(self._logs.values()):
+            for site, opened in list(self._logs.items()):
                 try:
                     opened.indexer.catch_up(CATCH_UP_S)
+                    said.pop(site, None)
                 except OperationFailed as error:
-                    log.warning("%s", error)
+                    if said.get(site) != str(error):
+                        log.warning("%s", error)
+                    said[site] = str(error)
 
     def sites(self) -> list[str]:
         """The sites whose logs are open."""

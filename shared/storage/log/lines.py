@@ -1,5 +1,6 @@
 """Log files that standard tools read: JSON lines, plain or as gzip or zstd, chosen by the file's name."""
 
+import contextlib
 import gzip
 import io
 import os
@@ -95,15 +96,19 @@ def raw_lines(path: Path, offset: int = 0) -> Iterator[bytes]:
 
     NotFound if there is no such file; InvalidInput if it is none or its compressed data is damaged.
     """
+    with reading(path), path.open("rb") as raw:
+        yield from lines_in(raw, offset)
+
+
+@contextlib.contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Around the reading of a log file; errors as in `raw_lines`."""
     try:
         if path.exists() and not path.is_file():
             raise InvalidInput(
                 f"log file {path}: no file, but a folder, pipe or device, which may have no end"
             )
-        with path.open("rb") as raw:
-            magic = raw.read(4)
-            raw.seek(offset)
-            yield from _plain(raw, magic)
+        yield
     except FileNotFoundError:
         raise NotFound(f"log file {path}: no such file") from None
     except (zstandard.ZstdError, gzip.BadGzipFile, EOFError) as error:
@@ -112,13 +117,22 @@ def raw_lines(path: Path, offset: int = 0) -> Iterator[bytes]:
         raise failure(path, error) from None
 
 
-def _plain(raw: IO[bytes], magic: bytes) -> Iterator[bytes]:
+def lines_in(raw: IO[bytes], offset: int = 0) -> Iterator[bytes]:
+    """Those of an opened file, as `raw_lines` has them."""
+    raw.seek(0)
+    magic = raw.read(4)
+    raw.seek(offset)
     stream: IO[bytes] = raw
     if magic == ZSTD_MAGIC:
         reader = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
         stream = io.BufferedReader(cast(io.RawIOBase, reader), 1 << 20)
     elif magic[:2] == GZIP_MAGIC:
         stream = cast(IO[bytes], gzip.GzipFile(fileobj=raw, mode="rb"))
+    yield from cut_lines(stream)
+
+
+def cut_lines(stream: IO[bytes]) -> Iterator[bytes]:
+    """The lines of a stream, of each at most LINE_MAX."""
     while line := stream.readline(LINE_MAX):
         rest = line
         while len(rest) == LINE_MAX and not rest.endswith(b"\n"):

@@ -3,10 +3,13 @@
 import contextlib
 from bisect import bisect_right
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
+from schemas.archive import LogPlace
+from shared.storage.log.archive import BEGINNING, ends_behind
 from shared.storage.log.lines import failure
 from shared.storage.log.log_bytes import LogBytes
 
@@ -14,23 +17,36 @@ STRIDE = 512
 """Lines between two whose byte is known."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """A line whose byte is known, and its time, where that is."""
+
+    position: int
+    offset: int
+    at_us: int | None = None
+
+
 class LogFile:
     """A plain log as far as its lines are whole, or as far as `most` bytes of it. It stays so: what is
     written meanwhile is not of it. Nothing is made or changed beside it, neither. `end` is how many lines
     there are, `size` their bytes. OperationFailed where the file cannot be read; one that is not there is
-    empty."""
+    empty. Closed stretches are not read to know so."""
 
     def __init__(self, content: LogBytes, most: int | None = None) -> None:
         self.content = content
         self.end = self.size = 0
-        self._offsets: list[int] = []
-        """The byte of every STRIDEth line."""
-        with self._reading() as file:
+        self._marks: list[_Mark] = []
+        """The beginnings of stretches, and behind them every STRIDEth line."""
+        for place in self._places():
+            if most is None or place.offset <= most:
+                self._marks.append(_Mark(place.position, place.offset, place.at_us))
+                self.end, self.size = place.position, place.offset
+        with self._reading(self.size) as file:
             for line in file or ():
                 if not line.endswith(b"\n") or (most is not None and self.size + len(line) > most):
                     break
-                if self.end % STRIDE == 0:
-                    self._offsets.append(self.size)
+                if self.end % STRIDE == 0 and self.end > self._marks[-1].position:
+                    self._marks.append(_Mark(self.end, self.size))
                 self.end += 1
                 self.size += len(line)
 
@@ -46,9 +62,9 @@ class LogFile:
         end = self.end if most is None else min(self.end, start + most)
         if not 0 <= start < end:
             return
-        stride = start // STRIDE
-        with self._reading(self._offsets[stride]) as file:
-            for position in range(stride * STRIDE, end):
+        mark = self._before(start)
+        with self._reading(mark.offset) as file:
+            for position in range(mark.position, end):
                 line = file.readline() if file is not None else b""
                 if position >= start:
                     yield position, line.rstrip(b"\n")
@@ -57,15 +73,14 @@ class LogFile:
         """The byte at which a message begins; of the position after the last the size."""
         if position >= self.end:
             return self.size
-        stride = position // STRIDE
-        before = self.lines(stride * STRIDE, position - stride * STRIDE)
-        return self._offsets[stride] + sum(len(line) + 1 for _, line in before)
+        mark = self._before(position)
+        before = self.lines(mark.position, position - mark.position)
+        return mark.offset + sum(len(line) + 1 for _, line in before)
 
     def position_at(self, at_us: int) -> int:
         """The position of the first message at or after this simulated time; `end` if there is none."""
-        firsts = range(len(self._offsets))
-        stride = bisect_right(firsts, at_us - 1, key=lambda n: self._at_us(n * STRIDE)) - 1
-        for position, line in self.lines(max(0, stride) * STRIDE):
+        number = bisect_right(self._marks, at_us - 1, key=self._time_of) - 1
+        for position, line in self.lines(self._marks[max(0, number)].position):
             found_us = _at_us(line)
             if found_us is not None and found_us >= at_us:
                 return position
@@ -90,6 +105,20 @@ class LogFile:
                     return found
             position -= 1
         return 0
+
+    def _time_of(self, mark: _Mark) -> int:
+        return self._at_us(mark.position) if mark.at_us is None else mark.at_us
+
+    def _before(self, position: int) -> _Mark:
+        """The last mark up to a position."""
+        return self._marks[bisect_right(self._marks, position, key=lambda mark: mark.position) - 1]
+
+    def _places(self) -> list[LogPlace]:
+        try:
+            begun = self.content.begun()
+        except OSError as error:
+            raise failure(self.content.path, error) from None
+        return [BEGINNING, *ends_behind(self.content.archive, begun, 0)]
 
     @contextlib.contextmanager
     def _reading(self, offset: int = 0) -> Iterator[Any]:

@@ -7,7 +7,7 @@ from hashlib import sha256
 
 from schemas.envelope import Envelope
 from schemas.sequencer import FabricCommissioned
-from shared.basics.errors import LogDamaged, ServiceFailed, SnapshotRefused
+from shared.basics.errors import ArchiveDamaged, LogDamaged, ServiceFailed, SnapshotRefused
 from shared.engine.dispatch import ServiceInstance
 from shared.engine.replay import Replay
 from shared.engine.site import ServicesOf, Site, Skip
@@ -186,7 +186,12 @@ def of_log(
     """Those of some snapshots that are of a log, which has the line that `last_line` says just before
     each; others are told of."""
     for found in good:
-        if sha256(last_line(found)).hexdigest() == found.last_sha256:
+        try:
+            line = last_line(found)
+        except ArchiveDamaged as error:
+            log.warning("snapshot of position %d: %s; an older one is used", found.position, error)
+            continue
+        if sha256(line).hexdigest() == found.last_sha256:
             yield found
         else:
             log.warning("snapshot of position %d: is of another log; an older one is used", found.position)
