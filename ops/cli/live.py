@@ -261,6 +261,20 @@ def rebuild(
 
 
 @app.command()
+def upgrade(config: Config = None, output: Output = "table") -> None:
+    """Take over a live twin that another version ran, and whose processes have ended.
+
+    The log is told, and snapshots of that moment are kept as record beside those of the historian.
+    """
+    from ops.cli.upgrade import upgraded
+    from ops.live.settings import live_settings
+    from ops.live.upgrading import upgrade_live
+
+    rows = upgrade_live(live_settings(config), lambda line: say(line, aside=True))
+    show(rows, output, lambda: upgraded(rows) or "nothing to upgrade")
+
+
+@app.command()
 def kafka(config: Config = None) -> None:
     """Run a Kafka broker for this machine in the foreground."""
     from ops.live.settings import live_settings

@@ -59,7 +59,12 @@ def upgrade(
 def _done(rows: list[dict[str, Any]], place: Path) -> str:
     if not rows:
         return f"{place}: nothing to upgrade; `lightwave up --data {place}` goes on"
-    return "\n".join([*(_line(row) for row in rows), f"`lightwave up --data {place}` goes on from there"])
+    return f"{upgraded(rows)}\n`lightwave up --data {place}` goes on from there"
+
+
+def upgraded(rows: list[dict[str, Any]]) -> str:
+    """A line for each site."""
+    return "\n".join(_line(row) for row in rows)
 
 
 def _checked(rows: list[dict[str, Any]], place: Path) -> str:

@@ -9,14 +9,16 @@ from ops.live.settings import LiveSettings
 from ops.twin.site_audit import SiteAudit, readers_of
 from schemas.envelope import Envelope
 from schemas.registry import Unreadable
-from schemas.sequencer import MessageSkipped
+from schemas.sequencer import MessageSkipped, Upgraded
+from services.fleet import services_of
 from shared.basics.errors import OperationFailed
-from shared.engine.site import Skip
+from shared.engine.site import Site, Skip
 from shared.runtimes.live.kafka.records import SKIPS, Record, open_record
 from shared.runtimes.live.kafka.scan import read_partition
 from shared.runtimes.live.twin_record import TwinRecord, read_twin
 from shared.storage.copies import quiet_snapshot
 from shared.storage.redis_store import RedisStore
+from shared.storage.snapshots.base import Base, message_in
 from shared.storage.store import FabricPlace, Snapshot
 
 QUIET_S_MAX = 30.0
@@ -67,7 +69,11 @@ def _audit_partition(
     living: dict[str, list[str]] = {}
     for fabric, place in places.items():
         living.setdefault(place.site, []).append(fabric)
-    audits = {site: SiteAudit(site, fabrics, snapshot.states, skips) for site, fabrics in living.items()}
+    begins = {site: _begin(settings, twin, partition, site) for site in living}
+    audits = {
+        site: SiteAudit(site, fabrics, snapshot.states, skips, start=begins[site].site)
+        for site, fabrics in living.items()
+    }
     counts = dict.fromkeys(audits, 0)
     traces = _Traces()
     end = 0
@@ -77,7 +83,8 @@ def _audit_partition(
         if message is not None and message.fabric in places:
             site = places[message.fabric].site
             counts[site] += 1
-            audits[site].feed(record.offset, message)
+            if record.offset >= begins[site].offset:
+                audits[site].feed(record.offset, message)
         if end == position:
             for audit in audits.values():
                 audit.compare()
@@ -95,9 +102,36 @@ def _audit_partition(
             "voids": traces.voids,
             "repeats": audit.replay.repeats,
             "skipped": len(skips),
+            "since": begins[site].told,
         }
         for site, audit in audits.items()
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Begin:
+    """Where the fold of a site begins: with the states of its last upgrade to other rules, or with none."""
+
+    offset: int = 0
+    site: Site | None = None
+    told: dict[str, object] | None = None
+
+
+def _begin(settings: LiveSettings, twin: TwinRecord, partition: int, site: str) -> _Begin:
+    """By the newest snapshot of an upgrade that the log knows of; SnapshotRefused where that is not of this
+    version's rules."""
+    upgrades = settings.snapshots_folder(twin.twin, site).kept_upgrades
+    for found in upgrades.good():
+        offset = found.offset or 0
+        endpoints = settings.endpoints
+        batches = read_partition(endpoints.kafka, endpoints.topics.log, partition, offset - 1, offset)
+        batch = next(batches, []) if offset else []
+        message = message_in(batch[0].value) if batch else None
+        if message is not None and isinstance(message.body, Upgraded) and message.body.changed_rules:
+            base = Base(found.position, message.at_us, message.body)
+            if base.body.state_sha256 == found.digest:
+                return _Begin(offset, found.restored(services_of), base.told())
+    return _Begin()
 
 
 def _quiet_moment(

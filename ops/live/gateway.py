@@ -37,7 +37,6 @@ from shared.storage.log.reader import LogQuery
 from shared.storage.redis_frames import newest_of
 from shared.storage.redis_store import RedisStore
 from shared.storage.residents import awaited, residents
-from shared.storage.snapshots.folder import SnapshotFolder
 from shared.storage.snapshots.history import History
 
 FIRST_READ_S_MAX = 20.0
@@ -130,7 +129,7 @@ def _history(mirror: LogMirror, settings: LiveSettings, twin: TwinRecord, site: 
         for message in found
         if isinstance(message.body, MessageSkipped)
     )
-    snapshots = SnapshotFolder(settings.snapshots_of(twin.twin, site), site, software())
+    snapshots = settings.snapshots_folder(twin.twin, site)
     return History(mirror.logs.open(site), snapshots, services_of, skips)
 
 

@@ -35,8 +35,7 @@ def run_historian(settings: LiveSettings, options: ProcessOptions) -> None:
             mirror,
             services_of,
             partitions=twin.partitions,
-            folder_of=lambda site: settings.snapshots_of(twin.twin, site),
-            software=options.software,
+            folder_of=lambda site: settings.snapshots_folder(twin.twin, site),
         )
         surroundings = Surroundings(store, options.endpoints, twin)
         health = HealthServer(

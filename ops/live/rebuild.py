@@ -55,12 +55,12 @@ def rebuild_twin(
     holds; InvalidInput while another rebuild runs."""
     store = settings.store()
     store.check()
-    with _alone(store):
+    with alone(store):
         return _rebuild(settings, store, say, jobs, by_snapshots)
 
 
 @contextlib.contextmanager
-def _alone(store: RedisStore) -> Iterator[None]:
+def alone(store: RedisStore) -> Iterator[None]:
     """InvalidInput while another rebuild runs: `live status` shows it. One that was killed is known to be so,
     at once on its own machine, elsewhere when its beat has not come on for a moment."""
     claim_name(store, REBUILD.name)
@@ -82,7 +82,9 @@ def _rebuild(
     _check_whole(operations, begins)
     _note(operations, RebuildBegun(software=software()))
     snapshots = settings.snapshots_in(twin.twin) if by_snapshots else None
-    tasks = [Task(endpoints, twin.twin, partition, snapshots) for partition in range(twin.partitions)]
+    upgrades = settings.upgrades_in(twin.twin)
+    partitions = range(twin.partitions)
+    tasks = [Task(endpoints, twin.twin, partition, snapshots, upgrades) for partition in partitions]
     try:
         done = [_told(one, say) for one in refold_all(tasks, jobs)]
     except SaysOtherwise as error:

@@ -72,12 +72,13 @@ def served_services() -> list[ServedService]:
 @dataclass(frozen=True, slots=True)
 class Task:
     """A partition to be folded: `snapshots` has those of the twin's sites, None where the log alone
-    counts."""
+    counts, and `upgrades` those at its upgrades."""
 
     endpoints: Endpoints
     twin: str
     partition: int
     snapshots: Path | None
+    upgrades: Path
 
 
 def refold_all(tasks: Sequence[Task], jobs: int | None) -> Iterator[Refolded]:
@@ -131,22 +132,23 @@ class _Folding:
 
     def done(self) -> tuple[Refold, Commit, dict[str, int]]:
         """The fold, all that it makes, and the position of each site's snapshot that it began with."""
-        if self._task.snapshots is not None:
-            found = self._by_snapshots(self._task.snapshots)
+        for snapshots in (self._task.snapshots, None) if self._task.snapshots is not None else (None,):
+            found = self._begun_by(snapshots)
             if found is not None:
                 return found
         anew = self._onward(None)
         return anew, anew.image(), {}
 
-    def _by_snapshots(self, folder: Path) -> tuple[Refold, Commit, dict[str, int]] | None:
+    def _begun_by(self, snapshots: Path | None) -> tuple[Refold, Commit, dict[str, int]] | None:
         """None where there is no snapshot, or they do not lead to what is on the log, which is told of."""
         task = self._task
-        if not any(folder.glob(f"*/*{SUFFIX}")):
+        folders = [task.upgrades, *([snapshots] if snapshots is not None else [])]
+        if not any(found for folder in folders for found in folder.glob(f"*/*{SUFFIX}")):
             return None  # the log need not be read for it
         past = Past(task.partition, task.twin, served_services())
         for batch in self._records(0):
             self._tell(batch, past.take(batch))
-        begun, positions = begun_from(self._line_before, task.partition, folder, past.sites)
+        begun, positions = begun_from(self._line_before, task.partition, past.sites, snapshots, task.upgrades)
         if begun is None:
             return None
         try:

@@ -12,11 +12,13 @@ from pydantic_settings import PydanticBaseSettingsSource as Source
 
 from ops.common.folders import user_folder
 from ops.common.secret_files import TOKEN, TOKEN_FILE
+from ops.common.version import software
 from shared.basics.errors import InvalidInput
 from shared.runtimes.live.kafka.brokers import PLAINTEXT, Brokers, Mechanism, Protocol
 from shared.runtimes.live.kafka.layout import Endpoints, Topics
 from shared.storage.redis_store import RedisStore
 from shared.storage.secret_file import read_password, read_secret
+from shared.storage.snapshots.folder import SnapshotFolder
 from shared.storage.tls import TlsFiles
 
 CONFIG = "LIGHTWAVE_CONFIG"
@@ -81,9 +83,14 @@ class LiveSettings(BaseSettings):
         """Where the historian of a twin keeps snapshots, each site's in a folder of its name."""
         return (self.snapshots or self.data / "snapshots") / twin
 
-    def snapshots_of(self, twin: str, site: str) -> Path:
-        """Where it keeps a site's."""
-        return self.snapshots_in(twin) / site
+    def upgrades_in(self, twin: str) -> Path:
+        """Where snapshots at upgrades of a twin are kept: they are record, and the others a help."""
+        return self.snapshots_in(twin).parent / "upgrades" / twin
+
+    def snapshots_folder(self, twin: str, site: str) -> SnapshotFolder:
+        """A site's snapshots, with those of its upgrades."""
+        upgrades = SnapshotFolder(self.upgrades_in(twin) / site, site, software())
+        return SnapshotFolder(self.snapshots_in(twin) / site, site, software(), upgrades)
 
     def one_token(self) -> str | None:
         """The administrator's token, wherever it stands."""

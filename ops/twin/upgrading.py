@@ -9,7 +9,6 @@ is told, and after that only this one does.
 
 import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,53 +16,32 @@ from ops.common.version import software
 from ops.twin.data import DataFolder, FolderInUse, TwinIdentity
 from ops.twin.own_server import start_server
 from ops.twin.site_audit import SiteAudit
-from schemas.envelope import Envelope
 from schemas.registry import encode
-from schemas.sequencer import CodeAbout, Upgraded
 from services.fleet import services_of
-from shared.basics.errors import LogDamaged, NotFound, OperationFailed, UpgradeNeeded
-from shared.engine.codec import encode_instance, state_digest
-from shared.engine.migrations import migrations_needed
-from shared.engine.roots import operator_source, upgrade_of, upgrade_source
-from shared.engine.rules import RULES, StatesCode, check_code, forms_of, noted_code
+from shared.basics.errors import LogDamaged, NotFound, UpgradeNeeded
+from shared.engine.roots import operator_source
+from shared.engine.rules import noted_code
 from shared.engine.site import Site
 from shared.runtimes.embedded.dead_letters import DeadLetters
 from shared.runtimes.embedded.server import EmbeddedServer
 from shared.runtimes.embedded.site_runner import REMAKE, UPGRADE, SiteRunner
-from shared.storage.log.indexed import IndexedLog, IndexedLogs
+from shared.storage.log.indexed import IndexedLogs
 from shared.storage.redis_store import RedisStore
 from shared.storage.residents import residents
 from shared.storage.snapshots.base import message_in
-from shared.storage.snapshots.site_snapshot import SiteSnapshot, taken
+from shared.storage.snapshots.site_snapshot import SiteSnapshot
+from shared.storage.snapshots.upgrade import (
+    SiteUpgrade,
+    held_states,
+    needs_upgrade,
+    own_code,
+    planned_upgrade,
+)
 
 Tell = Callable[[str, int, int], None]
 """Is told (site, messages compared, messages in all), now and then."""
 TOLD_EVERY = 500
 FIELDS_NAMED = 20
-
-
-@dataclass(frozen=True, slots=True)
-class SiteUpgrade:
-    """What is to become of one site: the states as this version takes them over at a position of its log,
-    with the message that says so, and whether the log has that already."""
-
-    site: str
-    position: int
-    before: StatesCode
-    migrated: tuple[str, ...]
-    message: Envelope
-    snapshot: SiteSnapshot
-    on_log: bool
-
-    def told(self) -> dict[str, Any]:
-        return {
-            "site": self.site,
-            "position": self.position,
-            "before": {"rules": self.before.rules, "software": self.before.software},
-            "after": {"rules": RULES, "software": software()},
-            "migrated": list(self.migrated),
-            "state_sha256": self.snapshot.digest,
-        }
 
 
 def run_upgrade(data: Path, *, redis: str | None = None) -> list[dict[str, Any]]:
@@ -127,17 +105,18 @@ class _StoppedTwin:
         found = []
         for partition, plan in enumerate(self._identity.sites):
             held = _held(plan.site, partition, self._store)
-            if held is not None and _needs_upgrade(held):
-                found.append((partition, _planned(held, self._logs.open(plan.site))))
+            if held is None:
+                continue
+            own = own_code(held.kinds, services_of, software())
+            if needs_upgrade(plan.site, held.code, own, upgrade=UPGRADE, remake=REMAKE):
+                upgrade = planned_upgrade(held, self._logs.open(plan.site), services_of, software())
+                found.append((partition, upgrade))
         return found
 
     def take_over(self, partition: int, upgrade: SiteUpgrade) -> None:
         site, log = upgrade.site, self._logs.open(upgrade.site)
         history = self._folder.history_of(site, log)
-        upgrades = self._folder.snapshots_of(site).upgrades
-        if upgrades is None:
-            raise ValueError("a data folder keeps upgrades")
-        upgrades.put(upgrade.snapshot, lasting=True)
+        self._folder.snapshots_of(site).kept_upgrades.put(upgrade.snapshot, lasting=True)
         if not upgrade.on_log:
             log.append([upgrade.message], [encode(upgrade.message)])
         log.sync()
@@ -186,90 +165,9 @@ def _held(site: str, partition: int, store: RedisStore) -> SiteSnapshot | None:
     if len(stood) > 1:
         raise LogDamaged(f"{site}: its services stand at different positions {sorted(stood)}")
     code = noted_code(found.values)
-    kinds = {fabric: resident.kind for fabric, resident in residents(found.values).items()}
     if code is None:
         raise UpgradeNeeded(
             f"{site}: its states are of a version before rules had a number: `{REMAKE}` makes them again"
         )
-    return SiteSnapshot(
-        site,
-        stood.pop(),
-        "",
-        0,
-        code.software,
-        kinds,
-        {
-            (service.name, fabric): store.load(partition, service.name, fabric)
-            for fabric, kind in kinds.items()
-            for service in services_of(kind)
-        },
-        rules=code.rules,
-        forms=code.forms,
-    )
-
-
-def _needs_upgrade(held: SiteSnapshot) -> bool:
-    """UpgradeNeeded where the states are of later rules than this version's."""
-    services = [service for kind in set(held.kinds.values()) for service in services_of(kind)]
-    own = StatesCode(RULES, forms_of(services), software())
-    if own.may_go_on_with(held.code):
-        return False
-    if held.rules > RULES:
-        check_code(held.site, held.code, own, upgrade=UPGRADE, remake=REMAKE)
-    return True
-
-
-def _planned(held: SiteSnapshot, log: IndexedLog) -> SiteUpgrade:
-    services = [service for kind in set(held.kinds.values()) for service in services_of(kind)]
-    try:
-        migrated = migrations_needed(held.forms, services)
-        site = held.taken_over(services_of)
-    except UpgradeNeeded as error:
-        raise UpgradeNeeded(
-            f"{held.site}: its states are of {held.software} of rules {held.rules}, and this is {software()} "
-            f"of rules {RULES}: {error}"
-        ) from None
-    digest = state_digest((f"{one.name}@{one.fabric}", encode_instance(one)) for one in site.instances)
-    body = Upgraded(
-        before=CodeAbout(software=held.software, rules=held.rules),
-        after=CodeAbout(software=software(), rules=RULES),
-        state_sha256=digest,
-    )
-    number = max(0, log.last_seq(upgrade_source(site.name))) + 1
-    message = upgrade_of(site.name, site.fabrics[0], number, body, site.now_us)
-    told = _told_before(held, body, log)
-    message = told or message
-    return SiteUpgrade(
-        site=held.site,
-        position=held.position,
-        before=held.code,
-        migrated=tuple(migrated),
-        message=message,
-        snapshot=taken(site, held.position + 1, encode(message), software=software(), kinds=held.kinds),
-        on_log=told is not None,
-    )
-
-
-def _told_before(held: SiteSnapshot, body: Upgraded, log: IndexedLog) -> Envelope | None:
-    """The message of an upgrade that was cut off, if the log ends with it; OperationFailed where it goes on
-    otherwise beyond the states, or they are beyond it."""
-    if log.end == held.position:
-        return None
-    if log.end == held.position + 1:
-        message = next((message_in(line) for _, line in log.lines(held.position)), None)
-        if message is not None and isinstance(message.body, Upgraded):
-            said = message.body
-            if (said.before, said.after.rules, said.state_sha256) == (
-                body.before,
-                body.after.rules,
-                body.state_sha256,
-            ):
-                return message
-            raise OperationFailed(
-                f"{held.site}: its log says that {said.after.software} of rules {said.after.rules} took it "
-                "over, and holds no states of it: upgrade it with that version"
-            )
-    raise OperationFailed(
-        f"{held.site}: its states have read {held.position} messages, and its log holds {log.end}: what "
-        f"{held.software} began, only that version ends; start it with that, end it, and upgrade it then"
-    )
+    kinds = {fabric: resident.kind for fabric, resident in residents(found.values).items()}
+    return held_states(store, partition, site, kinds, stood.pop(), code, services_of)

@@ -33,7 +33,6 @@ from shared.runtimes.live.refold import SaysOtherwise
 from shared.runtimes.operations import new_operation
 from shared.runtimes.waiting import until as wait_until
 from shared.storage.redis_store import RedisStore
-from shared.storage.snapshots.folder import SnapshotFolder
 from tests.simulation.test_live_swarm import PODS, SITES
 from tests.support.live_swarm import PARTITIONS, TWIN, LiveSwarm
 from tests.support.swarm_snapshots import keep_snapshots
@@ -147,7 +146,7 @@ def test_one_that_was_killed_is_gone_on_with_though_the_log_has_grown(
     settings: LiveSettings, store: RedisStore, swarm: LiveSwarm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ends = {partition: len(rows) for partition, rows in swarm.log.records.items()}
-    refold(Task(settings.endpoints, TWIN, 0, None))  # and then it is killed
+    refold(Task(settings.endpoints, TWIN, 0, None, settings.upgrades_in(TWIN)))  # and then it is killed
     assert store.fabrics() == {}
     swarm.now_us = 3 * US_PER_HOUR
     swarm.run_out()
@@ -221,7 +220,9 @@ def test_one_that_began_with_snapshots_and_was_killed_is_gone_on_with_unless_all
 ) -> None:
     keep_all(settings, swarm)
     for by_snapshots in (True, False):
-        begun = refold(Task(settings.endpoints, TWIN, 0, settings.snapshots_in(TWIN))).mark.begun
+        begun = refold(
+            Task(settings.endpoints, TWIN, 0, settings.snapshots_in(TWIN), settings.upgrades_in(TWIN))
+        ).mark.begun
         assert begun  # and then it is killed
         first = next(iter(begun))
         said: list[str] = []
@@ -236,7 +237,7 @@ def test_snapshots_that_do_not_lead_to_the_log_are_told_of_and_all_is_folded(
 ) -> None:
     """Wrong in themselves, as no digest can tell."""
     for site, (*_, before, last) in keep_all(settings, swarm).items():
-        folder = SnapshotFolder(settings.snapshots_of(TWIN, site), site, software())
+        folder = settings.snapshots_folder(TWIN, site)
         (folder.folder / f"{last:012d}.snapshot").unlink()
         found = folder.read(before)
         states = {key: dict(stored) for key, stored in found.states.items()}
@@ -262,7 +263,7 @@ def command(settings: LiveSettings) -> dict[str, Any]:
 
 def test_one_that_runs_lets_no_other_begin(settings: LiveSettings, store: RedisStore) -> None:
     before = content(settings)
-    with rebuild._alone(store):
+    with rebuild.alone(store):
         assert wait_until(lambda: processes(store), 10)
         second = subprocess.run(**command(settings), check=False)
     assert second.returncode == InvalidInput.exit_code

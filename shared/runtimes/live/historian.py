@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from shared.basics.errors import LightwaveError, OperationFailed
 from shared.basics.words import short
@@ -53,7 +52,7 @@ class Done:
 
 
 class Historian:
-    """`folder_of` is where a site's snapshots are kept, `software` the build that folds."""
+    """`folder_of` has a site's snapshots, which the build that folds here writes."""
 
     def __init__(
         self,
@@ -62,8 +61,7 @@ class Historian:
         services_of: ServicesOf,
         *,
         partitions: int,
-        folder_of: Callable[[str], Path],
-        software: str,
+        folder_of: Callable[[str], SnapshotFolder],
         every: int = EVERY,
     ) -> None:
         self.done = Done()
@@ -72,7 +70,6 @@ class Historian:
         self._services_of = services_of
         self._partitions = partitions
         self._folder_of = folder_of
-        self._software = software
         self._every = every
         self._ended = threading.Event()
         self._sites: dict[str, FollowedSite] = {}
@@ -188,7 +185,7 @@ class Historian:
         if site not in self._sites:
             offsets = self._mirror.offsets
             copied = self._mirror.logs.open(site)
-            folder = SnapshotFolder(self._folder_of(site), site, self._software)
+            folder = self._folder_of(site)
             folder.forget_beyond(copied.end)
             self._sites[site] = FollowedSite(
                 copied,
@@ -200,7 +197,7 @@ class Historian:
         return self._sites[site]
 
     def _keep(self, snapshot: SiteSnapshot) -> None:
-        folder = SnapshotFolder(self._folder_of(snapshot.site), snapshot.site, self._software)
+        folder = self._folder_of(snapshot.site)
         try:
             folder.put(snapshot)
         except OperationFailed as error:

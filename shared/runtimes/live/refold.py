@@ -8,7 +8,7 @@ import orjson
 
 from schemas.envelope import Envelope
 from schemas.registry import Unreadable
-from schemas.sequencer import MessageSkipped
+from schemas.sequencer import MessageSkipped, Upgraded
 from shared.basics.errors import OperationFailed
 from shared.engine.roots import is_root
 from shared.engine.rules import RULES, StatesCode, code_note, forms_of
@@ -38,11 +38,13 @@ class _Said:
 @dataclass(frozen=True, slots=True)
 class Begun:
     """What a fold of a partition begins with in place of all before `offset`: a commit from a snapshot of
-    each site that has one, at or beyond that offset, and how much every service had said in it, by source."""
+    each site that has one, at or beyond that offset, how much every service had said in it, by source, and
+    the offset from which on each site is folded."""
 
     offset: int
     commits: tuple[Commit, ...]
     said: Mapping[str, int]
+    sites: Mapping[str, int]
 
 
 class Refold:
@@ -64,6 +66,7 @@ class Refold:
             positions = {one.name: self.end for one in served}
             self._store.commit(replace(commit, positions=positions, fields={**commit.fields, **note}))
         self._folds = [PartitionFold(one, partition, twin, self._store) for one in served]
+        self._begun = begun.sites if begun is not None else {}
         self._said: dict[str, _Said] = {}
         self._quiet = 0
 
@@ -118,10 +121,24 @@ class Refold:
             return  # a dead letter to every reader
         if message is None:
             return
+        if isinstance(message.body, Upgraded):
+            self._check_rules(record, message, message.body)
         if is_root(message):
             self._quiet = max(self._quiet, int(record.headers[LEVEL_AT]))
         elif not isinstance(message.body, MessageSkipped) and self._is_new(message):
             self._differs(record, message)
+
+    def _check_rules(self, record: Record, message: Envelope, body: Upgraded) -> None:
+        """Behind a change of the rules other states are folded on than this fold has."""
+        resident = residents(self._store.values(self.partition)).get(message.fabric)
+        if resident is None or not body.changed_rules:
+            return
+        if record.offset >= self._begun.get(resident.site, 0):
+            raise SaysOtherwise(
+                f"partition {self.partition}, offset {record.offset}: {resident.site} was upgraded there to "
+                f"rules {body.after.rules} by {body.after.software}, and what follows is made from the "
+                "snapshot of that upgrade, which is not there; restore it from a backup; nothing was changed"
+            )
 
     def _is_new(self, message: Envelope) -> bool:
         lives = message.fabric in residents(self._store.values(self.partition))

@@ -30,6 +30,13 @@ class SnapshotFolder:
         self.software = software
         self.upgrades = upgrades
 
+    @property
+    def kept_upgrades(self) -> "SnapshotFolder":
+        """Those of upgrades, of a site whose upgrades are kept."""
+        if self.upgrades is None:
+            raise ValueError(f"{self.site}: nobody keeps its upgrades")
+        return self.upgrades
+
     def positions(self) -> list[int]:
         """Those of all snapshots, rising, be they good or not; OperationFailed if the folder cannot be
         read."""

@@ -41,7 +41,6 @@ def _of_processes() -> Iterator[str]:
         services_of,
         partitions=1,
         folder_of=MagicMock(),
-        software="1.0",
     )
     yield from (f"lightwave_historian_{sample.name}" for sample in historian.report().samples)
     others = [MagicMock() for _ in signature(gateway._ports).parameters][1:]

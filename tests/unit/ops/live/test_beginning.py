@@ -82,7 +82,7 @@ def begun(swarm: LiveSwarm, folder: Path, end: int | None = None) -> tuple[Past,
     def line_before(offset: int) -> bytes:
         return records[offset - 1].value if offset <= len(records) else b""
 
-    return past, begun_from(line_before, 0, folder, past.sites)[0]
+    return past, begun_from(line_before, 0, past.sites, folder, folder / "upgrades")[0]
 
 
 def folded(swarm: LiveSwarm, begun: Begun | None = None, end: int | None = None) -> Commit:

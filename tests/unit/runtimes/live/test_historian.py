@@ -13,6 +13,7 @@ from services.fleet import services_of
 from shared.runtimes.live.historian import Historian, sentence_of
 from shared.runtimes.live.status import found_wrong
 from shared.storage.log.offsets import OffsetFile
+from shared.storage.snapshots.folder import SnapshotFolder
 from shared.storage.snapshots.followed import StateDifference
 from tests.support.pods import POD
 from tests.unit.storage.test_snapshots import some_snapshot
@@ -31,7 +32,11 @@ def place(offset: int, _: StateDifference) -> tuple[int, int]:
 def historian(folder: Path) -> Historian:
     mirror = MagicMock(behind=lambda: 0, problem=None)
     return Historian(
-        MagicMock(), mirror, services_of, partitions=1, folder_of=lambda _: folder, software="1.0"
+        MagicMock(),
+        mirror,
+        services_of,
+        partitions=1,
+        folder_of=lambda site: SnapshotFolder(folder, site, "1.0"),
     )
 
 

@@ -1,0 +1,116 @@
+"""A live twin on real Kafka and Redis that one version runs, and the next one takes over: both real."""
+
+import json
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ops.servers.both import LocalKafka
+from ops.soak.twin import TwinOptions
+from shared.engine.rules import RULES
+from tests.support.live_twin import BUSY, LiveTwin, live_twin
+from tests.support.next_version import command, next_version
+
+OPTIONS = TwinOptions(
+    pods=2, seed=3, speed=2_000.0, settings=BUSY, partitions=1, prefix="upgrade", doubled=(), historian=True
+)
+KILLED = """
+import os, signal, sys
+from shared.runtimes.live.kafka.appender import KafkaAppender
+from shared.storage.redis_store import RedisStore
+def and_die(real):
+    def dies(*args, **named):
+        real(*args, **named)
+        os.kill(os.getpid(), signal.SIGKILL)
+    return dies
+async def append(self, partition, entries, real=KafkaAppender.append):
+    await real(self, partition, entries)
+    os.kill(os.getpid(), signal.SIGKILL)
+if sys.argv[1] == "line":
+    KafkaAppender.append = append
+else:
+    RedisStore.stage = and_die(RedisStore.stage)
+sys.argv[1:2] = []
+from ops.cli.main import main
+main()
+"""
+"""The command line, killed behind the first message of an upgrade, or when its states are made."""
+
+
+def in_words(done: "subprocess.CompletedProcess[str]") -> str:
+    return done.stdout + done.stderr
+
+
+@pytest.fixture
+def version(tmp_path: Path) -> Path:
+    return next_version(tmp_path / "next")
+
+
+def test_the_next_version_takes_over_and_is_not_mixed_with_the_one_before(
+    version: Path, tmp_path: Path, kafka: LocalKafka
+) -> None:
+    environment = ("env", f"PYTHONPATH={version}")
+    with live_twin(tmp_path / "live", kafka, OPTIONS) as twin:
+        twin.wait_advance()
+        twin.ask("/v1/cubes/pod-0/cube-1/drain")
+        later = LiveTwin(twin.folder, kafka, twin.redis, replace(OPTIONS, program=(*environment, *command())))
+        later.gateways = twin.gateways
+        stranger = later.run("live", "worker", "cubes", "--replica", "stranger", "--metrics-port", "0")
+        assert stranger.returncode == 1
+        assert f"of rules {RULES + 1}: `lightwave live upgrade` takes them over" in stranger.stderr
+        running = later.run("live", "upgrade")
+        assert running.returncode == 1
+        assert "still run; pause the clock" in running.stderr
+        twin.wait_advance()
+        with twin.paused():
+            twin.supervisor.stop()
+            before = {site: twin.positions()[site] for site in ("pod-0", "pod-1")}
+        _upgrade(later, environment)
+        try:
+            _lives_on(later, twin, before)
+        finally:
+            later.stop()
+
+
+def _upgrade(later: LiveTwin, environment: tuple[str, ...]) -> None:
+    """Killed twice on its way; both pods are in one partition of the log."""
+    for step in ("line", "states"):
+        program = (*environment, sys.executable, "-P", "-c", KILLED, step)
+        killed = replace(later.options, program=program)
+        again = LiveTwin(later.folder, later.kafka, later.redis, killed)
+        assert again.run("live", "upgrade").returncode == -signal.SIGKILL
+        again.store.close()
+    done = later.run("live", "upgrade", "-o", "json")
+    assert done.returncode == 0, in_words(done)
+    rows = json.loads(done.stdout)
+    assert [(row["site"], row["migrated"]) for row in rows] == [("pod-0", ["cubes"]), ("pod-1", ["cubes"])]
+    assert later.run("live", "upgrade").stdout.strip() == "nothing to upgrade"
+
+
+def _lives_on(later: LiveTwin, twin: LiveTwin, before: dict[str, int]) -> None:
+    late = twin.run("live", "worker", "cubes", "--replica", "late", "--metrics-port", "0")
+    assert late.returncode == 1
+    assert f"of rules {RULES}, which are older: start it with that version" in late.stderr
+    later.start_processes()
+    later.wait_ready()
+    later.wait_advance()
+    for _ in range(2):
+        later.ask("/v1/cubes/pod-0/cube-2/drain")
+    report = later.audited()
+    assert report["clean"], report
+    for row in report["sites"]:
+        assert row["since"]["before"]["rules"] == RULES
+        assert row["position"] > before[row["site"]] + 2
+    for words in ((), ("--all",)):
+        rebuilt = later.run("live", "rebuild", *words)
+        assert rebuilt.returncode == 0, in_words(rebuilt)
+    later.wait_advance()
+    assert later.audited()["clean"]
+    refused = later.run("get", "cubes", "--at", "0d00:00:01")
+    assert f"its log is of rules {RULES}, by" in refused.stderr
+    upgrades = later.folder / "snapshots" / "upgrades"
+    assert len([*upgrades.rglob("*.snapshot")]) == 2
