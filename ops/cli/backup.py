@@ -11,10 +11,13 @@ import typer
 from ops.cli.groups import application
 from ops.cli.options import Output
 from ops.cli.output import show
+from ops.cli.progress import Line
 from ops.cli.twin_folder import folder_meant
 from ops.cli.types import FILE
 from shared.basics.times import moment
 from shared.basics.units import US_PER_S
+
+MB = 1e6
 
 app = application()
 
@@ -78,6 +81,14 @@ def restore(
             help="the folder to make, new or empty [default: the user's state folder]",
         ),
     ] = None,
+    redis: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            envvar="LIGHTWAVE_UP_REDIS",
+            help="an empty Redis of yours for its states, as `up --redis` has it",
+        ),
+    ] = None,
     output: Output = "table",
 ) -> None:
     """Make a twin's data folder from a backup: another twin, that goes on from there with `lightwave up`."""
@@ -87,8 +98,21 @@ def restore(
 
     os.umask(PRIVATE)
     place = data or default_data()
-    told = _told(folder, run_restore(folder, place)) | {"data": str(place)}
-    show(told, output, lambda: f"{_line(told)}; `lightwave up --data {place}` goes on from there")
+    with Line() as line:
+
+        def tell(done: int, whole: int) -> None:
+            line.say(_verified(done, whole), is_last=done == whole)
+
+        made = run_restore(folder, place, tell, redis=redis)
+    told = _told(folder, made) | {"data": str(place)}
+    on = f"lightwave up --data {place}" + ("" if redis is None else " --redis URL")
+    show(told, output, lambda: f"{_line(told)}; `{on}` goes on from there")
+
+
+def _verified(done: int, whole: int) -> str:
+    if done < whole:
+        return f"{done / MB:,.1f} of {whole / MB:,.1f} MB are as they were written"
+    return f"all {whole / MB:,.1f} MB are as they were written; the states are made of the logs"
 
 
 def _told(folder: Path, manifest: Any) -> dict[str, Any]:

@@ -37,9 +37,9 @@ class Line:
         """Whether somebody listens, and has not been told anything just now."""
         return self._shown and (self._told_s is None or time.monotonic() - self._told_s >= EVERY_S)
 
-    def say(self, said: str) -> None:
-        """Show that in its place, if it is due."""
-        if self.is_due():
+    def say(self, said: str, *, is_last: bool = False) -> None:
+        """Show that in its place, if it is due, or the last for a while."""
+        if self.is_due() or (is_last and self._shown):
             self._told_s = time.monotonic()
             sys.stderr.write(CLEAR_LINE + said)
             sys.stderr.flush()

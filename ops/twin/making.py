@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from ops.common.version import software
 from ops.twin.data import DataFolder, TwinIdentity
 from services.fleet import services_of
+from shared.basics.errors import OperationFailed
 from shared.engine.roots import operator_source
 from shared.runtimes.embedded.dead_letters import DeadLetters
 from shared.runtimes.embedded.server import EmbeddedServer
@@ -26,17 +27,20 @@ def states_made(
     *,
     fill: Callable[[InboxCopy], None] = untouched,
     by_snapshots: bool = False,
+    redis: str | None = None,
 ) -> Iterator[list[SiteRunner]]:
     """Every site, its states made of its log, which is compared with what the services say message for
     message; what they say in the block goes on the log as well. `fill` lets requests wait before that. From
     the newest snapshot on, if `by_snapshots`, else from where the log's fold begins. LogDamaged where a log
-    is not what the services say. Which keys are used is told by the log."""
+    is not what the services say. Which keys are used is told by the log. They go to `redis`, or else to a
+    server in the folder; OperationFailed unless that Redis is empty, as it is again where they cannot be
+    made."""
     with contextlib.ExitStack() as stack:
-        server = EmbeddedServer(folder.redis)
-        stack.callback(server.stop)
-        server.ensure()
-        store = stack.enter_context(contextlib.closing(RedisStore(server.url)))
-        copy = InboxCopy(server.url, [plan.site for plan in identity.sites])
+        url = _own_server(folder, stack) if redis is None else redis
+        store = stack.enter_context(contextlib.closing(RedisStore(url)))
+        if redis is not None:
+            stack.enter_context(_empty_unless_done(store))
+        copy = InboxCopy(url, [plan.site for plan in identity.sites])
         stack.enter_context(contextlib.closing(copy))
         fill(copy)
         logs = stack.enter_context(contextlib.closing(IndexedLogs(folder.logs)))
@@ -61,3 +65,25 @@ def states_made(
         yield runners
         for partition, plan in enumerate(identity.sites):
             store.number_above(partition, logs.open(plan.site).last_seq(operator_source(plan.site)))
+
+
+def _own_server(folder: DataFolder, stack: contextlib.ExitStack) -> str:
+    server = EmbeddedServer(folder.redis)
+    stack.callback(server.stop)
+    server.ensure()
+    return server.url
+
+
+@contextlib.contextmanager
+def _empty_unless_done(store: RedisStore) -> Iterator[None]:
+    store.check()
+    if not store.is_empty():
+        raise OperationFailed(
+            f"Redis at {store.name}: is not empty; give a database that is, for all that a twin keeps there "
+            "is made anew"
+        )
+    try:
+        yield
+    except BaseException:
+        store.flush()
+        raise

@@ -92,6 +92,11 @@ class RedisStore(RedisInbox):
         for key in (form.FABRICS, form.NAMES):
             self._client.call(key, "DEL", key)
 
+    def is_empty(self) -> bool:
+        """Whether the whole database holds nothing, be it the twin's or others'."""
+        with self._client.reached():
+            return not any(node.dbsize() for node in self._client.primaries())
+
     def flush(self) -> None:
         """Empty the whole database, of a cluster every node's."""
         for node in self._client.primaries():

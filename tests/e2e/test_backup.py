@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from shared.runtimes.embedded.server import EmbeddedServer
 from shared.runtimes.waiting import until
 from shared.storage.log.lines import read_lines
 from tests.support.living import READY_S_MAX, LivingTwin, cli, living
@@ -162,6 +163,29 @@ def standing(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = cli("backup", str(data.with_name("backup")), "--data", str(data), timeout_s=SPAN_S)
     assert done.returncode == 0, done.stderr
     return data
+
+
+def test_a_twin_whose_redis_is_elsewhere_is_restored_there(standing: Path, tmp_path: Path) -> None:
+    server = EmbeddedServer(tmp_path / "elsewhere")
+    server.ensure()
+    try:
+        words = ("restore", str(standing.with_name("backup")), "--redis", server.url, "--data")
+        full = cli(*words, "/proc/nowhere", timeout_s=SPAN_S)
+        assert full.returncode == 1
+        data = tmp_path / "made"
+        done = cli(*words, str(data), timeout_s=SPAN_S)
+        assert done.returncode == 0, done.stderr
+        assert not (data / "redis").exists()
+        again = cli(*words, str(tmp_path / "again"), timeout_s=SPAN_S)
+        assert (again.returncode, again.stderr.count("\n")) == (1, 1)
+        assert "is not empty; give a database that is" in again.stderr
+        assert not (tmp_path / "again").exists()
+        audit = cli("audit", "--data", str(data), "--redis", server.url, timeout_s=SPAN_S)
+        assert audit.returncode == 0, audit.stdout + audit.stderr
+        for twin in living(data, "--redis", server.url):
+            assert twin.stop() == 0
+    finally:
+        server.stop()
 
 
 def faulty(how: str, at: int, *words: str) -> subprocess.CompletedProcess[str]:

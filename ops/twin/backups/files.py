@@ -15,6 +15,7 @@ import zstandard
 from schemas.backup import BackupFile
 from shared.basics.errors import OperationFailed
 from shared.storage.log.folder import LOCK
+from shared.storage.log.log_bytes import LogBytes
 
 PARTIAL = ".partial"
 """At the end of a folder's name until it is whole."""
@@ -73,6 +74,17 @@ def pieces_in(file: IO[bytes], size: int | None = None) -> Iterator[bytes]:
             return
         left = None if left is None else left - len(piece)
         yield piece
+
+
+def log_pieces(folder: Path, log: LogBytes, size: int) -> Iterator[bytes]:
+    """The first so many bytes of a log in a twin's data folder; OperationFailed, with that folder's name,
+    where it cannot be read. Of a log that is not there nothing was written yet."""
+    try:
+        with log.opened() as file:
+            yield from pieces_in(file, size)
+    except OSError as error:
+        if size or log.path.exists():
+            raise failed("data folder", folder, error) from None
 
 
 def compressed(pieces: Iterable[bytes]) -> Iterator[bytes]:

@@ -30,8 +30,11 @@ from shared.storage.log.log_bytes import SUFFIX
 WHAT = "data folder"
 
 
-def run_restore(backup: Path, data: Path, tell: Tell = lambda _done, _whole: None) -> BackupManifest:
-    """Make a twin's data folder, whole or not at all. OperationFailed where the backup is damaged or none;
+def run_restore(
+    backup: Path, data: Path, tell: Tell = lambda _done, _whole: None, *, redis: str | None = None
+) -> BackupManifest:
+    """Make a twin's data folder, whole or not at all, its states in `redis`, if that is given, else in the
+    folder. `tell` is told how many bytes are verified. OperationFailed where the backup is damaged or none;
     OperationFailed where the folder is not empty or cannot be written, or where this build folds the log to
     something else than the one that wrote it."""
     manifest = verify(backup, tell)
@@ -42,7 +45,7 @@ def run_restore(backup: Path, data: Path, tell: Tell = lambda _done, _whole: Non
         if identity is None or [plan.site for plan in identity.sites] != [cut.site for cut in manifest.sites]:
             raise OperationFailed(f"backup {backup}: {MARK} and the manifest are of different sites")
         try:
-            _make_states(backup, folder, identity)
+            _make_states(backup, folder, identity, redis)
         except LogDamaged as error:
             raise OperationFailed(
                 f"backup {backup}: was made by {manifest.software}, and this is {software()}, whose services "
@@ -83,10 +86,12 @@ def _read(backup: Path, source: Path) -> Iterator[bytes]:
         raise failed("backup", backup, error) from None
 
 
-def _make_states(backup: Path, folder: DataFolder, identity: TwinIdentity) -> None:
+def _make_states(backup: Path, folder: DataFolder, identity: TwinIdentity, redis: str | None) -> None:
     """Fold every log, and let wait what waited."""
     kept = inbox_of(backup)
-    with states_made(folder, identity, fill=lambda copy: copy.fill(kept.waiting, kept.cancelled)):
+    with states_made(
+        folder, identity, fill=lambda copy: copy.fill(kept.waiting, kept.cancelled), redis=redis
+    ):
         pass
 
 

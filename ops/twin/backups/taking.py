@@ -17,7 +17,7 @@ from ops.twin.backups.files import (
     ORIGIN,
     compressed,
     failed,
-    pieces_in,
+    log_pieces,
     pieces_of,
     whole_folder,
     write_file,
@@ -27,7 +27,7 @@ from ops.twin.backups.point import standing_point
 from ops.twin.data import MARK, DataFolder, FolderInUse, TwinIdentity
 from schemas.backup import FORM, BackupFile, BackupManifest, BackupPoint, SiteCut
 from shared.basics.errors import LogDamaged, NotFound, OperationFailed, TwinUnreachable
-from shared.storage.log.log_bytes import LogBytes, log_of
+from shared.storage.log.log_bytes import log_of
 
 WHAT = "backup"
 
@@ -125,7 +125,7 @@ def _log_of(folder: DataFolder, cut: SiteCut) -> Iterator[bytes]:
     """A log up to the cut; LogDamaged where it is not so long, or does not end there with a line."""
     log = log_of(folder.logs, cut.site)
     size, lines, last = 0, 0, b"\n"
-    for piece in _read_log(folder, log, cut.size):
+    for piece in log_pieces(folder.path, log, cut.size):
         size, lines, last = size + len(piece), lines + piece.count(b"\n"), piece[-1:]
         yield piece
     if (size, lines, last) != (cut.size, cut.position, b"\n"):
@@ -133,15 +133,6 @@ def _log_of(folder: DataFolder, cut: SiteCut) -> Iterator[bytes]:
             f"log file {log.path}: holds {lines} messages in {size} bytes, where the twin wrote "
             f"{cut.position} in {cut.size}; restore it from a backup"
         )
-
-
-def _read_log(folder: DataFolder, log: LogBytes, size: int) -> Iterator[bytes]:
-    try:
-        with log.opened() as file:
-            yield from pieces_in(file, size)
-    except OSError as error:
-        if size or log.path.exists():
-            raise failed("data folder", folder.path, error) from None
 
 
 def _read(folder: DataFolder, path: Path, size: int) -> Iterator[bytes]:

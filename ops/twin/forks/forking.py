@@ -20,8 +20,7 @@ from ops.twin.backups.files import (
     LETTERS,
     OPERATIONS,
     ORIGIN,
-    failed,
-    pieces_in,
+    log_pieces,
     whole_folder,
     write_file,
 )
@@ -41,7 +40,7 @@ from shared.runtimes.dead_letter import letter_in
 from shared.runtimes.embedded.operations import FileOperations
 from shared.runtimes.embedded.site_runner import SiteRunner
 from shared.runtimes.operations import local_person, new_operation
-from shared.storage.log.log_bytes import SUFFIX, LogBytes
+from shared.storage.log.log_bytes import SUFFIX
 from shared.storage.log.log_file import LogFile
 
 SET = "set"
@@ -75,7 +74,8 @@ def run_fork(asked: ForkAsked, data: Path, client: Client | None = None) -> Fork
     asks = _asks(asked.settings, kinds)
     with whole_folder(place, WHAT) as part:
         inherited = [
-            _log(parent.logs[site], part, site, moment.position) for site, moment in sorted(moments.items())
+            _log(data, parent.logs[site], part, site, moment.position)
+            for site, moment in sorted(moments.items())
         ]
         origin = ForkOrigin(
             name=asked.name,
@@ -111,13 +111,13 @@ def _asks(settings: Sequence[str], kinds: Mapping[str, str]) -> list[Ask]:
     return [Ask(0, fabric, body) for fabric, body in found.items()]
 
 
-def _log(log: LogFile, part: Path, site: str, position: int) -> Inherited:
+def _log(folder: Path, log: LogFile, part: Path, site: str, position: int) -> Inherited:
     """What a fork has of a site's log. Where that ends within a cascade, the fork says the rest itself."""
     last = b""
     for _, line in log.lines(min(position, log.end) - 1, 1):
         last = line
     size = log.offset_of(position)
-    made = write_file(part, f"log/{site}{SUFFIX}", _read(log.content, size))
+    made = write_file(part, f"log/{site}{SUFFIX}", log_pieces(folder, log.content, size))
     if made.size != size:
         raise LogDamaged(f"log file {log.content.path}: became shorter while it was read")
     return Inherited(
@@ -127,15 +127,6 @@ def _log(log: LogFile, part: Path, site: str, position: int) -> Inherited:
         sha256=made.sha256,
         last_sha256=hashlib.sha256(last).hexdigest(),
     )
-
-
-def _read(log: LogBytes, size: int) -> Iterator[bytes]:
-    try:
-        with log.opened() as file:
-            yield from pieces_in(file, size)
-    except OSError as error:
-        if size or log.path.exists():
-            raise failed("data folder", log.path.parent, error) from None
 
 
 def _write(part: Path, parent: Lived, origin: ForkOrigin) -> None:

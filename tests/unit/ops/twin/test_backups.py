@@ -15,7 +15,7 @@ import pytest
 
 from ops.common.sites import single_fabric_sites
 from ops.twin.backups import restoring, taking
-from ops.twin.backups.files import INBOX, MANIFEST, PARTIAL, whole_folder
+from ops.twin.backups.files import INBOX, MANIFEST, PARTIAL, log_pieces, whole_folder
 from ops.twin.backups.manifest import signed, verify
 from ops.twin.backups.point import twin_of
 from ops.twin.backups.restoring import run_restore
@@ -24,6 +24,7 @@ from ops.twin.data import MARK, DataFolder, TwinIdentity
 from schemas.backup import BackupPoint, CancelledKey, KeptClock, SiteCut, WaitingRequest
 from shared.basics.errors import LightwaveError, LogDamaged, NotFound, OperationFailed
 from shared.runtimes.embedded.operations import FileOperations
+from shared.storage.log.log_bytes import log_of
 
 LOG = b'{"one": 1}\n{"two": 2}\n'
 BEYOND = b'{"three": 3}\n{"to'
@@ -260,6 +261,15 @@ def test_a_log_that_is_not_what_the_twin_wrote_is_not_backed_up(data: Path, tmp_
     with pytest.raises(LogDamaged, match=r"holds 1 messages in 19 bytes, where the twin wrote 2 in 22"):
         run_backup(tmp_path / "b", data)
     assert not (tmp_path / "b").exists()
+
+
+def test_a_log_that_cannot_be_read_is_told_by_its_data_folder(tmp_path: Path) -> None:
+    """Of backups and of forks."""
+    (tmp_path / "log" / "pod-0.jsonl").mkdir(parents=True)
+    log = log_of(tmp_path / "log", "pod-0")
+    with pytest.raises(OperationFailed, match=rf"^data folder {tmp_path}: pod-0.jsonl: Is a directory$"):
+        [*log_pieces(tmp_path, log, 5)]
+    assert [*log_pieces(tmp_path, log_of(tmp_path / "log", "pod-1"), 0)] == []
 
 
 def test_a_build_that_reads_the_log_otherwise_says_so(
