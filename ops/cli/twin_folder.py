@@ -7,7 +7,6 @@ from ops.common.client import Client
 from ops.common.twin_url import named_url
 from shared.basics.errors import NotFound, TwinUnreachable
 
-
 KEPT_LIVE = "Kafka and Redis, which keep it, are backed up"
 
 
