@@ -14,6 +14,7 @@ import urllib.error
 import uuid
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -110,10 +111,10 @@ def test_what_was_accepted_is_in_a_backup_under_load_and_comes_through_once(tmp_
             assert done.returncode == 0, done.stderr
             assert "tokens and passwords are not in it" in done.stdout
             taken.append((place, before, {key for asker in askers for key in [*asker.sent]}))
+        assert until(partial(_were_answered, askers), SPAN_S)
         for asker in askers:
             asker.ended.set()
             asker.join()
-        assert all(len(asker.ids) > 20 for asker in askers)
         assert twin.stop() == 0
         audited(twin.data)
         for place, before, after in taken:
@@ -123,6 +124,10 @@ def test_what_was_accepted_is_in_a_backup_under_load_and_comes_through_once(tmp_
             assert done.returncode == 0, done.stderr
             audited(data)
             _goes_on(place, data, before, after, askers)
+
+
+def _were_answered(askers: list[Asker]) -> bool:
+    return all(len(asker.ids) > 20 for asker in askers)
 
 
 def _goes_on(place: Path, data: Path, before: set[str], after: set[str], askers: list[Asker]) -> None:

@@ -105,13 +105,15 @@ def test_time_counts_from_the_end_of_the_volley(twin: Twin, meter: Meter) -> Non
     meter.begin(fault("pause", "redis"))
     time.sleep(0.5)
     meter.begin(fault("kill", "kafka"))
+    began_s = time.monotonic()
     meter.end()
     twin.ticks = {"pod-0": 1, "pod-1": 1}
     assert until(lambda: all(one.ticks is not None for one in meter.struck), WAIT_S_MAX)
     twin.advance("pod-0", "pod-1")
     twin.answer("gateway", "gateway-b")
     assert until(lambda: not meter.waiting(), WAIT_S_MAX)
-    assert all(one.live_s is not None and one.live_s < 0.5 for one in meter.struck)
+    lived_s = time.monotonic() - began_s
+    assert all(one.live_s is not None and one.live_s <= lived_s for one in meter.struck)
 
 
 def test_a_pod_that_retired_is_not_waited_for(twin: Twin, meter: Meter) -> None:
