@@ -22,6 +22,7 @@ from schemas import (
     traffic,
     transceivers,
     trunks,
+    upgrade,
     workload,
 )
 from schemas.body import Body
@@ -29,7 +30,7 @@ from schemas.envelope import Envelope
 
 MODULES = (
     *(cubes, demands, diagnosis, failures, jobs, ocs, operator, repairs, scheduler, sequencer),
-    *(topology, traffic, transceivers, trunks, workload),
+    *(topology, traffic, transceivers, trunks, upgrade, workload),
 )
 
 

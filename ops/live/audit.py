@@ -9,7 +9,8 @@ from ops.live.settings import LiveSettings
 from ops.twin.site_audit import SiteAudit, readers_of
 from schemas.envelope import Envelope
 from schemas.registry import Unreadable
-from schemas.sequencer import MessageSkipped, Upgraded
+from schemas.sequencer import MessageSkipped
+from schemas.upgrade import Upgraded
 from services.fleet import services_of
 from shared.basics.errors import OperationFailed
 from shared.engine.site import Site, Skip

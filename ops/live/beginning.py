@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from ops.common.version import software
-from schemas.sequencer import Upgraded
+from schemas.upgrade import Upgraded
 from services.fleet import services_of
 from shared.basics.errors import LogDamaged, SnapshotRefused
 from shared.runtimes.live.refold import Begun

@@ -17,7 +17,7 @@ from ops.live.rebuild import alone
 from ops.live.settings import LiveSettings
 from schemas.envelope import Envelope
 from schemas.registry import Unreadable
-from schemas.sequencer import Upgraded
+from schemas.upgrade import Upgraded
 from services.fleet import services_of
 from shared.basics.errors import OperationFailed, UpgradeNeeded
 from shared.engine.rules import StatesCode, code_note, noted_code

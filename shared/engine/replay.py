@@ -13,7 +13,8 @@ from hashlib import blake2b
 
 from schemas.envelope import Envelope
 from schemas.registry import encode
-from schemas.sequencer import FabricCommissioned, FabricRetired, MessageSkipped, Tick, Upgraded
+from schemas.sequencer import FabricCommissioned, FabricRetired, MessageSkipped, Tick
+from schemas.upgrade import Upgraded
 from shared.engine.dispatch import ServiceInstance
 from shared.engine.roots import (
     RETIREMENT_SEQ,

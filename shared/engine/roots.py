@@ -13,7 +13,8 @@ from typing import Protocol, TypeVar
 from schemas.body import Body
 from schemas.envelope import Envelope, enclose
 from schemas.names import fabric_order
-from schemas.sequencer import FabricCommissioned, FabricRetired, Tick, Upgraded
+from schemas.sequencer import FabricCommissioned, FabricRetired, Tick
+from schemas.upgrade import Upgraded
 
 RETIREMENT_SEQ = 2
 """What the sequencer says second of a fabric is its end: a reader that has seen it has retired."""

@@ -8,7 +8,8 @@ import orjson
 
 from schemas.envelope import Envelope
 from schemas.registry import Unreadable
-from schemas.sequencer import MessageSkipped, Upgraded
+from schemas.sequencer import MessageSkipped
+from schemas.upgrade import Upgraded
 from shared.basics.errors import OperationFailed
 from shared.engine.roots import is_root
 from shared.engine.rules import RULES, StatesCode, code_note, forms_of

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from schemas.envelope import Envelope
 from schemas.registry import Unreadable, decode
-from schemas.sequencer import Upgraded
+from schemas.upgrade import Upgraded
 from shared.basics.errors import OperationFailed, SnapshotRefused, UpgradeNeeded
 from shared.basics.times import moment
 from shared.storage.snapshots.folder import SnapshotFolder

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from schemas.envelope import Envelope
 from schemas.registry import encode
-from schemas.sequencer import CodeAbout, Upgraded
+from schemas.upgrade import CodeAbout, Upgraded
 from shared.basics.errors import OperationFailed, UpgradeNeeded
 from shared.engine.codec import encode_instance, state_digest
 from shared.engine.migrations import migrations_needed

@@ -10,7 +10,8 @@ from schemas.config import SuperpodConfig
 from schemas.envelope import Envelope, enclose
 from schemas.operator import DrainCube, InjectFault, RequestSlice
 from schemas.registry import decode, encode
-from schemas.sequencer import CodeAbout, FabricCommissioned, FabricRetired, MessageSkipped, Upgraded
+from schemas.sequencer import FabricCommissioned, FabricRetired, MessageSkipped
+from schemas.upgrade import CodeAbout, Upgraded
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.engine.codec import encode_instance, restore_instance
 from shared.engine.replay import Difference, Replay

@@ -162,7 +162,9 @@ def test_every_message_type_has_exactly_one_writer() -> None:
 
 def test_every_writer_exists() -> None:
     services = set(service_names())
-    assert services | {"operator", "sequencer"} == {body.writer for body in TYPES.values()} | services
+    assert (
+        services | {"operator", "sequencer", "upgrade"} == {body.writer for body in TYPES.values()} | services
+    )
 
 
 def test_every_service_reads_only_messages_that_exist_and_is_named_after_its_folder() -> None:

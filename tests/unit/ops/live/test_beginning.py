@@ -171,9 +171,9 @@ def test_what_was_passed_over_on_the_way_is_a_dead_letter(swarm: LiveSwarm) -> N
     past.take(records)
     asked = decode(records[1].value)
     body = MessageSkipped(service="cubes", message=asked.id, sentence="x")
-    skip = enclose(
+    passed_over = enclose(
         body, fabric=asked.fabric, at_us=0, cause=asked.id, source=f"skip.cubes@{asked.fabric}", seq=1
     )
-    headers = output_headers(skip.type, skip.source, TWIN)
-    past.take([Record(0, len(records), encode(skip), headers)])
+    headers = output_headers(passed_over.type, passed_over.source, TWIN)
+    past.take([Record(0, len(records), encode(passed_over), headers)])
     assert past.letters_of_skips([records]) == {1: dead_letter(records[1], "cubes", SKIPPED)}

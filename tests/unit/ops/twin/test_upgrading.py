@@ -25,8 +25,8 @@ from ops.twin.upgrading import check_upgrade, run_upgrade
 from schemas.config import PodConfig, SuperpodConfig
 from schemas.config_failures import FailuresConfig
 from schemas.registry import decode, encode
-from schemas.sequencer import Upgraded
 from schemas.site_plan import SitePlan
+from schemas.upgrade import Upgraded
 from services.cubes.service import SERVICE as CUBES
 from services.fleet import services_of
 from shared.basics.errors import LightwaveError, NotFound, OperationFailed, UpgradeNeeded
