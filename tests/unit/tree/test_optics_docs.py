@@ -6,8 +6,9 @@ from pathlib import Path
 from shared.models.assumptions import ASSUMPTIONS
 from shared.models.optics.link import LinkDesign
 from shared.models.optics.modules import LANE_RATES
-from shared.models.optics.qualification import Conditions, qualify_pod
+from shared.models.optics.qualification import Conditions
 from shared.models.optics.sensitivity import sensitivity_dbm
+from tests.support.qualified import qualified
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs/optics.md").read_text()
 RATES = ("50G-PAM4", "100G-PAM4")
@@ -56,7 +57,7 @@ def test_what_is_calibrated_gives_what_the_documentation_says() -> None:
     )
     usual, fast = (worst_margin(Conditions(0, design=LinkDesign(rate=LANE_RATES[rate]))) for rate in RATES)
     figures = [float(re.findall(r"[\d.]+", row[2])[0]) for row in rows("What is calibrated, and to what")]
-    median = qualify_pod(Conditions(0)).median_margin_orders
+    median = qualified(Conditions(0)).median_margin_orders
     gains = [round(plain - mitigated, 2), round(plain - coded, 2)]
     assert figures == [*gains, round(usual, 2), round(median, 2), round(fast, 2)]
     said = re.search(r"Both aids together\ngain ([\d.]+) dB", PAGE)
@@ -78,7 +79,7 @@ def test_every_pairing_is_as_the_documentation_says() -> None:
         *(Conditions(7, return_loss_db=reflects) for reflects in (-38.0, -35.0, -30.0)),
     )
     expected = []
-    for found in map(qualify_pod, conditions):
+    for found in map(qualified, conditions):
         worst = found.threshold_log10 - float(found.log10_ber.max())
         expected.append(
             [f"{found.pairings_above:,}", f"{found.ends_above:,}", f"{worst:.2f}".replace("-", "−")]
@@ -89,5 +90,5 @@ def test_every_pairing_is_as_the_documentation_says() -> None:
 
 def worst_margin(conditions: Conditions) -> float:
     """Orders of magnitude of a pod's worst pairing."""
-    found = qualify_pod(conditions)
+    found = qualified(conditions)
     return found.threshold_log10 - float(found.log10_ber.max())

@@ -13,9 +13,10 @@ from shared.models.optics.link import LinkDesign, Strands, Switched, evaluate
 from shared.models.optics.made_modules import lanes_between, made_modules
 from shared.models.optics.modules import MODULE_KINDS, lane_rate
 from shared.models.optics.palomar import insertion_loss_db, return_loss_db
-from shared.models.optics.qualification import Conditions, Qualification, qualify_pod
+from shared.models.optics.qualification import Conditions, Qualification
 from shared.models.optics.strands import strands_of
 from shared.models.superpod.wiring import ENDS_PER_CUBE, FACES, LinkEnd, join_ends, link_end, ocs_radix
+from tests.support.qualified import qualified
 
 SEEDS = (0, 7, 12_345, 3)
 BARE = LinkDesign(mitigation=False, soft_fec=False)
@@ -25,7 +26,7 @@ def test_full_pod_has_two_orders_of_margin() -> None:
     """[LF] 4.1.2, Figure 13: 64 × 6,144 pairings, all of them about two orders within 2e-4."""
     margins = []
     for seed in SEEDS:
-        result = qualify_pod(Conditions(seed))
+        result = qualified(Conditions(seed))
         assert result.log10_ber.shape == (6_144, 64)
         assert result.qualified
         assert result.ends_above == 0
@@ -45,7 +46,7 @@ def test_full_pod_has_two_orders_of_margin() -> None:
     ids=["neither mitigation nor soft FEC", "return loss relaxed", "without soft FEC"],
 )
 def test_otherwise_it_has_not(conditions: Conditions, ends: int) -> None:
-    result = qualify_pod(conditions)
+    result = qualified(conditions)
     assert not result.qualified
     assert result.ends_above > ends
 
@@ -53,23 +54,23 @@ def test_otherwise_it_has_not(conditions: Conditions, ends: int) -> None:
 def test_the_specification_of_return_loss_is_where_the_pod_begins_to_fail() -> None:
     """[LF] 4.1.1: −38 dB. Were every port to reflect so much, all pairings would still be within; 3 dB more,
     and some fail."""
-    specified, beyond = (qualify_pod(Conditions(7, return_loss_db=reflects)) for reflects in (-38.0, -35.0))
+    specified, beyond = (qualified(Conditions(7, return_loss_db=reflects)) for reflects in (-38.0, -35.0))
     assert specified.qualified
     assert not beyond.qualified
 
 
 def test_lanes_of_twice_the_rate_qualify_with_parts_made_for_them() -> None:
-    assert qualify_pod(Conditions(7, design=LinkDesign(rate=lane_rate("100G-PAM4")))).qualified
+    assert qualified(Conditions(7, design=LinkDesign(rate=lane_rate("100G-PAM4")))).qualified
     old_parts = LinkDesign(rate=lane_rate("100G-PAM4"), launch_dbm=0.0)
-    assert not qualify_pod(Conditions(7, design=old_parts)).qualified
+    assert not qualified(Conditions(7, design=old_parts)).qualified
 
 
 def test_lasers_modulated_directly_fail_unless_they_are_brighter() -> None:
     """[LF] Appendix C.1: externally modulated lasers are critical against interference. At equal launched
     power that follows; by what is assumed of brighter ones it does not."""
     as_bright = LinkDesign(laser="DML", launch_dbm=LinkDesign().launched_dbm)
-    assert not qualify_pod(Conditions(7, design=as_bright)).qualified
-    assert qualify_pod(Conditions(7, design=LinkDesign(laser="DML"))).qualified
+    assert not qualified(Conditions(7, design=as_bright)).qualified
+    assert qualified(Conditions(7, design=LinkDesign(laser="DML"))).qualified
 
 
 def test_mitigation_and_specification_each_add_margin() -> None:
@@ -81,7 +82,7 @@ def test_mitigation_and_specification_each_add_margin() -> None:
         (LinkDesign(mitigation=False), -38.0),
         (BARE, -38.0),
     ):
-        found = qualify_pod(Conditions(7, design=design, return_loss_db=reflects))
+        found = qualified(Conditions(7, design=design, return_loss_db=reflects))
         margins.append(found.threshold_log10 - float(found.log10_ber.max()))
     assert margins == sorted(margins, reverse=True)
     assert margins[0] - margins[-1] > 1.0
@@ -116,7 +117,7 @@ def one_pairing(conditions: Conditions, end: LinkEnd, partner: int) -> tuple[flo
     ids=["full", "small and bare", "large and reflecting"],
 )
 def test_every_pairing_is_what_its_ports_make_it(conditions: Conditions) -> None:
-    result = qualify_pod(conditions)
+    result = qualified(conditions)
     rng = np.random.default_rng(1)
     chosen = rng.integers(0, result.log10_ber.shape, (60, 2)).tolist()
     for end, partner in [*chosen, *result.worst(3), (0, 0), (95, conditions.cubes - 1)]:
@@ -129,7 +130,7 @@ def test_every_pairing_is_what_its_ports_make_it(conditions: Conditions) -> None
 def test_all_pairings_are_what_the_twin_looks_up() -> None:
     """The services' table of all links against the sweep."""
     conditions = Conditions(4, cubes=16)
-    result = qualify_pod(conditions)
+    result = qualified(conditions)
     kept = pairs(conditions.seed, conditions.fabric, conditions.cubes, conditions.design)
     for plus in (True, False):
         ends = [end for end in map(link_end, range(16 * 96)) if end.is_plus == plus]
@@ -169,7 +170,7 @@ def test_links_of_joins_are_those_of_their_ends() -> None:
 
 
 def test_loss_is_the_same_both_ways() -> None:
-    result = qualify_pod(Conditions(2, cubes=8))
+    result = qualified(Conditions(2, cubes=8))
     for end in (link_end(5), link_end(100), link_end(700)):
         for partner in range(8):
             back = LinkEnd(partner, end.face ^ 1, end.index).number
@@ -186,7 +187,7 @@ def test_only_links_of_two_strands() -> None:
     with pytest.raises(
         InvalidInput, match="module cwdm8-bidi: 1 strands a link, where the pod has 2; allowed: cwdm4-bidi"
     ):
-        qualify_pod(Conditions(1, design=design))
+        qualified(Conditions(1, design=design))
 
 
 # --- what is shown ------------------------------------------------------------------------------------------
@@ -194,7 +195,7 @@ def test_only_links_of_two_strands() -> None:
 
 @pytest.fixture(scope="module")
 def failing() -> Qualification:
-    return qualify_pod(Conditions(7, cubes=8, design=BARE, return_loss_db=-28.0))
+    return qualified(Conditions(7, cubes=8, design=BARE, return_loss_db=-28.0))
 
 
 def test_report_counts_what_is_there(failing: Qualification) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from ops.common.version import software
 from ops.forecast.future import future
 from ops.twin.audit import run_audit
 from ops.twin.backups.files import PARTIAL
@@ -23,11 +24,15 @@ from schemas.config import PodConfig, SuperpodConfig
 from schemas.config_failures import FailuresConfig
 from schemas.operations import TwinForked
 from schemas.site_plan import SitePlan
+from services.fleet import services_of
 from shared.basics.errors import InvalidInput, LightwaveError, NotFound, OperationFailed
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.runtimes.embedded.operations import FileOperations
+from shared.storage.snapshots.folder import SnapshotFolder
+from shared.storage.snapshots.history import EVERY, History, Moment
 from shared.storage.snapshots.site_snapshot import from_bytes, to_bytes
 from tests.support.pods import POD, pod_lab
+from tests.unit.storage.test_snapshots import Recorded
 
 DAY = US_PER_DAY
 CONFIG = SuperpodConfig(
@@ -35,6 +40,7 @@ CONFIG = SuperpodConfig(
 )
 FORKED_AT = 5 * DAY
 LIVED = 35 * DAY
+FORESEEN = 8 * DAY
 
 
 @pytest.fixture(scope="module")
@@ -45,8 +51,24 @@ def lines() -> list[bytes]:
     return found
 
 
+@pytest.fixture(scope="module")
+def snapshots(lines: list[bytes]) -> dict[str, bytes]:
+    """Those that the parent has taken on its way, by the names of their files."""
+    lived = Recorded([line.rstrip(b"\n") for line in lines])
+    found: dict[str, bytes] = {}
+
+    def look(moment: Moment) -> None:
+        if len(found) < moment.position // EVERY:
+            found[f"{moment.position:012d}.snapshot"] = to_bytes(moment.snapshot(software()))
+
+    History(lived, SnapshotFolder(Path("/nowhere"), POD, software()), services_of).at(lived.end, look)
+    return found
+
+
 @pytest.fixture
-def parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: list[bytes]) -> Path:
+def parent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: list[bytes], snapshots: dict[str, bytes]
+) -> Path:
     """The folder of a twin that does not run, but for its Redis, which nobody needs."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     data = tmp_path / "parent"
@@ -59,6 +81,7 @@ def parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: list[bytes]) 
         f"telemetry/{POD}/{FORKED_AT + 1:020d}.arrows": b"of later",
         "redis/password.conf": b"secret",
         "lock": b"",
+        **{f"snapshots/{POD}/{name}": content for name, content in snapshots.items()},
     }
     for name, content in files.items():
         (data / name).parent.mkdir(parents=True, exist_ok=True)
@@ -83,7 +106,7 @@ def driven(name: str, until_us: int) -> list[bytes]:
     folder = DataFolder(place_of(name))
     identity = folder.identity()
     assert identity is not None
-    with states_made(folder, identity) as (runner,):
+    with states_made(folder, identity, by_snapshots=True) as (runner,):
         while (root := runner.site.next_root(None, clock_us=until_us)) is not None:
             runner.take(root)
     return log_of(name)
@@ -144,10 +167,10 @@ def test_its_tail_begins_with_other_draws_and_parameters_and_is_the_future_of_a_
     assert "ParametersChanged" in {one["type"] for one in tail}
     run_fork(ForkAsked("seventh", "5d", 7), parent)
     moment = lived(DataFolder(parent)).at(POD, own.position)
-    told = future(from_bytes(to_bytes(moment.snapshot("x"))), LIVED - FORKED_AT, salt=7, keep=True)
-    lives = driven("seventh", moment.site.now_us + LIVED - FORKED_AT)[own.position :]
+    told = future(from_bytes(to_bytes(moment.snapshot("x"))), FORESEEN, salt=7, keep=True)
+    lives = driven("seventh", moment.site.now_us + FORESEEN)[own.position :]
     assert len(lives) == told.messages
-    assert lives[100:] != lines[own.position + 100 :]
+    assert lives[100:] != lines[own.position + 100 : own.position + len(lives)]
     assert {one.at_us for one in told.happened} <= {json.loads(line)["at_us"] for line in lives}
 
 
