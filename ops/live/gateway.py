@@ -6,6 +6,7 @@ import os
 
 from ops.common.deadlines import question_deadline
 from ops.common.past import Past
+from ops.common.states_code import all_code
 from ops.common.version import VERSION, software
 from ops.live.settings import LiveSettings
 from ops.twin.serving import listen, server_of
@@ -55,7 +56,7 @@ def run_gateway(settings: LiveSettings, replica: str, *, wait_s: float = 0.0) ->
         listener = stack.enter_context(listen(host, settings.port))
         store = settings.store()
         stack.callback(store.close)
-        twin = join_twin(store, settings.endpoints, replica, software(), wait_s=wait_s)
+        twin = join_twin(store, settings.endpoints, replica, all_code(), wait_s=wait_s)
         mirror = LogMirror(settings.data / "mirror", settings.endpoints, twin)
         mirror.logs.index(SiteSubjects)
         mirror.start()

@@ -4,6 +4,7 @@ import contextlib
 import os
 import signal
 
+from ops.common.states_code import all_code
 from ops.live.settings import LiveSettings
 from services.fleet import services_of
 from shared.runtimes.live.historian import Historian
@@ -24,7 +25,7 @@ def run_historian(settings: LiveSettings, options: ProcessOptions) -> None:
     with contextlib.ExitStack() as stack:
         store = settings.store()
         stack.callback(store.close)
-        twin = join_twin(store, options.endpoints, options.replica, options.software, wait_s=options.wait_s)
+        twin = join_twin(store, options.endpoints, options.replica, all_code(), wait_s=options.wait_s)
         mirror = LogMirror(
             settings.data / "historian", options.endpoints, twin, frames=False, with_offsets=True
         )

@@ -4,6 +4,7 @@ import asyncio
 import signal
 
 from services.roster import names_of
+from shared.engine.rules import RULES, StatesCode
 from shared.runtimes.live.kafka.appender import KafkaAppender
 from shared.runtimes.live.kafka.operations import KafkaOperations
 from shared.runtimes.live.process.health import HealthServer, Report, Sample
@@ -20,7 +21,8 @@ def run_sequencer(options: ProcessOptions) -> None:
     """Run until SIGTERM or SIGINT."""
     endpoints = options.endpoints
     store = RedisStore(endpoints.redis, cluster=endpoints.redis_cluster)
-    twin = join_twin(store, endpoints, options.replica, options.software, wait_s=options.wait_s)
+    code = StatesCode(RULES, {}, options.software)
+    twin = join_twin(store, endpoints, options.replica, code, wait_s=options.wait_s)
     asyncio.run(_run(options, store, twin))
 
 

@@ -93,7 +93,7 @@ def _check_ended(store: RedisStore) -> None:
 @contextlib.contextmanager
 def _copied(settings: LiveSettings, twin: TwinRecord, say: Callable[[str], None]) -> Iterator[LogMirror]:
     """A whole copy of the log."""
-    mirror = LogMirror(settings.data, settings.endpoints, twin, frames=False)
+    mirror = LogMirror(settings.data / "mirror", settings.endpoints, twin, frames=False)
     mirror.start()
     try:
         until_s = time.monotonic() + COPY_S_MAX

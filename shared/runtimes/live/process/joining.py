@@ -10,9 +10,11 @@ import time
 from dataclasses import dataclass
 
 from shared.basics.errors import OperationFailed, StoreUnreachable
+from shared.engine.rules import StatesCode
 from shared.runtimes.live.kafka.layout import Endpoints
 from shared.runtimes.live.kafka.topics import partition_count, topic_id
 from shared.runtimes.live.kafka.unreachable import LogUnreachable
+from shared.runtimes.live.one_version import check_one_version
 from shared.runtimes.live.process.heartbeat import claim_name
 from shared.runtimes.live.twin_record import NoTwin, TwinRecord, read_twin
 from shared.runtimes.live.version_note import note_version
@@ -39,13 +41,16 @@ class ProcessOptions:
 
 
 def join_twin(
-    store: RedisStore, endpoints: Endpoints, replica: str, software: str, *, wait_s: float = 0.0
+    store: RedisStore, endpoints: Endpoints, replica: str, code: StatesCode, *, wait_s: float = 0.0
 ) -> TwinRecord:
     """The twin that a process of this name and version is part of from now on. OperationFailed if a server
-    does not answer or there is no twin, not for `wait_s` either; at once if they do not belong together."""
+    does not answer or there is no twin, not for `wait_s` either; at once if they do not belong together.
+    UpgradeNeeded where states are of code with which this one must not be mixed."""
     twin = _found(store, endpoints, wait_s)
+    for partition in range(twin.partitions):
+        check_one_version(partition, store.values(partition), code)
     claim_name(store, replica)
-    note_version(store, replica, software)
+    note_version(store, replica, code.software)
     return twin
 
 

@@ -10,7 +10,6 @@ from shared.engine.rules import RULES, StatesCode, forms_of
 from shared.runtimes.live.kafka.layout import Endpoints
 from shared.runtimes.live.kafka.topics import topic_id
 from shared.runtimes.live.kafka.unreachable import unreachable
-from shared.runtimes.live.one_version import check_one_version
 from shared.runtimes.live.process.health import HealthServer, Report, Sample
 from shared.runtimes.live.process.heartbeat import ProcessInfo
 from shared.runtimes.live.process.joining import ProcessOptions, join_twin
@@ -32,10 +31,8 @@ def serve_worker(served: ServedService, options: ProcessOptions) -> None:
     """Run a worker of this service, wherever it occurs, until the process is told to end; ends it."""
     endpoints = options.endpoints
     store = RedisStore(endpoints.redis, cluster=endpoints.redis_cluster)
-    twin = join_twin(store, endpoints, options.replica, options.software, wait_s=options.wait_s)
     code = StatesCode(RULES, forms_of(served.by_kind.values()), options.software)
-    for partition in range(twin.partitions):
-        check_one_version(partition, store.values(partition), code)  # also of what others hold now
+    twin = join_twin(store, endpoints, options.replica, code, wait_s=options.wait_s)
     sends = any(service.telemetry is not None for service in served.by_kind.values())
     publish = _publisher(endpoints, store) if sends else None
     fill = gaps_read_again(endpoints.kafka, endpoints.topics.log)

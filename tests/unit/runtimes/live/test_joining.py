@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from shared.basics.errors import OperationFailed, StoreUnreachable
+from shared.basics.errors import OperationFailed, StoreUnreachable, UpgradeNeeded
+from shared.engine.rules import RULES, StatesCode, code_note
 from shared.runtimes.embedded.server import EmbeddedServer
 from shared.runtimes.live.kafka.brokers import Brokers
 from shared.runtimes.live.kafka.layout import Endpoints, Topics
@@ -19,8 +20,10 @@ from shared.runtimes.live.twin_record import NoTwin, TwinRecord, write_twin
 from shared.runtimes.live.version_note import VERSIONS
 from shared.runtimes.ports import free_port
 from shared.storage.redis_store import RedisStore
+from shared.storage.store import Commit
 
 TWIN = TwinRecord("a" * 32, 4, "topic")
+CODE = StatesCode(RULES, {"ocs": "form"}, "1")
 
 
 @pytest.fixture
@@ -52,7 +55,7 @@ class Kafka:
 
 def join(store: RedisStore, wait_s: float) -> TwinRecord:
     endpoints = Endpoints(Brokers("k"), store.name, Topics("p"))
-    return join_twin(store, endpoints, "ocs-a", "1", wait_s=wait_s)
+    return join_twin(store, endpoints, "ocs-a", CODE, wait_s=wait_s)
 
 
 def test_one_that_waits_joins_as_soon_as_kafka_has_the_log(
@@ -106,3 +109,26 @@ def test_a_log_of_another_twin_is_not_waited_for(store: RedisStore, monkeypatch:
     write_twin(store, TWIN.twin, TWIN.partitions, TWIN.topic_id)
     with pytest.raises(OperationFailed, match=r"^topic p\.log: is not the one that this twin was made with"):
         join(store, 600)
+
+
+@pytest.mark.parametrize(
+    ("held", "sentence"),
+    [
+        (StatesCode(RULES + 1, {"ocs": "form"}, "2"), "which are older: start it with that version"),
+        (
+            StatesCode(RULES, {"ocs": "another"}, "2"),
+            "stores those of ocs in another form: `lightwave live up",
+        ),
+    ],
+)
+def test_one_of_another_version_is_refused_whichever_partition_it_is_given(
+    store: RedisStore, monkeypatch: pytest.MonkeyPatch, held: StatesCode, sentence: str
+) -> None:
+    Kafka(monkeypatch)
+    write_twin(store, TWIN.twin, TWIN.partitions, TWIN.topic_id)
+    others = code_note(StatesCode(RULES, {"cubes": "x"}, "2"))
+    assert store.commit(Commit(2, {}, {"ocs": 1}, fields=others))
+    assert join(store, 0) == TWIN
+    assert store.commit(Commit(3, {}, {"ocs": 1}, fields=code_note(held)))
+    with pytest.raises(UpgradeNeeded, match=f"^partition 3: .*{sentence}"):
+        join(store, 0)
