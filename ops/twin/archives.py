@@ -136,17 +136,17 @@ class LivingArchive:
             raise NotFound(f"site {site}: no such site")
         log = self._logs.open(site)
         with self._lock:
-            if log.begins.offset != offset:
+            if log.begins().offset != offset:
                 place = self._place(site, offset)
                 with ShorterLog(log.content, place) as shorter:
                     self._twin.at_quiet(lambda: log.go_on_in(shorter))
-            begins = log.begins
+            begins = log.begins()
         return ArchiveTaken(site=site, position=begins.position, offset=begins.offset)
 
     def _place(self, site: str, offset: int) -> LogPlace:
         log = self._logs.open(site)
         stretches = read_stretches(log.content.archive).stretches
-        ends = [stretch.end for stretch in stretches if stretch.start == log.begins.offset]
+        ends = [stretch.end for stretch in stretches if stretch.start == log.begins().offset]
         if not ends or ends[0].offset != offset:
             raise InvalidInput(f"offset {offset}: the archive of {site} has no stretch up to there")
         if not ends[0].position < log.end or log.place_at(ends[0].position) != ends[0]:

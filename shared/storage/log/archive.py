@@ -22,7 +22,7 @@ import zstandard
 from pydantic import ValidationError
 
 from schemas.archive import FORM, ArchiveManifest, Frame, LiveHead, LogPlace, Stretch
-from shared.basics.errors import ArchiveDamaged
+from shared.basics.errors import ArchiveDamaged, OutOfFiles
 from shared.storage.log.lines import failure
 
 MANIFEST = "manifest.json"
@@ -171,7 +171,8 @@ def _plain(path: Path, at: int, frame: Frame) -> bytes:
     except FileNotFoundError:
         raise ArchiveDamaged(f"log file {path}: is missing; {BACKUP}") from None
     except OSError as error:
-        raise failure(path, error) from None
+        refusal = failure(path, error)
+        raise refusal if isinstance(refusal, OutOfFiles) else ArchiveDamaged(str(refusal)) from None
     if sha256(packed).hexdigest() != frame.sha256:
         raise ArchiveDamaged(
             f"log file {path}: is not as it was written: bytes {at} to {at + frame.size} have another "

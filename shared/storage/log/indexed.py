@@ -10,7 +10,7 @@ import logging
 import os
 import threading
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -51,10 +51,10 @@ class IndexedLog:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             part_of(self.content).unlink(missing_ok=True)  # of who was killed as he archived
+            self._begun = self.content.begun()
             self._file = path.open("ab", buffering=0)
             self._written = os.fstat(self._file.fileno())
             self._index = LogIndex(path.with_suffix(".sqlite"))
-            self._begun = self.content.begun()
             self._recover()
         except OSError as error:
             raise failure(path, error) from None
@@ -65,7 +65,6 @@ class IndexedLog:
         """Bytes of the messages up to `end`, between two appends."""
         return self._size
 
-    @property
     def begins(self) -> LogPlace:
         """Where the file begins that is appended to."""
         return self._begun.place
@@ -114,16 +113,14 @@ class IndexedLog:
 
     def place_at(self, position: int) -> LogPlace:
         """Where a message stands, which is not the next one."""
-        stride = self.strides[bisect_right(self.strides, position, key=lambda e: e.position) - 1]
+        stride = self.strides[_before(self.strides, position)]
         offset, at_us, seqs = stride.offset, stride.at_us, dict(stride.seqs)
         for at, line in self.lines(stride.position, position - stride.position + 1):
-            fields = _head(line)
-            at_us = fields["at_us"] if fields is not None else at_us
-            if at == position:
-                break
-            offset += len(line) + 1
-            if fields is not None:
-                seqs[fields["source"]] = max(fields["seq"], seqs.get(fields["source"], -1))
+            if (fields := _head(line)) is not None:
+                at_us, source = fields["at_us"], fields["source"]
+                if at < position:
+                    seqs[source] = max(fields["seq"], seqs.get(source, -1))
+            offset += len(line) + 1 if at < position else 0
         return LogPlace(position=position, offset=offset, at_us=at_us, seqs=seqs)
 
     def go_on_in(self, shorter: ShorterLog) -> None:
@@ -182,7 +179,10 @@ class IndexedLog:
         if most == 1 and start in self._kept:
             yield start, self._kept[start]
             return
-        entry = self.strides[bisect_right(self.strides, start, key=lambda e: e.position) - 1]
+        entry = self.strides[_before(self.strides, start)]
+        end_before = _before(self._ends, start)
+        if end_before >= 0 and self._ends[end_before].position > entry.position:
+            entry = self._ends[end_before]  # a stretch is not read for what stands behind it
         try:
             opened = self.content.opened(entry.offset)
         except OSError as error:
@@ -222,6 +222,7 @@ class IndexedLog:
     def _take_up_archive(self) -> None:
         """What is kept at hand of the closed stretches: how the fabrics in them began, which somebody asks
         for at every start."""
+        self._ends = [*map(_stride_of, ends_behind(self.content.archive, self._begun, 0))]
         self._kept: dict[int, bytes] = {}
         try:
             self._kept = beginnings(self.content.archive, self._begun)
@@ -239,15 +240,13 @@ class IndexedLog:
         self.strides = [stride for stride in strides if stride.position < start.position]
         self._stand_at(start)
         fits = self._index.end == start.position and self._index.offset == start.offset
-        for end in map(_stride_of, ends_behind(self.content.archive, self._begun, start.offset)):
+        for end in (end for end in self._ends if end.offset > start.offset):
             try:
                 fits |= self._read_up_to(end.offset)
             except ArchiveDamaged as error:
                 log.warning("%s; the twin goes on behind it", error)
                 self.strides = self.strides or [Stride(0, 0, 0, {})]
                 self._stand_at(end)
-                if end.position % STRIDE:
-                    self.strides.append(end)
         return self._read_up_to(None) or fits
 
     def _stand_at(self, place: Stride) -> None:
@@ -292,10 +291,13 @@ class IndexedLog:
                 fields = _head(file.readline())
         except ArchiveDamaged:
             return False
-        if fields is None:
-            return True
-        is_next = fields["seq"] > last.seqs.get(fields["source"], -1)
-        return is_next and bool(fields["at_us"] == last.at_us)
+        is_next = fields is None or fields["seq"] > last.seqs.get(fields["source"], -1)
+        return is_next and (fields is None or bool(fields["at_us"] == last.at_us))
+
+
+def _before(places: Sequence[Stride], position: int) -> int:
+    """The number of the last one up to a position; −1 where there is none."""
+    return bisect_right(places, position, key=lambda place: place.position) - 1
 
 
 def _stride_of(place: LogPlace) -> Stride:

@@ -1,6 +1,12 @@
 """Closed stretches of a log, compressed: read as the log was, whatever happens to them or to who writes
 them."""
 
+import errno
+import itertools
+import os
+import shutil
+import signal
+from collections.abc import Callable
 from itertools import accumulate
 from pathlib import Path
 
@@ -13,12 +19,13 @@ from schemas.envelope import Envelope, enclose
 from schemas.registry import encode
 from schemas.sequencer import Tick
 from schemas.workload import SliceReleased
-from shared.basics.errors import OperationFailed
+from shared.basics.errors import ArchiveDamaged, OperationFailed
 from shared.storage.log import archiving as module
-from shared.storage.log.archive import read_stretches
-from shared.storage.log.archiving import ShorterLog, archiving, closed, compress
+from shared.storage.log.archive import MANIFEST, read_stretches
+from shared.storage.log.archiving import ShorterLog, archiving, closed, compress, part_of
 from shared.storage.log.indexed import STRIDE, IndexedLog
 from shared.storage.log.log_bytes import LogBytes, log_of
+from shared.storage.log.log_file import LogFile
 from shared.storage.log.reader import LogQuery
 
 POD = "pod-0"
@@ -170,3 +177,222 @@ def test_every_answer_is_as_before(tmp_path: Path, index: str, before: tuple[int
     last = IndexedLog(log.path)
     assert last.end == MESSAGES + 5
     last.close()
+
+
+# --- what may happen to who archives ------------------------------------------------------------------------
+
+FORCED = 5
+"""How often an archive forces something to the disk before the file has the log's name: stretch and folder,
+manifest and folder, rest, and what came meanwhile; then once more for the folder."""
+
+
+def of_forced(at: int, happens: Callable[[], None]) -> Callable[[int], None]:
+    """An fsync, of which the one of this number does not come to pass."""
+    sync, calls = os.fsync, itertools.count(1)
+
+    def forced(number: int) -> None:
+        if next(calls) == at:
+            happens()
+        sync(number)
+
+    return forced
+
+
+def full() -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def killed() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def is_plain(log: LogBytes) -> None:
+    """It reads as it was by whatever reads it, and can be written to."""
+    assert content(log) == PLAIN
+    opened = IndexedLog(log.path)
+    assert [line + b"\n" for _, line in opened.lines(0)] == LINES
+    opened.close()
+    file = LogFile(log)
+    assert (file.end, file.size, file.end_us) == (MESSAGES, len(PLAIN), message(MESSAGES - 1).at_us)
+    assert not part_of(log).exists()
+
+
+@pytest.mark.parametrize("earlier", [(), (5_000,)])
+@pytest.mark.parametrize("at", range(1, FORCED + 3))
+def test_killed_at_any_step_it_is_read_as_before_and_archived_again(
+    tmp_path: Path, at: int, earlier: tuple[int, ...]
+) -> None:
+    log = archived(tmp_path, *earlier)
+    if (child := os.fork()) == 0:
+        setattr(os, "fsync", of_forced(at, killed))  # noqa: B010 -- of the child alone
+        archive(log, 20_000)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL
+    assert content(log) == PLAIN
+    is_plain(log)
+    done = archive(log, 20_000)
+    assert (done is None) == (at > FORCED + 1)
+    assert len([*log.archive.glob("*.zst")]) == len(read_stretches(log.archive).stretches) == 1 + len(earlier)
+    is_plain(log)
+
+
+@pytest.mark.parametrize("at", range(1, FORCED + 2))
+def test_a_full_disk_at_any_step_is_said_and_leaves_the_log_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    log = archived(tmp_path, 5_000)
+    before = log.path.read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", of_forced(at, full))
+        with pytest.raises(OperationFailed, match="No space left on device"):
+            archive(log, 20_000)
+    assert log.path.read_bytes() == before
+    is_plain(log)
+    assert not [*log.archive.glob("*.part")]
+    assert archive(log, 20_000) is not None
+    is_plain(log)
+
+
+def test_a_stretch_that_cannot_be_written_whole_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import resource
+
+    log = written(tmp_path)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (700, hard))
+    try:
+        with pytest.raises(OperationFailed, match=r"archive .*\.zst: File too large"):
+            archive(log, 20_000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert [*log.archive.iterdir()] == []
+    is_plain(log)
+
+
+def test_what_was_half_done_of_another_log_is_forgotten(tmp_path: Path) -> None:
+    log = written(tmp_path)
+    found = closed(log, 20_000)
+    assert found is not None
+    compress(log, found)  # and the file was not made shorter
+    other = [line.replace(b"slice-", b"slace-") for line in LINES]
+    log.path.write_bytes(b"".join(other))
+    assert content(log) == b"".join(other)
+    assert archive(log, 12_000) is not None
+    assert content(log) == b"".join(other)
+    assert len([*log.archive.glob("*.zst")]) == 1
+
+
+def test_two_at_a_time_are_refused(tmp_path: Path) -> None:
+    log = written(tmp_path)
+    with archiving(log), pytest.raises(OperationFailed, match="are being archived by another process"):
+        archive(log, 20_000)
+    assert archive(log, 20_000) is not None
+
+
+def test_who_reads_while_it_is_archived_reads_on(tmp_path: Path) -> None:
+    log = written(tmp_path)
+    with log.opened() as before:
+        assert before.read(1_000) == PLAIN[:1_000]
+        archive(log, 9_000)
+        with log.opened() as between:
+            assert between.read(50_000) == PLAIN[:50_000]
+            archive(log, 20_000)
+            assert between.read() == PLAIN[50_000:]
+        assert before.read() == PLAIN[1_000:]
+
+
+# --- what may happen to stretches ---------------------------------------------------------------------------
+
+
+def bad_byte(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def cut_short(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def a_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+HARMS: dict[str, Callable[[LogBytes, Path], object]] = {
+    "a bad byte": lambda _log, path: bad_byte(path),
+    "cut": lambda _log, path: cut_short(path),
+    "missing": lambda _log, path: path.unlink(),
+    "another one": lambda log, path: shutil.copy(max(log.archive.glob("*.zst")), path),
+    "a folder": lambda _log, path: a_folder(path),
+}
+
+
+@pytest.mark.parametrize("index", ["kept", "gone"])
+@pytest.mark.parametrize("harm", HARMS)
+def test_a_lost_stretch_is_named_by_who_reads_it_and_stops_nobody_else(
+    tmp_path: Path, harm: str, index: str
+) -> None:
+    log = written(tmp_path)
+    first = IndexedLog(log.path)
+    assert first.indexer.catch_up(60)
+    first.close()
+    ends = [place.position for before in (8_000, 15_000, 20_000) if (place := archive(log, before))]
+    lost = sorted(log.archive.glob("*.zst"))[1]
+    HARMS[harm](log, lost)
+    if index == "gone":
+        log.path.with_suffix(".sqlite").unlink()
+    again = IndexedLog(log.path)
+    assert again.end == MESSAGES
+    assert again.last_seq(f"tick.ocs@{POD}") == 1 + (MESSAGES - 1) // 3
+    assert [line + b"\n" for _, line in again.lines(ends[2])] == LINES[ends[2] :]
+    assert [line + b"\n" for _, line in again.lines(ends[1], 9)] == LINES[ends[1] : ends[1] + 9]
+    assert [line + b"\n" for _, line in again.lines(3, ends[0] - 3)] == LINES[3 : ends[0]]
+    late_us = message(MESSAGES - 10).at_us
+    assert again.position_at(late_us) == MESSAGES - 10 - (MESSAGES - 10) % 3
+    more = [message(MESSAGES)]
+    again.append(more, [encode(one) for one in more])
+    assert [*again.lines(MESSAGES)] == [(MESSAGES, encode(more[0]))]
+    for read in (
+        lambda: [*again.lines(0)],
+        lambda: [*again.lines(ends[0], ends[1] - ends[0])],
+        lambda: content(log),
+        lambda: [*log.lines()],
+        lambda: [*LogFile(log).lines(0)],
+    ):
+        with pytest.raises(OperationFailed, match=str(lost)) as refused:
+            read()
+        assert "\n" not in str(refused.value)
+    file = LogFile(log)
+    assert (file.end, file.position_at(10**9)) == (MESSAGES + 1, MESSAGES + 1)
+    again.close()
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"form":99,"stretches":[]}', '{"form":1,"stretches":[]}', None])
+def test_a_lost_manifest_is_named_and_stops_nobody_else(tmp_path: Path, text: str | None) -> None:
+    log = archived(tmp_path, 8_000, 20_000)
+    path = log.archive / MANIFEST
+    path.unlink()
+    if text is not None:
+        path.write_text(text)
+    again = IndexedLog(log.path)
+    assert again.end == LogFile(log).end == MESSAGES
+    begins = again.begins().position
+    assert [line + b"\n" for _, line in again.lines(begins)] == LINES[begins:]
+    with pytest.raises(ArchiveDamaged, match=str(path)):
+        content(log)
+    again.close()
+    before = log.path.read_bytes()
+    with pytest.raises(OperationFailed, match=str(log.archive)):
+        archive(log, 10**9)
+    assert log.path.read_bytes() == before
+
+
+def test_a_first_line_that_says_nothing_is_named(tmp_path: Path) -> None:
+    log = archived(tmp_path, 8_000)
+    log.path.write_bytes(log.path.read_bytes().replace(b'"offset"', b'"offsot"', 1))
+    for read in (lambda: content(log), lambda: IndexedLog(log.path), lambda: LogFile(log)):
+        with pytest.raises(ArchiveDamaged, match="first line does not say where in the log it begins"):
+            read()

@@ -1,0 +1,138 @@
+"""A living twin whose log is archived while it runs, which is killed, started again, backed up, forked and
+audited; and one that has lost a stretch."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from shared.basics.units import US_PER_DAY
+from shared.runtimes.waiting import until
+from tests.e2e.test_backup import FAULTY
+from tests.support.living import LivingTwin, cli, living
+
+SPAN_S = 120.0
+UNTIL = "2d20:00:00"
+LIVED_US = 3 * US_PER_DAY
+
+
+def archived(data: Path, keep: str) -> dict[str, Any]:
+    done = cli("archive", "--keep", keep, "--data", str(data), "-o", "json", timeout_s=SPAN_S)
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads(done.stdout)
+    return dict(row)
+
+
+def audited(data: Path) -> None:
+    done = cli("audit", "--data", str(data), timeout_s=SPAN_S)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "clean" in done.stdout
+
+
+def has_lived(twin: LivingTwin) -> bool:
+    return bool(twin.get("/v1/clock")["now_us"] > LIVED_US)
+
+
+def told(twin: LivingTwin) -> list[Any]:
+    """What anybody reads of up to then."""
+    first = twin.get("/v1/events?limit=1&at=1h")[0]["id"]
+    paths = ("events?limit=1000", "events?for=pod-0/cube-1", "cubes", "slices", "fabrics", f"why/{first}")
+    return [twin.get(f"/v1/{path}{'&' if '?' in path else '?'}at={UNTIL}") for path in paths]
+
+
+def printed(twin: LivingTwin) -> list[str]:
+    """The same as people have it."""
+    first = twin.get("/v1/events?limit=1&at=1h")[0]["id"]
+    done = [twin.cli("events", "--until", UNTIL, "--limit", "400"), twin.cli("why", first)]
+    assert [one.stderr for one in done] == [""] * len(done)
+    return [one.stdout for one in done]
+
+
+def test_a_twin_that_is_archived_while_it_runs_says_what_it_said(tmp_path: Path) -> None:
+    for twin in living(tmp_path / "data", "--speed", "60000", "--set", "pod.cubes=4"):
+        assert until(partial(has_lived, twin), SPAN_S)
+        before, shown = told(twin), printed(twin)
+        row = archived(twin.data, "2d")
+        assert row["messages"] == row["begins"]
+        assert told(twin) == before
+        assert archived(twin.data, "12h")["begins"] > row["begins"]
+        assert told(twin) == before
+        twin.kill()
+        audited(twin.data)
+        twin.start()
+        assert told(twin) == before
+        assert printed(twin) == shown
+        assert twin.stop() == 0
+        assert archived(twin.data, "1h")["file"]
+        _goes_on(twin, before)
+
+
+def _goes_on(twin: LivingTwin, before: list[Any]) -> None:
+    """Rebuilt, backed up and restored, replayed."""
+    data = twin.data
+    twin.start("--rebuild-all")
+    assert told(twin) == before
+    assert twin.stop() == 0
+    backup, restored = data.with_name("backup"), data.with_name("restored")
+    for words in (
+        ("backup", str(backup), "--data", str(data)),
+        ("restore", str(backup), "--data", str(restored)),
+    ):
+        done = cli(*words, timeout_s=SPAN_S)
+        assert done.returncode == 0, done.stderr
+    audited(restored)
+    replayed = cli("lab", "replay", str(data / "log" / "pod-0.jsonl"))
+    assert (replayed.returncode, replayed.stderr) == (0, "")
+    _loses(twin)
+
+
+def _loses(twin: LivingTwin) -> None:
+    """Without its first stretch it starts and lives on, and who reads that is told."""
+    first = min((twin.data / "log" / "pod-0.archive").glob("*.zst"))
+    shutil.move(first, twin.data / "away")
+    wanted = f"log file {first}: is missing; restore it from a backup\n"
+    twin.start()
+    now_us = twin.get("/v1/clock")["now_us"]
+    assert twin.cli("get", "cubes").returncode == 0
+    lost = twin.cli("events", "--until", "0d01:00:00")
+    assert (lost.returncode, lost.stdout) == (1, "")
+    assert lost.stderr.endswith(wanted), lost.stderr
+    assert lost.stderr.count("\n") == 1
+    assert twin.cli("events", "--limit", "5").returncode == 0
+    assert twin.get("/v1/clock")["now_us"] > now_us
+    assert twin.stop() == 0
+    done = cli("audit", "--data", str(twin.data), timeout_s=SPAN_S)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"lightwave: {wanted}")
+
+
+def test_killed_or_without_a_disk_it_is_done_by_the_next(tmp_path: Path) -> None:
+    for twin in living(tmp_path / "data", "--speed", "60000", "--set", "pod.cubes=4"):
+        time.sleep(4.0)
+        twin.kill()
+    log = twin.data / "log" / "pod-0.jsonl"
+    plain = log.read_bytes()
+    full = faulty("full", 3, "archive", "--keep", "6h", "--data", str(twin.data))
+    assert (full.returncode, full.stdout) == (1, "")
+    assert full.stderr.count("\n") == 1
+    assert "No space left on device" in full.stderr
+    killed = faulty("kill", 6, "archive", "--keep", "6h", "--data", str(twin.data))
+    assert killed.returncode == -signal.SIGKILL
+    assert log.read_bytes() == plain
+    assert archived(twin.data, "6h")["file"]
+    audited(twin.data)
+
+
+def faulty(how: str, at: int, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", FAULTY, how, str(at), *words],
+        text=True,
+        capture_output=True,
+        timeout=SPAN_S,
+        env={name: value for name, value in os.environ.items() if not name.startswith("LIGHTWAVE_")},
+    )
