@@ -125,8 +125,9 @@ def _planned(
     own = own_code(kinds, services_of, software())
     if not needs_upgrade(where, code, own, upgrade=UPGRADE, remake=REMAKE):
         return None
-    end = _end_of(found, awaited(living, services_of), partition, code)
-    tail = _tail(settings, twin, partition, end)
+    left = len(store.view(partition, 1).dead_letters) + found.outbox_size
+    end = _end_of(found, awaited(living, services_of), left, partition, code)
+    tail, free = _tail(settings, twin, partition, end)
     sites: dict[str, dict[str, str]] = {}
     for fabric, resident in living.items():
         sites.setdefault(resident.site, {})[fabric] = resident.kind
@@ -137,7 +138,6 @@ def _planned(
         held = held_states(store, partition, site, of_site, log.end - beyond, code, services_of)
         upgrades.append(planned_upgrade(held, log, services_of, software()))
     offsets = {message.id: offset for offset, message in tail}
-    free = max([end, *(offset + 1 for offset in offsets.values())])
     # Those that are on the log already stand where they stand.
     places = []
     for upgrade in upgrades:
@@ -149,23 +149,28 @@ def _planned(
     return PartitionUpgrade(partition, end, tuple(places), tuple(upgrades))
 
 
-def _end_of(found: Snapshot, services: Sequence[str], partition: int, code: StatesCode) -> int:
-    """The position at which all services stand, with nothing left to write."""
+def _end_of(found: Snapshot, services: Sequence[str], left: int, partition: int, code: StatesCode) -> int:
+    """The position at which all services stand, with nothing `left` to write."""
     stood = {found.positions.get(service, 0) for service in services}
-    if len(stood) > 1 or found.outbox_size:
+    if len(stood) > 1 or left:
         raise OperationFailed(
             f"partition {partition}: its services stand at {', '.join(map(str, sorted(stood)))}, with "
-            f"{found.outbox_size} messages not on the log yet: what {code.software} began, only that version "
+            f"{left} messages not on Kafka yet: what {code.software} began, only that version "
             "ends; start it, pause the clock, wait until all is read, and end it"
         )
     return stood.pop()
 
 
-def _tail(settings: LiveSettings, twin: TwinRecord, partition: int, end: int) -> list[tuple[int, Envelope]]:
-    """(offset, message) of what stands beyond all that was read: an upgrade that was cut off, or nothing."""
+def _tail(
+    settings: LiveSettings, twin: TwinRecord, partition: int, end: int
+) -> tuple[list[tuple[int, Envelope]], int]:
+    """(offset, message) of what stands beyond all that was read: an upgrade that was cut off, or nothing. And
+    the offset of the next record: void ones may stand there, too."""
     endpoints = settings.endpoints
-    found = []
+    found: list[tuple[int, Envelope]] = []
+    after = end
     for batch in read_partition(endpoints.kafka, endpoints.topics.log, partition, end):
+        after = batch[-1].offset + 1
         for record in batch:
             try:
                 message = open_record(record, twin.twin)
@@ -180,7 +185,7 @@ def _tail(settings: LiveSettings, twin: TwinRecord, partition: int, end: int) ->
                     "is read"
                 )
             found.append((record.offset, message))
-    return found
+    return found, after
 
 
 def _take_over(settings: LiveSettings, store: RedisStore, twin: TwinRecord, found: PartitionUpgrade) -> None:
