@@ -9,6 +9,7 @@ from typing import Any
 
 from ops.twin.data import DataFolder, FolderInUse
 from ops.twin.forks.origin import about, difference_from, origin_of
+from ops.twin.history import history_of, snapshots_of
 from ops.twin.segments import AuditedSite, Usable, fold_in_parts, fold_part, summed, usable, whole_of
 from ops.twin.site_audit import SiteAudit, readers_of
 from shared.basics.errors import NotFound, OperationFailed
@@ -79,14 +80,14 @@ def _audit_site(
     positions = {name: snapshot.positions.get(name, 0) for name in names}
     position = min(positions.values())
     log = LogFile(log_of(folder.logs, site))
-    history = folder.history_of(site, log)
+    history = history_of(folder, site, log)
     begin, base = history.begin_at(), history.base()
     start = begin.position if begin is not None else 0
     audited = AuditedSite(
         site=site,
         fabrics=tuple(places),
         log=log.content,
-        snapshots=folder.snapshots_of(site),
+        snapshots=snapshots_of(folder, site),
         states=snapshot.states,
         position=position,
         begin=begin,

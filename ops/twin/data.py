@@ -5,7 +5,6 @@ import logging
 import os
 import shutil
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
@@ -13,24 +12,19 @@ from pydantic import ValidationError
 
 from ops.common.folders import user_folder
 from ops.common.sites import AskedTwin
-from ops.common.version import software
 from ops.twin.resume import check_same
 from schemas.backup import KeptClock
 from schemas.body import Model
 from schemas.failures import ParametersChanged
 from schemas.operations import TwinPlanned
 from schemas.site_plan import SitePlan
-from services.fleet import services_of
 from shared.basics.errors import InvalidInput, LightwaveError, OperationFailed
 from shared.runtimes.embedded.operations import FileOperations
 from shared.runtimes.files import replace_text
 from shared.runtimes.operations import last_clock
 from shared.storage.log.folder import LOCK, FolderHeld, hold_folder, is_held
 from shared.storage.log.log_bytes import SUFFIX, log_of
-from shared.storage.snapshots.base import Lines, message_in
-from shared.storage.snapshots.folder import SUFFIX as SNAPSHOT
-from shared.storage.snapshots.folder import SnapshotFolder
-from shared.storage.snapshots.history import History
+from shared.storage.snapshots.base import message_in
 
 log = logging.getLogger("lightwave.up")
 MARK = "lightwave-twin.json"
@@ -128,22 +122,6 @@ class DataFolder:
                 file.unlink(missing_ok=True)
         except OSError as error:
             raise self._failed(error) from None
-
-    def snapshots_of(self, site: str) -> SnapshotFolder:
-        """A site's snapshots, with those of its upgrades."""
-        upgrades = SnapshotFolder(self.upgrades / site, site, software())
-        return SnapshotFolder(self.snapshots / site, site, software(), upgrades)
-
-    def snapshots_up_to(self, site: str, position: int) -> Iterator[Path]:
-        """The files of both, be they good or not, of no later than a position of the site's log."""
-        for folder in (self.snapshots / site, self.upgrades / site):
-            for path in sorted(folder.glob(f"*{SNAPSHOT}")):
-                if path.stem.isdecimal() and int(path.stem) <= position:
-                    yield path
-
-    def history_of(self, site: str, log: Lines) -> History:
-        """Every moment of a site with this log."""
-        return History(log, self.snapshots_of(site), services_of)
 
     def identity(self) -> TwinIdentity | None:
         """The twin that the folder holds, or None. Where its own file is lost, it is what the operations log

@@ -8,6 +8,7 @@ from ops.common.client import Client
 from ops.twin.backups.point import twin_of
 from ops.twin.backups.taking import asked_point
 from ops.twin.data import DataFolder, FolderInUse
+from ops.twin.history import history_of
 from schemas.backup import KeptClock
 from schemas.envelope import Envelope
 from schemas.registry import Unreadable, decode
@@ -43,7 +44,7 @@ class Lived:
     def at(self, site: str, position: int) -> Moment:
         """A site when it had read so many messages and all that follows from the last of them; LogDamaged
         where its log is not what its services say."""
-        return self.folder.history_of(site, self.logs[site]).at(position)
+        return history_of(self.folder, site, self.logs[site]).at(position)
 
 
 def lived(folder: DataFolder, client: Client | None = None) -> Lived:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 
 from ops.common.version import software
 from ops.twin.data import DataFolder, TwinIdentity
+from ops.twin.history import history_of
 from services.fleet import services_of
 from shared.basics.errors import OperationFailed
 from shared.engine.roots import operator_source
@@ -48,7 +49,7 @@ def states_made(
         runners = []
         for partition, plan in enumerate(identity.sites):
             log = logs.open(plan.site)
-            history = folder.history_of(plan.site, log)
+            history = history_of(folder, plan.site, log)
             runner = SiteRunner(
                 plan.site,
                 partition,

@@ -3,6 +3,7 @@
 import logging
 
 from ops.twin.data import DataFolder
+from ops.twin.history import history_of, snapshots_of
 from shared.basics.errors import OperationFailed
 from shared.runtimes.embedded.snapshot_taker import SnapshotTaker
 from shared.storage.log.indexed import IndexedLogs
@@ -46,10 +47,10 @@ class TwinSnapshots:
         return taker
 
     def folder(self, site: str) -> SnapshotFolder:
-        return self._folder.snapshots_of(site)
+        return snapshots_of(self._folder, site)
 
     def history(self, site: str) -> History:
-        return self._folder.history_of(site, self._logs.open(site))
+        return history_of(self._folder, site, self._logs.open(site))
 
     def newest(self, site: str) -> SiteSnapshot | None:
         """The newest good one of a site's log as it stood when its taker was made; given once."""

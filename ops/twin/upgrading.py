@@ -14,6 +14,7 @@ from typing import Any
 
 from ops.common.version import software
 from ops.twin.data import DataFolder, FolderInUse, TwinIdentity
+from ops.twin.history import history_of, snapshots_of
 from ops.twin.own_server import start_server
 from ops.twin.site_audit import SiteAudit
 from schemas.registry import encode
@@ -115,8 +116,8 @@ class _StoppedTwin:
 
     def take_over(self, partition: int, upgrade: SiteUpgrade) -> None:
         site, log = upgrade.site, self._logs.open(upgrade.site)
-        history = self._folder.history_of(site, log)
-        self._folder.snapshots_of(site).kept_upgrades.put(upgrade.snapshot, lasting=True)
+        history = history_of(self._folder, site, log)
+        snapshots_of(self._folder, site).kept_upgrades.put(upgrade.snapshot, lasting=True)
         if not upgrade.on_log:
             log.append([upgrade.message], [encode(upgrade.message)])
         log.sync()
@@ -137,7 +138,7 @@ class _StoppedTwin:
     def differences(self, upgrade: SiteUpgrade, tell: Tell) -> dict[str, Any]:
         """In what the log and the states are not what this version would have made of them."""
         log = self._logs.open(upgrade.site)
-        begin = self._folder.history_of(upgrade.site, log).begin_at()
+        begin = history_of(self._folder, upgrade.site, log).begin_at()
         site = Site(upgrade.site, services_of) if begin is None else begin.taken_over(services_of)
         start = 0 if begin is None else begin.position
         audit = SiteAudit(upgrade.site, site.fabrics, upgrade.snapshot.states, may_repeat=False, start=site)

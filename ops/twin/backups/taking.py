@@ -25,6 +25,7 @@ from ops.twin.backups.files import (
 from ops.twin.backups.manifest import KeptInbox, signed
 from ops.twin.backups.point import standing_point
 from ops.twin.data import MARK, DataFolder, FolderInUse, TwinIdentity
+from ops.twin.history import snapshots_up_to
 from schemas.backup import FORM, BackupFile, BackupManifest, BackupPoint, SiteCut
 from shared.basics.errors import LogDamaged, NotFound, OperationFailed, TwinUnreachable
 from shared.storage.log.log_bytes import log_of
@@ -145,7 +146,7 @@ def _read(folder: DataFolder, path: Path, size: int) -> Iterator[bytes]:
 
 def _snapshots(folder: DataFolder, point: BackupPoint) -> Iterator[Path]:
     for cut in point.sites:
-        yield from folder.snapshots_up_to(cut.site, cut.position)
+        yield from snapshots_up_to(folder, cut.site, cut.position)
 
 
 def _frames(folder: DataFolder, point: BackupPoint) -> Iterator[Path]:

@@ -26,6 +26,7 @@ from ops.twin.backups.files import (
 )
 from ops.twin.data import MARK, DataFolder, TwinIdentity
 from ops.twin.forks.places import WHAT, check_new
+from ops.twin.history import snapshots_up_to
 from ops.twin.lived import Lived, lived
 from ops.twin.making import states_made
 from schemas.backup import KeptClock
@@ -172,7 +173,7 @@ def _letters(parent: Lived, origin: ForkOrigin) -> list[bytes]:
 def _kept(parent: Lived, origin: ForkOrigin) -> Iterator[Path]:
     """The snapshots and frames of up to then."""
     for one in origin.sites:
-        yield from parent.folder.snapshots_up_to(one.site, one.position)
+        yield from snapshots_up_to(parent.folder, one.site, one.position)
     for path in sorted(parent.folder.telemetry.rglob("*.arrows")):
         if path.stem.isdecimal() and int(path.stem) <= origin.at_us:
             yield path

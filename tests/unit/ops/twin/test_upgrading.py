@@ -19,6 +19,7 @@ from ops.twin.backups.taking import run_backup
 from ops.twin.data import MARK, DataFolder, TwinIdentity
 from ops.twin.forks.forking import ForkAsked, run_fork
 from ops.twin.forks.places import place_of
+from ops.twin.history import snapshots_of
 from ops.twin.lived import lived
 from ops.twin.making import states_made
 from ops.twin.upgrading import check_upgrade, run_upgrade
@@ -145,7 +146,7 @@ def test_a_twin_of_other_rules_is_taken_over_with_one_message_and_its_snapshot(d
         assert isinstance(message.body, Upgraded)
         assert (message.id, message.cause, message.fabric) == (f"upgrade@{site}/1", None, site)
         assert message.body.state_sha256 == row["state_sha256"]
-        upgrades = DataFolder(data).snapshots_of(site).upgrades
+        upgrades = snapshots_of(DataFolder(data), site).upgrades
         assert upgrades is not None
         assert upgrades.positions() == [len(had) + 1]
         assert upgrades.read(len(had) + 1).digest == row["state_sha256"]
