@@ -90,6 +90,12 @@ def forecast(
     snapshot = states.snapshot
     again = _again(words, days, snapshot.at_us, site)
     for_us = round(days * US_PER_DAY)
+    late = max((ask.after_us for ask in asks), default=0)
+    if late > for_us:
+        raise InvalidInput(
+            f"--days {days:g}: the futures end {span(for_us)} from now, and something is asked for after "
+            f"{span(late)}; allowed is what comes before their end"
+        )
     if own_draws or future is not None:
         pair = [future_of(snapshot, for_us, some, salt=future, keep=True) for some in _arms(asks)]
         show(_as_json(pair), output, lambda: _seen(pair, words, snapshot.at_us, days, future))
@@ -177,6 +183,8 @@ def _told(found: "Interval | None", digits: int, futures: int, sign: str = "") -
     of = "" if found.runs == futures else f" ({found.runs} of {futures})"
     if math.isinf(found.half_width):
         return f"{found.value:{sign},.{digits}f}{of}"
+    if found.runs > 1 and not found.half_width:  # no interval: none of them was otherwise
+        return f"{found.value:{sign},.{digits}f} in all{of}"
     return f"{found.value:{sign},.{digits}f} ± {found.half_width:,.{digits}f}{of}"
 
 

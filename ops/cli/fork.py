@@ -62,7 +62,7 @@ def make(
     future: Annotated[
         int | None,
         typer.Option(
-            min=0,
+            min=1,
             max=SALT_MAX,
             metavar="N",
             help="with other draws from then on, those of this future of `lightwave forecast` [default: its "

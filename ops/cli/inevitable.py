@@ -139,6 +139,10 @@ def _asked(client: Client, fabric: str, since_us: int, until_us: int) -> "list[t
     ]
 
 
+NONE = "at none of these moments was it more likely than not"
+EVEN = 0.5
+
+
 def _table(told: str, event: "Event", rows: "Sequence[Tried]", first: "Tried | None") -> str:
     lines = [f"{told} ({moment(event.at_us)})", ""]
     cells = [
@@ -153,7 +157,8 @@ def _table(told: str, event: "Event", rows: "Sequence[Tried]", first: "Tried | N
     ]
     lines.append(columns(("BEFORE", "SAME", "SHARE", f"ANY-{event.type}", "SHARE"), cells))
     if first is None:
-        lines += ["", "at none of these moments was it more likely than not"]
+        few = next((row for row in rows if row.same_share.high > EVEN), None)
+        lines += ["", NONE if few is None else f"{few.futures} futures do not tell whether it was likely"]
     else:
         lines += ["", f"more likely than not from {span(first.before_us)} before it on"]
     return "\n".join(lines)

@@ -101,6 +101,10 @@ def up(
             "--fork: goes without --data, for it has a folder of its own, and without --fresh: "
             "`lightwave fork rm` forgets it"
         )
+    if fresh and (rebuild or rebuild_all):
+        raise click.UsageError(
+            "--fresh: forgets the twin, of which --rebuild and --rebuild-all make states again; leave one out"
+        )
     place = existing(fork) if fork is not None else data or default_data()
     options = UpOptions(
         data=place,

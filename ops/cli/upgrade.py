@@ -13,8 +13,8 @@ from ops.cli.types import FILE
 
 app = application()
 
-DIFFERS = 1
-"""The exit code of `--check` where something would be otherwise, as of `lightwave diff`."""
+DIFFERS = 5
+"""The exit code of `--check` where something would be otherwise; what could not be looked at ends with 1."""
 
 
 @app.command()
@@ -39,7 +39,7 @@ def upgrade(
     """Take over a twin that another version ran, and that is stopped: bring its states into this version's
     form, and write down that it goes on by this version's rules.
 
-    With --check the exit code is 1 where this version would have made something else of the log so far.
+    With --check the exit code is 5 where this version would have made something else of the log so far.
     """
     from ops.twin.data import default_data
     from ops.twin.upgrading import check_upgrade, run_upgrade

@@ -9,7 +9,7 @@ from typing import Any
 
 from ops.twin.data import DataFolder, FolderInUse
 from ops.twin.forks.origin import about, difference_from, origin_of
-from ops.twin.history import history_of, snapshots_of
+from ops.twin.history import check_records, history_of, snapshots_of
 from ops.twin.segments import AuditedSite, Usable, fold_in_parts, fold_part, summed, usable, whole_of
 from ops.twin.site_audit import SiteAudit, readers_of
 from shared.basics.errors import NotFound, OperationFailed
@@ -80,6 +80,7 @@ def _audit_site(
     positions = {name: snapshot.positions.get(name, 0) for name in names}
     position = min(positions.values())
     log = LogFile(log_of(folder.logs, site))
+    check_records(folder, site, log)
     history = history_of(folder, site, log)
     begin, base = history.begin_at(), history.base()
     start = begin.position if begin is not None else 0

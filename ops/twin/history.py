@@ -6,7 +6,8 @@ from pathlib import Path
 from ops.common.version import software
 from ops.twin.data import DataFolder
 from services.fleet import services_of
-from shared.storage.snapshots.base import Lines
+from shared.basics.errors import OperationFailed
+from shared.storage.snapshots.base import Lines, lost_records
 from shared.storage.snapshots.folder import SUFFIX, SnapshotFolder
 from shared.storage.snapshots.history import History
 
@@ -26,5 +27,12 @@ def snapshots_up_to(folder: DataFolder, site: str, position: int) -> Iterator[Pa
     """The files of both, be they good or not, of no later than a position of the site's log."""
     for place in (folder.snapshots / site, folder.upgrades / site):
         for path in sorted(place.glob(f"*{SUFFIX}")):
-            if path.stem.isdecimal() and int(path.stem) <= position:
+            if path.is_file() and path.stem.isdecimal() and int(path.stem) <= position:
                 yield path
+
+
+def check_records(folder: DataFolder, site: str, log: Lines) -> None:
+    """OperationFailed where the snapshot of an upgrade is gone or damaged: a copy of the twin could not be
+    folded."""
+    for sentence in lost_records(log, snapshots_of(folder, site)):
+        raise OperationFailed(sentence)

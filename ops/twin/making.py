@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator
 
 from ops.common.version import software
 from ops.twin.data import DataFolder, TwinIdentity
-from ops.twin.history import history_of
+from ops.twin.history import check_records, history_of
 from services.fleet import services_of
 from shared.basics.errors import OperationFailed
-from shared.engine.roots import operator_source
+from shared.engine.roots import operator_source, upgrade_source
 from shared.runtimes.embedded.dead_letters import DeadLetters
 from shared.runtimes.embedded.server import EmbeddedServer
 from shared.runtimes.embedded.site_runner import SiteRunner
@@ -49,6 +49,8 @@ def states_made(
         runners = []
         for partition, plan in enumerate(identity.sites):
             log = logs.open(plan.site)
+            if log.last_seq(upgrade_source(plan.site)) >= 0:
+                check_records(folder, plan.site, log)
             history = history_of(folder, plan.site, log)
             runner = SiteRunner(
                 plan.site,

@@ -26,6 +26,8 @@ from shared.runtimes.clock import Clock, ClockChange, ClockState
 from shared.storage.log.reader import LineFilter, LogQuery, LogReader
 from shared.storage.store import DocumentReader, FabricPlace
 
+NOW = "now"
+
 
 @dataclass(frozen=True, slots=True)
 class AskedMoment:
@@ -78,6 +80,8 @@ def _time_us(text: str, now_us: int, word: str) -> int | None:
     """None where it may be the id of a message."""
     if "/" in text:
         return None
+    if text == NOW:
+        return now_us
     found = moment_us(text)
     if found is not None:
         return min(found[1], now_us) if found[0] <= now_us else found[1]

@@ -139,7 +139,7 @@ class Replay:
             position,
             f"messages of rules {body.before.rules}",
             f"the upgrade to rules {body.after.rules} by {body.after.software}: what follows is folded from "
-            "the snapshot of that upgrade alone",
+            "the snapshot of that upgrade, which is not at hand (`upgrades` of the twin's folder)",
         )
 
     def _root(self, message: Envelope) -> Envelope | str:

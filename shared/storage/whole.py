@@ -1,8 +1,11 @@
 """Files that are there whole or not at all."""
 
 import contextlib
+import errno
 import os
+import stat
 from pathlib import Path
+from typing import IO
 
 PART = ".part"
 """How a file's name ends until all of it is written."""
@@ -23,6 +26,15 @@ def write_whole(path: Path, data: bytes, *, lasting: bool = False) -> None:
         with contextlib.suppress(OSError):
             part.unlink(missing_ok=True)
         raise
+
+
+def open_regular(path: Path) -> IO[bytes]:
+    """A file to be read; OSError where it is none: a pipe would be waited for, and a device never ends."""
+    number = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(number).st_mode):
+        os.close(number)
+        raise OSError(errno.EINVAL, "is no regular file", str(path))
+    return os.fdopen(number, "rb")
 
 
 def _to_disk(path: Path) -> None:

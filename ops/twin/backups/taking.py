@@ -25,10 +25,12 @@ from ops.twin.backups.files import (
 from ops.twin.backups.manifest import KeptInbox, signed
 from ops.twin.backups.point import standing_point
 from ops.twin.data import MARK, DataFolder, FolderInUse, TwinIdentity
-from ops.twin.history import snapshots_up_to
+from ops.twin.forks.origin import origin_of
+from ops.twin.history import check_records, snapshots_up_to
 from schemas.backup import FORM, BackupFile, BackupManifest, BackupPoint, SiteCut
 from shared.basics.errors import LogDamaged, NotFound, OperationFailed, TwinUnreachable
 from shared.storage.log.log_bytes import log_of
+from shared.storage.log.log_file import LogFile
 
 WHAT = "backup"
 
@@ -101,6 +103,9 @@ def _files(part: Path, folder: DataFolder, point: BackupPoint) -> Iterator[Backu
     yield write_file(part, CLOCK, [point.clock.model_dump_json().encode()])
     inbox = KeptInbox(waiting=point.inbox, cancelled=point.cancelled)
     yield write_file(part, INBOX, [inbox.model_dump_json().encode()])
+    origin_of(folder)  # refused where it is damaged: nothing of it would be good for anything
+    for cut in point.sites:
+        check_records(folder, cut.site, LogFile(log_of(folder.logs, cut.site), cut.size))
     if folder.origin.exists():
         yield write_file(part, ORIGIN, _read(folder, folder.origin, folder.origin.stat().st_size))
     for cut in point.sites:

@@ -26,7 +26,7 @@ from ops.twin.backups.files import (
 )
 from ops.twin.data import MARK, DataFolder, TwinIdentity
 from ops.twin.forks.places import WHAT, check_new
-from ops.twin.history import snapshots_up_to
+from ops.twin.history import check_records, snapshots_up_to
 from ops.twin.lived import Lived, lived
 from ops.twin.making import states_made
 from schemas.backup import KeptClock
@@ -64,6 +64,8 @@ def run_fork(asked: ForkAsked, data: Path, client: Client | None = None) -> Fork
     NotFound where there is no twin; OperationFailed where there is such a fork, or it cannot be written."""
     place = check_new(asked.name)
     parent = lived(DataFolder(data), client)
+    for site, log in parent.logs.items():
+        check_records(parent.folder, site, log)
     asked_moment = parent.moment(asked.at)
     moments = {site: parent.at(site, position) for site, position in asked_moment.positions.items()}
     kinds = {

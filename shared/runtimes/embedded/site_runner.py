@@ -12,7 +12,8 @@ from functools import partial
 from schemas.envelope import Envelope
 from schemas.registry import Unreadable, decode, encode
 from schemas.sequencer import FabricCommissioned, SequencerBody, Tick
-from shared.basics.errors import LogDamaged, ServiceFailed, SnapshotRefused
+from schemas.upgrade import Upgraded
+from shared.basics.errors import LogDamaged, ServiceFailed, SnapshotRefused, UpgradeNeeded
 from shared.engine.codec import encode_instance, restore_instance, state_digest
 from shared.engine.dispatch import ServiceInstance
 from shared.engine.replay import Replay
@@ -317,6 +318,12 @@ class SiteRunner:
             self._dead_letters.put(f"{self.name}:{position}", str(error), line)
             return None
         difference = replay.feed(position, message)
+        if difference is not None and isinstance(message.body, Upgraded) and not from_start:
+            after = message.body.after
+            raise UpgradeNeeded(
+                f"{self.name}: {after.software} of rules {after.rules} has begun to take this twin over, as "
+                "its log says: end that with `lightwave upgrade` of that version"
+            )
         if difference is not None:
             way_out = (
                 "restore the log from a backup, or go on with the version that wrote it"

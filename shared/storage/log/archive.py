@@ -24,6 +24,8 @@ from pydantic import ValidationError
 from schemas.archive import FORM, ArchiveManifest, Frame, LiveHead, LogPlace, Stretch
 from shared.basics.errors import ArchiveDamaged, OutOfFiles
 from shared.storage.log.lines import failure
+from shared.storage.packed import unpacked
+from shared.storage.whole import open_regular
 
 MANIFEST = "manifest.json"
 HEAD = b'{"archived":'
@@ -165,7 +167,7 @@ def _follow(stretches: Sequence[Stretch]) -> bool:
 @lru_cache(maxsize=FRAMES_KEPT)
 def _plain(path: Path, at: int, frame: Frame) -> bytes:
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             file.seek(at)
             packed = file.read(frame.size)
     except FileNotFoundError:
@@ -179,7 +181,7 @@ def _plain(path: Path, at: int, frame: Frame) -> bytes:
             f"digest; {BACKUP}"
         )
     try:
-        plain = zstandard.ZstdDecompressor().decompress(packed, max_output_size=frame.plain)
+        plain = unpacked(packed, frame.plain)
     except zstandard.ZstdError as error:
         raise ArchiveDamaged(f"log file {path}: damaged compressed data: {error}; {BACKUP}") from None
     if len(plain) != frame.plain:

@@ -14,8 +14,13 @@ from schemas.registry import Unreadable, decode
 from schemas.upgrade import Upgraded
 from shared.basics.errors import OperationFailed, SnapshotRefused, UpgradeNeeded
 from shared.basics.times import moment
+from shared.engine.rules import RULES
 from shared.storage.snapshots.folder import SnapshotFolder
 from shared.storage.snapshots.site_snapshot import SiteSnapshot
+
+LOST = "it is record, and nothing makes it again: restore it from a backup"
+UPGRADED = b'"type":"Upgraded"'
+"""What a line holds that is an upgrade."""
 
 
 class Lines(Protocol):
@@ -70,18 +75,35 @@ def base_of(log: Lines, snapshots: SnapshotFolder) -> Base | None:
 def snapshot_of(base: Base, snapshots: SnapshotFolder) -> SiteSnapshot:
     """The states from which the log goes on there; SnapshotRefused where they are damaged, or not those that
     the log says."""
-    lost = "it is record, and nothing makes it again: restore it from a backup"
-    if snapshots.upgrades is None:
-        raise SnapshotRefused(f"{snapshots.site}: nobody keeps its upgrades")
+    after = base.body.after
     try:
-        found = snapshots.upgrades.read(base.position, rules=base.body.after.rules)
+        found = snapshots.kept_upgrades.read(base.position, rules=after.rules)
     except OperationFailed as error:
-        raise SnapshotRefused(f"{error}; {lost}") from None
+        raise SnapshotRefused(f"{error}; {LOST}") from None
     if found.digest != base.body.state_sha256:
-        raise SnapshotRefused(
-            f"snapshot {snapshots.upgrades.path(base.position)}: is of other states than the log says; {lost}"
+        path = snapshots.kept_upgrades.path(base.position)
+        raise SnapshotRefused(f"snapshot {path}: is of other states than the log says; {LOST}")
+    if after.rules > RULES:
+        raise UpgradeNeeded(
+            f"{snapshots.site}: was upgraded at {moment(base.at_us)} to rules {after.rules} by "
+            f"{after.software}, and this is of rules {RULES}, which are older: use that version"
         )
     return found
+
+
+def lost_records(log: Lines, snapshots: SnapshotFolder) -> Iterator[str]:
+    """A sentence for each upgrade to other rules on a log whose snapshot is gone or damaged. Reads all of the
+    log."""
+    for position, line in log.lines(0):
+        message = message_in(line) if UPGRADED in line else None
+        if message is None or not isinstance(message.body, Upgraded) or not message.body.changed_rules:
+            continue
+        try:
+            snapshot_of(Base(position + 1, message.at_us, message.body), snapshots)
+        except UpgradeNeeded:
+            continue  # it is whole, and another version's
+        except OperationFailed as error:
+            yield str(error)
 
 
 def line_before(log: Lines, position: int) -> bytes:

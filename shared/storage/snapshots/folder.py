@@ -8,14 +8,18 @@ from pathlib import Path
 from shared.basics.errors import OperationFailed, SnapshotRefused
 from shared.engine.rules import RULES
 from shared.storage.log.lines import failure
-from shared.storage.snapshots.site_snapshot import SiteSnapshot, from_bytes, to_bytes
-from shared.storage.whole import PART, write_whole
+from shared.storage.snapshots.site_snapshot import SIZE_MAX, SiteSnapshot, from_bytes, to_bytes
+from shared.storage.whole import PART, open_regular, write_whole
 
 SUFFIX = ".snapshot"
 _NAME = re.compile(r"[0-9]{12}\.snapshot")
 """Whatever else is in a folder is nobody's snapshot."""
 
 log = logging.getLogger("lightwave.log")
+
+
+class OtherRules(SnapshotRefused):
+    """It is of earlier rules, as are all before it."""
 
 
 class SnapshotFolder:
@@ -62,7 +66,8 @@ class SnapshotFolder:
         """SnapshotRefused where it is damaged, of another site, place or rules than these."""
         path = self.path(position)
         try:
-            data = path.read_bytes()
+            with open_regular(path) as file:
+                data = file.read(SIZE_MAX)
         except OSError as error:
             raise failure(path, error, "snapshot") from None
         try:
@@ -75,7 +80,8 @@ class SnapshotFolder:
             ("rules", found.rules, rules),
         ):
             if is_ != wanted:
-                raise SnapshotRefused(f"snapshot {path}: is of {what} {is_!r}; allowed is {wanted!r}")
+                kind = OtherRules if what == "rules" and found.rules < rules else SnapshotRefused
+                raise kind(f"snapshot {path}: is of {what} {is_!r}; allowed is {wanted!r}")
         return found
 
     def newest(self, most: int | None = None) -> SiteSnapshot | None:
@@ -94,6 +100,9 @@ class SnapshotFolder:
             if position >= least and (most is None or position <= most):
                 try:
                     yield self.read(position)
+                except OtherRules as error:
+                    log.warning("%s; so are those before it", error)
+                    return
                 except OperationFailed as error:
                     log.warning("%s; an older one is used", error)
 

@@ -17,6 +17,7 @@ from shared.engine.codec import encode_instance, restore_instance, state_digest
 from shared.engine.migrations import migrated, migrations_needed
 from shared.engine.rules import RULES, StatesCode, forms_of
 from shared.engine.site import ServicesOf, Site
+from shared.storage.packed import unpacked
 
 HEAD = ("site", "position", "last_sha256", "at_us", "software", "rules", "forms", "kinds", "offset")
 """What is told of a snapshot beside its states."""
@@ -24,8 +25,8 @@ FORM = 3
 """Of the bytes; a snapshot of another form is of another version."""
 LEVEL = 3
 """Of the compression: ten times smaller in 2 ms for a pod."""
-SIZE_MAX = 1 << 30
-"""Bytes of all together, beyond which it is none: of a pod it is less than a thousandth."""
+SIZE_MAX = 1 << 28
+"""Bytes of all together, beyond which it is none: of a pod it is less than a hundredth."""
 LENGTH_BYTES = 8
 
 States = Mapping[tuple[str, str], Mapping[str, bytes]]
@@ -145,7 +146,7 @@ def from_bytes(data: bytes) -> SiteSnapshot:
             raise SnapshotRefused(f"is of form {form!r}; allowed is {FORM}")
         if sha256(rest).hexdigest() != digest:
             raise SnapshotRefused("is not as it was written: its digest is another one")
-        body = zstandard.ZstdDecompressor().decompress(rest, max_output_size=SIZE_MAX)
+        body = unpacked(rest, SIZE_MAX)
         at = LENGTH_BYTES + int.from_bytes(body[:LENGTH_BYTES])
         head = orjson.loads(body[LENGTH_BYTES:at])
         states = dict(_states_in(head["fields"], body, at))

@@ -413,7 +413,8 @@ def test_a_fold_ends_where_the_rules_were_changed() -> None:
     difference, _ = fold((*record, upgrade(record, 2)))
     assert str(difference) == (
         f"position {len(record)}: expected messages of rules 1, found the upgrade to rules 2 by 1.0+two: "
-        "what follows is folded from the snapshot of that upgrade alone"
+        "what follows is folded from the snapshot of that upgrade, which is not at hand (`upgrades` of the "
+        "twin's folder)"
     )
 
 

@@ -20,3 +20,10 @@ def test_a_figure_of_one_future_has_no_interval() -> None:
     """And none that is infinite."""
     alone = mean_interval([3.0])
     assert cells(row(alone, None, None), 20, asked=True) == ("recovery, min", "3.0 (1 of 20)", "-", "-")
+
+
+def test_where_all_futures_are_alike_that_is_no_interval() -> None:
+    """Of rare things so many futures tell nothing."""
+    same = mean_interval([3.0, 3.0, 3.0])
+    told = cells(row(same, same, mean_interval([0.0, 0.0])), 3, asked=True)
+    assert told == ("recovery, min", "3.0 in all", "3.0 in all", "+0.0 in all (2 of 3)")

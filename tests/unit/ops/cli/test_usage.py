@@ -68,6 +68,11 @@ def check_usage(done: subprocess.CompletedProcess[str], sentence: str) -> None:
         (["up", "--seed", str(2**63)], "--seed"),
         (["up", "--port", "65536"], "65536 is not in the range"),
         (["up", "--data", ""], "'' is no path"),
+        (
+            ["up", "--fresh", "--rebuild", "--data", "/no/such"],
+            "--fresh: forgets the twin, of which --rebuild",
+        ),
+        (["fork", "make", "--name", "x", "--future", "0"], "0 is not in the range"),
         (["lab", "run", "--days", "36501"], "allowed are days above 0 up to 36,500"),
         (["lab", "run", "--jobs", "65"], "--jobs"),
         (["lab", "run", "--kind", ""], "no kind of fabric ''; allowed are superpod, static-pod, dcn"),

@@ -1,12 +1,14 @@
 """A twin that another version left, taken over: by other rules, or with states in another form; cut off
 behind each of its steps, without room at each, and refused where it cannot be."""
 
+import contextlib
 import errno
 import json
 import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from ops.twin.forks.places import place_of
 from ops.twin.history import snapshots_of
 from ops.twin.lived import lived
 from ops.twin.making import states_made
+from ops.twin.snapshots import TwinSnapshots
 from ops.twin.upgrading import check_upgrade, run_upgrade
 from schemas.config import PodConfig, SuperpodConfig
 from schemas.config_failures import FailuresConfig
@@ -35,10 +38,12 @@ from shared.basics.units import US_PER_HOUR
 from shared.engine import migrations
 from shared.engine.rules import NOTED_FORM, NOTED_RULES, NOTED_SOFTWARE, RULES, form_of
 from shared.engine.service import Migration
+from shared.runtimes.embedded.dead_letters import DeadLetters
 from shared.runtimes.embedded.server import EmbeddedServer
+from shared.runtimes.embedded.site_runner import SiteRunner
 from shared.runtimes.lab import Lab
 from shared.storage import whole
-from shared.storage.log.indexed import IndexedLog
+from shared.storage.log.indexed import IndexedLog, IndexedLogs
 from shared.storage.redis_store import RedisStore
 from shared.storage.snapshots.folder import SnapshotFolder
 from shared.storage.store import Commit
@@ -197,7 +202,7 @@ def test_states_that_are_lost_are_made_from_the_record(data: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["gone", "damaged", "another"])
-def test_without_its_record_a_log_is_not_folded_by_other_rules(data: Path, how: str) -> None:
+def test_without_its_record_a_log_is_not_folded_by_other_rules(data: Path, tmp_path: Path, how: str) -> None:
     run_upgrade(data)
     (path,) = (data / "upgrades" / "pod-0").iterdir()
     if how == "gone":
@@ -212,12 +217,27 @@ def test_without_its_record_a_log_is_not_folded_by_other_rules(data: Path, how: 
     identity = folder.identity()
     assert identity is not None
     sentence = {
-        "gone": "what follows is folded from the snapshot of that upgrade alone",
+        "gone": "No such file or directory; it is record, and nothing makes it again: restore it",
         "damaged": "is not as it was written.*; it is record, and nothing makes it again: restore it from a",
         "another": "is of other states than the log says; it is record",
     }
     with pytest.raises(LightwaveError, match=sentence[how]), states_made(folder, identity):
         pass
+    for copied in (
+        partial(run_audit, data=data),
+        partial(run_backup, tmp_path / "backup", data),
+        partial(run_fork, ForkAsked("copy"), data),
+    ):
+        with pytest.raises(LightwaveError, match=sentence[how]):
+            copied()
+    assert not (tmp_path / "backup").exists()
+    logs = IndexedLogs(folder.logs)
+    snapshots = TwinSnapshots(folder, logs)
+    snapshots.taker("pod-0")
+    (lost,) = snapshots.problems  # the twin lives on, and says so
+    assert re.search(sentence[how], lost)
+    snapshots.close()
+    logs.close()
 
 
 # --- cut off ------------------------------------------------------------------------------------------------
@@ -302,6 +322,27 @@ def test_without_room_nothing_is_changed(data: Path, step: str, monkeypatch: pyt
 
 def failing(*_: object) -> None:
     raise OperationFailed("log file: No space left on device")
+
+
+def test_the_version_before_says_who_has_begun(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(RedisStore, "stage", cut)
+        with pytest.raises(Killed):
+            run_upgrade(data)
+    noted(data, {NOTED_RULES: str(RULES), NOTED_SOFTWARE: THEN})  # as if this were that version
+    with store_in(data) as store, contextlib.closing(IndexedLogs(DataFolder(data).logs)) as logs:
+        runner = SiteRunner(
+            "pod-0",
+            0,
+            services_of,
+            store=store,
+            place=store.place,
+            log=logs.open("pod-0"),
+            dead_letters=DeadLetters(data / "dead-letters.jsonl"),
+        )
+        sentence = f"pod-0: {re.escape(software())} of rules {RULES} has begun to take this twin over"
+        with pytest.raises(UpgradeNeeded, match=sentence):
+            runner.recover()
 
 
 # --- what cannot be taken over ------------------------------------------------------------------------------

@@ -239,5 +239,5 @@ def test_one_that_cannot_be_opened_is_passed_over(
     newest = folder.newest()
     assert newest is not None
     assert newest.position == before
-    assert "Is a directory; an older one is used" in caplog.text
+    assert "is no regular file; an older one is used" in caplog.text
     assert to_bytes(newest)

@@ -1,0 +1,26 @@
+"""What `lightwave inevitable` says of moments before an event."""
+
+import pytest
+
+from ops.cli.inevitable import _table
+from ops.forecast.inevitable import Event, Tried, since
+from shared.basics.units import US_PER_HOUR
+from shared.models.statistics.shares import wilson_share
+
+EVENT = Event(5 * US_PER_HOUR, "pod-0", "SliceRequeued", "pod-0/slice-4")
+
+
+@pytest.mark.parametrize(
+    ("same", "futures", "sentence"),
+    [
+        (2, 2, "2 futures do not tell whether it was likely"),
+        (3, 3, "3 futures do not tell whether it was likely"),
+        (10, 20, "20 futures do not tell whether it was likely"),
+        (20, 20, "more likely than not from 1h before it on"),
+        (0, 20, "at none of these moments was it more likely than not"),
+    ],
+)
+def test_it_says_no_more_than_the_interval_does(same: int, futures: int, sentence: str) -> None:
+    share = wilson_share(same, futures)
+    rows = [Tried(US_PER_HOUR, futures, same, same, share, share)]
+    assert _table("told", EVENT, rows, since(rows)).splitlines()[-1] == sentence

@@ -1,0 +1,46 @@
+"""Files that are not what they should be: pipes, devices, and frames that hold more than they may."""
+
+import os
+from pathlib import Path
+
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.basics.errors import OperationFailed
+from shared.storage.packed import unpacked
+from shared.storage.snapshots.folder import SnapshotFolder
+from shared.storage.whole import open_regular
+
+
+@given(st.binary(max_size=2_000), st.integers(0, 2_000))
+def test_a_frame_is_unpacked_within_its_bound_and_no_further(data: bytes, most: int) -> None:
+    packed = zstandard.compress(data)
+    if len(data) <= most:
+        assert unpacked(packed, most) == data
+    else:
+        with pytest.raises(zstandard.ZstdError, match=f"{len(data)} bytes are in it, and at most {most} are"):
+            unpacked(packed, most)
+
+
+def test_a_frame_that_does_not_say_what_it_holds_is_bounded_too() -> None:
+    packed = zstandard.ZstdCompressor(write_content_size=False).compress(b"0" * 100_000)
+    with pytest.raises(zstandard.ZstdError):
+        unpacked(packed, 1_000)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+def test_what_is_no_file_is_neither_waited_for_nor_read(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / f"{7:012d}.snapshot"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    else:
+        path.mkdir()
+    with pytest.raises(OSError, match="is no regular file"):
+        open_regular(path)
+    with pytest.raises(OperationFailed, match="is no regular file"):
+        SnapshotFolder(tmp_path, "pod-0", "1.0").read(7)
+    assert SnapshotFolder(tmp_path, "pod-0", "1.0").newest() is None
