@@ -2,16 +2,15 @@
 
 import os
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ops.cli.groups import application
-from ops.cli.options import Output
+from ops.cli.options import Output, TwinData
 from ops.cli.output import show
 from ops.cli.twin_folder import folder_meant
-from ops.cli.types import FILE, Duration
+from ops.cli.types import Duration
 from shared.basics.times import span
 from shared.basics.units import US_PER_S
 
@@ -34,15 +33,7 @@ def archive(
             show_default=False,
         ),
     ] = KEEP_S,
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            click_type=FILE,
-            metavar="DIR",
-            help="the twin's folder [default: the twin that LIGHTWAVE_URL names, or else that of the user's "
-            "state folder]",
-        ),
-    ] = None,
+    data: TwinData = None,
     output: Output = "table",
 ) -> None:
     """Compress what the log holds of long ago into a folder beside it, while the twin runs or not.

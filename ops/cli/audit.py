@@ -8,7 +8,7 @@ import click
 import typer
 
 from ops.cli.groups import application
-from ops.cli.options import Output
+from ops.cli.options import Output, TwinData
 from ops.cli.output import show
 from ops.cli.progress import Compared
 from ops.cli.twin_folder import twin_meant
@@ -20,15 +20,7 @@ app = application()
 
 @app.command()
 def audit(
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            click_type=FILE,
-            metavar="DIR",
-            help="the twin's folder [default: the twin that LIGHTWAVE_URL names, or else "
-            "that of the user's state folder]",
-        ),
-    ] = None,
+    data: TwinData = None,
     redis: Annotated[
         str | None,
         typer.Option(

@@ -9,7 +9,7 @@ import click
 import typer
 
 from ops.cli.groups import application
-from ops.cli.options import Output
+from ops.cli.options import Output, TwinData
 from ops.cli.output import show
 from ops.cli.progress import Line
 from ops.cli.twin_folder import folder_meant
@@ -30,15 +30,7 @@ def backup(
     verify: Annotated[
         bool, typer.Option("--verify", help="write nothing: hold every file of DIR against its digest")
     ] = False,
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            click_type=FILE,
-            metavar="DIR",
-            help="the twin's folder [default: the twin that LIGHTWAVE_URL names, or else that of the user's "
-            "state folder]",
-        ),
-    ] = None,
+    data: TwinData = None,
     redis: Annotated[
         str | None,
         typer.Option(

@@ -60,6 +60,15 @@ At = Annotated[
     ),
 ]
 """A moment of the past, as the twin reads it."""
+TwinData = Annotated[
+    Path | None,
+    typer.Option(
+        click_type=FILE,
+        metavar="DIR",
+        help="the twin's folder [default: the twin that LIGHTWAVE_URL names, or else that of the user's "
+        "state folder]",
+    ),
+]
 Watch = Annotated[bool, typer.Option("--watch", "-w", help="look again every second, until Ctrl-C")]
 LogJson = Annotated[bool, typer.Option("--log-json", help="logs on stderr as JSON lines")]
 

@@ -10,7 +10,6 @@ from ops.twin.site_audit import SiteAudit, readers_of
 from schemas.envelope import Envelope
 from schemas.registry import Unreadable
 from schemas.sequencer import MessageSkipped
-from schemas.upgrade import Upgraded
 from services.fleet import services_of
 from shared.basics.errors import OperationFailed
 from shared.engine.site import Site, Skip
@@ -19,7 +18,7 @@ from shared.runtimes.live.kafka.scan import read_partition
 from shared.runtimes.live.twin_record import TwinRecord, read_twin
 from shared.storage.copies import quiet_snapshot
 from shared.storage.redis_store import RedisStore
-from shared.storage.snapshots.base import Base, message_in
+from shared.storage.snapshots.base import base_in
 from shared.storage.store import FabricPlace, Snapshot
 
 QUIET_S_MAX = 30.0
@@ -127,11 +126,9 @@ def _begin(settings: LiveSettings, twin: TwinRecord, partition: int, site: str) 
         endpoints = settings.endpoints
         batches = read_partition(endpoints.kafka, endpoints.topics.log, partition, offset - 1, offset)
         batch = next(batches, []) if offset else []
-        message = message_in(batch[0].value) if batch else None
-        if message is not None and isinstance(message.body, Upgraded) and message.body.changed_rules:
-            base = Base(found.position, message.at_us, message.body)
-            if base.body.state_sha256 == found.digest:
-                return _Begin(offset, found.restored(services_of), base.told())
+        base = base_in(batch[0].value, found.position) if batch else None
+        if base is not None and base.body.state_sha256 == found.digest:
+            return _Begin(offset, found.restored(services_of), base.told())
     return _Begin()
 
 

@@ -5,12 +5,11 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from ops.common.version import software
-from schemas.upgrade import Upgraded
 from services.fleet import services_of
 from shared.basics.errors import LogDamaged, SnapshotRefused
 from shared.runtimes.live.refold import Begun
 from shared.storage.snapshots.as_commit import commit_of
-from shared.storage.snapshots.base import message_in
+from shared.storage.snapshots.base import base_in
 from shared.storage.snapshots.folder import SnapshotFolder
 from shared.storage.snapshots.history import of_log
 from shared.storage.snapshots.site_snapshot import SiteSnapshot
@@ -66,6 +65,5 @@ def _fitting(
         yield from of_log((found for found in folder.good() if found.offset), last_line)
     record = SnapshotFolder(upgrades, site, software())
     for found in of_log((found for found in record.good() if found.offset), last_line):
-        message = message_in(last_line(found))
-        if message is not None and isinstance(message.body, Upgraded) and message.body.changed_rules:
+        if base_in(last_line(found), found.position) is not None:
             yield found

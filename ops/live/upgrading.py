@@ -20,7 +20,7 @@ from schemas.registry import Unreadable
 from schemas.upgrade import Upgraded
 from services.fleet import services_of
 from shared.basics.errors import OperationFailed, UpgradeNeeded
-from shared.engine.rules import StatesCode, code_note, noted_code
+from shared.engine.rules import StatesCode, code_note, code_of, noted_code
 from shared.runtimes.live.kafka.appender import KafkaAppender
 from shared.runtimes.live.kafka.mirror import LogMirror
 from shared.runtimes.live.kafka.records import open_record
@@ -38,7 +38,6 @@ from shared.storage.snapshots.upgrade import (
     SiteUpgrade,
     held_states,
     needs_upgrade,
-    own_code,
     planned_upgrade,
 )
 from shared.storage.store import OutboxTrim, Snapshot
@@ -122,7 +121,7 @@ def _planned(
         raise UpgradeNeeded(
             f"{where}: its states are of a version before rules had a number: `{REMAKE}` makes them again"
         )
-    own = own_code(kinds, services_of, software())
+    own = code_of(kinds.values(), services_of, software())
     if not needs_upgrade(where, code, own, upgrade=UPGRADE, remake=REMAKE):
         return None
     left = len(store.view(partition, 1).dead_letters) + found.outbox_size

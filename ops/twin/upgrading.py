@@ -21,7 +21,7 @@ from schemas.registry import encode
 from services.fleet import services_of
 from shared.basics.errors import LogDamaged, NotFound, UpgradeNeeded
 from shared.engine.roots import operator_source
-from shared.engine.rules import noted_code
+from shared.engine.rules import code_of, noted_code
 from shared.engine.site import Site
 from shared.runtimes.embedded.dead_letters import DeadLetters
 from shared.runtimes.embedded.server import EmbeddedServer
@@ -35,7 +35,6 @@ from shared.storage.snapshots.upgrade import (
     SiteUpgrade,
     held_states,
     needs_upgrade,
-    own_code,
     planned_upgrade,
 )
 
@@ -108,7 +107,7 @@ class _StoppedTwin:
             held = _held(plan.site, partition, self._store)
             if held is None:
                 continue
-            own = own_code(held.kinds, services_of, software())
+            own = code_of(held.kinds.values(), services_of, software())
             if needs_upgrade(plan.site, held.code, own, upgrade=UPGRADE, remake=REMAKE):
                 upgrade = planned_upgrade(held, self._logs.open(plan.site), services_of, software())
                 found.append((partition, upgrade))

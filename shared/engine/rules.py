@@ -48,6 +48,14 @@ def forms_of(services: Iterable[AnyService]) -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
+def code_of(
+    kinds: Iterable[str], services_of: Callable[[str], Iterable[AnyService]], software: str
+) -> StatesCode:
+    """This code of a build, as far as fabrics of these kinds have it."""
+    services = [service for kind in dict.fromkeys(kinds) for service in services_of(kind)]
+    return StatesCode(RULES, forms_of(services), software)
+
+
 def form_of(state: type[State]) -> str:
     """The form of a state as it is stored: a digest over names and types of its fields, of the records in
     them, and so on."""

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from schemas.envelope import Envelope
 from shared.engine.roots import is_root
-from shared.engine.rules import RULES, StatesCode, code_note, forms_of
+from shared.engine.rules import code_note, code_of
 from shared.engine.site import ServicesOf
 from shared.storage.log.indexed import IndexedLog
 from shared.storage.snapshots.as_commit import commit_of
@@ -25,7 +25,7 @@ def first_commit(start: SiteSnapshot, partition: int, services_of: ServicesOf, s
     LogDamaged where a stored field is missing or unreadable."""
     made = commit_of(start.restored(services_of), start.kinds, partition)
     services = [service for kind in start.kinds.values() for service in services_of(kind)]
-    code = StatesCode(RULES, forms_of(services), software)
+    code = code_of(start.kinds.values(), services_of, software)
     positions = {service.name: start.position for service in services}
     return replace(made, positions=positions, fields={**code_note(code), **made.fields})
 

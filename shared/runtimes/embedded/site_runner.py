@@ -18,7 +18,7 @@ from shared.engine.codec import encode_instance, restore_instance, state_digest
 from shared.engine.dispatch import ServiceInstance
 from shared.engine.replay import Replay
 from shared.engine.roots import Request, is_root, operator_source
-from shared.engine.rules import RULES, StatesCode, check_code, code_note, forms_of, noted_code
+from shared.engine.rules import StatesCode, check_code, code_note, code_of, noted_code
 from shared.engine.site import ServicesOf, Site
 from shared.runtimes.embedded.dead_letters import DeadLetters
 from shared.runtimes.embedded.from_snapshot import first_commit, requests_before
@@ -306,9 +306,8 @@ class SiteRunner:
 
     def _code(self) -> StatesCode:
         """This code, as far as the site's fabrics have it."""
-        kinds = {resident.kind for resident in self._residents.values()}
-        services = (service for kind in kinds for service in self._services_of(kind))
-        return StatesCode(RULES, forms_of(services), self._software)
+        kinds = [resident.kind for resident in self._residents.values()]
+        return code_of(kinds, self._services_of, self._software)
 
     def _feed(self, replay: Replay, position: int, line: bytes, *, from_start: bool) -> Envelope | None:
         """The message in this line; None where it is none."""

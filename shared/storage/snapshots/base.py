@@ -66,10 +66,19 @@ def base_of(log: Lines, snapshots: SnapshotFolder) -> Base | None:
     upgrades = snapshots.upgrades
     for position in reversed(upgrades.positions() if upgrades is not None else ()):
         # One that nobody wrote on the log is left by an upgrade that was cut off.
-        message = message_in(line_before(log, position)) if 0 < position <= log.end else None
-        if message is not None and isinstance(message.body, Upgraded) and message.body.changed_rules:
-            return Base(position, message.at_us, message.body)
+        found = base_in(line_before(log, position), position) if 0 < position <= log.end else None
+        if found is not None:
+            return found
     return None
+
+
+def base_in(line: bytes, position: int) -> Base | None:
+    """The upgrade to other rules that a line of a log says, with the position behind that line; None where it
+    says none."""
+    message = message_in(line) if UPGRADED in line else None
+    if message is None or not isinstance(message.body, Upgraded) or not message.body.changed_rules:
+        return None
+    return Base(position, message.at_us, message.body)
 
 
 def snapshot_of(base: Base, snapshots: SnapshotFolder) -> SiteSnapshot:
@@ -95,11 +104,11 @@ def lost_records(log: Lines, snapshots: SnapshotFolder) -> Iterator[str]:
     """A sentence for each upgrade to other rules on a log whose snapshot is gone or damaged. Reads all of the
     log."""
     for position, line in log.lines(0):
-        message = message_in(line) if UPGRADED in line else None
-        if message is None or not isinstance(message.body, Upgraded) or not message.body.changed_rules:
+        base = base_in(line, position + 1)
+        if base is None:
             continue
         try:
-            snapshot_of(Base(position + 1, message.at_us, message.body), snapshots)
+            snapshot_of(base, snapshots)
         except UpgradeNeeded:
             continue  # it is whole, and another version's
         except OperationFailed as error:

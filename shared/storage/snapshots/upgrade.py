@@ -13,7 +13,7 @@ from shared.basics.errors import OperationFailed, UpgradeNeeded
 from shared.engine.codec import encode_instance, state_digest
 from shared.engine.migrations import migrations_needed
 from shared.engine.roots import upgrade_of, upgrade_source
-from shared.engine.rules import RULES, StatesCode, check_code, forms_of
+from shared.engine.rules import RULES, StatesCode, check_code
 from shared.engine.site import ServicesOf
 from shared.storage.snapshots.base import Lines, message_in
 from shared.storage.snapshots.site_snapshot import SiteSnapshot, taken
@@ -81,12 +81,6 @@ def needs_upgrade(where: str, held: StatesCode, own: StatesCode, *, upgrade: str
     if held.rules > own.rules:
         check_code(where, held, own, upgrade=upgrade, remake=remake)
     return True
-
-
-def own_code(kinds: Mapping[str, str], services_of: ServicesOf, software: str) -> StatesCode:
-    """This code, as far as fabrics of these kinds have it."""
-    services = [service for kind in set(kinds.values()) for service in services_of(kind)]
-    return StatesCode(RULES, forms_of(services), software)
 
 
 def planned_upgrade(held: SiteSnapshot, log: Log, services_of: ServicesOf, software: str) -> SiteUpgrade:
