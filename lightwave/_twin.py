@@ -10,15 +10,14 @@ from pydantic import TypeAdapter, ValidationError
 from lightwave._arguments import typed
 from lightwave._events import MESSAGE, RECEIPT, Event, Receipt, event_of, receipt_of
 from ops.common.client import (
-    RETURN_S_MAX,
     TIMEOUT_S,
     Client,
     RequestFailed,
     escape,
     first_fabric,
-    followed,
     waited,
 )
+from ops.common.following import RETURN_S_MAX, followed
 from schemas.api import (
     ClockReport,
     CubeRow,

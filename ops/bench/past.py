@@ -12,7 +12,8 @@ from pathlib import Path
 from ops.bench.figure import Figure
 from ops.common.asks import Ask
 from ops.common.version import software
-from ops.forecast.forecast import forecast
+from ops.common.workers import Workers
+from ops.forecast.forecast import Case, forecast
 from ops.twin.segments import AuditedSite, fold_in_parts, fold_part, summed, usable, whole_of
 from schemas.operator import DrainCube
 from services.fleet import services_of
@@ -21,7 +22,7 @@ from shared.basics.units import US_PER_DAY
 from shared.storage.log.indexed import IndexedLog
 from shared.storage.snapshots.folder import SnapshotFolder
 from shared.storage.snapshots.history import EVERY, History
-from shared.storage.snapshots.site_snapshot import to_bytes
+from shared.storage.snapshots.site_snapshot import SiteSnapshot, to_bytes
 
 MOMENTS = 100
 FUTURES = 20
@@ -90,15 +91,17 @@ def _figures(log: IndexedLog, snapshots: SnapshotFolder, days: int) -> list[Figu
             f"folded without snapshots in {fold_s:.1f} s",
         ),
         _audit_in_parts(audited),
-        _forecast(to_bytes(end)),
+        _forecast(end),
     ]
 
 
-def _forecast(held: bytes) -> Figure:
+def _forecast(end: SiteSnapshot) -> Figure:
     """What it costs to drain a cube: futures of the end with and without that."""
     drain = Ask(0, "pod-0", DrainCube(cube="pod-0/cube-12"))
+    case = Case(to_bytes(end), end.at_us, US_PER_DAY, (drain,))
     began_s = time.perf_counter()
-    found = forecast(held, US_PER_DAY, (drain,), FUTURES, jobs=CORES)
+    with Workers(CORES, forecast.__module__) as workers:
+        found = forecast(case, FUTURES, workers)
     took_s = time.perf_counter() - began_s
     return Figure(
         f"{FUTURES} futures of a day, with and without a drain",

@@ -12,7 +12,8 @@ from ops.cli.names import Part, whole
 from ops.cli.options import At, Fabric, Output
 from ops.cli.output import Form, json_line, rendered, say, show
 from ops.cli.types import MessageType, Moment
-from ops.common.client import RETURN_S_MAX, Client, escape, first_fabric, followed
+from ops.common.client import Client, escape, first_fabric
+from ops.common.following import RETURN_S_MAX, followed
 from ops.common.tables import line
 from shared.basics.times import moment_ms
 

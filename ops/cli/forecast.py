@@ -4,7 +4,7 @@ import math
 import os
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +15,7 @@ from ops.cli.options import At, Output
 from ops.cli.output import show
 from ops.cli.progress import Progress
 from ops.cli.types import Number
-from ops.common.client import Client
+from ops.common.client import NOW, Client
 from ops.common.tables import columns
 from shared.basics.errors import InvalidInput, OperationFailed
 from shared.basics.times import moment, span
@@ -23,13 +23,16 @@ from shared.basics.units import US_PER_DAY
 
 if TYPE_CHECKING:
     from ops.common.asks import Ask
-    from ops.forecast.forecast import Forecast, Row
+    from ops.common.workers import Workers
+    from ops.forecast.forecast import Case, Forecast, Row
     from ops.forecast.future import Future
     from shared.models.statistics.means import Interval
 
 DAYS_MAX = 3_650
 FUTURES = 20
 FUTURES_MAX = 10_000
+FORECAST = "ops.forecast.forecast"
+"""The module whose functions the workers call."""
 INJECT = "KIND:TARGET@IN+FOR, such as ocs:pod-0/ocs-17@3h+2h: a fault; @IN and +FOR may be left out"
 
 app = application()
@@ -43,8 +46,11 @@ def forecast(
         float, typer.Option(click_type=Number("days", 0, DAYS_MAX, above=True), help="how far to look")
     ] = 7.0,
     futures: Annotated[
-        int, typer.Option(min=2, max=FUTURES_MAX, help="so many, each with draws of its own")
-    ] = FUTURES,
+        int | None,
+        typer.Option(
+            min=2, max=FUTURES_MAX, help=f"so many, each with draws of its own [default: {FUTURES}]"
+        ),
+    ] = None,
     inject: Annotated[Words, typer.Option(metavar="FAULT", help=INJECT)] = None,
     drain: Annotated[Words, typer.Option(metavar="CUBE@IN", help="a cube, such as pod-0/cube-12@3h")] = None,
     undrain: Annotated[Words, typer.Option(metavar="CUBE@IN", help="a cube")] = None,
@@ -76,44 +82,67 @@ def forecast(
 
     Futures differ in all that is random: faults, repairs, who asks for slices. Hardware is as it was made.
     """
-    from ops.common.fetched import fetched
-    from ops.forecast.forecast import forecast as forecast_of
-    from ops.forecast.future import future as future_of
+    from ops.common.workers import Workers
 
     if own_draws and future is not None:
         raise InvalidInput("--own-draws: goes without --future, which has draws of its own")
+    if futures is not None and (own_draws or future is not None):
+        alone = "--own-draws" if own_draws else "--future"
+        raise InvalidInput(f"--futures {futures}: goes without {alone}, which is one alone")
     given = {"inject": inject, "drain": drain, "undrain": undrain, "request": request, "set": settings}
     words = [(what, text) for what, texts in given.items() for text in texts or ()]
-    client = Client(at=at)
+    client = Client(at=at or NOW)
     asks, place = _place(client, words, site)
-    states = fetched(client, place)
-    snapshot = states.snapshot
-    again = _again(words, days, snapshot.at_us, site)
     for_us = round(days * US_PER_DAY)
+    _check_in_time(asks, for_us, days)
+    if own_draws or future is not None:
+        case = _case(client, place, for_us, asks)
+        pair = _sides(case, future)
+        show(_as_json(pair), output, lambda: _seen(pair, words, case, future))
+        return
+    count = futures or FUTURES
+    with Workers(min(jobs or os.cpu_count() or 1, count), FORECAST) as workers:
+        case = _case(client, place, for_us, asks)  # while the workers import
+        found = _many(case, count, workers)
+    again = _again(words, days, case.from_us, site)
+    head = {"site": place, "at_us": case.from_us, "days": days, "asked": [f"{a} {b}" for a, b in words]}
+    show(head | _whole(found), output, lambda: _table(head, found, again))
+
+
+def _check_in_time(asks: "Sequence[Ask]", for_us: int, days: float) -> None:
     late = max((ask.after_us for ask in asks), default=0)
     if late > for_us:
         raise InvalidInput(
             f"--days {days:g}: the futures end {span(for_us)} from now, and something is asked for after "
             f"{span(late)}; allowed is what comes before their end"
         )
-    if own_draws or future is not None:
-        pair = [future_of(snapshot, for_us, some, salt=future, keep=True) for some in _arms(asks)]
-        show(_as_json(pair), output, lambda: _seen(pair, words, snapshot.at_us, days, future))
-        return
+
+
+def _case(client: Client, site: str, for_us: int, asks: "Sequence[Ask]") -> "Case":
+    from ops.common.fetched import fetched
+    from ops.forecast.forecast import Case
+
+    states = fetched(client, site)
+    return Case(states.held, states.from_us, for_us, tuple(asks))
+
+
+def _sides(case: "Case", number: int | None) -> "list[Future]":
+    """One future, without and, where anything is asked, with it."""
+    from ops.forecast.forecast import driven_on
+
+    sides = [(), case.asks] if case.asks else [()]
+    return [driven_on(case, asks, salt=number, keep=True) for asks in sides]
+
+
+def _many(case: "Case", futures: int, workers: "Workers") -> "Forecast":
+    from ops.forecast.forecast import forecast as forecast_of
+
     with Progress(partial(_come, futures), futures) as progress:
-        found = forecast_of(
-            states.held, for_us, asks, futures, jobs=jobs or os.cpu_count() or 1, tell=progress.tell
-        )
-    head = {"site": place, "at_us": snapshot.at_us, "days": days, "asked": [f"{a} {b}" for a, b in words]}
-    show(head | _whole(found), output, lambda: _table(head, found, again))
+        return forecast_of(case, futures, workers, progress.tell)
 
 
 def _come(futures: int, done: float, pace: float) -> str:
     return f"{done:.0f} of {futures} futures, {pace:.1f}/s"
-
-
-def _arms(asks: "Sequence[Ask]") -> "list[Sequence[Ask]]":
-    return [(), asks] if asks else [()]
 
 
 def _place(client: Client, words: Sequence[tuple[str, str]], site: str | None) -> "tuple[list[Ask], str]":
@@ -191,14 +220,13 @@ def _told(found: "Interval | None", digits: int, futures: int, sign: str = "") -
 def _seen(
     pair: "Sequence[Future]",
     words: Sequence[tuple[str, str]],
-    at_us: int,
-    days: float,
+    case: "Case",
     number: int | None,
 ) -> str:
     """One future, with and without what is asked: its figures, and what happens in the last of both."""
     whose = "the twin's own future" if number is None else f"future {number}"
     asked = ", ".join(f"{what} {text}" for what, text in words) or "as it stands"
-    lines = [f"{whose} from {moment(at_us)} for {span(round(days * US_PER_DAY))}: {asked}", ""]
+    lines = [f"{whose} from {moment(case.from_us)} for {span(case.for_us)}: {asked}", ""]
     lines += [f"refused: {reason}" for reason in pair[-1].refused]
     rows = [
         (name, *("-" if one.figures[name] is None else f"{one.figures[name]:,.2f}" for one in pair))
@@ -219,7 +247,11 @@ def _whole(found: "Forecast") -> dict[str, Any]:
         asdict(row) | {side: bounds(told) if (told := getattr(row, side)) else None for side in sides}
         for row in found.rows
     ]
-    return asdict(found) | {"rows": rows}
+    each = [
+        {"future": number, "without": left.figures, "with": None if done is None else done.figures}
+        for number, (left, done) in enumerate(found.each, 1)
+    ]
+    return asdict(replace(found, each=())) | {"rows": rows, "each": each}
 
 
 def _as_json(pair: "Sequence[Future]") -> dict[str, Any]:

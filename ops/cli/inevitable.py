@@ -58,15 +58,18 @@ def inevitable(
 
     What people asked for meanwhile they ask for again. Nothing happens to the twin.
     """
+    from ops.common.workers import Workers
     from ops.forecast.inevitable import since, tried
 
     client = Client()
     chain = client.rows(f"/v1/why/{escape(whole(client, message_id))}", *MESSAGE)
     event, told = _event(message_id, chain)
-    with Line() as line:
-        starts = _starts(client, event, _spans(event, back_s * US_PER_S, moments), line)
+    spans = _spans(event, back_s * US_PER_S, moments)
+    cores = min(jobs or os.cpu_count() or 1, len(spans) * futures)
+    with Workers(cores, tried.__module__) as workers, Line() as line:
+        starts = _starts(client, event, spans, line)
         line.say(f"driving {len(starts)} × {futures} futures")
-        rows = tried(event, starts, futures, within_s * US_PER_S, jobs=jobs or os.cpu_count() or 1)
+        rows = tried(event, starts, futures, within_s * US_PER_S, workers)
     head = {"id": chain[0]["id"], "type": event.type, "about": event.about, "at_us": event.at_us}
     first = since(rows)
     content = head | {"since_us": None if first is None else first.before_us, "moments": [*map(asdict, rows)]}
@@ -102,16 +105,17 @@ def _starts(client: Client, event: "Event", spans: Sequence[int], line: Line) ->
         line.say(f"looking back {span(before_us)}")
         found.append(fetched(Client(client.url, at=f"{event.at_us - before_us}us"), site))
     fabrics = dict.fromkeys(fabric for states in found for fabric in states.snapshot.kinds)
-    since_us = found[0].snapshot.at_us
+    since_us = found[0].from_us
     asked = [row for fabric in fabrics for row in _asked(client, fabric, since_us, event.at_us)]
     return [
         Start(
             before_us,
             states.held,
+            states.from_us,
             tuple(
-                Ask(at_us - states.snapshot.at_us, fabric, body)
+                Ask(at_us - states.from_us, fabric, body)
                 for at_us, fabric, body in asked
-                if at_us > states.snapshot.at_us and fabric in states.snapshot.kinds
+                if at_us > states.from_us and fabric in states.snapshot.kinds
             ),
         )
         for before_us, states in zip(spans, found, strict=True)

@@ -3,7 +3,7 @@ snapshot."""
 
 from pathlib import Path
 
-from ops.common.client import Client
+from ops.common.client import NOW, Client
 from ops.common.fetched import fetched
 from ops.common.quoted import quoted
 from ops.common.sites import AskedTwin
@@ -61,7 +61,7 @@ def _splits(given: str) -> list[tuple[Path, str | None]]:
 
 def _of_url(given: str) -> tuple[list[SiteSnapshot], str]:
     url, _, at = given.partition("@")
-    client = Client(url, at=at or None)
+    client = Client(url, at=at or NOW)
     rows = client.rows("/v1/fabrics", "name", "site")
     sites = dict.fromkeys(str(row["site"]) for row in rows)
     held = [fetched(client, site).snapshot for site in sites]

@@ -40,7 +40,21 @@ def asks_of(words: Sequence[tuple[str, str]], fabrics: Mapping[str, str]) -> lis
     """(what is asked, how that is written), in their order, of fabrics: name → kind. InvalidInput names what
     is wrong with the first that cannot be. Whether there is such a part, and whether it may be, its service
     says."""
-    return [_ask(what, text, fabrics) for what, text in words]
+    found = [_ask(what, text, fabrics) for what, text in words]
+    _set_once(words, found)
+    return found
+
+
+def _set_once(words: Sequence[tuple[str, str]], asks: Sequence[Ask]) -> None:
+    """Which of two values for one moment was meant, nobody knows."""
+    taken: set[tuple[int, str, str]] = set()
+    for (what, text), ask in zip(words, asks, strict=True):
+        if isinstance(ask.body, SetParameters):
+            for name in [one.name for one in ask.body.settings]:
+                key = ask.after_us, ask.fabric, name
+                if key in taken:
+                    raise InvalidInput(f"--{what} {quoted(text)}: {name} is set twice; leave one of them out")
+                taken.add(key)
 
 
 def _ask(what: str, text: str, fabrics: Mapping[str, str]) -> Ask:

@@ -23,12 +23,12 @@ def living_in(site: Site) -> list[str]:
     return [fabric for fabric in site.fabrics if not site.has_retired(fabric)]
 
 
-def requests_of(site: Site, asks: Sequence[Ask], salt: int | None) -> list[LabRequest]:
-    """In order of time; with a salt draws are rekeyed before anything else happens."""
+def requests_of(site: Site, from_us: int, asks: Sequence[Ask], salt: int | None) -> list[LabRequest]:
+    """In order of time; with a salt draws are rekeyed at the moment itself, before anything else happens."""
     bodies: list[tuple[int, str, Body]] = []
     if salt is not None:
-        bodies += [(site.now_us, fabric, RekeyDraws(salt=salt)) for fabric in living_in(site)]
+        bodies += [(from_us, fabric, RekeyDraws(salt=salt)) for fabric in living_in(site)]
     asked = sorted(asks, key=lambda ask: ask.after_us)
-    bodies += [(site.now_us + ask.after_us, ask.fabric, ask.body) for ask in asked]
+    bodies += [(from_us + ask.after_us, ask.fabric, ask.body) for ask in asked]
     first = site.last_request + 1
     return [LabRequest(*body, number) for number, body in enumerate(bodies, first)]

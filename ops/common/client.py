@@ -8,7 +8,7 @@ import re
 import ssl
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -23,6 +23,8 @@ from shared.basics.errors import InvalidInput, LightwaveError, NotFound, TwinUnr
 from shared.storage.tls import TlsFiles
 
 CA_FILE = "LIGHTWAVE_CA_FILE"
+NOW = "now"
+"""A moment, too: what is read is as of one clock, whatever a twin that lives does meanwhile."""
 AT_US = "Lightwave-At-Us"
 """The header of an answer about the past: of which moment it is."""
 TIMEOUT_S = 20.0
@@ -30,9 +32,6 @@ WAIT_S = 10
 """How long the twin may wait for a request's place on the log; less than TIMEOUT_S."""
 RETRY_S = 0.2
 RETRY_S_MAX = 60
-RETURN_S_MAX = 10.0
-"""How long who follows events waits for a twin that went away."""
-RETURN_LOOK_S = 0.3
 FIRST_POD = "pod-0"
 PAGE_MAX = 10_000
 """Rows of one page of a list."""
@@ -69,8 +68,8 @@ class ConnectionLost(TwinUnreachable):
 class Client:
     """Talks to the twin at `url`, or that LIGHTWAVE_URL names, with this token, or that of LIGHTWAVE_TOKEN or
     of the file that LIGHTWAVE_TOKEN_FILE names. Over https it trusts whom LIGHTWAVE_CA_FILE names, or else
-    whom the system trusts. With `at`, what it reads is as it was then; a time before now is that before the
-    now of its first answer."""
+    whom the system trusts. With `at`, what it reads is as it was then; `now`, and a time before now, is that
+    of the now of its first answer."""
 
     def __init__(
         self,
@@ -86,6 +85,8 @@ class Client:
         self._host, self._port, self._path, self._secure = parts_of(self.url, named_by)
         self._timeout_s = check_range("timeout_s", timeout_s, RETRY_S / 100, TIMEOUT_S_MAX, "s")
         self._at = at
+        self.of_us: int | None = None
+        """Of which moment of the past its last answer was."""
         self._headers = {"Accept": "application/json"}
         if own := token or own_token():
             if not re.fullmatch(r"[!-~]+", own):
@@ -263,13 +264,17 @@ class Client:
         try:
             connection.request(method, self._path + target, body=data, headers=headers)
             answer = connection.getresponse()
-            then = answer.getheader(AT_US, "")
-            if self._at is not None and self._at.startswith("-") and then.isdecimal():
-                self._at = f"{then}us"
+            self._fix_moment(answer.getheader(AT_US, ""))
             return connection, answer
         except (OSError, http.client.HTTPException, UnicodeError) as error:
             connection.close()
             raise self._lost(error) from None
+
+    def _fix_moment(self, then: str) -> None:
+        """One command asks about one moment, though the twin's time goes on."""
+        self.of_us = int(then) if then.isdecimal() else None
+        if self._at is not None and (self._at == NOW or self._at.startswith("-")) and then.isdecimal():
+            self._at = f"{then}us"
 
     def _connection(self, timeout_s: float) -> http.client.HTTPConnection:
         if not self._secure:
@@ -330,35 +335,6 @@ class Client:
         if taken <= ANSWER_MAX and answer.length:
             raise http.client.IncompleteRead(b"".join(pieces), answer.length)
         return b"".join(pieces)
-
-
-def followed(
-    client: Client, fabric: str, asked: Mapping[str, object], last: str | None, *, return_s: float
-) -> Iterator[tuple[str, Any]]:
-    """(event id, message) as messages come, for ever: those that are asked for behind the event `last`, or
-    without one since the moment in `asked`, or else from now on. Where the stream breaks off it is taken up
-    again behind the last one seen; ConnectionLost where no twin answers for `return_s`."""
-    since = asked.get("since")
-    if last is None and since is None:
-        # From the log's end on, said by position: a twin that restarts before the first message loses none.
-        position = client.thing(f"/v1/fabrics/{escape(fabric)}", "position")["position"]
-        last = f"{fabric}:{position - 1}" if position else None
-    lost_s: float | None = None
-    while True:
-        error: ConnectionLost | None = None
-        try:
-            ask = {**asked, "fabric": fabric, "since": since if last is None else None}
-            for event_id, message in client.stream("/v1/events/stream", last, **ask):
-                lost_s = None
-                if message is not None:
-                    last = event_id
-                    yield event_id, message
-        except ConnectionLost as found:
-            error = found
-        lost_s = time.monotonic() if lost_s is None else lost_s
-        if error is not None and time.monotonic() - lost_s > return_s:
-            raise error
-        time.sleep(RETURN_LOOK_S)
 
 
 def first_fabric(client: Client) -> str:

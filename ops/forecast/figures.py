@@ -146,9 +146,9 @@ FIGURES: dict[str, Figure] = {
         "slices that went on with worse links",
         lambda pods, _n, seen, _u: float(len(seen.degraded)) if pods else None,
     ),
-    "evicted": Figure(
+    "displaced": Figure(
         "slices",
-        "slices, but for filler, that left their cubes and did not want to",
+        "slices, but for filler, that were pre-empted or evicted: left their cubes and did not want to",
         lambda pods, _n, seen, _u: float(len(seen.lost)) if pods else None,
     ),
     "recovery": Figure(

@@ -3,11 +3,10 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-
-from joblib import Parallel, delayed
+from functools import partial
 
 from ops.common.asks import Ask
-from ops.common.workers import named_worker_death
+from ops.common.workers import Workers
 from ops.forecast.figures import FIGURES
 from ops.forecast.future import Future, future
 from shared.basics.errors import InvalidInput
@@ -18,6 +17,20 @@ from shared.storage.snapshots.site_snapshot import from_bytes
 FUTURES_MAX = 10_000
 WORST_BY = ("goodput", "served")
 """What makes a future the worst one: the first of these that it has."""
+
+
+Pair = tuple[Future, Future | None]
+"""A future without what is asked and, where anything is, with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A snapshot, as bytes; the moment from which it is looked at, and for how long; and what is asked."""
+
+    held: bytes
+    from_us: int
+    for_us: int
+    asks: tuple[Ask, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +60,20 @@ class Forecast:
     worst_value: float | None
     refused: dict[str, int]
     messages: int
+    each: tuple[Pair, ...]
 
 
 def forecast(
-    held: bytes,
-    for_us: int,
-    asks: Sequence[Ask],
+    case: Case,
     futures: int,
-    *,
-    jobs: int,
+    workers: Workers,
     tell: Callable[[int], None] = lambda _done: None,
 ) -> Forecast:
     """InvalidInput where every future refuses what is asked: it cannot be. `tell` hears how many are done."""
-    pairs = _pairs(held, for_us, asks, range(1, futures + 1), jobs, tell)
+    pairs = []
+    for pair in workers.each(partial(_pair, case), range(1, futures + 1)):
+        pairs.append(pair)
+        tell(len(pairs))
     refused = Counter(
         reason for _, done in pairs if done is not None for reason in dict.fromkeys(done.refused)
     )
@@ -75,34 +89,18 @@ def forecast(
         value,
         dict(refused),
         sum(one.messages for pair in pairs for one in pair if one is not None),
+        tuple(pairs),
     )
 
 
-Pair = tuple[Future, Future | None]
+def driven_on(case: Case, asks: Sequence[Ask], *, salt: int | None, keep: bool = False) -> Future:
+    """One future of a case, with this asked."""
+    return future(from_bytes(case.held), case.from_us, case.for_us, asks, salt=salt, keep=keep)
 
 
-def _pairs(
-    held: bytes,
-    for_us: int,
-    asks: Sequence[Ask],
-    salts: Sequence[int],
-    jobs: int,
-    tell: Callable[[int], None],
-) -> list[Pair]:
-    """Each future without what is asked and, where anything is, with it."""
-    workers = Parallel(n_jobs=min(jobs, len(salts)), return_as="generator")
-    found: list[Pair] = []
-    with named_worker_death():
-        for pair in workers(delayed(_pair)(held, for_us, tuple(asks), salt) for salt in salts):
-            found.append(pair)
-            tell(len(found))
-    return found
-
-
-def _pair(held: bytes, for_us: int, asks: Sequence[Ask], salt: int) -> Pair:
-    snapshot = from_bytes(held)
-    left = future(snapshot, for_us, salt=salt)
-    return left, future(snapshot, for_us, asks, salt=salt) if asks else None
+def _pair(case: Case, salt: int) -> Pair:
+    left = driven_on(case, (), salt=salt)
+    return left, driven_on(case, case.asks, salt=salt) if case.asks else None
 
 
 def _row(name: str, pairs: Sequence[Pair]) -> Row:

@@ -42,16 +42,24 @@ class Future:
 
 
 def future(
-    held: SiteSnapshot, for_us: int, asks: Sequence[Ask] = (), *, salt: int | None = None, keep: bool = False
+    held: SiteSnapshot,
+    from_us: int,
+    for_us: int,
+    asks: Sequence[Ask] = (),
+    *,
+    salt: int | None = None,
+    keep: bool = False,
 ) -> Future:
-    """Drive a copy of a site on for so long. With a salt all that is random in its world is drawn anew from
-    the first moment on; without one it lives what the twin will live if nobody asks for anything else."""
+    """Drive a copy of a site on from a moment for so long; up to the moment it lives what the twin does. With
+    a salt all that is random in its world is drawn anew from the moment on; without one it lives what the
+    twin will live if nobody asks for anything else."""
     site = held.restored(services_of)
+    Lab.going_on(site).run(from_us - 1)
     seen = Seen(site, keep=keep)
     living = living_in(site)
-    since_us, until_us = site.now_us, site.now_us + for_us
-    before = counted(site, living, since_us)
-    lab = driven(site, until_us, asks, salt, seen.take)
+    until_us = from_us + for_us
+    before = counted(site, living, from_us)
+    lab = driven(site, from_us, until_us, asks, salt, seen.take)
     after = counted(site, living, until_us)
     found = figures(living, before, after, seen, until_us)
     return Future(found, tuple(seen.refused), lab.messages, lab.log_sha256, _happened(site, seen.lines))
@@ -59,15 +67,16 @@ def future(
 
 def driven(
     site: Site,
+    from_us: int,
     until_us: int,
     asks: Sequence[Ask],
     salt: int | None,
     sink: Sink,
     stop: Stop | None = None,
 ) -> Lab:
-    """Drive a site on up to a moment, or until it shall stop, with what is asked of it."""
+    """Drive a site on up to a moment, or until it shall stop, with what is asked of it from a moment on."""
     lab = Lab.going_on(site, sink)
-    lab.run(until_us, requests_of(site, asks, salt), stop)
+    lab.run(until_us, requests_of(site, from_us, asks, salt), stop)
     return lab
 
 

@@ -3,11 +3,10 @@ draws, and how many of them come to the same."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-from joblib import Parallel, delayed
+from functools import partial
 
 from ops.common.asks import Ask
-from ops.common.workers import named_worker_death
+from ops.common.workers import Workers
 from ops.forecast.future import driven, plant_in
 from ops.lab.log_lines import type_in
 from schemas.registry import decode
@@ -41,6 +40,7 @@ class Start:
 
     before_us: int
     held: bytes
+    from_us: int
     asks: tuple[Ask, ...]
 
 
@@ -68,15 +68,12 @@ def moments_before(back_us: int, count: int) -> list[int]:
     return list(dict.fromkeys([back_us, *spans[1:]]))
 
 
-def tried(event: Event, starts: Sequence[Start], futures: int, within_us: int, *, jobs: int) -> list[Tried]:
+def tried(
+    event: Event, starts: Sequence[Start], futures: int, within_us: int, workers: Workers
+) -> list[Tried]:
     """From each start, in their order."""
     cases = [(start, salt) for start in starts for salt in range(1, futures + 1)]
-    with named_worker_death():
-        found = list(
-            Parallel(n_jobs=min(jobs, len(cases)))(
-                delayed(happens)(event, start, event.at_us + within_us, salt) for start, salt in cases
-            )
-        )
+    found = list(workers.each(partial(_happens, event, event.at_us + within_us), cases))
     return [
         _tried(start, found[place * futures : (place + 1) * futures]) for place, start in enumerate(starts)
     ]
@@ -99,12 +96,17 @@ def since(rows: Sequence[Tried]) -> Tried | None:
     return found
 
 
+def _happens(event: Event, until_us: int, case: tuple[Start, int]) -> tuple[bool, bool]:
+    start, salt = case
+    return happens(event, start, until_us, salt)
+
+
 def happens(event: Event, start: Start, until_us: int, salt: int) -> tuple[bool, bool]:
     """Whether the same happens in one future by then, and whether something of its type does."""
     held: SiteSnapshot = from_bytes(start.held)
     site = held.restored(services_of)
     watch = _Watch(site, event)
-    driven(site, until_us, start.asks, salt, watch.take, watch.is_over)
+    driven(site, start.from_us, until_us, start.asks, salt, watch.take, watch.is_over)
     return watch.same, watch.any
 
 

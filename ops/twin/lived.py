@@ -13,14 +13,12 @@ from schemas.backup import KeptClock
 from schemas.envelope import Envelope
 from schemas.registry import Unreadable, decode
 from schemas.site_plan import SitePlan
-from services.gateway.moments import AskedMoment, moment_given
+from services.gateway.moments import NOW, AskedMoment, moment_given
 from shared.basics.errors import NotFound
 from shared.runtimes.embedded.operations import FileOperations
 from shared.storage.log.log_bytes import log_of
 from shared.storage.log.log_file import LogFile
 from shared.storage.snapshots.history import Moment
-
-NOW = "now"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +35,7 @@ class Lived:
     def moment(self, text: str | None = None) -> AskedMoment:
         """The moment that somebody writes, as of `?at=`; without one, now. InvalidInput for what has not come
         yet, NotFound for the id of no message."""
-        if text in (None, NOW):
-            return AskedMoment(self.clock.now_us, {site: log.end for site, log in self.logs.items()})
-        return moment_given(str(text), self.clock.now_us, list(self.logs), _Places(self.logs))
+        return moment_given(text or NOW, self.clock.now_us, list(self.logs), _Places(self.logs))
 
     def at(self, site: str, position: int) -> Moment:
         """A site when it had read so many messages and all that follows from the last of them; LogDamaged
@@ -72,6 +68,9 @@ class _Places:
 
     def __init__(self, logs: Mapping[str, LogFile]) -> None:
         self._logs = logs
+
+    def end(self, site: str) -> int:
+        return self._logs[site].end
 
     def position_at(self, site: str, at_us: int) -> int:
         return self._logs[site].position_at(at_us)

@@ -40,6 +40,8 @@ class AskedMoment:
 class LoggedPlaces(Protocol):
     """What tells which messages were on a site's log at a moment, as a `LogReader` does."""
 
+    def end(self, site: str) -> int: ...
+
     def position_at(self, site: str, at_us: int) -> int: ...
 
     def position_of(self, site: str, message_id: str) -> int | None: ...
@@ -50,21 +52,29 @@ class LoggedPlaces(Protocol):
 def moment_given(
     text: str, now_us: int, sites: Sequence[str], log: LoggedPlaces, word: str = "at"
 ) -> AskedMoment:
-    """The moment that somebody writes: `-2h` before a twin's now; `5d3h`, `3d02:15:04` or `432000000us`
-    since its beginning, and all that happened up to then; or a message's id, and all that followed from it.
-    InvalidInput for what has not come yet, with the `word` before it, NotFound for the id of no message."""
-    at_us = _time_us(text, now_us, word)
+    """The moment that somebody writes: `now`, and all that is on the logs; `-2h` before a twin's now; `5d3h`,
+    `3d02:15:04` or `432000000us` since its beginning, and all that happened up to then; or a message's id,
+    and all that followed from it. InvalidInput for what has not come yet, with the `word` before it, NotFound
+    for the id of no message."""
+    at_us = _latest_us(now_us, sites, log) if text == NOW else _time_us(text, now_us, word)
     if at_us is None:
         site, position = found_in(log, sites, text)
         ((_, message),) = log.read(site, position, 1)
         of_others = {name: log.position_at(name, message.at_us + 1) for name in sites if name != site}
         return AskedMoment(message.at_us, {**of_others, site: position + 1})
-    if not 0 <= at_us <= now_us:
+    if at_us > now_us and at_us > _latest_us(now_us, sites, log):
         raise InvalidInput(
             f"{word} {short(repr(text))}: the twin has not lived then; allowed are moments from its "
             f"beginning up to {moment_ms(now_us)} ({now_us} us)"
         )
     return AskedMoment(at_us, {name: log.position_at(name, at_us + 1) for name in sites})
+
+
+def _latest_us(now_us: int, sites: Sequence[str], log: LoggedPlaces) -> int:
+    """Of the clock and of what was said last: requests that follow each other while the clock stands still
+    come a microsecond behind one another."""
+    lasts = [log.read(site, end - 1, 1) for site in sites if (end := log.end(site))]
+    return max([now_us, *(message.at_us for last in lasts for _, message in last)])
 
 
 def found_in(log: LoggedPlaces, sites: Sequence[str], message_id: str) -> tuple[str, int]:
@@ -80,8 +90,6 @@ def _time_us(text: str, now_us: int, word: str) -> int | None:
     """None where it may be the id of a message."""
     if "/" in text:
         return None
-    if text == NOW:
-        return now_us
     found = moment_us(text)
     if found is not None:
         return min(found[1], now_us) if found[0] <= now_us else found[1]

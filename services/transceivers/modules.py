@@ -1,6 +1,8 @@
 """The modules that are at the link ends now: how old they are, and what is known of them."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +12,7 @@ from services.transceivers.state import Module, TransceiversState
 from shared.basics.units import US_PER_DAY
 from shared.models.assumptions import assumed
 from shared.models.optics.fabric_links import Pairs, pairs
+from shared.models.optics.link import LinkDesign
 from shared.models.optics.made_modules import MadeModules
 from shared.models.superpod.wiring import IntArray
 from shared.models.telemetry.modules_now import ModulesNow, modules_now
@@ -17,30 +20,52 @@ from shared.models.telemetry.modules_now import ModulesNow, modules_now
 US_PER_YEAR = 365 * US_PER_DAY
 FIRST = 0
 """The generation of the modules that a fabric was commissioned with."""
+FABRICS_KEPT_MAX = 16
 
 
 def modules_of(state: TransceiversState) -> ModulesNow:
     """What is at the ends, made where nobody has asked for it since the state was."""
     if state.modules is None:
-        replaced = {end: (module.generation, module.since_us) for end, module in state.replaced.items()}
-        state.modules = modules_now(
-            state.seed,
-            state.fabric,
-            len(state.peer),
-            state.commissioned_us,
-            replaced,
-            lambda made: _pairs(state, made),
+        state.modules = _made(
+            _Fabric(
+                state.seed,
+                state.fabric,
+                len(state.peer),
+                state.cubes if state.kind == "superpod" else None,
+                design_of(state.config),
+                state.technology,
+                state.commissioned_us,
+            ),
+            tuple(state.replaced.items()),
         )
     return state.modules
 
 
-def _pairs(state: TransceiversState, made: MadeModules | None) -> Pairs | None:
-    """All links that a superpod could be asked for, over these modules."""
-    if state.kind != "superpod":
-        return None
-    design = design_of(state.config)
-    first = pairs(state.seed, state.fabric, state.cubes, design, state.technology)
-    return first if made is None else first.over(made, state.replaced)
+@dataclass(frozen=True, slots=True)
+class _Fabric:
+    """All by which its modules, and how links over them fare, are what they are. `cubes` of a superpod."""
+
+    seed: int
+    name: str
+    ends: int
+    cubes: int | None
+    design: LinkDesign
+    technology: str
+    commissioned_us: int
+
+
+@lru_cache(maxsize=FABRICS_KEPT_MAX)
+def _made(fabric: _Fabric, replaced: tuple[tuple[int, Module], ...]) -> ModulesNow:
+    """Kept at hand: the many futures of one moment ask the same of the same modules."""
+    others = {end: (module.generation, module.since_us) for end, module in replaced}
+
+    def over(made: MadeModules | None) -> Pairs | None:
+        if fabric.cubes is None:
+            return None
+        first = pairs(fabric.seed, fabric.name, fabric.cubes, fabric.design, fabric.technology)
+        return first if made is None else first.over(made, others)
+
+    return modules_now(fabric.seed, fabric.name, fabric.ends, fabric.commissioned_us, others, over)
 
 
 def generation_of(state: TransceiversState, end: int) -> int:

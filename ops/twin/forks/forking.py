@@ -108,8 +108,6 @@ def _asks(settings: Sequence[str], kinds: Mapping[str, str]) -> list[Ask]:
         if ask.after_us or not isinstance(body, SetParameters):
             raise InvalidInput(f"--set {text}: holds from the fork's first moment on; leave @IN out")
         before = found[ask.fabric].settings if ask.fabric in found else ()
-        if twice := {one.name for one in before} & {one.name for one in body.settings}:
-            raise InvalidInput(f"--set {text}: {min(twice)} is set twice; leave one of them out")
         found[ask.fabric] = SetParameters(settings=(*before, *body.settings))
     return [Ask(0, fabric, body) for fabric, body in found.items()]
 
@@ -205,7 +203,7 @@ def _begin(folder: DataFolder, identity: TwinIdentity, origin: ForkOrigin, asks:
 
 def _ask(runner: SiteRunner, asks: Sequence[Ask], origin: ForkOrigin) -> None:
     """By the rule of roots: a Tick that is due may come between two."""
-    for asked in requests_of(runner.site, asks, origin.draws):
+    for asked in requests_of(runner.site, origin.at_us, asks, origin.draws):
         body = asked.body
         if isinstance(body, OperatorBody):
             body = body.model_copy(update={"comment": _said(origin)})

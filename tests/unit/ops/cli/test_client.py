@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from ops.common.client import Client, RequestFailed, followed
+from ops.common.client import Client, RequestFailed
+from ops.common.following import followed
 from shared.basics.errors import TwinUnreachable
 from tests.support.authority import Authority
 from tests.support.fake_twin import DROP, Answer, answering, as_json, environment, lightwave

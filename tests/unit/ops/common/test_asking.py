@@ -79,3 +79,11 @@ def test_what_cannot_be_is_one_sentence(what: str, text: str, problem: str) -> N
     assert str(raised.value).startswith(f"--{what} '{text}': ")
     assert problem in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+def test_a_parameter_is_set_once_at_a_moment() -> None:
+    words = [("set", "failures.host_per_day=0.02"), ("set", "failures.host_per_day=0.03,fabric=pod-1")]
+    later = ("set", "failures.host_per_day=0.04@3h")
+    assert len(asks_of([*words, later], PODS)) == 3
+    with pytest.raises(InvalidInput, match=r"--set .*0\.01.*: failures\.host_per_day is set twice; leave"):
+        asks_of([*words, later, ("set", "failures.host_per_day=0.01")], PODS)

@@ -12,6 +12,8 @@ from shared.engine.rules import RULES
 from shared.storage.snapshots.site_snapshot import SiteSnapshot, taken, to_bytes
 from tests.support.pods import POD, pod_lab
 
+NOW_US = 7_000_000
+
 
 class Given(Client):
     """Answers with a snapshot."""
@@ -22,6 +24,7 @@ class Given(Client):
 
     def content(self, path: str, **query: object) -> bytes:
         assert (path, query) == (f"/v1/snapshots/{POD}", {})
+        self.of_us = NOW_US
         return to_bytes(self._snapshot)
 
 
@@ -34,6 +37,7 @@ def lived() -> SiteSnapshot:
 def test_another_build_of_the_same_rules_is_as_good() -> None:
     found = fetched(Given(lived()), POD)
     assert found.snapshot.software == "another"
+    assert found.from_us == NOW_US
     assert found.snapshot.restored(services_of).fabrics == [POD]
 
 

@@ -1,18 +1,22 @@
 """Futures are what the twin's own rules make of its states."""
 
+import itertools
+
 import pytest
 
 from ops.common.asks import Ask
+from ops.common.workers import Workers
 from ops.forecast.figures import FIGURES
-from ops.forecast.forecast import forecast
-from ops.forecast.future import future
+from ops.forecast.forecast import Case, forecast
+from ops.forecast.future import Future, future
 from schemas.config import PodConfig, SuperpodConfig
 from schemas.config_failures import FailuresConfig
 from schemas.operator import DrainCube, InjectFault, SetParameters, UndrainCube
 from schemas.parameter import Setting
 from schemas.registry import decode
+from services.fleet import services_of
 from shared.basics.errors import InvalidInput
-from shared.basics.units import US_PER_DAY, US_PER_HOUR
+from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_MIN
 from shared.runtimes.lab import Lab
 from shared.storage.snapshots.site_snapshot import SiteSnapshot, from_bytes, taken, to_bytes
 from tests.support.pods import POD, pod_lab
@@ -21,6 +25,7 @@ DAY = US_PER_DAY
 CONFIG = SuperpodConfig(
     seed=5, pod=PodConfig(cubes=8), failures=FailuresConfig(host_per_day=0.002, ocs_per_day=0.01)
 )
+HERE = Workers(1, "")
 DRAIN = Ask(US_PER_HOUR, POD, DrainCube(cube="pod-0/cube-3"))
 
 
@@ -40,6 +45,14 @@ class Lived:
     def held(self) -> SiteSnapshot:
         return from_bytes(self.bytes)
 
+    def future(
+        self, for_us: int, asks: tuple[Ask, ...] = (), *, salt: int | None = None, keep: bool = False
+    ) -> Future:
+        return future(self.held, self.held.at_us, for_us, asks, salt=salt, keep=keep)
+
+    def case(self, for_us: int, asks: tuple[Ask, ...]) -> Case:
+        return Case(self.bytes, self.held.at_us, for_us, asks)
+
 
 @pytest.fixture(scope="module")
 def lived() -> Lived:
@@ -47,7 +60,7 @@ def lived() -> Lived:
 
 
 def test_with_its_own_draws_it_is_what_the_twin_then_lives(lived: Lived) -> None:
-    found = future(lived.held, 3 * DAY, keep=True)
+    found = lived.future(3 * DAY, keep=True)
     assert found.messages == len(lived.later)
     kept = [decode(line) for line in lived.later]
     told = [(one.at_us, one.type) for one in found.happened]
@@ -56,21 +69,26 @@ def test_with_its_own_draws_it_is_what_the_twin_then_lives(lived: Lived) -> None
 
 
 def test_a_salt_gives_a_future_of_its_own_and_always_the_same(lived: Lived) -> None:
-    one, same, other = (future(lived.held, DAY, salt=salt) for salt in (1, 1, 2))
+    one, same, other = (lived.future(DAY, salt=salt) for salt in (1, 1, 2))
     assert one == same
     assert one.log_sha256 != other.log_sha256
-    assert one.log_sha256 != future(lived.held, DAY).log_sha256
+    assert one.log_sha256 != lived.future(DAY).log_sha256
 
 
 def test_a_future_is_the_same_however_much_of_it_is_looked_at(lived: Lived) -> None:
     """What happens in its first day does not know how long it is followed."""
-    short, long = (future(lived.held, days * DAY, salt=3, keep=True) for days in (1, 3))
+    short, long = (lived.future(days * DAY, salt=3, keep=True) for days in (1, 3))
     assert long.happened[: len(short.happened)] == short.happened
 
 
 def test_the_figures_are_those_of_the_time_that_is_looked_at(lived: Lived) -> None:
-    found = future(lived.held, DAY, (Ask(0, POD, InjectFault(kind="cube-power", target="pod-0/cube-3")),))
-    calm = future(lived.held, DAY)
+    found = future(
+        lived.held,
+        lived.held.at_us,
+        DAY,
+        (Ask(0, POD, InjectFault(kind="cube-power", target="pod-0/cube-3")),),
+    )
+    calm = lived.future(DAY)
     healthy, without = found.figures["healthy"], calm.figures["healthy"]
     assert healthy is not None
     assert without is not None
@@ -80,10 +98,10 @@ def test_the_figures_are_those_of_the_time_that_is_looked_at(lived: Lived) -> No
 
 
 def test_a_difference_is_that_of_the_same_futures(lived: Lived) -> None:
-    found = forecast(lived.bytes, DAY, (DRAIN,), 4, jobs=1)
+    found = forecast(lived.case(DAY, (DRAIN,)), 4, HERE)
     rows = {row.name: row for row in found.rows}
-    without = [future(lived.held, DAY, salt=salt).figures["goodput"] for salt in (1, 2, 3, 4)]
-    asked = [future(lived.held, DAY, (DRAIN,), salt=salt).figures["goodput"] for salt in (1, 2, 3, 4)]
+    without = [lived.future(DAY, salt=salt).figures["goodput"] for salt in (1, 2, 3, 4)]
+    asked = [lived.future(DAY, (DRAIN,), salt=salt).figures["goodput"] for salt in (1, 2, 3, 4)]
     apart = [b - a for a, b in zip(without, asked, strict=True) if a is not None and b is not None]
     assert len(apart) == 4
     difference = rows["goodput"].difference
@@ -94,7 +112,7 @@ def test_a_difference_is_that_of_the_same_futures(lived: Lived) -> None:
 
 
 def test_without_anything_asked_there_is_no_difference(lived: Lived) -> None:
-    found = forecast(lived.bytes, DAY, (), 2, jobs=1)
+    found = forecast(lived.case(DAY, ()), 2, HERE)
     assert all(row.asked is None and row.difference is None for row in found.rows)
     assert found.worst in (1, 2)
 
@@ -102,28 +120,63 @@ def test_without_anything_asked_there_is_no_difference(lived: Lived) -> None:
 def test_what_every_future_refuses_cannot_be(lived: Lived) -> None:
     ask = Ask(0, POD, UndrainCube(cube="pod-0/cube-3"))
     with pytest.raises(InvalidInput, match=r"cube-3'?: is not drained"):
-        forecast(lived.bytes, US_PER_HOUR, (ask,), 2, jobs=1)
+        forecast(lived.case(US_PER_HOUR, (ask,)), 2, HERE)
 
 
 def test_a_parameter_may_be_another_and_what_it_may_not_be_is_refused(lived: Lived) -> None:
     often, never = (
         SetParameters(settings=(Setting(name="failures.host_per_day", value=rate),)) for rate in (1.0, 200.0)
     )
-    calm, struck = (future(lived.held, DAY, asks, salt=1) for asks in ((), (Ask(0, POD, often),)))
+    calm, struck = (lived.future(DAY, asks, salt=1) for asks in ((), (Ask(0, POD, often),)))
     before, after = calm.figures["healthy"], struck.figures["healthy"]
     assert before is not None
     assert after is not None
     assert after < before - 1.0
     with pytest.raises(InvalidInput, match=r"host_per_day: 200\.0 is not allowed"):
-        forecast(lived.bytes, US_PER_HOUR, (Ask(0, POD, never),), 2, jobs=1)
+        forecast(lived.case(US_PER_HOUR, (Ask(0, POD, never),)), 2, HERE)
 
 
 def test_asks_come_at_their_times(lived: Lived) -> None:
     later = Ask(5 * US_PER_HOUR, POD, UndrainCube(cube="pod-0/cube-3"))
-    found = future(lived.held, DAY, (later, DRAIN), salt=1, keep=True)
+    found = lived.future(DAY, (later, DRAIN), salt=1, keep=True)
     assert found.refused == ()
     drains = [(one.type, one.at_us) for one in found.happened if "rain" in one.type]
     assert [kind for kind, _ in drains] == ["DrainCube", "CubeDrained", "UndrainCube", "CubeUndrained"]
     at_us = lived.held.at_us
     assert drains[0][1] - at_us == US_PER_HOUR
     assert drains[2][1] - at_us == 5 * US_PER_HOUR
+
+
+def test_it_begins_at_the_clock_and_not_at_what_the_site_said_last(lived: Lived) -> None:
+    """Nothing has happened since, and so no draw may say that something did."""
+    calm = next(
+        (one.at_us, other.at_us)
+        for one, other in itertools.pairwise(map(decode, lived.later))
+        if other.at_us - one.at_us > 2 * US_PER_MIN
+    )
+    from_us = calm[1] - US_PER_MIN
+    site = lived.held.restored(services_of)
+    lab = Lab.going_on(site)
+    lab.run(from_us)
+    assert site.now_us == calm[0]
+    then = to_bytes(taken(site, lab.messages, b"", software="x", kinds={POD: "superpod"}))
+    power = Ask(0, POD, InjectFault(kind="cube-power", target="pod-0/cube-3"))
+    found = [future(from_bytes(then), from_us, DAY, (power,), salt=salt, keep=True) for salt in range(1, 5)]
+    for one in found:
+        assert min(happened.at_us for happened in one.happened) == from_us
+        assert [row.type for row in one.happened[:2]] == ["RekeyDraws", "InjectFault"]
+    whole, late = (
+        future(from_bytes(then), begin_us, for_us).messages
+        for begin_us, for_us in ((calm[0], DAY + from_us - calm[0]), (from_us, DAY))
+    )
+    assert whole == late
+    # and of a moment up to which the site has not come yet, what it says until then is no draw of a future's
+    ahead = future(lived.held, from_us, DAY, (power,), salt=1, keep=True)
+    assert ahead.log_sha256 == found[0].log_sha256
+
+
+def test_the_figures_of_each_future_are_there(lived: Lived) -> None:
+    found = forecast(lived.case(DAY, (DRAIN,)), 2, HERE)
+    assert [left.figures for left, _ in found.each] == [lived.future(DAY, salt=n).figures for n in (1, 2)]
+    asked = [lived.future(DAY, (DRAIN,), salt=n).figures for n in (1, 2)]
+    assert [None if done is None else done.figures for _, done in found.each] == asked

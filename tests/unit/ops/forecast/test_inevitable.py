@@ -3,6 +3,7 @@
 import pytest
 
 from ops.common.asks import Ask
+from ops.common.workers import Workers
 from ops.forecast.inevitable import Event, Start, Tried, happens, moments_before, since, tried
 from schemas.operator import InjectFault
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_MIN
@@ -25,22 +26,22 @@ def lost(lived: Lived, after_us: int, about: str = CUBE) -> Event:
 
 def test_what_somebody_did_meanwhile_is_done_again(lived: Lived) -> None:
     event = lost(lived, 2 * US_PER_HOUR)
-    done = Start(2 * US_PER_HOUR, lived.bytes, (Ask(US_PER_HOUR, POD, POWER),))
-    left = Start(2 * US_PER_HOUR, lived.bytes, ())
-    (with_it, without) = tried(event, [done, left], 3, US_PER_HOUR, jobs=1)
+    done = Start(2 * US_PER_HOUR, lived.bytes, lived.held.at_us, (Ask(US_PER_HOUR, POD, POWER),))
+    left = Start(2 * US_PER_HOUR, lived.bytes, lived.held.at_us, ())
+    (with_it, without) = tried(event, [done, left], 3, US_PER_HOUR, Workers(1, ""))
     assert (with_it.same, with_it.any) == (3, 3)
     assert (without.same, without.any) == (0, 0)
 
 
 def test_the_same_of_another_thing_is_not_the_same(lived: Lived) -> None:
-    start = Start(US_PER_HOUR, lived.bytes, (Ask(0, POD, POWER),))
+    start = Start(US_PER_HOUR, lived.bytes, lived.held.at_us, (Ask(0, POD, POWER),))
     assert happens(lost(lived, US_PER_HOUR), start, lived.held.at_us + US_PER_HOUR, 1) == (True, True)
     other = lost(lived, US_PER_HOUR, "pod-0/cube-4")
     assert happens(other, start, lived.held.at_us + US_PER_HOUR, 1) == (False, True)
 
 
 def test_what_comes_too_late_did_not_come(lived: Lived) -> None:
-    start = Start(US_PER_HOUR, lived.bytes, (Ask(3 * US_PER_HOUR, POD, POWER),))
+    start = Start(US_PER_HOUR, lived.bytes, lived.held.at_us, (Ask(3 * US_PER_HOUR, POD, POWER),))
     event = lost(lived, US_PER_HOUR)
     assert happens(event, start, lived.held.at_us + 2 * US_PER_HOUR, 1) == (False, False)
     assert happens(event, start, lived.held.at_us + 4 * US_PER_HOUR, 1) == (True, True)

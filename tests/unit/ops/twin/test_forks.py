@@ -167,8 +167,8 @@ def test_its_tail_begins_with_other_draws_and_parameters_and_is_the_future_of_a_
     assert "ParametersChanged" in {one["type"] for one in tail}
     run_fork(ForkAsked("seventh", "5d", 7), parent)
     moment = lived(DataFolder(parent)).at(POD, own.position)
-    told = future(from_bytes(to_bytes(moment.snapshot("x"))), FORESEEN, salt=7, keep=True)
-    lives = driven("seventh", moment.site.now_us + FORESEEN)[own.position :]
+    told = future(from_bytes(to_bytes(moment.snapshot("x"))), FORKED_AT, FORESEEN, salt=7, keep=True)
+    lives = driven("seventh", FORKED_AT + FORESEEN)[own.position :]
     assert len(lives) == told.messages
     assert lives[100:] != lines[own.position + 100 : own.position + len(lives)]
     assert {one.at_us for one in told.happened} <= {json.loads(line)["at_us"] for line in lives}

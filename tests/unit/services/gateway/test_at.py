@@ -215,3 +215,23 @@ def test_a_twin_that_keeps_no_past_says_so(lived: Lived) -> None:
     answer = lived.twin.client(past=None).get("/v1/fabrics", params={"at": "-1h"})
     assert answer.status_code == 422
     assert answer.json()["error"] == "at: not allowed; this twin keeps no snapshots to look back by"
+
+
+def test_now_has_all_that_was_asked_while_the_clock_stood_still(tmp_path: Path) -> None:
+    """Requests come a microsecond behind one another, and so after the clock's now."""
+    twin = DrivenTwin(tmp_path, ["pod.cubes=8"])
+    client = twin.client()
+    twin.advance(2.0)
+    now_us = client.get("/v1/clock").json()["now_us"]
+    for cube in (1, 2, 3):
+        assert client.post(f"/v1/cubes/pod-0/cube-{cube}/drain").status_code < 300
+    twin.advance(0.0)
+    answer = client.get("/v1/cubes?at=now")
+    assert answer.json() == client.get("/v1/cubes").json()
+    of_us = int(answer.headers["lightwave-at-us"])
+    assert of_us > now_us
+    assert client.get("/v1/clock").json()["now_us"] == now_us
+    assert client.get(f"/v1/cubes?at={of_us}us").json() == answer.json()
+    assert client.get(f"/v1/cubes?at={of_us + 1}us").status_code == 422
+    assert client.get(f"/v1/cubes?at={now_us}us").json() != answer.json()
+    twin.close()

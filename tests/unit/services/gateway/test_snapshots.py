@@ -42,7 +42,7 @@ def test_of_then_it_is_what_it_held_then(twin: DrivenTwin) -> None:
 def test_it_lives_on_as_the_twin_does(twin: DrivenTwin) -> None:
     held = from_bytes(twin.client().get("/v1/snapshots/pod-0").content)
     start = twin.logs.open("pod-0").end
-    found = future(held, 4 * US_PER_HOUR)
+    found = future(held, held.at_us, 4 * US_PER_HOUR)
     until_us = held.at_us + 4 * US_PER_HOUR
     twin.advance(5.0)
     later = [m for _, m in twin.logs.read("pod-0", start) if m.at_us <= until_us]
