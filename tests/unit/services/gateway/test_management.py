@@ -32,6 +32,14 @@ def managed(client: Client) -> Any:
     return answer.json()
 
 
+def taken(twin: DrivenTwin, client: Client) -> Any:
+    """A cross-connect of a slice, which is asked for where there is none yet."""
+    if not managed(client)["cross_connects"]:
+        client.post("/v1/slices", json={"shape": "4x4x8"}, params={"wait": 20})
+        twin.advance(1)
+    return managed(client)["cross_connects"][0]
+
+
 @pytest.mark.parametrize(("label", "key"), [("N0", "1A"), ("S0", "1B"), ("S4", "5B"), ("N135", "136A")])
 def test_ports_count_from_one(label: str, key: str) -> None:
     assert port_key(label) == key
@@ -56,8 +64,8 @@ def test_cross_connects_are_the_circuits_that_are_wanted(twin: DrivenTwin, clien
     assert {row["accuracy_db"] for row in rows} == {assumed("ocs_matrix_accuracy_db")}
 
 
-def test_what_hinders_a_cross_connect_is_told(client: Client) -> None:
-    first = managed(client)["cross_connects"][0]
+def test_what_hinders_a_cross_connect_is_told(twin: DrivenTwin, client: Client) -> None:
+    first = taken(twin, client)
     target = f"{OCS}/N{int(first['a_side'][:-1]) - 1}"
     client.post("/v1/faults", json={"kind": "port", "target": target}, params={"wait": 20})
     now = managed(client)
@@ -77,17 +85,17 @@ def by_hand(client: Client, keys: list[str], way: str = "", **more: str) -> Any:
 
 
 def test_cross_connects_are_made_and_removed_over_the_api(twin: DrivenTwin, client: Client) -> None:
-    taken = managed(client)["cross_connects"][0]
-    said = by_hand(client, ["17A-18B", taken["key"], "18A-17B"], error_mode="ignore-error")
+    first = taken(twin, client)
+    said = by_hand(client, ["17A-18B", first["key"], "18A-17B"], error_mode="ignore-error")
     assert said.status_code == 200, said.text
     body = said.json()["outcome"][0]["body"]
-    holder = f"{taken['a_side']} is taken by a circuit of {taken['slice']}"
-    assert (body["circuits"], body["refused"]) == ([[16, 17], [17, 16]], [[taken["key"], holder]])
+    holder = f"{first['a_side']} is taken by a circuit of {first['slice']}"
+    assert (body["circuits"], body["refused"]) == ([[16, 17], [17, 16]], [[first["key"], holder]])
     twin.advance(1)
     rows = {row["key"]: row for row in managed(client)["cross_connects"]}
     row = rows["17A-18B"]
     assert (row["oper_status"], row["slice"], row["made_by"]) == ("tuned", None, said.json()["id"])
-    assert rows[taken["key"]]["made_by"] is None
+    assert rows[first["key"]]["made_by"] is None
     again = by_hand(client, ["17A-18B"])
     refusal = f"{OCS}: 17A-18B: 17A is taken by cross-connect 17A-18B, made by hand"
     assert (again.status_code, again.json()["error"]) == (409, refusal)
