@@ -42,13 +42,26 @@ def inevitable(
         ),
     ],
     back_s: Annotated[
-        int, typer.Option("--back", click_type=Duration(), metavar="3d", help="how far before it to begin")
+        int,
+        typer.Option(
+            "--back",
+            click_type=Duration(),
+            show_default=False,
+            metavar="3d",
+            help="how far before it to begin [default: 3d]",
+        ),
     ] = THREE_DAYS_S,
     moments: Annotated[int, typer.Option(min=1, max=64, help="from so many moments before it")] = 8,
     futures: Annotated[int, typer.Option(min=1, max=FUTURES_MAX, help="so many from each")] = 20,
     within_s: Annotated[
         int,
-        typer.Option("--within", click_type=Duration(), metavar="1h", help="it may come so much later, too"),
+        typer.Option(
+            "--within",
+            click_type=Duration(),
+            show_default=False,
+            metavar="1h",
+            help="it may come so much later, too [default: 1h]",
+        ),
     ] = HOUR_S,
     jobs: Annotated[int | None, typer.Option(min=1, help="worker processes [default: one a core]")] = None,
     output: Output = "table",

@@ -28,7 +28,7 @@ from ops.twin.data import MARK, DataFolder, FolderInUse, TwinIdentity
 from ops.twin.forks.origin import origin_of
 from ops.twin.history import check_records, snapshots_up_to
 from schemas.backup import FORM, BackupFile, BackupManifest, BackupPoint, SiteCut
-from shared.basics.errors import LogDamaged, NotFound, OperationFailed, TwinUnreachable
+from shared.basics.errors import InvalidInput, LogDamaged, NotFound, OperationFailed, TwinUnreachable
 from shared.storage.log.log_bytes import log_of
 from shared.storage.log.log_file import LogFile
 
@@ -43,6 +43,8 @@ def run_backup(
     folder = DataFolder(data)
     if not data.exists() or folder.identity() is None:
         raise NotFound(f"data folder {data}: holds no twin")
+    if out.resolve().is_relative_to(data.resolve()):
+        raise InvalidInput(f"{WHAT} {out}: is in the data folder itself; allowed is a folder elsewhere")
     with whole_folder(out, WHAT) as part:
         try:
             folder.hold()

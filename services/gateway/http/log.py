@@ -83,6 +83,7 @@ def routes(twin: TwinPorts, **common: Unpack[Common]) -> APIRouter:
         """With a moment, a cursor or a cause, the first messages from there on; otherwise the last before
         now. What followed from a cause is of whatever fabric of its site."""
         site, query = history.query_of(twin, Asked(meant(twin, fabric), tuple(type), name, cause, ticks))
+        _check_order(twin, since, until)
         starts, ends = _starts(twin, site, since, since_us, cursor), _ends(twin, site, until, before)
         query = replace(query, start=max(starts, default=0), end=min(ends, default=COUNT_MAX))
         forward = bool(starts) or (cause is not None and before is None)
@@ -163,6 +164,16 @@ def _ends(twin: TwinPorts, site: str, until: str | None, before: str | None) -> 
     if until is None:
         return ends
     return [*ends, twin.log.position_at(site, history.moment_of(twin, "until", until)[1] + 1)]
+
+
+def _check_order(twin: TwinPorts, since: str | None, until: str | None) -> None:
+    """InvalidInput for a span that ends before it begins."""
+    if since is None or until is None:
+        return
+    if history.moment_of(twin, "since", since)[0] > history.moment_of(twin, "until", until)[1]:
+        raise InvalidInput(
+            f"since {short(repr(since))}: is after until {short(repr(until))}; allowed is a moment before it"
+        )
 
 
 def _link(request: Request, page: Page, *, forward: bool) -> str | None:

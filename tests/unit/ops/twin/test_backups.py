@@ -22,7 +22,7 @@ from ops.twin.backups.restoring import run_restore
 from ops.twin.backups.taking import run_backup
 from ops.twin.data import MARK, DataFolder, TwinIdentity
 from schemas.backup import BackupPoint, CancelledKey, KeptClock, SiteCut, WaitingRequest
-from shared.basics.errors import LightwaveError, LogDamaged, NotFound, OperationFailed
+from shared.basics.errors import InvalidInput, LightwaveError, LogDamaged, NotFound, OperationFailed
 from shared.runtimes.embedded.operations import FileOperations
 from shared.storage.log.log_bytes import log_of
 
@@ -182,7 +182,9 @@ def test_what_is_there_is_never_written_over(data: Path, tmp_path: Path, command
         run()
     assert files_in(made) == before
     shutil.rmtree(made)
-    made.symlink_to(data)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "kept").write_text("mine")
+    made.symlink_to(tmp_path / "other")
     with pytest.raises(OperationFailed, match="is not empty"):
         run()
     made.unlink()
@@ -285,3 +287,11 @@ def test_a_build_that_reads_the_log_otherwise_says_so(
         run_restore(tmp_path / "b", tmp_path / "new")
     assert not (tmp_path / "new").exists()
     assert orjson.loads((tmp_path / "b" / MANIFEST).read_bytes())["software"] == "1.0+0"
+
+
+@pytest.mark.parametrize("place", ["", "backups/one"])
+def test_a_backup_is_not_put_into_what_it_is_of(data: Path, place: str) -> None:
+    before = files_in(data)
+    with pytest.raises(InvalidInput, match=r"is in the data folder itself; allowed is a folder elsewhere"):
+        run_backup(data / place, data)
+    assert files_in(data) == before

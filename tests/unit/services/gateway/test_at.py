@@ -235,3 +235,10 @@ def test_now_has_all_that_was_asked_while_the_clock_stood_still(tmp_path: Path) 
     assert client.get(f"/v1/cubes?at={of_us + 1}us").status_code == 422
     assert client.get(f"/v1/cubes?at={now_us}us").json() != answer.json()
     twin.close()
+
+
+def test_a_span_that_ends_before_it_begins_is_refused(lived: Lived) -> None:
+    answer = lived.client.get("/v1/events?since=1h&until=2h")
+    told = "since '1h': is after until '2h'; allowed is a moment before it"
+    assert (answer.status_code, answer.json()["error"]) == (422, told)
+    assert lived.client.get("/v1/events?since=2h&until=1h").status_code == 200
