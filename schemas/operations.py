@@ -109,10 +109,17 @@ class TwinForked(OperationBody):
     at_us: SimulatedUs
 
 
+class LogArchived(OperationBody):
+    """All messages of a site's log before this position are in its archive, and no longer in its file."""
+
+    site: str
+    position: Count
+
+
 OPERATIONS: dict[str, type[OperationBody]] = {
     model.__name__: model
     for model in (
-        *(ClockChanged, DeadLetterReplayed, DeadLettersDropped, RebuildBegun, RebuildEnded),
+        *(ClockChanged, DeadLetterReplayed, DeadLettersDropped, LogArchived, RebuildBegun, RebuildEnded),
         *(SkipOrdered, TwinForked, TwinPlanned, TwinRestored, VersionStarted),
     )
 }

@@ -9,14 +9,18 @@ import logging
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from ops.common.client import Client
 from ops.twin.backups.taking import client_of
 from ops.twin.data import DataFolder, FolderInUse, TwinIdentity
 from schemas.archive import ArchiveTaken, LogPlace, Stretch
+from schemas.operations import LogArchived
 from shared.basics.errors import ArchiveDamaged, InvalidInput, NotFound, OperationFailed
+from shared.runtimes.embedded.operations import FileOperations
 from shared.runtimes.embedded.twin import EmbeddedTwin
+from shared.runtimes.operations import OperationsLog, local_person, new_operation
 from shared.storage.log.archive import read_stretches
 from shared.storage.log.archiving import Closed, ShorterLog, archiving, closed, compress
 from shared.storage.log.indexed import IndexedLogs
@@ -58,7 +62,8 @@ def run_archive(data: Path, keep_us: int, client: Client | None = None) -> list[
         before_us = int(client.thing("/v1/clock", "now_us")["now_us"]) - keep_us
         return _archived(folder, identity, before_us, _asking(client))
     try:
-        return _archived(folder, identity, _now_us(folder, identity) - keep_us, _by_hand)
+        by_hand = partial(_by_hand, FileOperations(folder.operations))
+        return _archived(folder, identity, _now_us(folder, identity) - keep_us, by_hand)
     finally:
         folder.release()
 
@@ -96,9 +101,14 @@ def _told(site: str, content: LogBytes, found: Closed, stretch: Stretch) -> Arch
     )
 
 
-def _by_hand(_site: str, content: LogBytes, place: LogPlace) -> None:
+def _by_hand(operations: OperationsLog, site: str, content: LogBytes, place: LogPlace) -> None:
     with ShorterLog(content, place) as shorter:
         shorter.take_name().close()
+    _note(operations, site, place, local_person())
+
+
+def _note(operations: OperationsLog, site: str, place: LogPlace, who: str) -> None:
+    operations.append(new_operation(LogArchived(site=site, position=place.position), who))
 
 
 def _asking(client: Client) -> Shorten:
@@ -121,14 +131,15 @@ def unless_lost() -> Iterator[None]:
 
 
 class LivingArchive:
-    """Of a twin that runs: lets its logs go on in shorter files, one at a time."""
+    """Of a twin that runs: lets its logs go on in shorter files, one at a time, and notes who asked."""
 
-    def __init__(self, logs: IndexedLogs, twin: EmbeddedTwin) -> None:
+    def __init__(self, logs: IndexedLogs, twin: EmbeddedTwin, operations: OperationsLog) -> None:
         self._logs = logs
         self._twin = twin
+        self._operations = operations
         self._lock = threading.Lock()
 
-    def take(self, site: str, offset: int) -> ArchiveTaken:
+    def take(self, site: str, offset: int, who: str) -> ArchiveTaken:
         """Let the log of a site begin at this byte. NotFound for another site, InvalidInput where its archive
         does not end there, or with another log; OperationFailed where the rest cannot be written, or the loop
         does not come to a quiet moment, and the log stays as it was."""
@@ -140,6 +151,7 @@ class LivingArchive:
                 place = self._place(site, offset)
                 with ShorterLog(log.content, place) as shorter:
                     self._twin.at_quiet(lambda: log.go_on_in(shorter))
+                _note(self._operations, site, place, who)
             begins = log.begins()
         return ArchiveTaken(site=site, position=begins.position, offset=begins.offset)
 

@@ -319,7 +319,7 @@ class LivingTwin:
             questions=Questions(Copies(self.store, services_of), question_deadline),
             past=Past(self.snapshots.history, services_of, software(), question_deadline),
             backup_point=self._backup_point,
-            archive=LivingArchive(self.logs, self.twin).take,
+            archive=LivingArchive(self.logs, self.twin, self.operations).take,
         )
 
     def _about(self) -> TwinAbout:

@@ -116,7 +116,7 @@ class TwinPorts:
     site and returns the site that has it, which took it first: of several that ask at once, those of one
     site go on. `past` is None where it cannot be looked back at, `backup_point`, where it stands at a quiet
     moment, where it is backed up otherwise. `archive` lets the log file of a site begin at a byte behind what
-    its archive holds; None where logs are kept otherwise.
+    its archive holds, as somebody asks for; None where logs are kept otherwise.
     """
 
     about: TwinAbout
@@ -138,5 +138,5 @@ class TwinPorts:
     frames: FramesAfter = no_frames
     past: Past | None = None
     backup_point: Callable[[], BackupPoint] | None = None
-    archive: Callable[[str, int], ArchiveTaken] | None = None
+    archive: Callable[[str, int, str], ArchiveTaken] | None = None
     notes: Callable[[], list[str]] = list

@@ -3,6 +3,7 @@
 import os
 import threading
 from collections.abc import Iterator
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,15 @@ import pytest
 from ops.cli.archive import KEEP_S
 from ops.common.sites import single_fabric_sites
 from ops.twin.archives import LivingArchive, run_archive
-from ops.twin.data import MARK, TwinIdentity
+from ops.twin.data import MARK, DataFolder, TwinIdentity
+from schemas.operations import LogArchived
+from services.gateway.dead_letters import SOMEBODY
 from services.gateway.http.app import create_app
 from services.gateway.http.caller import Caller, Role
 from services.gateway.http.tokens import Tokens
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed
 from shared.basics.units import US_PER_HOUR
+from shared.runtimes.embedded.operations import FileOperations
 from shared.storage.log.archiving import closed, compress, part_of
 from shared.storage.log.log_bytes import LogBytes
 from tests.support.gateway_twin import Client, DrivenTwin
@@ -59,7 +63,7 @@ def answers(client: Client) -> list[tuple[int, Any]]:
 
 
 def test_a_running_twin_goes_on_in_a_shorter_file_and_answers_as_before(twin: DrivenTwin) -> None:
-    archive = LivingArchive(twin.logs, twin.twin)
+    archive = LivingArchive(twin.logs, twin.twin, twin.operations)
     client = twin.client(archive=archive.take)
     log = content(twin)
     before, told, size = read(log), answers(client), log.path.stat().st_size
@@ -71,6 +75,9 @@ def test_a_running_twin_goes_on_in_a_shorter_file_and_answers_as_before(twin: Dr
         again = client.post("/v1/archive", json={"site": "pod-0", "offset": offset})
         assert again.json() == asked.json()  # its answer was lost
         assert (read(log), answers(client)) == (before, told)
+    noted = [found for found in map(itemgetter(1), twin.operations.read()) if found.type == "LogArchived"]
+    assert [(found.who, found.body.model_dump()["site"]) for found in noted] == 2 * [(SOMEBODY, "pod-0")]
+    assert noted[-1].body.model_dump()["position"] == twin.logs.open("pod-0").begins().position
     assert log.path.stat().st_size < size
     twin.advance(2)
     assert read(log).startswith(before)
@@ -80,12 +87,12 @@ def test_a_running_twin_goes_on_in_a_shorter_file_and_answers_as_before(twin: Dr
 
 
 def test_what_no_archive_says_is_refused(twin: DrivenTwin) -> None:
-    archive, log = LivingArchive(twin.logs, twin.twin), content(twin)
+    archive, log = LivingArchive(twin.logs, twin.twin, twin.operations), content(twin)
     client, before = twin.client(archive=archive.take), read(log)
     with pytest.raises(NotFound, match="site pod-7: no such site"):
-        archive.take("pod-7", 5)
+        archive.take("pod-7", 5, "me")
     with pytest.raises(InvalidInput, match="offset 5: the archive of pod-0 has no stretch up to there"):
-        archive.take("pod-0", 5)
+        archive.take("pod-0", 5, "me")
     offset = compressed(log, 9)
     manifest = log.archive / "manifest.json"
     manifest.write_text(manifest.read_text().replace('"seqs":{"', '"seqs":{"x":1,"'))
@@ -109,15 +116,15 @@ def test_a_full_disk_is_its_asker_s_and_the_twin_goes_on(
         sync(number)
 
     monkeypatch.setattr(os, "fsync", full)
-    archive = LivingArchive(twin.logs, twin.twin)
+    archive = LivingArchive(twin.logs, twin.twin, twin.operations)
     for _ in range(2):
         with pytest.raises(OperationFailed, match="No space left on device"):
-            archive.take("pod-0", offset)
+            archive.take("pod-0", offset, "me")
         twin.advance(0.5)
         assert not part_of(log).exists()
-    assert archive.take("pod-0", offset).offset == offset
+    assert archive.take("pod-0", offset, "me").offset == offset
     twin.advance(0.5)
-    assert twin.audited("pod-0")["messages"] > 0 if log.path.read_bytes()[:2] == b'{"i' else True
+    twin.twin.sites[0].check_log()
 
 
 def test_a_loop_that_comes_too_late_leaves_the_file_alone(
@@ -132,7 +139,7 @@ def test_a_loop_that_comes_too_late_leaves_the_file_alone(
     holding = threading.Thread(target=lambda: _held(twin, may_go_on))
     holding.start()
     with pytest.raises(OperationFailed, match="did not come to a quiet moment"):
-        LivingArchive(twin.logs, twin.twin).take("pod-0", offset)
+        LivingArchive(twin.logs, twin.twin, twin.operations).take("pod-0", offset, "me")
     may_go_on.set()
     holding.join()
     twin.advance(1)
@@ -174,6 +181,8 @@ def test_a_twin_that_does_not_run_is_archived_by_the_command(tmp_path: Path) -> 
     (again,) = run_archive(tmp_path, 5 * US_PER_HOUR)
     assert (again.file, again.begins) == (None, row.begins)
     assert read(log) == before
+    noted = [found.body for _, found in FileOperations(DataFolder(tmp_path).operations).read()]
+    assert noted == [LogArchived(site="pod-0", position=row.begins)]
     assert not (tmp_path / "running.json").exists()
 
 
