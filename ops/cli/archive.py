@@ -41,7 +41,7 @@ def archive(
     Whatever reads the log goes on reading all of it.
     """
     from ops.twin.archives import run_archive
-    from shared.runtimes.files import PRIVATE
+    from shared.storage.whole import PRIVATE
 
     os.umask(PRIVATE)
     place, client = folder_meant(data, live="Kafka keeps all of its log, which is not archived")

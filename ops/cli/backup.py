@@ -54,7 +54,7 @@ def backup(
         show(told, output, lambda: f"{_line(told)}; every file is as it was written")
         return
     from ops.twin.backups.taking import run_backup
-    from shared.runtimes.files import PRIVATE
+    from shared.storage.whole import PRIVATE
 
     os.umask(PRIVATE)
     place, client = folder_meant(data)
@@ -86,7 +86,7 @@ def restore(
     """Make a twin's data folder from a backup: another twin, that goes on from there with `lightwave up`."""
     from ops.twin.backups.restoring import run_restore
     from ops.twin.data import default_data
-    from shared.runtimes.files import PRIVATE
+    from shared.storage.whole import PRIVATE
 
     os.umask(PRIVATE)
     place = data or default_data()

@@ -94,7 +94,7 @@ def make(
     Nothing happens to this one. Requests that wait are not the fork's. `lightwave up --fork NAME` runs it.
     """
     from ops.twin.forks.forking import ForkAsked, run_fork
-    from shared.runtimes.files import PRIVATE
+    from shared.storage.whole import PRIVATE
 
     os.umask(PRIVATE)
     folder, client = folder_meant(data)

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from shared.runtimes.files import replaced
+from shared.storage.whole import replaced
 
 
 @contextmanager

@@ -20,11 +20,11 @@ from schemas.operations import TwinPlanned
 from schemas.site_plan import SitePlan
 from shared.basics.errors import InvalidInput, LightwaveError, OperationFailed
 from shared.runtimes.embedded.operations import FileOperations
-from shared.runtimes.files import replace_text
 from shared.runtimes.operations import last_clock
 from shared.storage.log.folder import LOCK, FolderHeld, hold_folder, is_held
 from shared.storage.log.log_bytes import SUFFIX, log_of
 from shared.storage.snapshots.base import message_in
+from shared.storage.whole import replace_text
 
 log = logging.getLogger("lightwave.up")
 MARK = "lightwave-twin.json"

@@ -49,7 +49,6 @@ from shared.runtimes.embedded.server import EmbeddedServer
 from shared.runtimes.embedded.site_runner import SiteRunner
 from shared.runtimes.embedded.twin import EmbeddedTwin
 from shared.runtimes.embedded.waking import WakingStore
-from shared.runtimes.files import PRIVATE
 from shared.storage.copies import Copies
 from shared.storage.log.frames import TelemetryFolder
 from shared.storage.log.indexed import IndexedLogs
@@ -57,6 +56,7 @@ from shared.storage.log.reader import commissioned_with
 from shared.storage.redis_frames import newest_of
 from shared.storage.redis_store import RedisStore
 from shared.storage.store import Commit, FabricPlace
+from shared.storage.whole import PRIVATE
 
 if TYPE_CHECKING:
     import uvicorn

@@ -1,31 +1,52 @@
-"""Files that are there whole or not at all."""
+"""Files that are there whole or not at all, at any moment, and what of others is read as files."""
 
-import contextlib
 import errno
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
 PART = ".part"
 """How a file's name ends until all of it is written."""
+PRIVATE = 0o077
+"""The mask of a process whose files are its user's alone: a log, a token, the password of a store."""
 
 
-def write_whole(path: Path, data: bytes, *, lasting: bool = False) -> None:
-    """Write a file that takes its name once all is written, and, if it is to last, on the disk. OSError if
-    that is impossible; then nothing of it is left, and what was there stays."""
-    part = path.with_suffix(PART)
+@contextmanager
+def replaced(path: Path, *, mode: int = 0o600, lasting: bool = False) -> Iterator[IO[bytes]]:
+    """A file to write that takes its name once all is written: whoever reads it, after a kill as well, finds
+    the old one or the new one, whole. Where it is `lasting`, so does who loses power. OSError if it cannot be
+    written; then what was there stays."""
+    part = path.with_name(f"{path.name}{PART}")
+    part.unlink(missing_ok=True)
+    # Made anew, through no link that somebody may have planted under this name.
+    fresh = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode)
     try:
-        part.write_bytes(data)
-        if lasting:
-            _to_disk(part)
+        with os.fdopen(fresh, "wb") as file:
+            yield file
+            if lasting:
+                file.flush()
+                os.fsync(file.fileno())
         part.replace(path)
         if lasting:
             _to_disk(path.parent)
-    except OSError:
-        with contextlib.suppress(OSError):
+    finally:
+        with suppress(OSError):
             part.unlink(missing_ok=True)
-        raise
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Write a file of one's own as `replaced` does."""
+    with replaced(path) as file:
+        file.write(text.encode())
+
+
+def write_whole(path: Path, data: bytes, *, lasting: bool = False) -> None:
+    """Write a file for whoever may read its folder, as `replaced` does."""
+    with replaced(path, mode=0o666, lasting=lasting) as file:
+        file.write(data)
 
 
 def open_regular(path: Path) -> IO[bytes]:
@@ -37,8 +58,8 @@ def open_regular(path: Path) -> IO[bytes]:
     return os.fdopen(number, "rb")
 
 
-def _to_disk(path: Path) -> None:
-    opened = os.open(path, os.O_RDONLY)
+def _to_disk(folder: Path) -> None:
+    opened = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(opened)
     finally:

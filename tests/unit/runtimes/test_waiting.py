@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from shared.runtimes.files import replace_text
 from shared.runtimes.waiting import until
+from shared.storage.whole import replace_text
 
 
 def test_the_first_true_answer_is_told() -> None:

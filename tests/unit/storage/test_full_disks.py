@@ -27,10 +27,10 @@ def test_a_redis_whose_disk_is_full_is_told_without_our_script(place: str) -> No
 def test_a_frame_that_cannot_be_written_is_no_log_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(_path: Path, _content: bytes) -> int:
+    def full(_path: Path, _target: Path) -> Path:
         raise OSError(errno.ENOSPC, FULL)
 
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(Path, "replace", full)
     with pytest.raises(OperationFailed) as refused:
         TelemetryFolder(tmp_path).put("pod-0", 7, b"frame")
     assert str(refused.value) == f"telemetry folder {tmp_path / 'pod-0'}: {FULL}"

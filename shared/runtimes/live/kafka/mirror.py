@@ -26,7 +26,6 @@ from schemas.names import FABRIC_PATTERN
 from schemas.registry import Unreadable
 from schemas.sequencer import FabricCommissioned
 from shared.basics.errors import LightwaveError, OperationFailed
-from shared.runtimes.files import replace_text
 from shared.runtimes.live.kafka.clients import reaching
 from shared.runtimes.live.kafka.header_names import take_any_names
 from shared.runtimes.live.kafka.layout import Endpoints
@@ -40,6 +39,7 @@ from shared.storage.log.lines import failure
 from shared.storage.log.log_bytes import SUFFIX
 from shared.storage.log.offsets import OffsetFiles
 from shared.storage.log.reader import commissioned_with
+from shared.storage.whole import replace_text
 
 SAVE_EVERY_S = 1.0
 POLL_MS = 200

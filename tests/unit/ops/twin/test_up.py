@@ -23,9 +23,9 @@ from shared.basics.errors import InvalidInput, OperationFailed, StoreUnreachable
 from shared.runtimes.embedded.clock import EmbeddedClock
 from shared.runtimes.embedded.dead_letters import DeadLetters
 from shared.runtimes.embedded.operations import FileOperations
-from shared.runtimes.files import replace_text
 from shared.runtimes.operations import new_operation
 from shared.storage.log.folder import LOCK
+from shared.storage.whole import replace_text
 
 SLIPS = [
     AskedTwin(pairs=("pod.cube=8",)),

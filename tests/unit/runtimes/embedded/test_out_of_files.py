@@ -14,16 +14,16 @@ def test_time_stands_still_until_a_file_can_be_opened_again(
 ) -> None:
     twin = DrivenTwin(tmp_path, ["pod.cubes=4"])
     refusals = 0
-    write_bytes = Path.write_bytes
+    replace = Path.replace
 
-    def refused(path: Path, content: bytes) -> int:
+    def refused(path: Path, target: Path) -> Path:
         nonlocal refusals
         if refusals == 3:
-            return write_bytes(path, content)
+            return replace(path, target)
         refusals += 1
         raise OSError(number, "Too many open files")
 
-    monkeypatch.setattr(Path, "write_bytes", refused)
+    monkeypatch.setattr(Path, "replace", refused)
     for _ in range(8):  # time that passes while it stands still is not made up for
         twin.advance(1)
     assert refusals == twin.twin.recoveries == 3

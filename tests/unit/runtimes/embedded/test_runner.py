@@ -563,12 +563,11 @@ def test_a_frame_that_does_not_fit_leaves_nothing_and_the_oldest_make_room(
     for n in range(FRAMES_MAX):
         folder.put("pod-0", n, b"frame")
 
-    def full(path: Path, _content: bytes) -> int:
-        path.touch()
+    def full(_path: Path, _target: Path) -> Path:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patched:
-        patched.setattr(Path, "write_bytes", full)
+        patched.setattr(Path, "replace", full)
         with pytest.raises(OperationFailed, match="No space left on device"):
             folder.put("pod-0", FRAMES_MAX, b"more")
     names = sorted(path.name for path in (tmp_path / "pod-0").iterdir())
