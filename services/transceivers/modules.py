@@ -20,7 +20,8 @@ from shared.models.telemetry.modules_now import ModulesNow, modules_now
 US_PER_YEAR = 365 * US_PER_DAY
 FIRST = 0
 """The generation of the modules that a fabric was commissioned with."""
-FABRICS_KEPT_MAX = 16
+FABRICS_KEPT_MAX = 8
+"""Of 64 cubes each takes some 7 MB."""
 
 
 def modules_of(state: TransceiversState) -> ModulesNow:
