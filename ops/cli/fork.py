@@ -18,12 +18,13 @@ from schemas.bounds import FORK_NAMES_ALLOWED
 from shared.basics.times import moment
 
 if TYPE_CHECKING:
+    from ops.twin.forks.places import ForkRow
     from schemas.fork import ForkOrigin
 
 MAKE = "make"
 """The command that is meant where the first word is an option."""
 SALT_MAX = 2**52 - 1
-HEADS = ("NAME", "PARENT", "FROM", "POSITION", "NOW", "MB", "RUNS")
+HEADS = ("NAME", "PARENT", "FROM", "POSITION", "NOW", "MB", "RUNS", "OTHERWISE")
 MB = 1e6
 
 
@@ -127,11 +128,18 @@ def list_forks(output: Output = "table") -> None:
             _moment(row.now_us),
             f"{row.bytes / MB:.1f}",
             (row.url or "yes") if row.runs else "no",
+            _otherwise(row),
         )
         for row in rows
     ]
     problems = [row.problem for row in rows if row.problem is not None]
     show([asdict(row) for row in rows], output, lambda: "\n".join([columns(HEADS, table), *problems]))
+
+
+def _otherwise(row: "ForkRow") -> str | None:
+    """What makes its future another one than its parent's."""
+    draws = [] if row.draws is None else [f"future {row.draws}"]
+    return ", ".join([*draws, *row.settings]) or None
 
 
 def _moment(at_us: int | None) -> str | None:
