@@ -100,8 +100,13 @@ def _event(asked: str, chain: Sequence[Mapping[str, Any]]) -> "tuple[Event, str]
 
 
 def _spans(event: "Event", back_us: int, moments: int) -> list[int]:
-    from ops.forecast.inevitable import moments_before
+    from ops.forecast.inevitable import LAST_US, moments_before
 
+    if event.at_us < LAST_US:
+        raise InvalidInput(
+            f"it happened in the twin's first {span(LAST_US)} ({moment(event.at_us)}): there is no moment "
+            "before it to look from"
+        )
     most_us = min(back_us, event.at_us)
     return [span_us for span_us in moments_before(most_us, moments) if span_us <= most_us]
 

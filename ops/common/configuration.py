@@ -3,6 +3,7 @@ value.
 """
 
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args, get_origin
@@ -278,7 +279,10 @@ def values_of(kind: str, pairs: Sequence[str]) -> dict[str, bool | int | float |
             hint = f"did you mean {near}? " if near else ""
             raise InvalidInput(f"{name}: no parameter of a {kind}; {hint}`lightwave set --list` tells them")
         single = not _repeats(known[name])
-        found[name] = value_of(kind, name, text, option="") if single else text
+        value = value_of(kind, name, text, option="") if single else text
+        if isinstance(value, float) and not math.isfinite(value):  # as no message may have it
+            raise InvalidInput(f"{name}: {text} is not allowed; allowed: {allowed_of(known[name])}")
+        found[name] = value
     return found
 
 

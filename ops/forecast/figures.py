@@ -32,6 +32,8 @@ class Seen:
         self.lines: list[bytes] = []
         self.degraded: set[str] = set()
         self.lost: set[str] = set()
+        self._asked: set[str] = set()
+        """The ids of messages that ask in an operator's words."""
         self._keep = keep
 
     def take(self, lines: bytes) -> None:
@@ -47,7 +49,11 @@ class Seen:
     def _slice(self, message: dict[str, Any]) -> None:
         self.waits.see(message)
         name = str(message["body"]["slice"])
-        if message["type"] == "SliceDegraded":
+        if message["type"] == "SliceRequested" and _is_operators(message):
+            self._asked.add(str(message["id"]))
+        elif message["type"] == "SliceRefused":
+            self._refused(message)
+        elif message["type"] == "SliceDegraded":
             self.degraded.add(name)
         elif message["type"] in LOSES and not self._is_filler(name):
             self.lost.add(name)
@@ -62,8 +68,12 @@ class Seen:
 
     def _refused(self, message: Mapping[str, Any]) -> None:
         """Of what an operator asked: nobody else's requests are among them."""
-        if str(message["cause"]).startswith("operator@"):
+        if _is_operators(message) or message["cause"] in self._asked:
             self.refused.append(str(message["body"].get("reason", message["type"])))
+
+
+def _is_operators(message: Mapping[str, Any]) -> bool:
+    return str(message["cause"]).startswith("operator@")
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,8 @@ from shared.storage.whole import replace_text
 log = logging.getLogger("lightwave.up")
 MARK = "lightwave-twin.json"
 CHANGES = b'"type":"ParametersChanged"'
+OF_LIVE = ("kafka/lock", "mirror/lock", "historian/lock", "redis/redis.log")
+"""What the processes of a live twin keep in their own data folder."""
 
 
 def default_data() -> Path:
@@ -77,7 +79,8 @@ class DataFolder:
 
     def hold(self) -> None:
         """Make the folder where there is none and keep every other process out of it. FolderInUse while
-        another has it."""
+        another has it, OperationFailed where it is a live twin's, and then nothing in it is touched."""
+        self.check_embedded()
         try:
             self._lock = hold_folder(self.path)
         except FolderHeld:
@@ -92,6 +95,16 @@ class DataFolder:
             raise OperationFailed(
                 f"data folder {self.path}: others may write there (mode {mode:o}); allowed is one that only "
                 "its user writes to, as `chmod go-w` makes it"
+            )
+
+    def check_embedded(self) -> None:
+        """OperationFailed where a live twin keeps its files: one of this kind beside them, with a Redis of
+        its own, would take their places, and `--fresh` their lives."""
+        found = [Path(part).parent.name for part in OF_LIVE if (self.path / part).exists()]
+        if found:
+            raise OperationFailed(
+                f"data folder {self.path}: holds files of a live twin ({', '.join(found)}), which `lightwave "
+                "live status` shows; give a twin of `lightwave up` another folder"
             )
 
     def check_free(self) -> None:
@@ -125,7 +138,8 @@ class DataFolder:
 
     def identity(self) -> TwinIdentity | None:
         """The twin that the folder holds, or None. Where its own file is lost, it is what the operations log
-        says was planned."""
+        says was planned. OperationFailed where it is a live twin's folder."""
+        self.check_embedded()
         kept = self._marked()
         if kept is not None:
             return kept

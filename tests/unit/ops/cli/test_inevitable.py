@@ -2,11 +2,13 @@
 
 import pytest
 
-from ops.cli.inevitable import _table
+from ops.cli.inevitable import _spans, _table
 from ops.forecast.inevitable import Event, Tried, since
-from shared.basics.units import US_PER_HOUR
+from shared.basics.errors import InvalidInput
+from shared.basics.units import US_PER_HOUR, US_PER_MIN
 from shared.models.statistics.shares import wilson_share
 
+FIRST = Event(US_PER_MIN - 1, "pod-0", "SliceAdmitted", "pod-0/slice-0")
 EVENT = Event(5 * US_PER_HOUR, "pod-0", "SliceRequeued", "pod-0/slice-4")
 
 
@@ -24,3 +26,9 @@ def test_it_says_no_more_than_the_interval_does(same: int, futures: int, sentenc
     share = wilson_share(same, futures)
     rows = [Tried(US_PER_HOUR, futures, same, same, share, share)]
     assert _table("told", EVENT, rows, since(rows)).splitlines()[-1] == sentence
+
+
+def test_of_what_the_twin_began_with_there_is_no_moment_before() -> None:
+    with pytest.raises(InvalidInput, match="happened in the twin's first 1m"):
+        _spans(FIRST, US_PER_HOUR, 8)
+    assert _spans(EVENT, US_PER_HOUR, 1) == [US_PER_HOUR]

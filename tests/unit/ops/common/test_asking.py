@@ -81,6 +81,14 @@ def test_what_cannot_be_is_one_sentence(what: str, text: str, problem: str) -> N
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.parametrize("text", ["nan", "inf", "-inf", "1e999"])
+def test_what_is_no_finite_number_is_refused(text: str) -> None:
+    with pytest.raises(
+        InvalidInput, match=rf"failures\.host_per_day: '?{text}'? is not allowed; allowed: a number"
+    ):
+        asks_of([("set", f"failures.host_per_day={text}")], PODS)
+
+
 def test_a_parameter_is_set_once_at_a_moment() -> None:
     words = [("set", "failures.host_per_day=0.02"), ("set", "failures.host_per_day=0.03,fabric=pod-1")]
     later = ("set", "failures.host_per_day=0.04@3h")

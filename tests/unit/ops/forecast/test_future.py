@@ -11,7 +11,7 @@ from ops.forecast.forecast import Case, forecast
 from ops.forecast.future import Future, future
 from schemas.config import PodConfig, SuperpodConfig
 from schemas.config_failures import FailuresConfig
-from schemas.operator import DrainCube, InjectFault, SetParameters, UndrainCube
+from schemas.operator import DrainCube, InjectFault, RequestSlice, SetParameters, UndrainCube
 from schemas.parameter import Setting
 from schemas.registry import decode
 from services.fleet import services_of
@@ -121,6 +121,13 @@ def test_what_every_future_refuses_cannot_be(lived: Lived) -> None:
     ask = Ask(0, POD, UndrainCube(cube="pod-0/cube-3"))
     with pytest.raises(InvalidInput, match=r"cube-3'?: is not drained"):
         forecast(lived.case(US_PER_HOUR, (ask,)), 2, HERE)
+
+
+def test_a_slice_that_cannot_be_is_refused_with_the_scheduler_s_words(lived: Lived) -> None:
+    """It is asked for in the operator's words by the workload."""
+    large = Ask(0, POD, RequestSlice(shape=(8, 8, 16)))
+    with pytest.raises(InvalidInput, match=r"shape 8x8x16: it takes 16 cubes and the pod has 8"):
+        forecast(lived.case(US_PER_HOUR, (large,)), 2, HERE)
 
 
 def test_a_parameter_may_be_another_and_what_it_may_not_be_is_refused(lived: Lived) -> None:
