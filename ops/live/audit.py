@@ -85,6 +85,8 @@ def _audit_partition(
             counts[site] += 1
             if record.offset >= begins[site].offset:
                 audits[site].feed(record.offset, message)
+            else:
+                audits[site].replay.remember(message)
         if end == position:
             for audit in audits.values():
                 audit.compare()

@@ -9,7 +9,7 @@ from services.fleet import services_of
 from shared.basics.errors import LogDamaged, SnapshotRefused
 from shared.runtimes.live.refold import Begun
 from shared.storage.snapshots.as_commit import commit_of
-from shared.storage.snapshots.base import base_in
+from shared.storage.snapshots.base import LOST, base_in
 from shared.storage.snapshots.folder import SnapshotFolder
 from shared.storage.snapshots.history import of_log
 from shared.storage.snapshots.site_snapshot import SiteSnapshot
@@ -65,5 +65,9 @@ def _fitting(
         yield from of_log((found for found in folder.good() if found.offset), last_line)
     record = SnapshotFolder(upgrades, site, software())
     for found in of_log((found for found in record.good() if found.offset), last_line):
-        if base_in(last_line(found), found.position) is not None:
+        base = base_in(last_line(found), found.position)
+        if base is not None and found.digest == base.body.state_sha256:
             yield found
+        elif base is not None:
+            path = record.path(found.position)
+            log.warning("snapshot %s: is of other states than the log says; %s", path, LOST)

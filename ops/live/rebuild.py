@@ -22,6 +22,7 @@ from schemas.sequencer import FabricCommissioned
 from services.fleet import services_of
 from shared.basics.errors import OperationFailed
 from shared.engine.codec import state_digest
+from shared.engine.rules import RULES, begun_upgrade
 from shared.runtimes.clock import Epoch
 from shared.runtimes.live.clock import STOPPED, LiveClock, read_epoch
 from shared.runtimes.live.kafka.layout import SOURCE, TWIN
@@ -29,6 +30,7 @@ from shared.runtimes.live.kafka.operations import KafkaOperations
 from shared.runtimes.live.kafka.records import Record, open_record
 from shared.runtimes.live.kafka.scan import read_partition
 from shared.runtimes.live.kafka.topics import create_topics, partition_count, topic_id
+from shared.runtimes.live.one_version import check_not_begun
 from shared.runtimes.live.process.health import Heartbeat, Report
 from shared.runtimes.live.process.heartbeat import ProcessInfo, claim_name
 from shared.runtimes.live.refold import SaysOtherwise
@@ -77,6 +79,7 @@ def _rebuild(
 ) -> dict[str, Any]:
     endpoints = settings.endpoints
     twin, begins = _identify(settings, store)
+    _check_not_upgrading(store, twin)
     create_topics(endpoints.kafka, endpoints.topics, twin.partitions, 1)  # an earlier version made fewer
     operations = KafkaOperations(endpoints)
     _check_whole(operations, begins)
@@ -113,6 +116,16 @@ def digest(store: RedisStore, fabrics: Mapping[str, FabricPlace]) -> str:
         for fabric, place in fabrics.items()
         for service in services_of(place.kind)
     )
+
+
+def _check_not_upgrading(store: RedisStore, twin: TwinRecord) -> None:
+    """UpgradeNeeded where this version began an upgrade: what the log does not say of it yet it would lose.
+    The version before may make its states again, as long as the log says nothing of it."""
+    for partition in range(twin.partitions):
+        values = store.values(partition)
+        begun = begun_upgrade(values)
+        if begun is not None and begun[0] == RULES:
+            check_not_begun(partition, values)
 
 
 def _identify(settings: LiveSettings, store: RedisStore) -> tuple[TwinRecord, list[Record]]:

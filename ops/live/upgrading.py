@@ -20,12 +20,12 @@ from schemas.registry import Unreadable
 from schemas.upgrade import Upgraded
 from services.fleet import services_of
 from shared.basics.errors import OperationFailed, UpgradeNeeded
-from shared.engine.rules import StatesCode, code_note, code_of, noted_code
+from shared.engine.rules import RULES, StatesCode, begun_note, code_note, code_of, noted_code
 from shared.runtimes.live.kafka.appender import KafkaAppender
 from shared.runtimes.live.kafka.mirror import LogMirror
 from shared.runtimes.live.kafka.records import open_record
 from shared.runtimes.live.kafka.scan import read_partition
-from shared.runtimes.live.one_version import REMAKE, UPGRADE
+from shared.runtimes.live.one_version import REMAKE, UPGRADE, check_not_begun
 from shared.runtimes.live.process.heartbeat import processes
 from shared.runtimes.live.process.joining import check_log
 from shared.runtimes.live.sequencer.partition import root_entry
@@ -40,7 +40,7 @@ from shared.storage.snapshots.upgrade import (
     needs_upgrade,
     planned_upgrade,
 )
-from shared.storage.store import OutboxTrim, Snapshot
+from shared.storage.store import Commit, OutboxTrim, Snapshot
 
 COPY_S_MAX = 3_600.0
 """How long the copy of the log may take to be whole: a pod-year takes a minute."""
@@ -122,6 +122,7 @@ def _planned(
             f"{where}: its states are of a version before rules had a number: `{REMAKE}` makes them again"
         )
     own = code_of(kinds.values(), services_of, software())
+    check_not_begun(partition, found.values, ends=own.rules)
     if not needs_upgrade(where, code, own, upgrade=UPGRADE, remake=REMAKE):
         return None
     left = len(store.view(partition, 1).dead_letters) + found.outbox_size
@@ -189,6 +190,7 @@ def _tail(
 
 def _take_over(settings: LiveSettings, store: RedisStore, twin: TwinRecord, found: PartitionUpgrade) -> None:
     partition, end = found.partition, found.end
+    _fence(store, partition)
     for offset, upgrade in zip(found.offsets, found.sites, strict=True):
         folder = settings.snapshots_folder(twin.twin, upgrade.site).kept_upgrades
         folder.put(replace(upgrade.snapshot, offset=offset + 1), lasting=True)
@@ -208,6 +210,15 @@ def _take_over(settings: LiveSettings, store: RedisStore, twin: TwinRecord, foun
     store.unstage(partition)
     store.trim(OutboxTrim(partition, noted=((end, after),)))
     store.forget_beyond(partition, lambda: after)
+
+
+def _fence(store: RedisStore, partition: int) -> None:
+    """Until the states are replaced nobody joins or commits: a process of the version before would go on by
+    its rules behind what the log says then."""
+    held = store.snapshot(partition, [])
+    note = begun_note(StatesCode(RULES, {}, software()))
+    if not store.commit(Commit(partition, {}, {}, fields=note, generation=held.generation)):
+        raise OperationFailed(f"partition {partition}: somebody made its states again meanwhile; ask again")
 
 
 async def _append(settings: LiveSettings, twin: TwinRecord, found: PartitionUpgrade) -> None:

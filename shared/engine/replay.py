@@ -26,6 +26,7 @@ from shared.engine.roots import (
     tick_source,
     upgrade_of,
 )
+from shared.engine.rules import RULES
 from shared.engine.site import Site
 
 NUMBER_BYTES = DIGEST_BYTES = 8
@@ -108,6 +109,12 @@ class Replay:
             self.forged = Difference(position, f"{message.id} as it was before, if at all", _text(message))
         return None
 
+    def remember(self, message: Envelope) -> None:
+        """A message of before where this fold begins: what comes later may repeat it."""
+        rows, row = self._rows[message.source], _row(message)
+        if self._may_repeat and row[:NUMBER_BYTES] > bytes(rows[-ROW_BYTES:][:NUMBER_BYTES]):
+            rows.extend(row)
+
     def _keep(self, message: Envelope) -> None:
         if self._may_repeat:
             self._rows[message.source].extend(_row(message))
@@ -135,11 +142,16 @@ class Replay:
         if not body.changed_rules:
             self._keep(message)
             return None
+        why = (
+            f"this is of rules {RULES}, which are older: only that version can tell of what follows"
+            if body.after.rules > RULES
+            else "what follows is folded from the snapshot of that upgrade, which is not at hand, or not as "
+            "the log says (`upgrades` of the twin's folder)"
+        )
         return Difference(
             position,
             f"messages of rules {body.before.rules}",
-            f"the upgrade to rules {body.after.rules} by {body.after.software}: what follows is folded from "
-            "the snapshot of that upgrade, which is not at hand (`upgrades` of the twin's folder)",
+            f"the upgrade to rules {body.after.rules} by {body.after.software}: {why}",
         )
 
     def _root(self, message: Envelope) -> Envelope | str:

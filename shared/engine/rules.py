@@ -94,6 +94,8 @@ def _told(hint: Any, around: tuple[Any, ...]) -> Any:
 # --- as a store keeps it with the states that it is about ---------------------------------------------------
 
 NOTED_RULES, NOTED_SOFTWARE, NOTED_FORM = "rules", "software", "form:"
+NOTED_BEGUN = "upgrading"
+"""An upgrade to these rules that was begun, by which build; nothing where none was, or the last is done."""
 
 
 def code_note(code: StatesCode) -> dict[str, str]:
@@ -103,10 +105,23 @@ def code_note(code: StatesCode) -> dict[str, str]:
 
 
 def agreed_code(code: StatesCode) -> dict[str, str]:
-    """Those of them in which all who commit to a partition must agree: builds may differ."""
+    """Those of them in which all who commit to a partition must agree: builds may differ. While an upgrade is
+    under way nobody may."""
     note = code_note(code)
     del note[NOTED_SOFTWARE]
-    return note
+    return note | {NOTED_BEGUN: ""}
+
+
+def begun_note(code: StatesCode) -> dict[str, str]:
+    """The value of a partition that says that an upgrade to this code was begun."""
+    return {NOTED_BEGUN: f"{code.rules} {code.software}"}
+
+
+def begun_upgrade(values: Mapping[str, str]) -> tuple[int, str] | None:
+    """(rules, build) of the upgrade that was begun and is not done, by a partition's values; None where there
+    is none."""
+    rules, _, software = values.get(NOTED_BEGUN, "").partition(" ")
+    return (int(rules), software) if rules.isdecimal() else None
 
 
 def noted_code(values: Mapping[str, str]) -> StatesCode | None:

@@ -14,6 +14,7 @@ from schemas.operator import DrainCube
 from shared.basics.errors import InvalidInput, LightwaveError, OperationFailed, StoreUnreachable
 from shared.engine.codec import encode_instance, restore_instance
 from shared.engine.roots import Request, ServiceClock
+from shared.engine.rules import StatesCode, agreed_code, begun_note, begun_upgrade
 from shared.storage.log.frames import TelemetryFolder
 from shared.storage.memory import MemoryStore
 from shared.storage.redis_form import PAIRS_MAX
@@ -160,6 +161,24 @@ class StateStoreContract:
         assert not store.commit(commit(3, 4, agreed=other, fields=other, states=(written(made=b"b"),)))
         assert everything(store) == before
         assert store.commit(commit(3, 4, agreed={"rules": "1"}))
+
+    def test_nobody_commits_while_it_is_noted_that_nobody_may_and_a_new_image_ends_that(
+        self, store: Store
+    ) -> None:
+        agreed = agreed_code(StatesCode(1, {"ocs": "a"}, "1.0+one"))
+        assert store.commit(commit(0, 1, agreed=agreed))
+        begun = begun_note(StatesCode(2, {}, "1.0+two"))
+        assert store.commit(Commit(0, {}, {}, fields=begun))
+        assert begun_upgrade(store.values(0)) == (2, "1.0+two")
+        before = everything(store)
+        assert not store.commit(commit(1, 2, agreed=agreed))
+        assert everything(store) == before
+        assert store.stage(Commit(0, {}, {"ocs": 1}, fields={"rules": "2"}), "")
+        assert store.take_over(0)
+        assert begun_upgrade(store.values(0)) is None
+        generation = store.snapshot(0, []).generation
+        agreed = agreed_code(StatesCode(2, {}, "1.0+two"))
+        assert store.commit(Commit(0, {"ocs": 1}, {"ocs": 2}, agreed=agreed, generation=generation))
 
     def test_a_second_commit_changes_only_what_it_names(self, store: Store) -> None:
         assert store.commit(FULL)

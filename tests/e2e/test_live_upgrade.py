@@ -12,6 +12,7 @@ import pytest
 from ops.servers.both import LocalKafka
 from ops.soak.twin import TwinOptions
 from shared.engine.rules import RULES
+from shared.storage.snapshots.site_snapshot import from_bytes, to_bytes
 from tests.support.live_twin import BUSY, LiveTwin, live_twin
 from tests.support.next_version import command, next_version
 
@@ -69,21 +70,32 @@ def test_the_next_version_takes_over_and_is_not_mixed_with_the_one_before(
         with twin.paused():
             twin.supervisor.stop()
             before = {site: twin.positions()[site] for site in ("pod-0", "pod-1")}
-        _upgrade(later, environment)
+        _upgrade(later, twin, environment)
         try:
             _lives_on(later, twin, before)
         finally:
             later.stop()
 
 
-def _upgrade(later: LiveTwin, environment: tuple[str, ...]) -> None:
-    """Killed twice on its way; both pods are in one partition of the log."""
+def _upgrade(later: LiveTwin, twin: LiveTwin, environment: tuple[str, ...]) -> None:
+    """Killed twice on its way, where nobody goes on meanwhile; both pods are in one partition of the log."""
     for step in ("line", "states"):
         program = (*environment, sys.executable, "-P", "-c", KILLED, step)
         killed = replace(later.options, program=program)
         again = LiveTwin(later.folder, later.kafka, later.redis, killed)
         assert again.run("live", "upgrade").returncode == -signal.SIGKILL
         again.store.close()
+        for one in (twin, later):
+            for kind in (("worker", "cubes"), ("sequencer",)):
+                refused = one.run("live", *kind, "--replica", "early", "--metrics-port", "0")
+                assert refused.returncode == 1, in_words(refused)
+                assert f"an upgrade to rules {RULES + 1} by" in refused.stderr
+                assert "was begun and is not done: `lightwave live upgrade` of that version" in refused.stderr
+        rebuilt = later.run("live", "rebuild")
+        assert (rebuilt.returncode, "was begun and is not done" in rebuilt.stderr) == (1, True)
+        older = twin.run("live", "rebuild")
+        assert older.returncode == 1
+        assert "which are older: use that version; nothing was changed" in older.stderr
     done = later.run("live", "upgrade", "-o", "json")
     assert done.returncode == 0, in_words(done)
     rows = json.loads(done.stdout)
@@ -113,4 +125,14 @@ def _lives_on(later: LiveTwin, twin: LiveTwin, before: dict[str, int]) -> None:
     refused = later.run("get", "cubes", "--at", "0d00:00:01")
     assert f"its log is of rules {RULES}, by" in refused.stderr
     upgrades = later.folder / "snapshots" / "upgrades"
-    assert len([*upgrades.rglob("*.snapshot")]) == 2
+    path, _ = sorted(upgrades.rglob("*.snapshot"))
+    kept = path.read_bytes()
+    found = from_bytes(kept)
+    states = {key: dict(stored) for key, stored in found.states.items()}
+    states.popitem()
+    path.write_bytes(to_bytes(replace(found, states=states)))
+    for words in ((), ("--all",)):
+        forged = later.run("live", "rebuild", *words)
+        assert forged.returncode == 1, in_words(forged)
+        assert "which is not there, or not as the log says" in forged.stderr
+    path.write_bytes(kept)

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from shared.engine.rules import StatesCode, check_code, noted_code
+from shared.basics.errors import UpgradeNeeded
+from shared.engine.rules import StatesCode, begun_upgrade, check_code, noted_code
 
 UPGRADE, REMAKE = "lightwave live upgrade", "lightwave live rebuild"
 """The commands for states of other rules, or of another form, and for those of which nobody knows."""
@@ -11,8 +12,21 @@ UPGRADE, REMAKE = "lightwave live upgrade", "lightwave live rebuild"
 
 def check_one_version(partition: int, values: Mapping[str, str], own: StatesCode) -> None:
     """UpgradeNeeded where the values of a partition say that its states are of code with which this one must
-    not be mixed. What nobody has noted yet is free."""
+    not be mixed, or that an upgrade of them was begun. What nobody has noted yet is free."""
+    check_not_begun(partition, values)
     held = noted_code(values)
     if held is not None:
         free = {name: form for name, form in own.forms.items() if name in held.forms}
         check_code(f"partition {partition}", held, replace(own, forms=free), upgrade=UPGRADE, remake=REMAKE)
+
+
+def check_not_begun(partition: int, values: Mapping[str, str], ends: int | None = None) -> None:
+    """UpgradeNeeded where an upgrade was begun and is not done: the log may say it already. Code of the rules
+    `ends` may end it."""
+    begun = begun_upgrade(values)
+    if begun is not None and begun[0] != ends:
+        rules, software = begun
+        raise UpgradeNeeded(
+            f"partition {partition}: an upgrade to rules {rules} by {software} was begun and is not done: "
+            f"`{UPGRADE}` of that version ends it"
+        )

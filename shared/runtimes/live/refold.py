@@ -135,10 +135,15 @@ class Refold:
         if resident is None or not body.changed_rules:
             return
         if record.offset >= self._begun.get(resident.site, 0):
+            why = (
+                f"this is of rules {RULES}, which are older: use that version"
+                if body.after.rules > RULES
+                else "what follows is made from the snapshot of that upgrade, which is not there, or not as "
+                "the log says; restore it from a backup"
+            )
             raise SaysOtherwise(
                 f"partition {self.partition}, offset {record.offset}: {resident.site} was upgraded there to "
-                f"rules {body.after.rules} by {body.after.software}, and what follows is made from the "
-                "snapshot of that upgrade, which is not there; restore it from a backup; nothing was changed"
+                f"rules {body.after.rules} by {body.after.software}, and {why}; nothing was changed"
             )
 
     def _is_new(self, message: Envelope) -> bool:

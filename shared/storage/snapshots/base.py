@@ -14,7 +14,9 @@ from schemas.registry import Unreadable, decode
 from schemas.upgrade import Upgraded
 from shared.basics.errors import OperationFailed, SnapshotRefused, UpgradeNeeded
 from shared.basics.times import moment
+from shared.engine.roots import upgrade_source
 from shared.engine.rules import RULES
+from shared.storage.log.indexed import IndexedLog
 from shared.storage.snapshots.folder import SnapshotFolder
 from shared.storage.snapshots.site_snapshot import SiteSnapshot
 
@@ -62,11 +64,27 @@ class Base:
 
 
 def base_of(log: Lines, snapshots: SnapshotFolder) -> Base | None:
-    """None where this log was never upgraded to other rules, or nobody kept the snapshots of it."""
+    """None where this log was never upgraded to other rules, or, of a log without an index, nobody kept the
+    snapshots of it."""
+    if isinstance(log, IndexedLog):
+        return _told_on(log, snapshots.site)
     upgrades = snapshots.upgrades
     for position in reversed(upgrades.positions() if upgrades is not None else ()):
         # One that nobody wrote on the log is left by an upgrade that was cut off.
         found = base_in(line_before(log, position), position) if 0 < position <= log.end else None
+        if found is not None:
+            return found
+    return None
+
+
+def _told_on(log: IndexedLog, site: str) -> Base | None:
+    """As the log itself says, whatever became of the snapshots."""
+    source = upgrade_source(site)
+    for number in range(log.last_seq(source), 0, -1):
+        position = log.position_of(f"{source}/{number}")
+        if position is None:
+            continue
+        found = base_in(line_before(log, position + 1), position + 1)
         if found is not None:
             return found
     return None

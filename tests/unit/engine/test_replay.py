@@ -13,6 +13,7 @@ from schemas.registry import decode, encode
 from schemas.sequencer import FabricCommissioned, FabricRetired, MessageSkipped
 from schemas.upgrade import CodeAbout, Upgraded
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
+from shared.engine import replay
 from shared.engine.codec import encode_instance, restore_instance
 from shared.engine.replay import Difference, Replay
 from shared.engine.roots import upgrade_of
@@ -408,14 +409,33 @@ def test_an_upgrade_of_the_form_of_states_changes_nothing_of_a_fold() -> None:
         assert states(replay.site) == states(site)
 
 
-def test_a_fold_ends_where_the_rules_were_changed() -> None:
+def test_a_fold_ends_where_the_rules_were_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     record, _ = toy_record()
     difference, _ = fold((*record, upgrade(record, 2)))
+    found = f"position {len(record)}: expected messages of rules 1, found the upgrade to rules 2 by 1.0+two: "
+    older = "this is of rules 1, which are older: only that version can tell of what follows"
+    assert str(difference) == f"{found}{older}"
+    monkeypatch.setattr(replay, "RULES", 2)
+    difference, _ = fold((*record, upgrade(record, 2)))
     assert str(difference) == (
-        f"position {len(record)}: expected messages of rules 1, found the upgrade to rules 2 by 1.0+two: "
-        "what follows is folded from the snapshot of that upgrade, which is not at hand (`upgrades` of the "
-        "twin's folder)"
+        f"{found}what follows is folded from the snapshot of that upgrade, which is not at hand, or not as "
+        "the log says (`upgrades` of the twin's folder)"
     )
+
+
+def test_what_repeats_a_message_from_before_the_fold_s_beginning_is_no_stranger_s() -> None:
+    record, _ = toy_record()
+    place = place_of(record, "Tick")
+    _, whole = fold(record[:place])
+    again = Replay(whole.site)
+    for message in (*record[:place], *record[:place]):  # what was written twice is remembered once
+        again.remember(message)
+    for position, message in enumerate(record[:place], place):
+        assert again.feed(position, message) is None
+    assert (again.repeats, again.forged) == (place, None)
+    other = record[place - 1].model_copy(update={"at_us": 1})
+    assert again.feed(2 * place, other) is None
+    assert again.forged is not None
 
 
 @pytest.mark.parametrize("changed", [{"at_us": 1}, {"cause": "a/1"}, {"fabric": "pod-9"}])

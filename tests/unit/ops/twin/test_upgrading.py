@@ -236,6 +236,11 @@ def test_without_its_record_a_log_is_not_folded_by_other_rules(data: Path, tmp_p
     snapshots.taker("pod-0")
     (lost,) = snapshots.problems  # the twin lives on, and says so
     assert re.search(sentence[how], lost)
+    history = snapshots.history("pod-0")
+    with pytest.raises(UpgradeNeeded, match="only that version can tell of before"):
+        history.at(5)
+    with pytest.raises(LightwaveError, match=sentence[how]):
+        history.at(logs.end("pod-0"))
     snapshots.close()
     logs.close()
 

@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from shared.basics.errors import LogDamaged, UpgradeNeeded
-from shared.engine.rules import RULES, StatesCode, code_note
+from shared.engine.rules import RULES, StatesCode, begun_note, code_note
 from shared.runtimes.clock import Epoch
 from shared.runtimes.live.kafka.appender import Entry
 from shared.runtimes.live.sequencer import loop as relay
@@ -134,6 +134,16 @@ def test_one_of_other_rules_appends_nothing(store: Store, log: FakeLog) -> None:
     noted = code_note(StatesCode(RULES + 1, {}, "1.0+two"))
     store.commit(Commit(0, {}, {"cubes": WRITTEN, "ocs": WRITTEN}, fields=noted))
     sentence = r"partition 0: its states are of rules .*, by 1\.0\+two, and this"
+    with pytest.raises(UpgradeNeeded, match=sentence):
+        asyncio.run(sequencer(store, log).step(EPOCH))
+    assert len(log.records[0]) == WRITTEN
+
+
+def test_while_an_upgrade_is_under_way_nothing_is_appended(store: Store, log: FakeLog) -> None:
+    """Not by code of its rules, either: the states are those of before."""
+    begun = begun_note(StatesCode(RULES, {}, "1.0+two"))
+    store.commit(Commit(0, {}, {"cubes": WRITTEN, "ocs": WRITTEN}, fields=begun))
+    sentence = rf"an upgrade to rules {RULES} by 1\.0\+two was begun and is not done"
     with pytest.raises(UpgradeNeeded, match=sentence):
         asyncio.run(sequencer(store, log).step(EPOCH))
     assert len(log.records[0]) == WRITTEN
