@@ -26,6 +26,7 @@ from ops.cli.options import (
     settings_option,
 )
 from ops.cli.output import say, show
+from ops.cli.progress import Compared
 from ops.cli.soak import soak
 from ops.cli.types import OneOf, Speed
 from ops.common.loading import loading
@@ -261,17 +262,30 @@ def rebuild(
 
 
 @app.command()
-def upgrade(config: Config = None, output: Output = "table") -> None:
+def upgrade(
+    check: Annotated[
+        bool, typer.Option("--check", help="change nothing: say what would be done, and what would differ")
+    ] = False,
+    config: Config = None,
+    output: Output = "table",
+) -> None:
     """Take over a live twin that another version ran, and whose processes have ended.
 
-    The log is told, and snapshots of that moment are kept as record beside those of the historian.
+    The log is told, and snapshots of that moment are kept as record beside those of the historian. With
+    --check the exit code is 5 where this version would have made something else of the log so far.
     """
-    from ops.cli.upgrade import upgraded
+    from ops.cli.upgrade import NOTHING, end_check, upgraded
     from ops.live.settings import live_settings
-    from ops.live.upgrading import upgrade_live
+    from ops.live.upgrading import check_live_upgrade, upgrade_live
 
-    rows = upgrade_live(live_settings(config), lambda line: say(line, aside=True))
-    show(rows, output, lambda: upgraded(rows) or "nothing to upgrade")
+    settings = live_settings(config)
+    if check:
+        with Compared() as told:
+            rows = check_live_upgrade(settings, lambda line: say(line, aside=True), told.tell)
+        end_check(rows, output, NOTHING)
+        return
+    rows = upgrade_live(settings, lambda line: say(line, aside=True))
+    show(rows, output, lambda: upgraded(rows) or NOTHING)
 
 
 @app.command()

@@ -7,12 +7,13 @@ import typer
 
 from ops.cli.groups import application
 from ops.cli.options import Output
-from ops.cli.output import show
+from ops.cli.output import Form, show
 from ops.cli.progress import Compared
 from ops.cli.types import FILE
 
 app = application()
 
+NOTHING = "nothing to upgrade"
 DIFFERS = 5
 """The exit code of `--check` where something would be otherwise; what could not be looked at ends with 1."""
 
@@ -51,14 +52,19 @@ def upgrade(
         return
     with Compared() as told:
         rows = check_upgrade(place, redis=redis, tell=told.tell)
-    show(rows, output, lambda: _checked(rows, place))
+    end_check(rows, output, f"{place}: {NOTHING}")
+
+
+def end_check(rows: list[dict[str, Any]], output: Form, nothing: str) -> None:
+    """Show what a check found, in `nothing` where there is none, and end with the code that it has."""
+    show(rows, output, lambda: "\n".join(_checked(rows)) or nothing)
     if any(row["first_difference"] or row["differing_states"] for row in rows):
         raise typer.Exit(DIFFERS)
 
 
 def _done(rows: list[dict[str, Any]], place: Path) -> str:
     if not rows:
-        return f"{place}: nothing to upgrade; `lightwave up --data {place}` goes on"
+        return f"{place}: {NOTHING}; `lightwave up --data {place}` goes on"
     return f"{upgraded(rows)}\n`lightwave up --data {place}` goes on from there"
 
 
@@ -67,10 +73,8 @@ def upgraded(rows: list[dict[str, Any]]) -> str:
     return "\n".join(_line(row) for row in rows)
 
 
-def _checked(rows: list[dict[str, Any]], place: Path) -> str:
-    if not rows:
-        return f"{place}: nothing to upgrade"
-    return "\n".join(line for row in rows for line in (_line(row), *_differences(row)))
+def _checked(rows: list[dict[str, Any]]) -> list[str]:
+    return [line for row in rows for line in (_line(row), *_differences(row))]
 
 
 def _line(row: dict[str, Any]) -> str:

@@ -65,7 +65,7 @@ def _audit_partition(
     places: Mapping[str, FabricPlace],
 ) -> list[dict[str, Any]]:
     snapshot, position = _quiet_moment(store, partition, places)
-    skips = _skips(settings, twin, partition)
+    skips = skips_of(settings, twin, partition)
     living: dict[str, list[str]] = {}
     for fabric, place in places.items():
         living.setdefault(place.site, []).append(fabric)
@@ -158,7 +158,7 @@ def _opened(record: Record, twin: TwinRecord, traces: _Traces) -> Envelope | Non
     return message
 
 
-def _skips(settings: LiveSettings, twin: TwinRecord, partition: int) -> frozenset[Skip]:
+def skips_of(settings: LiveSettings, twin: TwinRecord, partition: int) -> frozenset[Skip]:
     """What people let services pass over: the log says so only after the message."""
     found = set()
     for record in _records(settings, partition):

@@ -13,8 +13,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ops.common.version import software
+from ops.live.audit import skips_of
 from ops.live.rebuild import alone
 from ops.live.settings import LiveSettings
+from ops.twin.upgrade_check import Tell, differences
 from schemas.envelope import Envelope
 from schemas.registry import Unreadable
 from schemas.upgrade import Upgraded
@@ -34,6 +36,7 @@ from shared.storage.memory import MemoryStore
 from shared.storage.redis_store import RedisStore
 from shared.storage.residents import awaited, residents
 from shared.storage.snapshots.as_commit import commit_of
+from shared.storage.snapshots.history import History
 from shared.storage.snapshots.upgrade import (
     SiteUpgrade,
     held_states,
@@ -62,21 +65,63 @@ def upgrade_live(settings: LiveSettings, say: Callable[[str], None]) -> list[dic
     """Upgrade every partition of the twin that needs it; a row for each of its sites. OperationFailed while a
     process of the twin runs, or where the version before has left something half done; UpgradeNeeded where
     this version cannot take it over."""
+    with _ended(settings) as (store, twin):
+        if not _is_needed(store, twin):
+            return []
+        with _copied(settings, twin, say) as mirror:
+            found = _all_planned(settings, store, twin, mirror)
+            for one in found:
+                _take_over(settings, store, twin, one)
+    return [site.told() | {"partition": one.partition} for one in found for site in one.sites]
+
+
+def check_live_upgrade(
+    settings: LiveSettings, say: Callable[[str], None], tell: Tell
+) -> list[dict[str, Any]]:
+    """What `upgrade_live` would do, which is not done, and what this version would have made of the log that
+    there is. Errors as there."""
+    with _ended(settings) as (store, twin):
+        if not _is_needed(store, twin):
+            return []
+        with _copied(settings, twin, say) as mirror:
+            rows = []
+            for one in _all_planned(settings, store, twin, mirror):
+                skips = skips_of(settings, twin, one.partition)
+                for site in one.sites:
+                    log = mirror.logs.open(site.site)
+                    snapshots = settings.snapshots_folder(twin.twin, site.site)
+                    begin = History(log, snapshots, services_of).begin_at()
+                    found = differences(site, log, begin, tell, skips)
+                    rows.append(site.told() | {"partition": one.partition} | found)
+            return rows
+
+
+@contextlib.contextmanager
+def _ended(settings: LiveSettings) -> Iterator[tuple[RedisStore, TwinRecord]]:
+    """A twin of which no process runs, and that nobody rebuilds meanwhile."""
     store = settings.store()
     store.check()
     twin = read_twin(store)
     check_log(settings.endpoints, twin)
     with alone(store):
         _check_ended(store)
-        with _copied(settings, twin, say) as mirror:
-            found = [
-                upgrade
-                for partition in range(twin.partitions)
-                if (upgrade := _planned(settings, store, twin, partition, mirror)) is not None
-            ]
-            for one in found:
-                _take_over(settings, store, twin, one)
-    return [site.told() | {"partition": one.partition} for one in found for site in one.sites]
+        yield store, twin
+
+
+def _is_needed(store: RedisStore, twin: TwinRecord) -> bool:
+    """Whether any partition has states that this version cannot go on with: its log is copied only then."""
+    return any(_code_of(store, partition) is not None for partition in range(twin.partitions))
+
+
+def _all_planned(
+    settings: LiveSettings, store: RedisStore, twin: TwinRecord, mirror: LogMirror
+) -> list[PartitionUpgrade]:
+    """Known of all partitions before anything is changed in one."""
+    return [
+        upgrade
+        for partition in range(twin.partitions)
+        if (upgrade := _planned(settings, store, twin, partition, mirror)) is not None
+    ]
 
 
 def _check_ended(store: RedisStore) -> None:
@@ -110,21 +155,11 @@ def _planned(
     settings: LiveSettings, store: RedisStore, twin: TwinRecord, partition: int, mirror: LogMirror
 ) -> PartitionUpgrade | None:
     """None where nothing lives, or this version goes on with what is there."""
-    where = f"partition {partition}"
+    code = _code_of(store, partition)
+    if code is None:
+        return None
     found = store.snapshot(partition, [])
     living = residents(found.values)
-    if not living:
-        return None
-    kinds = {fabric: resident.kind for fabric, resident in living.items()}
-    code = noted_code(found.values)
-    if code is None:
-        raise UpgradeNeeded(
-            f"{where}: its states are of a version before rules had a number: `{REMAKE}` makes them again"
-        )
-    own = code_of(kinds.values(), services_of, software())
-    check_not_begun(partition, found.values, ends=own.rules)
-    if not needs_upgrade(where, code, own, upgrade=UPGRADE, remake=REMAKE):
-        return None
     left = len(store.view(partition, 1).dead_letters) + found.outbox_size
     end = _end_of(found, awaited(living, services_of), left, partition, code)
     tail, free = _tail(settings, twin, partition, end)
@@ -147,6 +182,23 @@ def _planned(
             places.append(free)
             free += 1
     return PartitionUpgrade(partition, end, tuple(places), tuple(upgrades))
+
+
+def _code_of(store: RedisStore, partition: int) -> StatesCode | None:
+    """The code that left a partition's states; None where nothing lives, or this version may go on."""
+    where = f"partition {partition}"
+    values = store.values(partition)
+    living = residents(values)
+    if not living:
+        return None
+    code = noted_code(values)
+    if code is None:
+        raise UpgradeNeeded(
+            f"{where}: its states are of a version before rules had a number: `{REMAKE}` makes them again"
+        )
+    own = code_of([resident.kind for resident in living.values()], services_of, software())
+    check_not_begun(partition, values, ends=own.rules)
+    return code if needs_upgrade(where, code, own, upgrade=UPGRADE, remake=REMAKE) else None
 
 
 def _end_of(found: Snapshot, services: Sequence[str], left: int, partition: int, code: StatesCode) -> int:

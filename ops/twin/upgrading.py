@@ -8,7 +8,7 @@ is told, and after that only this one does.
 """
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +16,18 @@ from ops.common.version import software
 from ops.twin.data import DataFolder, FolderInUse, TwinIdentity
 from ops.twin.history import history_of, snapshots_of
 from ops.twin.own_server import start_server
-from ops.twin.site_audit import SiteAudit
+from ops.twin.upgrade_check import Tell, differences
 from schemas.registry import encode
 from services.fleet import services_of
 from shared.basics.errors import LogDamaged, NotFound, UpgradeNeeded
 from shared.engine.roots import operator_source
 from shared.engine.rules import code_of, noted_code
-from shared.engine.site import Site
 from shared.runtimes.embedded.dead_letters import DeadLetters
 from shared.runtimes.embedded.server import EmbeddedServer
 from shared.runtimes.embedded.site_runner import REMAKE, UPGRADE, SiteRunner
 from shared.storage.log.indexed import IndexedLogs
 from shared.storage.redis_store import RedisStore
 from shared.storage.residents import residents
-from shared.storage.snapshots.base import message_in
 from shared.storage.snapshots.site_snapshot import SiteSnapshot
 from shared.storage.snapshots.upgrade import (
     SiteUpgrade,
@@ -37,11 +35,6 @@ from shared.storage.snapshots.upgrade import (
     needs_upgrade,
     planned_upgrade,
 )
-
-Tell = Callable[[str, int, int], None]
-"""Is told (site, messages compared, messages in all), now and then."""
-TOLD_EVERY = 500
-FIELDS_NAMED = 20
 
 
 def run_upgrade(data: Path, *, redis: str | None = None) -> list[dict[str, Any]]:
@@ -135,25 +128,9 @@ class _StoppedTwin:
         self._store.number_above(partition, log.last_seq(operator_source(site)))
 
     def differences(self, upgrade: SiteUpgrade, tell: Tell) -> dict[str, Any]:
-        """In what the log and the states are not what this version would have made of them."""
         log = self._logs.open(upgrade.site)
         begin = history_of(self._folder, upgrade.site, log).begin_at()
-        site = Site(upgrade.site, services_of) if begin is None else begin.taken_over(services_of)
-        start = 0 if begin is None else begin.position
-        audit = SiteAudit(upgrade.site, site.fabrics, upgrade.snapshot.states, may_repeat=False, start=site)
-        for position, line in log.lines(start):
-            message = message_in(line)
-            if position >= upgrade.position or (message is not None and not audit.feed(position, message)):
-                break
-            if position % TOLD_EVERY == 0:
-                tell(upgrade.site, position - start, upgrade.position - start)
-        if audit.difference is None:
-            audit.compare()
-        return {
-            "since": start,
-            "first_difference": str(audit.difference) if audit.difference is not None else None,
-            "differing_states": audit.differing[:FIELDS_NAMED],
-        }
+        return differences(upgrade, log, begin, tell)
 
 
 def _held(site: str, partition: int, store: RedisStore) -> SiteSnapshot | None:

@@ -77,8 +77,19 @@ def test_the_next_version_takes_over_and_is_not_mixed_with_the_one_before(
             later.stop()
 
 
+def _checked(later: LiveTwin) -> None:
+    """Before anything is changed it says what will be, and in what this version would have lived otherwise."""
+    checked = later.run("live", "upgrade", "--check", "-o", "json")
+    assert checked.returncode == 5, in_words(checked)
+    rows = json.loads(checked.stdout)
+    assert [(row["site"], row["migrated"]) for row in rows] == [("pod-0", ["cubes"]), ("pod-1", ["cubes"])]
+    assert {row["first_difference"] for row in rows} == {None}
+    assert rows[0]["differing_states"] == ["cubes@pod-0: drains"]
+
+
 def _upgrade(later: LiveTwin, twin: LiveTwin, environment: tuple[str, ...]) -> None:
     """Killed twice on its way, where nobody goes on meanwhile; both pods are in one partition of the log."""
+    _checked(later)
     for step in ("line", "states"):
         program = (*environment, sys.executable, "-P", "-c", KILLED, step)
         killed = replace(later.options, program=program)
@@ -100,7 +111,9 @@ def _upgrade(later: LiveTwin, twin: LiveTwin, environment: tuple[str, ...]) -> N
     assert done.returncode == 0, in_words(done)
     rows = json.loads(done.stdout)
     assert [(row["site"], row["migrated"]) for row in rows] == [("pod-0", ["cubes"]), ("pod-1", ["cubes"])]
-    assert later.run("live", "upgrade").stdout.strip() == "nothing to upgrade"
+    for words in ((), ("--check",)):
+        nothing = later.run("live", "upgrade", *words)
+        assert (nothing.returncode, nothing.stdout.strip()) == (0, "nothing to upgrade")
 
 
 def _lives_on(later: LiveTwin, twin: LiveTwin, before: dict[str, int]) -> None:
