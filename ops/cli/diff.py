@@ -15,7 +15,7 @@ from ops.cli.output import show
 from ops.cli.types import Kind
 from ops.common.client import Client
 from ops.common.tables import columns, shown
-from schemas.kinds import KINDS, OF_TIME
+from schemas.kinds import KINDS, MEANS, OF_TIME
 from shared.basics.times import moment
 
 NOW = "now"
@@ -97,7 +97,7 @@ def differences(kind: str, before: Sequence[Row], after: Sequence[Row]) -> Itera
 def _flat(row: Row, above: str = "") -> Iterator[tuple[str, Any]]:
     """The fields of a row, those of what is in it by their whole names; without those of time."""
     for field, value in row.items():
-        if field in OF_TIME:
+        if field in OF_TIME or field in MEANS:
             continue
         if isinstance(value, Mapping):
             yield from _flat(value, f"{above}{field}.")

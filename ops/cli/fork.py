@@ -98,7 +98,7 @@ def make(
     from shared.storage.whole import PRIVATE
 
     os.umask(PRIVATE)
-    folder, client = folder_meant(data)
+    folder, client = folder_meant(data, live="only one of `lightwave up` can be forked")
     origin = run_fork(ForkAsked(name, at, future, tuple(settings or ())), folder, client)
     show(origin.model_dump(), output, lambda: _made(origin))
 

@@ -78,7 +78,7 @@ def test_the_next_version_takes_over_and_is_not_mixed_with_the_one_before(
 
 
 def _checked(later: LiveTwin) -> None:
-    """Before anything is changed it says what will be, and in what this version would have lived otherwise."""
+    """Before anything is changed it says what will be, and what would have been otherwise."""
     checked = later.run("live", "upgrade", "--check", "-o", "json")
     assert checked.returncode == 5, in_words(checked)
     rows = json.loads(checked.stdout)

@@ -20,6 +20,7 @@ from shared.basics.errors import (
     NotFound,
     OperationFailed,
     TooLate,
+    UpgradeNeeded,
 )
 from shared.basics.words import short
 
@@ -106,7 +107,7 @@ def status_of(error: LightwaveError) -> int:
         return 409
     if isinstance(error, AllowanceUsed):
         return 429
-    return 503 if isinstance(error, OperationFailed) else 500
+    return 503 if isinstance(error, OperationFailed | UpgradeNeeded) else 500
 
 
 def install(app: FastAPI) -> None:

@@ -1,0 +1,59 @@
+"""The folder of a twin, and folders that are none of its."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from ops.twin.archives import run_archive
+from ops.twin.audit import run_audit
+from ops.twin.backups.taking import run_backup
+from ops.twin.data import OF_LIVE, DataFolder
+from ops.twin.forks.forking import ForkAsked, run_fork
+from ops.twin.up import UpOptions, run_up
+from ops.twin.upgrading import check_upgrade, run_upgrade
+from shared.basics.errors import OperationFailed
+
+TAKES: dict[str, Callable[[Path], object]] = {
+    "up": lambda data: run_up(UpOptions(data, port=0)),
+    "up --fresh": lambda data: run_up(UpOptions(data, port=0, fresh=True)),
+    "audit": lambda data: run_audit(data=data),
+    "backup": lambda data: run_backup(data.parent / "backup", data),
+    "fork": partial(run_fork, ForkAsked("copy")),
+    "archive": lambda data: run_archive(data, 0),
+    "upgrade": run_upgrade,
+    "upgrade --check": check_upgrade,
+}
+
+
+def files_in(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("part", OF_LIVE)
+@pytest.mark.parametrize("name", TAKES)
+def test_a_live_twin_s_folder_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, part: str
+) -> None:
+    """Its Redis lies where that of the other kind would, and its records, too."""
+    monkeypatch.setattr("os.umask", lambda _mask: 0)  # it is this process's, too
+    data = tmp_path / "data"
+    for path in (part, "redis/appendonlydir/appendonly.aof.1.incr.aof", "upgrades/t/pod-0/1.snapshot"):
+        (data / path).parent.mkdir(parents=True, exist_ok=True)
+        (data / path).write_text("kept")
+    before = files_in(tmp_path)
+    with pytest.raises(
+        OperationFailed, match=rf"holds files of a live twin \({part.split('/', maxsplit=1)[0]}\)"
+    ):
+        TAKES[name](data)
+    assert files_in(tmp_path) == before
+
+
+def test_a_folder_of_such_a_name_alone_is_no_live_twin_s(tmp_path: Path) -> None:
+    (tmp_path / "kafka").mkdir()
+    (tmp_path / "mirror" / "photos").mkdir(parents=True)
+    folder = DataFolder(tmp_path)
+    assert folder.identity() is None
+    folder.hold()
+    folder.release()
