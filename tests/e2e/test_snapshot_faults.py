@@ -14,27 +14,26 @@ from tests.support.living import LivingTwin, cli
 WRITING = """
 import os, pathlib, signal, sys
 how, at = sys.argv[1], int(sys.argv[2])
-write, name, calls = pathlib.Path.write_bytes, pathlib.Path.replace, 0
+from shared.storage.snapshots import folder
+write, name, calls = folder.write_whole, pathlib.Path.replace, 0
 def die():
     os.kill(os.getpid(), signal.SIGKILL)
-def write_bytes(path, data):
+def write_whole(path, data, **how_long):
     global calls
-    if path.parent.parent.name != "snapshots":
-        return write(path, data)
     calls += 1
+    part = path.with_name(path.name + ".part")
     if calls == at and how == "half":
-        write(path, data[: len(data) // 2])
+        part.write_bytes(data[: len(data) // 2])
         die()
     if calls >= at and how == "full" and not os.path.exists(sys.argv[0]):
-        write(path, data[: len(data) // 2])
         raise OSError(28, "No space left on device")
-    return write(path, data)
+    write(path, data, **how_long)
 def replace(path, target):
     found = name(path, target)
     if path.parent.parent.name == "snapshots" and calls == at and how == "named":
         die()
     return found
-pathlib.Path.write_bytes, pathlib.Path.replace = write_bytes, replace
+folder.write_whole, pathlib.Path.replace = write_whole, replace
 sys.argv[0:4] = [sys.argv[3]]
 from ops.cli.main import main
 main()
