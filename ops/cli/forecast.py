@@ -128,10 +128,9 @@ def _case(client: Client, site: str, for_us: int, asks: "Sequence[Ask]") -> "Cas
 
 def _sides(case: "Case", number: int | None) -> "list[Future]":
     """One future, without and, where anything is asked, with it."""
-    from ops.forecast.forecast import driven_on
+    from ops.forecast.forecast import sides
 
-    sides = [(), case.asks] if case.asks else [()]
-    return [driven_on(case, asks, salt=number, keep=True) for asks in sides]
+    return [one for one in sides(case, number, keep=True) if one is not None]
 
 
 def _many(case: "Case", futures: int, workers: "Workers") -> "Forecast":

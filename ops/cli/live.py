@@ -22,6 +22,7 @@ from ops.cli.options import (
     SiteFiles,
     Token,
     Tokens,
+    UpgradeCheck,
     seed_option,
     settings_option,
 )
@@ -263,9 +264,7 @@ def rebuild(
 
 @app.command()
 def upgrade(
-    check: Annotated[
-        bool, typer.Option("--check", help="change nothing: say what would be done, and what would differ")
-    ] = False,
+    check: UpgradeCheck = False,
     config: Config = None,
     output: Output = "table",
 ) -> None:

@@ -60,6 +60,9 @@ At = Annotated[
     ),
 ]
 """A moment of the past, as the twin reads it."""
+UpgradeCheck = Annotated[
+    bool, typer.Option("--check", help="change nothing: say what would be done, and what would differ")
+]
 TwinData = Annotated[
     Path | None,
     typer.Option(

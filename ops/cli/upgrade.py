@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from ops.cli.groups import application
-from ops.cli.options import Output
+from ops.cli.options import Output, UpgradeCheck
 from ops.cli.output import Form, show
 from ops.cli.progress import Compared
 from ops.cli.types import FILE
@@ -20,9 +20,7 @@ DIFFERS = 5
 
 @app.command()
 def upgrade(
-    check: Annotated[
-        bool, typer.Option("--check", help="change nothing: say what would be done, and what would differ")
-    ] = False,
+    check: UpgradeCheck = False,
     data: Annotated[
         Path | None,
         typer.Option(

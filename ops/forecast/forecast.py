@@ -71,7 +71,7 @@ def forecast(
 ) -> Forecast:
     """InvalidInput where every future refuses what is asked: it cannot be. `tell` hears how many are done."""
     pairs = []
-    for pair in workers.each(partial(_pair, case), range(1, futures + 1)):
+    for pair in workers.each(partial(sides, case), range(1, futures + 1)):
         pairs.append(pair)
         tell(len(pairs))
     refused = Counter(
@@ -93,14 +93,13 @@ def forecast(
     )
 
 
-def driven_on(case: Case, asks: Sequence[Ask], *, salt: int | None, keep: bool = False) -> Future:
-    """One future of a case, with this asked."""
-    return future(from_bytes(case.held), case.from_us, case.for_us, asks, salt=salt, keep=keep)
-
-
-def _pair(case: Case, salt: int) -> Pair:
-    left = driven_on(case, (), salt=salt)
-    return left, driven_on(case, case.asks, salt=salt) if case.asks else None
+def sides(case: Case, salt: int | None, *, keep: bool = False) -> Pair:
+    """One future of a case on both sides."""
+    snapshot = from_bytes(case.held)
+    left = future(snapshot, case.from_us, case.for_us, salt=salt, keep=keep)
+    if not case.asks:
+        return left, None
+    return left, future(snapshot, case.from_us, case.for_us, case.asks, salt=salt, keep=keep)
 
 
 def _row(name: str, pairs: Sequence[Pair]) -> Row:
