@@ -14,6 +14,7 @@ All else that stands in the packages beside this one may change at any time.
 """
 
 from lightwave import availability, optics, topology
+from lightwave._dataframes import read_runs, read_series
 from lightwave._errors import (
     InvalidInput,
     LightwaveError,
@@ -23,11 +24,10 @@ from lightwave._errors import (
     TwinUnreachable,
 )
 from lightwave._events import Event, Receipt
-from lightwave._frames import read_runs, read_series
 from lightwave._lab import LabRun, lab, measures, parameters
 from lightwave._sweep import Sweep, sweep
 from lightwave._twin import Twin, connect
-from ops.common.version import VERSION
+from ops.local.software_version import VERSION
 
 __version__ = VERSION
 __all__ = [

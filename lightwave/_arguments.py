@@ -10,12 +10,12 @@ from typing import Any, Literal, ParamSpec, TypeVar, Union, cast, get_args, get_
 
 import numpy as np
 
-from ops.common.quoted import quoted
+from ops.report.safe_text import quoted
 from shared.basics.errors import InvalidInput
 
-Given = ParamSpec("Given")
-Found = TypeVar("Found")
-WORDS = {
+Parameters = ParamSpec("Parameters")
+Returned = TypeVar("Returned")
+TYPE_WORDS = {
     str: "text",
     bool: "True or False",
     int: "a whole number",
@@ -24,37 +24,37 @@ WORDS = {
 }
 
 
-def typed(function: Callable[Given, Found]) -> Callable[Given, Found]:
+def check_argument_types(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
     """The function, which raises InvalidInput for an argument of another type than it is annotated with, and
     gets numbers of numpy as those of Python. What is missing, or no parameter, is Python's own TypeError."""
     signature = inspect.signature(function)
 
     @functools.wraps(function)
-    def looked_at(*args: Given.args, **kwargs: Given.kwargs) -> Found:
+    def checked(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
         given = signature.bind(*args, **kwargs)
         for name, value in given.arguments.items():
             parameter = signature.parameters[name]
             if parameter.kind is parameter.VAR_KEYWORD or parameter.annotation is parameter.empty:
                 continue
-            given.arguments[name] = _argument(name, value, parameter.annotation)
+            given.arguments[name] = _checked_argument(name, value, parameter.annotation)
         return function(*given.args, **given.kwargs)
 
-    return looked_at
+    return checked
 
 
-def _argument(name: str, value: object, kind: Any) -> object:
+def _checked_argument(name: str, value: object, kind: Any) -> object:
     found = _plain(value)
-    if not _is(found, kind):
-        raise InvalidInput(f"{name} {quoted(value)}: not allowed; allowed is {_words(kind)}")
+    if not _matches_type(found, kind):
+        raise InvalidInput(f"{name} {quoted(value)}: not allowed; allowed is {_type_text(kind)}")
     for one in found if isinstance(found, list) else [found]:
-        if isinstance(one, str | os.PathLike) and not _can_be_said(os.fspath(one)):
+        if isinstance(one, str | os.PathLike) and not _is_encodable(os.fspath(one)):
             raise InvalidInput(
                 f"{name} {quoted(value)}: not allowed; allowed is text without NUL, of whole characters"
             )
     return found
 
 
-def _can_be_said(text: str) -> bool:
+def _is_encodable(text: str) -> bool:
     """Whether it can be the name of a file, or part of an address: with bytes of a file's name that are no
     text, as Python keeps them, and no other half of a character."""
     try:
@@ -76,22 +76,22 @@ def _plain(value: object) -> object:
     return value
 
 
-def _is(value: object, kind: Any) -> bool:
+def _matches_type(value: object, kind: Any) -> bool:
     """Whether a value is of the kind that an annotation names; kinds that are not known take everything."""
     origin, inner = get_origin(kind), get_args(kind)
     if kind is Any:
         return True
     if origin in (Union, UnionType):
-        return any(_is(value, one) for one in inner)
+        return any(_matches_type(value, one) for one in inner)
     if origin is Literal:
         return any(type(value) is type(one) and value == one for one in inner)
     if origin is Sequence and inner == (str,) and isinstance(value, str):
         return False  # one word is not a row of letters
     if origin in (Sequence, tuple):
-        return isinstance(value, Sequence) and all(_is(one, inner[0]) for one in value)
+        return isinstance(value, Sequence) and all(_matches_type(one, inner[0]) for one in value)
     if origin is Mapping:
         return isinstance(value, Mapping) and all(
-            isinstance(name, str) and _is(one, inner[1]) for name, one in value.items()
+            isinstance(name, str) and _matches_type(one, inner[1]) for name, one in value.items()
         )
     if origin is Callable:
         return callable(value)
@@ -102,16 +102,16 @@ def _is(value: object, kind: Any) -> bool:
     return not isinstance(kind, type) or isinstance(value, kind)
 
 
-def _words(kind: Any) -> str:
+def _type_text(kind: Any) -> str:
     origin, inner = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
-        return " or ".join(dict.fromkeys(_words(one) for one in inner))
+        return " or ".join(dict.fromkeys(_type_text(one) for one in inner))
     if origin is Literal:
         return " or ".join(map(repr, inner))
     if origin in (Sequence, tuple):
-        return f"a list, each {_words(inner[0])}"
+        return f"a list, each {_type_text(inner[0])}"
     if origin is Mapping:
-        return "a mapping with text as names" + ("" if inner[1] is Any else f", each {_words(inner[1])}")
+        return "a mapping with text as names" + ("" if inner[1] is Any else f", each {_type_text(inner[1])}")
     if origin is Callable:
         return "a function"
-    return WORDS.get(kind) or ("a path" if issubclass(kind, os.PathLike) else str(kind.__name__))
+    return TYPE_WORDS.get(kind) or ("a path" if issubclass(kind, os.PathLike) else str(kind.__name__))

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ops.common.client import RequestFailed
+from ops.client.http_client import RequestFailed
 from shared.basics.errors import InvalidInput, LightwaveError, NotFound, OperationFailed, TwinUnreachable
 
 __all__ = [
@@ -14,16 +14,16 @@ __all__ = [
     "OperationFailed",
     "RequestFailed",
     "TwinUnreachable",
-    "without_options",
+    "without_option_names",
 ]
 
-OPTION = re.compile(r"^--(?:set )?(?=\S)")
+OPTION_PREFIX = re.compile(r"^--(?:set )?(?=\S)")
 
 
 @contextmanager
-def without_options() -> Iterator[None]:
+def without_option_names() -> Iterator[None]:
     """Here nobody gave an option: `--set pod.cubes=0: …` is said as `pod.cubes=0: …`."""
     try:
         yield
     except InvalidInput as error:
-        raise InvalidInput(OPTION.sub("", str(error))) from None
+        raise InvalidInput(OPTION_PREFIX.sub("", str(error))) from None

@@ -7,8 +7,8 @@ from typing import Any, Literal
 from schemas.body import Body
 from schemas.registry import TYPES
 
-MESSAGE = ("id", "type", "fabric", "at_us", "cause", "source", "body", "about", "text")
-RECEIPT = ("id", "repeated", "status", "complete", "at_us", "outcome")
+MESSAGE_FIELDS = ("id", "type", "fabric", "at_us", "cause", "source", "body", "about", "text")
+RECEIPT_FIELDS = ("id", "repeated", "status", "complete", "at_us", "outcome")
 """The fields of each that a twin has to tell."""
 
 
@@ -45,16 +45,16 @@ class Receipt:
     outcome: tuple[Event, ...]
 
 
-def event_of(row: dict[str, Any], position: str = "") -> Event:
+def parse_event(row: dict[str, Any], position: str = "") -> Event:
     """A message as the twin tells it. ValueError, KeyError or TypeError where it is none."""
     body = TYPES[row["type"]].model_validate_json(json.dumps(row["body"]))
-    given = {name: row[name] for name in MESSAGE if name not in ("body", "about")}
+    given = {name: row[name] for name in MESSAGE_FIELDS if name not in ("body", "about")}
     return Event(**given, body=body, about=tuple(row["about"]), position=position)
 
 
-def receipt_of(answer: dict[str, Any]) -> Receipt:
+def parse_receipt(answer: dict[str, Any]) -> Receipt:
     """What the twin answers to a request that it did not refuse. Errors as of `event_of`."""
     if answer["status"] not in ("received", "accepted") or not isinstance(answer["id"], str):
         raise ValueError("it is no receipt")
-    outcome = tuple(event_of(row) for row in answer["outcome"])
-    return Receipt(**{name: answer[name] for name in RECEIPT if name != "outcome"}, outcome=outcome)
+    outcome = tuple(parse_event(row) for row in answer["outcome"])
+    return Receipt(**{name: answer[name] for name in RECEIPT_FIELDS if name != "outcome"}, outcome=outcome)

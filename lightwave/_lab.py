@@ -6,20 +6,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lightwave._arguments import typed
-from lightwave._errors import without_options
-from ops.common.configuration import Parameter
-from ops.common.configuration import parameters as _parameters
-from ops.common.sites import AskedTwin
-from ops.experiments.document import Scalar
-from ops.experiments.measures import MEASURES, Measure
-from ops.experiments.plants import pairs_of
-from ops.experiments.trial import measured
+from lightwave._arguments import check_argument_types
+from lightwave._errors import without_option_names
+from ops.experiments.measures import MEASURES, ExperimentMeasure
+from ops.experiments.schema import Scalar
+from ops.experiments.service_run import measure_all
+from ops.experiments.variant_sites import set_options
 from ops.lab.injections import injections
-from ops.lab.repeat import repeat_words
-from ops.lab.run import RunPlan, run_lab
-from ops.lab.trace import read_trace
-from shared.basics.checks import check_range, count, positive
+from ops.lab.run import RunPlan, repeat_command, run_lab
+from ops.lab.workload_trace import read_trace
+from ops.sites.configuration import ParameterInfo
+from ops.sites.configuration import parameters as _parameters
+from ops.sites.site_plans import NewTwinOptions
+from shared.basics.checks import check_count, check_positive, check_range
 
 DAYS_MAX = 36_500.0
 WORKERS_MAX = 64
@@ -45,7 +44,7 @@ class LabRun:
     repeat: str
 
 
-@typed
+@check_argument_types
 def lab(
     *,
     days: float = 1.0,
@@ -76,45 +75,47 @@ def lab(
     >>> 0 < run.figures["cube_availability"] < 1, run.messages > 0
     (True, True)
     """
-    positive("days", days)
+    check_positive("days", days)
     check_range("days", days, 0.0, DAYS_MAX, "")
     check_range("warm-up-days", warm_up_days, 0.0, DAYS_MAX, "")
-    count("workers", workers, 1, WORKERS_MAX)
+    check_count("workers", workers, 1, WORKERS_MAX)
     if pods is not None:
-        count("pods", pods, 1)
-    with without_options():
+        check_count("pods", pods, 1)
+    with without_option_names():
         source = None if trace is None else functools.partial(read_trace, Path(trace))
         files = () if site is None else (Path(site),)
         calibrated = None if calibration is None else str(calibration)
-        asked = AskedTwin(pods, kind, seed, tuple(pairs_of(dict(parameters or {}))), files, calibrated)
-        sites = asked.sites(trace=source)
+        twin_request = NewTwinOptions(
+            pods, kind, seed, tuple(set_options(dict(parameters or {}))), files, calibrated
+        )
+        sites = twin_request.sites(trace=source)
         requests = injections(faults, sites, warm_up_days + days)
     plan = RunPlan(sites, days, warm_up_days, requests, counted=True)
-    repeat = repeat_words(asked, plan, None if trace is None else Path(trace), faults)
+    repeat = repeat_command(twin_request, plan, None if trace is None else Path(trace), faults)
     found = run_lab(plan, jobs=workers, log=None if log is None else Path(log), repeat=repeat)
     if found["interrupted"]:
         raise KeyboardInterrupt
     reports = found["fabrics"]
     kinds = {row["kind"] for row in reports}
     rows = [row | row.pop("counted", {}) for row in reports]
-    figures = measured([name for name, one in MEASURES.items() if one.kinds & kinds], rows)
+    figures = measure_all([name for name, one in MEASURES.items() if one.kinds & kinds], rows)
     words = ("messages", "wall_s", "log_sha256", "state_sha256", "version", "repeat")
     return LabRun(figures, tuple(reports), **{word: found[word] for word in words})
 
 
-@typed
-def parameters(kind: str = "superpod") -> list[Parameter]:
+@check_argument_types
+def parameters(kind: str = "superpod") -> list[ParameterInfo]:
     """Every parameter of a kind of fabric: dotted name, default, unit, where it comes from, what is allowed,
     and what it means. InvalidInput for a kind that there is not.
 
     >>> next(one.default for one in parameters() if one.name == "pod.cubes")
     64
     """
-    with without_options():
+    with without_option_names():
         return _parameters(kind)
 
 
-def measures() -> Mapping[str, Measure]:
+def measures() -> Mapping[str, ExperimentMeasure]:
     """All that can be measured of a run, by name: unit, meaning, of which kinds of fabrics.
 
     >>> measures()["goodput"].unit

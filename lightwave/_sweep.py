@@ -10,28 +10,28 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lightwave._arguments import typed
-from lightwave._errors import without_options
-from lightwave._frames import read_runs, read_series
-from ops.common.version import software
-from ops.common.whole_file import whole_file
-from ops.experiments.cluster import cluster_at
-from ops.experiments.dataset import opened
-from ops.experiments.document import Scalar
+from lightwave._arguments import check_argument_types
+from lightwave._dataframes import read_runs, read_series
+from lightwave._errors import without_option_names
+from ops.experiments.dask_cluster import cluster_at
+from ops.experiments.dataset import open_dataset
+from ops.experiments.html_report import html_report
 from ops.experiments.library import library_path
-from ops.experiments.page import page
-from ops.experiments.reading import Planned, checked, parsed, read_experiment
-from ops.experiments.result_json import as_json
-from ops.experiments.results import Compared, Figure, Results, Verdict, results_of
-from ops.experiments.sweep import Progress, run_sweep
-from shared.basics.checks import count
+from ops.experiments.loader import PlannedExperiment, parse_experiment, plan_experiment, read_experiment
+from ops.experiments.result_json import results_json
+from ops.experiments.results import ClaimVerdict, MeasureEstimate, Results, VariantDifference, results_of
+from ops.experiments.schema import Scalar
+from ops.experiments.sweep import SweepProgress, run_sweep
+from ops.local.output_file import atomic_output_file
+from ops.local.software_version import software_version
+from shared.basics.checks import check_count
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed
 
 if TYPE_CHECKING:
     import pandas as pd
 
 WORKERS_MAX = 256
-Told = Callable[[Progress], None] | None
+ProgressCallback = Callable[[SweepProgress], None] | None
 
 
 @dataclass(frozen=True)
@@ -43,22 +43,22 @@ class Sweep:
     folder: Path
 
     @property
-    def figures(self) -> Sequence[Figure]:
+    def figures(self) -> Sequence[MeasureEstimate]:
         """Every measure in every variant, with its interval."""
         return self.results.figures
 
     @property
-    def differences(self) -> Sequence[Compared]:
+    def differences(self) -> Sequence[VariantDifference]:
         """How much more each is in a variant than in the one of `compare.against`; none without that."""
         return self.results.compared
 
     @property
-    def claim(self) -> Verdict | None:
+    def claim(self) -> ClaimVerdict | None:
         """What becomes of the claim: `word` is "holds", "does not hold" or "cannot be told yet"."""
         return self.results.verdict
 
-    @typed
-    def figure(self, measure: str, **where: Scalar) -> Figure:
+    @check_argument_types
+    def figure(self, measure: str, **where: Scalar) -> MeasureEstimate:
         """Of a measure in the one variant that has these values, by dotted name: `figure("goodput",
         **{"repairs.technicians": 2})`. NotFound where there is none, or more than one."""
         found = [one for one in self.figures if one.measure == measure and one.variant.has(where)]
@@ -77,21 +77,21 @@ class Sweep:
 
     def as_dict(self) -> dict[str, Any]:
         """What `lightwave experiment run -o json` says, in values of JSON."""
-        return as_json(self.results)
+        return results_json(self.results)
 
-    @typed
+    @check_argument_types
     def report(self, file: str | Path) -> None:
         """Write the report as one page of HTML. OperationFailed where that is impossible."""
         name = shlex.quote(str(self.folder / "experiment.yaml"))
-        text = page(self.results, f"lightwave experiment run {name}", software())
+        text = html_report(self.results, f"lightwave experiment run {name}", software_version())
         try:
-            with whole_file(Path(file)) as out:
+            with atomic_output_file(Path(file)) as out:
                 out.write(text.encode())
         except OSError as error:
             raise OperationFailed(f"{file}: {error.strerror or error}") from None
 
 
-@typed
+@check_argument_types
 def sweep(
     experiment: Mapping[str, Any] | str | Path,
     *,
@@ -99,7 +99,7 @@ def sweep(
     workers: int | None = None,
     dask: str | None = None,
     resume: bool = False,
-    progress: Told = None,
+    progress: ProgressCallback = None,
 ) -> Sweep:
     """Do all runs of an experiment that are not there yet, and say what came of it: the same as `lightwave
     experiment run`, to the same bytes.
@@ -124,13 +124,13 @@ def sweep(
     if workers is not None:
         if dask is not None:
             raise InvalidInput("workers: goes without dask, whose cluster has its own")
-        count("workers", workers, 1, WORKERS_MAX)
-    planned = _planned(experiment)
+        check_count("workers", workers, 1, WORKERS_MAX)
+    planned = _read_plan(experiment)
     if folder is not None:
-        return _swept(planned, Path(folder), workers or 1, dask, progress, resume=resume)
+        return _run(planned, Path(folder), workers or 1, dask, progress, resume=resume)
     place = tempfile.mkdtemp(prefix="lightwave-")
     try:
-        found = _swept(planned, Path(place), workers or 1, dask, progress, resume=True)
+        found = _run(planned, Path(place), workers or 1, dask, progress, resume=True)
     except BaseException:
         shutil.rmtree(place, ignore_errors=True)
         raise
@@ -138,21 +138,27 @@ def sweep(
     return found
 
 
-def _swept(
-    planned: Planned, folder: Path, workers: int, dask: str | None, progress: Told, *, resume: bool
+def _run(
+    planned: PlannedExperiment,
+    folder: Path,
+    workers: int,
+    dask: str | None,
+    progress: ProgressCallback,
+    *,
+    resume: bool,
 ) -> Sweep:
     with (
-        without_options(),
+        without_option_names(),
         nullcontext(workers) if dask is None else cluster_at(dask) as those,
-        opened(folder, planned, software(), resume=resume) as dataset,
+        open_dataset(folder, planned, software_version(), resume=resume) as dataset,
     ):
         swept = run_sweep(planned, dataset, workers=those, told=progress)
     return Sweep(results_of(planned, swept), folder)
 
 
-def _planned(experiment: Mapping[str, Any] | str | Path) -> Planned:
+def _read_plan(experiment: Mapping[str, Any] | str | Path) -> PlannedExperiment:
     if isinstance(experiment, Mapping):
-        return checked(parsed(experiment), Path())
+        return plan_experiment(parse_experiment(experiment), Path())
     path = Path(experiment)
     if isinstance(experiment, str) and not path.suffix and "/" not in experiment and not path.exists():
         path = library_path(experiment)

@@ -7,18 +7,20 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from lightwave._arguments import typed
-from lightwave._events import MESSAGE, RECEIPT, Event, Receipt, event_of, receipt_of
-from ops.common.client import (
+from lightwave._arguments import check_argument_types
+from lightwave._events import MESSAGE_FIELDS, RECEIPT_FIELDS, Event, Receipt, parse_event, parse_receipt
+from ops.client.event_stream import RECONNECT_S_MAX, follow_events
+from ops.client.http_client import (
     TIMEOUT_S,
     Client,
     RequestFailed,
-    escape,
-    first_fabric,
-    waited,
+    default_fabric,
+    escape_path,
+    path_with_wait,
 )
-from ops.common.following import RETURN_S_MAX, followed
-from schemas.api import (
+from schemas.api.explain import SliceExplanation, SlicePlan
+from schemas.api.goodput_report import GoodputReport, GroupBy
+from schemas.api.rows import (
     ClockReport,
     CubeRow,
     FabricRow,
@@ -30,20 +32,18 @@ from schemas.api import (
     OcsRow,
     RepairRow,
     SliceRow,
-    TwinAbout,
+    TwinInfo,
     VerdictRow,
 )
-from schemas.api_answers import SliceExplanation, SlicePlan
-from schemas.api_goodput import By, GoodputReport
-from schemas.api_loss import LossReport
+from schemas.api.whatif import LossReport
 from schemas.names import Tier
 from shared.basics.errors import InvalidInput
 
 Answer = TypeVar("Answer")
-SEVERAL_MAX = 1_000_000
+ROWS_MAX = 1_000_000
 
 
-@typed
+@check_argument_types
 def connect(url: str | None = None, *, token: str | None = None, timeout_s: float = TIMEOUT_S) -> "Twin":
     """The twin at a URL, with a bearer token where it wants one; without them those that LIGHTWAVE_URL and
     LIGHTWAVE_TOKEN name, as for the command line.
@@ -75,9 +75,9 @@ class Twin:
 
     # --- what is there --------------------------------------------------------------------------------------
 
-    def about(self) -> TwinAbout:
+    def about(self) -> TwinInfo:
         """Which twin this is, and of which version."""
-        return self._thing(TwinAbout, "/v1/twin")
+        return self._get(TwinInfo, "/v1/twin")
 
     def fabrics(self, **where: object) -> list[FabricRow]:
         return self._rows(FabricRow, "fabrics", None, where)
@@ -106,50 +106,50 @@ class Twin:
     def repairs(self, fabric: str | None = None, **where: object) -> list[RepairRow]:
         return self._rows(RepairRow, "repairs", fabric, where)
 
-    @typed
+    @check_argument_types
     def fabric(self, name: str) -> FabricRow:
-        return self._thing(FabricRow, f"/v1/fabrics/{escape(name)}")
+        return self._get(FabricRow, f"/v1/fabrics/{escape_path(name)}")
 
-    @typed
+    @check_argument_types
     def ocs(self, name: str) -> OcsRow:
-        return self._thing(OcsRow, f"/v1/ocs/{escape(name)}")
+        return self._get(OcsRow, f"/v1/ocs/{escape_path(name)}")
 
-    @typed
+    @check_argument_types
     def cube(self, name: str) -> CubeRow:
-        return self._thing(CubeRow, f"/v1/cubes/{escape(name)}")
+        return self._get(CubeRow, f"/v1/cubes/{escape_path(name)}")
 
-    @typed
+    @check_argument_types
     def link(self, name: str) -> LinkRow:
-        return self._thing(LinkRow, f"/v1/links/{escape(name)}")
+        return self._get(LinkRow, f"/v1/links/{escape_path(name)}")
 
-    @typed
+    @check_argument_types
     def slice(self, name: str) -> SliceRow:
-        return self._thing(SliceRow, f"/v1/slices/{escape(name)}")
+        return self._get(SliceRow, f"/v1/slices/{escape_path(name)}")
 
-    @typed
+    @check_argument_types
     def fault(self, name: str) -> FaultRow:
-        return self._thing(FaultRow, f"/v1/faults/{escape(name)}")
+        return self._get(FaultRow, f"/v1/faults/{escape_path(name)}")
 
     # --- questions ------------------------------------------------------------------------------------------
 
-    @typed
+    @check_argument_types
     def trace(self, end: str) -> LightPath:
         """The whole light path from a link end, such as `pod-0/cube-12/+y/7`."""
-        return self._thing(LightPath, f"/v1/trace/{escape(end)}")
+        return self._get(LightPath, f"/v1/trace/{escape_path(end)}")
 
-    @typed
+    @check_argument_types
     def impact(self, part: str) -> ImpactReport | LossReport:
         """What hangs on a part of a pod, with the links and slices of now; or what a network loses with one
         of its parts."""
         found: TypeAdapter[ImpactReport | LossReport] = TypeAdapter(ImpactReport | LossReport)
-        return self._read(found, self._client.thing(f"/v1/impact/{escape(part)}"))
+        return self._read(found, self._client.resource(f"/v1/impact/{escape_path(part)}"))
 
-    @typed
+    @check_argument_types
     def explain(self, slice_name: str) -> SliceExplanation:
         """Why a slice is as it is, and what stands in its way."""
-        return self._thing(SliceExplanation, f"/v1/explain/slices/{escape(slice_name)}")
+        return self._get(SliceExplanation, f"/v1/explain/slices/{escape_path(slice_name)}")
 
-    @typed
+    @check_argument_types
     def plan(
         self,
         shape: str,
@@ -162,7 +162,7 @@ class Twin:
         fabric: str | None = None,
     ) -> SlicePlan:
         """What the scheduler would do with such a request now; nothing is asked of it."""
-        return self._thing(
+        return self._get(
             SlicePlan,
             "/v1/plan/slices",
             shape=shape,
@@ -174,42 +174,42 @@ class Twin:
             fabric=fabric,
         )
 
-    @typed
+    @check_argument_types
     def goodput(
-        self, by: By = "pod", *, fabric: str | None = None, since: str | None = None
+        self, by: GroupBy = "pod", *, fabric: str | None = None, since: str | None = None
     ) -> GoodputReport:
         """Where chip-time went, since a moment ("2h" back, or "3d02:00:00") or the beginning: by pod, owner,
         slice or tier."""
-        return self._thing(GoodputReport, "/v1/goodput", by=by, fabric=fabric, since=since)
+        return self._get(GoodputReport, "/v1/goodput", by=by, fabric=fabric, since=since)
 
     # --- the clock ------------------------------------------------------------------------------------------
 
     def clock(self) -> ClockReport:
         """Simulated time, and how fast it goes."""
-        return self._thing(ClockReport, "/v1/clock")
+        return self._get(ClockReport, "/v1/clock")
 
-    @typed
+    @check_argument_types
     def set_speed(self, speed: float) -> ClockReport:
         """Simulated over wall time."""
-        return self._clock("/v1/clock/speed", speed=speed)
+        return self._put_clock("/v1/clock/speed", speed=speed)
 
     def pause(self) -> ClockReport:
         """Let simulated time stand still."""
-        return self._clock("/v1/clock", paused=True)
+        return self._put_clock("/v1/clock", paused=True)
 
     def resume(self) -> ClockReport:
         """Let it go on."""
-        return self._clock("/v1/clock", paused=False)
+        return self._put_clock("/v1/clock", paused=False)
 
-    @typed
+    @check_argument_types
     def run_for(self, simulated_s: float, *, speed: float | None = None) -> ClockReport:
         """Let time run for so long and stand still then; without a speed as fast as the twin can. It answers
         at once: `clock().paused` says when it has come there."""
-        return self._clock("/v1/clock/run", for_s=simulated_s, speed=speed)
+        return self._put_clock("/v1/clock/run", for_s=simulated_s, speed=speed)
 
     # --- requests -------------------------------------------------------------------------------------------
 
-    @typed
+    @check_argument_types
     def request(
         self,
         shape: str,
@@ -239,14 +239,14 @@ class Twin:
             "recovery": recovery,
             "pods": pods,
         }
-        return self._ask("/v1/slices", key, comment, body)
+        return self._send_request("/v1/slices", key, comment, body)
 
-    @typed
+    @check_argument_types
     def release(self, name: str, *, key: str | None = None, comment: str | None = None) -> Receipt:
         """Release a slice, or withdraw it while it waits."""
-        return self._ask(f"/v1/slices/{escape(name)}/release", key, comment)
+        return self._send_request(f"/v1/slices/{escape_path(name)}/release", key, comment)
 
-    @typed
+    @check_argument_types
     def inject(
         self,
         kind: str,
@@ -267,26 +267,26 @@ class Twin:
             "severity": severity,
             "onset_s": onset_s,
         }
-        return self._ask("/v1/faults", key, comment, body)
+        return self._send_request("/v1/faults", key, comment, body)
 
-    @typed
+    @check_argument_types
     def clear(self, fault: str, *, key: str | None = None, comment: str | None = None) -> Receipt:
         """End a fault."""
-        return self._ask(f"/v1/faults/{escape(fault)}/clear", key, comment)
+        return self._send_request(f"/v1/faults/{escape_path(fault)}/clear", key, comment)
 
-    @typed
+    @check_argument_types
     def drain(self, cube: str, *, key: str | None = None, comment: str | None = None) -> Receipt:
         """Take a cube out of use; what runs there moves or stays until it ends."""
-        return self._ask(f"/v1/cubes/{escape(cube)}/drain", key, comment)
+        return self._send_request(f"/v1/cubes/{escape_path(cube)}/drain", key, comment)
 
-    @typed
+    @check_argument_types
     def undrain(self, cube: str, *, key: str | None = None, comment: str | None = None) -> Receipt:
         """Take a drained cube into use again."""
-        return self._ask(f"/v1/cubes/{escape(cube)}/undrain", key, comment)
+        return self._send_request(f"/v1/cubes/{escape_path(cube)}/undrain", key, comment)
 
     # --- the log --------------------------------------------------------------------------------------------
 
-    @typed
+    @check_argument_types
     def events(
         self,
         fabric: str | None = None,
@@ -301,18 +301,18 @@ class Twin:
     ) -> list[Event]:
         """Messages of the log, oldest first: `limit` of them, the last ones unless `since` or `cause` says
         from where. Moments are back from now ("2h") or simulated times ("3d02:15:04")."""
-        if not 1 <= limit <= SEVERAL_MAX:
-            raise InvalidInput(f"limit {limit}: not allowed; allowed are 1 to {SEVERAL_MAX:,}")
-        asked = {
-            **_asked(types, about, cause, ticks=ticks),
+        if not 1 <= limit <= ROWS_MAX:
+            raise InvalidInput(f"limit {limit}: not allowed; allowed are 1 to {ROWS_MAX:,}")
+        filters = {
+            **_event_query(types, about, cause, ticks=ticks),
             "fabric": fabric,
             "since": since,
             "until": until,
         }
-        rows, _ = self._client.pages("/v1/events", *MESSAGE, most=limit, **asked)
+        rows, _ = self._client.pages("/v1/events", *MESSAGE_FIELDS, most=limit, **filters)
         return [self._event(row) for row in rows]
 
-    @typed
+    @check_argument_types
     def subscribe(
         self,
         fabric: str | None = None,
@@ -322,7 +322,7 @@ class Twin:
         since: str | None = None,
         after: str | None = None,
         ticks: bool = False,
-        patience_s: float = RETURN_S_MAX,
+        reconnect_timeout_s: float = RECONNECT_S_MAX,
     ) -> Iterator[Event]:
         """Messages of a fabric as they come, for ever: from now on, or since a moment, or behind the
         `position` of an event that was seen before. A twin that goes away and comes back is taken up where
@@ -331,49 +331,53 @@ class Twin:
         if since is not None and after is not None:
             raise InvalidInput("after: not together with since")
         named = fabric or (about or "").split("/")[0] or (after or "").rpartition(":")[0]
-        asked = {**_asked(types, about, None, ticks=ticks), "since": since}
-        stream = followed(
-            self._client, named or first_fabric(self._client), asked, after, return_s=patience_s
+        filters = {**_event_query(types, about, None, ticks=ticks), "since": since}
+        stream = follow_events(
+            self._client,
+            named or default_fabric(self._client),
+            filters,
+            after,
+            reconnect_s=reconnect_timeout_s,
         )
         return (self._event(row, position) for position, row in stream)
 
-    @typed
+    @check_argument_types
     def why(self, message_or_name: str) -> list[Event]:
         """The chain of causes from a message, or from the last state of a thing, back to its root."""
-        rows = self._client.rows(f"/v1/why/{escape(message_or_name)}", *MESSAGE)
+        rows = self._client.rows(f"/v1/why/{escape_path(message_or_name)}", *MESSAGE_FIELDS)
         return [self._event(row) for row in rows]
 
     # --- how ------------------------------------------------------------------------------------------------
 
-    @typed
+    @check_argument_types
     def _rows(
         self, row: type[Answer], kind: str, fabric: str | None, where: dict[str, object]
     ) -> list[Answer]:
         """All of a kind, page by page."""
-        asked = {name: _word(value) for name, value in where.items()}
-        found, _ = self._client.pages(f"/v1/{kind}", most=SEVERAL_MAX, fabric=fabric, **asked)
+        filters = {name: _query_value(value) for name, value in where.items()}
+        found, _ = self._client.pages(f"/v1/{kind}", most=ROWS_MAX, fabric=fabric, **filters)
         return self._read(TypeAdapter(list[row]), found)  # type: ignore[valid-type]  # one that is given
 
-    def _thing(self, kind: type[Answer], path: str, **query: object) -> Answer:
-        return self._read(TypeAdapter(kind), self._client.thing(path, **query))
+    def _get(self, kind: type[Answer], path: str, **query: object) -> Answer:
+        return self._read(TypeAdapter(kind), self._client.resource(path, **query))
 
-    def _clock(self, path: str, **change: object) -> ClockReport:
+    def _put_clock(self, path: str, **change: object) -> ClockReport:
         said = {name: value for name, value in change.items() if value is not None}
         return self._read(TypeAdapter(ClockReport), self._client.put(path, said))
 
-    def _ask(
+    def _send_request(
         self, path: str, key: str | None, comment: str | None, body: dict[str, object] | None = None
     ) -> Receipt:
-        answer = self._client.post(waited(path, comment), *RECEIPT, body=body, key=key)
+        answer = self._client.post(path_with_wait(path, comment), *RECEIPT_FIELDS, body=body, key=key)
         if answer["status"] == "refused":
             with self._client.reading():
                 raise RequestFailed(f"{answer['reason']} ({answer['id']})")
         with self._client.reading():
-            return receipt_of(answer)
+            return parse_receipt(answer)
 
     def _event(self, row: dict[str, Any], position: str = "") -> Event:
         with self._client.reading():
-            return event_of(row, position)
+            return parse_event(row, position)
 
     def _read(self, kind: TypeAdapter[Answer], content: object) -> Answer:
         """The answer as what it should be; TwinUnreachable where a twin of another version gave it."""
@@ -382,16 +386,16 @@ class Twin:
         except ValidationError as error:
             first = error.errors()[0]
             place = ".".join(map(str, first["loc"]))
-            raise self._client.foreign(f"its answer has {place}: {first['msg'].lower()}") from None
+            raise self._client.not_a_twin(f"its answer has {place}: {first['msg'].lower()}") from None
 
 
-def _asked(
+def _event_query(
     types: str | Sequence[str], about: str | None, cause: str | None, *, ticks: bool
 ) -> dict[str, object]:
     words = [types] if isinstance(types, str) else list(types)
     return {"type": words or None, "for": about, "cause": cause, "ticks": None if ticks else "false"}
 
 
-def _word(value: object) -> object:
+def _query_value(value: object) -> object:
     """A value to filter by, as a query has it."""
     return str(value).lower() if value is None or isinstance(value, bool) else value

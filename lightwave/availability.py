@@ -1,24 +1,22 @@
 """Availability in closed form: fabrics, goodput, placement, machine repair. Availabilities are shares of
 time from 0 to 1, sizes of slices are in chips or in cubes of 64 chips, as their names say."""
 
-from lightwave._arguments import typed
+from lightwave._arguments import check_argument_types
 from shared.models.availability.alternating_renewal import AlternatingRenewal
-from shared.models.availability.fabric import fabric_availability as _fabric_availability
-from shared.models.availability.fabric import fabric_ocs
-from shared.models.availability.goodput import Goodput, GoodputPoint
-from shared.models.availability.goodput import goodput as _goodput
-from shared.models.availability.goodput import goodput_figure as _goodput_figure
+from shared.models.availability.fabric_availability import fabric_availability as _fabric_availability
+from shared.models.availability.fabric_availability import fabric_ocs
 from shared.models.availability.machine_repair import MachineRepair
 from shared.models.availability.machine_repair import machine_repair as _machine_repair
-from shared.models.availability.placement import Placement
-from shared.models.availability.placement import placement_curve as _placement_curve
+from shared.models.availability.promised_goodput import Goodput, GoodputPoint
+from shared.models.availability.promised_goodput import goodput_figure as _goodput_figure
+from shared.models.availability.promised_goodput import promised_goodput as _goodput
+from shared.models.availability.slice_placement import placement_curve as _placement_curve
 
 __all__ = [
     "AlternatingRenewal",
     "Goodput",
     "GoodputPoint",
     "MachineRepair",
-    "Placement",
     "fabric",
     "goodput",
     "goodput_figure",
@@ -26,16 +24,16 @@ __all__ = [
     "placement_curve",
 ]
 
-goodput_figure = typed(_goodput_figure)
-machine_repair = typed(_machine_repair)
-placement_curve = typed(_placement_curve)
+goodput_figure = check_argument_types(_goodput_figure)
+machine_repair = check_argument_types(_machine_repair)
+placement_curve = check_argument_types(_placement_curve)
 
 
 def __dir__() -> list[str]:
     return __all__
 
 
-@typed
+@check_argument_types
 def fabric(ocs_availability: float = 0.999, *, kind: str = "cwdm4-bidi") -> float:
     """How often all OCSes of a superpod work at a time; the kind of modules sets how many there are:
     cwdm4-duplex (96), cwdm4-bidi (48) or cwdm8-bidi (24). InvalidInput for another, or no share.
@@ -46,7 +44,7 @@ def fabric(ocs_availability: float = 0.999, *, kind: str = "cwdm4-bidi") -> floa
     return _fabric_availability(ocs_availability, fabric_ocs(kind))
 
 
-@typed
+@check_argument_types
 def goodput(
     host_availability: float = 0.999,
     slice_chips: int = 1024,

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from lightwave._arguments import typed
-from shared.basics.checks import count
+from lightwave._arguments import check_argument_types
+from shared.basics.checks import check_count
 from shared.models.optics.budget import Budget, check_ranges, link_budget
-from shared.models.optics.link import LinkDesign, Strands, Switched
-from shared.models.optics.modules import Agreement, lane_rate, module_kind, parse_module
-from shared.models.optics.modules import agree as _agree
+from shared.models.optics.link import LinkDesign, OcsPath, Strands
+from shared.models.optics.module_kinds import Agreement, lane_rate, module_kind, parse_module
+from shared.models.optics.module_kinds import agree as _agree
 from shared.models.optics.palomar import RETURN_LOSS_TYPICAL_DB
 from shared.models.optics.qualification import Conditions, Qualification, qualify_pod
 from shared.models.optics.sensitivity import sensitivity_dbm
@@ -23,7 +23,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
-@typed
+@check_argument_types
 def budget(
     ocs_loss_db: float,
     *,
@@ -46,12 +46,12 @@ def budget(
     (True, 4)
     """
     check_ranges({"loss_db": ocs_loss_db, "return_loss_db": return_loss_db, "excess_db": excess_db})
-    switched = Switched(*(np.asarray(value) for value in (ocs_loss_db, return_loss_db, return_loss_db)))
+    switched = OcsPath(*(np.asarray(value) for value in (ocs_loss_db, return_loss_db, return_loss_db)))
     design = _design(rate, kind, launch_dbm, length_km, mitigation=mitigation, soft_fec=soft_fec)
     return link_budget(design, Strands(switched, near_excess_db=np.asarray(excess_db)))
 
 
-@typed
+@check_argument_types
 def sensitivity(
     mpi_db: float,
     *,
@@ -69,7 +69,7 @@ def sensitivity(
     return sensitivity_dbm(rate, mpi_db, ber, mitigation=mitigation, soft_fec=soft_fec)
 
 
-@typed
+@check_argument_types
 def agree(one: str, other: str) -> Agreement:
     """What two modules settle on, by names such as "cwdm4-bidi-400G": the rate of a lane and how many, or
     the reason why there is none. InvalidInput for a name of no module.
@@ -80,7 +80,7 @@ def agree(one: str, other: str) -> Agreement:
     return _agree(parse_module(one), parse_module(other))
 
 
-@typed
+@check_argument_types
 def qualify(
     seed: int = 0,
     *,
@@ -98,7 +98,7 @@ def qualify(
     >>> qualify(seed=7, cubes=4).qualified
     True
     """
-    count("cubes", cubes, 1, POD_CUBES_MAX)
+    check_count("cubes", cubes, 1, POD_CUBES_MAX)
     if return_loss_db is not None:
         check_ranges({"return_loss_db": return_loss_db})
     design = _design(rate, kind, None, None, mitigation=mitigation, soft_fec=soft_fec)

@@ -6,12 +6,12 @@ OCSes are given by their numbers in a superpod, 0 to 47.
 
 from collections.abc import Sequence
 
-from lightwave._arguments import typed
+from lightwave._arguments import check_argument_types
 from shared.models.superpod.shapes import parse_shape
-from shared.models.topology.figures import SliceFigures, slice_figures
 from shared.models.topology.graph import SliceTopology, slice_topology
 from shared.models.topology.graph import without_ocs as _without
 from shared.models.topology.routing import RoutingFigures, routing_figures
+from shared.models.topology.slice_figures import SliceFigures, slice_figures
 from shared.models.topology.suggest import Suggestion, ranked_shapes
 
 __all__ = [
@@ -30,7 +30,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
-@typed
+@check_argument_types
 def figures(shape: str, *, twisted: bool = False, without_ocs: Sequence[int] = ()) -> SliceFigures:
     """What a slice is made of and what it can carry, ideally routed, as `lightwave topology show` has it.
     InvalidInput where there is no such slice or OCS.
@@ -44,7 +44,7 @@ def figures(shape: str, *, twisted: bool = False, without_ocs: Sequence[int] = (
     return slice_figures(parse_shape(shape), twisted, without_ocs)
 
 
-@typed
+@check_argument_types
 def graph(shape: str, *, twisted: bool = False, without_ocs: Sequence[int] = ()) -> SliceTopology:
     """The links of a slice as arrays, chip by chip. InvalidInput where there is no such slice or OCS.
 
@@ -54,7 +54,7 @@ def graph(shape: str, *, twisted: bool = False, without_ocs: Sequence[int] = ())
     return _without(slice_topology(parse_shape(shape), twisted), without_ocs)
 
 
-@typed
+@check_argument_types
 def routing(shape: str, *, twisted: bool = False, without_ocs: Sequence[int] = ()) -> RoutingFigures:
     """The routing table of a slice, around what is gone, proven free of deadlock, and what it comes to.
     InvalidInput where there is no such slice or OCS, or no table.
@@ -66,7 +66,7 @@ def routing(shape: str, *, twisted: bool = False, without_ocs: Sequence[int] = (
     return routing_figures(graph(shape, twisted=twisted, without_ocs=without_ocs))
 
 
-@typed
+@check_argument_types
 def suggest(chips: int, traffic: str = "all-to-all") -> tuple[Suggestion, ...]:
     """All shapes of exactly so many chips, the best for a traffic pattern first: "all-to-all", "ring:x",
     "ring:y", "ring:z" or "nearest". InvalidInput where no slice has so many, or for another pattern.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
-from schemas.about import Subject, SubjectReader, subject_reader
+from schemas.subjects import Subject, SubjectReader, subject_reader
 
 
 class Model(BaseModel):
@@ -20,11 +20,11 @@ class Model(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    named_by: ClassVar[str | None] = None
+    subject_field: ClassVar[str | None] = None
     """The field that says what such a value is about where it is a part of a body; None where nothing is."""
 
 
-def is_unsaid(value: object) -> bool:
+def is_none(value: object) -> bool:
     """For fields of a body that are left out of the line where nobody said them."""
     return value is None
 
@@ -82,10 +82,10 @@ class Body(Model):
 
     def about(self) -> Iterator[Subject]:
         """What the message is about: slices, cubes, OCSes, ends, faults …"""
-        return self.about_fields({name: getattr(self, name) for name in self.subject_readers})
+        return self.subjects_of_fields({name: getattr(self, name) for name in self.subject_readers})
 
     @classmethod
-    def about_fields(cls, fields: Mapping[str, Any]) -> Iterator[Subject]:
+    def subjects_of_fields(cls, fields: Mapping[str, Any]) -> Iterator[Subject]:
         """The same of a body's fields as JSON has them: a search need not read every message in full."""
         for name, reader in cls.subject_readers.items():
             if name in fields:  # what nobody said is left out of the line

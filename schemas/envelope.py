@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field, SerializeAsAny
 
 from schemas.body import Body, Model
-from schemas.bounds import COUNT_MAX
+from schemas.limits import COUNT_MAX
 from schemas.names import FabricName
 
 AtUs = Annotated[

@@ -1,7 +1,7 @@
 """The kinds of things that people can look at, one row a kind: how they are called, what their names are
 like, which columns a table of them has. Only words, and nothing slow to import: the command line needs it.
 
-How rows are read from status documents stands beside, in `services/gateway/kinds.py`.
+How rows are read from status documents stands beside, in `services/gateway/resources/kind_views.py`.
 """
 
 import re
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ResourceKind:
     """One kind of thing.
 
     `word` is its plural, as in `lightwave get cubes` and `/v1/cubes`; `title` one of them in a sentence;
@@ -26,7 +26,7 @@ class Kind:
     columns: tuple[str, ...]
 
 
-FABRICS = Kind(
+FABRICS = ResourceKind(
     "fabrics",
     "fabric",
     ("fabric", "fabrics"),
@@ -38,7 +38,7 @@ FABRICS = Kind(
         *("USED", "USED-MEAN", "SERVED", "USE", "TRANSIT", "REWIRING", "FAULTS", "REPAIRS"),
     ),
 )
-OCS = Kind(
+OCS = ResourceKind(
     "ocs",
     "OCS",
     ("ocs", "ocses"),
@@ -46,7 +46,7 @@ OCS = Kind(
     parts=("ocs",),
     columns=("NAME", "STATE", "CIRCUITS", "RADIX", "PARTS-DOWN", "PORTS-DOWN", "SPARES", "CHANGED"),
 )
-CUBES = Kind(
+CUBES = ResourceKind(
     "cubes",
     "cube",
     ("cube", "cubes"),
@@ -54,7 +54,7 @@ CUBES = Kind(
     parts=("cube",),
     columns=("NAME", "HEALTH", "DRAINED", "HOSTS-DOWN", "CHIPS-USED", "SLICES", "REASONS", "CHANGED"),
 )
-HOSTS = Kind(
+HOSTS = ResourceKind(
     "hosts",
     "host",
     ("host", "hosts"),
@@ -62,7 +62,7 @@ HOSTS = Kind(
     parts=("host",),
     columns=("NAME", "STATE", "REASON"),
 )
-LINKS = Kind(
+LINKS = ResourceKind(
     "links",
     "link",
     ("link", "links"),
@@ -70,7 +70,7 @@ LINKS = Kind(
     parts=("end",),
     columns=("NAME", "STATE", "CONDITION", "FAR-END", "LOSS-DB", "BER", "OCS", "SLICE"),
 )
-SLICES = Kind(
+SLICES = ResourceKind(
     "slices",
     "slice",
     ("slice", "slices"),
@@ -81,7 +81,7 @@ SLICES = Kind(
         *("LINKS-DOWN", "LINKS-DEGRADED", "SWAPS", "RESTARTS", "WAITED", "RAN", "LEFT", "JOB", "REASON"),
     ),
 )
-FAULTS = Kind(
+FAULTS = ResourceKind(
     "faults",
     "fault",
     ("fault", "faults"),
@@ -89,7 +89,7 @@ FAULTS = Kind(
     parts=(),
     columns=("NAME", "KIND", "TARGET", "STATE", "INJECTED", "LASTED", "LEFT", "HOW"),
 )
-REPAIRS = Kind(
+REPAIRS = ResourceKind(
     "repairs",
     "repair",
     ("repair", "repairs"),
@@ -100,7 +100,7 @@ REPAIRS = Kind(
         *("WAITED", "WORKED", "VERDICT"),
     ),
 )
-VERDICTS = Kind(
+VERDICTS = ResourceKind(
     "verdicts",
     "verdict",
     ("verdict", "verdicts"),
@@ -109,7 +109,7 @@ VERDICTS = Kind(
     columns=("NAME", "KIND", "TARGET", "WORK", "BATCH", "CONFIDENCE", "STATE", "GIVEN", "ENDED", "EVIDENCE"),
 )
 
-BLOCKS = Kind(
+BLOCKS = ResourceKind(
     "blocks",
     "block",
     ("block", "blocks"),
@@ -120,7 +120,7 @@ BLOCKS = Kind(
         *("SENDS-GBPS", "RECEIVES-GBPS", "USE", "BUNDLES-DOWN", "CHANGED"),
     ),
 )
-TRUNKS = Kind(
+TRUNKS = ResourceKind(
     "trunks",
     "trunk",
     ("trunk", "trunks"),
@@ -131,7 +131,7 @@ TRUNKS = Kind(
         *("OUT-GBPS", "BACK-GBPS", "USE-OUT", "USE-BACK", "CHANGED"),
     ),
 )
-DEMANDS = Kind(
+DEMANDS = ResourceKind(
     "demands",
     "demand",
     ("demand", "demands"),
@@ -139,7 +139,7 @@ DEMANDS = Kind(
     parts=(),
     columns=("NAME", "SOURCE", "TARGET", "MBPS", "SHARE", "CHANGED"),
 )
-REWIRINGS = Kind(
+REWIRINGS = ResourceKind(
     "rewirings",
     "rewiring",
     ("rewiring", "rewirings"),
@@ -150,7 +150,7 @@ REWIRINGS = Kind(
         *("PLANNED", "TAKES", "TOOK", "ENDS", "WAITS-FOR", "OUTCOME", "BECAUSE"),
     ),
 )
-RACKS = Kind(
+RACKS = ResourceKind(
     "racks",
     "rack",
     ("rack", "racks"),
@@ -158,7 +158,7 @@ RACKS = Kind(
     parts=("rack",),
     columns=("NAME", "STATE", "OCS", "CIRCUITS", "CONTROL", "POWER"),
 )
-BUNDLES = Kind(
+BUNDLES = ResourceKind(
     "bundles",
     "bundle",
     ("bundle", "bundles"),
@@ -166,7 +166,7 @@ BUNDLES = Kind(
     parts=("bundle",),
     columns=("NAME", "STATE", "BLOCK", "RACK", "FIBRES", "CIRCUITS", "REASON"),
 )
-DOMAINS = Kind(
+DOMAINS = ResourceKind(
     "domains",
     "domain",
     ("domain", "domains"),
@@ -180,39 +180,39 @@ _ALL = (
     *(BLOCKS, TRUNKS, DEMANDS, REWIRINGS, RACKS, BUNDLES, DOMAINS),
     *(FAULTS, VERDICTS, REPAIRS),
 )
-KINDS: dict[str, Kind] = {kind.word: kind for kind in _ALL}
+KINDS: dict[str, ResourceKind] = {kind.word: kind for kind in _ALL}
 """Word → kind, in the order in which people read them."""
 
 
-def kind_of(word: str) -> Kind | None:
+def find_kind(word: str) -> ResourceKind | None:
     """The kind that somebody means by a word, in singular or plural and any case; None for no such kind."""
     meant = word.lower()
     return next((kind for kind in KINDS.values() if meant in kind.spellings), None)
 
 
-OF_TIME = frozenset(
+CLOCK_FIELDS = frozenset(
     {"now_us", "position", "waited_us", "ran_us", "left_us", "late_us", "used_mean", "median_us", "p95_us"}
 )
 """Fields that go on as long as nothing happens."""
-MEANS = frozenset({"utilisation", "cube_availability", "served_mean"})
+MEAN_FIELDS = frozenset({"utilisation", "cube_availability", "served_mean"})
 """Fields that are means over all time, which creep on then."""
 
-NAMED_AFTER = {
+KIND_BY_NAME_PREFIX = {
     "control": DOMAINS,
     "power": DOMAINS,
     **{kind.spellings[0]: kind for kind in _ALL if kind not in (FABRICS, DOMAINS, LINKS)},
 }
 """The word before the number of a name's last part → the kind of thing of this name."""
-_LAST = re.compile(r"(?:.*/)?([a-z]+)-[0-9]+")
-_END = re.compile(r".*/[+-][a-z]/[0-9]+")
+_NUMBERED_NAME = re.compile(r"(?:.*/)?([a-z]+)-[0-9]+")
+_LINK_END_NAME = re.compile(r".*/[+-][a-z]/[0-9]+")
 
 
-def kind_of_name(name: str) -> Kind | None:
+def kind_by_name_form(name: str) -> ResourceKind | None:
     """The kind of thing that has a name of this form, be there one or not: `dcn-0/block-3/trunk-7` is a
     trunk, `pod-0/cube-3/+x/7` a link, `pod-0` a fabric; None for what is of no kind."""
-    if _END.fullmatch(name):
+    if _LINK_END_NAME.fullmatch(name):
         return LINKS
-    last = _LAST.fullmatch(name)
+    last = _NUMBERED_NAME.fullmatch(name)
     if last is None:
         return None
-    return NAMED_AFTER.get(last[1], FABRICS if "/" not in name else None)
+    return KIND_BY_NAME_PREFIX.get(last[1], FABRICS if "/" not in name else None)

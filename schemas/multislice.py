@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from schemas.body import Model
-from schemas.bounds import COUNT_MAX, DURATION_US_MAX, SHOWN_MAX
+from schemas.limits import COUNT_MAX, DURATION_US_MAX, QUOTED_MAX
 from schemas.names import FABRIC_PATTERN, FabricName, SliceName
 
 PODS_MIN = 2
@@ -18,10 +18,10 @@ Pods = tuple[FabricName, ...]
 """The pods of a job, in the order of its ring; the first is the one that was asked."""
 
 
-def wanted_pods(text: str) -> int | tuple[str, ...]:
+def parse_pods(text: str) -> int | tuple[str, ...]:
     """`2`, or `pod-0,pod-3`, as a number or names; ValueError says in one sentence what is wrong with the
     text."""
-    shown = text[:SHOWN_MAX]
+    shown = text[:QUOTED_MAX]
     if re.fullmatch(r"-?[0-9]{1,9}", text.strip()):
         if int(text) < PODS_MIN:
             raise ValueError(f"{shown} is not allowed; allowed are {PODS_ALLOWED}")
@@ -29,7 +29,7 @@ def wanted_pods(text: str) -> int | tuple[str, ...]:
     names = tuple([name.strip() for name in text.split(",")])
     for name in names:
         if re.fullmatch(FABRIC_PATTERN, name) is None:
-            raise ValueError(f"{name[:SHOWN_MAX]!r} is no number and no name; allowed are {PODS_ALLOWED}")
+            raise ValueError(f"{name[:QUOTED_MAX]!r} is no number and no name; allowed are {PODS_ALLOWED}")
         if names.count(name) > 1:
             raise ValueError(f"{name} is named twice; a job has one slice in each of its pods")
     if len(names) < PODS_MIN:

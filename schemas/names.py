@@ -2,15 +2,15 @@
 `pod-0/slice-42`.
 
 Patterns check the form only; whether such a thing exists is for the fabric's plant to say
-(`shared.models.plant`), and each kind of fabric has one of its own.
+(`shared.models.plant.plant`), and each kind of fabric has one of its own.
 """
 
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from schemas.about import Names
-from schemas.bounds import OWNER_PATTERN
+from schemas.limits import OWNER_PATTERN
+from schemas.subjects import SubjectMark
 
 FABRIC_PATTERN = r"[a-z][a-z0-9]{0,15}-(?:0|[1-9][0-9]{0,5})"
 SITE_PATTERN = r"[a-z][a-z0-9]{0,31}(?:-[a-z0-9]{1,16}){0,3}"
@@ -24,24 +24,26 @@ def part_name(word: str, number: int) -> Any:
     return Field(pattern=rf"^{FABRIC_PATTERN}/{word}-{NUMBER}$", examples=[f"pod-0/{word}-{number}"])
 
 
-FabricName = Annotated[str, Field(pattern=rf"^{FABRIC_PATTERN}$", examples=["pod-0"]), Names("name")]
-SiteName = Annotated[str, Field(pattern=rf"^{SITE_PATTERN}$", examples=["pod-0", "campus"]), Names("name")]
-SliceName = Annotated[str, part_name("slice", 42), Names("name")]
-FaultName = Annotated[str, part_name("fault", 7), Names("name")]
-RepairName = Annotated[str, part_name("repair", 3), Names("name")]
-VerdictName = Annotated[str, part_name("verdict", 5), Names("name")]
-RewiringName = Annotated[str, part_name("rewiring", 2), Names("name")]
-CubeName = Annotated[str, part_name("cube", 12), Names("name")]
+FabricName = Annotated[str, Field(pattern=rf"^{FABRIC_PATTERN}$", examples=["pod-0"]), SubjectMark("name")]
+SiteName = Annotated[
+    str, Field(pattern=rf"^{SITE_PATTERN}$", examples=["pod-0", "campus"]), SubjectMark("name")
+]
+SliceName = Annotated[str, part_name("slice", 42), SubjectMark("name")]
+FaultName = Annotated[str, part_name("fault", 7), SubjectMark("name")]
+RepairName = Annotated[str, part_name("repair", 3), SubjectMark("name")]
+VerdictName = Annotated[str, part_name("verdict", 5), SubjectMark("name")]
+RewiringName = Annotated[str, part_name("rewiring", 2), SubjectMark("name")]
+CubeName = Annotated[str, part_name("cube", 12), SubjectMark("name")]
 TargetName = Annotated[
     str,
     Field(
         pattern=rf"^{FABRIC_PATTERN}(?:/{SEGMENT})+$",
         examples=["pod-0/ocs-17", "pod-0/ocs-17/N24", "pod-0/cube-12/host-3", "pod-0/cube-12/+y/7"],
     ),
-    Names("name"),
+    SubjectMark("name"),
 ]
 """A part of whatever kind of fabric."""
-GivenName = Annotated[str, Names("name")]
+UncheckedName = Annotated[str, SubjectMark("name")]
 """A name as somebody gave it, of whatever form: a refusal repeats it."""
 
 
@@ -100,8 +102,8 @@ FaultKind = Literal[
 PORTS_MAX = 768
 """Of a side of an OCS: in a network; a pod's have 296 at most."""
 
-CubeIndex = Annotated[int, Field(ge=0, lt=144, description="cube of the pod"), Names("cube")]
-HostIndex = Annotated[int, Field(ge=0, lt=16), Names("host")]
+CubeIndex = Annotated[int, Field(ge=0, lt=144, description="cube of the pod"), SubjectMark("cube")]
+HostIndex = Annotated[int, Field(ge=0, lt=16), SubjectMark("host")]
 OcsIndex = Annotated[
     int,
     Field(
@@ -109,16 +111,18 @@ OcsIndex = Annotated[
         lt=16_384,
         description="OCS: in a pod 16 × dimension + face index, in a network rack × OCSes of a rack + place",
     ),
-    Names("ocs"),
+    SubjectMark("ocs"),
 ]
-PortIndex = Annotated[int, Field(ge=0, lt=PORTS_MAX, description="port of one side of an OCS"), Names("port")]
+PortIndex = Annotated[
+    int, Field(ge=0, lt=PORTS_MAX, description="port of one side of an OCS"), SubjectMark("port")
+]
 NorthPortIndex = Annotated[
-    int, Field(ge=0, lt=PORTS_MAX, description="port of one side of an OCS"), Names("north-port")
+    int, Field(ge=0, lt=PORTS_MAX, description="port of one side of an OCS"), SubjectMark("north-port")
 ]
 SouthPortIndex = Annotated[
-    int, Field(ge=0, lt=PORTS_MAX, description="port of one side of an OCS"), Names("south-port")
+    int, Field(ge=0, lt=PORTS_MAX, description="port of one side of an OCS"), SubjectMark("south-port")
 ]
-BlockIndex = Annotated[int, Field(ge=0, lt=1_024, description="block of the network"), Names("block")]
+BlockIndex = Annotated[int, Field(ge=0, lt=1_024, description="block of the network"), SubjectMark("block")]
 CircuitPort = Annotated[int, Field(ge=0, lt=PORTS_MAX, description="port of one side of the OCS")]
 OcsCircuit = tuple[OcsIndex, CircuitPort, CircuitPort]
 """A circuit by its OCS, North port and South port. A rewiring has thousands: its messages are found under the
@@ -126,7 +130,7 @@ OCSes, not under every port."""
 LinkEndIndex = Annotated[
     int,
     Field(ge=0, lt=144 * 96, description="link end: 96 × cube + 16 × face + index, faces +x −x +y −y +z −z"),
-    Names("end"),
+    SubjectMark("end"),
 ]
 CROSS_CONNECT_PATTERN = r"^[1-9][0-9]{0,3}A-[1-9][0-9]{0,3}B$"
 CrossConnectKey = Annotated[
@@ -142,7 +146,7 @@ Shape = tuple[
 ]
 """Chips along x, y, z."""
 
-Join = Annotated[tuple[Annotated[int, Field(ge=0, le=2)], CubeIndex, CubeIndex], Names("join")]
+Join = Annotated[tuple[Annotated[int, Field(ge=0, le=2)], CubeIndex, CubeIndex], SubjectMark("join")]
 """(dimension, north cube, south cube): the + face of the one joined to the − face of the other, over all 16
 face indices and both strands: 32 circuits on 16 OCSes. A message of joins is about their faces, not about all
 of the cubes."""

@@ -7,7 +7,9 @@ from typing import Any, get_args
 import orjson
 from pydantic import BaseModel, ValidationError
 
-from schemas import (
+from schemas.body import Body
+from schemas.envelope import Envelope
+from schemas.messages import (
     cubes,
     demands,
     diagnosis,
@@ -25,8 +27,6 @@ from schemas import (
     upgrade,
     workload,
 )
-from schemas.body import Body
-from schemas.envelope import Envelope
 
 MODULES = (
     *(cubes, demands, diagnosis, failures, jobs, ocs, operator, repairs, scheduler, sequencer),
@@ -68,18 +68,18 @@ def encode(envelope: Envelope) -> bytes:
 
 def _fields_of(value: Any) -> dict[str, object]:
     """The fields of the body, and of every model in it: orjson asks for each."""
-    float_fields, unsaid_fields = _special_fields(type(value))  # type: ignore[arg-type]  # mypy takes a class for unhashable
+    float_fields, optional_fields = _float_and_optional_fields(type(value))  # type: ignore[arg-type]  # mypy takes a class for unhashable
     fields: dict[str, object] = value.__dict__
     for name in float_fields:
         if not _is_finite(fields[name]):
             raise TypeError(f"{name}: {fields[name]} is no finite number")  # orjson would write null
-    if unsaid_fields:
-        return {k: v for k, v in fields.items() if k not in unsaid_fields or v is not None}
+    if optional_fields:
+        return {k: v for k, v in fields.items() if k not in optional_fields or v is not None}
     return fields
 
 
 @cache
-def _special_fields(model: type) -> tuple[tuple[str, ...], frozenset[str]]:
+def _float_and_optional_fields(model: type) -> tuple[tuple[str, ...], frozenset[str]]:
     """The fields of a model that may hold a float, and those that are left out where nobody said them: found
     once, for few have any, and nearly every message would be looked through in vain."""
     if not issubclass(model, BaseModel):

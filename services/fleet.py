@@ -7,8 +7,8 @@ from services.failures.service import SERVICE as FAILURES
 from services.jobs.service import SERVICE as JOBS
 from services.ocs.service import SERVICE as OCS
 from services.repairs.service import SERVICE as REPAIRS
-from services.roster import ROSTER
 from services.scheduler.service import SERVICE as SCHEDULER
+from services.service_names import SERVICE_NAMES
 from services.topology.service import SERVICE as TOPOLOGY
 from services.traffic.service import SERVICE as TRAFFIC
 from services.transceivers.service import SERVICE as TRANSCEIVERS
@@ -22,7 +22,8 @@ _SERVICES: tuple[AnyService, ...] = (
 )
 
 FLEET: dict[str, tuple[AnyService, ...]] = {
-    kind: tuple(service for service in _SERVICES if service.name in names) for kind, names in ROSTER.items()
+    kind: tuple(service for service in _SERVICES if service.name in names)
+    for kind, names in SERVICE_NAMES.items()
 }
 """Kind of fabric → its services, in name order: the order in which they read a message."""
 

@@ -11,70 +11,69 @@ from typing import Annotated, Any, NoReturn, TextIO
 import click
 import typer
 
-from ops.cli.groups import Group, application, command_of
-from ops.cli.output import say
-from ops.common.visible import one_line
+from ops.cli.common.command_groups import CommandGroup, command_app, find_command
+from ops.cli.common.output import echo
+from ops.report.safe_text import one_line
 from shared.basics.errors import Interrupted, LightwaveError
 
 COMMANDS = {
-    "up": "twin",
-    "clock": "clock",
-    "get": "get",
-    "describe": "get",
-    "diff": "diff",
-    "bisect": "bisect",
-    "trace": "trace",
-    "top": "top",
-    "plot": "plot",
-    "telemetry": "telemetry",
-    "impact": "impact",
-    "explain": "explain",
-    "plan": "plan",
-    "fork": "fork",
-    "forecast": "forecast",
-    "inevitable": "inevitable",
-    "goodput": "goodput",
-    "operations": "operations",
-    "events": "events",
-    "history": "events",
-    "why": "events",
-    "commission": "request",
-    "retire": "request",
-    "set": "parameters",
-    "inject": "request",
-    "clear": "request",
-    "request": "request",
-    "requests": "requests",
-    "dead-letters": "dead_letters",
-    "release": "request",
-    "drain": "request",
-    "undrain": "request",
-    "wait": "wait",
-    "topology": "topology",
-    "fabric-availability": "availability",
-    "goodput-model": "availability",
-    "placement-model": "availability",
-    "rare-model": "availability",
-    "link": "link",
-    "pod": "pod",
-    "ocs": "ocs",
-    "dcn": "dcn",
-    "reproduce": "reproduce",
-    "lab": "lab",
-    "experiment": "experiment",
-    "live": "live",
-    "audit": "audit",
-    "backup": "backup",
-    "restore": "backup",
-    "upgrade": "upgrade",
-    "archive": "archive",
-    "schema": "schema",
-    "bench": "bench",
-    "completion": "completion",
+    "up": "run.up",
+    "clock": "run.clock",
+    "get": "look.get",
+    "describe": "look.get",
+    "diff": "past.diff",
+    "bisect": "past.bisect",
+    "trace": "look.trace",
+    "top": "look.top",
+    "plot": "look.plot",
+    "telemetry": "look.telemetry",
+    "impact": "what_if.impact",
+    "explain": "explain.slice_state",
+    "plan": "what_if.slice_request",
+    "fork": "past.fork",
+    "forecast": "what_if.forecast",
+    "inevitable": "what_if.inevitable",
+    "goodput": "look.goodput",
+    "operations": "look.operations_log",
+    "events": "explain.events",
+    "history": "explain.events",
+    "why": "explain.events",
+    "commission": "operate.actions",
+    "retire": "operate.actions",
+    "set": "operate.set_parameters",
+    "inject": "operate.actions",
+    "clear": "operate.actions",
+    "request": "operate.actions",
+    "requests": "operate.request_queue",
+    "dead-letters": "operate.dead_letters",
+    "release": "operate.actions",
+    "drain": "operate.actions",
+    "undrain": "operate.actions",
+    "wait": "operate.wait",
+    "topology": "models.topology",
+    "fabric-availability": "models.availability",
+    "goodput-model": "models.availability",
+    "placement-model": "models.availability",
+    "rare-model": "models.availability",
+    "link": "models.link",
+    "pod": "models.pod",
+    "ocs": "operate.ocs",
+    "dcn": "models.dcn",
+    "reproduce": "experiments.reproduce",
+    "lab": "experiments.lab",
+    "experiment": "experiments.experiment",
+    "live": "run.live",
+    "audit": "run.audit",
+    "backup": "run.backup",
+    "restore": "run.backup",
+    "upgrade": "run.upgrade",
+    "archive": "run.archive",
+    "schema": "run.schema",
+    "completion": "run.shell_completion",
 }
 """Command → the module below ops.cli whose `app` has it; imported only when it is called."""
 
-COMPLETE = "_LIGHTWAVE_COMPLETE"
+COMPLETION_VARIABLE = "_LIGHTWAVE_COMPLETE"
 """The variable by which a shell's completion script asks for completions."""
 ONE_THREAD = ("OPENBLAS_NUM_THREADS", "1")
 """Vectors here are short: more threads of the linear algebra would only wait for each other."""
@@ -82,7 +81,7 @@ LIVE_MODULES = frozenset({"aiokafka", "faust", "kafka", "mode", "uvloop"})
 """What only the extra `live` installs."""
 
 
-class LazyGroup(Group):
+class LazyCommandGroup(CommandGroup):
     """Imports a command's module only when somebody names it."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -92,7 +91,7 @@ class LazyGroup(Group):
         if cmd_name not in COMMANDS:
             return None
         module = importlib.import_module(f"ops.cli.{COMMANDS[cmd_name]}")
-        return command_of(module.app, cmd_name)
+        return find_command(module.app, cmd_name)
 
     def main(self, *args: Any, **options: Any) -> Any:
         """As click runs a command: Typer's own way differs where Ctrl-C ends it."""
@@ -110,13 +109,13 @@ class LazyGroup(Group):
 
 def _print_version(ctx: typer.Context, value: bool) -> None:
     if value and not ctx.resilient_parsing:
-        from ops.common.version import VERSION
+        from ops.local.software_version import VERSION
 
-        say(f"lightwave {VERSION}")
+        echo(f"lightwave {VERSION}")
         raise typer.Exit
 
 
-app = application(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+app = command_app(cls=LazyCommandGroup, context_settings={"help_option_names": ["-h", "--help"]})
 
 
 @app.callback()
@@ -142,11 +141,11 @@ def main() -> NoReturn:
         with contextlib.suppress(AttributeError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # missing only in tests
     try:
-        code = root.main(prog_name="lightwave", complete_var=COMPLETE, standalone_mode=False)
+        code = root.main(prog_name="lightwave", complete_var=COMPLETION_VARIABLE, standalone_mode=False)
         if sys.stdout is not None:  # closed by the caller: `>&-`
             sys.stdout.flush()
     except click.exceptions.NoArgsIsHelpError as error:
-        say(error.format_message(), aside=True)
+        echo(error.format_message(), to_stderr=True)
         _fail(_usage(error), 2)
     except click.UsageError as error:
         _fail(_usage(error), 2)
@@ -190,7 +189,7 @@ def _usage(error: click.UsageError) -> str:
 def _fail(sentence: str, code: int) -> NoReturn:
     """Say on stderr what is wrong, in one line, and end."""
     try:
-        say(f"lightwave: {one_line(' '.join(sentence.split()))}", aside=True)
+        echo(f"lightwave: {one_line(' '.join(sentence.split()))}", to_stderr=True)
     except OSError:
         _close(sys.stderr)
     sys.exit(code)

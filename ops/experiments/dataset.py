@@ -14,33 +14,106 @@ What runs took stands apart: it differs from machine to machine, and nothing els
 
 import fcntl
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ops.common.quoted import quoted
-from ops.common.whole_file import whole_file
-from ops.common.yaml_text import dump
-from ops.experiments.document import Scalar
+from ops.experiments.loader import PlannedExperiment
 from ops.experiments.measures import MEASURES
-from ops.experiments.plants import Parameter, parameters_of, site_sha256
-from ops.experiments.reading import Planned
-from ops.experiments.run_file import Key, RunRow, figure, name_of, read_run, run_at
-from ops.experiments.trial import Trial
+from ops.experiments.schema import Scalar
+from ops.experiments.service_run import RunResult
+from ops.experiments.variant_sites import ExperimentParameter, parameters_of, site_sha256
 from ops.experiments.variants import Variant
+from ops.local.output_file import atomic_output_file
+from ops.report.safe_text import quoted
+from ops.report.yaml_writer import yaml_text
 from shared.basics.errors import InvalidInput, OperationFailed
+
+# One run of an experiment as it is stored, and read again: others may have written the file.
+
+CellValue = TypeVar("CellValue")
+RunKey = tuple[str, int]
+"""(variant, seed)."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A run as it is stored: its figures, or the error that it failed with."""
+
+    variant: str
+    seed: int
+    figures: Mapping[str, float | None]
+    messages: int
+    digest: str
+    error: str | None
+
+    @property
+    def key(self) -> RunKey:
+        return self.variant, self.seed
+
+
+def run_file_name(variant: str, seed: int) -> str:
+    return f"{variant}-{seed}.parquet"
+
+
+def read_run(path: Path, measures: Sequence[str]) -> RunRow:
+    """One run's row. InvalidInput names the file if it is none."""
+    with reading_run(path):
+        (row,) = pq.read_table(path, partitioning=None).to_pylist()
+        if path.name != run_file_name(row["variant"], row["seed"]):
+            raise ValueError(f"it holds {run_file_name(row['variant'], row['seed'])}")
+        error = None if row["error"] is None else _typed(str, row["error"])
+        return RunRow(
+            _typed(str, row["variant"]),
+            _typed(int, row["seed"]),
+            {name: figure_value(row[name]) for name in measures},
+            _typed(int, row["messages"]),
+            _typed(str, row["log_sha256"]),
+            error,
+        )
+
+
+def _typed(kind: type[CellValue], value: object) -> CellValue:
+    """What a column of this type holds. ValueError for all else: others may have written the file."""
+    if type(value) is not kind:
+        raise ValueError(f"{quoted(value)} is not of type {kind.__name__}")
+    return value
+
+
+def figure_value(value: object) -> float | None:
+    """A measure's figure; ValueError where it is none."""
+    if value is None or math.isfinite(found := _typed(float, value)):
+        return None if value is None else found
+    raise ValueError(f"{value} is no figure")
+
+
+@contextmanager
+def reading_run(path: Path) -> Iterator[None]:
+    """Around the reading of a run's file: InvalidInput where it is none."""
+    try:
+        if not path.is_file():  # a pipe would never end
+            raise ValueError("no file")
+        yield
+    except (OSError, ValueError, LookupError, TypeError, pa.ArrowException) as error:
+        said = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InvalidInput(
+            f"{path}: is no run of this experiment ({quoted(said)}); remove it, and --resume does it again"
+        ) from None
+
 
 RUNS, SERIES = "runs", "series"
 IDENTITY, DOCUMENT, COSTS, LOCK = "identity.json", "experiment.yaml", "costs.jsonl", ".lock"
-TYPES = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
+ARROW_TYPES = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
 
 
-def identity_of(planned: Planned, software: str) -> dict[str, Any]:
+def identity_of(planned: PlannedExperiment, software: str) -> dict[str, Any]:
     """What must be the same for runs to belong together: what is run and how it is measured, by which build.
     Variants and seeds may be added, and what is asked of the results is free."""
     experiment = planned.experiment
@@ -61,7 +134,7 @@ class Dataset:
         self,
         folder: Path,
         measures: Sequence[str],
-        parameters: Mapping[str, Parameter] | None = None,
+        parameters: Mapping[str, ExperimentParameter] | None = None,
         software: str = "",
         *,
         has_series: bool = False,
@@ -79,7 +152,7 @@ class Dataset:
         """The columns of a part, which are the same in every file, whatever a run has to tell."""
         key = {
             "variant": pa.string(),
-            **{name: TYPES[parameter.type] for name, parameter in self._parameters.items()},
+            **{name: ARROW_TYPES[parameter.type] for name, parameter in self._parameters.items()},
             "seed": pa.int64(),
         }
         if part == SERIES:
@@ -95,7 +168,7 @@ class Dataset:
         for part in (RUNS, SERIES):
             wanted = self.schema(part)
             for path in sorted((self.folder / part).glob("*.parquet")):
-                with run_at(path):
+                with reading_run(path):
                     found = pq.read_schema(path)
                     if found == wanted:
                         continue
@@ -109,7 +182,7 @@ class Dataset:
                     table = pa.table(columns, schema=wanted)
                 self._store(path, table)
 
-    def done(self) -> dict[Key, RunRow]:
+    def done(self) -> dict[RunKey, RunRow]:
         """All runs that are there. InvalidInput names a file that is none of them."""
         found = {}
         for path in sorted((self.folder / RUNS).glob("*.parquet")):
@@ -122,14 +195,14 @@ class Dataset:
     def series(self, variant: str, seed: int) -> dict[str, list[float]]:
         """The course of a run, by measure: a value a window, but for a last one that is shorter. Without
         those that a window has no value of, and nothing where no series is kept."""
-        path = self.folder / SERIES / name_of(variant, seed)
+        path = self.folder / SERIES / run_file_name(variant, seed)
         if not path.is_file():
             return {}
-        with run_at(path):
+        with reading_run(path):
             rows = pq.read_table(path, partitioning=None).to_pydict()
             spans = [end - begin for begin, end in zip(rows["from_us"], rows["to_us"], strict=True)]
             whole = len(spans) - (spans[-1] < spans[0])
-            found = {name: [*map(figure, rows[name][:whole])] for name in self._over_time}
+            found = {name: [*map(figure_value, rows[name][:whole])] for name in self._over_time}
         told = {name: [one for one in values if one is not None] for name, values in found.items()}
         return {name: values for name, values in told.items() if len(values) == whole}
 
@@ -144,11 +217,11 @@ class Dataset:
         for line in lines:
             with suppress(ValueError, KeyError, TypeError):
                 row = json.loads(line)
-                known[name_of(row["variant"], row["seed"])] = float(row["cpu_s"])
+                known[run_file_name(row["variant"], row["seed"])] = float(row["cpu_s"])
         runs = {path.name for path in (self.folder / RUNS).glob("*.parquet")}
         return sum(known.values()) if runs <= known.keys() else None
 
-    def keep(self, variant: Variant, seed: int, trial: Trial) -> RunRow:
+    def keep(self, variant: Variant, seed: int, trial: RunResult) -> RunRow:
         """Store a run that ended well."""
         key = self._key(variant, seed)
         columns: dict[str, list[Any]] = {
@@ -198,17 +271,19 @@ class Dataset:
         return {"variant": variant.key} | values | {"seed": seed}
 
     def _write(self, part: str, variant: Variant, seed: int, columns: Mapping[str, list[Any]]) -> None:
-        path = self.folder / part / name_of(variant.key, seed)
+        path = self.folder / part / run_file_name(variant.key, seed)
         self._store(path, pa.table(dict(columns), schema=self.schema(part)))
 
     def _store(self, path: Path, table: Any) -> None:
         """A file that has its name once it is whole and on the disk."""
-        with _named(self.folder), whole_file(path, lasting=True) as file:
+        with _named(self.folder), atomic_output_file(path, durable=True) as file:
             pq.write_table(table, file, compression="zstd")
 
 
 @contextmanager
-def opened(folder: Path, planned: Planned, software: str, *, resume: bool) -> Iterator[Dataset]:
+def open_dataset(
+    folder: Path, planned: PlannedExperiment, software: str, *, resume: bool
+) -> Iterator[Dataset]:
     """The folder of an experiment's results, made where there is none, for this process alone. InvalidInput
     where there are results already and nobody said to go on with them, or they are of something else."""
     experiment = planned.experiment
@@ -239,15 +314,15 @@ def _varied_before(folder: Path, measures: Sequence[str]) -> set[str]:
     path = next((folder / RUNS).glob("*.parquet"), None)
     if path is None:
         return set()
-    with run_at(path):
+    with reading_run(path):
         return {*pq.read_schema(path).names} - {*Dataset(folder, measures).schema(RUNS).names}
 
 
-def _take_over(folder: Path, planned: Planned, identity: dict[str, Any], *, resume: bool) -> None:
+def _take_over(folder: Path, planned: PlannedExperiment, identity: dict[str, Any], *, resume: bool) -> None:
     path = folder / IDENTITY
     runs = len(list((folder / RUNS).glob("*.parquet")))
     if runs or path.exists():
-        known = _known(folder, runs)
+        known = _known_parameters(folder, runs)
         for name, value in identity.items():
             if known.get(name) != value:
                 raise _other(folder, runs, name, known.get(name), value)
@@ -257,20 +332,20 @@ def _take_over(folder: Path, planned: Planned, identity: dict[str, Any], *, resu
         )
     with _named(folder):
         for name, text in (
-            (DOCUMENT, dump(planned.experiment.model_dump(mode="json"))),
+            (DOCUMENT, yaml_text(planned.experiment.model_dump(mode="json"))),
             (IDENTITY, json.dumps(identity, indent=2, sort_keys=True)),
         ):
-            with whole_file(folder / name) as file:
+            with atomic_output_file(folder / name) as file:
                 file.write(f"{text}\n".encode())
 
 
-def require_same(folder: Path, planned: Planned) -> None:
+def require_same_identity(folder: Path, planned: PlannedExperiment) -> None:
     """InvalidInput where the runs of a folder are no answer to a document: it was edited since, or they are
     of another one. Of which build they are, and whether they measured more, is free."""
     runs = len(list((folder / RUNS).glob("*.parquet")))
     if not runs:
         return
-    known, asked = _known(folder, runs), identity_of(planned, "")
+    known, asked = _known_parameters(folder, runs), identity_of(planned, "")
     for name in ("fabric", "site", "method"):
         if known.get(name) != asked[name]:
             raise _other(folder, runs, name, known.get(name), asked[name])
@@ -279,14 +354,14 @@ def require_same(folder: Path, planned: Planned) -> None:
         raise _other(folder, runs, "measure", measured, asked["measure"])
 
 
-def _known(folder: Path, runs: int) -> dict[str, Any]:
+def _known_parameters(folder: Path, runs: int) -> dict[str, Any]:
     """What the runs that are there have in common."""
     path = folder / IDENTITY
     if not path.exists():
         raise InvalidInput(
             f"{folder}: has {runs} runs, and no {IDENTITY} that tells of what; give another folder with --out"
         )
-    return identity_at(path)
+    return read_identity(path)
 
 
 def _other(folder: Path, runs: int, name: str, known: Any, asked: Any) -> InvalidInput:
@@ -300,7 +375,7 @@ def _other(folder: Path, runs: int, name: str, known: Any, asked: Any) -> Invali
     )
 
 
-def identity_at(path: Path) -> dict[str, Any]:
+def read_identity(path: Path) -> dict[str, Any]:
     """What the runs of a folder have in common. InvalidInput where it cannot be read."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))

@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ops.lab.standing import BLOCKS
+from ops.lab.availability_time import BLOCK_SIZES
 from shared.basics.units import US_PER_HOUR, US_PER_S
-from shared.models.jobs.goodput import UNUSABLE
+from shared.models.jobs.goodput_accounting import UNUSABLE
 
 PODS = frozenset({"superpod", "static-pod"})
 SUPERPODS = frozenset({"superpod"})
@@ -16,11 +16,11 @@ HOURS_A_DAY = 24.0
 PLACED = (1, 8, 16, 32, 40, 48, *range(50, 65))
 """Sizes of jobs in cubes of which is told whether they can be placed."""
 Rows = Sequence[Mapping[str, Any]]
-"""Reports of one run's fabrics of the kinds that a measure is of (`ops.lab.report`)."""
+"""Reports of one run's fabrics of the kinds that a measure is of (`ops.lab.pod_report`)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class ExperimentMeasure:
     """`of` works it out, None where there is nothing to tell it by. `better` is "more", "less" or "". Those
     `over_time` can be told of every hour as well. What `is_quantile` of a run's lengths of
     time is far from normal over runs."""
@@ -96,53 +96,55 @@ def _rank(of: str, share: float, unit_us: float) -> Any:
     return found
 
 
-def _standing(what: str, cubes: int) -> Any:
+def _availability_share(what: str, cubes: int) -> Any:
     """Of the time of all fabrics, that in which at least so many cubes were available."""
 
     def found(rows: Rows) -> float | None:
-        spans = [row["standing"][what] for row in rows]
+        spans = [row["availability_time"][what] for row in rows]
         whole_us = sum(row["span_us"] for row in rows)
         return sum(sum(of[cubes:]) for of in spans) / whole_us if whole_us else None
 
     return found
 
 
-def _block(cubes: int) -> Any:
+def _block_share(cubes: int) -> Any:
     """Of the time of all fabrics that are as large, that in which a given block was available."""
 
     def found(rows: Rows) -> float | None:
-        large = [row for row in rows if cubes in row["standing"]["blocks"]]
+        large = [row for row in rows if cubes in row["availability_time"]["blocks"]]
         whole_us = sum(row["span_us"] for row in large)
-        return sum(row["standing"]["blocks"][cubes] for row in large) / whole_us if whole_us else None
+        return (
+            sum(row["availability_time"]["blocks"][cubes] for row in large) / whole_us if whole_us else None
+        )
 
     return found
 
 
-def _worst(of: str, unit_us: float) -> Any:
+def _longest(of: str, unit_us: float) -> Any:
     return lambda rows: max((us for row in rows for us in row["lengths"][of]), default=0) / unit_us
 
 
-MEASURES: dict[str, Measure] = {
-    "goodput": Measure(
+MEASURES: dict[str, ExperimentMeasure] = {
+    "goodput": ExperimentMeasure(
         "share",
         "chip-time whose work was kept, of all",
         _share(_chip_us("productive"), _total),
         better="more",
     ),
-    "utilisation": Measure(
+    "utilisation": ExperimentMeasure(
         "share",
         "chip-time that slices had, of what was healthy and not drained",
         _share(_allocated, _usable),
         better="more",
     ),
-    "cube_availability": Measure(
+    "cube_availability": ExperimentMeasure(
         "share",
         "cube-time that was healthy, of all",
         _share(lambda r: r["cube_us"], lambda r: r["cubes"] * r["span_us"]),
         better="more",
     ),
     **{
-        f"chip_hours_{place}_a_day": Measure(
+        f"chip_hours_{place}_a_day": ExperimentMeasure(
             "chip-hours",
             f"chip-hours a pod and day: {words}",
             _a_day(_chip_hours(place)),
@@ -159,12 +161,12 @@ MEASURES: dict[str, Measure] = {
         }.items()
     },
     **{
-        f"slices_{word}_a_day": Measure(
+        f"slices_{word}_a_day": ExperimentMeasure(
             "slices", f"slices a pod and day that were {word}", _a_day(_slices(word))
         )
         for word in ("requested", "admitted", "completed", "evicted", "refused", "swapped")
     },
-    "queue_h_p50": Measure(
+    "queue_h_p50": ExperimentMeasure(
         "hours",
         "wait for cubes that half of the slices do not exceed",
         _rank("waits", 0.5, US_PER_HOUR),
@@ -172,7 +174,7 @@ MEASURES: dict[str, Measure] = {
         over_time=False,
         is_quantile=True,
     ),
-    "queue_h_p95": Measure(
+    "queue_h_p95": ExperimentMeasure(
         "hours",
         "wait for cubes that 95 % of the slices do not exceed",
         _rank("waits", 0.95, US_PER_HOUR),
@@ -180,10 +182,10 @@ MEASURES: dict[str, Measure] = {
         over_time=False,
         is_quantile=True,
     ),
-    "queue_h_most": Measure(
-        "hours", "longest wait for cubes", _worst("waits", US_PER_HOUR), better="less", over_time=False
+    "queue_h_most": ExperimentMeasure(
+        "hours", "longest wait for cubes", _longest("waits", US_PER_HOUR), better="less", over_time=False
     ),
-    "startup_s_p50": Measure(
+    "startup_s_p50": ExperimentMeasure(
         "seconds",
         "from cubes to running, in the median",
         _rank("startups", 0.5, US_PER_S),
@@ -191,7 +193,7 @@ MEASURES: dict[str, Measure] = {
         over_time=False,
         is_quantile=True,
     ),
-    "recovery_s_p50": Measure(
+    "recovery_s_p50": ExperimentMeasure(
         "seconds",
         "from a fault to running again, in the median",
         _rank("recoveries", 0.5, US_PER_S),
@@ -199,7 +201,7 @@ MEASURES: dict[str, Measure] = {
         over_time=False,
         is_quantile=True,
     ),
-    "recovery_s_p95": Measure(
+    "recovery_s_p95": ExperimentMeasure(
         "seconds",
         "the same, that 95 % do not exceed",
         _rank("recoveries", 0.95, US_PER_S),
@@ -207,28 +209,28 @@ MEASURES: dict[str, Measure] = {
         over_time=False,
         is_quantile=True,
     ),
-    "jobs_met": Measure(
+    "jobs_met": ExperimentMeasure(
         "share",
         "slices that something failed under while they ran, of those that started and ended",
-        _share(lambda row: row["jobs"]["met"], lambda row: row["jobs"]["ended"]),
+        _share(lambda row: row["jobs"]["disrupted"], lambda row: row["jobs"]["ended"]),
         better="less",
         over_time=False,
     ),
     **{
-        f"placeable_{cubes}": Measure(
+        f"placeable_{cubes}": ExperimentMeasure(
             "share",
             f"time in which {cubes} cubes or more were healthy and not drained",
-            _standing("available", cubes),
+            _availability_share("available", cubes),
             better="more",
             over_time=False,
         )
         for cubes in PLACED
     },
     **{
-        f"placeable_{cubes}_if_all_ocs": Measure(
+        f"placeable_{cubes}_if_all_ocs": ExperimentMeasure(
             "share",
             f"the same, where no part of an OCS was down either: {cubes} cubes if any such fault is fatal",
-            _standing("all_ocs", cubes),
+            _availability_share("all_ocs", cubes),
             kinds=SUPERPODS,
             better="more",
             over_time=False,
@@ -236,28 +238,32 @@ MEASURES: dict[str, Measure] = {
         for cubes in PLACED
     },
     **{
-        f"block_{cubes}": Measure(
+        f"block_{cubes}": ExperimentMeasure(
             "share",
             f"time in which all cubes of a given block of {cubes} were healthy and not drained",
-            _block(cubes),
+            _block_share(cubes),
             better="more",
             over_time=False,
         )
-        for cubes in BLOCKS
+        for cubes in BLOCK_SIZES
     },
-    "faults_a_day": Measure(
+    "faults_a_day": ExperimentMeasure(
         "faults", "faults a pod and day", _a_day(lambda row: sum(row["faults"].values()))
     ),
-    "repairs_a_day": Measure("repairs", "repairs done a pod and day", _a_day(lambda row: row["repairs"])),
-    "cross_connects_a_day": Measure(
+    "repairs_a_day": ExperimentMeasure(
+        "repairs", "repairs done a pod and day", _a_day(lambda row: row["repairs"])
+    ),
+    "cross_connects_a_day": ExperimentMeasure(
         "circuits",
         "circuits that OCSes made, a pod and day",
         _a_day(lambda row: row["cross_connects"]),
         kinds=SUPERPODS,
     ),
-    "queued": Measure("slices", "slices that wait at the end", _sum(_slices("queued")), better="less"),
-    "running": Measure("slices", "slices that run at the end", _sum(_slices("running"))),
-    "served": Measure(
+    "queued": ExperimentMeasure(
+        "slices", "slices that wait at the end", _sum(_slices("queued")), better="less"
+    ),
+    "running": ExperimentMeasure("slices", "slices that run at the end", _sum(_slices("running"))),
+    "served": ExperimentMeasure(
         "share",
         "traffic that was served, of what was asked",
         _mean("served"),
@@ -265,7 +271,7 @@ MEASURES: dict[str, Measure] = {
         better="more",
         over_time=False,
     ),
-    "overfull": Measure(
+    "overfull": ExperimentMeasure(
         "share",
         "time in which a trunk was overfull",
         _mean("overfull"),
@@ -273,7 +279,7 @@ MEASURES: dict[str, Measure] = {
         better="less",
         over_time=False,
     ),
-    "path_length": Measure(
+    "path_length": ExperimentMeasure(
         "hops", "mean path of traffic", _mean("mean_path"), kinds=NETWORKS, better="less", over_time=False
     ),
 }

@@ -10,21 +10,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ops.experiments.document import Experiment
-from ops.experiments.shop_run import classes_of
-from schemas.config import AnyPodConfig
-from schemas.config_repairs import RepairsConfig
-from schemas.site_plan import SitePlan
+from ops.experiments.reliability_run import part_classes
+from ops.experiments.schema import Experiment
+from schemas.config.pods import AnyPodConfig
+from schemas.config.repairs import RepairsConfig
+from schemas.files.site_plan import SitePlan
 from shared.basics.units import US_PER_DAY
-from shared.models.reliability.shop import PartClass
+from shared.models.reliability.repair_shop import PartClass
 
-Name = Literal["exact", "kernel", "services"]
-NAMES: tuple[Name, ...] = ("exact", "kernel", "services")
+MethodName = Literal["exact", "kernel", "services"]
+METHOD_NAMES: tuple[MethodName, ...] = ("exact", "kernel", "services")
 """The cheapest first."""
-MEASURES = frozenset({"cube_availability", "faults_a_day", "repairs_a_day"})
+KERNEL_MEASURES = frozenset({"cube_availability", "faults_a_day", "repairs_a_day"})
 """What failures and repairs alone decide. What chips are unhealthy is not among them: those that a slice has
 count as its own."""
-KNOWN = frozenset(
+KERNEL_PARAMETERS = frozenset(
     {
         "cubes.heartbeat_s",
         "failures.enabled",
@@ -41,7 +41,7 @@ KNOWN = frozenset(
     }
 )
 """Parameters that the kernel goes by."""
-NO_MATTER = frozenset(
+IRRELEVANT_PARAMETERS = frozenset(
     {"kind", "seed", "trace", "workload", "scheduler", "jobs", "ocs", "transceivers"}
     | {"repairs.clean_h", "repairs.reseat_h", "repairs.cable_repair_h", "repairs.cube_repair_h"}
 )
@@ -52,9 +52,9 @@ MUST_BE_ZERO: Mapping[str, str] = {
     "failures.stray_per_day": "such faults show when circuits are switched",
 }
 """Parameters whose defaults are not 0, and which the kernel does not know: why."""
-WAIT_MOST = 1e-6
+WAITING_SHARE_MAX = 1e-6
 """Share of repairs that may wait, where each is to have a technician of its own."""
-FORGOTTEN = 1e-4
+WARM_UP_BIAS_MAX = 1e-4
 """Share of what is down in the mean that may lack because all began to work together."""
 
 
@@ -62,59 +62,59 @@ FORGOTTEN = 1e-4
 class Method:
     """`why` it is this one; `others` tells of each cheaper one why it could not answer."""
 
-    name: Name
+    name: MethodName
     why: str
-    others: Mapping[str, str]
+    rejected: Mapping[str, str]
 
     @property
     def sentence(self) -> str:
         """As people read it."""
-        rest = "".join(f"; not {name}: {why}" for name, why in self.others.items())
-        return f"answered by {WORDS[self.name]}, {self.why}{rest}"
+        rest = "".join(f"; not {name}: {why}" for name, why in self.rejected.items())
+        return f"answered by {METHOD_TEXT[self.name]}, {self.why}{rest}"
 
 
 SERVICES = Method("services", "as the document asks", {})
-WORDS: Mapping[str, str] = {
+METHOD_TEXT: Mapping[str, str] = {
     "exact": "closed forms",
     "kernel": "the kernel of failures and repairs",
     "services": "the full services",
 }
 
 
-def method_of(experiment: Experiment, sites: Sequence[Sequence[SitePlan]]) -> Method:
+def choose_method(experiment: Experiment, sites: Sequence[Sequence[SitePlan]]) -> Method:
     """For an experiment whose variants are these sites. Where it asks for one, that one, be it able or not:
     `others` then has its own name, too, with what stands in the way."""
-    asked = experiment.method
+    requested = experiment.method
     stops: dict[str, str] = {}
-    for name in NAMES:
-        stop = _stop(name, experiment, sites)
-        if asked in ("auto", name) and stop is None:
-            why = "as the document asks" if asked == name else _WHY[name]
-            return Method(name, why, stops if asked == "auto" else {})
-        if stop is not None and asked in ("auto", name):
+    for name in METHOD_NAMES:
+        stop = _obstacle(name, experiment, sites)
+        if requested in ("auto", name) and stop is None:
+            why = "as the document asks" if requested == name else _REASONS[name]
+            return Method(name, why, stops if requested == "auto" else {})
+        if stop is not None and requested in ("auto", name):
             stops[name] = stop
-        if asked == name:
+        if requested == name:
             return Method(name, "as the document asks", stops)
     raise AssertionError("services answer everything")
 
 
-_WHY: Mapping[str, str] = {
+_REASONS: Mapping[str, str] = {
     "exact": "which there are for all that is asked",
     "kernel": "for nothing else matters to what is asked",
     "services": "for no cheaper way knows all that is asked",
 }
 
 
-def _stop(name: str, experiment: Experiment, sites: Sequence[Sequence[SitePlan]]) -> str | None:
+def _obstacle(name: str, experiment: Experiment, sites: Sequence[Sequence[SitePlan]]) -> str | None:
     """What keeps a way from answering; None where nothing does."""
     if name == "services":
         return None
     for measure in experiment.measure:
-        if measure not in MEASURES:
+        if measure not in KERNEL_MEASURES:
             return f"measure {measure} is not of failures and repairs alone"
-    checks: tuple[Callable[[Any], str | None], ...] = (_unknown,)
+    checks: tuple[Callable[[Any], str | None], ...] = (_unknown_parameter,)
     if name == "exact":
-        checks = (_unknown, lambda config: _no_closed_form(experiment, config))
+        checks = (_unknown_parameter, lambda config: _no_closed_form(experiment, config))
     for plan in sites:
         for config in (config for site in plan for config in site.fabrics.values()):
             for check in checks:
@@ -123,13 +123,13 @@ def _stop(name: str, experiment: Experiment, sites: Sequence[Sequence[SitePlan]]
     return None
 
 
-def _unknown(config: Any) -> str | None:
+def _unknown_parameter(config: Any) -> str | None:
     """The first parameter of a fabric that the kernel does not know."""
     if not isinstance(config, AnyPodConfig):
         return f"kind {config.kind} is no pod"
     default = type(config)()
     for section, fields in config.model_dump().items():
-        if section in NO_MATTER:
+        if section in IRRELEVANT_PARAMETERS:
             continue
         before = getattr(default, section)
         for field, value in fields.items() if isinstance(fields, dict) else ():
@@ -137,25 +137,25 @@ def _unknown(config: Any) -> str | None:
             if name in MUST_BE_ZERO:
                 if value:
                     return f"{name} {value:g} is not 0: {MUST_BE_ZERO[name]}"
-            elif name not in KNOWN | NO_MATTER and value != getattr(before, field):
+            elif name not in KERNEL_PARAMETERS | IRRELEVANT_PARAMETERS and value != getattr(before, field):
                 return f"{name} {value} is not its default, {getattr(before, field)}: not known there"
     return None
 
 
 def _no_closed_form(experiment: Experiment, config: Any) -> str | None:
     """Why what is asked of a pod has no closed form: somebody waits, or it is not steady yet."""
-    classes = list(classes_of(config).values())
+    classes = list(part_classes(config).values())
     demand = sum(one.number * one.failure_rate * one.repair_time / US_PER_DAY for one in classes)
     technicians = config.repairs.technicians
-    waits = _more_than(technicians - 1, demand)
-    if waits > WAIT_MOST:
+    waits = _poisson_tail(technicians - 1, demand)
+    if waits > WAITING_SHARE_MAX:
         return (
             f"repairs.technicians {technicians}: {100 * waits:.2g} % of the repairs would wait, and with "
             f"repairs.repair_sigma {config.repairs.repair_sigma:g} their times are not exponential"
         )
     for one in classes:
-        left = _left(one, config.repairs, experiment.fabric.warm_up_days)
-        if left > FORGOTTEN:
+        left = _still_in_repair_share(one, config.repairs, experiment.fabric.warm_up_days)
+        if left > WARM_UP_BIAS_MAX:
             return (
                 f"fabric.warm_up_days {experiment.fabric.warm_up_days:g} is too short for a steady state: "
                 f"{100 * left:.2g} % of what is down would lack"
@@ -163,7 +163,7 @@ def _no_closed_form(experiment: Experiment, config: Any) -> str | None:
     return None
 
 
-def _more_than(many: int, mean: float) -> float:
+def _poisson_tail(many: int, mean: float) -> float:
     """P(Poisson(mean) > many)."""
     term = total = math.exp(-mean)
     for n in range(1, many + 1):
@@ -172,7 +172,7 @@ def _more_than(many: int, mean: float) -> float:
     return max(0.0, 1.0 - total)
 
 
-def _left(one: PartClass, repairs: RepairsConfig | Any, days: float) -> float:
+def _still_in_repair_share(one: PartClass, repairs: RepairsConfig | Any, days: float) -> float:
     """Of parts of a class in repair at a time in the steady state, the share that has been so for longer than
     these days: they are those who lack where all worked so long ago. Repair times are log-normal."""
     mean, sigma = one.repair_time / US_PER_DAY, float(repairs.repair_sigma)
@@ -181,8 +181,8 @@ def _left(one: PartClass, repairs: RepairsConfig | Any, days: float) -> float:
     if sigma == 0.0:
         return max(0.0, 1.0 - days / mean)
     z = (math.log(days / mean) + 0.5 * sigma * sigma) / sigma
-    return max(0.0, _above(z - sigma) - days / mean * _above(z))
+    return max(0.0, _normal_tail(z - sigma) - days / mean * _normal_tail(z))
 
 
-def _above(z: float) -> float:
+def _normal_tail(z: float) -> float:
     return 0.5 * math.erfc(z / math.sqrt(2.0))

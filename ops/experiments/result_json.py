@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from ops.common.intervals import bounds, finite
 from ops.experiments.measures import MEASURES
-from ops.experiments.results import Compared, Figure, Results
+from ops.experiments.results import MeasureEstimate, Results, VariantDifference
 from ops.experiments.sweep import BOOTSTRAP_MIN
+from ops.report.intervals import finite_or_none, interval_json
 
 
-def as_json(results: Results) -> dict[str, Any]:
+def results_json(results: Results) -> dict[str, Any]:
     """For programs: the same, in the units of the measures."""
     experiment = results.planned.experiment
     return {
@@ -18,7 +18,7 @@ def as_json(results: Results) -> dict[str, Any]:
         "method": {
             "name": results.planned.method.name,
             "why": results.planned.method.why,
-            "others": dict(results.planned.method.others),
+            "others": dict(results.planned.method.rejected),
         },
         "confidence": experiment.confidence,
         "seeds": results.seeds,
@@ -29,8 +29,8 @@ def as_json(results: Results) -> dict[str, Any]:
                 "parameters": dict(one.variant.values),
                 "measure": one.measure,
                 "unit": MEASURES[one.measure].unit,
-                **bounds(one.interval),
-                "method": method(one),
+                **interval_json(one.interval),
+                "method": method_json(one),
                 "batches": None
                 if one.batches is None
                 else {
@@ -42,9 +42,9 @@ def as_json(results: Results) -> dict[str, Any]:
                 "controlled": None
                 if one.controlled is None
                 else {
-                    **bounds(one.controlled.interval),
+                    **interval_json(one.controlled.interval),
                     "weight": one.controlled.weight,
-                    "variance_saved": finite(one.controlled.saved),
+                    "variance_saved": finite_or_none(one.controlled.saved),
                 },
                 "bootstrap": None if one.bootstrap is None else list(one.bootstrap),
                 "seeds_needed": one.seeds_needed,
@@ -56,7 +56,7 @@ def as_json(results: Results) -> dict[str, Any]:
         if results.verdict is None
         else {
             "verdict": results.verdict.word,
-            **bounds(results.verdict.interval),
+            **interval_json(results.verdict.interval),
             "sentence": results.verdict.sentence,
             "seeds_needed": results.verdict.seeds_needed,
         },
@@ -73,7 +73,7 @@ def as_json(results: Results) -> dict[str, Any]:
     }
 
 
-def method(one: Figure) -> str:
+def method_json(one: MeasureEstimate) -> str:
     """What a figure's interval is worked out by."""
     if one.batches is not None:
         return "batch means"
@@ -83,15 +83,15 @@ def method(one: Figure) -> str:
     return "bootstrap" if is_resampled else "student"
 
 
-def difference_json(one: Compared) -> dict[str, Any]:
+def difference_json(one: VariantDifference) -> dict[str, Any]:
     return {
         "variant": one.variant.key,
         "against": one.against.key,
         "measure": one.measure,
-        **bounds(one.interval),
+        **interval_json(one.interval),
         "paired": one.paired is not None,
-        "correlation": None if one.paired is None else finite(one.paired.correlation),
-        "variance_saved": None if one.paired is None else finite(one.paired.saved),
+        "correlation": None if one.paired is None else finite_or_none(one.paired.correlation),
+        "variance_saved": None if one.paired is None else finite_or_none(one.paired.saved),
         "chance": one.chance,
         "seeds_needed": one.seeds_needed,
     }

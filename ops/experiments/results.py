@@ -7,31 +7,31 @@ from dataclasses import dataclass, replace
 
 from scipy.special import ndtri
 
-from ops.experiments.document import Claim
-from ops.experiments.reading import Planned
-from ops.experiments.run_file import Key, RunRow
-from ops.experiments.sweep import Swept, exactly, interval_of, seed_of, values_of
-from ops.experiments.told import as_told, shown
-from ops.experiments.variants import Variant, one_of
-from shared.models.statistics.batches import BATCHES_MIN, Batches, batch_means
+from ops.experiments.dataset import RunKey, RunRow
+from ops.experiments.interval_text import display_unit, interval_text
+from ops.experiments.loader import PlannedExperiment
+from ops.experiments.schema import ExperimentClaim
+from ops.experiments.sweep import SweepResult, exact_interval, interval_of, seed_of, values_of
+from ops.experiments.variants import Variant, single_variant
+from shared.models.statistics.batch_means import BATCHES_MIN, Batches, batch_means
 from shared.models.statistics.bootstrap import bca_interval
-from shared.models.statistics.controls import RUNS_MIN, Controlled, controlled_mean
+from shared.models.statistics.control_variates import RUNS_MIN, Controlled, controlled_mean
 from shared.models.statistics.means import Interval, Precision, mean_interval, quantile_of_t, runs_needed
-from shared.models.statistics.pairs import (
-    Difference,
+from shared.models.statistics.paired_runs import (
+    MeanDifference,
     batched_difference,
     holm,
     paired_difference,
     welch_difference,
 )
 
-SURELY = 0.9999
+CONTROL_CONFIDENCE = 0.9999
 """With such a confidence runs say that a control's mean is not the one that is given."""
-POINTS_MAX = 40
+CONVERGENCE_POINTS_MAX = 40
 """Of a convergence."""
-Courses = Mapping[str, Sequence[float]]
+WindowSeries = Mapping[str, Sequence[float]]
 """Of a run: by measure, a value a window."""
-Series = Callable[[str, int], Courses]
+SeriesReader = Callable[[str, int], WindowSeries]
 """The course of the run of a variant under a seed."""
 SKEWED = 0.15
 """Where the bootstrap's bounds are further than such a share of the half from where those of as many normal
@@ -39,7 +39,7 @@ runs are, both are told."""
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class MeasureEstimate:
     """A measure in a variant. `batches` are what its interval is of where there is one run alone, `bootstrap`
     has other bounds where runs are far from normal; `seeds_needed` is how many seeds the precision asked for
     takes, None where none was, or it is there. `controlled` is the same by what is known of a control."""
@@ -54,7 +54,7 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class VariantDifference:
     """How much more a measure is in a variant than in another; `chance` is read among all comparisons (Holm).
     `seeds_needed` tells them apart, where they cannot be told apart yet. Paired where both have the same
     seeds, else by two samples, and then there is no correlation."""
@@ -63,7 +63,7 @@ class Compared:
     against: Variant
     measure: str
     interval: Interval
-    paired: Difference | None
+    paired: MeanDifference | None
     chance: float
     seeds_needed: int | None
 
@@ -79,7 +79,7 @@ class Convergence:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ClaimVerdict:
     """What the runs say of the claim: "holds", "does not hold" or "cannot be told yet"; the last one with the
     seeds that it may take."""
 
@@ -93,22 +93,22 @@ class Verdict:
 class Results:
     """All of it. `failed` are runs that did, and count nowhere."""
 
-    planned: Planned
+    planned: PlannedExperiment
     seeds: int
     is_enough: bool
-    figures: tuple[Figure, ...]
-    compared: tuple[Compared, ...]
-    verdict: Verdict | None
+    figures: tuple[MeasureEstimate, ...]
+    compared: tuple[VariantDifference, ...]
+    verdict: ClaimVerdict | None
     failed: tuple[RunRow, ...]
     convergence: tuple[Convergence, ...] = ()
 
 
-def no_series(_variant: str, _seed: int) -> Courses:
+def no_series(_variant: str, _seed: int) -> WindowSeries:
     """Of runs whose course nobody kept."""
     return {}
 
 
-def results_of(planned: Planned, swept: Swept, series: Series = no_series) -> Results:
+def results_of(planned: PlannedExperiment, swept: SweepResult, series: SeriesReader = no_series) -> Results:
     """What a sweep says; `series` tells the course of a run, by which one alone has an interval."""
     rows, seeds = swept.rows, swept.seeds
     keys = {(v.key, seed_of(planned, v, n)) for v in planned.variants for n in range(seeds)}
@@ -116,24 +116,26 @@ def results_of(planned: Planned, swept: Swept, series: Series = no_series) -> Re
         found
         for variant in planned.variants
         for name in planned.experiment.measure
-        if (found := _figure(planned, rows, variant, name, seeds, series)) is not None
+        if (found := _estimate(planned, rows, variant, name, seeds, series)) is not None
     )
     return Results(
         planned,
         seeds,
         swept.is_enough,
         figures,
-        _compared(planned, rows, seeds, series),
+        _differences(planned, rows, seeds, series),
         None if planned.is_quick else _verdict(planned, rows, seeds, series),
         tuple(row for key, row in sorted(rows.items()) if key in keys and row.error is not None),
         _convergence(planned, rows, seeds),
     )
 
 
-def _convergence(planned: Planned, rows: Mapping[Key, RunRow], seeds: int) -> tuple[Convergence, ...]:
+def _convergence(
+    planned: PlannedExperiment, rows: Mapping[RunKey, RunRow], seeds: int
+) -> tuple[Convergence, ...]:
     """Of what has to be told closely, or else of the first measure, from three seeds on."""
     names = list(planned.experiment.stop_when) or [planned.experiment.measure[0]]
-    counts = sorted({*range(3, seeds + 1, max(1, -(-seeds // POINTS_MAX))), seeds} - {0, 1, 2})
+    counts = sorted({*range(3, seeds + 1, max(1, -(-seeds // CONVERGENCE_POINTS_MAX))), seeds} - {0, 1, 2})
     found = []
     for name in names:
         for variant in planned.variants:
@@ -145,23 +147,28 @@ def _convergence(planned: Planned, rows: Mapping[Key, RunRow], seeds: int) -> tu
     return tuple(found)
 
 
-def _figure(
-    planned: Planned, rows: Mapping[Key, RunRow], variant: Variant, name: str, seeds: int, series: Series
-) -> Figure | None:
+def _estimate(
+    planned: PlannedExperiment,
+    rows: Mapping[RunKey, RunRow],
+    variant: Variant,
+    name: str,
+    seeds: int,
+    series: SeriesReader,
+) -> MeasureEstimate | None:
     interval = interval_of(planned, rows, variant, name, seeds)
     if interval is None:
         return None
     if interval.runs == 1 and (batches := _batches(planned, rows, variant, name, seeds, series)) is not None:
         half = batches.interval.half_width
         interval = replace(interval, low=interval.value - half, high=interval.value + half)
-        return Figure(variant, name, interval, None, None, batches)
+        return MeasureEstimate(variant, name, interval, None, None, batches)
     values = values_of(planned, rows, variant, name, seeds)
     other = bca_interval(values, planned.experiment.confidence)
     if other == (interval.low, interval.high):
         other = None
     if other is not None:
         # Of few normal runs the bootstrap is narrower than Student's t, as it knows nothing of their number.
-        half = interval.half_width * narrower(interval)
+        half = interval.half_width * bootstrap_narrowing(interval)
         off = max(abs(other[0] - interval.value + half), abs(other[1] - interval.value - half))
         other = other if off > SKEWED * interval.half_width else None
     needed = None
@@ -170,13 +177,13 @@ def _figure(
         half = Precision(wanted.half_width, wanted.relative_half_width).wanted(interval.value)
         if interval.half_width > half > 0.0 and interval.runs > 1:
             needed = runs_needed(interval.deviation, half, interval.confidence)
-    return Figure(
+    return MeasureEstimate(
         variant, name, interval, other, needed, controlled=_controlled(planned, rows, variant, name, seeds)
     )
 
 
 def _controlled(
-    planned: Planned, rows: Mapping[Key, RunRow], variant: Variant, name: str, seeds: int
+    planned: PlannedExperiment, rows: Mapping[RunKey, RunRow], variant: Variant, name: str, seeds: int
 ) -> Controlled | None:
     """By a measure's control; None where it has none, runs are too few, or the mean that is given for it is
     not that of the runs: a wrong one would bend the figure."""
@@ -193,13 +200,13 @@ def _controlled(
     if len(both) < RUNS_MIN:
         return None
     values, controls = zip(*both, strict=True)
-    told = mean_interval(controls, SURELY)
+    told = mean_interval(controls, CONTROL_CONFIDENCE)
     if not told.low <= control.mean <= told.high:
         return None
     return controlled_mean(values, controls, control.mean, planned.experiment.confidence)
 
 
-def narrower(interval: Interval) -> float:
+def bootstrap_narrowing(interval: Interval) -> float:
     """How much of Student's half the bootstrap has of normal runs: that of so many as there were infinitely
     many, of the deviation that is not corrected."""
     n = interval.runs
@@ -208,15 +215,25 @@ def narrower(interval: Interval) -> float:
 
 
 def _batches(
-    planned: Planned, rows: Mapping[Key, RunRow], variant: Variant, name: str, seeds: int, series: Series
+    planned: PlannedExperiment,
+    rows: Mapping[RunKey, RunRow],
+    variant: Variant,
+    name: str,
+    seeds: int,
+    series: SeriesReader,
 ) -> Batches | None:
     """Of the only run of a variant; None where its course is too short, or nobody kept it."""
-    values = _course(planned, rows, variant, name, seeds, series)
+    values = _window_values(planned, rows, variant, name, seeds, series)
     return batch_means(values, planned.experiment.confidence) if len(values) >= BATCHES_MIN else None
 
 
-def _course(
-    planned: Planned, rows: Mapping[Key, RunRow], variant: Variant, name: str, seeds: int, series: Series
+def _window_values(
+    planned: PlannedExperiment,
+    rows: Mapping[RunKey, RunRow],
+    variant: Variant,
+    name: str,
+    seeds: int,
+    series: SeriesReader,
 ) -> Sequence[float]:
     """That of the first run that there is."""
     keys = [(variant.key, seed_of(planned, variant, n)) for n in range(seeds)]
@@ -224,12 +241,12 @@ def _course(
     return [] if key is None else series(*key).get(name, [])
 
 
-def _compared(
-    planned: Planned, rows: Mapping[Key, RunRow], seeds: int, series: Series
-) -> tuple[Compared, ...]:
+def _differences(
+    planned: PlannedExperiment, rows: Mapping[RunKey, RunRow], seeds: int, series: SeriesReader
+) -> tuple[VariantDifference, ...]:
     if planned.experiment.compare is None:
         return ()
-    against = one_of(planned.variants, planned.experiment.compare.against, "compare.against")
+    against = single_variant(planned.variants, planned.experiment.compare.against, "compare.against")
     found = [
         one
         for variant in planned.variants
@@ -237,18 +254,18 @@ def _compared(
         for name in planned.experiment.measure
         if (one := difference(planned, rows, variant, against, name, seeds, series)) is not None
     ]
-    return among(found)
+    return with_holm_chances(found)
 
 
 def difference(
-    planned: Planned,
-    rows: Mapping[Key, RunRow],
+    planned: PlannedExperiment,
+    rows: Mapping[RunKey, RunRow],
     variant: Variant,
     against: Variant,
     name: str,
     seeds: int,
-    series: Series = no_series,
-) -> Compared | None:
+    series: SeriesReader = no_series,
+) -> VariantDifference | None:
     """Of a measure; None where there is nothing to compare."""
     confidence = planned.experiment.confidence
     if planned.method.name == "exact":
@@ -257,7 +274,9 @@ def difference(
         first, second = (values_of(planned, rows, v, name, seeds) for v in (variant, against))
         if not first or not second:
             return None
-        return compared_of(variant, against, name, welch_difference(first, second, confidence), paired=False)
+        return variant_difference(
+            variant, against, name, welch_difference(first, second, confidence), paired=False
+        )
     both = [
         (one, two)
         for n in range(seeds)
@@ -267,108 +286,118 @@ def difference(
     if not both:
         return None
     found = paired_difference([one for one, _ in both], [two for _, two in both], confidence)
-    if len(both) == 1 and (alone := _of_courses(planned, rows, (variant, against), name, seeds, series)):
+    if len(both) == 1 and (
+        alone := _difference_of_series(planned, rows, (variant, against), name, seeds, series)
+    ):
         half = alone.interval.half_width
         value = found.interval.value
         found = replace(alone, interval=replace(found.interval, low=value - half, high=value + half))
-    return compared_of(variant, against, name, found, paired=True)
+    return variant_difference(variant, against, name, found, paired=True)
 
 
 def _exact_difference(
-    planned: Planned, rows: Mapping[Key, RunRow], variant: Variant, against: Variant, name: str
-) -> Compared | None:
+    planned: PlannedExperiment, rows: Mapping[RunKey, RunRow], variant: Variant, against: Variant, name: str
+) -> VariantDifference | None:
     """Of two figures in closed form: it is there, or it is not."""
     first, second = (values_of(planned, rows, one, name, 1) for one in (variant, against))
     if not first or not second:
         return None
-    apart = exactly(first[0] - second[0], planned.experiment.confidence)
-    found = Difference(apart, math.nan, math.nan, float(apart.value == 0.0))
-    return compared_of(variant, against, name, found, paired=True)
+    apart = exact_interval(first[0] - second[0], planned.experiment.confidence)
+    found = MeanDifference(apart, math.nan, math.nan, float(apart.value == 0.0))
+    return variant_difference(variant, against, name, found, paired=True)
 
 
-def _of_courses(
-    planned: Planned,
-    rows: Mapping[Key, RunRow],
+def _difference_of_series(
+    planned: PlannedExperiment,
+    rows: Mapping[RunKey, RunRow],
     both: tuple[Variant, Variant],
     name: str,
     seeds: int,
-    series: Series,
-) -> Difference | None:
+    series: SeriesReader,
+) -> MeanDifference | None:
     """Of the only runs of two variants; None where a course is too short."""
-    one, two = (_course(planned, rows, variant, name, seeds, series) for variant in both)
+    one, two = (_window_values(planned, rows, variant, name, seeds, series) for variant in both)
     if len(one) != len(two) or len(one) < BATCHES_MIN:
         return None
     return batched_difference(one, two, planned.experiment.confidence)
 
 
-def compared_of(
-    variant: Variant, against: Variant, name: str, found: Difference, *, paired: bool
-) -> Compared:
+def variant_difference(
+    variant: Variant, against: Variant, name: str, found: MeanDifference, *, paired: bool
+) -> VariantDifference:
     """A difference, as it is told."""
     interval = found.interval
-    return Compared(
-        variant, against, name, interval, found if paired else None, found.chance, _apart(interval)
+    return VariantDifference(
+        variant,
+        against,
+        name,
+        interval,
+        found if paired else None,
+        found.chance,
+        _seeds_to_tell_apart(interval),
     )
 
 
-def among(found: Sequence[Compared]) -> tuple[Compared, ...]:
+def with_holm_chances(found: Sequence[VariantDifference]) -> tuple[VariantDifference, ...]:
     """The same, the chance of each read among all of them (Holm)."""
     chances = holm([one.chance for one in found])
     return tuple(replace(one, chance=chance) for one, chance in zip(found, chances, strict=True))
 
 
 def _value(
-    planned: Planned, rows: Mapping[Key, RunRow], variant: Variant, name: str, number: int
+    planned: PlannedExperiment, rows: Mapping[RunKey, RunRow], variant: Variant, name: str, number: int
 ) -> float | None:
     row = rows.get((variant.key, seed_of(planned, variant, number)))
     return None if row is None else row.figures.get(name)
 
 
-def _apart(interval: Interval) -> int | None:
+def _seeds_to_tell_apart(interval: Interval) -> int | None:
     """How many seeds tell a difference of this size from none; None where these do, or nothing differs."""
     if interval.runs < 2 or interval.low > 0.0 or interval.high < 0.0 or interval.value == 0.0:
         return None
     return runs_needed(interval.deviation, abs(interval.value), interval.confidence)
 
 
-def _verdict(planned: Planned, rows: Mapping[Key, RunRow], seeds: int, series: Series) -> Verdict | None:
+def _verdict(
+    planned: PlannedExperiment, rows: Mapping[RunKey, RunRow], seeds: int, series: SeriesReader
+) -> ClaimVerdict | None:
     claim = planned.experiment.claim
     if claim is None:
         return None
-    of = one_of(planned.variants, claim.of, "claim.of")
+    of = single_variant(planned.variants, claim.of, "claim.of")
     if claim.over is None:
-        figure = _figure(planned, rows, of, claim.measure, seeds, series)
+        figure = _estimate(planned, rows, of, claim.measure, seeds, series)
         interval = None if figure is None else figure.interval
     else:
-        over = one_of(planned.variants, claim.over, "claim.over")
+        over = single_variant(planned.variants, claim.over, "claim.over")
         found = difference(planned, rows, of, over, claim.measure, seeds, series)
         interval = None if found is None else found.interval
     if interval is None:
         return None
-    return judged(claim, interval)
+    return judge_claim(claim, interval)
 
 
-def judged(claim: Claim, interval: Interval) -> Verdict:
+def judge_claim(claim: ExperimentClaim, interval: Interval) -> ClaimVerdict:
     """A claim holds where the whole interval is where it says, and does not where none of it is."""
-    low, high, words = claimed(claim)
+    low, high, words = claim_bounds(claim)
     is_difference = claim.over is not None
     more = "the difference of " if is_difference else ""
-    figure = shown(interval, claim.measure, difference=is_difference)
+    figure = interval_text(interval, claim.measure, difference=is_difference)
     told = f"{more}{claim.measure} is {figure}; claimed is {words}"
     if low <= interval.low and interval.high <= high:
-        return Verdict("holds", interval, told, None)
+        return ClaimVerdict("holds", interval, told, None)
     if interval.high < low or interval.low > high:
-        return Verdict("does not hold", interval, told, None)
+        return ClaimVerdict("does not hold", interval, told, None)
     near = min(abs(interval.value - bound) for bound in (low, high) if math.isfinite(bound))
     needed = None
     if interval.runs > 1 and near > 0.0 and math.isfinite(interval.deviation):
         needed = runs_needed(interval.deviation, near, interval.confidence)
-    return Verdict("cannot be told yet", interval, told, needed)
+    return ClaimVerdict("cannot be told yet", interval, told, needed)
 
 
-def claimed(claim: Claim) -> tuple[float, float, str]:
+def claim_bounds(claim: ExperimentClaim) -> tuple[float, float, str]:
     """Between which bounds, and in words."""
-    factor, unit = as_told(claim.measure, difference=claim.over is not None)
+    factor, unit = display_unit(claim.measure, difference=claim.over is not None)
     if claim.more_than is not None:
         return claim.more_than, math.inf, f"more than {factor * claim.more_than:g}{unit}"
     if claim.less_than is not None:

@@ -11,14 +11,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ops.experiments.told import shown
-from ops.experiments.variants import shown as shown_value
-from shared.basics.times import span
+from ops.experiments.interval_text import interval_text
+from ops.experiments.variants import value_text as shown_value
+from shared.basics.time_format import format_duration
 from shared.basics.units import US_PER_S
 from shared.models.statistics.means import Interval
 
 Content = Mapping[str, Any]
-SHORT = 24
+SHORT_NAMES = 24
 """Letters of a value of a parameter."""
 CONFIDENCE = 0.95
 """Shown nowhere."""
@@ -49,7 +49,9 @@ def summary(name: str, content: Content) -> str:
     verdict = f" **The claim {claim['verdict']}**: {claim['sentence']}." if claim else ""
     runs = sum(one["runs"] for one in figures if one["measure"] == measures[0])
     cost = (
-        "" if content["cpu_s"] is None else f" in {span(round(content['cpu_s']) * US_PER_S)} of a processor"
+        ""
+        if content["cpu_s"] is None
+        else f" in {format_duration(round(content['cpu_s']) * US_PER_S)} of a processor"
     )
     return "\n".join(
         [
@@ -68,11 +70,11 @@ def _cell(one: Content, *, difference: bool = False) -> str:
     low = -math.inf if one["low"] is None else one["low"]
     high = math.inf if one["high"] is None else one["high"]
     interval = Interval(one["value"], low, high, CONFIDENCE, one["runs"])
-    return shown(interval, one["measure"], difference=difference)
+    return interval_text(interval, one["measure"], difference=difference)
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= SHORT else f"{text[: SHORT - 1]}…"
+    return text if len(text) <= SHORT_NAMES else f"{text[: SHORT_NAMES - 1]}…"
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

@@ -6,41 +6,40 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
+from typing import Any
 
 from joblib import Parallel, delayed
 
-from ops.experiments.cluster import Cluster
-from ops.experiments.dataset import Dataset
-from ops.experiments.exact_run import run_exact
+from ops.experiments.dask_cluster import Cluster
+from ops.experiments.dataset import Dataset, RunKey, RunRow
+from ops.experiments.loader import PlannedExperiment
 from ops.experiments.measures import MEASURES
-from ops.experiments.plants import sites_of
-from ops.experiments.reading import Planned
-from ops.experiments.run_file import Key, RunRow
-from ops.experiments.shop_run import run_shop
-from ops.experiments.trial import Trial, TrialPlan, run_trial
+from ops.experiments.reliability_run import run_exact, run_kernel
+from ops.experiments.service_run import ExperimentRunPlan, RunResult, run_services
+from ops.experiments.variant_sites import sites_of
 from ops.experiments.variants import Variant
 from shared.basics.errors import OperationFailed
 from shared.basics.units import US_PER_HOUR
 from shared.models.statistics.bootstrap import bca_interval
-from shared.models.statistics.means import Interval, Precision, looks, mean_interval
+from shared.models.statistics.means import Interval, Precision, check_points, mean_interval
 
-DEATHS_MAX = 3
+WORKER_DEATHS_MAX = 3
 """So often workers may die with no run done in between, before it is given up."""
 BOOTSTRAP_MIN = 20
 """Of fewer runs the bootstrap holds less than it says, and less than Student's t."""
-WAYS: dict[str, Callable[[TrialPlan], Trial]] = {
+RUNNERS: dict[str, Callable[[ExperimentRunPlan], RunResult]] = {
     "exact": run_exact,
-    "kernel": run_shop,
-    "services": run_trial,
+    "kernel": run_kernel,
+    "services": run_services,
 }
 """What a run is done by, by the method."""
-Told = Callable[["Progress"], None]
+OnProgress = Callable[["SweepProgress"], None]
 Workers = int | Cluster
 """So many processes here, or a cluster's."""
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class SweepRun:
     """One run that is to be done."""
 
     variant: Variant
@@ -48,7 +47,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class SweepProgress:
     """How far a sweep is: runs done and wanted so far, how many of them failed; `left_s` is about how long
     the rest takes, None before anything is known of that."""
 
@@ -59,15 +58,15 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Swept:
+class SweepResult:
     """What a sweep came to. `is_enough` tells whether all precision that was asked for is there."""
 
-    rows: Mapping[Key, RunRow]
+    rows: Mapping[RunKey, RunRow]
     seeds: int
     is_enough: bool
 
 
-def seed_of(planned: Planned, variant: Variant, number: int) -> int:
+def seed_of(planned: PlannedExperiment, variant: Variant, number: int) -> int:
     """Of run `number` of a variant: the same for all of them, or else none twice."""
     seeds = planned.experiment.seeds
     if seeds.common:
@@ -76,36 +75,42 @@ def seed_of(planned: Planned, variant: Variant, number: int) -> int:
     return seeds.first + planned.variants.index(variant) * most + number
 
 
-def rounds(planned: Planned) -> tuple[int, ...]:
+def seed_rounds(planned: PlannedExperiment) -> tuple[int, ...]:
     """After how many seeds it is asked whether they are enough; the last is the most."""
     seeds = planned.experiment.seeds
     if planned.method.name == "exact":
         return (1,)
-    return (seeds.count,) if seeds.most is None and seeds.count else looks(seeds.least, seeds.most or 0)
+    return (
+        (seeds.count,) if seeds.most is None and seeds.count else check_points(seeds.least, seeds.most or 0)
+    )
 
 
-def run_sweep(planned: Planned, dataset: Dataset, *, workers: Workers = 1, told: Told | None = None) -> Swept:
+def run_sweep(
+    planned: PlannedExperiment, dataset: Dataset, *, workers: Workers = 1, told: OnProgress | None = None
+) -> SweepResult:
     """Do all runs that are not there yet, round after round, until there is enough precision."""
     rows = dataset.done()
-    for seeds in rounds(planned):
-        wanted = [Job(v, seed_of(planned, v, n)) for n in range(seeds) for v in planned.variants]
-        _do(planned, dataset, rows, wanted, workers, told)
+    for seeds in seed_rounds(planned):
+        wanted = [SweepRun(v, seed_of(planned, v, n)) for n in range(seeds) for v in planned.variants]
+        _run_missing(planned, dataset, rows, wanted, workers, told)
         if is_enough(planned, rows, seeds):
-            return Swept(rows, seeds, is_enough=True)
-    return Swept(rows, seeds, is_enough=not planned.experiment.stop_when)
+            return SweepResult(rows, seeds, is_enough=True)
+    return SweepResult(rows, seeds, is_enough=not planned.experiment.stop_when)
 
 
-def so_far(planned: Planned, rows: Mapping[Key, RunRow]) -> Swept:
+def partial_result(planned: PlannedExperiment, rows: Mapping[RunKey, RunRow]) -> SweepResult:
     """What runs say that are there, however many: as many seeds as the variant with the fewest has in a
     row."""
     most = planned.experiment.seeds.count or planned.experiment.seeds.most or 0
     seeds = 0
     while seeds < most and all((v.key, seed_of(planned, v, seeds)) in rows for v in planned.variants):
         seeds += 1
-    return Swept(rows, seeds, is_enough=is_enough(planned, rows, seeds) or not planned.experiment.stop_when)
+    return SweepResult(
+        rows, seeds, is_enough=is_enough(planned, rows, seeds) or not planned.experiment.stop_when
+    )
 
 
-def is_enough(planned: Planned, rows: Mapping[Key, RunRow], seeds: int) -> bool:
+def is_enough(planned: PlannedExperiment, rows: Mapping[RunKey, RunRow], seeds: int) -> bool:
     """Whether every measure that has to be told closely is, in every variant."""
     experiment = planned.experiment
     if not experiment.stop_when:
@@ -119,7 +124,7 @@ def is_enough(planned: Planned, rows: Mapping[Key, RunRow], seeds: int) -> bool:
 
 
 def interval_of(
-    planned: Planned, rows: Mapping[Key, RunRow], variant: Variant, name: str, seeds: int
+    planned: PlannedExperiment, rows: Mapping[RunKey, RunRow], variant: Variant, name: str, seeds: int
 ) -> Interval | None:
     """Of a measure's mean over the first so many seeds of a variant, by Student's t; of quantiles by the
     bootstrap, where there are runs enough. None where no run told it."""
@@ -128,7 +133,7 @@ def interval_of(
         return None
     confidence = planned.experiment.confidence
     if planned.method.name == "exact":
-        return exactly(values[0], confidence)
+        return exact_interval(values[0], confidence)
     found = mean_interval(values, confidence)
     if not MEASURES[name].is_quantile or len(values) < BOOTSTRAP_MIN:
         return found
@@ -136,13 +141,13 @@ def interval_of(
     return found if bounds is None else replace(found, low=bounds[0], high=bounds[1])
 
 
-def exactly(value: float, confidence: float) -> Interval:
+def exact_interval(value: float, confidence: float) -> Interval:
     """A figure of a closed form, which is told by no run."""
     return Interval(value, value, value, confidence, 1, 0.0)
 
 
 def values_of(
-    planned: Planned, rows: Mapping[Key, RunRow], variant: Variant, name: str, seeds: int
+    planned: PlannedExperiment, rows: Mapping[RunKey, RunRow], variant: Variant, name: str, seeds: int
 ) -> list[float]:
     """What the first so many runs of a variant came to, in order of their seeds, but for those that failed or
     had nothing to tell."""
@@ -151,66 +156,68 @@ def values_of(
     return [value for value in found if value is not None]
 
 
-def _do(
-    planned: Planned,
+def _run_missing(
+    planned: PlannedExperiment,
     dataset: Dataset,
-    rows: dict[Key, RunRow],
-    wanted: Sequence[Job],
+    rows: dict[RunKey, RunRow],
+    wanted: Sequence[SweepRun],
     workers: Workers,
-    told: Told | None,
+    told: OnProgress | None,
 ) -> None:
     """Do those of the wanted runs that are not there. Workers that die are replaced, and what they had in
     hand is done again."""
     began_s, before, deaths = time.monotonic(), len(rows), 0
 
-    def tell() -> None:
+    def report_progress() -> None:
         if told is not None:
             done = sum((job.variant.key, job.seed) in rows for job in wanted)
             fresh = len(rows) - before
             pace_s = (time.monotonic() - began_s) / fresh if fresh else None
             failed = sum(row.error is not None for row in rows.values())
             left_s = None if pace_s is None else pace_s * (len(wanted) - done)
-            told(Progress(done, len(wanted), failed, left_s))
+            told(SweepProgress(done, len(wanted), failed, left_s))
 
-    tell()
-    while left := [job for job in wanted if (job.variant.key, job.seed) not in rows]:
+    report_progress()
+    while missing := [job for job in wanted if (job.variant.key, job.seed) not in rows]:
         try:
-            for job, outcome in _outcomes(planned, left, workers):
-                if isinstance(outcome, Trial):
+            for job, outcome in _outcomes(planned, missing, workers):
+                if isinstance(outcome, RunResult):
                     row = dataset.keep(job.variant, job.seed, outcome)
                 else:
                     row = dataset.keep_failure(job.variant, job.seed, outcome)
                 rows[row.key] = row
                 deaths = 0
-                tell()
+                report_progress()
         except BrokenProcessPool:
             deaths += 1
-            if deaths >= DEATHS_MAX:
+            if deaths >= WORKER_DEATHS_MAX:
                 raise OperationFailed(
                     f"worker processes were killed {deaths} times in a row, as the system does where "
                     "memory runs out; runs that are done are kept, go on with --resume and fewer --workers"
                 ) from None
 
 
-def _outcomes(planned: Planned, jobs: Sequence[Job], workers: Workers) -> Iterator[tuple[Job, Trial | str]]:
+def _outcomes(
+    planned: PlannedExperiment, jobs: Sequence[SweepRun], workers: Workers
+) -> Iterator[tuple[SweepRun, RunResult | str]]:
     """Each run's outcome as it is there, in any order: what it came to, or the error it failed with."""
-    running: Iterable[tuple[int, Trial | str]]
+    running: Iterable[tuple[int, RunResult | str]]
     if isinstance(workers, Cluster):
-        running = workers.each(attempt, (plan_of(planned, job) for job in jobs))
+        running = workers.each(run_or_error, (plan_of(planned, job) for job in jobs))
     else:
         running = Parallel(n_jobs=min(workers, len(jobs)), return_as="generator_unordered", batch_size=1)(
-            delayed(attempt)(n, plan_of(planned, job)) for n, job in enumerate(jobs)
+            delayed(run_or_error)(n, plan_of(planned, job)) for n, job in enumerate(jobs)
         )
     for n, outcome in running:
         yield jobs[n], outcome
 
 
-def plan_of(planned: Planned, job: Job) -> TrialPlan:
+def plan_of(planned: PlannedExperiment, job: SweepRun) -> ExperimentRunPlan:
     """What a run does."""
     experiment = planned.experiment
     fabric, store = experiment.fabric, experiment.store
     values = {**fabric.set, **dict(job.variant.values)}
-    return TrialPlan(
+    return ExperimentRunPlan(
         sites_of(experiment, values, planned.folder, seed=job.seed),
         fabric.days,
         fabric.warm_up_days,
@@ -220,10 +227,44 @@ def plan_of(planned: Planned, job: Job) -> TrialPlan:
     )
 
 
-def attempt(number: int, plan: TrialPlan) -> tuple[int, Trial | str]:
+def run_or_error(number: int, plan: ExperimentRunPlan) -> tuple[int, RunResult | str]:
     """In a worker: a run fails by itself, and the sweep goes on."""
     try:
-        return number, WAYS[plan.method](plan)
+        return number, RUNNERS[plan.method](plan)
     except Exception as error:  # noqa: BLE001 -- whatever is wrong with a run is recorded with it
         last = traceback.extract_tb(error.__traceback__)[-1]
         return number, f"{type(error).__name__}: {error} ({last.name}, line {last.lineno})"
+
+
+# What an experiment will take, by a pilot of one short run of its first variant.
+
+PILOT_DAYS = 3.0
+BYTES_A_CELL = 5
+"""Of a figure in a compressed Parquet file, about; and of what stands around the figures of a file:"""
+BYTES_A_FILE = 3_000
+S_PER_HOUR = 3_600.0
+
+
+def estimate_cost(planned: PlannedExperiment) -> dict[str, Any]:
+    """Runs, CPU hours and megabytes: those of the pilot, scaled by days."""
+    experiment = planned.experiment
+    first = planned.variants[0]
+    whole = plan_of(planned, SweepRun(first, seed_of(planned, first, 0)))
+    days = whole.warm_up_days + whole.days
+    pilot = replace(whole, days=min(PILOT_DAYS, whole.days), warm_up_days=0.0)
+    trial = RUNNERS[pilot.method](pilot)
+    seeds = seed_rounds(planned)[-1]
+    runs = seeds * len(planned.variants)
+    windows = len(whole.window_bounds_us) - 1 if whole.window_us else 0
+    cells = (windows + 1) * (len(experiment.measure) + 4)
+    return {
+        "method": planned.method.name,
+        "why": planned.method.sentence,
+        "variants": len(planned.variants),
+        "seeds_at_most": seeds,
+        "runs_at_most": runs,
+        "simulated_days_a_run": days,
+        "cpu_s_a_run": round(trial.cpu_s * days / pilot.days, 1),
+        "cpu_hours": round(trial.cpu_s * days / pilot.days * runs / S_PER_HOUR, 2),
+        "disk_mb": round(runs * (cells * BYTES_A_CELL + 2 * BYTES_A_FILE) / 1e6, 1),
+    }

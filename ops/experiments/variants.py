@@ -9,8 +9,8 @@ from itertools import product
 
 from scipy.stats import qmc
 
-from ops.common.configuration import is_counted
-from ops.experiments.document import VARIANTS_MAX, Experiment, LatinHypercube, Scalar, Values
+from ops.experiments.schema import VARIANTS_MAX, Experiment, LatinHypercube, Scalar, Values
+from ops.sites.configuration import takes_whole_numbers
 from shared.basics.errors import InvalidInput
 
 KEY_LETTERS = 12
@@ -31,20 +31,20 @@ class Variant:
     @property
     def words(self) -> str:
         """As people read it."""
-        return ", ".join(f"{name} {shown(value)}" for name, value in self.values) or "as it is"
+        return ", ".join(f"{name} {value_text(value)}" for name, value in self.values) or "as it is"
 
     def has(self, values: Mapping[str, Scalar]) -> bool:
         """Whether it is one of those that are meant."""
         own = dict(self.values)
-        return all(name in own and is_same(own[name], value) for name, value in values.items())
+        return all(name in own and same_value(own[name], value) for name, value in values.items())
 
 
-def is_same(one: Scalar, other: Scalar) -> bool:
+def same_value(one: Scalar, other: Scalar) -> bool:
     """Whether two values are one: 1 and 1.0 are, 1 and true are not."""
     return isinstance(one, bool) is isinstance(other, bool) and one == other
 
 
-def shown(value: Scalar) -> str:
+def value_text(value: Scalar) -> str:
     if value is None or isinstance(value, bool):
         return str(value).lower()
     return f"{value:g}" if isinstance(value, float) else str(value)
@@ -62,7 +62,7 @@ def variants_of(experiment: Experiment) -> tuple[Variant, ...]:
             raise InvalidInput(f"vary: {number:,} variants; allowed are at most {VARIANTS_MAX:,}")
         rows = [dict(zip(vary.grid, row, strict=True)) for row in product(*vary.grid.values())]
     elif vary.latin_hypercube is not None:
-        rows = _spread(vary.latin_hypercube)
+        rows = _latin_hypercube_rows(vary.latin_hypercube)
     else:
         rows = [dict(row) for row in vary.list] or [{}]
     found = tuple(Variant(tuple(row.items())) for row in rows)
@@ -76,41 +76,41 @@ def variants_of(experiment: Experiment) -> tuple[Variant, ...]:
     return found
 
 
-def _spread(asked: LatinHypercube) -> list[Values]:
+def _latin_hypercube_rows(hypercube: LatinHypercube) -> list[Values]:
     """Points of a Latin hypercube, the same for the same seed. Of a parameter that is counted every whole
     number between its bounds, both of them included, has as large a share of the points."""
-    for name, (least, most) in asked.between.items():
+    for name, (least, most) in hypercube.between.items():
         bounds = f"vary.latin_hypercube.between.{name}: [{least:g}, {most:g}]"
         if not least < most or math.isinf(most - least):
             raise InvalidInput(f"{bounds} is no range; allowed: two finite numbers, the lower one first")
-        if is_counted(name) and math.ceil(least) > math.floor(most):
+        if takes_whole_numbers(name) and math.ceil(least) > math.floor(most):
             raise InvalidInput(f"{bounds} has no whole number, and {name} is counted")
-    unit = qmc.LatinHypercube(len(asked.between), rng=asked.seed).random(asked.points)
+    unit = qmc.LatinHypercube(len(hypercube.between), rng=hypercube.seed).random(hypercube.points)
     return [
         {
-            name: _between(name, asked.between[name], share)
-            for name, share in zip(asked.between, row, strict=True)
+            name: _interpolated(name, hypercube.between[name], share)
+            for name, share in zip(hypercube.between, row, strict=True)
         }
         for row in unit
     ]
 
 
-def _between(name: str, bounds: list[float], share: float) -> Scalar:
+def _interpolated(name: str, bounds: list[float], share: float) -> Scalar:
     """What lies at a share of the way."""
     least, most = bounds
-    if is_counted(name):
+    if takes_whole_numbers(name):
         first, last = math.ceil(least), math.floor(most)
         return first + int(share * (last - first + 1))
     return float(least + share * (most - least))
 
 
-def one_of(variants: tuple[Variant, ...], values: Values, where: str) -> Variant:
+def single_variant(variants: tuple[Variant, ...], values: Values, where: str) -> Variant:
     """The one variant that has these values; InvalidInput, which begins with `where`, unless there is exactly
     one."""
     found = [variant for variant in variants if variant.has(values)]
     if len(found) == 1:
         return found[0]
-    said = ", ".join(f"{name} {shown(value)}" for name, value in values.items()) or "no values"
+    said = ", ".join(f"{name} {value_text(value)}" for name, value in values.items()) or "no values"
     if found:
         raise InvalidInput(f"{where}: {said} are {len(found)} variants; say more, such as {found[0].words}")
     raise InvalidInput(f"{where}: {said} is no variant; one is {variants[0].words}")

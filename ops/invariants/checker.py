@@ -3,24 +3,26 @@
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
-from ops.invariants.boxes import BoxChecker
-from ops.invariants.circuits import CircuitChecker
-from ops.invariants.goodput import GoodputChecker
-from ops.invariants.hardware import HardwareChecker
-from ops.invariants.holding import HoldChecker
-from ops.invariants.multislice import MultisliceChecker
-from ops.invariants.network import NetworkChecker
-from ops.invariants.order import CauseChecker, WriterChecker
-from ops.invariants.patches import PatchChecker
-from ops.invariants.repairs import RepairChecker
-from ops.invariants.rewirings import ControlChecker, PromiseChecker, StageChecker
-from ops.invariants.rings import RingChecker
-from ops.invariants.slices import BackOffChecker, CubeChecker, PreflightChecker, SliceChecker
-from ops.invariants.traffic import TrafficChecker
-from ops.invariants.verdicts import VerdictChecker
-from schemas.config_dcn import DcnConfig
+from ops.invariants.chip_time import ChipTimeChecker
+from ops.invariants.circuits import CircuitChecker, PatchChecker
+from ops.invariants.log_order import LogOrderChecker, WriterChecker
+from ops.invariants.multislice import MultisliceChecker, MultisliceRateChecker
+from ops.invariants.network_circuits import NetworkCircuitChecker
+from ops.invariants.network_traffic import TrafficChecker
+from ops.invariants.part_reports import PartReportChecker
+from ops.invariants.repairs import RepairChecker, VerdictChecker
+from ops.invariants.rewirings import CapacityPromiseChecker, ControlChecker, StageChecker
+from ops.invariants.slice_circuits import SliceCircuitsChecker
+from ops.invariants.slices import (
+    BackOffChecker,
+    CubeChecker,
+    PreflightChecker,
+    SliceChecker,
+    StaticPodSliceChecker,
+)
+from schemas.config.dcn import DcnConfig
 from schemas.envelope import Envelope
-from schemas.sequencer import FabricCommissioned
+from schemas.messages.sequencer import FabricCommissioned
 
 
 class Checker(Protocol):
@@ -40,14 +42,14 @@ class PodCheckers:
             PreflightChecker(),
             BackOffChecker(),
             CubeChecker(),
-            HoldChecker(),
-            BoxChecker(),
+            SliceCircuitsChecker(),
+            StaticPodSliceChecker(),
             CircuitChecker(),
             RepairChecker(),
-            HardwareChecker(),
+            PartReportChecker(),
             PatchChecker(),
             VerdictChecker(),
-            GoodputChecker(),
+            ChipTimeChecker(),
         )
 
 
@@ -56,8 +58,8 @@ class NetworkCheckers:
     carry."""
 
     def __init__(self) -> None:
-        self.circuits = NetworkChecker()
-        self.promise = PromiseChecker(self.circuits)
+        self.circuits = NetworkCircuitChecker()
+        self.promise = CapacityPromiseChecker(self.circuits)
         self.checkers: tuple[Checker, ...] = (
             self.circuits,
             StageChecker(),
@@ -65,7 +67,7 @@ class NetworkCheckers:
             self.promise,
             TrafficChecker(self.circuits),
             RepairChecker(),
-            HardwareChecker(),
+            PartReportChecker(),
             PatchChecker(),
         )
 
@@ -76,10 +78,10 @@ class AllCheckers:
     def __init__(self) -> None:
         self.fabrics: dict[str, PodCheckers | NetworkCheckers] = {}
         self._site: tuple[Checker, ...] = (
-            CauseChecker(),
+            LogOrderChecker(),
             WriterChecker(),
             MultisliceChecker(),
-            RingChecker(),
+            MultisliceRateChecker(),
         )
 
     def see(self, message: Envelope) -> Iterator[str]:

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from schemas.config import SuperpodConfig
+from schemas.config.dcn import DcnConfig
+from schemas.config.pods import SuperpodConfig
 from schemas.envelope import Envelope
-from schemas.names import number_of
-from schemas.ocs import (
+from schemas.messages.ocs import (
     CircuitsConnected,
     CircuitsDisconnected,
     CircuitsParked,
@@ -25,18 +25,23 @@ from schemas.ocs import (
     OcsRestarted,
     OcsRestarting,
     PortDown,
+    PortPatched,
     PortsDown,
+    PortUp,
 )
-from schemas.scheduler import ConnectCircuits, DisconnectCircuits, LeaveCircuits
-from schemas.sequencer import FabricCommissioned
+from schemas.messages.scheduler import ConnectCircuits, DisconnectCircuits, LeaveCircuits
+from schemas.messages.sequencer import FabricCommissioned
+from schemas.names import number_of
+from shared.models.network.blocks import network_of
+from shared.models.network.wiring import wiring_of
 from shared.models.ocs.parts import PART, part_word
+from shared.models.ocs_technologies import TECHNOLOGIES
 from shared.models.superpod.wiring import FACE_LINKS, OCS_COUNT, STRANDS, join_ports, ocs_radix
-from shared.models.technologies import TECHNOLOGIES
 
 SOFTWARE = "software"
 """Of an OCS, which is restarted: counted with its parts."""
-ByHand = CrossConnectsTaken | CrossConnectsMade | CrossConnectsRemoved | CrossConnectsDropped
-BY_HAND = (CrossConnectsTaken, CrossConnectsMade, CrossConnectsRemoved, CrossConnectsDropped)
+ManualCircuit = CrossConnectsTaken | CrossConnectsMade | CrossConnectsRemoved | CrossConnectsDropped
+MANUAL = (CrossConnectsTaken, CrossConnectsMade, CrossConnectsRemoved, CrossConnectsDropped)
 NOBODY = "nobody"
 """Whose circuits are that stand although no slice has them."""
 
@@ -88,13 +93,13 @@ class CircuitChecker:
             self._darken(body.ocs, body.side, (body.port,))
         elif isinstance(body, PortsDown):
             self._darken(body.ocs, body.side, body.ports)
-        elif isinstance(body, BY_HAND):
+        elif isinstance(body, MANUAL):
             for north, south in body.circuits:
                 yield from self._of_hand(body, north, south)
         else:
             yield from self._control(message)
 
-    def _of_hand(self, body: ByHand, north: int, south: int) -> Iterator[str]:
+    def _of_hand(self, body: ManualCircuit, north: int, south: int) -> Iterator[str]:
         """One circuit that an operator takes, gets, gives up or loses."""
         ocs, what = body.ocs, f"OCS {body.ocs}: N{north} to S{south} by hand"
         if isinstance(body, CrossConnectsTaken):
@@ -250,3 +255,55 @@ def _face(ocs: int, port: int) -> tuple[int, int]:
 def _part(target: str) -> tuple[int, str]:
     """(OCS, kind) of a part of it, or of the chassis itself."""
     return number_of(target.split("/")[1]), part_word(target)
+
+
+# Spare ports: a fibre moves only off a dead mirror, to one that nothing is at, and none comes back to it.
+
+Port = tuple[int, str, int]
+"""(OCS, side, number)."""
+
+
+class PatchChecker:
+    """Follows where every fibre is, by the port at which it was wired, and which of these are dark."""
+
+    def __init__(self) -> None:
+        self._wired = 0
+        self._at: dict[Port, int] = {}
+        self._dead: set[Port] = set()
+        self._down: set[Port] = set()
+
+    def see(self, message: Envelope) -> Iterator[str]:
+        body = message.body
+        if isinstance(body, FabricCommissioned) and isinstance(body.config, SuperpodConfig):
+            self._wired = STRANDS * body.config.pod.cubes
+        elif isinstance(body, FabricCommissioned) and isinstance(body.config, DcnConfig):
+            self._wired = wiring_of(network_of(body.config.network)).ports_wired
+        elif isinstance(body, PortPatched):
+            yield from self._patch(body)
+        elif isinstance(body, PortDown | PortUp):
+            port = (body.ocs, body.side, body.port)
+            if body.spare != self._at.get(port):
+                yield f"{_text(port)} is told at {body.spare}, but its fibre is at {self._at.get(port)}"
+            (self._down.add if isinstance(body, PortDown) else self._down.discard)(port)
+
+    def _patch(self, body: PortPatched) -> Iterator[str]:
+        port, spare = (body.ocs, body.side, body.port), (body.ocs, body.side, body.spare)
+        if port not in self._down:
+            yield f"{_text(port)} is patched, but is not down"
+        if body.port >= self._wired or body.spare < self._wired:
+            yield f"{_text(port)} is patched to {body.spare}; fibres enter 0 to {self._wired - 1}"
+        if body.left != self._at.get(port):
+            yield f"{_text(port)} leaves {body.left}, but was at {self._at.get(port)}"
+        taken = {(ocs, side, at) for (ocs, side, _), at in self._at.items()}
+        if spare in taken | self._dead:
+            yield f"{_text(port)} is patched to {_text(spare)}, where a fibre is or a dead mirror"
+        if spare in self._down:
+            yield f"{_text(port)} is patched to {_text(spare)}, which is down"
+        self._dead.add((body.ocs, body.side, body.port if body.left is None else body.left))
+        self._at[port] = body.spare
+        self._down.discard(port)
+
+
+def _text(port: Port) -> str:
+    ocs, side, number = port
+    return f"{side}{number} of OCS {ocs}"

@@ -4,11 +4,14 @@ cubes for the others for longer than was said.
 
 from collections.abc import Iterator
 
+from schemas.config.dcn import DcnConfig
 from schemas.envelope import Envelope
-from schemas.scheduler import (
+from schemas.messages.demands import DemandMoved
+from schemas.messages.scheduler import (
     PodHeld,
     PodsJoined,
     PodsParted,
+    PodsRunning,
     PodWaits,
     SliceAdmitted,
     SliceCompleted,
@@ -16,14 +19,14 @@ from schemas.scheduler import (
     SliceRefused,
     SliceRequeued,
 )
-from schemas.sequencer import FabricRetired
-from schemas.workload import SliceRequested
+from schemas.messages.sequencer import FabricCommissioned, FabricRetired
+from schemas.messages.workload import SliceRequested
 from shared.basics.units import US_PER_S
 
 LATE_US = US_PER_S
 """Requests of the very moment at which a hold is over come before the scheduler's tick, each a microsecond
 after the one before."""
-GIVES_UP = (SliceCompleted, SliceEvicted, SliceRequeued, SliceRefused)
+GIVE_UP_MESSAGES = (SliceCompleted, SliceEvicted, SliceRequeued, SliceRefused)
 
 
 class MultisliceChecker:
@@ -35,7 +38,7 @@ class MultisliceChecker:
         self._job: dict[str, str] = {}
         """Slice → its job."""
         self._slices: dict[str, list[str]] = {}
-        self._held_us: dict[str, int] = {}
+        self._held_until_us: dict[str, int] = {}
         """Slice → until when cubes are kept for it."""
         self._joined: set[str] = set()
         """Jobs that may be given cubes now."""
@@ -45,7 +48,7 @@ class MultisliceChecker:
     def see(self, message: Envelope) -> Iterator[str]:
         body = message.body
         if message.cause is None:
-            yield from self._quiet(message.at_us)
+            yield from self._check_between_roots(message.at_us)
         if isinstance(body, SliceRequested):
             if body.multislice is not None:
                 self._join(body.slice, body.multislice.job, body.multislice.pods)
@@ -54,21 +57,21 @@ class MultisliceChecker:
                 yield f"{body.slice} has cubes, and more are kept for it"
             if body.until_us < message.at_us:
                 yield f"cubes are kept for {body.slice} until {body.until_us}, which is over"
-            self._held_us[body.slice] = body.until_us
+            self._held_until_us[body.slice] = body.until_us
         elif isinstance(body, PodWaits | PodsParted):
-            self._held_us.pop(body.slice, None)
+            self._held_until_us.pop(body.slice, None)
             if isinstance(body, PodsParted):
                 self._joined.discard(body.job)
         elif isinstance(body, PodsJoined):
-            yield from self._begins(body)
+            yield from self._job_begins(body)
         elif isinstance(body, SliceAdmitted) and body.slice in self._job:
             if self._job[body.slice] not in self._joined:
                 yield f"{body.slice} has cubes before its job {self._job[body.slice]} begins"
-            self._held_us.pop(body.slice, None)
+            self._held_until_us.pop(body.slice, None)
             self._on_cubes.add(body.slice)
             self._changed.add(self._job[body.slice])
-        elif isinstance(body, GIVES_UP) and body.slice in self._job:
-            self._held_us.pop(body.slice, None)
+        elif isinstance(body, GIVE_UP_MESSAGES) and body.slice in self._job:
+            self._held_until_us.pop(body.slice, None)
             self._on_cubes.discard(body.slice)
             self._changed.add(self._job[body.slice])
         elif isinstance(body, FabricRetired):
@@ -79,7 +82,7 @@ class MultisliceChecker:
         self._pods[job] = pods
         self._slices.setdefault(job, []).append(name)
 
-    def _begins(self, body: PodsJoined) -> Iterator[str]:
+    def _job_begins(self, body: PodsJoined) -> Iterator[str]:
         pods = tuple(name.partition("/")[0] for name in body.slices)
         if pods != self._pods.get(body.job):
             yield f"job {body.job} begins in {pods}, it was asked for in {self._pods.get(body.job)}"
@@ -87,7 +90,7 @@ class MultisliceChecker:
             yield f"job {body.job} begins with {body.slices}, asked for were {self._slices.get(body.job)}"
         self._joined.add(body.job)
 
-    def _quiet(self, at_us: int) -> Iterator[str]:
+    def _check_between_roots(self, at_us: int) -> Iterator[str]:
         """What does not hold when a root message comes."""
         for job in sorted(self._changed):
             names = self._slices[job]
@@ -95,7 +98,7 @@ class MultisliceChecker:
             if having and (len(having) < len(names) or len(names) < len(self._pods[job])):
                 yield f"of job {job} over {len(self._pods[job])} pods only {', '.join(having)} have cubes"
         self._changed.clear()
-        for name, until_us in self._held_us.items():
+        for name, until_us in self._held_until_us.items():
             if until_us + LATE_US < at_us:
                 yield f"cubes are kept for {name} for longer than until {until_us}"
 
@@ -103,6 +106,62 @@ class MultisliceChecker:
         """What a fabric has that retires stays as it is, and is nobody's business any more."""
         for name, job in list(self._job.items()):
             if fabric in self._pods[job]:
-                self._held_us.pop(name, None)
+                self._held_until_us.pop(name, None)
                 self._on_cubes.discard(name)
                 del self._job[name]
+
+
+# What networks carry for jobs over several pods: between two root messages a network that has told of any
+# demand has told of all the jobs that run on pods which hang on its blocks, and of no other.
+
+
+class MultisliceRateChecker:
+    """Follows the jobs of a whole site, and what its networks say of them."""
+
+    def __init__(self) -> None:
+        self._slices: dict[str, tuple[str, ...]] = {}
+        """Job that runs → its slices."""
+        self._pods: dict[str, frozenset[str]] = {}
+        """Network → the pods on its blocks."""
+        self._rings: dict[str, set[str]] = {}
+        """Network → the jobs of which it told last; none before it told of any demand."""
+        self._changed = False
+
+    def see(self, message: Envelope) -> Iterator[str]:
+        body = message.body
+        if message.cause is None and self._changed:
+            yield from self._check_between_roots()
+        match body:
+            case PodsJoined():
+                self._slices[body.job] = body.slices
+            case PodsRunning():
+                if self._slices.get(body.job) != body.slices:
+                    runs = self._slices.get(body.job)
+                    yield f"job {body.job} is told to run with {body.slices}, it runs with {runs}"
+            case PodsParted():
+                self._slices.pop(body.job, None)
+            case DemandMoved():
+                self._rings[message.fabric] = {job for job, *_ in body.rings}
+            case FabricCommissioned(config=DcnConfig() as config):
+                rows = config.network.blocks
+                self._pods[message.fabric] = frozenset([row.pod for row in rows if row.pod is not None])
+            case FabricRetired():
+                self._pods.pop(message.fabric, None)
+            case _:
+                return
+        self._changed = True
+
+    def _check_between_roots(self) -> Iterator[str]:
+        """What does not hold when a root message comes."""
+        self._changed = False
+        for network, pods in self._pods.items():
+            if network not in self._rings:
+                continue
+            runs = {
+                job
+                for job, names in self._slices.items()
+                if pods.issuperset([name.partition("/")[0] for name in names])
+            }
+            for job in sorted(runs ^ self._rings[network]):
+                what = "runs, and is no part" if job in runs else "does not run, and is a part"
+                yield f"job {job} {what} of the demand of {network}"

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from schemas.config import AnyPodConfig
-from schemas.config_dcn import DcnConfig
-from schemas.diagnosis import Work
+from schemas.config.dcn import DcnConfig
+from schemas.config.pods import AnyPodConfig
 from schemas.envelope import Envelope
-from schemas.failures import FaultBegan, FaultEnded, ParametersChanged
-from schemas.repairs import (
+from schemas.messages.diagnosis import RepairWork, VerdictGiven, VerdictWithdrawn
+from schemas.messages.failures import FaultBegan, FaultEnded, ParametersChanged
+from schemas.messages.repairs import (
     BurnInBegun,
     HandsOnBegun,
     RepairBegun,
@@ -17,8 +17,9 @@ from schemas.repairs import (
     RepairOpened,
     RepairRepeated,
 )
-from schemas.sequencer import FabricCommissioned
-from shared.models.works import WORKS
+from schemas.messages.sequencer import FabricCommissioned
+from schemas.messages.transceivers import EndsStoodOut
+from shared.models.faults.repair_work import WORK_DEFINITIONS
 
 
 class RepairChecker:
@@ -31,7 +32,7 @@ class RepairChecker:
         self._busy: dict[int, str] = {}
         self._technicians = 0
         self._fibre_technicians = 0
-        self._works: dict[str, Work] = {}
+        self._works: dict[str, RepairWork] = {}
 
     def see(self, message: Envelope) -> Iterator[str]:
         body = message.body
@@ -88,9 +89,52 @@ class RepairChecker:
         if not 0 <= body.technician < in_all:
             yield f"technician {body.technician} of {in_all}"
         work = self._works.get(body.repair, "mend")
-        if body.technician >= self._technicians and not WORKS[work].at_fibres:
+        if body.technician >= self._technicians and not WORK_DEFINITIONS[work].at_link_ends:
             yield f"fibre technician {body.technician} is at {body.repair}, whose work is {work}"
         if body.technician in self._busy:
             yield f"technician {body.technician} is still at {self._busy[body.technician]}"
         self.repairs[body.repair] = "begun"
         self._busy[body.technician] = body.repair
+
+
+# Verdicts: each ends once, a part is held for bad by one at a time, and what is told of ends adds up.
+
+
+class VerdictChecker:
+    """Follows what stands out, and what is held for the matter."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, str] = {}
+        """Verdict → its target."""
+        self._given: set[str] = set()
+        self._repaired: set[str] = set()
+        self._standing_out: set[int] = set()
+
+    def see(self, message: Envelope) -> Iterator[str]:
+        body = message.body
+        if isinstance(body, VerdictGiven):
+            if body.verdict in self._given:
+                yield f"{body.verdict} is given twice"
+            if body.target in self._open.values():
+                yield f"{body.verdict}: {body.target} is held for bad already"
+            if body.after is not None and body.after not in self._repaired:
+                yield f"{body.verdict} comes after {body.after}, which was not completed"
+            self._given.add(body.verdict)
+            self._open[body.verdict] = body.target
+        elif isinstance(body, VerdictWithdrawn):
+            if self._open.pop(body.verdict, None) != body.target:
+                yield f"{body.verdict} is withdrawn and was not held of {body.target}"
+        elif isinstance(body, RepairCompleted):
+            self._repaired.add(body.repair)
+            self._open = {name: target for name, target in self._open.items() if target != body.target}
+        elif isinstance(body, EndsStoodOut):
+            yield from self._stand_out(body)
+
+    def _stand_out(self, body: EndsStoodOut) -> Iterator[str]:
+        ends = {report.end for report in body.ends}
+        gone = {*body.usual, *body.unseen}
+        if ends & gone or len(ends) + len(gone) < len(body.ends) + len(body.usual) + len(body.unseen):
+            yield "an end stands out and does not, or is told of twice"
+        if strangers := gone - self._standing_out:
+            yield f"ends {sorted(strangers)} stand out no more, and never did"
+        self._standing_out = (self._standing_out - {*body.usual}) | ends

@@ -5,15 +5,28 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ops.invariants.network import NetworkChecker
+from ops.invariants.network_circuits import NetworkCircuitChecker
 from schemas.body import Body
-from schemas.config_dcn import DcnConfig
+from schemas.config.dcn import DcnConfig
 from schemas.envelope import Envelope
-from schemas.failures import FaultBegan, FaultEnded
+from schemas.messages.failures import FaultBegan, FaultEnded
+from schemas.messages.ocs import (
+    CircuitsRewired,
+    ControlLost,
+    ControlRegained,
+    OcsesDown,
+    OcsesUp,
+    RewiringRefused,
+)
+from schemas.messages.sequencer import FabricCommissioned
+from schemas.messages.topology import (
+    RewireCircuits,
+    RewiringEnded,
+    RewiringPlanned,
+    StageBegun,
+    StageUndrained,
+)
 from schemas.names import number_of
-from schemas.ocs import CircuitsRewired, ControlLost, ControlRegained, OcsesDown, OcsesUp, RewiringRefused
-from schemas.sequencer import FabricCommissioned
-from schemas.topology import RewireCircuits, RewiringEnded, RewiringPlanned, StageBegun, StageUndrained
 
 DOMAINS = 4
 LIGHTLESS = frozenset({"ocs", "rack", "power", "port", "block", "bundle"})
@@ -67,11 +80,11 @@ class StageChecker:
         self._stage, self._taken_back = stage, body.takes_back
 
     def _answer(self, body: CircuitsRewired | RewiringRefused) -> Iterator[str]:
-        asked, self._command = self._command, None
-        if asked is None or (asked.rewiring, asked.stage) != (body.rewiring, body.stage):
+        command, self._command = self._command, None
+        if command is None or (command.rewiring, command.stage) != (body.rewiring, body.stage):
             yield f"{body.rewiring} stage {body.stage}: the OCSes answer what was not commanded"
         elif isinstance(body, CircuitsRewired) and (
-            set(body.removed) != set(asked.removed) or {*body.made, *body.missing} != set(asked.made)
+            set(body.removed) != set(command.removed) or {*body.made, *body.missing} != set(command.made)
         ):
             yield f"{body.rewiring} stage {body.stage}: the OCSes made other circuits than were commanded"
 
@@ -84,7 +97,7 @@ class ControlChecker:
         self._each = 1
         """OCSes of a domain."""
         self._lost: dict[int, int] = {}
-        self._hopeless = False
+        self._without_control_since_command = False
 
     def see(self, message: Envelope) -> Iterator[str]:
         body = message.body
@@ -98,19 +111,21 @@ class ControlChecker:
             for domain in self._without_control({ocs for ocs, _, _ in body.drained}):
                 yield f"{body.rewiring} stage {body.stage} begins, and control-{domain} is lost"
         elif isinstance(body, RewireCircuits):
-            self._hopeless = bool(self._without_control({ocs for ocs, _, _ in (*body.removed, *body.made)}))
-        elif isinstance(body, CircuitsRewired) and self._hopeless:
+            self._without_control_since_command = bool(
+                self._without_control({ocs for ocs, _, _ in (*body.removed, *body.made)})
+            )
+        elif isinstance(body, CircuitsRewired) and self._without_control_since_command:
             yield f"{body.rewiring} stage {body.stage} is carried out in a domain that was without control"
 
     def _without_control(self, ocses: set[int]) -> list[int]:
         return sorted({ocs // self._each for ocs in ocses if self._lost.get(ocs // self._each, 0) > 0})
 
 
-class PromiseChecker:
+class CapacityPromiseChecker:
     """No stage takes any block below the promised share of what it carries before or after the rewiring,
     whichever is less. Judged where nothing breaks meanwhile, for the promise is not about that."""
 
-    def __init__(self, network: NetworkChecker) -> None:
+    def __init__(self, network: NetworkCircuitChecker) -> None:
         self._network = network
         self._promise = 0.0
         self._rewiring: str | None = None

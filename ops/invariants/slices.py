@@ -6,13 +6,15 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import ClassVar
 
-from schemas.config import AnyPodConfig
-from schemas.cubes import CubeDrained, CubeHealthy, CubeUndrained, CubeUnhealthy
+from schemas.config.parameter import ParameterValue
+from schemas.config.pods import AnyPodConfig, StaticPodConfig
 from schemas.envelope import Envelope
-from schemas.failures import ParametersChanged
-from schemas.parameter import ParameterValue
-from schemas.scheduler import (
+from schemas.messages.cubes import CubeDrained, CubeHealthy, CubeUndrained, CubeUnhealthy
+from schemas.messages.failures import ParametersChanged
+from schemas.messages.scheduler import (
+    ConnectCircuits,
     CubeSwapped,
+    DisconnectCircuits,
     SliceAdmitted,
     SliceBackedOff,
     SliceCompleted,
@@ -26,8 +28,8 @@ from schemas.scheduler import (
     SliceRestored,
     SliceStarted,
 )
-from schemas.sequencer import FabricCommissioned
-from schemas.workload import SliceRequested
+from schemas.messages.sequencer import FabricCommissioned
+from schemas.messages.workload import SliceRequested
 from shared.basics.units import US_PER_S
 from shared.models.superpod.wiring import CHIPS_PER_CUBE
 
@@ -91,7 +93,7 @@ class SliceChecker:
             self._noticed.discard(body.slice)
         elif isinstance(body, SliceNoticed):
             self._noticed.add(body.slice)
-        elif isinstance(body, SliceRestored) and self._stays(body.slice):
+        elif isinstance(body, SliceRestored) and self._check_keeps_state(body.slice):
             self._noticed.discard(body.slice)
         elif type(body) in self.NEXT:
             allowed, state = self.NEXT[type(body)]
@@ -99,17 +101,17 @@ class SliceChecker:
             if self.states.get(name, "unknown") not in allowed:
                 yield f"{name} was {self.states.get(name, 'unknown')}"
             if isinstance(body, SliceStarted | SliceDegraded | SliceRestored):
-                yield from self._goes_on(name, isinstance(body, SliceStarted))
+                yield from self._check_transition(name, isinstance(body, SliceStarted))
             if isinstance(body, SliceRequeued):
                 self._started.discard(name)
             if state not in ("running", "degraded"):
                 self._noticed.discard(name)
             self.states[name] = state
 
-    def _stays(self, name: str) -> bool:
+    def _check_keeps_state(self, name: str) -> bool:
         return name in self._noticed and self.states.get(name) == "running"
 
-    def _goes_on(self, name: str, starts: bool) -> Iterator[str]:
+    def _check_transition(self, name: str, starts: bool) -> Iterator[str]:
         if starts == (name in self._started):
             yield f"{name} starts twice" if starts else f"{name} never started"
         self._started.add(name)
@@ -288,3 +290,60 @@ class CubeChecker:
         for chip in range(CHIPS_PER_CUBE):
             if self._holder.get((cube, chip)) == name:
                 del self._holder[cube, chip]
+
+
+# Static pods: fibres join neighbours only, so a slice of several cubes is a box of adjacent ones.
+
+SIDE = 4
+"""Cubes along each dimension of the grid, which is a torus; cubes are numbered x-major."""
+
+
+class StaticPodSliceChecker:
+    """Follows where slices of a static pod lie. Idle for any other kind of fabric."""
+
+    def __init__(self) -> None:
+        self._is_static = False
+        self._cubes: dict[str, int] = {}
+        """Slice → how many cubes it has."""
+
+    def see(self, message: Envelope) -> Iterator[str]:
+        body = message.body
+        if isinstance(body, FabricCommissioned):
+            self._is_static = isinstance(body.config, StaticPodConfig)
+        elif not self._is_static:
+            return
+        elif isinstance(body, SliceAdmitted):
+            self._cubes[body.slice] = len(body.cubes)
+            if len(body.cubes) > 1:
+                yield from self._lie(body)
+        elif isinstance(body, CubeSwapped):
+            if self._cubes.get(body.slice) != 1:
+                yield f"{body.slice} has {self._cubes.get(body.slice)} cubes and leaves cube {body.left}"
+        elif isinstance(body, ConnectCircuits | DisconnectCircuits):
+            yield f"{body.slice} commands circuits where no OCS is"
+
+    def _lie(self, body: SliceAdmitted) -> Iterator[str]:
+        """What is wrong with where a slice lies: along each of its own dimensions, its cubes must follow one
+        another along one dimension of the grid, a different one for each."""
+        wanted = [side // SIDE for side in body.shape]
+        if body.twisted:
+            yield f"{body.slice} is twisted on fixed fibres"
+        if wanted[0] * wanted[1] * wanted[2] != len(set(body.cubes)):
+            yield f"{body.slice} has cubes {body.cubes}, its shape takes {wanted}"
+            return
+        places = [(cube // (SIDE * SIDE), cube // SIDE % SIDE, cube % SIDE) for cube in body.cubes]
+        used = set()
+        for own, stride in enumerate((wanted[1] * wanted[2], wanted[2], 1)):
+            steps = {
+                tuple((b - a) % SIDE for a, b in zip(places[n], places[n + stride], strict=True))
+                for n in range(len(places) - stride)
+                if n // stride % wanted[own] + 1 < wanted[own]
+            }
+            if not steps:
+                continue
+            used |= steps
+            if len(steps) > 1 or sorted(next(iter(steps))) != [0, 0, 1]:
+                yield f"{body.slice} lies on {body.cubes}, which are no box of adjacent cubes"
+                return
+        if len(used) != sum(side > 1 for side in wanted):
+            yield f"{body.slice} lies on {body.cubes}, two of its dimensions along one of the grid"

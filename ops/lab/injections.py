@@ -3,21 +3,21 @@
 
 from collections.abc import Sequence
 
-from ops.common.quoted import quoted
-from ops.common.short_names import with_fabric
-from ops.common.word_options import options_in, span_us
-from schemas.config import FabricConfig, SuperpodConfig
-from schemas.operator import InjectFault
-from schemas.site_plan import SitePlan
+from ops.report.safe_text import quoted
+from ops.requests.name_expansion import with_fabric
+from ops.requests.option_syntax import parse_options, parse_span_us
+from schemas.config.pods import FabricConfig, SuperpodConfig
+from schemas.files.site_plan import SitePlan
+from schemas.messages.operator import InjectFault
 from shared.basics.errors import InvalidInput
-from shared.basics.times import moment
+from shared.basics.time_format import format_time
 from shared.basics.units import US_PER_DAY
-from shared.models.faults import FAULTS, check_severity, fault_target, severity_of
-from shared.models.plants import plant_of
-from shared.models.technologies import check_strays
+from shared.models.fabric_plants import plant_of
+from shared.models.faults.fault_kinds import FAULTS, check_severity, fault_target, severity_of
+from shared.models.ocs_technologies import check_strays
 from shared.runtimes.lab import LabRequest
 
-FORM = (
+INJECTION_FORM = (
     "KIND:TARGET@TIME+FOR, such as ocs:pod-0/ocs-17@2d+10m; without +FOR until it is repaired; then, where "
     "the kind has them, ,severity=3 and ,onset=12h"
 )
@@ -34,7 +34,7 @@ def injections(
     found = sorted((_injection(text, fabrics) for text in texts), key=lambda row: row[0])
     if found and found[-1][0] > days * US_PER_DAY:
         raise InvalidInput(
-            f"--inject at {moment(found[-1][0])}: is after the end of the run; allowed are times up to "
+            f"--inject at {format_time(found[-1][0])}: is after the end of the run; allowed are times up to "
             f"{days:g} days"
         )
     return tuple(
@@ -51,7 +51,7 @@ def _injection(text: str, fabrics: dict[str, FabricConfig]) -> tuple[int, str, I
     target, at, when = rest.rpartition("@")
     target = with_fabric(target, [*fabrics])
     if not (colon and at):
-        raise InvalidInput(f"{said}: allowed: {FORM}")
+        raise InvalidInput(f"{said}: allowed: {INJECTION_FORM}")
     struck = next((word for word in FAULTS if word == kind), None)
     if struck is None:
         raise InvalidInput(f"{said}: no fault of kind {quoted(kind)}; allowed are {', '.join(FAULTS)}")
@@ -59,8 +59,8 @@ def _injection(text: str, fabrics: dict[str, FabricConfig]) -> tuple[int, str, I
     if fabric not in fabrics:
         raise InvalidInput(f"{said}: no fabric {quoted(fabric)}; there is {', '.join(fabrics)}")
     config = fabrics[fabric]
-    degrees = options_in(said, words, DEGREES, FORM)
-    onset_us = span_us(said, degrees["onset"], least_s=1) if "onset" in degrees else None
+    degrees = parse_options(said, words, DEGREES, INJECTION_FORM)
+    onset_us = parse_span_us(said, degrees["onset"], least_s=1) if "onset" in degrees else None
     try:
         severity = severity_of(struck, degrees["severity"]) if "severity" in degrees else None
         fault_target(struck, target, fabric, plant_of(config.kind, config.hardware))
@@ -70,8 +70,8 @@ def _injection(text: str, fabrics: dict[str, FabricConfig]) -> tuple[int, str, I
     except InvalidInput as error:
         raise InvalidInput(f"{said}: {error}") from None
     begin, plus, span = when.partition("+")
-    duration_us = span_us(said, span, least_s=1) if plus else None
+    duration_us = parse_span_us(said, span, least_s=1) if plus else None
     body = InjectFault(
         kind=struck, target=target, duration_us=duration_us, severity=severity, onset_us=onset_us
     )
-    return span_us(said, begin, least_s=0), fabric, body
+    return parse_span_us(said, begin, least_s=0), fabric, body

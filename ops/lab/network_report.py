@@ -3,14 +3,14 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ops.lab.report import summary_of
-from schemas.documents import FailuresSummary, OcsSummary
-from schemas.documents_dcn import TopologySummary, TrafficSummary
-from schemas.documents_repairs import RepairsSummary
+from ops.lab.pod_report import summary_of
+from schemas.documents.dcn import TopologySummary, TrafficSummary
+from schemas.documents.pods import FailuresSummary, OcsSummary
+from schemas.documents.repairs import RepairsSummary
 from schemas.names import FaultKind
 from shared.engine.site import Site
 
-ENDED = ("completed", "aborted", "refused", "taken_back", "overtaken")
+REWIRING_OUTCOMES = ("completed", "aborted", "refused", "taken_back", "overtaken")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ def network_totals(site: Site, fabric: str, at_us: int) -> NetworkTotals:
     return NetworkTotals(
         at_us=at_us,
         weights=traffic.weights,
-        rewirings={word: getattr(topology, word) for word in ENDED},
+        rewirings={word: getattr(topology, word) for word in REWIRING_OUTCOMES},
         kept=topology.kept,
         circuits_made=summary_of(site, fabric, "ocs", OcsSummary).cross_connects,
         faults=summary_of(site, fabric, "failures", FailuresSummary).begun,
@@ -57,17 +57,17 @@ def network_report(fabric: str, end: NetworkTotals, since: NetworkTotals | None 
         repairs=0,
     )
 
-    def grown(field: str) -> int:
+    def increase(field: str) -> int:
         return int(getattr(now, field)) - (int(getattr(was, field)) if was else 0)
 
-    asked, known_us = grown("asked_mbit"), grown("known_us")
+    requested_mbit, known_us = increase("demanded_mbit"), increase("known_us")
     return {
         "fabric": fabric,
-        "served": grown("served_mbit") / asked if asked else 1.0,
-        "use": grown("use_ppm_s") / known_us if known_us else 0.0,
-        "overfull": grown("overfull_us") / known_us if known_us else 0.0,
-        "direct": grown("direct_mbit") / asked if asked else 1.0,
-        "mean_path": grown("hops_mbit") / asked if asked else 1.0,
+        "served": increase("served_mbit") / requested_mbit if requested_mbit else 1.0,
+        "use": increase("use_ppm_s") / known_us if known_us else 0.0,
+        "overfull": increase("overfull_us") / known_us if known_us else 0.0,
+        "direct": increase("direct_mbit") / requested_mbit if requested_mbit else 1.0,
+        "mean_path": increase("hops_mbit") / requested_mbit if requested_mbit else 1.0,
         "weights_solved": end.weights - before.weights,
         "rewirings": {word: n - before.rewirings[word] for word, n in end.rewirings.items()},
         "plans_not_worth_it": end.kept - before.kept,

@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from ops.invariants import AllCheckers
-from ops.lab.run import combined, site_digest
+from ops.lab.run import combined_digest, site_digest
+from schemas.messages.sequencer import FabricCommissioned
 from schemas.registry import Unreadable, decode
-from schemas.sequencer import FabricCommissioned
 from services.fleet import services_of
 from shared.basics.errors import InvalidInput
-from shared.engine.replay import Difference, Replay
+from shared.engine.replay import Replay, ReplayMismatch
 from shared.engine.site import Site
-from shared.storage.log.lines import LINE_MAX
 from shared.storage.log.log_bytes import LogBytes
+from shared.storage.log.log_lines import LINE_MAX
 
 VIOLATIONS_MAX = 20
 """Broken invariants that a report lists."""
@@ -29,7 +29,7 @@ class _Record:
 
     replay: Replay
     position: int = 0
-    difference: Difference | None = None
+    difference: ReplayMismatch | None = None
     messages: int = 0
     checkers: AllCheckers = field(default_factory=AllCheckers)
 
@@ -68,7 +68,7 @@ class LogReplay:
             "clean": bool(names) and not broken,
             "messages": sum(record.messages for record in self.records.values()),
             "sites": names,
-            "state_sha256": combined(names, states) if names else None,
+            "state_sha256": combined_digest(names, states) if names else None,
             "first_difference": differences[0] if differences else None,
             "unfinished": unfinished,
             "torn": self.torn,
@@ -96,7 +96,7 @@ def replay(path: Path, *, progress: Callable[[int], None] | None = None) -> LogR
         try:
             message = decode(line.rstrip(b"\n"))
         except Unreadable as error:
-            _bury(result, path, number, str(error))
+            _record_dead_letter(result, path, number, str(error))
             continue
         if isinstance(message.body, FabricCommissioned):
             sites.setdefault(message.fabric, message.body.site)
@@ -115,7 +115,7 @@ def replay(path: Path, *, progress: Callable[[int], None] | None = None) -> LogR
     return result
 
 
-def _bury(result: LogReplay, path: Path, line: int, error: str) -> None:
+def _record_dead_letter(result: LogReplay, path: Path, line: int, error: str) -> None:
     """Count a line that is no message, and keep what is wrong with it if it is one of the first."""
     result.dead_letters_count += 1
     if result.dead_letters_count <= DEAD_LETTERS_LISTED:

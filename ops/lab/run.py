@@ -4,7 +4,7 @@ import shlex
 import shutil
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
@@ -15,26 +15,26 @@ from typing import Any
 
 from joblib import Parallel, delayed
 
-from ops.common.sites import common_seed
-from ops.common.version import VERSION
-from ops.common.workers import named_worker_death
-from ops.lab.board import Board, shared_board
-from ops.lab.report import Totals, books_at, spans_of
-from ops.lab.site_run import SiteRun, Stand
-from schemas.site_plan import SitePlan
+from ops.lab.pod_report import PodTotals, chip_time_at, goodput_spans
+from ops.lab.shared_progress import SharedProgress, open_shared_progress
+from ops.lab.site_run import SiteRun, SiteTotals
+from ops.local.process_pool import worker_death_reported
+from ops.local.software_version import VERSION
+from ops.sites.site_plans import NewTwinOptions, common_seed
+from schemas.files.site_plan import SitePlan
 from shared.basics.errors import OperationFailed
 from shared.basics.units import US_PER_DAY
-from shared.engine.codec import encode_instance, state_digest
 from shared.engine.site import Site
-from shared.models.jobs.goodput import Books
+from shared.engine.state_codec import encode_instance, state_digest
+from shared.models.jobs.goodput_accounting import ChipTime
 from shared.runtimes.lab import LabRequest
-from shared.storage.log.lines import LineWriter
+from shared.storage.log.log_lines import LineWriter
 from shared.storage.snapshots.site_snapshot import SiteSnapshot
 
-Progress = Callable[[float], None]
+OnProgress = Callable[[float], None]
 """Told the share of the run that is done, 0 to 1."""
 
-ENDING = (signal.SIGINT, signal.SIGTERM)
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 STEPS_MIN = 200
 STEP_US_MAX = US_PER_DAY
 """A run is done in so many steps at least, of a simulated day at most: after each it tells how far it is."""
@@ -53,11 +53,11 @@ class RunPlan:
     requests: tuple[LabRequest, ...] = ()
     spans: bool = False
     counted: bool = False
-    begins: tuple[SiteSnapshot, ...] = ()
+    start_snapshots: tuple[SiteSnapshot, ...] = ()
 
     @property
     def since_us(self) -> int:
-        return max([begin.at_us for begin in self.begins], default=0)
+        return max([start_snapshot.at_us for start_snapshot in self.start_snapshots], default=0)
 
     @property
     def warmup_us(self) -> int:
@@ -82,7 +82,7 @@ class SiteResult:
 
 
 def run_lab(
-    plan: RunPlan, *, jobs: int, log: Path | None, repeat: list[str], progress: Progress | None = None
+    plan: RunPlan, *, jobs: int, log: Path | None, repeat: list[str], progress: OnProgress | None = None
 ) -> dict[str, Any]:
     """Do a run; returns the one object that `lab run` prints.
 
@@ -96,17 +96,21 @@ def run_lab(
     started = time.perf_counter()
     sites = plan.sites
     names = [site.site for site in sites]
-    parts = [_part(log, name, len(sites)) for name in names]
-    with _discarding(parts), named_worker_death(), shared_board(len(sites), progress) as board:
-        with _deaf():
+    parts = [_site_log_path(log, name, len(sites)) for name in names]
+    with (
+        _parts_removed_on_error(parts),
+        worker_death_reported(),
+        open_shared_progress(len(sites), progress) as board,
+    ):
+        with _signals_ignored():
             running = Parallel(n_jobs=min(jobs, len(sites)), return_as="generator")(
                 delayed(run_site)(plan, n, part, board) for n, part in enumerate(parts)
             )
-        with _stopping(board):
+        with _stop_on_signal(board):
             results: list[SiteResult] = list(running)
     interrupted = not all(result.whole for result in results)
     if log is not None:
-        _complete(log, [part for part in parts if part is not None], interrupted=interrupted)
+        _join_parts(log, [part for part in parts if part is not None], interrupted=interrupted)
     wall_s = time.perf_counter() - started
     messages = sum(result.messages for result in results)
     reports = [row for result in results for row in result.reports]
@@ -118,8 +122,8 @@ def run_lab(
         "wall_s": round(wall_s, 3),
         "messages": messages,
         "messages_per_s": round(messages / wall_s),
-        "log_sha256": combined(names, [r.log_sha256 for r in results]),
-        "state_sha256": combined(names, [r.state_sha256 for r in results]),
+        "log_sha256": combined_digest(names, [r.log_sha256 for r in results]),
+        "state_sha256": combined_digest(names, [r.state_sha256 for r in results]),
         "seed": common_seed(sites),
         "version": VERSION,
         "repeat": shlex.join(repeat),
@@ -127,41 +131,43 @@ def run_lab(
     }
 
 
-def run_site(plan: RunPlan, n: int, log: Path | None, board: Board | None = None) -> SiteResult:
+def run_site(plan: RunPlan, n: int, log: Path | None, board: SharedProgress | None = None) -> SiteResult:
     """The nth site of a plan from the commissioning of its fabrics up to the end, or until it shall stop:
     after a cascade, however much of a simulated day is left."""
     site = plan.sites[n]
     writer = LineWriter(log) if log is not None else None
-    begin = plan.begins[n] if plan.begins else None
-    run = SiteRun(site, plan.warmup_us, None if writer is None else writer.write, begin=begin)
-    since: Stand = {}
-    stands: dict[str, list[Books]] = {pod: [] for pod in run.pods}
-    stop = board.stops() if board is not None else None
+    start_snapshot = plan.start_snapshots[n] if plan.start_snapshots else None
+    run = SiteRun(
+        site, plan.warmup_us, None if writer is None else writer.write, start_snapshot=start_snapshot
+    )
+    since: SiteTotals = {}
+    chip_times: dict[str, list[ChipTime]] = {pod: [] for pod in run.pods}
+    stop = board.stop_check() if board is not None else None
     whole = True
-    for until_us in _steps(plan):
+    for until_us in _step_times(plan):
         whole = run.run(until_us, [one for one in plan.requests if one.fabric in site.fabrics], stop)
         if run.at_us == plan.warmup_us:
-            since = run.stand()
+            since = run.read_totals()
         if plan.spans and run.at_us >= plan.warmup_us:
             for pod in run.pods:
-                stands[pod].append(books_at(run.lab.site, pod, run.at_us))
+                chip_times[pod].append(chip_time_at(run.lab.site, pod, run.at_us))
         if board is not None:
-            board.tell(n, (run.at_us - plan.since_us) / (plan.until_us - plan.since_us))
+            board.publish(n, (run.at_us - plan.since_us) / (plan.until_us - plan.since_us))
         if not whole:
             break
     if writer is not None:
         writer.close()
-    reports = _reports(plan, run, since, stands) if run.at_us >= plan.warmup_us else []
+    reports = _reports(plan, run, since, chip_times) if run.at_us >= plan.warmup_us else []
     return SiteResult(
         reports, run.at_us, whole, run.lab.messages, run.lab.log_sha256, site_digest(run.lab.site)
     )
 
 
 def _reports(
-    plan: RunPlan, run: SiteRun, since: Stand, stands: dict[str, list[Books]]
+    plan: RunPlan, run: SiteRun, since: SiteTotals, chip_times: dict[str, list[ChipTime]]
 ) -> list[dict[str, Any]]:
     """Of each fabric, from the end of the warm-up until now."""
-    end = run.stand(links=True)
+    end = run.read_totals(links=True)
     found = []
     for fabric, config in run.plan.fabrics.items():
         row = {"fabric": fabric, "kind": config.kind, "site": run.plan.site, "seed": config.seed}
@@ -170,14 +176,14 @@ def _reports(
             row |= run.waits.spans(fabric) | {"waits": run.waits.report(fabric, run.at_us)}
             if plan.counted:
                 row["counted"] = run.counted(fabric)
-            if stands[fabric]:
+            if chip_times[fabric]:
                 before = since.get(fabric)
-                row |= spans_of(stands[fabric], before if isinstance(before, Totals) else None)
+                row |= goodput_spans(chip_times[fabric], before if isinstance(before, PodTotals) else None)
         found.append(row)
     return found
 
 
-def _steps(plan: RunPlan) -> list[int]:
+def _step_times(plan: RunPlan) -> list[int]:
     """The moments between which a run is done, the end of the warm-up among them."""
     span_us = plan.until_us - plan.since_us
     steps = max(STEPS_MIN, -(-span_us // STEP_US_MAX))
@@ -190,7 +196,7 @@ def site_digest(site: Site) -> str:
     return state_digest((instance.source, encode_instance(instance)) for instance in site.instances)
 
 
-def combined(names: list[str], digests: list[str]) -> str:
+def combined_digest(names: list[str], digests: list[str]) -> str:
     """One digest for several sites: a single site's own, otherwise SHA-256 over lines `name digest`."""
     if len(digests) == 1:
         return digests[0]
@@ -199,34 +205,34 @@ def combined(names: list[str], digests: list[str]) -> str:
 
 
 @contextmanager
-def _deaf() -> Iterator[None]:
+def _signals_ignored() -> Iterator[None]:
     """A terminal's Ctrl-C reaches every process, and so does the SIGTERM of `timeout` or of whoever ends a
     service. A process that begins while they are ignored ignores them for ever: whoever runs the others hears
     them for all, once they have begun."""
-    with _heard_by(signal.SIG_IGN):
+    with _signals_handled_by(signal.SIG_IGN):
         yield
 
 
 @contextmanager
-def _stopping(board: Board) -> Iterator[None]:
+def _stop_on_signal(board: SharedProgress) -> Iterator[None]:
     """The first Ctrl-C or SIGTERM lets every site stop in good order, the next one ends at once."""
-    before = {number: signal.getsignal(number) for number in ENDING}
+    before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
 
-    def heard(number: int, _frame: FrameType | None) -> None:
+    def on_signal(number: int, _frame: FrameType | None) -> None:
         board.stop()
         signal.signal(number, before[signal.Signals(number)])
 
-    with _heard_by(heard):
+    with _signals_handled_by(on_signal):
         yield
 
 
 @contextmanager
-def _heard_by(handler: Callable[[int, FrameType | None], None] | signal.Handlers) -> Iterator[None]:
+def _signals_handled_by(handler: Callable[[int, FrameType | None], None] | signal.Handlers) -> Iterator[None]:
     """What ends a run comes here meanwhile."""
     if current_thread() is not main_thread():  # which alone may hear signals
         yield
         return
-    before = {number: signal.signal(number, handler) for number in ENDING}
+    before = {number: signal.signal(number, handler) for number in STOP_SIGNALS}
     try:
         yield
     finally:
@@ -234,34 +240,34 @@ def _heard_by(handler: Callable[[int, FrameType | None], None] | signal.Handlers
             signal.signal(number, earlier)
 
 
-def partial(log: Path) -> Path:
+def partial_path(log: Path) -> Path:
     """Where a log stands until it is whole: `month.jsonl.partial.zst` for `month.jsonl.zst`; beside the file
     that a link leads to."""
     log = log.resolve() if log.is_symlink() else log
     return log.with_name(f"{log.stem}.partial{log.suffix}")
 
 
-def _place(log: Path) -> Path:
+def _output_path(log: Path) -> Path:
     """What is written: a file that gets its name later, but a pipe or device itself."""
     if log.is_dir():
         raise OperationFailed(f"log file {log}: is a folder")
     if not log.parent.is_dir():
         raise OperationFailed(f"log file {log}: there is no folder {log.parent}")
-    return log if log.exists() and not log.is_file() else partial(log)
+    return log if log.exists() and not log.is_file() else partial_path(log)
 
 
-def _part(log: Path | None, name: str, sites: int) -> Path | None:
+def _site_log_path(log: Path | None, name: str, sites: int) -> Path | None:
     """Where one site's log goes: the whole one's place, or a part of it that keeps the suffix and so the
     compression.
     """
     if log is None:
         return None
-    place = _place(log)
-    return place if sites == 1 else place.with_name(f".{place.stem}.{name}{place.suffix}")
+    output = _output_path(log)
+    return output if sites == 1 else output.with_name(f".{output.stem}.{name}{output.suffix}")
 
 
 @contextmanager
-def _discarding(parts: list[Path | None]) -> Iterator[None]:
+def _parts_removed_on_error(parts: list[Path | None]) -> Iterator[None]:
     """Leave no part of a log behind where a run in several fails."""
     try:
         yield
@@ -272,18 +278,51 @@ def _discarding(parts: list[Path | None]) -> Iterator[None]:
         raise
 
 
-def _complete(log: Path, parts: list[Path], *, interrupted: bool) -> None:
+def _join_parts(log: Path, parts: list[Path], *, interrupted: bool) -> None:
     """The sites' parts one after the other, for compressed streams may simply be concatenated, and the whole
     under its name."""
-    place = _place(log)
+    output = _output_path(log)
     try:
-        if parts != [place]:
-            with place.open("wb") as whole:
+        if parts != [output]:
+            with output.open("wb") as whole:
                 for part in parts:
                     with part.open("rb") as file:
                         shutil.copyfileobj(file, whole)
                     part.unlink()
-        if not interrupted and place != log:
-            place.replace(log.resolve() if log.is_symlink() else log)
+        if not interrupted and output != log:
+            output.replace(log.resolve() if log.is_symlink() else log)
     except OSError as error:
         raise OperationFailed(f"log file {log}: {error.strerror or error}") from None
+
+
+# The command that repeats a run of the lab.
+
+
+def repeat_command(
+    requested: NewTwinOptions,
+    plan: RunPlan,
+    trace: Path | None,
+    inject: Sequence[str],
+    from_time: str | None = None,
+) -> list[str]:
+    """The command that repeats a run, from any folder; `begun` is the moment that it goes on from, if any."""
+    arguments = ["lightwave", "lab", "run"]
+    if from_time is not None:
+        arguments += ["--from", from_time]
+    for path in requested.site_files:
+        arguments += ["--site", str(path.absolute())]
+    if not requested.site_files and from_time is None:
+        arguments += ["--pods", str(1 if requested.pods is None else requested.pods)]
+        arguments += [] if requested.kind is None else ["--kind", requested.kind]
+    arguments += ["--days", repr(plan.days).removesuffix(".0")]
+    if plan.warmup_days:
+        arguments += ["--warmup", repr(plan.warmup_days).removesuffix(".0")]
+    set_by_pair = any(pair.partition("=")[0].strip() == "seed" for pair in requested.pairs)
+    if from_time is None and (requested.seed is not None or not (requested.site_files or set_by_pair)):
+        arguments += ["--seed", str(requested.seed or 0)]
+    arguments += [] if requested.calibration is None else ["--calibration", requested.calibration]
+    arguments += [word for pair in requested.pairs for word in ("--set", pair)]
+    if trace is not None:
+        arguments += ["--trace", str(trace.absolute())]
+    arguments += [word for text in inject for word in ("--inject", text)]
+    return [*arguments, "-o", "json"]

@@ -6,19 +6,19 @@ from typing import Any
 
 import orjson
 
-from ops.lab.log_lines import type_in
+from ops.lab.availability_time import MESSAGE_PREFIXES, AvailabilityTime
+from ops.lab.log_lines import message_type_of
 from ops.lab.network_report import NetworkTotals, network_report, network_totals
-from ops.lab.report import BooksReader, Totals, report, totals
-from ops.lab.standing import TELLS, Standing
-from ops.lab.waits import Waits
-from schemas.config import AnyPodConfig
-from schemas.site_plan import SitePlan
+from ops.lab.pod_report import ChipTimeReader, PodTotals, pod_totals, report_between
+from ops.lab.slice_waits import SliceWaits
+from schemas.config.pods import AnyPodConfig
+from schemas.files.site_plan import SitePlan
 from services.fleet import services_of
 from shared.engine.service import AnyService
 from shared.runtimes.lab import Lab, LabRequest, Sink
 from shared.storage.snapshots.site_snapshot import SiteSnapshot
 
-Stand = dict[str, Totals | NetworkTotals]
+SiteTotals = dict[str, PodTotals | NetworkTotals]
 """What was counted of each fabric of a site up to a moment."""
 UNTIL_COMMISSIONED = -1
 SLICES = b"Slic"
@@ -36,30 +36,34 @@ class SiteRun:
         warmup_us: int = 0,
         sink: Sink | None = None,
         services: Callable[[str], tuple[AnyService, ...]] = services_of,
-        begin: SiteSnapshot | None = None,
+        start_snapshot: SiteSnapshot | None = None,
     ) -> None:
         self.plan = plan
-        self.at_us = UNTIL_COMMISSIONED if begin is None else begin.at_us - 1
-        self.waits = Waits(warmup_us or UNTIL_COMMISSIONED)
+        self.at_us = UNTIL_COMMISSIONED if start_snapshot is None else start_snapshot.at_us - 1
+        self.waits = SliceWaits(warmup_us or UNTIL_COMMISSIONED)
         pods = {name: c.pod for name, c in plan.fabrics.items() if isinstance(c, AnyPodConfig)}
-        self.standing = {name: Standing(pod.cubes, warmup_us) for name, pod in pods.items() if begin is None}
+        self.availability_time = {
+            name: AvailabilityTime(pod.cubes, warmup_us)
+            for name, pod in pods.items()
+            if start_snapshot is None
+        }
         self.pods = list(pods)
         self._sink = sink
         self.lab = (
-            Lab(plan.site, plan.fabrics, services, self._see)
-            if begin is None
-            else Lab.going_on(begin.restored(services), self._see)
+            Lab(plan.site, plan.fabrics, services, self._read_lines)
+            if start_snapshot is None
+            else Lab.going_on(start_snapshot.restored(services), self._read_lines)
         )
-        self._books = {pod: BooksReader(self.lab.site, pod) for pod in self.pods}
+        self._books = {pod: ChipTimeReader(self.lab.site, pod) for pod in self.pods}
 
-    def _see(self, lines: bytes) -> None:
+    def _read_lines(self, lines: bytes) -> None:
         for line in lines.splitlines():
-            word = type_in(line)[:4]
+            word = message_type_of(line)[:4]
             if word == SLICES:
                 self.waits.see(orjson.loads(line))
-            elif word in TELLS:
+            elif word in MESSAGE_PREFIXES:
                 message = orjson.loads(line)
-                if (of := self.standing.get(message["fabric"])) is not None:
+                if (of := self.availability_time.get(message["fabric"])) is not None:
                     of.see(message)
         if self._sink is not None:
             self._sink(lines)
@@ -69,38 +73,38 @@ class SiteRun:
     ) -> bool:
         """Up to a moment, with those of the requests that come until then; False where it was stopped on the
         way."""
-        asked = [one for one in requests if self.at_us < one.at_us <= until_us]
-        whole = self.lab.run(until_us, asked, stop)
+        due_requests = [one for one in requests if self.at_us < one.at_us <= until_us]
+        whole = self.lab.run(until_us, due_requests, stop)
         self.at_us = until_us if whole else self.lab.site.now_us
         return whole
 
-    def stand(self, *, whole: bool = True, links: bool = False) -> Stand:
+    def read_totals(self, *, whole: bool = True, links: bool = False) -> SiteTotals:
         """Of every fabric, up to now; with what links are like now, which takes long to read. Unless it is
         `whole`, slices have no books of their own that ended before the last stand: nothing between both
         differs."""
         site, at_us = self.lab.site, self.at_us
         return {
-            fabric: totals(site, fabric, at_us, links=links, books=None if whole else self._books[fabric])
+            fabric: pod_totals(site, fabric, at_us, links=links, books=None if whole else self._books[fabric])
             if fabric in self._books
             else network_totals(site, fabric, at_us)
             for fabric in self.plan.fabrics
         }
 
-    def row(self, fabric: str, since: Stand, end: Stand) -> dict[str, Any]:
+    def row(self, fabric: str, since: SiteTotals, end: SiteTotals) -> dict[str, Any]:
         """What came of a fabric between two moments, the first of which is its commissioning where `since`
         has nothing of it."""
         now, before = end[fabric], since.get(fabric)
         found: dict[str, Any] = {"kind": self.plan.fabrics[fabric].kind}
         if isinstance(now, NetworkTotals):
             return found | network_report(fabric, now, before if isinstance(before, NetworkTotals) else None)
-        return found | report(fabric, now, before if isinstance(before, Totals) else None)
+        return found | report_between(fabric, now, before if isinstance(before, PodTotals) else None)
 
     def counted(self, fabric: str) -> dict[str, Any]:
         """What is counted of a whole run only: by single slices, and by how many cubes there were."""
         found: dict[str, Any] = {
             "lengths": self.waits.lengths(fabric, self.at_us),
-            "jobs": self.waits.met(fabric),
+            "jobs": self.waits.disrupted(fabric),
         }
-        if fabric in self.standing:
-            found["standing"] = self.standing[fabric].spans(self.at_us)
+        if fabric in self.availability_time:
+            found["availability_time"] = self.availability_time[fabric].spans(self.at_us)
         return found

@@ -8,25 +8,25 @@ from typing import Any
 from ops.live.settings import LiveSettings
 from ops.twin.site_audit import SiteAudit, readers_of
 from schemas.envelope import Envelope
+from schemas.messages.sequencer import MessageSkipped
 from schemas.registry import Unreadable
-from schemas.sequencer import MessageSkipped
 from services.fleet import services_of
 from shared.basics.errors import OperationFailed
 from shared.engine.site import Site, Skip
-from shared.runtimes.live.kafka.records import SKIPS, Record, open_record
-from shared.runtimes.live.kafka.scan import read_partition
+from shared.runtimes.live.kafka.partition_reader import read_partition
+from shared.runtimes.live.kafka.records import SKIP_TYPE, Record, open_record
 from shared.runtimes.live.twin_record import TwinRecord, read_twin
-from shared.storage.copies import quiet_snapshot
-from shared.storage.redis_store import RedisStore
-from shared.storage.snapshots.base import base_in
-from shared.storage.store import FabricPlace, Snapshot
+from shared.storage.snapshots.rules_upgrade import rules_upgrade_in
+from shared.storage.store.redis_store import RedisStore
+from shared.storage.store.state_copies import quiet_snapshot
+from shared.storage.store.state_store import FabricPlace, PartitionSnapshot
 
 QUIET_S_MAX = 30.0
 """How long the audit waits for a moment at which every service has read all there is."""
 
 
 @dataclass(slots=True)
-class _Traces:
+class _RecordCounts:
     """What faults and strangers left in a partition of the log; readers pass over it."""
 
     voids: int = 0
@@ -64,22 +64,22 @@ def _audit_partition(
     partition: int,
     places: Mapping[str, FabricPlace],
 ) -> list[dict[str, Any]]:
-    snapshot, position = _quiet_moment(store, partition, places)
-    skips = skips_of(settings, twin, partition)
+    snapshot, position = _quiet_states(store, partition, places)
+    skips = skips_in_log(settings, twin, partition)
     living: dict[str, list[str]] = {}
     for fabric, place in places.items():
         living.setdefault(place.site, []).append(fabric)
-    begins = {site: _begin(settings, twin, partition, site) for site in living}
+    begins = {site: _fold_start(settings, twin, partition, site) for site in living}
     audits = {
         site: SiteAudit(site, fabrics, snapshot.states, skips, start=begins[site].site)
         for site, fabrics in living.items()
     }
     counts = dict.fromkeys(audits, 0)
-    traces = _Traces()
+    traces = _RecordCounts()
     end = 0
     for record in _records(settings, partition):
         end = record.offset + 1
-        message = _opened(record, twin, traces)
+        message = _open_record(record, twin, traces)
         if message is not None and message.fabric in places:
             site = places[message.fabric].site
             counts[site] += 1
@@ -111,7 +111,7 @@ def _audit_partition(
 
 
 @dataclass(frozen=True, slots=True)
-class _Begin:
+class _FoldStart:
     """Where the fold of a site begins: with the states of its last upgrade to other rules, or with none."""
 
     offset: int = 0
@@ -119,7 +119,7 @@ class _Begin:
     told: dict[str, object] | None = None
 
 
-def _begin(settings: LiveSettings, twin: TwinRecord, partition: int, site: str) -> _Begin:
+def _fold_start(settings: LiveSettings, twin: TwinRecord, partition: int, site: str) -> _FoldStart:
     """By the newest snapshot of an upgrade that the log knows of; SnapshotRefused where that is not of this
     version's rules."""
     upgrades = settings.snapshots_folder(twin.twin, site).kept_upgrades
@@ -128,15 +128,15 @@ def _begin(settings: LiveSettings, twin: TwinRecord, partition: int, site: str) 
         endpoints = settings.endpoints
         batches = read_partition(endpoints.kafka, endpoints.topics.log, partition, offset - 1, offset)
         batch = next(batches, []) if offset else []
-        base = base_in(batch[0].value, found.position) if batch else None
+        base = rules_upgrade_in(batch[0].value, found.position) if batch else None
         if base is not None and base.body.state_sha256 == found.digest:
-            return _Begin(offset, found.restored(services_of), base.told())
-    return _Begin()
+            return _FoldStart(offset, found.restored(services_of), base.told())
+    return _FoldStart()
 
 
-def _quiet_moment(
+def _quiet_states(
     store: RedisStore, partition: int, places: Mapping[str, FabricPlace]
-) -> tuple[Snapshot, int]:
+) -> tuple[PartitionSnapshot, int]:
     """The states of a quiet moment, and the position at which all services stood then."""
     snapshot = quiet_snapshot(store, partition, readers_of(places), QUIET_S_MAX)
     return snapshot, min(snapshot.positions.get(service, 0) for service, _ in readers_of(places))
@@ -148,7 +148,7 @@ def _records(settings: LiveSettings, partition: int) -> Iterator[Record]:
         yield from batch
 
 
-def _opened(record: Record, twin: TwinRecord, traces: _Traces) -> Envelope | None:
+def _open_record(record: Record, twin: TwinRecord, traces: _RecordCounts) -> Envelope | None:
     try:
         message = open_record(record, twin.twin)
     except Unreadable:
@@ -158,12 +158,12 @@ def _opened(record: Record, twin: TwinRecord, traces: _Traces) -> Envelope | Non
     return message
 
 
-def skips_of(settings: LiveSettings, twin: TwinRecord, partition: int) -> frozenset[Skip]:
+def skips_in_log(settings: LiveSettings, twin: TwinRecord, partition: int) -> frozenset[Skip]:
     """What people let services pass over: the log says so only after the message."""
     found = set()
     for record in _records(settings, partition):
-        if record.header("type") == SKIPS:
-            message = _opened(record, twin, _Traces())
+        if record.header("type") == SKIP_TYPE:
+            message = _open_record(record, twin, _RecordCounts())
             if message is not None and isinstance(message.body, MessageSkipped):
                 found.add((message.fabric, message.body.service, message.body.message))
     return frozenset(found)

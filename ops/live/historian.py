@@ -4,28 +4,28 @@ import contextlib
 import os
 import signal
 
-from ops.common.states_code import all_code
 from ops.live.settings import LiveSettings
+from ops.live.state_code import fleet_state_code
 from services.fleet import services_of
 from shared.runtimes.live.historian import Historian
-from shared.runtimes.live.kafka.mirror import LogMirror
+from shared.runtimes.live.kafka.log_mirror import LogMirror
+from shared.runtimes.live.live_status import HISTORIAN
 from shared.runtimes.live.process.health import HealthServer
-from shared.runtimes.live.process.heartbeat import ProcessInfo
-from shared.runtimes.live.process.joining import ProcessOptions, join_twin
-from shared.runtimes.live.status import HISTORIAN
-from shared.runtimes.live.surroundings import Surroundings
+from shared.runtimes.live.process.process_registry import ProcessInfo
+from shared.runtimes.live.process.startup import ProcessOptions, join_twin
+from shared.runtimes.live.server_checks import ServerChecks
 
-NICER = 5
+NICENESS = 5
 """By so much it gives way to what else runs on its machine."""
 
 
 def run_historian(settings: LiveSettings, options: ProcessOptions) -> None:
     """Run until SIGTERM or SIGINT."""
-    os.nice(NICER)
+    os.nice(NICENESS)
     with contextlib.ExitStack() as stack:
         store = settings.store()
         stack.callback(store.close)
-        twin = join_twin(store, options.endpoints, options.replica, all_code(), wait_s=options.wait_s)
+        twin = join_twin(store, options.endpoints, options.replica, fleet_state_code(), wait_s=options.wait_s)
         mirror = LogMirror(
             settings.data / "historian", options.endpoints, twin, frames=False, with_offsets=True
         )
@@ -38,7 +38,7 @@ def run_historian(settings: LiveSettings, options: ProcessOptions) -> None:
             partitions=twin.partitions,
             folder_of=lambda site: settings.snapshots_folder(twin.twin, site),
         )
-        surroundings = Surroundings(store, options.endpoints, twin)
+        surroundings = ServerChecks(store, options.endpoints, twin)
         health = HealthServer(
             ProcessInfo(options.replica, HISTORIAN),
             store,
@@ -46,7 +46,7 @@ def run_historian(settings: LiveSettings, options: ProcessOptions) -> None:
             lambda: mirror.problem if mirror.lost else None,
             host=options.metrics_host,
             port=options.metrics_port,
-            around=lambda: surroundings.problems,
+            dependency_problems=lambda: surroundings.problems,
         )
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: historian.stop())

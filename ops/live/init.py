@@ -12,28 +12,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ops.common.sites import AskedTwin, common_seed, places_of
 from ops.live.settings import LiveSettings
-from ops.twin.resume import check_same
+from ops.sites.site_plans import NewTwinOptions, common_seed, fabric_places
+from ops.twin.resume_check import check_same_twin
 from schemas.envelope import Envelope
-from schemas.operations import TwinPlanned
+from schemas.files.operations_log import TwinPlanned
+from schemas.files.site_plan import SitePlan
+from schemas.messages.sequencer import FabricCommissioned
 from schemas.registry import Unreadable
-from schemas.sequencer import FabricCommissioned
-from schemas.site_plan import SitePlan
 from services.fleet import services_of
 from shared.basics.errors import InvalidInput, OperationFailed, StoreUnreachable
-from shared.engine.roots import commissioning
-from shared.runtimes.clock import Epoch, check_speed
-from shared.runtimes.live.clock import ClockStore, LiveClock
+from shared.engine.roots import commissioning_message
 from shared.runtimes.live.kafka.appender import Appender, KafkaAppender
-from shared.runtimes.live.kafka.operations import KafkaOperations
+from shared.runtimes.live.kafka.kafka_errors import LogUnreachable
+from shared.runtimes.live.kafka.operations_topic import KafkaOperations
 from shared.runtimes.live.kafka.records import Record, open_record
-from shared.runtimes.live.kafka.topics import create_topics, partition_count, topic_id
-from shared.runtimes.live.kafka.unreachable import LogUnreachable
-from shared.runtimes.live.sequencer.partition import root_entry
+from shared.runtimes.live.kafka.topic_admin import create_topics, partition_count, topic_id
+from shared.runtimes.live.live_clock import ClockStore, LiveClock
+from shared.runtimes.live.sequencer.partition_sequencer import root_entry
 from shared.runtimes.live.twin_record import find_twin, write_twin
-from shared.runtimes.operations import OperationsLog, local_person, new_operation
-from shared.storage.store import FabricPlace
+from shared.runtimes.operations_log import OperationsLog, local_person, new_operation
+from shared.runtimes.simulated_clock import Epoch, check_speed
+from shared.storage.store.state_store import FabricPlace
 
 WAIT_S_MAX = 60.0
 """How long `--wait` waits for Kafka and Redis."""
@@ -48,7 +48,7 @@ class NewTwin:
     is, unless the options ask for another."""
 
     sites: tuple[SitePlan, ...]
-    asked: AskedTwin = field(default_factory=AskedTwin)
+    requested: NewTwinOptions = field(default_factory=NewTwinOptions)
     partitions: int | None = None
     replication: int | None = None
     speed: float | None = None
@@ -74,19 +74,19 @@ def init_twin(settings: LiveSettings, new: NewTwin) -> dict[str, Any]:
     until = time.monotonic() + (WAIT_S_MAX if new.wait else 0.0)
     while True:
         try:
-            return _make(settings, new)
+            return _make_twin(settings, new)
         except (StoreUnreachable, LogUnreachable):
             if time.monotonic() > until:
                 raise
             time.sleep(POLL_S)
 
 
-def planned(operations: OperationsLog) -> TwinPlanned | None:
+def planned_twin(operations: OperationsLog) -> TwinPlanned | None:
     """The plan that counts: the first."""
     return next((row.body for _, row in operations.read() if isinstance(row.body, TwinPlanned)), None)
 
 
-def _make(settings: LiveSettings, new: NewTwin) -> dict[str, Any]:
+def _make_twin(settings: LiveSettings, new: NewTwin) -> dict[str, Any]:
     endpoints = settings.endpoints
     store = settings.store()
     store.check()
@@ -97,7 +97,7 @@ def _make(settings: LiveSettings, new: NewTwin) -> dict[str, Any]:
             raise OperationFailed(
                 f"Redis at {store.name}: holds a live twin already; see `lightwave live status`"
             )
-        plan = planned(operations)
+        plan = planned_twin(operations)
         if plan is not None:
             _check_sites(new, plan, "leave it out")
             _check_given("--partitions", new.partitions, plan.partitions)
@@ -106,17 +106,17 @@ def _make(settings: LiveSettings, new: NewTwin) -> dict[str, Any]:
     fresh = new.plan()
     create_topics(endpoints.kafka, endpoints.topics, fresh.partitions, fresh.replication)
     has = partition_count(endpoints.kafka, endpoints.topics.log)
-    plan = planned(operations)
+    plan = planned_twin(operations)
     if plan is None and has != fresh.partitions:
         raise InvalidInput(
             f"--partitions {fresh.partitions}: topic {endpoints.topics.log} has {has}, which stays; "
             f"allowed: {has}"
         )
     asyncio.run(_with_kafka(settings, new, operations, store))
-    plan = planned(operations) or fresh
+    plan = planned_twin(operations) or fresh
     return {
         "twin": plan.twin,
-        "fabrics": list(places_of(plan.sites, plan.partitions)),
+        "fabrics": list(fabric_places(plan.sites, plan.partitions)),
         "partitions": plan.partitions,
         "seed": common_seed(plan.sites),
         "kept": False,
@@ -145,21 +145,21 @@ async def make_twin(
 ) -> None:
     """Make the twin that is planned; plan it first, where none is. Whoever dies on the way, the next one goes
     on. The store learns of it last: until then no other process begins."""
-    plan = planned(operations)
+    plan = planned_twin(operations)
     if plan is None:
         fresh = new.plan()
         for partition in range(fresh.partitions):
             if await appender.end(partition):
                 raise _holds_a_twin(topic)
         operations.append(new_operation(fresh, local_person()))
-        plan = planned(operations) or fresh  # that of another who was faster
+        plan = planned_twin(operations) or fresh  # that of another who was faster
     _check_sites(new, plan, "its making was begun: leave it out, or give another --prefix (LIGHTWAVE_PREFIX)")
     _check_given("--partitions", new.partitions, plan.partitions)
     _check_given("--replication", new.replication, plan.replication)
     _check_given("--speed", new.speed, plan.speed)
     if new.paused and not plan.paused:
         raise InvalidInput("--paused: a twin was planned that is not; leave it out")
-    places = places_of(plan.sites, plan.partitions)
+    places = fabric_places(plan.sites, plan.partitions)
     lives: dict[int, list[Envelope]] = defaultdict(list)
     for message in _first_messages(plan.sites):
         lives[places[message.fabric].partition].append(message)
@@ -174,7 +174,7 @@ async def make_twin(
 
 def _check_sites(new: NewTwin, plan: TwinPlanned, advice: str) -> None:
     try:
-        check_same(new.asked, new.sites if new.asked.site_files else (), plan.sites)
+        check_same_twin(new.requested, new.sites if new.requested.site_files else (), plan.sites)
     except InvalidInput as error:
         raise InvalidInput(f"{error}; {advice}") from None
 
@@ -186,7 +186,7 @@ def _check_given(option: str, given: float | None, has: float) -> None:
 
 def _first_messages(sites: Sequence[SitePlan]) -> list[Envelope]:
     return [
-        commissioning(fabric, FabricCommissioned(site=plan.site, config=config))
+        commissioning_message(fabric, FabricCommissioned(site=plan.site, config=config))
         for plan in sites
         for fabric, config in plan.fabrics.items()
     ]
@@ -206,7 +206,7 @@ async def _commission(
         end = await appender.end(partition)
         there: set[str] = set()
         async for batch in appender.read(partition, 0, end):
-            found = [message for record in batch if (message := _opened(record, twin)) is not None]
+            found = [message for record in batch if (message := _open_record(record, twin)) is not None]
             if any(message not in messages for message in found):
                 raise _holds_a_twin(topic)
             there |= {message.fabric for message in found}
@@ -220,7 +220,7 @@ async def _commission(
         await appender.append(partition, entries)
 
 
-def _opened(record: Record, twin: str) -> Envelope | None:
+def _open_record(record: Record, twin: str) -> Envelope | None:
     """The message of a record; None if it is void, or by somebody who has no business there."""
     try:
         return open_record(record, twin)

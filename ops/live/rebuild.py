@@ -11,44 +11,44 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ops.common.version import software
-from ops.live.init import planned
-from ops.live.refolding import Refolded, Task, refold_all, served_services
+from ops.live.init import planned_twin
+from ops.live.parallel_fold import FoldedPartition, FoldTask, fold_partitions, served_services
 from ops.live.settings import LiveSettings
+from ops.local.software_version import software_version
+from schemas.files.operations_log import OperationBody, RebuildBegun, RebuildEnded
+from schemas.messages.sequencer import FabricCommissioned
 from schemas.names import fabric_order
-from schemas.operations import OperationBody, RebuildBegun, RebuildEnded
 from schemas.registry import Unreadable
-from schemas.sequencer import FabricCommissioned
 from services.fleet import services_of
 from shared.basics.errors import OperationFailed
-from shared.engine.codec import state_digest
-from shared.engine.rules import RULES, begun_upgrade
-from shared.runtimes.clock import Epoch
-from shared.runtimes.live.clock import STOPPED, LiveClock, read_epoch
+from shared.engine.compatibility import RULES, unfinished_upgrade
+from shared.engine.state_codec import state_digest
 from shared.runtimes.live.kafka.layout import SOURCE, TWIN
-from shared.runtimes.live.kafka.operations import KafkaOperations
+from shared.runtimes.live.kafka.operations_topic import KafkaOperations
+from shared.runtimes.live.kafka.partition_reader import read_partition
 from shared.runtimes.live.kafka.records import Record, open_record
-from shared.runtimes.live.kafka.scan import read_partition
-from shared.runtimes.live.kafka.topics import create_topics, partition_count, topic_id
-from shared.runtimes.live.one_version import check_not_begun
-from shared.runtimes.live.process.health import Heartbeat, Report
-from shared.runtimes.live.process.heartbeat import ProcessInfo, claim_name
-from shared.runtimes.live.refold import SaysOtherwise
+from shared.runtimes.live.kafka.topic_admin import create_topics, partition_count, topic_id
+from shared.runtimes.live.live_clock import STOPPED_EPOCH, LiveClock, read_epoch
+from shared.runtimes.live.partition_replay import OutputMismatch
+from shared.runtimes.live.process.health import ProcessHeartbeat, ProcessReport
+from shared.runtimes.live.process.process_registry import ProcessInfo, claim_name
 from shared.runtimes.live.twin_record import TWIN_PATTERN, TwinRecord, find_twin, write_twin
-from shared.runtimes.live.worker.fold import PartitionFold
-from shared.runtimes.operations import OperationsLog, last_clock, local_person, new_operation
-from shared.storage.redis_store import RedisStore
-from shared.storage.residents import place_of, residents
-from shared.storage.store import FabricPlace, OutboxTrim
+from shared.runtimes.live.version_fence import check_no_open_upgrade
+from shared.runtimes.live.worker.partition_fold import PartitionFold
+from shared.runtimes.operations_log import OperationsLog, last_clock, local_person, new_operation
+from shared.runtimes.simulated_clock import Epoch
+from shared.storage.store.fabric_registry import fabric_place, registered_fabrics
+from shared.storage.store.redis_store import RedisStore
+from shared.storage.store.state_store import FabricPlace, OutboxTrim
 
-Say = Callable[[str], None]
+ShowProgress = Callable[[str], None]
 
 REBUILD = ProcessInfo("rebuild", "rebuild")
 """As whom it is seen among a twin's processes: there is one at a time."""
 
 
 def rebuild_twin(
-    settings: LiveSettings, say: Say, jobs: int | None = None, *, by_snapshots: bool = True
+    settings: LiveSettings, say: ShowProgress, jobs: int | None = None, *, by_snapshots: bool = True
 ) -> dict[str, Any]:
     """Make all states again, `jobs` partitions at a time: {twin, messages, fabrics, state_sha256}. From the
     newest good snapshots of the historian, if `by_snapshots`, else from the log's beginning.
@@ -57,16 +57,16 @@ def rebuild_twin(
     holds; InvalidInput while another rebuild runs."""
     store = settings.store()
     store.check()
-    with alone(store):
+    with exclusive_rebuild(store):
         return _rebuild(settings, store, say, jobs, by_snapshots)
 
 
 @contextlib.contextmanager
-def alone(store: RedisStore) -> Iterator[None]:
+def exclusive_rebuild(store: RedisStore) -> Iterator[None]:
     """InvalidInput while another rebuild runs: `live status` shows it. One that was killed is known to be so,
     at once on its own machine, elsewhere when its beat has not come on for a moment."""
     claim_name(store, REBUILD.name)
-    heartbeat = Heartbeat(REBUILD, store, Report, lambda: None, address=None)
+    heartbeat = ProcessHeartbeat(REBUILD, store, ProcessReport, lambda: None, address=None)
     heartbeat.start()
     try:
         yield
@@ -75,24 +75,24 @@ def alone(store: RedisStore) -> Iterator[None]:
 
 
 def _rebuild(
-    settings: LiveSettings, store: RedisStore, say: Say, jobs: int | None, by_snapshots: bool
+    settings: LiveSettings, store: RedisStore, say: ShowProgress, jobs: int | None, by_snapshots: bool
 ) -> dict[str, Any]:
     endpoints = settings.endpoints
     twin, begins = _identify(settings, store)
     _check_not_upgrading(store, twin)
     create_topics(endpoints.kafka, endpoints.topics, twin.partitions, 1)  # an earlier version made fewer
     operations = KafkaOperations(endpoints)
-    _check_whole(operations, begins)
-    _note(operations, RebuildBegun(software=software()))
+    _check_fully_made(operations, begins)
+    _note(operations, RebuildBegun(software=software_version()))
     snapshots = settings.snapshots_in(twin.twin) if by_snapshots else None
     upgrades = settings.upgrades_in(twin.twin)
     partitions = range(twin.partitions)
-    tasks = [Task(endpoints, twin.twin, partition, snapshots, upgrades) for partition in partitions]
+    tasks = [FoldTask(endpoints, twin.twin, partition, snapshots, upgrades) for partition in partitions]
     try:
-        done = [_told(one, say) for one in refold_all(tasks, jobs)]
-    except SaysOtherwise as error:
+        done = [_show_folded(one, say) for one in fold_partitions(tasks, jobs)]
+    except OutputMismatch as error:
         for partition in range(twin.partitions):
-            store.unstage(partition)  # another version makes its own
+            store.discard_staged(partition)  # another version makes its own
         _note(operations, RebuildEnded(result="refused", sentence=str(error)))
         raise
     fabrics: dict[str, FabricPlace] = {}
@@ -102,14 +102,14 @@ def _rebuild(
         _restore_clock(operations, store, say)
     write_twin(store, twin.twin, twin.partitions, twin.topic_id)
     for one in done:
-        store.unstage(one.partition)
-    messages, found = sum(one.mark.end for one in done), digest(store, fabrics)
+        store.discard_staged(one.partition)
+    messages, found = sum(one.mark.end for one in done), states_digest(store, fabrics)
     _note(operations, RebuildEnded(result="done", messages=messages, state_sha256=found))
     named = sorted(fabrics, key=fabric_order)
     return {"twin": twin.twin, "messages": messages, "fabrics": named, "state_sha256": found}
 
 
-def digest(store: RedisStore, fabrics: Mapping[str, FabricPlace]) -> str:
+def states_digest(store: RedisStore, fabrics: Mapping[str, FabricPlace]) -> str:
     """SHA-256 over every stored field of every service's state."""
     return state_digest(
         (f"{service.name}@{fabric}", store.load(place.partition, service.name, fabric))
@@ -123,9 +123,9 @@ def _check_not_upgrading(store: RedisStore, twin: TwinRecord) -> None:
     The version before may make its states again, as long as the log says nothing of it."""
     for partition in range(twin.partitions):
         values = store.values(partition)
-        begun = begun_upgrade(values)
+        begun = unfinished_upgrade(values)
         if begun is not None and begun[0] == RULES:
-            check_not_begun(partition, values)
+            check_no_open_upgrade(partition, values)
 
 
 def _identify(settings: LiveSettings, store: RedisStore) -> tuple[TwinRecord, list[Record]]:
@@ -139,7 +139,7 @@ def _identify(settings: LiveSettings, store: RedisStore) -> tuple[TwinRecord, li
         for partition in range(partitions)
         for record in next(read_partition(endpoints.kafka, log, partition), [])
     ]
-    name = next((found for record in begins if (found := _begun_twin(record)) is not None), None)
+    name = next((found for record in begins if (found := _twin_of_record(record)) is not None), None)
     if name is None:
         raise OperationFailed(f"topic {log}: holds no twin; `lightwave live init` makes one")
     kept = find_twin(store)
@@ -151,7 +151,7 @@ def _identify(settings: LiveSettings, store: RedisStore) -> tuple[TwinRecord, li
     return TwinRecord(name, partitions, topic_id(endpoints.kafka, log)), begins
 
 
-def _begun_twin(record: Record) -> str | None:
+def _twin_of_record(record: Record) -> str | None:
     """The twin that a record begins; strangers' records name what they like."""
     name = record.header(TWIN)
     if name is None or re.fullmatch(TWIN_PATTERN, name) is None:
@@ -163,9 +163,9 @@ def _begun_twin(record: Record) -> str | None:
     return name if message is not None and isinstance(message.body, FabricCommissioned) else None
 
 
-def _check_whole(operations: OperationsLog, begins: Sequence[Record]) -> None:
+def _check_fully_made(operations: OperationsLog, begins: Sequence[Record]) -> None:
     """OperationFailed if the making of the twin was cut off: of what remains no twin may be made."""
-    plan = planned(operations)
+    plan = planned_twin(operations)
     there = {str(record.header(SOURCE)) for record in begins if not record.is_void}
     missing = [
         fabric
@@ -180,7 +180,7 @@ def _check_whole(operations: OperationsLog, begins: Sequence[Record]) -> None:
         )
 
 
-def _told(one: Refolded, say: Say) -> Refolded:
+def _show_folded(one: FoldedPartition, say: ShowProgress) -> FoldedPartition:
     """Say what was folded; what an earlier rebuild had done before it was killed is named so."""
     if one.mark.end:
         what = "made before, by a rebuild that did not end" if one.resumed else "read again"
@@ -193,14 +193,14 @@ def _told(one: Refolded, say: Say) -> Refolded:
 
 
 def _take_over(
-    settings: LiveSettings, store: RedisStore, twin: TwinRecord, one: Refolded
+    settings: LiveSettings, store: RedisStore, twin: TwinRecord, one: FoldedPartition
 ) -> dict[str, FabricPlace]:
     """Let the new states live, and fold on to where the log ends by now; returns who lives there."""
     partition = one.partition
-    store.take_over(partition)  # False: another rebuild has done it, and taken the image away
-    store.number_above(partition, one.mark.number)
-    store.trim(OutboxTrim(partition, noted=((0, one.mark.end),)))
-    store.forget_beyond(partition, lambda: _end(settings, partition, one.mark.end))
+    store.promote_staged(partition)  # False: another rebuild has done it, and taken the image away
+    store.raise_last_number(partition, one.mark.number)
+    store.trim(OutboxTrim(partition, inbox_informed=((0, one.mark.end),)))
+    store.discard_after(partition, lambda: _log_end(settings, partition, one.mark.end))
     if one.mark.end:
         log = settings.endpoints.topics.log
         folds = [PartitionFold(served, partition, twin.twin, store) for served in served_services()]
@@ -208,14 +208,14 @@ def _take_over(
             for fold in folds:
                 while not fold.take(batch):
                     pass  # a worker was faster; what it committed is taken up
-    living = residents(store.values(partition))
-    fabrics = {fabric: place_of(partition, resident) for fabric, resident in living.items()}
+    living = registered_fabrics(store.values(partition))
+    fabrics = {fabric: fabric_place(partition, resident) for fabric, resident in living.items()}
     for fabric, place in fabrics.items():
         store.place(fabric, place)
     return fabrics
 
 
-def _end(settings: LiveSettings, partition: int, end: int) -> int:
+def _log_end(settings: LiveSettings, partition: int, end: int) -> int:
     """Where a partition of the log ends now, which was `end` or more."""
     endpoints = settings.endpoints
     for batch in read_partition(endpoints.kafka, endpoints.topics.log, partition, end):
@@ -223,12 +223,12 @@ def _end(settings: LiveSettings, partition: int, end: int) -> int:
     return end
 
 
-def _restore_clock(operations: OperationsLog, store: RedisStore, say: Say) -> None:
+def _restore_clock(operations: OperationsLog, store: RedisStore, say: ShowProgress) -> None:
     """Set the clock as it was last changed, to go on from where the fabrics have come to."""
     kept = last_clock(operations)
     if kept is None:
         say("nobody noted a clock: simulated time stands still until `lightwave clock resume`")
-        epoch = STOPPED
+        epoch = STOPPED_EPOCH
     else:
         epoch = Epoch(0, 0, kept.speed, kept.paused, kept.until_us, kept.run_speed)
         paused = ", paused" if kept.paused else ""

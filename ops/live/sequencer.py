@@ -3,25 +3,25 @@
 import asyncio
 import signal
 
-from services.roster import names_of
-from shared.engine.rules import RULES, StatesCode
+from services.service_names import services_by_name
+from shared.engine.compatibility import RULES, StateCodeVersion
 from shared.runtimes.live.kafka.appender import KafkaAppender
-from shared.runtimes.live.kafka.operations import KafkaOperations
-from shared.runtimes.live.process.health import HealthServer, Report, Sample
-from shared.runtimes.live.process.heartbeat import ProcessInfo
-from shared.runtimes.live.process.joining import ProcessOptions, join_twin
-from shared.runtimes.live.sequencer.loop import SequencerLoop
-from shared.runtimes.live.status import Delays
-from shared.runtimes.live.surroundings import Surroundings
+from shared.runtimes.live.kafka.operations_topic import KafkaOperations
+from shared.runtimes.live.live_status import DelayMonitor
+from shared.runtimes.live.process.health import HealthServer, MetricSample, ProcessReport
+from shared.runtimes.live.process.process_registry import ProcessInfo
+from shared.runtimes.live.process.startup import ProcessOptions, join_twin
+from shared.runtimes.live.sequencer.sequencer_loop import SequencerLoop
+from shared.runtimes.live.server_checks import ServerChecks
 from shared.runtimes.live.twin_record import TwinRecord
-from shared.storage.redis_store import RedisStore
+from shared.storage.store.redis_store import RedisStore
 
 
 def run_sequencer(options: ProcessOptions) -> None:
     """Run until SIGTERM or SIGINT."""
     endpoints = options.endpoints
     store = RedisStore(endpoints.redis, cluster=endpoints.redis_cluster)
-    code = StatesCode(RULES, {}, options.software)
+    code = StateCodeVersion(RULES, {}, options.software)
     twin = join_twin(store, endpoints, options.replica, code, wait_s=options.wait_s)
     asyncio.run(_run(options, store, twin))
 
@@ -29,8 +29,8 @@ def run_sequencer(options: ProcessOptions) -> None:
 async def _run(options: ProcessOptions, store: RedisStore, twin: TwinRecord) -> None:
     appender = KafkaAppender(options.endpoints.kafka, options.endpoints.topics)
     operations = KafkaOperations(options.endpoints)
-    relay = SequencerLoop(twin, names_of, store, appender, operations, options.software)
-    surroundings = Surroundings(store, options.endpoints, twin)
+    relay = SequencerLoop(twin, services_by_name, store, appender, operations, options.software)
+    surroundings = ServerChecks(store, options.endpoints, twin)
     health = HealthServer(
         ProcessInfo(options.replica, "sequencer"),
         store,
@@ -38,7 +38,7 @@ async def _run(options: ProcessOptions, store: RedisStore, twin: TwinRecord) -> 
         lambda: None,
         host=options.metrics_host,
         port=options.metrics_port,
-        around=Delays(store, names_of).problems,
+        dependency_problems=DelayMonitor(store, services_by_name).problems,
     )
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -53,17 +53,19 @@ async def _run(options: ProcessOptions, store: RedisStore, twin: TwinRecord) -> 
         await appender.close()
 
 
-def _report(relay: SequencerLoop, surroundings: Surroundings) -> Report:
+def _report(relay: SequencerLoop, surroundings: ServerChecks) -> ProcessReport:
     written = relay.written
     samples = (
-        Sample("sayings_total", written.outbox, "messages of services appended"),
-        Sample("roots_total", written.roots, "requests and Ticks appended"),
-        Sample("appends_total", written.appends, "times that Kafka was waited for"),
-        Sample("voids_total", written.voids, "root messages that missed their offset"),
-        Sample("dead_letters_total", written.dead_letters, "dead letters appended"),
-        Sample("held_still_seconds_total", relay.stalled_s, "time that should have advanced and did not"),
-        Sample("speed_held", relay.achieved_speed(), "simulated over wall time, over the last seconds"),
+        MetricSample("sayings_total", written.outbox, "messages of services appended"),
+        MetricSample("roots_total", written.roots, "requests and Ticks appended"),
+        MetricSample("appends_total", written.appends, "times that Kafka was waited for"),
+        MetricSample("voids_total", written.voids, "root messages that missed their offset"),
+        MetricSample("dead_letters_total", written.dead_letters, "dead letters appended"),
+        MetricSample(
+            "held_still_seconds_total", relay.stalled_s, "time that should have advanced and did not"
+        ),
+        MetricSample("speed_held", relay.achieved_speed(), "simulated over wall time, over the last seconds"),
     )
-    problems = (*relay.trouble, *surroundings.problems)
+    problems = (*relay.standstill_problems, *surroundings.problems)
     extra = {"achieved_speed": relay.achieved_speed(), "roots": written.roots, "appends": written.appends}
-    return Report(tuple(sorted(relay.sequencers)), problems, samples, extra)
+    return ProcessReport(tuple(sorted(relay.sequencers)), problems, samples, extra)

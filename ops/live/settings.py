@@ -10,16 +10,16 @@ from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 from pydantic_settings import PydanticBaseSettingsSource as Source
 
-from ops.common.folders import user_folder
-from ops.common.secret_files import TOKEN, TOKEN_FILE
-from ops.common.version import software
+from ops.client.token_variables import TOKEN, TOKEN_FILE
+from ops.local.software_version import software_version
+from ops.local.user_folders import user_folder
 from shared.basics.errors import InvalidInput
 from shared.runtimes.live.kafka.brokers import PLAINTEXT, Brokers, Mechanism, Protocol
 from shared.runtimes.live.kafka.layout import Endpoints, Topics
-from shared.storage.redis_store import RedisStore
-from shared.storage.secret_file import read_password, read_secret
-from shared.storage.snapshots.folder import SnapshotFolder
-from shared.storage.tls import TlsFiles
+from shared.storage.files.secret_files import read_password, read_secret
+from shared.storage.files.tls_files import TlsFiles
+from shared.storage.snapshots.snapshot_folder import SnapshotFolder
+from shared.storage.store.redis_store import RedisStore
 
 CONFIG = "LIGHTWAVE_CONFIG"
 
@@ -89,10 +89,10 @@ class LiveSettings(BaseSettings):
 
     def snapshots_folder(self, twin: str, site: str) -> SnapshotFolder:
         """A site's snapshots, with those of its upgrades."""
-        upgrades = SnapshotFolder(self.upgrades_in(twin) / site, site, software())
-        return SnapshotFolder(self.snapshots_in(twin) / site, site, software(), upgrades)
+        upgrades = SnapshotFolder(self.upgrades_in(twin) / site, site, software_version())
+        return SnapshotFolder(self.snapshots_in(twin) / site, site, software_version(), upgrades)
 
-    def one_token(self) -> str | None:
+    def shared_token(self) -> str | None:
         """The administrator's token, wherever it stands."""
         if self.token and self.token_file:
             raise InvalidInput(f"{TOKEN} and {TOKEN_FILE}: only one of them is allowed")

@@ -4,13 +4,13 @@ in the log, so that every replay does the same."""
 import json
 
 from ops.live.settings import LiveSettings
-from schemas.operations import SkipOrdered
+from schemas.files.operations_log import SkipOrdered
 from services.fleet import services_of
 from shared.basics.errors import NotFound, OperationFailed
 from shared.runtimes.live.twin_record import read_twin
-from shared.runtimes.operations import OperationsLog, local_person, new_operation
-from shared.storage.residents import awaited, residents
-from shared.storage.store import OutboxTrim
+from shared.runtimes.operations_log import OperationsLog, local_person, new_operation
+from shared.storage.store.fabric_registry import registered_fabrics, services_in_partition
+from shared.storage.store.state_store import OutboxTrim
 
 
 def skip_message(settings: LiveSettings, fabric: str, operations: OperationsLog) -> str:
@@ -23,7 +23,7 @@ def skip_message(settings: LiveSettings, fabric: str, operations: OperationsLog)
         raise NotFound(f"fabric {fabric!r}: no such fabric; there are {', '.join(fabrics)}")
     partition = fabrics[fabric].partition
     values = store.values(partition)
-    for service in awaited(residents(values), services_of):
+    for service in services_in_partition(registered_fabrics(values), services_of):
         stopped = json.loads(values.get(f"stopped:{service}", "{}"))
         if stopped.get("fabric") != fabric:
             continue

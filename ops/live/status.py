@@ -3,16 +3,16 @@
 import contextlib
 from typing import Any
 
-from ops.common.tables import columns
 from ops.live.settings import LiveSettings
-from services.roster import names_of
-from shared.basics.times import moment, span
-from shared.runtimes.live.clock import LiveClock
-from shared.runtimes.live.process.heartbeat import achieved_speed, processes
-from shared.runtimes.live.status import Delays, standing, standstills
-from shared.runtimes.live.surroundings import redis_problems
+from ops.report.tables import text_table
+from services.service_names import services_by_name
+from shared.basics.time_format import format_duration, format_time
+from shared.runtimes.live.live_clock import LiveClock
+from shared.runtimes.live.live_status import DelayMonitor, partition_statuses, standstill_reasons
+from shared.runtimes.live.process.process_registry import achieved_speed, processes
+from shared.runtimes.live.server_checks import redis_problems
 from shared.runtimes.live.twin_record import read_twin
-from shared.storage.redis_store import RedisStore
+from shared.storage.store.redis_store import RedisStore
 
 
 def live_status(settings: LiveSettings) -> dict[str, Any]:
@@ -25,8 +25,8 @@ def live_status(settings: LiveSettings) -> dict[str, Any]:
 def _status(store: RedisStore) -> dict[str, Any]:
     twin = read_twin(store)
     rows = processes(store)
-    clock = LiveClock(store, names_of, lambda: achieved_speed(store)).show()
-    endpoints = standing(store, names_of, rows)
+    clock = LiveClock(store, services_by_name, lambda: achieved_speed(store)).show()
+    endpoints = partition_statuses(store, services_by_name, rows)
     return {
         "twin": twin.twin,
         "clock": {
@@ -62,8 +62,8 @@ def _status(store: RedisStore) -> dict[str, Any]:
         "problems": _problems(
             [
                 *redis_problems(store),
-                *standstills(store, names_of, rows),
-                *Delays(store, names_of).problems(),
+                *standstill_reasons(store, services_by_name, rows),
+                *DelayMonitor(store, services_by_name).problems(),
             ],
             rows,
         ),
@@ -83,14 +83,17 @@ def status_table(status: dict[str, Any]) -> str:
     asked = (
         "paused" if clock["paused"] else f"× {clock['speed']:g} asked, × {clock['achieved_speed']:.0f} held"
     )
-    lines = [f"simulated time {moment(clock['now_us'])}, {asked}, lag {span(clock['lag_us'])}", ""]
+    lines = [
+        f"simulated time {format_time(clock['now_us'])}, {asked}, lag {format_duration(clock['lag_us'])}",
+        "",
+    ]
     lines += [
-        columns(
+        text_table(
             ("PROCESS", "KIND", "SERVICE", "HOST", "PID", "HOLDS", "RESTARTS", "SEEN", "ADDRESS"),
             [_process(row) for row in status["processes"]],
         ),
         "",
-        columns(
+        text_table(
             ("PARTITION", "FABRICS", "LAG", "REQUESTS", "WAIT"),
             [
                 [
@@ -101,7 +104,7 @@ def status_table(status: dict[str, Any]) -> str:
             ],
         ),
         "",
-        columns(
+        text_table(
             ("PARTITION", "FABRICS", "SERVICE", "POSITION", "UNREAD", "HELD BY"),
             [
                 [
@@ -110,7 +113,7 @@ def status_table(status: dict[str, Any]) -> str:
                     s["service"],
                     s["position"],
                     s["lag"],
-                    _who(s),
+                    _worker_name(s),
                 ]
                 for place in status["partitions"]
                 for s in place["services"]
@@ -131,7 +134,7 @@ def _process(row: dict[str, Any]) -> list[object]:
     ]
 
 
-def _who(service: dict[str, Any]) -> str:
+def _worker_name(service: dict[str, Any]) -> str:
     if service["stopped"]:
         return f"{service['holder'] or 'nobody'}, STOPPED"
     return service["holder"] or "nobody"

@@ -2,75 +2,79 @@
 
 from fnmatch import fnmatchcase
 
-from ops.reproduce import (
-    availability,
-    bills,
-    clusters,
-    deployment,
-    field,
-    geometry,
-    jobs,
-    light,
-    living,
-    mix,
-    network,
+from ops.reproduce.claim import PaperClaim
+from ops.reproduce.dcn import (
+    campus_changes,
+    cost_and_power,
+    multipod_rings,
+    topology_engineering,
+    traffic_splits,
+)
+from ops.reproduce.optics import (
+    link_budgets,
+    manufactured_parts,
     ocs_parts,
     ocs_switching,
     ocs_technologies,
-    optics,
-    rings,
-    splits,
-    topology,
 )
-from ops.reproduce.claims import Claim
+from ops.reproduce.pods import (
+    availability,
+    deployment,
+    failure_weeks,
+    jobs,
+    live_pod,
+    pod_geometry,
+    slice_mix,
+    slice_topology,
+)
 from shared.basics.errors import InvalidInput
-from shared.basics.words import nearest_words
+from shared.basics.spelling import closest_matches
 
-CLAIMS: tuple[Claim, ...] = (
-    *geometry.CLAIMS,
-    *mix.CLAIMS,
-    *topology.CLAIMS,
-    *optics.CLAIMS,
+CLAIMS: tuple[PaperClaim, ...] = (
+    *pod_geometry.CLAIMS,
+    *slice_mix.CLAIMS,
+    *slice_topology.CLAIMS,
+    *manufactured_parts.CLAIMS,
     *ocs_parts.CLAIMS,
     *ocs_switching.CLAIMS,
     *ocs_technologies.CLAIMS,
-    *light.CLAIMS,
+    *link_budgets.CLAIMS,
     *availability.CLAIMS,
     *deployment.CLAIMS,
-    *network.CLAIMS,
-    *splits.CLAIMS,
-    *rings.CLAIMS,
-    *clusters.CLAIMS,
-    *bills.CLAIMS,
-    *living.FAILURES,
-    *field.CLAIMS,
+    *topology_engineering.CLAIMS,
+    *traffic_splits.CLAIMS,
+    *multipod_rings.CLAIMS,
+    *campus_changes.CLAIMS,
+    *cost_and_power.CLAIMS,
+    *live_pod.FAILURE_CLAIMS,
+    *failure_weeks.CLAIMS,
     *jobs.CLAIMS,
-    *living.SLICES,
+    *live_pod.SLICE_CLAIMS,
 )
 
 
-def chosen(names: tuple[str, ...]) -> list[Claim]:
+def select_claims(names: tuple[str, ...]) -> list[PaperClaim]:
     """The claims with these names, prefixes (`goodput`) or patterns (`goodput/*-static`), each once; all
     where there are none. InvalidInput gives the nearest names of one that fits nothing."""
-    found: dict[str, Claim] = {}
+    found: dict[str, PaperClaim] = {}
     for name in names:
         exact = [claim for claim in CLAIMS if claim.name == name]
-        fitting = exact or [claim for claim in CLAIMS if _fits(claim.name, name)]
+        fitting = exact or [claim for claim in CLAIMS if _matches(claim.name, name)]
         if not fitting:
-            raise InvalidInput(_unknown(name))
+            raise InvalidInput(_unknown_text(name))
         found |= {claim.name: claim for claim in fitting}
     return [claim for claim in CLAIMS if claim.name in found or not names]
 
 
-def _fits(name: str, word: str) -> bool:
+def _matches(name: str, word: str) -> bool:
     if any(sign in word for sign in "*?["):
         return fnmatchcase(name, word)
     return bool(word) and name.startswith(word)
 
 
-def _unknown(word: str) -> str:
+def _unknown_text(word: str) -> str:
     names = [claim.name for claim in CLAIMS]
     topics = list(dict.fromkeys(name.partition("/")[0] for name in names))
-    near = nearest_words(word.lower(), names + topics, limit=3, alike=0.4)
+    near = closest_matches(word.lower(), names + topics, limit=3, similarity=0.4)
     hint = f"the nearest are {', '.join(near)}; " if near else ""
     return f"--only {word!r}: no such claim; {hint}topics are {', '.join(topics)}"

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from ops.common.folders import user_folder
+from ops.local.user_folders import user_folder
 from shared.basics.errors import InvalidInput, OperationFailed
 
 LIBS = "LIGHTWAVE_KAFKA_LIBS"
@@ -39,7 +39,7 @@ def kafka_libs() -> Path:
         return Path(given)
     libs = cache() / f"kafka-{kafka_version()}"
     if not libs.is_dir():
-        with _alone(libs):
+        with _fetch_lock(libs):
             if not libs.is_dir():  # another process may have fetched them meanwhile
                 _fetch(libs)
     return libs
@@ -71,7 +71,7 @@ def java() -> str:
 
 
 @contextmanager
-def _alone(libs: Path) -> Iterator[None]:
+def _fetch_lock(libs: Path) -> Iterator[None]:
     """Two that want the jars at once: one fetches, the other waits."""
     try:
         libs.parent.mkdir(parents=True, exist_ok=True)
@@ -94,9 +94,7 @@ def _fetch(libs: Path) -> None:
     goal = ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={part}"]
     command = [maven, "--quiet", "--batch-mode", "--file", str(POM), *goal]
     try:
-        answer = subprocess.run(  # noqa: S603 -- Maven by its full path, no shell
-            command, capture_output=True, text=True, timeout=FETCH_S_MAX, check=False
-        )
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=FETCH_S_MAX, check=False)  # noqa: S603 -- no shell
     except subprocess.TimeoutExpired:
         raise OperationFailed(f"Maven did not fetch Kafka within {FETCH_S_MAX:.0f} s") from None
     if answer.returncode:

@@ -13,7 +13,7 @@ from ops.servers.kafka_jars import DEPLOY, java, kafka_libs
 from ops.servers.tcp_server import TcpServer
 from shared.basics.errors import InvalidInput, OperationFailed
 from shared.runtimes.live.kafka.brokers import Brokers
-from shared.runtimes.ports import check_free, free_port
+from shared.runtimes.tcp_ports import check_free, free_port
 
 ANSWER_S_MAX = 1.0
 CONTROLLER_HOST = "127.0.0.1"

@@ -16,17 +16,17 @@ from shared.basics.errors import OperationFailed
 log = logging.getLogger("lightwave.live")
 
 ANSWER_S_MAX = 1.0
-LASTING = {"save": "", "appendonly": "yes", "appendfsync": "everysec"}
+DURABLE_SETTINGS = {"save": "", "appendonly": "yes", "appendfsync": "everysec"}
 """What makes a confirmed write outlive a kill; a power cut may take the last second or two, of states and
 positions together. docker-compose.yml has the same."""
 
 
 APPEND_ONLY = "appendonlydir"
-BEGUN, ENDED = b"*1\r\n$5\r\nMULTI\r\n", b"\r\n$4\r\nEXEC\r\n"
+TRANSACTION_BEGIN, TRANSACTION_END = b"*1\r\n$5\r\nMULTI\r\n", b"\r\n$4\r\nEXEC\r\n"
 ANALYZED = re.compile(r"AOF analyzed: filename=(\S+\.incr\.aof), size=\d+, ok_up_to=(\d+),")
 
 
-def take_off_half(checker: str, folder: Path) -> int:
+def cut_torn_transaction(checker: str, folder: Path) -> int:
     """Take half a transaction off the end of the append-only file in a folder, before a server reads it;
     returns its bytes. Whatever else is wrong with the file is for the server to say.
 
@@ -44,7 +44,7 @@ def take_off_half(checker: str, folder: Path) -> int:
     with (folder / APPEND_ONLY / name).open("r+b") as file:
         file.seek(int(sound))
         rest = file.read()
-        if not rest.startswith(BEGUN) or ENDED in rest:
+        if not rest.startswith(TRANSACTION_BEGIN) or TRANSACTION_END in rest:
             return 0
         file.truncate(int(sound))
     return len(rest)
@@ -76,8 +76,8 @@ class LocalRedis(TcpServer):
         binary, checker = shutil.which("redis-server"), shutil.which("redis-check-aof")
         if binary is None or checker is None:
             raise OperationFailed("Redis is not installed; on Debian: apt-get install redis-server")
-        half = take_off_half(checker, self.folder)
+        half = cut_torn_transaction(checker, self.folder)
         if half:
             log.warning("Redis in %s: half a transaction, %d bytes, was cut off its file", self.folder, half)
-        options = {"bind": self.host, "port": str(self.port), "dir": str(self.folder)} | LASTING
+        options = {"bind": self.host, "port": str(self.port), "dir": str(self.folder)} | DURABLE_SETTINGS
         return [binary, *(word for name, value in options.items() for word in (f"--{name}", value))]

@@ -4,13 +4,13 @@ from abc import abstractmethod
 from pathlib import Path
 
 from shared.runtimes.local_server import LocalServer
-from shared.runtimes.ports import check_free, connections
+from shared.runtimes.tcp_ports import check_free, connections
 
 
 class TcpServer(LocalServer):
     """One server on one folder, host and port."""
 
-    way_out = "end it, or set LIGHTWAVE_DATA to another folder"
+    lock_advice = "end it, or set LIGHTWAVE_DATA to another folder"
 
     def __init__(self, folder: Path, host: str, port: int) -> None:
         super().__init__(folder)

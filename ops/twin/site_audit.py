@@ -1,14 +1,17 @@
 """The lab on one site's recorded log, compared with it message by message, and with stored states."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from schemas.envelope import Envelope
 from services.fleet import services_of
-from shared.engine.codec import encode_instance, state_digest
-from shared.engine.replay import Difference, Replay
+from shared.engine.replay import Replay, ReplayMismatch
 from shared.engine.site import Site, Skip
-from shared.storage.store import FabricPlace
+from shared.engine.state_codec import encode_instance, state_digest
+from shared.storage.snapshots.rules_upgrade import SiteLog, message_or_none
+from shared.storage.snapshots.site_snapshot import SiteSnapshot
+from shared.storage.snapshots.site_upgrade import SiteUpgrade
+from shared.storage.store.state_store import FabricPlace
 
 
 def readers_of(places: Mapping[str, FabricPlace]) -> list[tuple[str, str]]:
@@ -31,7 +34,7 @@ class SiteAudit:
         start: Site | None = None,
     ) -> None:
         self.site = site
-        self.difference: Difference | None = None
+        self.difference: ReplayMismatch | None = None
         self.differing: list[str] = []
         self.requests = self.dead_letters = 0
         begun = start or Site(site, services_of, skips=skips)
@@ -76,3 +79,40 @@ class SiteAudit:
             "first_difference": str(first) if first else None,
             "differing_states": self.differing,
         }
+
+
+# What another version's log and states would be otherwise, had this version made them.
+
+REPORT_EVERY = 500
+FIELDS_NAMED = 20
+ReportUpgradeProgress = Callable[[str, int, int], None]
+"""(site, messages that were compared, all)."""
+
+
+def upgrade_differences(
+    upgrade: SiteUpgrade,
+    log: SiteLog,
+    begin: SiteSnapshot | None,
+    report_progress: ReportUpgradeProgress,
+    skips: Collection[Skip] = (),
+) -> dict[str, Any]:
+    """What this version would have made of a log that there is: the first message of it that this version
+    would not have said, or the fields of the migrated states that it would not hold. The log is folded from
+    `begin`, None for its beginning."""
+    site = Site(upgrade.site, services_of) if begin is None else begin.migrated_site(services_of)
+    site.skips = frozenset(skips)
+    start = 0 if begin is None else begin.position
+    audit = SiteAudit(upgrade.site, site.fabrics, upgrade.snapshot.states, may_repeat=False, start=site)
+    for position, line in log.lines(start):
+        message = message_or_none(line)
+        if position >= upgrade.position or (message is not None and not audit.feed(position, message)):
+            break
+        if position % REPORT_EVERY == 0:
+            report_progress(upgrade.site, position - start, upgrade.position - start)
+    if audit.difference is None:
+        audit.compare()
+    return {
+        "since": start,
+        "first_difference": str(audit.difference) if audit.difference is not None else None,
+        "differing_states": audit.differing[:FIELDS_NAMED],
+    }

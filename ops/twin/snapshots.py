@@ -1,17 +1,49 @@
 """The snapshots of a living twin's sites: who takes them, and what of the past they lead to."""
 
 import logging
+from collections.abc import Iterator
+from pathlib import Path
 
-from ops.twin.data import DataFolder
-from ops.twin.history import history_of, snapshots_of
+from ops.local.software_version import software_version
+from ops.twin.data_folder import DataFolder
+from services.fleet import services_of
 from shared.basics.errors import OperationFailed
 from shared.engine.roots import upgrade_source
 from shared.runtimes.embedded.snapshot_taker import SnapshotTaker
-from shared.storage.log.indexed import IndexedLogs
-from shared.storage.snapshots.base import lost_records
-from shared.storage.snapshots.folder import SnapshotFolder
-from shared.storage.snapshots.history import History
+from shared.storage.log.indexed_log import IndexedLogs
+from shared.storage.snapshots.rules_upgrade import SiteLog, lost_upgrade_snapshots
+from shared.storage.snapshots.site_history import SiteHistory
 from shared.storage.snapshots.site_snapshot import SiteSnapshot
+from shared.storage.snapshots.snapshot_folder import SNAPSHOT_SUFFIX, SnapshotFolder
+
+# What is kept of a twin's past in its folder, and every moment of it.
+
+
+def snapshot_folder(folder: DataFolder, site: str) -> SnapshotFolder:
+    """A site's snapshots, with those of its upgrades."""
+    upgrades = SnapshotFolder(folder.upgrades / site, site, software_version())
+    return SnapshotFolder(folder.snapshots / site, site, software_version(), upgrades)
+
+
+def site_history(folder: DataFolder, site: str, log: SiteLog) -> SiteHistory:
+    """Every moment of a site with this log."""
+    return SiteHistory(log, snapshot_folder(folder, site), services_of)
+
+
+def snapshot_files_up_to(folder: DataFolder, site: str, position: int) -> Iterator[Path]:
+    """The files of both, be they good or not, of no later than a position of the site's log."""
+    for place in (folder.snapshots / site, folder.upgrades / site):
+        for path in sorted(place.glob(f"*{SNAPSHOT_SUFFIX}")):
+            if path.is_file() and path.stem.isdecimal() and int(path.stem) <= position:
+                yield path
+
+
+def check_records(folder: DataFolder, site: str, log: SiteLog) -> None:
+    """OperationFailed where the snapshot of an upgrade is gone or damaged: a copy of the twin could not be
+    folded."""
+    for sentence in lost_upgrade_snapshots(log, snapshot_folder(folder, site)):
+        raise OperationFailed(sentence)
+
 
 log = logging.getLogger("lightwave.up")
 
@@ -39,25 +71,25 @@ class TwinSnapshots:
     def taker(self, site: str) -> SnapshotTaker:
         """Who takes a site's from now on. Those that are of a longer log than it has are removed."""
         folder = self.folder(site)
-        self._look_for_records(site)
+        self._check_upgrade_snapshots(site)
         try:
-            gone = folder.forget_beyond(self._logs.open(site).end)
+            gone = folder.discard_after(self._logs.open(site).end)
         except OperationFailed as error:
             log.warning("%s", error)
         else:
             if gone:
                 log.info("%s: %d snapshots removed of a longer log than there is", site, gone)
-        self._newest[site] = newest = next(self.history(site).fitting(), None)
+        self._newest[site] = newest = next(self.history(site).matching_snapshots(), None)
         self._takers[site] = taker = SnapshotTaker(folder, newest.position if newest is not None else 0)
         return taker
 
-    def _look_for_records(self, site: str) -> None:
+    def _check_upgrade_snapshots(self, site: str) -> None:
         """The twin lives without them, and nothing can be made of its log."""
         opened = self._logs.open(site)
         if opened.last_seq(upgrade_source(site)) < 0:
             return
         try:
-            lost = [*lost_records(opened, self.folder(site))]
+            lost = [*lost_upgrade_snapshots(opened, self.folder(site))]
         except OperationFailed as error:  # an archived stretch is
             lost = [str(error)]
         for sentence in lost:
@@ -65,10 +97,10 @@ class TwinSnapshots:
         self._lost += lost
 
     def folder(self, site: str) -> SnapshotFolder:
-        return snapshots_of(self._folder, site)
+        return snapshot_folder(self._folder, site)
 
-    def history(self, site: str) -> History:
-        return history_of(self._folder, site, self._logs.open(site))
+    def history(self, site: str) -> SiteHistory:
+        return site_history(self._folder, site, self._logs.open(site))
 
     def newest(self, site: str) -> SiteSnapshot | None:
         """The newest good one of a site's log as it stood when its taker was made; given once."""

@@ -11,52 +11,51 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ops.common.deadlines import question_deadline
-from ops.common.past import Past
-from ops.common.sites import AskedTwin
-from ops.common.twin_url import DEFAULT_URL
-from ops.common.version import VERSION, software
-from ops.twin.archives import LivingArchive, unless_lost
-from ops.twin.backups.point import living_point
-from ops.twin.data import MARK, DataFolder, FolderInUse, TwinIdentity, default_data
-from ops.twin.forks.origin import about, origin_of
-from ops.twin.notable import NOTABLE, told
-from ops.twin.noting import note_plan, note_version, noted_rebuild
-from ops.twin.own_server import start_server
-from ops.twin.serving import listen, server_of
+from ops.client.http_client import DEFAULT_URL
+from ops.local.software_version import VERSION, software_version
+from ops.serving.access_tokens import known_tokens
+from ops.serving.http_server import listen, quiet_server
+from ops.serving.past_sites import PastReader
+from ops.serving.query_deadline import query_deadline
+from ops.sites.site_plans import NewTwinOptions
+from ops.twin.backups.backup_point import own_backup_point
+from ops.twin.data_folder import IDENTITY_FILE, DataFolder, FolderInUse, TwinIdentity, default_data
+from ops.twin.embedded_server import start_embedded_server
+from ops.twin.forks.fork_origin import fork_about, read_origin
+from ops.twin.log_archive import LogArchiver, unless_archive_lost
+from ops.twin.notable_events import NOTABLE, notable_text
+from ops.twin.operation_notes import record_plan, record_version, recorded_rebuild
 from ops.twin.snapshots import TwinSnapshots
-from ops.twin.tokens import known_tokens
-from schemas.api import TwinAbout
-from schemas.backup import BackupPoint
-from schemas.config import FabricConfig
+from schemas.api.rows import TwinInfo
+from schemas.config.pods import FabricConfig
 from schemas.envelope import Envelope
-from schemas.sequencer import FabricCommissioned
-from schemas.site_plan import SitePlan
+from schemas.files.backup_manifest import BackupPoint
+from schemas.files.site_plan import SitePlan
+from schemas.messages.sequencer import FabricCommissioned
 from services.fleet import services_of
-from services.gateway.dead_letters import letter_states
-from services.gateway.http.addresses import check_bind
-from services.gateway.http.tokens import Tokens
+from services.gateway.admin.dead_letters import letter_states
+from services.gateway.http.access.loopback import check_bind
+from services.gateway.http.access.tokens import Tokens
+from services.gateway.log.subjects import SiteSubjects
 from services.gateway.ports import TwinPorts
-from services.gateway.subjects import SiteSubjects
-from services.questions import Questions
+from services.what_if.queries import WhatIfQueries
 from shared.basics.errors import LightwaveError, LogDamaged, OperationFailed, StoreUnreachable
-from shared.basics.times import moment
-from shared.engine.roots import commissioning, operator_source
-from shared.runtimes.embedded.clock import EmbeddedClock
-from shared.runtimes.embedded.dead_letters import DeadLetters
-from shared.runtimes.embedded.operations import FileOperations
-from shared.runtimes.embedded.server import EmbeddedServer
+from shared.basics.time_format import format_time
+from shared.engine.roots import commissioning_message, operator_source
+from shared.runtimes.embedded.dead_letter_file import DeadLetterFile
+from shared.runtimes.embedded.embedded_clock import EmbeddedClock
+from shared.runtimes.embedded.operations_file import OperationsFile
 from shared.runtimes.embedded.site_runner import SiteRunner
-from shared.runtimes.embedded.twin import EmbeddedTwin
-from shared.runtimes.embedded.waking import WakingStore
-from shared.storage.copies import Copies
-from shared.storage.log.frames import TelemetryFolder
-from shared.storage.log.indexed import IndexedLogs
-from shared.storage.log.reader import commissioned_with
-from shared.storage.redis_frames import newest_of
-from shared.storage.redis_store import RedisStore
-from shared.storage.store import Commit, FabricPlace
-from shared.storage.whole import PRIVATE
+from shared.runtimes.embedded.twin_loop import EmbeddedTwin, WakingRedisStore
+from shared.runtimes.embedded.valkey_server import EmbeddedValkey
+from shared.storage.files.atomic_files import PRIVATE_UMASK
+from shared.storage.log.indexed_log import IndexedLogs
+from shared.storage.log.log_reader import commissioned_with
+from shared.storage.log.telemetry_frames import TelemetryFolder
+from shared.storage.store.newest_frames import newest_frame_reader
+from shared.storage.store.redis_store import RedisStore
+from shared.storage.store.state_copies import StateCopies
+from shared.storage.store.state_store import Commit, FabricPlace
 
 if TYPE_CHECKING:
     import uvicorn
@@ -72,7 +71,7 @@ class UpOptions:
     """What `lightwave up` was asked for; None means as it was, or the default for a new twin."""
 
     data: Path
-    asked: AskedTwin = field(default_factory=AskedTwin)
+    requested: NewTwinOptions = field(default_factory=NewTwinOptions)
     speed: float | None = None
     fresh: bool = False
     rebuild: bool = False
@@ -88,12 +87,12 @@ class UpOptions:
 
 def run_up(options: UpOptions) -> None:
     """Run until SIGINT or SIGTERM, then end in good order. Raises LightwaveError with one clear sentence."""
-    os.umask(PRIVATE)
+    os.umask(PRIVATE_UMASK)
     tokens = known_tokens(options.token, options.tokens)
     check_bind(options.host, tokens=bool(tokens))
     folder = DataFolder(options.data)
     # Read before a folder is made, or a twin forgotten for what cannot be: a slip must cost nothing.
-    new = options.asked.sites() if options.fresh or not folder.holds_twin() else None
+    new = options.requested.sites() if options.fresh or not folder.holds_twin() else None
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(_listen(options, folder))
         if options.redis is not None:
@@ -102,10 +101,10 @@ def run_up(options: UpOptions) -> None:
         stack.callback(folder.release)
         if options.fresh:
             _erase(folder, options.redis)
-        identity = folder.settle(options.asked, new)
+        identity = folder.open_or_create(options.requested, new)
         url = f"http://{options.host}:{listener.getsockname()[1]}"
-        with _own_server_named(folder, options):
-            LivingTwin(folder, identity, options, stack).serve(listener, url, tokens)
+        with _embedded_server_errors(folder, options):
+            EmbeddedTwinProcess(folder, identity, options, stack).serve(listener, url, tokens)
 
 
 def _listen(options: UpOptions, folder: DataFolder) -> socket.socket:
@@ -121,7 +120,7 @@ def _listen(options: UpOptions, folder: DataFolder) -> socket.socket:
         raise
 
 
-class LivingTwin:
+class EmbeddedTwinProcess:
     """The parts of a running twin: store, logs, fabrics, loop, gateway."""
 
     def __init__(
@@ -134,18 +133,18 @@ class LivingTwin:
         self._folder = folder
         self._identity = identity
         self._stack = stack
-        self._origin = origin_of(folder)
-        self._again = _again(options)
+        self._origin = read_origin(folder)
+        self._again = _resume_command(options)
         self._rebuild = options.rebuild or options.rebuild_all
         self._by_snapshots = not options.rebuild_all
         self._failure: BaseException | None = None
         self._server: uvicorn.Server | None = None
-        self._embedded = None if options.redis else EmbeddedServer(folder.redis)
+        self._embedded = None if options.redis else EmbeddedValkey(folder.redis)
         if self._embedded is not None:
             stack.callback(self._embedded.stop)
-            start_server(self._embedded, rebuild=self._rebuild)
+            start_embedded_server(self._embedded, rebuild=self._rebuild)
         self.store_url = options.redis or (self._embedded.url if self._embedded else "")
-        self.store = WakingStore(self.store_url)
+        self.store = WakingRedisStore(self.store_url)
         stack.callback(self.store.close)
         self.store.check()
         self.logs = IndexedLogs(folder.logs)
@@ -153,12 +152,12 @@ class LivingTwin:
         stack.callback(self.logs.close)
         self.snapshots = TwinSnapshots(folder, self.logs)
         stack.callback(self.snapshots.close)
-        self.dead_letters = DeadLetters(folder.dead_letters)
+        self.dead_letters = DeadLetterFile(folder.dead_letters)
         self.telemetry = TelemetryFolder(folder.telemetry, newest=self.store.keep_frame)
-        kept = folder.kept_clock()
+        kept = folder.stored_clock()
         self._kept_us = kept.now_us
         speed = options.speed if options.speed is not None else kept.speed or 1.0
-        self.operations = FileOperations(folder.operations)
+        self.operations = OperationsFile(folder.operations)
         self.clock = EmbeddedClock(
             speed=speed, paused=kept.paused, keep=folder.clock, operations=self.operations
         )
@@ -168,11 +167,11 @@ class LivingTwin:
         self.places: dict[str, FabricPlace] = {}
         """Every fabric that was commissioned, and where it lives."""
         if not any(self.logs.open(plan.site).end for plan in identity.sites):
-            note_plan(self.operations, identity, self.clock.show())
+            record_plan(self.operations, identity, self.clock.show())
         for partition, plan in enumerate(identity.sites):
             self._check_log(partition, plan)
         self.sites = self._recovered(identity) if not self._rebuild else self._rebuilt(identity)
-        note_version(self.operations)  # not one that was refused
+        record_version(self.operations)  # not one that was refused
         self.twin = EmbeddedTwin(self.sites, self.store, self.clock, self._ensure_store)
         self.store.wake = self.twin.wake
 
@@ -180,7 +179,7 @@ class LivingTwin:
         """Start the loop beside the gateway and stay until somebody ends it."""
         from services.gateway.http.app import create_app
 
-        self._server = server_of(create_app(self._ports(), tokens=tokens))
+        self._server = quiet_server(create_app(self._ports(), tokens=tokens))
         self.twin.start(self._kept_us)
         self.clock.save()
         self._folder.announce(url, self.store_url)
@@ -191,7 +190,7 @@ class LivingTwin:
         at = "" if url == DEFAULT_URL else f"LIGHTWAVE_URL={url} "
         log.info("%s %s; look with `%slightwave get fabrics`", ", ".join(self.places), state, at)
         if self._origin is not None:
-            since, parent = moment(self._origin.at_us), self._origin.place
+            since, parent = format_time(self._origin.at_us), self._origin.place
             log.info("fork %s of the twin in %s from %s on", self._origin.name, parent, since)
         log.info("gateway %s, API %s/docs, data %s; Ctrl-C ends it", url, url, self._folder.path)
         self._server.run(sockets=[listener])
@@ -200,7 +199,7 @@ class LivingTwin:
         if self._failure is not None:
             raise self._failure
         self.clock.save()
-        log.info("stopped at %s; `%s` resumes there", moment(self.clock.show().now_us), self._again)
+        log.info("stopped at %s; `%s` resumes there", format_time(self.clock.show().now_us), self._again)
 
     def _loop(self) -> None:
         try:
@@ -219,10 +218,11 @@ class LivingTwin:
                 "(--fresh would forget the twin)"
             )
         for fabric, config in plan.fabrics.items():
-            with unless_lost():
+            with unless_archive_lost():
                 if commissioned_with(self.logs, plan.site, fabric) != config:
                     raise LogDamaged(
-                        f"log file {path}: {fabric} began otherwise there than by {MARK}; restore the one of "
+                        f"log file {path}: {fabric} began otherwise there than "
+                        f"by {IDENTITY_FILE}; restore the one of "
                         "them that is not this twin's"
                     )
 
@@ -231,7 +231,7 @@ class LivingTwin:
 
     def _rebuilt(self, identity: TwinIdentity) -> Sequence[SiteRunner]:
         plans = enumerate(identity.sites)
-        sites = noted_rebuild(
+        sites = recorded_rebuild(
             self.operations, lambda: [self._runner(number, plan, rebuild=True) for number, plan in plans]
         )
         if self.store.fabrics().keys() - self.places.keys():  # of another twin, whose store this was
@@ -251,15 +251,15 @@ class LivingTwin:
             log=self.logs.open(site),
             dead_letters=self.dead_letters,
             telemetry=self.telemetry,
-            on_append=self._tell,
+            on_append=self._log_notable,
             snapshots=self.snapshots.taker(site),
-            software=software(),
-            begin_at=self.snapshots.history(site).begin_at,
+            software=software_version(),
+            starting_snapshot=self.snapshots.history(site).starting_snapshot,
         )
         if rebuild:
             start = self.snapshots.newest(site) if self._by_snapshots else None
             folded = runner.rebuild(start)
-            self.store.number_above(partition, self.logs.open(site).last_seq(operator_source(site)))
+            self.store.raise_last_number(partition, self.logs.open(site).last_seq(operator_source(site)))
             began = runner.position - folded
             behind = f"the snapshot of position {began} and the {folded}" if began else f"{folded}"
             end = " behind it" if began else ""
@@ -271,7 +271,7 @@ class LivingTwin:
         for fabric, config in plan.fabrics.items():
             # Who was killed while it made the site has left out some.
             if fabric not in self.places:
-                runner.take(commissioning(fabric, FabricCommissioned(site=site, config=config)))
+                runner.take(commissioning_message(fabric, FabricCommissioned(site=site, config=config)))
         return runner
 
     def _config(self, fabric: str) -> FabricConfig:
@@ -280,12 +280,12 @@ class LivingTwin:
             self._configs[fabric] = commissioned_with(self.logs, self.places[fabric].site, fabric)
         return self._configs[fabric]
 
-    def _tell(self, messages: list[Envelope]) -> None:
+    def _log_notable(self, messages: list[Envelope]) -> None:
         """Log what is notable of what was appended."""
         for message in messages:
             if message.type in NOTABLE:
                 about = {"message_id": message.id, "cause": message.cause, "fabric": message.fabric}
-                what = told(message, self._config(message.fabric))
+                what = notable_text(message, self._config(message.fabric))
                 log.info("%s", what, extra=about | {"at_us": message.at_us})
 
     def _ensure_store(self) -> None:
@@ -307,7 +307,7 @@ class LivingTwin:
             operations=self.operations,
             config=self._config,
             site=lambda fabric: self.places[fabric].site,
-            telemetry=newest_of(self.store, self.telemetry),
+            telemetry=newest_frame_reader(self.store, self.telemetry),
             frames=self.telemetry.after,
             dead_letters=self.dead_letters.read,
             claim=self.store.claim,
@@ -316,19 +316,19 @@ class LivingTwin:
             unready=self._unready,
             runtime_metrics=self._metrics,
             is_quiet=self._is_quiet,
-            questions=Questions(Copies(self.store, services_of), question_deadline),
-            past=Past(self.snapshots.history, services_of, software(), question_deadline),
+            queries=WhatIfQueries(StateCopies(self.store, services_of), query_deadline),
+            past=PastReader(self.snapshots.history, services_of, software_version(), query_deadline),
             backup_point=self._backup_point,
-            archive=LivingArchive(self.logs, self.twin, self.operations).take,
+            archive=LogArchiver(self.logs, self.twin, self.operations).take,
         )
 
-    def _about(self) -> TwinAbout:
+    def _about(self) -> TwinInfo:
         place = str(self._folder.path.resolve())
-        fork = None if self._origin is None else about(self._origin)
-        return TwinAbout(runtime="embedded", version=VERSION, place=place, fork=fork)
+        fork = None if self._origin is None else fork_about(self._origin)
+        return TwinInfo(runtime="embedded", version=VERSION, place=place, fork=fork)
 
     def _backup_point(self) -> BackupPoint:
-        return living_point(self._folder, self._identity, self.twin, self.clock, self.store_url)
+        return own_backup_point(self._folder, self._identity, self.twin, self.clock, self.store_url)
 
     def _unready(self) -> list[str]:
         try:
@@ -346,13 +346,13 @@ class LivingTwin:
             "commits_total": float(sum(site.commits for site in self.sites)),
             "recoveries_total": float(self.twin.recoveries),
             "telemetry_frames_lost_total": float(self.telemetry.lost),
-            "telemetry_frames_passed_over_total": float(self.telemetry.passed_over),
+            "telemetry_frames_passed_over_total": float(self.telemetry.not_rendered),
             "snapshots_failing": float(len(self.snapshots.problems)),
             "dead_letters": float(self.dead_letters.count() - len(letter_states(self.operations))),
         }
 
 
-def _again(options: UpOptions) -> str:
+def _resume_command(options: UpOptions) -> str:
     """The command that resumes the twin where these options found it. Of a Redis, whose URL may hold a
     password, it says no more than that."""
     words, plain = ["lightwave", "up"], UpOptions(options.data)
@@ -368,7 +368,7 @@ def _again(options: UpOptions) -> str:
 
 
 @contextlib.contextmanager
-def _own_server_named(folder: DataFolder, options: UpOptions) -> Iterator[None]:
+def _embedded_server_errors(folder: DataFolder, options: UpOptions) -> Iterator[None]:
     """Where the twin's own server is gone as the twin begins, there is no URL to look at."""
     try:
         yield

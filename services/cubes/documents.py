@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from schemas.documents import CubeDocument, CubesSummary, HostStatus
+from schemas.documents.pods import CubeDocument, CubesSummary, HostStatus
 from schemas.names import number_of
-from services.cubes.state import WORKING, CubesState
-from services.cubes.verdict import reasons
+from services.cubes.cube_health import reasons
+from services.cubes.state import WORKING_HOST, CubesState
 from shared.engine.service import DocumentKey
 from shared.models.superpod.wiring import HOSTS_PER_CUBE
 
@@ -42,5 +42,5 @@ def document(state: CubesState, key: DocumentKey) -> CubeDocument | CubesSummary
 
 
 def _host_status(state: CubesState, cube: int, host: int) -> HostStatus:
-    trouble = state.hosts.get(cube * HOSTS_PER_CUBE + host, WORKING).trouble_seen
+    trouble = state.hosts.get(cube * HOSTS_PER_CUBE + host, WORKING_HOST).trouble_seen
     return HostStatus(host=host, state="down" if trouble else "up", reason=trouble)

@@ -6,7 +6,8 @@ for repair.
 from dataclasses import replace
 
 from schemas.body import Body
-from schemas.cubes import (
+from schemas.envelope import Envelope
+from schemas.messages.cubes import (
     CubeCooled,
     CubeDrained,
     CubeOverheated,
@@ -17,26 +18,30 @@ from schemas.cubes import (
     RepairRequested,
     RepairWithdrawn,
 )
-from schemas.envelope import Envelope
-from schemas.failures import FaultBegan, FaultEnded
-from schemas.operator import DrainCube, RekeyDraws, UndrainCube
-from schemas.sequencer import Tick
-from schemas.transceivers import ModuleReported
+from schemas.messages.failures import FaultBegan, FaultEnded
+from schemas.messages.operator import DrainCube, RekeyDraws, UndrainCube
+from schemas.messages.sequencer import Tick
+from schemas.messages.transceivers import ModuleReported
 from services.cubes import maintenance
-from services.cubes.asking import ask_for_cube, ask_for_host, ask_for_insides
-from services.cubes.power import look, look_us, on_heard, on_silent
-from services.cubes.state import WORKING, CubesState, Heartbeat, Host
-from services.cubes.verdict import change_bad_parts, touch
+from services.cubes.cube_health import change_bad_parts, touch
+from services.cubes.power_monitoring import (
+    next_deferred_us,
+    on_host_heard,
+    on_host_silent,
+    request_deferred_repairs,
+)
+from services.cubes.repair_requests import request_component_repairs, request_cube_repair, request_host_repair
+from services.cubes.state import WORKING_HOST, CubesState, Host, HostHeartbeat
 from shared.basics.errors import InvalidInput
 from shared.basics.keyed_random import draw_index
 from shared.basics.units import US_PER_S
 from shared.engine.service import CausedBy, Output
-from shared.models.plant import Part
+from shared.models.plant.plant import Part
 from shared.models.superpod.cables import cable_hosts
-from shared.models.superpod.plant import superpod_plant
+from shared.models.superpod.superpod_plant import superpod_plant
 from shared.models.superpod.wiring import HOSTS_PER_CUBE, link_end
 
-INSIDE_CUBES = ("host", "chip", "cable", "cube-power", "cooling")
+HEARTBEAT_FAULTS = ("host", "chip", "cable", "cube-power", "cooling")
 """Kinds of faults that hosts show at their heartbeats."""
 
 
@@ -44,7 +49,7 @@ def due(state: CubesState) -> int | None:
     """The next heartbeat (or its absence) that may show something new, the end of a wait for others, or what
     is planned next."""
     moments = [heartbeat.at_us for heartbeat in state.heartbeats.values()]
-    moments += [at_us for at_us in (look_us(state), maintenance.due_us(state)) if at_us is not None]
+    moments += [at_us for at_us in (next_deferred_us(state), maintenance.due_us(state)) if at_us is not None]
     return min(moments, default=None)
 
 
@@ -56,33 +61,33 @@ def next_heartbeat_us(state: CubesState, number: int) -> int:
 
 
 def on_fault_began(state: CubesState, body: FaultBegan, message: Envelope) -> list[Output]:
-    if body.is_of_domain:
+    if body.is_domain_failure:
         state.outages[body.fault] = superpod_plant(state.cubes).parse(body.target)["cube"]
-    return _count(state, body, +1, message.id)
+    return _count_fault(state, body, +1, message.id)
 
 
 def on_fault_ended(state: CubesState, body: FaultEnded, message: Envelope) -> list[Output]:
-    said = _count(state, body, -1, message.id)
+    emitted = _count_fault(state, body, -1, message.id)
     state.outages.pop(body.fault, None)
-    return said
+    return emitted
 
 
-def _count(state: CubesState, body: FaultBegan | FaultEnded, change: int, cause: str) -> list[Output]:
+def _count_fault(state: CubesState, body: FaultBegan | FaultEnded, change: int, cause: str) -> list[Output]:
     """Hosts, chips or cables are in another condition than before; nobody has seen it yet."""
     kind, target = body.kind, body.target
-    if kind not in INSIDE_CUBES:
+    if kind not in HEARTBEAT_FAULTS:
         return []
     part = superpod_plant(state.cubes).parse(target)
     for number in _hosts_struck(part):
-        before = state.hosts.get(number, WORKING)
-        after = _changed(before, kind, part, change)
+        before = state.hosts.get(number, WORKING_HOST)
+        after = _with_fault(before, kind, part, change)
         _put_host(state, number, after)
-        _watch(state, number, before, after, cause)
+        _expect_heartbeat(state, number, before, after, cause)
     if part.kind == "cube" and body.fault not in state.outages:
         state.cube_faults[part.number] = state.cube_faults.get(part.number, 0) + change
         if not state.cube_faults[part.number]:
             del state.cube_faults[part.number]
-    if target in state.repairs_open and _works(state, part):
+    if target in state.repairs_open and _is_working(state, part):
         state.repairs_open[target] = "mended"
     return []
 
@@ -96,7 +101,7 @@ def _hosts_struck(part: Part) -> tuple[int, ...]:
     return tuple(first + host for host in hosts)
 
 
-def _changed(host: Host, kind: str, part: Part, change: int) -> Host:
+def _with_fault(host: Host, kind: str, part: Part, change: int) -> Host:
     """The host when a fault of this kind has begun (+1) or ended (−1)."""
     if kind == "host":
         return replace(host, faults=host.faults + change)
@@ -116,27 +121,27 @@ def _changed(host: Host, kind: str, part: Part, change: int) -> Host:
     return replace(host, cut_cables=tuple(sorted(cut)))
 
 
-def _works(state: CubesState, part: Part) -> bool:
+def _is_working(state: CubesState, part: Part) -> bool:
     """Whether a part has no fault any more."""
     if part.kind == "cube":
         return part.number not in state.cube_faults
-    host = state.hosts.get(_hosts_struck(part)[0], WORKING)
+    host = state.hosts.get(_hosts_struck(part)[0], WORKING_HOST)
     if part.kind == "cable":
         return part["cable"] not in host.cut_cables
     return not (host.chip_faults[part["chip"]] if part.kind == "chip" else host.faults)
 
 
-def _watch(state: CubesState, number: int, before: Host, after: Host, cause: str) -> None:
+def _expect_heartbeat(state: CubesState, number: int, before: Host, after: Host, cause: str) -> None:
     """Look at the host's next heartbeat."""
     heartbeat = state.heartbeats.get(number)
     if heartbeat is None:
-        state.heartbeats[number] = Heartbeat(next_heartbeat_us(state, number), cause)
-    elif after.shows != before.shows:
+        state.heartbeats[number] = HostHeartbeat(next_heartbeat_us(state, number), cause)
+    elif after.heartbeat_view != before.heartbeat_view:
         state.heartbeats[number] = replace(heartbeat, cause=cause)
 
 
 def _put_host(state: CubesState, number: int, host: Host) -> None:
-    if host == WORKING:
+    if host == WORKING_HOST:
         state.hosts.pop(number, None)
     else:
         state.hosts[number] = host
@@ -146,38 +151,38 @@ def on_tick(state: CubesState, _tick: Tick, _message: Envelope) -> list[Output]:
     """The heartbeats that have come due, in order of time and host; then hosts whose repair was put off; then
     what is planned."""
     come = sorted((h.at_us, number) for number, h in state.heartbeats.items() if h.at_us <= state.now_us)
-    said: list[Output] = []
+    emitted: list[Output] = []
     for _, number in come:
         cause = state.heartbeats.pop(number).cause
-        said += [CausedBy(cause, body) for body in _see_host(state, number, cause)]
-    return [*said, *look(state), *maintenance.follow_plan(state)]
+        emitted += [CausedBy(cause, body) for body in _read_heartbeat(state, number, cause)]
+    return [*emitted, *request_deferred_repairs(state), *maintenance.run_plan(state)]
 
 
-def _see_host(state: CubesState, number: int, cause: str) -> list[Body]:
+def _read_heartbeat(state: CubesState, number: int, cause: str) -> list[Body]:
     """Take over what the host's heartbeat shows."""
     cube, index = divmod(number, HOSTS_PER_CUBE)
-    host = state.hosts.get(number, WORKING)
-    silent, dead, cut, hot = host.shows
+    host = state.hosts.get(number, WORKING_HOST)
+    silent, dead, cut, hot = host.heartbeat_view
     was_hot = state.is_hot(cube)
     seen = replace(host, silent_seen=silent, dead_seen=dead, cut_seen=cut, hot_seen=hot)
     was, now = host.trouble_seen, seen.trouble_seen
-    said: list[Body] = []
+    emitted: list[Body] = []
     if seen != host:
         _put_host(state, number, seen)
         touch(state, cube)
     if now != was:
-        said.append(
+        emitted.append(
             HostUp(cube=cube, host=index) if now is None else HostDown(cube=cube, host=index, reason=now)
         )
         change = (now is not None) - (was is not None)
         state.hosts_down += change
-        said += change_bad_parts(state, cube, change)
+        emitted += change_bad_parts(state, cube, change)
     if silent != host.silent_seen:
-        said += (on_silent if silent else on_heard)(state, number, cause)
+        emitted += (on_host_silent if silent else on_host_heard)(state, number, cause)
     if state.is_hot(cube) != was_hot:
-        said.append(CubeCooled(cube=cube) if was_hot else CubeOverheated(cube=cube))
-    said += ask_for_host(state, number) + ask_for_insides(state, number)
-    return said + ask_for_cube(state, number)
+        emitted.append(CubeCooled(cube=cube) if was_hot else CubeOverheated(cube=cube))
+    emitted += request_host_repair(state, number) + request_component_repairs(state, number)
+    return emitted + request_cube_repair(state, number)
 
 
 def on_module_reported(state: CubesState, body: ModuleReported, _message: Envelope) -> list[Output]:
@@ -190,18 +195,18 @@ def on_module_reported(state: CubesState, body: ModuleReported, _message: Envelo
         del state.modules[body.end]
     else:
         state.modules[body.end] = now
-    said: list[Output] = []
-    said += change_bad_parts(state, end.cube, +1 if now == "failed" else -1)
+    emitted: list[Output] = []
+    emitted += change_bad_parts(state, end.cube, +1 if now == "failed" else -1)
     touch(state, end.cube)
     if now == "failed":
-        said.append(RepairRequested(kind="link", target=target))
+        emitted.append(RepairRequested(kind="link", target=target))
     else:
-        said.append(RepairWithdrawn(target=target))
-    return said
+        emitted.append(RepairWithdrawn(target=target))
+    return emitted
 
 
 def on_rekey(state: CubesState, body: RekeyDraws, _message: Envelope) -> list[Output]:
-    maintenance.draw_anew(state, body.salt)
+    maintenance.redraw_maintenance(state, body.salt)
     return []
 
 
@@ -210,9 +215,9 @@ def on_drain(state: CubesState, body: DrainCube, _message: Envelope) -> list[Out
     cube = _find_cube(state, name)
     if isinstance(cube, str):
         return [DrainRefused(target=name, reason=cube)]
-    if state.drained[cube] and cube not in state.outings:
+    if state.drained[cube] and cube not in state.planned_drains:
         return [DrainRefused(target=name, reason=f"cube {name!r}: is drained already")]
-    state.outings.pop(cube, None)
+    state.planned_drains.pop(cube, None)
     state.drained[cube] = True
     touch(state, cube)
     return [CubeDrained(cube=cube), *maintenance.roll_out(state)]
@@ -225,7 +230,7 @@ def on_undrain(state: CubesState, body: UndrainCube, _message: Envelope) -> list
         return [DrainRefused(target=name, reason=cube)]
     if not state.drained[cube]:
         return [DrainRefused(target=name, reason=f"cube {name!r}: is not drained")]
-    state.outings.pop(cube, None)
+    state.planned_drains.pop(cube, None)
     state.drained[cube] = False
     touch(state, cube)
     return [CubeUndrained(cube=cube), *maintenance.roll_out(state)]

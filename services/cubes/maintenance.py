@@ -7,56 +7,70 @@ meanwhile. An operator who drains a cube that is out by plan keeps it out, and o
 was planned for it; the roll-out goes on with the next.
 """
 
-from schemas.cubes import CubeDrained, CubeUndrained
 from schemas.envelope import Envelope
-from schemas.failures import ParametersChanged
-from services.cubes.plan import cube_of_work, work_after, work_at_other_rate, work_us, works_per_day
-from services.cubes.state import CubesState, Outing, Reason
-from services.cubes.verdict import touch
-from shared.basics.keyed_random import rekeyed
-from shared.basics.units import US_PER_DAY, US_PER_HOUR, us
+from schemas.messages.cubes import CubeDrained, CubeUndrained
+from schemas.messages.failures import ParametersChanged
+from services.cubes.cube_health import touch
+from services.cubes.maintenance_schedule import (
+    drains_per_day,
+    maintenance_after,
+    maintenance_at_other_rate,
+    maintenance_cube,
+    maintenance_us,
+)
+from services.cubes.state import CubesState, PlannedDrain, PlannedDrainReason
+from shared.basics.keyed_random import rekeyed_seed
+from shared.basics.units import US_PER_DAY, US_PER_HOUR, to_whole_us
 from shared.engine.service import Output
 
 
 def due_us(state: CubesState) -> int | None:
     """When the next cube is taken out or comes back by plan."""
-    moments = [outing.until_us for outing in state.outings.values()]
-    moments += [at_us for at_us in (state.next_work_us, state.next_rollout_us) if at_us is not None]
+    moments = [planned_drain.until_us for planned_drain in state.planned_drains.values()]
+    moments += [at_us for at_us in (state.next_maintenance_us, state.next_rollout_us) if at_us is not None]
     return min(moments, default=None)
 
 
-def follow_plan(state: CubesState) -> list[Output]:
+def run_plan(state: CubesState) -> list[Output]:
     """What the plan says for now: first who comes back, then who is taken out."""
-    over = sorted((o.until_us, cube) for cube, o in state.outings.items() if o.until_us <= state.now_us)
-    said: list[Output] = []
+    over = sorted(
+        (o.until_us, cube) for cube, o in state.planned_drains.items() if o.until_us <= state.now_us
+    )
+    emitted: list[Output] = []
     for _, cube in over:
-        del state.outings[cube]
+        del state.planned_drains[cube]
         state.drained[cube] = False
         touch(state, cube)
-        said.append(CubeUndrained(cube=cube))
-    return [*said, *_works(state), *roll_out(state)]
+        emitted.append(CubeUndrained(cube=cube))
+    return [*emitted, *_start_maintenance(state), *roll_out(state)]
 
 
-def draw_anew(state: CubesState, salt: int) -> None:
+def redraw_maintenance(state: CubesState, salt: int) -> None:
     """Draw anew which cubes are worked on, and when: what is left of an exponential gap has the law of a new
     one."""
-    state.draws = rekeyed(state.draws, salt)
-    state.next_work_us = work_after(
-        state.draws, state.fabric, state.config, state.cubes, state.works, state.now_us
+    state.draw_seed = rekeyed_seed(state.draw_seed, salt)
+    state.next_maintenance_us = maintenance_after(
+        state.draw_seed, state.fabric, state.config, state.cubes, state.maintenance_count, state.now_us
     )
 
 
-def _works(state: CubesState) -> list[Output]:
+def _start_maintenance(state: CubesState) -> list[Output]:
     """Take out single cubes for work."""
-    said: list[Output] = []
-    seed, fabric, config, cubes = state.draws, state.fabric, state.config, state.cubes
-    while state.next_work_us is not None and state.next_work_us <= state.now_us:
-        cube = cube_of_work(seed, fabric, cubes, state.works)
+    emitted: list[Output] = []
+    seed, fabric, config, cubes = state.draw_seed, state.fabric, state.config, state.cubes
+    while state.next_maintenance_us is not None and state.next_maintenance_us <= state.now_us:
+        cube = maintenance_cube(seed, fabric, cubes, state.maintenance_count)
         if not state.drained[cube]:
-            said.append(_take_out(state, cube, work_us(seed, fabric, config, state.works), "maintenance"))
-        state.works += 1
-        state.next_work_us = work_after(seed, fabric, config, cubes, state.works, state.next_work_us)
-    return said
+            emitted.append(
+                _drain(
+                    state, cube, maintenance_us(seed, fabric, config, state.maintenance_count), "maintenance"
+                )
+            )
+        state.maintenance_count += 1
+        state.next_maintenance_us = maintenance_after(
+            seed, fabric, config, cubes, state.maintenance_count, state.next_maintenance_us
+        )
+    return emitted
 
 
 def on_parameters_changed(state: CubesState, body: ParametersChanged, _message: Envelope) -> list[Output]:
@@ -64,11 +78,11 @@ def on_parameters_changed(state: CubesState, body: ParametersChanged, _message: 
     changed = body.of("cubes")
     if not changed:
         return []
-    before = works_per_day(state.config, state.cubes)
+    before = drains_per_day(state.config, state.cubes)
     state.config = state.config.model_copy(update=changed)
-    rates = before, works_per_day(state.config, state.cubes)
-    drawn = state.draws, state.fabric, rates, state.next_work_us
-    state.next_work_us = work_at_other_rate(*drawn, state.now_us, state.works)
+    rates = before, drains_per_day(state.config, state.cubes)
+    drawn = state.draw_seed, state.fabric, rates, state.next_maintenance_us
+    state.next_maintenance_us = maintenance_at_other_rate(*drawn, state.now_us, state.maintenance_count)
     return []
 
 
@@ -77,22 +91,22 @@ def roll_out(state: CubesState) -> list[Output]:
     that has come back."""
     every_days = state.config.rollout_every_days
     if every_days is not None and state.next_rollout_us is not None and state.next_rollout_us <= state.now_us:
-        state.next_rollout_us += us(every_days, US_PER_DAY)
-        if state.rollout_at is None:
-            state.rollout_at = 0
-    said: list[Output] = []
-    out = sum(outing.why == "rollout" for outing in state.outings.values())
-    while state.rollout_at is not None and out < state.config.rollout_cubes:
-        cube = state.rollout_at
-        state.rollout_at = cube + 1 if cube + 1 < state.cubes else None
+        state.next_rollout_us += to_whole_us(every_days, US_PER_DAY)
+        if state.next_rollout_cube is None:
+            state.next_rollout_cube = 0
+    emitted: list[Output] = []
+    out = sum(planned_drain.why == "rollout" for planned_drain in state.planned_drains.values())
+    while state.next_rollout_cube is not None and out < state.config.rollout_cubes:
+        cube = state.next_rollout_cube
+        state.next_rollout_cube = cube + 1 if cube + 1 < state.cubes else None
         if not state.drained[cube]:
-            said.append(_take_out(state, cube, us(state.config.rollout_h, US_PER_HOUR), "rollout"))
+            emitted.append(_drain(state, cube, to_whole_us(state.config.rollout_h, US_PER_HOUR), "rollout"))
             out += 1
-    return said
+    return emitted
 
 
-def _take_out(state: CubesState, cube: int, for_us: int, why: Reason) -> CubeDrained:
-    state.outings[cube] = Outing(state.now_us + for_us, why)
+def _drain(state: CubesState, cube: int, for_us: int, why: PlannedDrainReason) -> CubeDrained:
+    state.planned_drains[cube] = PlannedDrain(state.now_us + for_us, why)
     state.drained[cube] = True
     touch(state, cube)
     return CubeDrained(cube=cube, why=why)

@@ -1,9 +1,9 @@
 """The table of the service `cubes`: which rule handles which message."""
 
-from schemas.failures import FaultBegan, FaultEnded, ParametersChanged
-from schemas.operator import DrainCube, RekeyDraws, UndrainCube
-from schemas.sequencer import Tick
-from schemas.transceivers import ModuleReported
+from schemas.messages.failures import FaultBegan, FaultEnded, ParametersChanged
+from schemas.messages.operator import DrainCube, RekeyDraws, UndrainCube
+from schemas.messages.sequencer import Tick
+from schemas.messages.transceivers import ModuleReported
 from services.cubes import documents, logic, maintenance
 from services.cubes.state import CubesState, commission
 from shared.engine.service import Service, on

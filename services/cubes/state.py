@@ -6,23 +6,23 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from schemas.config import AnyPodConfig
-from schemas.config_cubes import CubesConfig
-from services.cubes.plan import work_after
-from shared.basics.units import US_PER_DAY, us
+from schemas.config.cubes import CubesConfig
+from schemas.config.pods import AnyPodConfig
+from services.cubes.maintenance_schedule import maintenance_after
+from shared.basics.units import US_PER_DAY, to_whole_us
 from shared.engine.state import State
 from shared.models.superpod.wiring import CHIPS_PER_HOST, HOSTS_PER_CUBE
 
-Trouble = Literal["host", "chip", "cable"]
+HostTrouble = Literal["host", "chip", "cable"]
 OpenRepair = Literal["open", "mended"]
 """Of a part whose repair was requested: `mended` once it has worked since, seen or not."""
 
 
-Reason = Literal["maintenance", "rollout"]
+PlannedDrainReason = Literal["maintenance", "rollout"]
 """Why a cube is out of use by plan."""
 
 
-class Shown(NamedTuple):
+class HeartbeatView(NamedTuple):
     """What a heartbeat shows: whether there is none, dead chips, cables without their link, hot chips."""
 
     silent: bool
@@ -51,15 +51,15 @@ class Host:
     hot_seen: bool = False
 
     @property
-    def shows(self) -> Shown:
+    def heartbeat_view(self) -> HeartbeatView:
         """What its next heartbeat will show."""
         if self.faults or self.dark:
-            return Shown(True, (), (), False)
+            return HeartbeatView(True, (), (), False)
         dead = tuple(chip for chip, faults in enumerate(self.chip_faults) if faults)
-        return Shown(False, dead, tuple(dict.fromkeys(self.cut_cables)), self.hot > 0)
+        return HeartbeatView(False, dead, tuple(dict.fromkeys(self.cut_cables)), self.hot > 0)
 
     @property
-    def trouble_seen(self) -> Trouble | None:
+    def trouble_seen(self) -> HostTrouble | None:
         if self.silent_seen:
             return "host"
         if self.dead_seen:
@@ -67,12 +67,12 @@ class Host:
         return "cable" if self.cut_seen else None
 
 
-WORKING = Host()
+WORKING_HOST = Host()
 """What every host is that has no row in the table."""
 
 
 @dataclass(frozen=True, slots=True)
-class Heartbeat:
+class HostHeartbeat:
     """The next heartbeat of a host that has changed; `cause` is the id of the message that changed it."""
 
     at_us: int
@@ -80,7 +80,7 @@ class Heartbeat:
 
 
 @dataclass(frozen=True, slots=True)
-class Silence:
+class HostSilence:
     """Hosts of a cube that fell silent together: within a heartbeat interval from when `first` did, up to
     `until_us`. By then all others have been heard or missed. `waiting` are those for whose repair nobody has
     asked yet, because the cube's power may be the matter: (host number, id of the message that changed
@@ -88,15 +88,15 @@ class Silence:
 
     first: int
     until_us: int
-    waiting: tuple[tuple[int, str], ...] = ()
+    deferred: tuple[tuple[int, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Outing:
+class PlannedDrain:
     """A cube that is drained by plan, and until when."""
 
     until_us: int
-    why: Reason
+    why: PlannedDrainReason
 
 
 @dataclass
@@ -117,7 +117,7 @@ class CubesState(State):
 
     config: CubesConfig
     hosts: dict[int, Host]
-    heartbeats: dict[int, Heartbeat]
+    heartbeats: dict[int, HostHeartbeat]
     modules: dict[int, str]
     repairs_open: dict[str, OpenRepair]
     bad_parts: npt.NDArray[np.int32]
@@ -128,15 +128,15 @@ class CubesState(State):
     healthy: int
     healthy_cube_us: int
     at_us: int
-    silences: dict[int, Silence] = field(default_factory=dict)
+    silences: dict[int, HostSilence] = field(default_factory=dict)
     cube_faults: dict[int, int] = field(default_factory=dict)
     outages: dict[str, int] = field(default_factory=dict)
-    outings: dict[int, Outing] = field(default_factory=dict)
-    works: int = 0
-    next_work_us: int | None = None
+    planned_drains: dict[int, PlannedDrain] = field(default_factory=dict)
+    maintenance_count: int = 0
+    next_maintenance_us: int | None = None
     next_rollout_us: int | None = None
-    rollout_at: int | None = None
-    draws: int = 0
+    next_rollout_cube: int | None = None
+    draw_seed: int = 0
 
     @property
     def cubes(self) -> int:
@@ -152,7 +152,7 @@ class CubesState(State):
     def hosts_of(self, cube: int) -> list[Host]:
         """Its 16 hosts, in order."""
         first = cube * HOSTS_PER_CUBE
-        return [self.hosts.get(number, WORKING) for number in range(first, first + HOSTS_PER_CUBE)]
+        return [self.hosts.get(number, WORKING_HOST) for number in range(first, first + HOSTS_PER_CUBE)]
 
     def is_hot(self, cube: int) -> bool:
         """Whether a host says that the cube's chips are too hot."""
@@ -179,7 +179,7 @@ def commission(fabric: str, config: AnyPodConfig, at_us: int) -> CubesState:
         healthy=cubes,
         healthy_cube_us=0,
         at_us=at_us,
-        next_work_us=work_after(config.seed, fabric, config.cubes, cubes, 0, at_us),
-        draws=config.seed,
-        next_rollout_us=None if every_days is None else at_us + us(every_days, US_PER_DAY),
+        next_maintenance_us=maintenance_after(config.seed, fabric, config.cubes, cubes, 0, at_us),
+        draw_seed=config.seed,
+        next_rollout_us=None if every_days is None else at_us + to_whole_us(every_days, US_PER_DAY),
     )

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 
-from schemas.documents_dcn import DemandDocument, DemandsSummary
+from schemas.documents.dcn import DemandDocument, DemandsSummary
 from schemas.names import number_of
-from services.demands.state import BEFORE_THE_FIRST, DemandsState
+from services.demands.state import NO_HOUR, DemandsState
 from shared.engine.service import DocumentKey
-from shared.models.dcn.living import demand_of
+from shared.models.dcn.routing.carried_traffic import demand_of
 
 
 def document_keys(state: DemandsState) -> Iterable[DocumentKey]:
@@ -17,7 +17,7 @@ def document_keys(state: DemandsState) -> Iterable[DocumentKey]:
 
 def document(state: DemandsState, key: DocumentKey) -> DemandDocument | DemandsSummary:
     kind, name = key
-    hour = max(state.hour, 0) if state.hour == BEFORE_THE_FIRST else state.hour
+    hour = max(state.hour, 0) if state.hour == NO_HOUR else state.hour
     demand = demand_of(state.model, hour, state.flows)
     if kind == "summaries":
         return DemandsSummary(
@@ -33,5 +33,5 @@ def document(state: DemandsState, key: DocumentKey) -> DemandDocument | DemandsS
         hour=hour,
         mbps=tuple(demand[block].tolist()),
         received_mbps=int(demand[:, block].sum()),
-        changed_us=state.told_us,
+        changed_us=state.updated_us,
     )

@@ -1,29 +1,29 @@
 """The rules of the demand: it moves by itself, and with the jobs over several pods."""
 
-from schemas.config import AnyPodConfig
-from schemas.demands import DemandMoved, NetworkGreeted
+from schemas.config.pods import AnyPodConfig
 from schemas.envelope import Envelope
-from schemas.scheduler import PodsJoined, PodsParted, PodsRunning
-from schemas.sequencer import FabricCommissioned, Tick
-from services.demands.state import BEFORE_THE_FIRST, DemandsState
+from schemas.messages.demands import DemandMoved, NetworkGreeted
+from schemas.messages.scheduler import PodsJoined, PodsParted, PodsRunning
+from schemas.messages.sequencer import FabricCommissioned, Tick
+from services.demands.state import NO_HOUR, DemandsState
 from shared.basics.units import US_PER_HOUR, US_PER_S
 from shared.engine.service import Output
-from shared.models.dcn.bursts import mean_mbps
-from shared.models.dcn.living import demand_of
-from shared.models.joined import joined_by
+from shared.models.dcn.routing.carried_traffic import demand_of
+from shared.models.dcn.routing.ring_rates import mean_mbps
+from shared.models.network.attachments import joined_by
 
 
 def due(state: DemandsState) -> int | None:
     """When the demand moves next: first at once, then every interval."""
-    if state.hour == BEFORE_THE_FIRST:
+    if state.hour == NO_HOUR:
         return state.commissioned_us
-    return state.told_us + state.config.interval_s * US_PER_S
+    return state.updated_us + state.config.interval_s * US_PER_S
 
 
 def on_tick(state: DemandsState, _tick: Tick, _message: Envelope) -> list[Output]:
     """The draws are hourly: with a longer interval hours are left out, with a shorter one told again."""
     state.hour = (state.now_us - state.commissioned_us) // US_PER_HOUR
-    state.told_us = state.now_us
+    state.updated_us = state.now_us
     return [_moved(state)]
 
 
@@ -44,22 +44,24 @@ def on_pods_joined(state: DemandsState, body: PodsJoined | PodsRunning, _message
         return []
     mbps = mean_mbps(len(pods), body.gradient_bytes, body.step_us)
     state.rings[body.job] = (body.job, tuple(at[pod] for pod in pods), mbps)
-    return _moved_now(state)
+    return _moved_if_known(state)
 
 
 def on_pods_parted(state: DemandsState, body: PodsParted, _message: Envelope) -> list[Output]:
     """It has ended, or waits again; said twice, it has parted already."""
-    return _moved_now(state) if state.rings.pop(body.job, None) else []
+    return _moved_if_known(state) if state.rings.pop(body.job, None) else []
 
 
-def _moved_now(state: DemandsState) -> list[Output]:
+def _moved_if_known(state: DemandsState) -> list[Output]:
     """The same hour with other jobs, if any hour has been told."""
-    return [] if state.hour == BEFORE_THE_FIRST else [_moved(state)]
+    return [] if state.hour == NO_HOUR else [_moved(state)]
 
 
 def _moved(state: DemandsState) -> DemandMoved:
-    state.touched.update(("demands", f"{state.fabric}/block-{n}") for n in range(len(state.plant.blocks)))
-    state.touched.add(("summaries", f"{state.fabric}/demands"))
+    state.changed_documents.update(
+        ("demands", f"{state.fabric}/block-{n}") for n in range(len(state.plant.blocks))
+    )
+    state.changed_documents.add(("summaries", f"{state.fabric}/demands"))
     flows = state.flows
     sent = demand_of(state.model, state.hour, flows).sum(axis=1)
     rings = tuple(state.rings.values())

@@ -1,7 +1,7 @@
 """The table of the service `demands`: which rule handles which message."""
 
-from schemas.scheduler import PodsJoined, PodsParted, PodsRunning
-from schemas.sequencer import FabricCommissioned, Tick
+from schemas.messages.scheduler import PodsJoined, PodsParted, PodsRunning
+from schemas.messages.sequencer import FabricCommissioned, Tick
 from services.demands import documents, logic
 from services.demands.state import DemandsState, commission
 from shared.engine.service import Service, on

@@ -2,15 +2,15 @@
 
 from dataclasses import dataclass
 
-from schemas.config_dcn import DcnConfig, DemandConfig
-from schemas.config_network import NetworkConfig
-from schemas.demands import RingFlow
+from schemas.config.dcn import DcnConfig, DemandConfig
+from schemas.config.network_hardware import NetworkConfig
+from schemas.messages.demands import RingFlow
 from shared.engine.state import State
-from shared.models.dcn.bursts import with_rings
-from shared.models.dcn.living import Flow, NetworkDemand, flows_of
-from shared.models.network.blocks import Plant, network_of
+from shared.models.dcn.routing.carried_traffic import Flow, NetworkDemand, flows_of
+from shared.models.dcn.routing.ring_rates import with_rings
+from shared.models.network.blocks import NetworkLayout, network_of
 
-BEFORE_THE_FIRST = -1
+NO_HOUR = -1
 
 
 @dataclass
@@ -22,12 +22,12 @@ class DemandsState(State):
     network: NetworkConfig
     commissioned_us: int
     hour: int
-    told_us: int
+    updated_us: int
     jobs: tuple[Flow, ...]
     rings: dict[str, RingFlow]
 
     @property
-    def plant(self) -> Plant:
+    def plant(self) -> NetworkLayout:
         return network_of(self.network)
 
     @property
@@ -49,8 +49,8 @@ def commission(fabric: str, config: DcnConfig, at_us: int) -> DemandsState:
         config=config.demand,
         network=config.network,
         commissioned_us=at_us,
-        hour=BEFORE_THE_FIRST,
-        told_us=at_us,
+        hour=NO_HOUR,
+        updated_us=at_us,
         jobs=flows_of(network_of(config.network), config.demand),
         rings={},
     )

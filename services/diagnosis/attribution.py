@@ -12,16 +12,16 @@ from dataclasses import dataclass, replace
 
 from schemas.names import FaultKind
 from shared.models.assumptions import assumed
-from shared.models.telemetry.looks import LANES, READINGS_A_LOOK, THRESHOLDS, Look
+from shared.models.telemetry.inspections import LANES, READINGS_PER_INSPECTION, THRESHOLDS, Inspection
 
 MISREAD_DB = 1.0
 """Received power off by so much at one end alone, and nothing else, is misread."""
 DB_PER_DB = 1.8
 """An SNR falls by so much with a dB of light, at most: noise that does not depend on light, measured
 electrically."""
-SURE = 0.98
+CONFIDENCE_MAX = 0.98
 """Of evidence that leaves nothing open: something that is not known of may look the same."""
-ONE_OF_TWO = 0.5
+EVEN_ODDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,68 +40,68 @@ class Suspicion:
     strand: int | None = None
     lost_db: float = 0.0
     spare: int | None = None
-    evidence_there: str | None = None
+    evidence_at_other: str | None = None
 
-    def seen_from(self, end: int) -> str:
+    def evidence_at(self, end: int) -> str:
         """The evidence in words by which "here" is this end, one of the two."""
-        there = self.evidence_there
+        there = self.evidence_at_other
         return self.evidence if end == self.end or there is None else there
 
 
-def suspicions(looks: Mapping[int, Look]) -> list[Suspicion]:
+def suspicions(outliers: Mapping[int, Inspection]) -> list[Suspicion]:
     """Of all that stand out, each with the far end of its link; one for an end or a link at most, in order of
     ends."""
     found: dict[int, Suspicion] = {}
-    for end in sorted(looks):
-        own = of_one_end(looks[end])
+    for end in sorted(outliers):
+        own = suspicion_of_end(outliers[end])
         if own is not None:
             found[end] = own
-    for end in sorted(looks):
-        far = looks[end].far
-        if far is None or far not in looks or looks[far].far != end or end > far:
+    for end in sorted(outliers):
+        far = outliers[end].far
+        if far is None or far not in outliers or outliers[far].far != end or end > far:
             continue
         if end not in found and far not in found:
-            found |= {one.end: one for one in _of_link(looks[end], looks[far])}
+            found |= {one.end: one for one in _suspicions_of_link(outliers[end], outliers[far])}
     return [found[end] for end in sorted(found)]
 
 
-def of_one_end(look: Look) -> Suspicion | None:
+def suspicion_of_end(look: Inspection) -> Suspicion | None:
     """What an end shows whatever is at its far end."""
     if look.silent:
         return None  # its host knows, and a cube without power is seen by its hosts
     end = look.end
     if look.age_min > THRESHOLDS["age_min"].beyond:
-        return Suspicion("late", end, SURE, f"its readings are {look.age_min:.0f} min old")
+        return Suspicion("late", end, CONFIDENCE_MAX, f"its readings are {look.age_min:.0f} min old")
     if look.unchanged:
-        return Suspicion("stuck", end, SURE, "its readings have not changed by a digit")
+        return Suspicion("stuck", end, CONFIDENCE_MAX, "its readings have not changed by a digit")
     if look.spread_db > THRESHOLDS["spread_db"].beyond:
         said = f"its lanes are {look.spread_db:.1f} dB apart, which no light is"
-        return Suspicion("lying", end, _beyond("spread_db", look.spread_db), said)
+        return Suspicion("lying", end, _confidence_beyond("spread_db", look.spread_db), said)
     dark = [strand for strand, launched in enumerate(look.tx_db) if launched is None]
     if dark:
         said = f"strand {dark[0]} launches no light, the other does" if len(dark) == 1 else "it launches none"
-        return Suspicion("transmitter", end, SURE, said, strand=dark[0] if len(dark) == 1 else None)
+        return Suspicion("transmitter", end, CONFIDENCE_MAX, said, strand=dark[0] if len(dark) == 1 else None)
     if look.warmer_k > THRESHOLDS["warmer_k"].beyond:
         said = f"it is {look.warmer_k:.0f} K warmer than its place"
-        return Suspicion("heat", end, _beyond("warmer_k", look.warmer_k), said)
+        return Suspicion("heat", end, _confidence_beyond("warmer_k", look.warmer_k), said)
     launched_db = mean(look.tx_db)
     if look.bias > THRESHOLDS["bias"].beyond or launched_db < -THRESHOLDS["tx_db"].beyond:
         less = f" and launch {-launched_db:.1f} dB less" if launched_db < -THRESHOLDS["tx_db"].beyond else ""
         said = f"its lasers need {100 * look.bias:.0f} % more bias{less}"
-        sure = max(_beyond("bias", look.bias), _beyond("tx_db", -launched_db))
+        sure = max(_confidence_beyond("bias", look.bias), _confidence_beyond("tx_db", -launched_db))
         return Suspicion("laser", end, sure, said)
     if look.outages > THRESHOLDS["outages"].beyond:
-        return Suspicion("flap", end, SURE, f"it dropped its link {look.outages} times in a day")
+        return Suspicion("flap", end, CONFIDENCE_MAX, f"it dropped its link {look.outages} times in a day")
     return None
 
 
-def _of_link(one: Look, two: Look) -> Iterator[Suspicion]:
+def _suspicions_of_link(one: Inspection, two: Inspection) -> Iterator[Suspicion]:
     """What stands at a link whose ends have nothing to say of themselves."""
     lost = [way for look, far in ((one, two), (two, one)) for way in _lost_db(look, far)]
     both_db = [_both_ways_db(lost[strand], lost[2 + strand]) for strand in range(2)]
     by_strand = [way_db > THRESHOLDS["rx_db"].beyond for way_db in both_db]
     if all(by_strand):
-        yield replace(_on_the_way(one, two), lost_db=max(both_db))
+        yield replace(_path_loss(one, two), lost_db=max(both_db))
         return
     if any(by_strand):
         strand = by_strand.index(True)
@@ -113,7 +113,7 @@ def _of_link(one: Look, two: Look) -> Iterator[Suspicion]:
             yield suspicion
 
 
-def _lost_db(look: Look, far: Look) -> list[float | None]:
+def _lost_db(look: Inspection, far: Inspection) -> list[float | None]:
     """By strand, how much more is lost to this end than the circuit should take."""
     if look.silent or far.silent:
         return [None, None]
@@ -134,7 +134,7 @@ def _both_ways_db(there_db: float | None, back_db: float | None) -> float:
     return (there_db + back_db) / 2.0
 
 
-def _on_the_way(one: Look, two: Look) -> Suspicion:
+def _path_loss(one: Inspection, two: Inspection) -> Suspicion:
     """Both strands lose both ways: dirt, which reflects most to its own end, or a bend, from behind which
     less comes back. What comes back over what was launched tells: MPI is over what is received."""
     back = [mean(look.mpi_db) + mean(look.rx_db) for look in (one, two)]
@@ -147,20 +147,22 @@ def _on_the_way(one: Look, two: Look) -> Suspicion:
     said = f"{lost_db:.1f} dB are lost both ways"
     if not dirty:
         said += ", and nothing more comes back"
-        return Suspicion("fibre", nearer.end, min(side, SURE), said, other=farther.end)
+        return Suspicion("fibre", nearer.end, min(side, CONFIDENCE_MAX), said, other=farther.end)
     here, there = (
         f"{said}, and {own_db:.1f} dB more come back here ({other_db:.1f} dB there)"
         for own_db, other_db in ((max(back), min(back)), (min(back), max(back)))
     )
-    return Suspicion("connector", nearer.end, min(side, SURE), here, other=farther.end, evidence_there=there)
+    return Suspicion(
+        "connector", nearer.end, min(side, CONFIDENCE_MAX), here, other=farther.end, evidence_at_other=there
+    )
 
 
-def _mirror(one: Look, two: Look, strand: int, lost_db: float) -> Suspicion:
+def _mirror(one: Inspection, two: Inspection, strand: int, lost_db: float) -> Suspicion:
     said = f"strand {strand} loses {lost_db:.1f} dB both ways, the other nothing"
-    return Suspicion("mirror", one.end, ONE_OF_TWO, said, two.end, strand, lost_db)
+    return Suspicion("mirror", one.end, EVEN_ODDS, said, two.end, strand, lost_db)
 
 
-def _misread(look: Look, ways: list[float | None]) -> Suspicion | None:
+def _misread(look: Inspection, ways: list[float | None]) -> Suspicion | None:
     """All lanes off alike, and the SNR as if they were not."""
     if any(way is None for way in ways):
         return None
@@ -169,10 +171,10 @@ def _misread(look: Look, ways: list[float | None]) -> Suspicion | None:
         return None
     which = "more" if off_db > 0 else "less"
     said = f"it reads {abs(off_db):.1f} dB {which} light than there is, and errs as usual"
-    return Suspicion("calibration", look.end, SURE, said)
+    return Suspicion("calibration", look.end, CONFIDENCE_MAX, said)
 
 
-def _receiver(look: Look) -> Suspicion | None:
+def _receiver(look: Inspection) -> Suspicion | None:
     """Less SNR than the light that there is should give."""
     snr_db, light_db = mean(look.snr_db), min(mean(look.rx_db), 0.0)
     missing_db = DB_PER_DB * light_db - snr_db
@@ -180,10 +182,10 @@ def _receiver(look: Look) -> Suspicion | None:
     if missing_db < limit_db or mean(look.mpi_db) > THRESHOLDS["mpi_db"].beyond:
         return None
     said = f"its SNR is {missing_db:.1f} dB less than the light should give"
-    return Suspicion("receiver", look.end, _beyond("snr_db", missing_db), said)
+    return Suspicion("receiver", look.end, _confidence_beyond("snr_db", missing_db), said)
 
 
-def _circulator(look: Look) -> Suspicion | None:
+def _circulator(look: Inspection) -> Suspicion | None:
     """More of the own light comes back, and nothing is lost on the way. MPI is over what is received: where
     that is less, nothing more need come back."""
     missing_db = -mean(look.rx_db)
@@ -191,18 +193,20 @@ def _circulator(look: Look) -> Suspicion | None:
     if back_db < THRESHOLDS["mpi_db"].beyond:
         return None
     said = f"{back_db:.1f} dB more of its own light come back, and none is lost on the way"
-    return Suspicion("circulator", look.end, _beyond("mpi_db", back_db), said)
+    return Suspicion("circulator", look.end, _confidence_beyond("mpi_db", back_db), said)
 
 
-def more_off(one_urad: float | None, other_urad: float | None, unseen_urad: float, scatter: float) -> float:
+def farther_off(
+    one_urad: float | None, other_urad: float | None, unseen_urad: float, scatter: float
+) -> float:
     """How sure it is that the first of two mirrors is farther off than the other, by what cameras say: None
     of one that was not told of, which reads `unseen_urad` at most if it is seen at all. `scatter` is that of
     a reading, as a share of it."""
     if one_urad is None and other_urad is None:
-        return ONE_OF_TWO
+        return EVEN_ODDS
     one, other = (unseen_urad if urad is None else urad for urad in (one_urad, other_urad))
     sure = _normal_share((one - other) / (scatter * math.hypot(one, other)))
-    return min(max(sure, 1.0 - SURE), SURE)
+    return min(max(sure, 1.0 - CONFIDENCE_MAX), CONFIDENCE_MAX)
 
 
 def mean(values: tuple[float | None, ...] | list[float]) -> float:
@@ -211,17 +215,17 @@ def mean(values: tuple[float | None, ...] | list[float]) -> float:
     return sum(there) / len(there) if there else 0.0
 
 
-def _beyond(name: str, amount: float) -> float:
+def _confidence_beyond(name: str, amount: float) -> float:
     """How sure it is that an amount is not noise about half its threshold, and what was expected off."""
     threshold = THRESHOLDS[name]
     scale = threshold.beyond / 4.0
-    return min(_normal_share(max(amount - threshold.beyond / 2.0, 0.0) / scale), SURE)
+    return min(_normal_share(max(amount - threshold.beyond / 2.0, 0.0) / scale), CONFIDENCE_MAX)
 
 
 def _pair_noise_db() -> float:
     """Standard deviation of the difference of what comes back at two ends, each the mean of two strands:
     that of one strand."""
-    noise_db = assumed("reading_mpi_noise_db") / math.sqrt(READINGS_A_LOOK * LANES)
+    noise_db = assumed("reading_mpi_noise_db") / math.sqrt(READINGS_PER_INSPECTION * LANES)
     return math.hypot(noise_db, assumed("accepted_mpi_sigma_db"))
 
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from schemas.documents_repairs import DiagnosisSummary, VerdictDocument
+from schemas.documents.repairs import DiagnosisSummary, VerdictDocument
 from schemas.names import number_of
-from services.diagnosis.state import DiagnosisState, EndedVerdict
+from services.diagnosis.state import DiagnosisState, EndedLinkVerdict
 from shared.engine.service import DocumentKey
 from shared.models.superpod.wiring import link_end
 
@@ -24,7 +24,7 @@ def document(state: DiagnosisState, key: DocumentKey) -> VerdictDocument | Diagn
             given=state.given,
             repaired=state.repaired,
             withdrawn=state.withdrawn,
-            in_vain=state.in_vain,
+            ineffective=state.ineffective,
         )
     number = number_of(name)
     ended = state.ended.get(number)
@@ -41,5 +41,5 @@ def document(state: DiagnosisState, key: DocumentKey) -> VerdictDocument | Diagn
         ends=tuple(link_end(end).name(state.fabric) for end in verdict.ends),
         evidence=verdict.evidence,
         given_us=verdict.given_us,
-        ended_us=None if not isinstance(verdict, EndedVerdict) else verdict.ended_us,
+        ended_us=None if not isinstance(verdict, EndedLinkVerdict) else verdict.ended_us,
     )

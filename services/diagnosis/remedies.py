@@ -4,16 +4,16 @@ done in vain, the least work that was not."""
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from schemas.diagnosis import Work
+from schemas.messages.diagnosis import RepairWork
 from schemas.names import FaultKind
-from services.diagnosis.attribution import SURE, Suspicion
-from services.diagnosis.state import Tried
+from services.diagnosis.attribution import CONFIDENCE_MAX, Suspicion
+from services.diagnosis.state import RepairAttempt
 from shared.models.assumptions import assumed
-from shared.models.faults import FAULTS
+from shared.models.faults.fault_kinds import FAULTS
+from shared.models.faults.repair_work import WORK_DEFINITIONS
 from shared.models.superpod.wiring import link_end
-from shared.models.works import WORKS
 
-MORE_THOROUGH: dict[Work, tuple[Work, ...]] = {
+ESCALATION: dict[RepairWork, tuple[RepairWork, ...]] = {
     "clean": ("clean", "reseat", "replace"),
     "reseat": ("reseat", "replace"),
     "replace": ("replace",),
@@ -30,51 +30,62 @@ class Remedy:
     kind: FaultKind
     target: str
     suspect: int | None
-    work: Work
+    work: RepairWork
     confidence: float
     ends: tuple[int, ...]
     evidence: str
     after: str | None = None
 
 
-def shaken(fabric: str, group: list[Suspicion], ocs: int, tried: Iterable[Tried]) -> Remedy | None:
+def shake_remedy(
+    fabric: str, group: list[Suspicion], ocs: int, attempts: Iterable[RepairAttempt]
+) -> Remedy | None:
     """Of many links over one OCS that lose alike: see to the OCS; None, where that was done."""
-    rows = list(tried)
+    rows = list(attempts)
     target = f"{fabric}/ocs-{ocs}"
     if any(row.target == target for row in rows):
         return None
     said = f"{len(group)} links over it lose light both ways at once"
-    return Remedy("shake", target, None, "mend", SURE, ends_of(group), said, _in_vain(rows, "shake", target))
+    return Remedy(
+        "shake",
+        target,
+        None,
+        "mend",
+        CONFIDENCE_MAX,
+        ends_of(group),
+        said,
+        _last_failed_repair(rows, "shake", target),
+    )
 
 
-def remedy(fabric: str, one: Suspicion, tried: Iterable[Tried]) -> Remedy | None:
+def remedy(fabric: str, one: Suspicion, attempts: Iterable[RepairAttempt]) -> Remedy | None:
     """What to do about one suspicion. Of two ends it is at the likelier: work that failed tells against its
     end by as much as such work mends what is there. None, where all was tried at both."""
     ends = [end for end in (one.end, one.other) if end is not None]
     at = {end: _target(fabric, one, end) for end in ends}
-    rows = [row for row in tried if not row.was_usual or row.kind == one.kind]
+    rows = [row for row in attempts if not row.read_normal_since or row.kind == one.kind]
     done = {end: [row.work for row in rows if row.target == at[end]] for end in ends}
     shares = dict(zip(ends, (one.confidence, 1.0 - one.confidence), strict=False))
-    weights = {end: shares[end] * _fail(done[end]) for end in ends}
+    weights = {end: shares[end] * _failure_share(done[end]) for end in ends}
     left = {end: work for end in ends if (work := _next_work(one.kind, done[end])) is not None}
     if not left:
         return None
     end = max(left, key=lambda number: weights[number])
     total = sum(weights.values())
-    sure = one.confidence if len(ends) == 1 or total == 0.0 else min(weights[end] / total, SURE)
-    said = one.seen_from(end)
+    sure = one.confidence if len(ends) == 1 or total == 0.0 else min(weights[end] / total, CONFIDENCE_MAX)
+    said = one.evidence_at(end)
     if done[end]:
         said += "; less work there did not help"
     if any(done[other] for other in ends if other != end):
         said += "; work at the other end did not help"
-    after = _in_vain(rows, one.kind, at[end])
+    after = _last_failed_repair(rows, one.kind, at[end])
     suspect = None if one.kind == "mirror" else end
     return Remedy(one.kind, at[end], suspect, left[end], round(sure, 3), ends_of([one]), said, after)
 
 
-def is_last_resort(work: Work) -> bool:
+def is_last_resort(work: RepairWork) -> bool:
     """Whether nothing is more thorough."""
-    return work not in MORE_THOROUGH or MORE_THOROUGH[work][-1] == work
+    return work not in ESCALATION or ESCALATION[work][-1] == work
 
 
 def ends_of(group: list[Suspicion]) -> tuple[int, ...]:
@@ -82,25 +93,31 @@ def ends_of(group: list[Suspicion]) -> tuple[int, ...]:
     return tuple(sorted({end for one in group for end in (one.end, one.other) if end is not None}))
 
 
-def _fail(works: list[Work]) -> float:
+def _failure_share(works: list[RepairWork]) -> float:
     """How likely all of this does not mend what is there."""
     share = 1.0
     for work in works:
-        succeeds = WORKS[work].succeeds
+        succeeds = WORK_DEFINITIONS[work].succeeds
         share *= 0.0 if succeeds is None else 1.0 - assumed(succeeds)
     return share
 
 
-def _next_work(kind: FaultKind, done: list[Work]) -> Work | None:
+def _next_work(kind: FaultKind, done: list[RepairWork]) -> RepairWork | None:
     """The least that is more thorough than all that was done; None after the last resort."""
-    depth = max((WORKS[work].depth for work in done), default=0)
-    return next((work for work in MORE_THOROUGH[FAULTS[kind].work] if WORKS[work].depth > depth), None)
+    depth = max((WORK_DEFINITIONS[work].depth for work in done), default=0)
+    return next(
+        (work for work in ESCALATION[FAULTS[kind].work] if WORK_DEFINITIONS[work].depth > depth), None
+    )
 
 
-def _in_vain(tried: list[Tried], kind: FaultKind, target: str) -> str | None:
+def _last_failed_repair(attempts: list[RepairAttempt], kind: FaultKind, target: str) -> str | None:
     """The last repair for the same that has not helped: since then the ends have stood out all the time, or
     it is this part again."""
-    same = [row.repair for row in tried if row.kind == kind and (not row.was_usual or row.target == target)]
+    same = [
+        row.repair
+        for row in attempts
+        if row.kind == kind and (not row.read_normal_since or row.target == target)
+    ]
     return same[-1] if same else None
 
 

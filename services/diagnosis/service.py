@@ -1,7 +1,7 @@
 """The table of the service `diagnosis`: which rule handles which message."""
 
-from schemas.failures import ParametersChanged
-from schemas.ocs import (
+from schemas.messages.failures import ParametersChanged
+from schemas.messages.ocs import (
     CircuitsConnected,
     CircuitsDisconnected,
     LinkTestRefused,
@@ -11,10 +11,10 @@ from schemas.ocs import (
     OcsPartUp,
     PortPatched,
 )
-from schemas.repairs import RepairCompleted
-from schemas.sequencer import Tick
-from schemas.transceivers import EndsStoodOut, LinkTested
-from services.diagnosis import blind, documents, logic, mirrors
+from schemas.messages.repairs import RepairCompleted
+from schemas.messages.sequencer import Tick
+from schemas.messages.transceivers import EndsStoodOut, LinkTested
+from services.diagnosis import blind_ocses, camera_evidence, documents, logic
 from services.diagnosis.state import DiagnosisState, commission
 from shared.engine.service import Service, on
 
@@ -27,11 +27,11 @@ SERVICE: Service[DiagnosisState] = Service(
         on(CircuitsConnected, logic.on_connected),
         on(CircuitsDisconnected, logic.on_disconnected),
         on(EndsStoodOut, logic.on_stood_out),
-        on(OcsPartDown, blind.on_part_down),
-        on(OcsPartUp, blind.on_part_up),
-        on(MirrorStoodOut, mirrors.on_stood_out),
-        on(MirrorSteady, mirrors.on_steady),
-        on(PortPatched, mirrors.on_steady),
+        on(OcsPartDown, blind_ocses.on_part_down),
+        on(OcsPartUp, blind_ocses.on_part_up),
+        on(MirrorStoodOut, camera_evidence.on_mirror_stood_out),
+        on(MirrorSteady, camera_evidence.on_mirror_steady),
+        on(PortPatched, camera_evidence.on_mirror_steady),
         on(ParametersChanged, logic.on_parameters_changed),
         on(RepairCompleted, logic.on_repair_completed),
         on(LinkTested, logic.on_link_tested),

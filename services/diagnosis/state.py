@@ -7,27 +7,27 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from schemas.config import AnyPodConfig, SuperpodConfig
-from schemas.diagnosis import Work
+from schemas.config.pods import AnyPodConfig, SuperpodConfig
+from schemas.messages.diagnosis import RepairWork
 from schemas.names import FaultKind
 from shared.basics.units import US_PER_DAY
 from shared.engine.state import State
-from shared.models.plants import plant_of
-from shared.models.telemetry.looks import Look
+from shared.models.fabric_plants import plant_of
+from shared.models.telemetry.inspections import Inspection
 
 NO_END = -1
-VerdictEnd = Literal["repaired", "in-vain", "withdrawn"]
+VerdictEnd = Literal["repaired", "ineffective", "withdrawn"]
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class LinkVerdict:
     """What is held for the matter with some ends; fields as in `VerdictGiven`. `suspect` is the end that is
     held for bad, None for what is between ends; `cause` is the id of the message that showed it."""
 
     kind: FaultKind
     target: str
     suspect: int | None
-    work: Work
+    work: RepairWork
     confidence: float
     ends: tuple[int, ...]
     evidence: str
@@ -36,7 +36,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class EndedVerdict(Verdict):
+class EndedLinkVerdict(LinkVerdict):
     """One whose part was repaired, by `repair`, perhaps in vain, or whose ends read as they should again."""
 
     ended_us: int = 0
@@ -45,20 +45,20 @@ class EndedVerdict(Verdict):
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class RepairAttempt:
     """What was done to a part because its ends stood out: for which kind of fault, by which repair and until
     when. `was_usual`: the end at which this is kept has read as it should since."""
 
     kind: FaultKind
     target: str
-    work: Work
+    work: RepairWork
     repair: str
     done_us: int
-    was_usual: bool = False
+    read_normal_since: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
+class MirrorSighting:
     """A mirror that its camera sees off its place, by so much; at which `spare` it is, if not at the port
     where its fibre was wired."""
 
@@ -84,32 +84,32 @@ class DiagnosisState(State):
 
     kind: str
     cubes: int
-    patience_s: int
+    recheck_after_s: int
     peer: npt.NDArray[np.int32]
     technology: str = "palomar"
     given: int = 0
     repaired: int = 0
     withdrawn: int = 0
-    in_vain: int = 0
-    looks: dict[int, Look] = field(default_factory=dict)
-    tried: dict[int, tuple[Tried, ...]] = field(default_factory=dict)
-    checks: dict[int, int] = field(default_factory=dict)
+    ineffective: int = 0
+    outliers: dict[int, Inspection] = field(default_factory=dict)
+    attempts: dict[int, tuple[RepairAttempt, ...]] = field(default_factory=dict)
+    rechecks: dict[int, int] = field(default_factory=dict)
     unseen: dict[int, int] = field(default_factory=dict)
     testing: dict[int, bool] = field(default_factory=dict)
     partners: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    blind: dict[str, int] = field(default_factory=dict)
-    off: dict[int, Sighting] = field(default_factory=dict)
-    verdicts: dict[int, Verdict] = field(default_factory=dict)
-    ended: dict[int, EndedVerdict] = field(default_factory=dict)
+    blind_arrays: dict[str, int] = field(default_factory=dict)
+    misaligned_mirrors: dict[int, MirrorSighting] = field(default_factory=dict)
+    verdicts: dict[int, LinkVerdict] = field(default_factory=dict)
+    ended: dict[int, EndedLinkVerdict] = field(default_factory=dict)
 
     def verdict_name(self, number: int) -> str:
         return f"{self.fabric}/verdict-{number}"
 
 
-REMEMBERED_US = 7 * US_PER_DAY
+REPEAT_WINDOW_US = 7 * US_PER_DAY
 """What is found again at an end so soon after it was repaired for the same was not mended: what comes and
 goes is seldom away for longer, and that another fault of the kind strikes there meanwhile is rarer still."""
-PATIENCE_LOOKS = 2
+RECHECK_INSPECTIONS = 2
 """Looks after a repair until ends that still stand out are judged again: by the second one surely."""
 
 
@@ -121,7 +121,7 @@ def commission(fabric: str, config: AnyPodConfig, at_us: int) -> DiagnosisState:
         now_us=at_us,
         kind=config.kind,
         cubes=config.pod.cubes,
-        patience_s=PATIENCE_LOOKS * config.transceivers.look_interval_s,
+        recheck_after_s=RECHECK_INSPECTIONS * config.transceivers.look_interval_s,
         peer=plant_of(config.kind, config.pod).far_ends().astype(np.int32),
         technology=config.ocs.technology if isinstance(config, SuperpodConfig) else "palomar",
     )

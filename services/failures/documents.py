@@ -3,12 +3,11 @@ was changed of the configuration."""
 
 from collections.abc import Iterator
 
-from schemas.documents import FailuresSummary, FaultDocument
-from schemas.documents_parameters import ParameterRow, ParametersDocument
+from schemas.documents.pods import FailuresSummary, FaultDocument, ParameterRow, ParametersDocument
 from schemas.names import number_of
 from services.failures.state import FailuresState
 from shared.engine.service import DocumentKey
-from shared.models.faults import FAULTS, kinds_of
+from shared.models.faults.fault_kinds import FAULTS, kinds_of
 
 _Document = FaultDocument | FailuresSummary | ParametersDocument
 
@@ -54,7 +53,7 @@ def _rows(state: FailuresState) -> Iterator[ParameterRow]:
         yield ParameterRow(
             name=name,
             value=row.value,
-            commissioned=row.began,
+            commissioned=row.commissioned,
             changed_us=row.changed_us,
             changed_by=row.cause,
         )

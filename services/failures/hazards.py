@@ -1,7 +1,8 @@
 """When and where things break by themselves: a Poisson process per class of parts, whose rate may vary slowly
 and with the age of parts (NSDI 2024, FACTS 12).
 
-`shared.models.faults` has the classes and their rates, `shared.models.hazards` how rates move. Assumption:
+`shared.models.faults.fault_kinds` has the classes and their rates, `shared.models.faults.hazards` how rates
+move. Assumption:
 the rate of cables is taken per link end (96 a cube), since module, cable and connector of one end are what a
 technician replaces.
 
@@ -13,19 +14,19 @@ the worst of them would be, and one is spared by the share that its age has of t
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from schemas.config_dcn import NetworkFailuresConfig
-from schemas.config_failures import FailuresConfig
+from schemas.config.dcn import NetworkFailuresConfig
+from schemas.config.failures import FailuresConfig
 from schemas.names import FaultKind
-from shared.basics.keyed_random import draw_exponential, draw_index, draw_normal, draw_uniform, rekeyed
-from shared.basics.units import US_PER_DAY, US_PER_HOUR, us
-from shared.models.faults import FAULTS, hazard_group, rate_per_day
-from shared.models.hazards import Ageing, Variation
-from shared.models.plant import Plant
+from shared.basics.keyed_random import draw_exponential, draw_index, draw_normal, draw_uniform, rekeyed_seed
+from shared.basics.units import US_PER_DAY, US_PER_HOUR, to_whole_us
+from shared.models.faults.fault_kinds import FAULTS, hazard_group, rate_per_day
+from shared.models.faults.hazards import Ageing, Variation
+from shared.models.plant.plant import Plant
 
 Rates = FailuresConfig | NetworkFailuresConfig
 CLASSES: tuple[FaultKind, ...] = tuple(kind for kind, row in FAULTS.items() if row.rate is not None)
 """The classes with a hazard, in the order in which faults of the same microsecond begin."""
-AHEAD_DAYS = 36_500
+HORIZON_DAYS = 36_500
 """Days that a varying rate is followed for the next fault of a class: for one that comes later, which no run
 sees, the rate is taken to be its mean from there on."""
 
@@ -42,7 +43,7 @@ class Hazard:
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class RateLevel:
     """That of a group's multiplier on a day."""
 
     day: int
@@ -50,24 +51,24 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
-class Seeds:
+class FailureSeeds:
     """What draws are keyed by: the `levels` of rates, which fabrics may have in common, and all else."""
 
     own: int
     levels: int
 
-    def rekeyed(self, salt: int) -> "Seeds":
-        return Seeds(rekeyed(self.own, salt), rekeyed(self.levels, salt))
+    def rekeyed(self, salt: int) -> "FailureSeeds":
+        return FailureSeeds(rekeyed_seed(self.own, salt), rekeyed_seed(self.levels, salt))
 
 
-def seeds_of(seed: int, config: Rates) -> Seeds:
+def seeds_of(seed: int, config: Rates) -> FailureSeeds:
     """As a fabric begins with them."""
     common = config.common_seed
-    return Seeds(seed, seed if common is None else common)
+    return FailureSeeds(seed, seed if common is None else common)
 
 
 @dataclass(frozen=True, slots=True)
-class Moving:
+class RateVariation:
     """How the rate of a class moves, and by which seed and name its levels are drawn."""
 
     variation: Variation
@@ -79,14 +80,14 @@ class Moving:
         return draw_normal(self.seed, "site", f"{self.group} hazard", day)
 
 
-def moving(kind: FaultKind, seeds: Seeds, config: Rates) -> Moving | None:
+def rate_variation(kind: FaultKind, seeds: FailureSeeds, config: Rates) -> RateVariation | None:
     """None for a class whose rate is constant."""
     group = hazard_group(kind)
     variation = float(getattr(config, f"{group}_variation", 0.0))
     if group is None or not variation:
         return None
     memory_days = float(getattr(config, f"{group}_memory_days"))
-    return Moving(Variation(variation, memory_days), seeds.levels, group)
+    return RateVariation(Variation(variation, memory_days), seeds.levels, group)
 
 
 def ageing(config: Rates) -> Ageing:
@@ -102,30 +103,30 @@ def population(kind: FaultKind, plant: Plant) -> int:
 
 
 def first_hazard(
-    seeds: Seeds,
+    seeds: FailureSeeds,
     fabric: str,
     kind: FaultKind,
     config: Rates,
     plant: Plant,
     at_us: int,
     drawn: int = 0,
-    since: Level | None = None,
+    since: RateLevel | None = None,
 ) -> Hazard:
     """The first fault of a class after a moment of which nothing is known: in a fabric that is commissioned
     then, or whose draws are another's from then on, where it is fault number `drawn` of the class. Levels are
     followed from day 0 of the site on, so that fabrics that join later have those of the others, or from one
     that is known."""
-    found = moving(kind, seeds, config)
-    level = Level(0, 0.0) if found is None else level_on(found, at_us // US_PER_DAY, since)
+    found = rate_variation(kind, seeds, config)
+    level = RateLevel(0, 0.0) if found is None else level_on(found, at_us // US_PER_DAY, since)
     before = Hazard(drawn - 1, at_us, level.day, level.level)  # as if the fault before it had come then
     return next_hazard(seeds, fabric, kind, config, plant, before)
 
 
-def level_on(by: Moving, day: int, since: Level | None = None) -> Level:
+def level_on(by: RateVariation, day: int, since: RateLevel | None = None) -> RateLevel:
     """The level of a rate on a day, followed from day 0 or from that which it had before."""
-    at = Level(0, by.level(0)) if since is None else since
+    at = RateLevel(0, by.level(0)) if since is None else since
     while at.day < day:
-        at = Level(at.day + 1, by.variation.moved(at.level, by.level(at.day + 1)))
+        at = RateLevel(at.day + 1, by.variation.moved(at.level, by.level(at.day + 1)))
     return at
 
 
@@ -139,7 +140,7 @@ def class_per_day(kind: FaultKind, config: Rates, plant: Plant) -> float:
 
 
 def next_hazard(
-    seeds: Seeds, fabric: str, kind: FaultKind, config: Rates, plant: Plant, last: Hazard
+    seeds: FailureSeeds, fabric: str, kind: FaultKind, config: Rates, plant: Plant, last: Hazard
 ) -> Hazard:
     """The fault after another one of its class.
 
@@ -150,14 +151,14 @@ def next_hazard(
     if last.next_us is None or rate == 0:
         return Hazard(drawn, None, last.day, last.level)
     gap_days = draw_exponential(seeds.own, fabric, f"{kind} fault time", drawn, 1 / rate)
-    found = moving(kind, seeds, config)
+    found = rate_variation(kind, seeds, config)
     if found is None:
-        return Hazard(drawn, last.next_us + us(gap_days, US_PER_DAY))
-    return _later(found, last.next_us, drawn, us(gap_days, US_PER_DAY), last)
+        return Hazard(drawn, last.next_us + to_whole_us(gap_days, US_PER_DAY))
+    return _next_on_clock(found, last.next_us, drawn, to_whole_us(gap_days, US_PER_DAY), last)
 
 
 def changed_hazard(
-    seeds: Seeds,
+    seeds: FailureSeeds,
     fabric: str,
     kind: FaultKind,
     rates: tuple[Rates, Rates],
@@ -165,7 +166,7 @@ def changed_hazard(
     pending: Hazard,
     now_us: int,
     change: int,
-    since: Level | None = None,
+    since: RateLevel | None = None,
 ) -> Hazard:
     """The pending fault of a class whose rate is another one from now on: (before, after).
 
@@ -180,26 +181,28 @@ def changed_hazard(
         return pending
     if after == 0:
         return replace(pending, next_us=None)
-    by = moving(kind, seeds, rates[1])
-    level = Level(0, 0.0) if by is None else level_on(by, now_us // US_PER_DAY, since)
+    by = rate_variation(kind, seeds, rates[1])
+    level = RateLevel(0, 0.0) if by is None else level_on(by, now_us // US_PER_DAY, since)
     if pending.next_us is None or before == 0:
         gap_days = draw_exponential(seeds.own, fabric, f"{kind} fault time after change", change, 1 / after)
-        gap_us = us(gap_days, US_PER_DAY)
+        gap_us = to_whole_us(gap_days, US_PER_DAY)
     else:
-        left_us = _shown(by, now_us, pending.next_us, level)
-        gap_us = us(left_us * (before / after), 1)
+        left_us = _clock_elapsed_us(by, now_us, pending.next_us, level)
+        gap_us = to_whole_us(left_us * (before / after), 1)
     if by is None:
         return Hazard(pending.drawn, now_us + gap_us)
-    return _later(by, now_us, pending.drawn, gap_us, Hazard(pending.drawn, None, level.day, level.level))
+    return _next_on_clock(
+        by, now_us, pending.drawn, gap_us, Hazard(pending.drawn, None, level.day, level.level)
+    )
 
 
-def _shown(by: Moving | None, since_us: int, until_us: int, since: Level) -> float:
+def _clock_elapsed_us(by: RateVariation | None, since_us: int, until_us: int, since: RateLevel) -> float:
     """How far the clock goes between two moments, of which the first is on a day with this level: what
     `_later` looks for the other way round."""
     if by is None:
         return until_us - since_us
     at_us, day, level, found_us = since_us, since.day, since.level, 0.0
-    for _ in range(AHEAD_DAYS):
+    for _ in range(HORIZON_DAYS):
         speed, tomorrow = _day(by, day, level)
         ends_us = (day + 1) * US_PER_DAY
         if until_us <= ends_us:
@@ -209,10 +212,10 @@ def _shown(by: Moving | None, since_us: int, until_us: int, since: Level) -> flo
     return found_us + until_us - at_us
 
 
-def _later(by: Moving, since_us: int, drawn: int, gap_us: float, last: Hazard) -> Hazard:
+def _next_on_clock(by: RateVariation, since_us: int, drawn: int, gap_us: float, last: Hazard) -> Hazard:
     """When a clock that goes by the multiplier has gone so far, and the level of that day."""
     at_us, day, level = float(since_us), last.day, last.level
-    for _ in range(AHEAD_DAYS):
+    for _ in range(HORIZON_DAYS):
         speed, tomorrow = _day(by, day, level)
         ends_us = (day + 1) * US_PER_DAY
         if gap_us <= (ends_us - at_us) * speed:
@@ -224,7 +227,7 @@ def _later(by: Moving, since_us: int, drawn: int, gap_us: float, last: Hazard) -
 
 
 @lru_cache(maxsize=8_192)
-def _day(by: Moving, day: int, level: float) -> tuple[float, float]:
+def _day(by: RateVariation, day: int, level: float) -> tuple[float, float]:
     """(multiplier on a day with this level, level of the day after): the same for every class of a group and
     every fabric with its seed."""
     variation = by.variation
@@ -257,7 +260,7 @@ def draw_onset_us(seed: int, fabric: str, kind: FaultKind, number: int) -> int:
     mean_h = FAULTS[kind].onset_h
     if not mean_h:
         return 0
-    return us(mean_h * (0.5 + draw_uniform(seed, fabric, f"{kind} onset", number)), US_PER_HOUR)
+    return to_whole_us(mean_h * (0.5 + draw_uniform(seed, fabric, f"{kind} onset", number)), US_PER_HOUR)
 
 
 def draw_target(seed: int, fabric: str, kind: FaultKind, drawn: int, plant: Plant) -> str:

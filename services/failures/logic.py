@@ -3,14 +3,14 @@
 Faults may overlap on one part, which works again when the last of them has ended.
 """
 
-from schemas.config_failures import FailuresConfig
+from schemas.config.failures import FailuresConfig
 from schemas.envelope import Envelope
-from schemas.failures import FaultBegan, FaultEnded, FaultRefused
+from schemas.messages.failures import FaultBegan, FaultEnded, FaultRefused
+from schemas.messages.operator import ClearFault, InjectFault, RekeyDraws
+from schemas.messages.repairs import RepairCompleted
+from schemas.messages.sequencer import Tick
 from schemas.names import FaultKind
-from schemas.operator import ClearFault, InjectFault, RekeyDraws
-from schemas.repairs import RepairCompleted
-from schemas.sequencer import Tick
-from services.failures.domains import DOMAINS, draw_cubes, draw_outage_us, next_outage
+from services.failures.domain_outages import DOMAINS, draw_cubes, draw_outage_us, next_outage
 from services.failures.hazards import (
     CLASSES,
     ageing,
@@ -19,23 +19,16 @@ from services.failures.hazards import (
     draw_target,
     is_spared,
 )
-from services.failures.state import (
-    ACTIVE_MAX,
-    EndedFault,
-    EndedHow,
-    FailuresState,
-    Fault,
-    rekey,
-)
+from services.failures.state import ACTIVE_MAX, EndedFault, EndedHow, FailuresState, FaultRecord, rekey
 from shared.basics.errors import InvalidInput
 from shared.basics.keyed_random import draw_uniform
-from shared.engine.ledger import keep_ended
+from shared.engine.ended_rows import add_ended
 from shared.engine.service import CausedBy, Output
 from shared.models.assumptions import assumed
-from shared.models.faults import FAULTS, check_severity, fault_target
-from shared.models.struck_ends import struck_ends
-from shared.models.technologies import check_strays
-from shared.models.works import WORKS, mends
+from shared.models.faults.fault_kinds import FAULTS, check_severity, fault_target
+from shared.models.faults.fault_reach import affected_ends
+from shared.models.faults.repair_work import WORK_DEFINITIONS, covers
+from shared.models.ocs_technologies import check_strays
 
 
 def due(state: FailuresState) -> int | None:
@@ -52,31 +45,31 @@ def on_tick(state: FailuresState, _tick: Tick, message: Envelope) -> list[Output
         for number, fault in state.active.items()
         if fault.expires_us is not None and fault.expires_us <= state.now_us
     )
-    said: list[Output] = [
+    emitted: list[Output] = [
         CausedBy(state.active[number].cause, _end(state, number, "expired")) for _, number in expired
     ]
     for kind in CLASSES:
-        said += _strike(state, kind, message)
+        emitted += _strike(state, kind, message)
     for domain in DOMAINS:
-        said += _strike_domain(state, domain, message)
-    return said
+        emitted += _strike_domain(state, domain, message)
+    return emitted
 
 
 def _strike(state: FailuresState, kind: FaultKind, message: Envelope) -> list[Output]:
     """The faults of one class that have come due. A part that is already broken so cannot break again."""
-    said: list[Output] = []
+    emitted: list[Output] = []
     hazard = state.hazards[kind]
     while hazard.next_us is not None and hazard.next_us <= state.now_us:
-        target = draw_target(state.draws.own, state.fabric, kind, hazard.drawn, state.plant)
+        target = draw_target(state.seeds.own, state.fabric, kind, hazard.drawn, state.plant)
         if not (_is_broken(state, kind, target) or _is_spared(state, kind, target, hazard.drawn)):
             number = state.next_number
-            severity = draw_severity(state.draws.own, state.fabric, kind, number)
-            onset_us = draw_onset_us(state.draws.own, state.fabric, kind, number)
-            fault = Fault(kind, target, message.id, False, state.now_us, None, severity, onset_us)
-            said.append(_begin(state, fault))
+            severity = draw_severity(state.seeds.own, state.fabric, kind, number)
+            onset_us = draw_onset_us(state.seeds.own, state.fabric, kind, number)
+            fault = FaultRecord(kind, target, message.id, False, state.now_us, None, severity, onset_us)
+            emitted.append(_begin(state, fault))
         hazard = state.following(kind, hazard)
     state.hazards[kind] = hazard
-    return said
+    return emitted
 
 
 def _is_broken(state: FailuresState, kind: FaultKind, target: str) -> bool:
@@ -87,29 +80,29 @@ def _is_spared(state: FailuresState, kind: FaultKind, target: str, drawn: int) -
     """Whether a part is not of the age at which it would be struck."""
     by_age = ageing(state.config)
     return by_age.matters and is_spared(
-        state.draws.own, state.fabric, kind, by_age, drawn, state.age_us(target)
+        state.seeds.own, state.fabric, kind, by_age, drawn, state.age_us(target)
     )
 
 
 def _strike_domain(state: FailuresState, name: str, message: Envelope) -> list[Output]:
     """The outages of one kind of domain that have come due: each cube of it has a fault of its own, and all
     end together."""
-    said: list[Output] = []
+    emitted: list[Output] = []
     config, hazard = state.config, state.hazards[name]
     if not isinstance(config, FailuresConfig):
         return []
-    kind = DOMAINS[name].begins
+    kind = DOMAINS[name].fault_kind
     while hazard.next_us is not None and hazard.next_us <= state.now_us:
-        drawn = state.draws.own, state.fabric, name, config
+        drawn = state.seeds.own, state.fabric, name, config
         until_us = state.now_us + draw_outage_us(*drawn, hazard.drawn)
         for cube in draw_cubes(*drawn, state.plant, hazard.drawn):
             target = state.plant.part("cube", cube, state.fabric).name
             if not _is_broken(state, kind, target):
                 began = (message.id, False, state.now_us, until_us, None, 0)
-                said.append(_begin(state, Fault(kind, target, *began)))
+                emitted.append(_begin(state, FaultRecord(kind, target, *began)))
         hazard = state.within(next_outage(*drawn, state.plant, hazard))
     state.hazards[name] = hazard
-    return said
+    return emitted
 
 
 def on_inject(state: FailuresState, body: InjectFault, message: Envelope) -> list[Output]:
@@ -119,9 +112,9 @@ def on_inject(state: FailuresState, body: InjectFault, message: Envelope) -> lis
     expires_us = None if body.duration_us is None else state.now_us + body.duration_us
     severity = body.severity
     if severity is None:
-        severity = draw_severity(state.draws.own, state.fabric, body.kind, state.next_number)
+        severity = draw_severity(state.seeds.own, state.fabric, body.kind, state.next_number)
     began = (message.id, True, state.now_us, expires_us, severity, body.onset_us or 0)
-    return [_begin(state, Fault(body.kind, body.target, *began))]
+    return [_begin(state, FaultRecord(body.kind, body.target, *began))]
 
 
 def _injection_refusal(state: FailuresState, body: InjectFault) -> str | None:
@@ -168,14 +161,14 @@ def on_repair_completed(state: FailuresState, body: RepairCompleted, _message: E
         number
         for number, fault in state.active.items()
         if fault.target == body.target
-        and mends(body.work, FAULTS[fault.kind].work)
-        and not fault.is_of_domain
+        and covers(body.work, FAULTS[fault.kind].work)
+        and not fault.is_domain_failure
     )
-    chance = WORKS[body.work].succeeds
+    chance = WORK_DEFINITIONS[body.work].succeeds
     if chance is not None:
-        drawn = (state.draws.own, body.repair, "work succeeds")
+        drawn = (state.seeds.own, body.repair, "work succeeds")
         numbers = [number for number in numbers if draw_uniform(*drawn, number) < assumed(chance)]
-    if mends(body.work, "replace") and ageing(state.config).matters:
+    if covers(body.work, "replace") and ageing(state.config).matters:
         state.renewed[body.target] = state.now_us
     return [_end(state, number, "repaired") for number in numbers + _batches_replaced(state, body)]
 
@@ -184,12 +177,12 @@ def _batches_replaced(state: FailuresState, body: RepairCompleted) -> list[int]:
     """The batches of which a module was replaced now that had no other left: a module that comes new is of
     another batch."""
     numbers = sorted(number for number, fault in state.active.items() if fault.kind == "batch")
-    part = state.plant.parse(body.target) if numbers and mends(body.work, "replace") else None
+    part = state.plant.parse(body.target) if numbers and covers(body.work, "replace") else None
     if part is None or part.kind != FAULTS["link"].strikes:
         return []
     over = []
     for number in numbers:
-        ends = struck_ends(state.plant, "batch", state.active[number].target)
+        ends = affected_ends(state.plant, "batch", state.active[number].target)
         if part.number in ends:
             state.replaced[number] = tuple(sorted({*state.replaced.get(number, ()), part.number}))
             if state.replaced[number] == ends:
@@ -197,7 +190,7 @@ def _batches_replaced(state: FailuresState, body: RepairCompleted) -> list[int]:
     return over
 
 
-def _begin(state: FailuresState, fault: Fault) -> FaultBegan:
+def _begin(state: FailuresState, fault: FaultRecord) -> FaultBegan:
     number = state.next_number
     name = state.fault_name(number)
     state.active[number] = fault
@@ -230,12 +223,12 @@ def _end(state: FailuresState, number: int, how: EndedHow) -> FaultEnded:
         how=how,
     )
     _touch(state, number)
-    forgotten = keep_ended(state.ended, number, ended)
+    forgotten = add_ended(state.ended, number, ended)
     if forgotten is not None:
         _touch(state, forgotten)
     return FaultEnded(fault=state.fault_name(number), kind=fault.kind, target=fault.target, how=how)
 
 
 def _touch(state: FailuresState, number: int) -> None:
-    state.touched.add(("faults", state.fault_name(number)))
-    state.touched.add(("summaries", f"{state.fabric}/failures"))
+    state.changed_documents.add(("faults", state.fault_name(number)))
+    state.changed_documents.add(("summaries", f"{state.fabric}/failures"))

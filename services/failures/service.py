@@ -1,9 +1,9 @@
 """The table of the service `failures`: which rule handles which message."""
 
-from schemas.operator import ClearFault, InjectFault, RekeyDraws, SetParameters
-from schemas.repairs import RepairCompleted
-from schemas.sequencer import Tick
-from services.failures import documents, logic, parameters
+from schemas.messages.operator import ClearFault, InjectFault, RekeyDraws, SetParameters
+from schemas.messages.repairs import RepairCompleted
+from schemas.messages.sequencer import Tick
+from services.failures import documents, logic, parameter_changes
 from services.failures.state import FailuresState, commission
 from shared.engine.service import Service, on
 
@@ -16,7 +16,7 @@ SERVICE: Service[FailuresState] = Service(
         on(InjectFault, logic.on_inject),
         on(ClearFault, logic.on_clear),
         on(RekeyDraws, logic.on_rekey),
-        on(SetParameters, parameters.on_set_parameters),
+        on(SetParameters, parameter_changes.on_set_parameters),
         on(RepairCompleted, logic.on_repair_completed),
     ),
     due=logic.due,

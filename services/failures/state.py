@@ -3,31 +3,31 @@
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
-from schemas.config import AnyPodConfig, Hardware, SuperpodConfig
-from schemas.config_dcn import DcnConfig
-from schemas.config_failures import FailuresConfig, StaticFailuresConfig
-from schemas.failures import is_of_domain
+from schemas.config.dcn import DcnConfig
+from schemas.config.failures import FailuresConfig, StaticFailuresConfig
+from schemas.config.parameter import ParameterValue
+from schemas.config.pods import AnyPodConfig, HardwareConfig, SuperpodConfig
+from schemas.messages.failures import is_domain_failure
 from schemas.names import FaultKind
-from schemas.parameter import ParameterValue
-from services.failures.domains import DOMAINS, first_outage
+from services.failures.domain_outages import DOMAINS, first_outage
 from services.failures.hazards import (
     CLASSES,
+    FailureSeeds,
     Hazard,
-    Level,
+    RateLevel,
     Rates,
-    Seeds,
     draw_age_us,
     first_hazard,
     level_on,
-    moving,
     next_hazard,
+    rate_variation,
     seeds_of,
 )
 from shared.basics.units import US_PER_DAY
 from shared.engine.state import State
-from shared.models.plant import Plant
-from shared.models.plants import plant_of
-from shared.models.technologies import ALIGNED_BY_CAMERA
+from shared.models.fabric_plants import plant_of
+from shared.models.ocs_technologies import ALIGNED_BY_CAMERA
+from shared.models.plant.plant import Plant
 
 ACTIVE_MAX = 10_000
 """Active faults beyond which an injection is refused. Faults that begin by themselves are bounded by the
@@ -37,7 +37,7 @@ EndedHow = Literal["repaired", "cleared", "expired"]
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class FaultRecord:
     """An active fault. `cause` is the id of the message that began it: an InjectFault or a Tick. `severity`
     is None for kinds that have none; it is reached after `onset_us`."""
 
@@ -51,23 +51,23 @@ class Fault:
     onset_us: int
 
     @property
-    def is_of_domain(self) -> bool:
-        return is_of_domain(injected=self.injected, expires_us=self.expires_us)
+    def is_domain_failure(self) -> bool:
+        return is_domain_failure(injected=self.injected, expires_us=self.expires_us)
 
 
 @dataclass(frozen=True, slots=True)
-class EndedFault(Fault):
+class EndedFault(FaultRecord):
     ended_us: int
     how: EndedHow
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class ChangedParameter:
     """A parameter that is another than the fabric was commissioned with, `began`, since the message with the
     id `cause` was read."""
 
     value: ParameterValue
-    began: ParameterValue
+    commissioned: ParameterValue
     changed_us: int
     cause: str
 
@@ -87,19 +87,19 @@ class FailuresState(State):
 
     config: Rates
     kind: str
-    hardware: Hardware
-    present: AnyPodConfig | DcnConfig
+    hardware: HardwareConfig
+    current_config: AnyPodConfig | DcnConfig
     commissioned_us: int
-    draws: Seeds
+    seeds: FailureSeeds
     hazards: dict[str, Hazard]
     begun: dict[str, int]
-    active: dict[int, Fault]
+    active: dict[int, FaultRecord]
     ended: dict[int, EndedFault]
     replaced: dict[int, tuple[int, ...]] = field(default_factory=dict)
     technology: str | None = None
     renewed: dict[str, int] = field(default_factory=dict)
-    levels: dict[str, Level] = field(default_factory=dict)
-    parameters: dict[str, Parameter] = field(default_factory=dict)
+    levels: dict[str, RateLevel] = field(default_factory=dict)
+    parameters: dict[str, ChangedParameter] = field(default_factory=dict)
     changes: int = 0
 
     @property
@@ -125,7 +125,7 @@ class FailuresState(State):
 
     def following(self, kind: FaultKind, hazard: Hazard) -> Hazard:
         """The fault after another one of its class."""
-        return self.within(next_hazard(self.draws, self.fabric, kind, self.config, self.plant, hazard))
+        return self.within(next_hazard(self.seeds, self.fabric, kind, self.config, self.plant, hazard))
 
     def age_us(self, target: str) -> int:
         """How old a part is: since it was replaced, or by the age that it was drawn when all began."""
@@ -144,30 +144,30 @@ def commission(fabric: str, config: AnyPodConfig | DcnConfig, at_us: int) -> Fai
         config=rates_of(config),
         kind=config.kind,
         hardware=config.hardware,
-        present=config if isinstance(config, DcnConfig) else config.model_copy(update={"trace": None}),
+        current_config=config if isinstance(config, DcnConfig) else config.model_copy(update={"trace": None}),
         commissioned_us=at_us,
-        draws=seeds_of(config.seed, rates_of(config)),
+        seeds=seeds_of(config.seed, rates_of(config)),
         hazards={},
         begun=dict.fromkeys(get_args(FaultKind), 0),
         active={},
         ended={},
         technology=_technology(config),
     )
-    draw_first(state)
+    draw_first_faults(state)
     return state
 
 
-def draw_first(state: FailuresState) -> None:
+def draw_first_faults(state: FailuresState) -> None:
     """Draw when every class and domain fails next, as from now on."""
     drawn = {name: hazard.drawn for name, hazard in state.hazards.items()}
-    draws, where, plant, now_us = state.draws, state.fabric, state.plant, state.now_us
+    seeds, where, plant, now_us = state.seeds, state.fabric, state.plant, state.now_us
     for kind in CLASSES:
         number, since = drawn.get(kind, 0), state.levels.get(kind)
-        first = first_hazard(draws, where, kind, state.config, plant, now_us, number, since)
+        first = first_hazard(seeds, where, kind, state.config, plant, now_us, number, since)
         state.hazards[kind] = state.within(first)
     for domain in DOMAINS:
         number = drawn.get(domain, 0)
-        first = first_outage(draws.own, where, domain, state.config, plant, now_us, number)
+        first = first_outage(seeds.own, where, domain, state.config, plant, now_us, number)
         state.hazards[domain] = state.within(first)
 
 
@@ -176,11 +176,11 @@ def rekey(state: FailuresState, salt: int) -> None:
     one has the law of a new one; rates go on from where they stand."""
     day = state.now_us // US_PER_DAY
     for kind in CLASSES:
-        found = moving(kind, state.draws, state.config)
+        found = rate_variation(kind, state.seeds, state.config)
         if found is not None:
             state.levels[kind] = level_on(found, day, state.levels.get(kind))
-    state.draws = state.draws.rekeyed(salt)
-    draw_first(state)
+    state.seeds = state.seeds.rekeyed(salt)
+    draw_first_faults(state)
 
 
 def rates_of(config: AnyPodConfig | DcnConfig) -> Rates:

@@ -1,15 +1,15 @@
 """The fabrics that there are: the one that a name begins with, the plant of each, the site whose log it
 shares."""
 
-from schemas.config import FabricConfig
-from schemas.config_dcn import DcnConfig
+from schemas.config.dcn import DcnConfig
+from schemas.config.pods import FabricConfig
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed
-from shared.basics.words import short
-from shared.models.network.blocks import Plant as Network
+from shared.basics.spelling import truncated
+from shared.models.fabric_plants import plant_of
+from shared.models.network.blocks import NetworkLayout as Network
 from shared.models.network.blocks import network_of
-from shared.models.plant import Part, Plant
-from shared.models.plants import plant_of
+from shared.models.plant.plant import Part, Plant
 
 FIRST_POD = "pod-0"
 """The fabric that is meant where none is named, if there is one of this name."""
@@ -25,12 +25,12 @@ def config_of(twin: TwinPorts, fabric: str) -> FabricConfig:
     if fabric in twin.documents.fabrics():
         raise OperationFailed(f"fabric {fabric}: its beginning has not been read from the log yet; ask again")
     if lacking := twin.unready():
-        raise OperationFailed(f"fabric {short(repr(fabric))}: cannot be looked up now: {lacking[0]}")
-    known = ", ".join(commissioned(twin))
-    raise NotFound(f"fabric {short(repr(fabric))}: no such fabric; there is {known}")
+        raise OperationFailed(f"fabric {truncated(repr(fabric))}: cannot be looked up now: {lacking[0]}")
+    known = ", ".join(commissioned_fabrics(twin))
+    raise NotFound(f"fabric {truncated(repr(fabric))}: no such fabric; there is {known}")
 
 
-def plant(twin: TwinPorts, fabric: str) -> Plant:
+def fabric_plant(twin: TwinPorts, fabric: str) -> Plant:
     """What a fabric is made of; NotFound if there is no such fabric."""
     config = config_of(twin, fabric)
     return plant_of(config.kind, config.hardware)
@@ -47,7 +47,7 @@ def part_of(twin: TwinPorts, name: str, word: str | None = None) -> Part:
     """The part of this name; NotFound if there is none, with the nearest of the kind that is asked for, where
     that is one."""
     fabric = fabric_of(twin, name)
-    made_of = plant(twin, fabric)
+    made_of = fabric_plant(twin, fabric)
     try:
         return made_of.parse(name)
     except InvalidInput as error:
@@ -56,12 +56,12 @@ def part_of(twin: TwinPorts, name: str, word: str | None = None) -> Part:
         raise NotFound(made_of.absence(word, name, fabric)) from None
 
 
-def commissioned(twin: TwinPorts) -> list[str]:
+def commissioned_fabrics(twin: TwinPorts) -> list[str]:
     """The fabrics of the twin, in order, as far as the log that the gateway reads holds their beginnings."""
     return [fabric for fabric in twin.documents.fabrics() if is_commissioned(twin, fabric)]
 
 
-def living(twin: TwinPorts) -> list[str]:
+def living_fabrics(twin: TwinPorts) -> list[str]:
     """Those of them that have not retired."""
     places = twin.documents.fabrics()
     return [name for name, at in places.items() if at.retired_us is None and is_commissioned(twin, name)]
@@ -79,7 +79,7 @@ def now_us(twin: TwinPorts, fabric: str) -> int:
     return twin.clock.show().now_us if ended_us is None else ended_us
 
 
-def network_at(twin: TwinPorts, fabric: str) -> Network | None:
+def fabric_network(twin: TwinPorts, fabric: str) -> Network | None:
     """The blocks and racks of a datacenter network, None for a fabric of another kind; NotFound if there is
     no such fabric."""
     config = config_of(twin, fabric)
@@ -108,19 +108,23 @@ def sites(twin: TwinPorts) -> list[str]:
 
 def site_fabrics(twin: TwinPorts, site: str) -> dict[str, FabricConfig]:
     """The fabrics of a site that live, in order."""
-    return {name: config_of(twin, name) for name in living(twin) if site_of(twin, name) == site}
+    return {name: config_of(twin, name) for name in living_fabrics(twin) if site_of(twin, name) == site}
 
 
-def meant(twin: TwinPorts, fabric: str | None) -> str:
+def default_fabric(twin: TwinPorts, fabric: str | None) -> str:
     """The fabric that somebody means who may have named none: `pod-0`, or the first where there is none of
     this name. NotFound if there is no such fabric."""
     if fabric is None:
-        fabric = FIRST_POD if is_commissioned(twin, FIRST_POD) else next(iter(commissioned(twin)), FIRST_POD)
+        fabric = (
+            FIRST_POD
+            if is_commissioned(twin, FIRST_POD)
+            else next(iter(commissioned_fabrics(twin)), FIRST_POD)
+        )
     config_of(twin, fabric)
     return fabric
 
 
-def meant_to_act(twin: TwinPorts, fabric: str | None) -> str:
+def default_living_fabric(twin: TwinPorts, fabric: str | None) -> str:
     """The same where something is asked of the fabric: of those that live, if any does."""
-    names = living(twin) if fabric is None else []
-    return meant(twin, FIRST_POD if FIRST_POD in names else next(iter(names), fabric))
+    names = living_fabrics(twin) if fabric is None else []
+    return default_fabric(twin, FIRST_POD if FIRST_POD in names else next(iter(names), fabric))

@@ -4,26 +4,25 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from schemas.api import TwinAbout
-from schemas.api_answers import SliceExplanation, SlicePlan
-from schemas.api_foresight import Foreseen
-from schemas.api_loss import LossReport
-from schemas.archive import ArchiveTaken
-from schemas.asked import AskedBody
-from schemas.backup import BackupPoint
-from schemas.config import FabricConfig
+from schemas.api.explain import SliceExplanation, SlicePlan
+from schemas.api.rows import TwinInfo
+from schemas.api.whatif import LossReport, WhatIfResult
+from schemas.config.pods import FabricConfig
+from schemas.files.backup_manifest import BackupPoint
+from schemas.files.log_archive import ArchiveResult
+from schemas.messages.operator import RequestSlice
 from schemas.names import FaultKind
-from schemas.operator import RequestSlice
-from shared.runtimes.clock import Clock
+from schemas.request_metadata import RequestBody
 from shared.runtimes.dead_letter import DeadLetter
-from shared.runtimes.operations import OperationsLog
-from shared.storage.inbox import Inbox
-from shared.storage.log.reader import LogReader
-from shared.storage.snapshots.walk import Walk
-from shared.storage.store import DocumentReader
+from shared.runtimes.operations_log import OperationsLog
+from shared.runtimes.simulated_clock import Clock
+from shared.storage.inbox.request_inbox import Inbox
+from shared.storage.log.log_reader import LogReader
+from shared.storage.snapshots.document_walk import DocumentWalk
+from shared.storage.store.state_store import DocumentReader
 
 
-class Questions(Protocol):
+class QueriesPort(Protocol):
     """What the twin's own rules say on a copy of its states; nothing happens by asking. `clock_us` is the
     simulated time at which somebody asks."""
 
@@ -36,7 +35,7 @@ class Questions(Protocol):
         """Why a slice is as it is, None if the scheduler knows nothing of it; without its history. `networks`
         are those of its site."""
 
-    def foresee(self, fabric: str, asked: Sequence[AskedBody], clock_us: int, for_us: int) -> Foreseen:
+    def foresee(self, fabric: str, asked: Sequence[RequestBody], clock_us: int, for_us: int) -> WhatIfResult:
         """What would follow from these requests, made at once, within so long."""
 
     def loss(self, fabric: str, kind: FaultKind, target: str, clock_us: int) -> LossReport:
@@ -46,7 +45,7 @@ class Questions(Protocol):
         """The active faults of a part and of what is in it, by name, the oldest first."""
 
 
-class FramesAfter(Protocol):
+class FrameReader(Protocol):
     """The telemetry frames of a fabric that are kept, after one moment and up to another, the oldest first or
     the newest."""
 
@@ -55,7 +54,7 @@ class FramesAfter(Protocol):
     ) -> Iterator[tuple[int, bytes]]: ...
 
 
-class PastSite(Protocol):
+class PastSitePort(Protocol):
     """A site as it was at a quiet moment: what was committed then, and its rules on copies of it."""
 
     @property
@@ -70,26 +69,26 @@ class PastSite(Protocol):
         """Name → document."""
 
     @property
-    def questions(self) -> Questions: ...
+    def queries(self) -> QueriesPort: ...
 
     def snapshot(self) -> bytes:
         """All that it held, as one file (`shared.storage.snapshots`)."""
 
 
-class Past(Protocol):
+class PastPort(Protocol):
     """The sites of a twin at any moment that it has lived."""
 
-    def site(self, name: str, position: int) -> PastSite:
+    def site(self, name: str, position: int) -> PastSitePort:
         """A site when it had read so many messages and all that follows from the last of them. LogDamaged
         where its log is not what this version of its services says."""
 
     def begins(self, name: str) -> tuple[int, int]:
         """(position, simulated time) from which on a site's past can be told."""
 
-    def walk(self, name: str, position: int) -> Walk:
+    def walk(self, name: str, position: int) -> DocumentWalk:
         """A site of the caller's own, of then, to be taken on from moment to moment."""
 
-    def leave(self, name: str, walk: Walk) -> None:
+    def leave(self, name: str, walk: DocumentWalk) -> None:
         """Keep it for who goes on from where it has come to: the last one is kept."""
 
     def deadline(self) -> Callable[[], bool]:
@@ -119,7 +118,7 @@ class TwinPorts:
     its archive holds, as somebody asks for; None where logs are kept otherwise.
     """
 
-    about: TwinAbout
+    about: TwinInfo
     documents: DocumentReader
     inbox: Inbox
     log: LogReader
@@ -134,9 +133,9 @@ class TwinPorts:
     dead_letters: Callable[[], Sequence[DeadLetter]]
     claim: Callable[[str, str], str]
     is_quiet: Callable[[str], bool]
-    questions: Questions
-    frames: FramesAfter = no_frames
-    past: Past | None = None
+    queries: QueriesPort
+    frames: FrameReader = no_frames
+    past: PastPort | None = None
     backup_point: Callable[[], BackupPoint] | None = None
-    archive: Callable[[str, int, str], ArchiveTaken] | None = None
+    archive: Callable[[str, int, str], ArchiveResult] | None = None
     notes: Callable[[], list[str]] = list

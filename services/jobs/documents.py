@@ -1,11 +1,11 @@
 """The status documents of jobs, one a slice that is wanted or ended of late, and a summary of all that
 ended."""
 
-from schemas.documents import JobDocument, JobsSummary
-from schemas.jobs import OwnerUse
+from schemas.documents.pods import JobDocument, JobsSummary
+from schemas.messages.jobs import OwnerUse
 from schemas.names import number_of
-from services.jobs.reports import told
 from services.jobs.state import JobsState
+from services.jobs.usage_reports import chip_time
 from shared.engine.service import DocumentKey
 
 
@@ -23,7 +23,7 @@ def document(state: JobsState, key: DocumentKey) -> JobDocument | JobsSummary | 
     if key != ("summaries", f"{state.fabric}/jobs"):
         return None
     ended = [
-        OwnerUse(owner=book.owner, tier=book.tier, chip_us=told(book.used))
+        OwnerUse(owner=book.owner, tier=book.tier, chip_us=chip_time(book.used))
         for _, book in sorted(state.books.items())
     ]
     return JobsSummary(name=name, ended=tuple(ended))
@@ -46,7 +46,7 @@ def _job(state: JobsState, name: str) -> JobDocument | None:
         speed_ppm=progress.speed_ppm,
         spent_us=progress.spent_us,
         kept_us=progress.kept_us,
-        fresh_us=progress.fresh_us,
+        uncommitted_us=progress.uncommitted_us,
         leaving=progress.leaving,
         starts=progress.starts,
         used_us=progress.ledger.by_place(),

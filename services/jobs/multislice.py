@@ -8,30 +8,32 @@ read, in the same order and at the same moment: so the job is equally far in all
 from functools import partial
 
 from schemas.envelope import Envelope
-from schemas.jobs import PodSignalled
+from schemas.messages.jobs import PodSignalled
+from schemas.messages.sequencer import FabricRetired
+from schemas.messages.traffic import JobBandwidthSet
 from schemas.multislice import Multislice
-from schemas.sequencer import FabricRetired
-from schemas.traffic import JobBandwidthSet
-from services.jobs.changes import change, kept_at_once
-from services.jobs.faults import notice, strike_if_broken
-from services.jobs.state import JobsState, Team
-from shared.basics.records import replace
+from services.jobs.job_faults import hang_if_broken, schedule_symptom
+from services.jobs.state import JobsState, MultisliceJob
+from services.jobs.transitions import change_job, checkpoint_without_write
+from shared.basics.fast_replace import replace
 from shared.engine.service import Output
-from shared.models.jobs.joint import befallen, nobody_goes, speed_of_all, speeds_after
+from shared.models.jobs.multislice_jobs import after_signal, all_stopped, job_speed_ppm, speeds_after
 from shared.models.jobs.progress import slowed
 
 
-def team_of(wanted: Multislice) -> Team:
+def multislice_job_of(wanted: Multislice) -> MultisliceJob:
     """The slices of a job that has just been asked for: none can go."""
-    nobody = nobody_goes(wanted.pods)
-    return Team(wanted.job, wanted.pods, wanted.gradient_bytes, wanted.step_us, nobody)
+    nobody = all_stopped(wanted.pods)
+    return MultisliceJob(wanted.job, wanted.pods, wanted.gradient_bytes, wanted.step_us, nobody)
 
 
-def disband(state: JobsState, number: int) -> None:
+def reset_slices(state: JobsState, number: int) -> None:
     """The slices of a job get cubes, or lose them: none can go yet."""
-    team = state.teams.get(number)
-    if team is not None:
-        state.teams[number] = replace(team, speeds_ppm=nobody_goes(team.pods), is_to_leave=False)
+    multislice_job = state.multislice_jobs.get(number)
+    if multislice_job is not None:
+        state.multislice_jobs[number] = replace(
+            multislice_job, speeds_ppm=all_stopped(multislice_job.pods), must_leave=False
+        )
 
 
 def on_pod_signalled(state: JobsState, body: PodSignalled, message: Envelope) -> list[Output]:
@@ -40,27 +42,31 @@ def on_pod_signalled(state: JobsState, body: PodSignalled, message: Envelope) ->
     number = _number_of(state, body.job)
     if number is None or state.jobs[number].progress.phase == "queued":
         return []
-    team = state.teams[number]
+    multislice_job = state.multislice_jobs[number]
     is_own = body.slice == f"{state.fabric}/slice-{number}"
-    speeds = speeds_after(team.speeds_ppm, team.pods, body.slice, body.signal, body.speed_ppm)
-    team = state.teams[number] = replace(team, speeds_ppm=speeds)
+    speeds = speeds_after(
+        multislice_job.speeds_ppm, multislice_job.pods, body.slice, body.signal, body.speed_ppm
+    )
+    multislice_job = state.multislice_jobs[number] = replace(multislice_job, speeds_ppm=speeds)
     if is_own and body.signal != "hangs":
-        team = state.teams[number] = replace(team, is_to_leave=body.signal == "leaves")
-    speed_ppm = _speed_ppm(team)
+        multislice_job = state.multislice_jobs[number] = replace(
+            multislice_job, must_leave=body.signal == "leaves"
+        )
+    speed_ppm = _speed_ppm(multislice_job)
     if body.signal == "goes" and speed_ppm is None:
         return []
-    by = partial(befallen, signal=body.signal, speed_ppm=speed_ppm)
-    said = change(state, number, by, message.id)
+    by = partial(after_signal, signal=body.signal, speed_ppm=speed_ppm)
+    emitted = change_job(state, number, by, message.id)
     if body.signal == "goes":
-        return said + strike_if_broken(state, number)
+        return emitted + hang_if_broken(state, number)
     if not is_own:
-        return said
+        return emitted
     if body.signal == "hangs":
-        return said + notice(state, number)
-    if body.signal == "leaves" and not said and (at_once := kept_at_once(state, number)):
-        state.teams[number] = replace(state.teams[number], is_to_leave=False)
+        return emitted + schedule_symptom(state, number)
+    if body.signal == "leaves" and not emitted and (at_once := checkpoint_without_write(state, number)):
+        state.multislice_jobs[number] = replace(state.multislice_jobs[number], must_leave=False)
         return at_once
-    return said
+    return emitted
 
 
 def on_job_bandwidth_set(state: JobsState, body: JobBandwidthSet, message: Envelope) -> list[Output]:
@@ -68,29 +74,40 @@ def on_job_bandwidth_set(state: JobsState, body: JobBandwidthSet, message: Envel
     number = _number_of(state, body.job)
     if number is None:
         return []
-    return _give(state, number, body.gbps, message)
+    return _set_bandwidth(state, number, body.gbps, message)
 
 
 def on_fabric_retired(state: JobsState, _body: FabricRetired, message: Envelope) -> list[Output]:
     """A network is gone for good: what it gave nobody says any more."""
-    given = [number for number, team in sorted(state.teams.items()) if team.network == message.fabric]
-    return [said for number in given for said in _give(state, number, None, message)]
+    given = [
+        number
+        for number, multislice_job in sorted(state.multislice_jobs.items())
+        if multislice_job.network == message.fabric
+    ]
+    return [emitted for number in given for emitted in _set_bandwidth(state, number, None, message)]
 
 
-def _give(state: JobsState, number: int, gbps: float | None, message: Envelope) -> list[Output]:
+def _set_bandwidth(state: JobsState, number: int, gbps: float | None, message: Envelope) -> list[Output]:
     """A job gets so much from now on, by the word of a network."""
     network = None if gbps is None else message.fabric
-    team = state.teams[number] = replace(state.teams[number], gbps=gbps, network=network)
-    speed_ppm = _speed_ppm(team)
+    multislice_job = state.multislice_jobs[number] = replace(
+        state.multislice_jobs[number], gbps=gbps, network=network
+    )
+    speed_ppm = _speed_ppm(multislice_job)
     if speed_ppm is None:
         return []
-    return change(state, number, partial(slowed, speed_ppm=speed_ppm), message.id)
+    return change_job(state, number, partial(slowed, speed_ppm=speed_ppm), message.id)
 
 
-def _speed_ppm(team: Team) -> int | None:
-    return speed_of_all(team.speeds_ppm, team.step_us, team.gradient_bytes, team.gbps)
+def _speed_ppm(multislice_job: MultisliceJob) -> int | None:
+    return job_speed_ppm(
+        multislice_job.speeds_ppm, multislice_job.step_us, multislice_job.gradient_bytes, multislice_job.gbps
+    )
 
 
 def _number_of(state: JobsState, job: str) -> int | None:
     """The number of this pod's slice of a job; None if it has none."""
-    return next((number for number, team in state.teams.items() if team.job == job), None)
+    return next(
+        (number for number, multislice_job in state.multislice_jobs.items() if multislice_job.job == job),
+        None,
+    )

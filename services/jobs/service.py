@@ -1,9 +1,9 @@
 """The table of the service `jobs`: which rule handles which message."""
 
-from schemas.failures import FaultBegan, FaultEnded, ParametersChanged
-from schemas.jobs import PodSignalled
-from schemas.operator import RekeyDraws
-from schemas.scheduler import (
+from schemas.messages.failures import FaultBegan, FaultEnded, ParametersChanged
+from schemas.messages.jobs import PodSignalled
+from schemas.messages.operator import RekeyDraws
+from schemas.messages.scheduler import (
     CubeSwapped,
     SliceAdmitted,
     SliceCompleted,
@@ -16,12 +16,12 @@ from schemas.scheduler import (
     SliceRestored,
     SliceStarted,
 )
-from schemas.sequencer import FabricRetired, Tick
-from schemas.traffic import JobBandwidthSet
-from schemas.workload import SliceRequested
-from services.jobs import documents, faults, logic, multislice
+from schemas.messages.sequencer import FabricRetired, Tick
+from schemas.messages.traffic import JobBandwidthSet
+from schemas.messages.workload import SliceRequested
+from services.jobs import documents, job_faults, logic, multislice
 from services.jobs.state import JobsState, commission
-from shared.engine.rekeying import on_rekey
+from shared.engine.rekey_draws import on_rekey
 from shared.engine.service import Service, on
 
 SERVICE: Service[JobsState] = Service(
@@ -34,15 +34,15 @@ SERVICE: Service[JobsState] = Service(
         on(SliceRequested, logic.on_slice_requested),
         on(SliceAdmitted, logic.on_slice_admitted),
         on(SliceStarted, logic.on_slice_started),
-        on(SliceDegraded, logic.on_slice_goes_on),
-        on(SliceRestored, logic.on_slice_goes_on),
+        on(SliceDegraded, logic.on_slice_speed_changed),
+        on(SliceRestored, logic.on_slice_speed_changed),
         on(SliceRecovering, logic.on_slice_recovering),
         on(CubeSwapped, logic.on_cube_swapped),
         on(SliceNoticed, logic.on_slice_noticed),
         on(SliceRequeued, logic.on_slice_requeued),
         on(ParametersChanged, logic.on_parameters_changed),
-        on(FaultBegan, faults.on_fault_began),
-        on(FaultEnded, faults.on_fault_ended),
+        on(FaultBegan, job_faults.on_fault_began),
+        on(FaultEnded, job_faults.on_fault_ended),
         on(SliceRefused, logic.on_slice_ended),
         on(SliceEvicted, logic.on_slice_ended),
         on(SliceCompleted, logic.on_slice_ended),

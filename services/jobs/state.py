@@ -4,12 +4,12 @@ that ended have used."""
 from dataclasses import dataclass, field
 from typing import Literal
 
-from schemas.config import AnyPodConfig
-from schemas.config_cubes import JobsConfig
+from schemas.config.cubes import JobsConfig
+from schemas.config.pods import AnyPodConfig
 from schemas.names import Shape, Tier
 from shared.basics.units import US_PER_HOUR
 from shared.engine.state import State
-from shared.models.jobs.goodput import OTHERS, OWNERS_MAX
+from shared.models.jobs.goodput_accounting import OTHER_OWNERS, OWNERS_MAX
 from shared.models.jobs.ledger import Ledger
 from shared.models.jobs.progress import FULL_SPEED, Progress
 from shared.models.superpod.shapes import chips_of
@@ -54,7 +54,7 @@ class Job:
     cause: str
     cubes: tuple[int, ...] = ()
     corner: tuple[int, int, int] | None = None
-    granted_ppm: int = FULL_SPEED
+    link_speed_ppm: int = FULL_SPEED
     turns_us: int | None = None
     symptom: Symptom | None = None
 
@@ -64,7 +64,7 @@ class Job:
 
 
 @dataclass(frozen=True)  # without slots: `records.replace`
-class Team:
+class MultisliceJob:
     """The slices of several pods that a job runs on. By pod, in the order of its ring, `speeds_ppm` has how
     fast its slice can go, None while it cannot; `gbps` is what the `network` between the pods gives each of
     them, None where nobody says. `is_to_leave`: it is this pod's slice that is to leave cubes."""
@@ -76,11 +76,11 @@ class Team:
     speeds_ppm: tuple[int | None, ...]
     gbps: float | None = None
     network: str | None = None
-    is_to_leave: bool = False
+    must_leave: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Book:
+class OwnerUsage:
     """What all slices of an owner in one tier have used that ended, in chip-microseconds."""
 
     owner: str
@@ -98,14 +98,14 @@ class JobsState(State):
 
     config: JobsConfig
     cubes: int
-    reports_us: int
+    next_report_us: int
     reports: int = 0
     jobs: dict[int, Job] = field(default_factory=dict)
     ended: dict[int, Job] = field(default_factory=dict)
     broken: dict[str, BrokenPart] = field(default_factory=dict)
-    hot: dict[str, int] = field(default_factory=dict)
-    books: dict[str, Book] = field(default_factory=dict)
-    teams: dict[int, Team] = field(default_factory=dict)
+    hot_cubes: dict[str, int] = field(default_factory=dict)
+    books: dict[str, OwnerUsage] = field(default_factory=dict)
+    multislice_jobs: dict[int, MultisliceJob] = field(default_factory=dict)
 
 
 def commission(fabric: str, config: AnyPodConfig, at_us: int) -> JobsState:
@@ -116,19 +116,19 @@ def commission(fabric: str, config: AnyPodConfig, at_us: int) -> JobsState:
         now_us=at_us,
         config=config.jobs,
         cubes=config.pod.cubes,
-        reports_us=at_us + US_PER_HOUR,
+        next_report_us=at_us + US_PER_HOUR,
     )
 
 
-def book_for(state: JobsState, owner: str, tier: Tier) -> Book:
+def usage_for(state: JobsState, owner: str, tier: Tier) -> OwnerUsage:
     """The book of an owner for a tier, begun if there is none; the others' where there are too many."""
     if f"{owner}/{tier}" not in state.books and len(state.books) >= OWNERS_MAX:
-        owner = OTHERS
-    return state.books.setdefault(f"{owner}/{tier}", Book(owner, tier, Ledger()))
+        owner = OTHER_OWNERS
+    return state.books.setdefault(f"{owner}/{tier}", OwnerUsage(owner, tier, Ledger()))
 
 
-def book(state: JobsState, job: Job) -> None:
+def add_usage(state: JobsState, job: Job) -> None:
     """Enter what a job has used that has ended."""
     key = f"{job.owner}/{job.tier}"
     used = job.progress.ledger.times(job.chips)
-    state.books[key] = Book(job.owner, job.tier, state.books[key].used.plus(**used.by_place()))
+    state.books[key] = OwnerUsage(job.owner, job.tier, state.books[key].used.plus(**used.by_place()))

@@ -6,20 +6,38 @@ from what is wanted when it is back (Lightwave Fabrics 3.2.2, Table C.1: not lat
 
 from collections.abc import Sequence
 
-from schemas.ocs import OcsDown, OcsUp
-from services.ocs.restores import forget_realignments, restore_later
-from services.ocs.state import OcsState
-from services.ocs.switch import forget_stale, touch
-from shared.engine.service import Output
+from schemas.config.pods import PodOcsConfig
+from schemas.envelope import Envelope
+from schemas.messages.ocs import (
+    CircuitsParked,
+    OcsDown,
+    OcsFreed,
+    OcsHeld,
+    OcsPartDown,
+    OcsPartUp,
+    OcsRestarted,
+    OcsRestarting,
+    OcsUp,
+    RestartRefused,
+)
+from schemas.messages.operator import RestartOcs
+from schemas.names import number_of
+from services.ocs.manual_cross_connects import drop_manual_circuits
+from services.ocs.ports import fail_board, recover_board
+from services.ocs.state import ControllerRestart, OcsState
+from services.ocs.switch import cancel_retries, remove_stale, schedule_restore, touch
+from shared.basics.units import US_PER_S, to_whole_us
+from shared.engine.service import CausedBy, Output
+from shared.models.ocs.parts import PART, OcsPart, part_word
 
 
-def breaks(state: OcsState, part: str) -> bool:
+def add_fault(state: OcsState, part: str) -> bool:
     """One fault more of a part; whether it is the first."""
     state.broken[part] = state.broken.get(part, 0) + 1
     return state.broken[part] == 1
 
 
-def mends(state: OcsState, part: str) -> bool:
+def remove_fault(state: OcsState, part: str) -> bool:
     """One fault less; whether it was the last."""
     left = state.broken.pop(part) - 1
     if left:
@@ -32,8 +50,8 @@ def darken(state: OcsState, ocses: Sequence[int]) -> None:
     state.chassis_faults[list(ocses)] += 1
     state.made[list(ocses)] = False
     for ocs in ocses:
-        forget_stale(state, ocs)
-        forget_realignments(state, ocs)
+        remove_stale(state, ocs)
+        cancel_retries(state, ocs)
     touch(state, ocses)
 
 
@@ -42,19 +60,159 @@ def lighten(state: OcsState, ocses: Sequence[int], cause: str) -> None:
     state.chassis_faults[list(ocses)] -= 1
     for ocs in ocses:
         if state.chassis_faults[ocs] == 0:
-            restore_later(state, ocs, None, cause)
+            schedule_restore(state, ocs, None, cause)
     touch(state, ocses)
 
 
-def darken_by_own(state: OcsState, ocs: int) -> list[Output]:
+def darken_by_chassis_fault(state: OcsState, ocs: int) -> list[Output]:
     """One reason more that lies in the chassis itself: news if there was none."""
     own = state.chassis_faults[ocs] - state.housing_faults[ocs]
     darken(state, (ocs,))
     return [OcsDown(ocs=ocs)] if own == 0 else []
 
 
-def lighten_by_own(state: OcsState, ocs: int, cause: str) -> list[Output]:
+def lighten_by_chassis_fault(state: OcsState, ocs: int, cause: str) -> list[Output]:
     """One such reason less: news if it was the last."""
     lighten(state, (ocs,), cause)
     own = state.chassis_faults[ocs] - state.housing_faults[ocs]
     return [OcsUp(ocs=ocs)] if own == 0 else []
+
+
+# What the failure of a part of a chassis does, and its return (Lightwave Fabrics 3.2.2).
+#
+# Supplies and fans are redundant. Without its CPU or FPGA an OCS carries out nothing: circuits hold, those
+# given up too, until it is back. Without a camera or an injection module it can park mirrors, which needs no
+# alignment, and make nothing: its circuits hold, open loop. A driver board takes those over its mirrors
+# along.
+
+
+def fail_part(state: OcsState, target: str) -> list[Output]:
+    """A part of a chassis, or the power of the whole, has one fault more."""
+    if not add_fault(state, target):
+        return []
+    ocs, part = ocs_of(target), PART[part_word(target)]
+    effect = _effect(state, part)
+    touch(state, (ocs,))
+    if effect == "mirrors":
+        return [fail_board(state, target, ocs)]
+    emitted: list[Output] = [OcsPartDown(part=target)]
+    if part.effect == "light" and _broken_of_kind(state, target) != part.spare + 1:
+        return emitted
+    if effect == "light":
+        return [*emitted, *darken_by_chassis_fault(state, ocs), *drop_manual_circuits(state, ocs)]
+    if not state.held[ocs]:
+        emitted.append(OcsHeld(ocs=ocs))
+    (state.frozen_faults if effect == "commands" else state.blind_faults)[ocs] += 1
+    return emitted
+
+
+def recover_part(state: OcsState, target: str, cause: str) -> list[Output]:
+    """One fault less."""
+    if not remove_fault(state, target):
+        return []
+    ocs, part = ocs_of(target), PART[part_word(target)]
+    effect = _effect(state, part)
+    touch(state, (ocs,))
+    if effect == "mirrors":
+        return [recover_board(state, target, ocs, cause)]
+    emitted: list[Output] = [OcsPartUp(part=target)]
+    if part.effect == "light" and _broken_of_kind(state, target) != part.spare:
+        return emitted
+    if effect == "light":
+        return emitted + lighten_by_chassis_fault(state, ocs, cause)
+    (state.frozen_faults if effect == "commands" else state.blind_faults)[ocs] -= 1
+    if not state.frozen_faults[ocs]:
+        emitted += park_stale(state, ocs)
+    if not state.held[ocs]:
+        cancel_retries(state, ocs)  # all that is missing turns now
+        schedule_restore(state, ocs, None, cause)
+        emitted.append(OcsFreed(ocs=ocs))
+    return emitted
+
+
+def _effect(state: OcsState, part: OcsPart) -> str:
+    """What comes of a part's failure: OCSes of a pod that latch keep their circuits without power and drivers
+    (Table C.1), and carry out nothing meanwhile. A network's chassis goes dark with all that is in it."""
+    if state.latches and state.network is None and part.effect in ("light", "mirrors"):
+        return "commands"
+    return part.effect
+
+
+def ocs_of(target: str) -> int:
+    """The number of the OCS that a part is in: 17 of `pod-0/ocs-17/cpu`, and of `pod-0/ocs-17` itself."""
+    return number_of(target.split("/")[1])
+
+
+def _broken_of_kind(state: OcsState, target: str) -> int:
+    """How many parts of the same kind are broken in the chassis of a part, itself included."""
+    parent, _, last = target.rpartition("/")
+    part = PART[part_word(target)]
+    if part.count == 1:
+        return int(target in state.broken)
+    numbers = range(part.count)
+    return sum(f"{parent}/{last.partition('-')[0]}-{number}" in state.broken for number in numbers)
+
+
+def park_stale(state: OcsState, ocs: int) -> list[Output]:
+    """The controller is back: what was given up meanwhile is taken away at once."""
+    circuits = remove_stale(state, ocs)
+    return [CircuitsParked(ocs=ocs, circuits=circuits)] if circuits else []
+
+
+# An OCS whose software is restarted: for some tens of seconds nothing that it is told is done.
+#
+# As without its controller, its circuits hold, those given up too, unless its software sets all mirrors anew
+# when it starts (`ocs.restart_keeps`): then every circuit is lost, and made again when it runs.
+
+
+def on_restart(state: OcsState, body: RestartOcs, message: Envelope) -> list[Output]:
+    """Begin, or refuse to."""
+    config, reason = state.config, _restart_refusal(state, body.ocs)
+    if reason is not None or not isinstance(config, PodOcsConfig):
+        return [RestartRefused(ocs=body.ocs, reason=reason or "a network's OCSes are not restarted")]
+    ocs, keeps = number_of(body.ocs), state.latches or config.restart_keeps
+    due_us = state.now_us + to_whole_us(config.restart_s, US_PER_S)
+    state.restarts[ocs] = ControllerRestart(due_us, keeps, message.id)
+    emitted: list[Output] = [OcsRestarting(ocs=ocs, keeps=keeps)]
+    if not state.held[ocs]:
+        emitted.append(OcsHeld(ocs=ocs))
+    state.frozen_faults[ocs] += 1
+    touch(state, (ocs,))
+    return emitted if keeps else emitted + darken_by_chassis_fault(state, ocs)
+
+
+def settle_restarts(state: OcsState) -> list[Output]:
+    """The software runs again: first it takes away what was given up meanwhile, then it makes what is
+    missing."""
+    emitted: list[Output] = []
+    for ocs in sorted(ocs for ocs, restart in state.restarts.items() if restart.due_us <= state.now_us):
+        restart = state.restarts.pop(ocs)
+        state.frozen_faults[ocs] -= 1
+        touch(state, (ocs,))
+        now: list[Output] = [OcsRestarted(ocs=ocs)]
+        if not state.frozen_faults[ocs]:
+            now += park_stale(state, ocs)
+        if not restart.keeps:
+            now += lighten_by_chassis_fault(state, ocs, restart.cause)
+        if not state.held[ocs]:
+            if restart.keeps:
+                cancel_retries(state, ocs)  # all that is missing turns now
+                schedule_restore(state, ocs, None, restart.cause)
+            now.append(OcsFreed(ocs=ocs))
+        emitted += [CausedBy(restart.cause, body) for body in now if not isinstance(body, CausedBy)]
+    return emitted
+
+
+def _restart_refusal(state: OcsState, name: str) -> str | None:
+    fabric, _, part = name.partition("/")
+    if state.network is not None or fabric != state.fabric:
+        return f"no OCS of a superpod {state.fabric}; names are like pod-0/ocs-17"
+    ocs = number_of(part)
+    if ocs >= state.ocs_count:
+        last = f"{state.fabric}/ocs-{state.ocs_count - 1}"
+        return f"there is no such OCS; allowed are {state.fabric}/ocs-0 to {last}"
+    if ocs in state.restarts:
+        return "its software is being restarted already"
+    if state.chassis_faults[ocs]:
+        return "it is down; its software starts with it"
+    return None

@@ -6,11 +6,11 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from schemas.documents import ByHandStatus, OcsDocument, OcsSummary, PatchStatus
+from schemas.documents.pods import ManualCircuitStatus, OcsDocument, OcsSummary, PatchStatus
 from schemas.names import number_of
-from services.ocs.patches import dead_ports, free_spares, patches_of, physical
+from services.ocs.mirror_faults import failed_mirror_reason
+from services.ocs.ports import current_ports, dead_ports, free_spares, patches_of
 from services.ocs.state import NO_OWNER, NO_PORT, SIDES, OcsState
-from services.ocs.strays import reason_of
 from services.ocs.switch import ocs_keys
 from shared.engine.service import DocumentKey
 from shared.models.ocs.alignment import REASONS
@@ -61,7 +61,7 @@ def _ocs(state: OcsState, name: str, ocs: int) -> OcsDocument:
         slices=tuple(np.maximum(state.owner[ocs], NO_OWNER).tolist()),
         losses_db=_losses_db(state, ocs),
         unaligned=_unaligned(state, ocs),
-        by_hand=_by_hand(state, ocs),
+        manual_circuits=_by_hand(state, ocs),
         changed_us=int(state.changed_us[ocs]),
     )
 
@@ -72,7 +72,7 @@ def _ports_down(state: OcsState, ocs: int) -> tuple[str, ...]:
         return ()
     down = np.argwhere(state.port_faults[:, ocs])
     dead = set(dead_ports(state, ocs))
-    ports = physical(state, down[:, 0], ocs, down[:, 1]).tolist()
+    ports = current_ports(state, down[:, 0], ocs, down[:, 1]).tolist()
     found = sorted(set(zip(down[:, 0].tolist(), ports, strict=True)) - dead)
     return tuple(f"{SIDES[side]}{port}" for side, port in found)
 
@@ -91,20 +91,22 @@ def _unaligned(state: OcsState, ocs: int) -> tuple[str, ...]:
         for place, failed in sorted(state.realignments.items())
         if place // state.radix == ocs
     ]
-    dead = set(dead_ports(state, ocs)) if state.given_up else set()
-    given_up = [
-        f"{SIDES[side]}{port}: {reason_of(misses)}"
-        for (side, at, port), misses in sorted((port_at(place), n) for place, n in state.given_up.items())
+    dead = set(dead_ports(state, ocs)) if state.failed_mirrors else set()
+    failed_mirrors = [
+        f"{SIDES[side]}{port}: {failed_mirror_reason(misses)}"
+        for (side, at, port), misses in sorted(
+            (port_at(place), n) for place, n in state.failed_mirrors.items()
+        )
         if at == ocs and (side, port) not in dead
     ]
-    return tuple(waiting + given_up)
+    return tuple(waiting + failed_mirrors)
 
 
-def _by_hand(state: OcsState, ocs: int) -> tuple[ByHandStatus, ...]:
+def _by_hand(state: OcsState, ocs: int) -> tuple[ManualCircuitStatus, ...]:
     first = ocs * state.radix
     return tuple(
-        ByHandStatus(north=place - first, request=request)
-        for place, request in sorted(state.by_hand.items())
+        ManualCircuitStatus(north=place - first, request=request)
+        for place, request in sorted(state.manual_circuits.items())
         if place // state.radix == ocs
     )
 
@@ -129,8 +131,8 @@ def _losses_db(state: OcsState, ocs: int) -> tuple[float | None, ...]:
     wanted = state.wanted[ocs].astype(np.int64)
     norths, souths = np.arange(state.radix), wanted
     if state.patched:
-        norths = physical(state, 0, ocs, norths)
-        souths = np.where(wanted == NO_PORT, NO_PORT, physical(state, 1, ocs, np.maximum(wanted, 0)))
+        norths = current_ports(state, 0, ocs, norths)
+        souths = np.where(wanted == NO_PORT, NO_PORT, current_ports(state, 1, ocs, np.maximum(wanted, 0)))
     steps = table[norths, souths]
     return tuple([None if loss_db < 0 else loss_db for loss_db in (steps / STEPS_PER_DB).tolist()])
 

@@ -1,34 +1,39 @@
 """What happens when an OCS is due, and when that is."""
 
 from schemas.envelope import Envelope
-from schemas.sequencer import Tick
-from services.ocs.network import settle_rewirings
-from services.ocs.restores import realign, settle_restores
-from services.ocs.software import settle_restarts
+from schemas.messages.sequencer import Tick
+from services.ocs.chassis import settle_restarts
+from services.ocs.mirror_faults import drift_steps_us, mark_failed_mirrors, report_misaligned_mirrors
+from services.ocs.network_commands import settle_rewirings
 from services.ocs.state import OcsState
-from services.ocs.strays import give_up
-from services.ocs.superpod import settle_connects
-from services.ocs.watching import steps_us, watch
+from services.ocs.superpod_commands import settle_connects
+from services.ocs.switch import retry_alignment, settle_restores
 from shared.engine.service import Output
 
 
 def on_tick(state: OcsState, _tick: Tick, _message: Envelope) -> list[Output]:
     """Mirrors have settled: commands first, then what comes back, then what is tried again, or no more."""
-    said = settle_restarts(state) + settle_connects(state) + settle_rewirings(state) + settle_restores(state)
-    realign(state)
-    said += give_up(state)
-    return said + watch(state) if state.drifts or state.off else said
+    emitted = (
+        settle_restarts(state) + settle_connects(state) + settle_rewirings(state) + settle_restores(state)
+    )
+    retry_alignment(state)
+    emitted += mark_failed_mirrors(state)
+    return (
+        emitted + report_misaligned_mirrors(state)
+        if state.mirror_drifts or state.misaligned_mirrors
+        else emitted
+    )
 
 
 def due(state: OcsState) -> int | None:
     """When the next mirrors have settled, or one that drifts has done so by a step."""
     moving = state.connects or state.restores or state.rewirings or state.realignments or state.restarts
-    if not moving and not state.drifts:
+    if not moving and not state.mirror_drifts:
         return None
     dues = [pending.due_us for pending in state.connects.values()]
     dues += [pending.due_us for pending in state.restores.values()]
     dues += [pending.due_us for pending in state.rewirings.values()]
     dues += [restart.due_us for restart in state.restarts.values()]
     dues += [failed.due_us for failed in state.realignments.values()]
-    dues += steps_us(state)
+    dues += drift_steps_us(state)
     return min(dues, default=None)

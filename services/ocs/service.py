@@ -1,22 +1,22 @@
 """The table of the service `ocs`: which rule handles which message."""
 
-from schemas.diagnosis import TestWanted
-from schemas.failures import FaultBegan, FaultEnded, ParametersChanged
-from schemas.operator import CreateCrossConnects, RemoveCrossConnects, RestartOcs, TestLink
-from schemas.repairs import PatchPort
-from schemas.scheduler import ConnectCircuits, DisconnectCircuits, LeaveCircuits
-from schemas.sequencer import Tick
-from schemas.topology import RewireCircuits
+from schemas.messages.diagnosis import TestWanted
+from schemas.messages.failures import FaultBegan, FaultEnded, ParametersChanged
+from schemas.messages.operator import CreateCrossConnects, RemoveCrossConnects, RestartOcs, TestLink
+from schemas.messages.repairs import PatchPort
+from schemas.messages.scheduler import ConnectCircuits, DisconnectCircuits, LeaveCircuits
+from schemas.messages.sequencer import Tick
+from schemas.messages.topology import RewireCircuits
 from services.ocs import (
-    by_hand,
+    chassis,
     documents,
-    faults,
     logic,
-    loops,
-    network,
-    patches,
-    software,
-    superpod,
+    loopbacks,
+    manual_cross_connects,
+    network_commands,
+    ocs_faults,
+    ports,
+    superpod_commands,
     telemetry,
 )
 from services.ocs.state import OcsState, commission
@@ -28,24 +28,24 @@ SERVICE: Service[OcsState] = Service(
     commission=commission,
     rules=(
         on(Tick, logic.on_tick),
-        on(ConnectCircuits, superpod.on_connect),
-        on(DisconnectCircuits, superpod.on_disconnect),
-        on(LeaveCircuits, superpod.on_leave),
-        on(RewireCircuits, network.on_rewire),
-        on(PatchPort, patches.on_patch),
-        on(TestLink, loops.on_test_link),
-        on(TestWanted, loops.on_test_link),
-        on(RestartOcs, software.on_restart),
-        on(CreateCrossConnects, by_hand.on_create),
-        on(RemoveCrossConnects, by_hand.on_remove),
+        on(ConnectCircuits, superpod_commands.on_connect),
+        on(DisconnectCircuits, superpod_commands.on_disconnect),
+        on(LeaveCircuits, superpod_commands.on_leave),
+        on(RewireCircuits, network_commands.on_rewire),
+        on(PatchPort, ports.on_patch),
+        on(TestLink, loopbacks.on_test_link),
+        on(TestWanted, loopbacks.on_test_link),
+        on(RestartOcs, chassis.on_restart),
+        on(CreateCrossConnects, manual_cross_connects.on_create),
+        on(RemoveCrossConnects, manual_cross_connects.on_remove),
         on(ParametersChanged, telemetry.on_parameters_changed),
-        on(FaultBegan, faults.on_fault_began),
-        on(FaultEnded, faults.on_fault_ended),
+        on(FaultBegan, ocs_faults.on_fault_began),
+        on(FaultEnded, ocs_faults.on_fault_ended),
     ),
     due=logic.due,
     document_keys=documents.document_keys,
     document=documents.document,
     telemetry=telemetry.frame,
-    frames_at=("transceivers", "traffic"),
-    frames_of="ocs",
+    frames_on_ticks_of=("transceivers", "traffic"),
+    frames_suffix="ocs",
 )

@@ -10,25 +10,25 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from schemas.config import OcsConfig, PodOcsConfig, SuperpodConfig
-from schemas.config_dcn import DcnConfig
-from schemas.config_network import NetworkConfig
+from schemas.config.dcn import DcnConfig
+from schemas.config.network_hardware import NetworkConfig
+from schemas.config.pods import OcsConfig, PodOcsConfig, SuperpodConfig
 from schemas.names import Join, OcsCircuit
 from shared.engine.state import State
 from shared.models.network.blocks import network_of
 from shared.models.network.wiring import wiring_of
+from shared.models.ocs_technologies import ocs_technology, technology_ports
 from shared.models.superpod.wiring import OCS_COUNT, STRANDS, ocs_radix
-from shared.models.technologies import ocs_technology, ports_of
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
 NO_PORT = -1
 NO_OWNER = -1
-BY_HAND = -2
+MANUAL = -2
 """In place of a slice: an operator made the circuit."""
 SIDES: tuple[Literal["N", "S"], ...] = ("N", "S")
-Failed = tuple[tuple[int, int, int], ...]
+FailedAlignments = tuple[tuple[int, int, int], ...]
 """Circuits whose mirrors do not find their place, as (place in a flat array of (OCS, North port), code of the
 reason, which of both mirrors: `NORTH_MISSED` + `SOUTH_MISSED`), the codes those of
 `shared.models.ocs.alignment`."""
@@ -43,7 +43,7 @@ class PendingConnect:
     joins: tuple[Join, ...]
     due_us: int
     cause: str
-    failed: Failed = ()
+    failed: FailedAlignments = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class PendingRestore:
     norths: tuple[int, ...] | None
     due_us: int
     cause: str
-    failed: Failed = ()
+    failed: FailedAlignments = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Realignment:
 
 
 @dataclass(frozen=True, slots=True)
-class Restart:
+class ControllerRestart:
     """Software that is being restarted until `due_us`; whether the OCS keeps its circuits, and the id of the
     message because of which."""
 
@@ -79,7 +79,7 @@ class Restart:
 
 
 @dataclass(frozen=True, slots=True)
-class Drift:
+class MirrorDrift:
     """A fault for which mirrors point elsewhere than they are told: that of one `port` of a side, by where it
     is, or with None for both all of the OCS. Each loses `loss_db` when all of it has come, which takes
     `onset_us` from `began_us` on. `cause` is the id of the message that told of it."""
@@ -103,7 +103,7 @@ class PendingRewiring:
     made: tuple[OcsCircuit, ...]
     due_us: int
     cause: str
-    failed: Failed = ()
+    failed: FailedAlignments = ()
 
 
 @dataclass
@@ -152,14 +152,14 @@ class OcsState(State):
     frozen_faults: npt.NDArray[np.int16]
     blind_faults: npt.NDArray[np.int16]
     changed_us: npt.NDArray[np.int64]
-    turns: npt.NDArray[np.int64]
+    alignment_rounds: npt.NDArray[np.int64]
     tried: npt.NDArray[np.int64]
     missed: npt.NDArray[np.int64]
     busy_us: npt.NDArray[np.int64]
     network: NetworkConfig | None = None
     broken: dict[str, int] = field(default_factory=dict)
     patched: dict[int, int] = field(default_factory=dict)
-    restarts: dict[int, Restart] = field(default_factory=dict)
+    restarts: dict[int, ControllerRestart] = field(default_factory=dict)
     technology: str = "palomar"
     stale: dict[int, int] = field(default_factory=dict)
     connects: dict[int, PendingConnect] = field(default_factory=dict)
@@ -167,15 +167,15 @@ class OcsState(State):
     restores: dict[int, PendingRestore] = field(default_factory=dict)
     realignments: dict[int, Realignment] = field(default_factory=dict)
     misses: dict[int, int] = field(default_factory=dict)
-    by_hand: dict[int, str] = field(default_factory=dict)
-    drifts: dict[str, Drift] = field(default_factory=dict)
-    strays: dict[str, int] = field(default_factory=dict)
+    manual_circuits: dict[int, str] = field(default_factory=dict)
+    mirror_drifts: dict[str, MirrorDrift] = field(default_factory=dict)
+    stray_mirrors: dict[str, int] = field(default_factory=dict)
     mirror_misses: dict[int, int] = field(default_factory=dict)
-    suspects: dict[int, str] = field(default_factory=dict)
-    given_up: dict[int, int] = field(default_factory=dict)
-    off: dict[int, float] = field(default_factory=dict)
+    suspect_mirrors: dict[int, str] = field(default_factory=dict)
+    failed_mirrors: dict[int, int] = field(default_factory=dict)
+    misaligned_mirrors: dict[int, float] = field(default_factory=dict)
     telemetry_interval_s: int = 0
-    orders: int = 0
+    last_order: int = 0
     cross_connects: int = 0
 
     @property
@@ -189,7 +189,7 @@ class OcsState(State):
     @property
     def ports(self) -> int:
         """Ports of one side that the switch has: arrays are no shorter than a Palomar's."""
-        return ports_of(ocs_technology(self.technology), self.radix)
+        return technology_ports(ocs_technology(self.technology), self.radix)
 
     @property
     def latches(self) -> bool:
@@ -212,19 +212,21 @@ def commission(fabric: str, config: SuperpodConfig | DcnConfig, at_us: int) -> O
     if isinstance(config, DcnConfig):
         network = network_of(config.network)
         wiring = wiring_of(network)
-        state = _dark(fabric, config, at_us, (network.ocs_count, wiring.radix), wiring.ports_wired)
+        state = _without_circuits(
+            fabric, config, at_us, (network.ocs_count, wiring.radix), wiring.ports_wired
+        )
         state.network = config.network
         state.technology = network.technology.name
         state.telemetry_interval_s = config.traffic.telemetry_interval_s
         return state
     shape = (OCS_COUNT, ocs_radix(config.pod.cubes))
-    state = _dark(fabric, config, at_us, shape, STRANDS * config.pod.cubes)
+    state = _without_circuits(fabric, config, at_us, shape, STRANDS * config.pod.cubes)
     state.technology = config.ocs.technology
     state.telemetry_interval_s = config.transceivers.telemetry_interval_s
     return state
 
 
-def _dark(
+def _without_circuits(
     fabric: str, config: SuperpodConfig | DcnConfig, at_us: int, shape: tuple[int, int], ports_wired: int
 ) -> OcsState:
     return OcsState(
@@ -245,8 +247,34 @@ def _dark(
         frozen_faults=np.zeros(shape[0], dtype=np.int16),
         blind_faults=np.zeros(shape[0], dtype=np.int16),
         changed_us=np.full(shape[0], at_us, dtype=np.int64),
-        turns=np.zeros(shape[0], dtype=np.int64),
+        alignment_rounds=np.zeros(shape[0], dtype=np.int64),
         tried=np.zeros((2, shape[0]), dtype=np.int64),
         missed=np.zeros((2, shape[0]), dtype=np.int64),
         busy_us=np.full(shape[0], at_us, dtype=np.int64),
     )
+
+
+# Circuits as arrays of their OCSes and ports.
+
+
+@dataclass(frozen=True, slots=True)
+class Circuits:
+    """Circuits by their numbers of OCS, North port and South port, each of shape (circuits,), made by
+    `circuits_of`.
+
+    `north_at` and `south_at` are the places of their ports in an array of shape (OCSes, radix) that is laid
+    out flat, which reads and writes them in a third of the time; `ocses` are the OCSes, each once.
+    """
+
+    ocs: IntArray
+    north: IntArray
+    south: IntArray
+    north_at: IntArray
+    south_at: IntArray
+    ocses: tuple[int, ...]
+
+
+def circuits_of(ocs: IntArray, north: IntArray, south: IntArray, radix: int) -> Circuits:
+    """These circuits of OCSes with so many ports on each side."""
+    ocses = tuple(np.flatnonzero(np.bincount(ocs)).tolist())
+    return Circuits(ocs, north, south, ocs * radix + north, ocs * radix + south, ocses)

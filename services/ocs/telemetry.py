@@ -6,27 +6,27 @@ from typing import Any
 import numpy as np
 
 from schemas.envelope import Envelope
-from schemas.failures import ParametersChanged
-from services.ocs.drifts import lost_db
-from services.ocs.parts import ocs_of
+from schemas.messages.failures import ParametersChanged
+from services.ocs.chassis import ocs_of
+from services.ocs.mirror_faults import mirror_loss_db
 from services.ocs.state import SIDES, BoolArray, OcsState
-from shared.basics.frames import arrow_frame, frame_after_us
+from shared.basics.telemetry_frames import arrow_frame, next_frame_due_us
 from shared.engine.service import Output
-from shared.models.ocs.alignment import Loop
+from shared.models.ocs.alignment import AlignmentLoop
 from shared.models.ocs.parts import PART, PARTS, part_word
 from shared.models.ocs.patches import physical_ports
+from shared.models.ocs_technologies import ALIGNED_BY_CAMERA
 from shared.models.optics.palomar import manufactured_ocses, mirror_count, squared_deflection
-from shared.models.technologies import ALIGNED_BY_CAMERA
 from shared.models.telemetry.ocs_fields import OCS_FIELDS
 from shared.models.telemetry.ocs_readings import (
     FANS,
-    Chassis,
+    ChassisState,
     FloatArray,
     OcsReadings,
-    calibration,
+    ocs_calibration,
     ocs_flags,
     ocs_unread,
-    read,
+    read_ocses,
 )
 
 STATES = ("up", "held", "down")
@@ -39,12 +39,12 @@ def frame(state: OcsState, message: Envelope) -> bytes | None:
     not, a bit a field; then the fields of `shared.models.telemetry.ocs_fields`, each the worst, and beside it
     all of them: of mirrors those of the North side's ports, then of the South side's, by where mirrors are.
     What is not read is null."""
-    if frame_after_us(state.telemetry_interval_s, message.at_us - 1) != message.at_us:
+    if next_frame_due_us(state.telemetry_interval_s, message.at_us - 1) != message.at_us:
         return None
     import pyarrow as pa  # noqa: PLC0415 -- as in shared/basics/frames.py
 
-    is_so = chassis_of(state, message.at_us)
-    readings = _read(state, is_so, message.at_us)
+    chassis = chassis_of(state, message.at_us)
+    readings = _read(state, chassis, message.at_us)
     warnings, alarms = ocs_flags(readings)
     codes = np.where(state.chassis_faults > 0, 2, np.where(state.held, 1, 0)).astype(np.int8)
     columns = {
@@ -53,7 +53,7 @@ def frame(state: OcsState, message: Envelope) -> bytes | None:
         "at_us": pa.array(np.full(state.ocs_count, message.at_us)),
         "warnings": pa.array(warnings),
         "alarms": pa.array(alarms),
-        "unread": pa.array(ocs_unread(readings, is_so)),
+        "unread": pa.array(ocs_unread(readings, chassis)),
     }
     return arrow_frame(columns | _fields(readings), state.fabric, message.at_us)
 
@@ -90,30 +90,30 @@ def readings_of(state: OcsState, at_us: int) -> OcsReadings:
     return _read(state, chassis_of(state, at_us), at_us)
 
 
-def _read(state: OcsState, is_so: Chassis, at_us: int) -> OcsReadings:
-    made = calibration(state.seed, state.fabric, state.ocs_count, state.radix)
-    return read(state.seed, state.fabric, made, is_so, at_us)
+def _read(state: OcsState, chassis: ChassisState, at_us: int) -> OcsReadings:
+    made = ocs_calibration(state.seed, state.fabric, state.ocs_count, state.radix)
+    return read_ocses(state.seed, state.fabric, made, chassis, at_us)
 
 
-def chassis_of(state: OcsState, at_us: int) -> Chassis:
+def chassis_of(state: OcsState, at_us: int) -> ChassisState:
     """How all OCSes are at a moment."""
-    whole = _working(state, "ocs")[:, 0] & (state.housing_faults == 0)
-    supplies, fans = _working(state, "supply"), _working(state, "fan")
+    whole = _working_parts(state, "ocs")[:, 0] & (state.housing_faults == 0)
+    supplies, fans = _working_parts(state, "supply"), _working_parts(state, "fan")
     powered = whole & supplies.any(axis=1) & (FANS - fans.sum(axis=1) <= PART["fan"].spare)
     by_camera = state.technology in ALIGNED_BY_CAMERA
     reached = state.control_faults == 0
     restarting = np.isin(np.arange(state.ocs_count), list(state.restarts))
-    return Chassis(
+    return ChassisState(
         deflection=_deflection(state),
-        loss_db=lost_db(state, at_us),
-        cameras=_working(state, "camera"),
-        beams=_working(state, "injector"),
+        loss_db=mirror_loss_db(state, at_us),
+        cameras=_working_parts(state, "camera"),
+        beams=_working_parts(state, "injector"),
         supplies=supplies,
         fans=fans,
         watts=_watts(state),
-        answers=powered & reached & _working(state, "cpu")[:, 0] & ~restarting,
-        run=_working(state, "fpga")[:, 0],
-        loop=Loop(camera_noise_urad=state.config.camera_noise_urad) if by_camera else None,
+        answers=powered & reached & _working_parts(state, "cpu")[:, 0] & ~restarting,
+        run=_working_parts(state, "fpga")[:, 0],
+        loop=AlignmentLoop(camera_noise_urad=state.config.camera_noise_urad) if by_camera else None,
     )
 
 
@@ -134,7 +134,7 @@ def _deflection(state: OcsState) -> FloatArray:
     return found
 
 
-def _working(state: OcsState, word: str) -> BoolArray:
+def _working_parts(state: OcsState, word: str) -> BoolArray:
     """Which of a kind of part work, of shape (OCSes, how many there are of it in one)."""
     found = np.ones((state.ocs_count, PART[word].count), dtype=np.bool_)
     for name in state.broken:

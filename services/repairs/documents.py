@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from schemas.documents_repairs import RepairDocument, RepairsSummary, RepairWord
+from schemas.documents.repairs import RepairDocument, RepairsSummary, RepairState
 from schemas.names import number_of
 from services.repairs.state import EndedRepair, RepairsState
 from shared.engine.service import DocumentKey
@@ -24,7 +24,7 @@ def document(state: RepairsState, key: DocumentKey) -> RepairDocument | RepairsS
             completed=state.completed,
             cancelled=state.cancelled,
             failed=state.failed,
-            in_vain=state.in_vain,
+            ineffective=state.ineffective,
             tested=len(state.tested),
         )
     number = number_of(name)
@@ -45,13 +45,13 @@ def document(state: RepairsState, key: DocumentKey) -> RepairDocument | RepairsS
         began_us=worked.began_us if worked else None,
         ended_us=ended.ended_us if ended else None,
         verdict=repair.verdict,
-        in_vain=ended is not None and ended.in_vain,
+        ineffective=ended is not None and ended.ineffective,
         tries=repair.tries,
         reason=ended.reason if ended else None,
     )
 
 
-def _word(state: RepairsState, number: int, ended: EndedRepair | None) -> RepairWord:
+def _word(state: RepairsState, number: int, ended: EndedRepair | None) -> RepairState:
     if ended is not None:
         return ended.outcome
     return "begun" if number in state.begun else "tested" if number in state.tested else "queued"

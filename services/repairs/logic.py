@@ -2,12 +2,11 @@
 
 from dataclasses import replace
 
-from schemas.cubes import RepairRequested, RepairWithdrawn
-from schemas.diagnosis import VerdictGiven, VerdictWithdrawn, Work
 from schemas.envelope import Envelope
-from schemas.failures import ParametersChanged
-from schemas.names import FaultKind, number_of
-from schemas.ocs import (
+from schemas.messages.cubes import RepairRequested, RepairWithdrawn
+from schemas.messages.diagnosis import RepairWork, VerdictGiven, VerdictWithdrawn
+from schemas.messages.failures import ParametersChanged
+from schemas.messages.ocs import (
     ControlLost,
     ControlRegained,
     OcsesDown,
@@ -21,25 +20,24 @@ from schemas.ocs import (
     PortsUp,
     PortUp,
 )
-from schemas.repairs import (
-    RepairOpened,
-)
-from schemas.sequencer import Tick
-from schemas.trunks import NetworkPartDown, NetworkPartUp
+from schemas.messages.repairs import RepairOpened
+from schemas.messages.sequencer import Tick
+from schemas.messages.trunks import NetworkPartDown, NetworkPartUp
+from schemas.names import FaultKind, number_of
 from services.repairs import spares
-from services.repairs.crews import begin_waiting, extended, next_shift_us, take_in_hand
-from services.repairs.endings import call_off, complete, fail, finish, tested, touch
+from services.repairs.completion import cancel_repair, complete, fail, finish_test, finish_work, touch
 from services.repairs.state import BegunRepair, Repair, RepairsState
+from services.repairs.technicians import extend_repair, next_shift_us, start_hands_on, start_waiting_repairs
 from shared.engine.service import Output
-from shared.models.faults import FAULTS
+from shared.models.faults.fault_kinds import FAULTS
+from shared.models.faults.repair_work import WORK_DEFINITIONS
 from shared.models.ocs.parts import PART, part_word
-from shared.models.works import WORKS
 
 
 def due(state: RepairsState) -> int | None:
     """When the next technician is at a part, or done; when a test is over; when somebody or a part comes that
     a repair waits for."""
-    moments = [repair.ends_us for repair in state.begun.values() if not repair.asked]
+    moments = [repair.ends_us for repair in state.begun.values() if not repair.requested]
     moments += [repair.hands_on_us for repair in state.begun.values() if repair.hands_on_us is not None]
     moments += [repair.ends_us for repair in state.tested.values()]
     moments += [
@@ -50,14 +48,14 @@ def due(state: RepairsState) -> int | None:
 
 def on_tick(state: RepairsState, _tick: Tick, _message: Envelope) -> list[Output]:
     over = sorted((repair.ends_us, number) for number, repair in state.tested.items())
-    said: list[Output] = [tested(state, number) for at_us, number in over if at_us <= state.now_us]
+    emitted: list[Output] = [finish_test(state, number) for at_us, number in over if at_us <= state.now_us]
     done = sorted(
         (repair.ends_us, number)
         for number, repair in state.begun.items()
-        if repair.ends_us <= state.now_us and not repair.asked
+        if repair.ends_us <= state.now_us and not repair.requested
     )
-    said += [finish(state, number) for _, number in done]
-    return [*said, *begin_waiting(state), *take_in_hand(state)]
+    emitted += [finish_work(state, number) for _, number in done]
+    return [*emitted, *start_waiting_repairs(state), *start_hands_on(state)]
 
 
 def on_parameters_changed(state: RepairsState, body: ParametersChanged, _message: Envelope) -> list[Output]:
@@ -67,7 +65,7 @@ def on_parameters_changed(state: RepairsState, body: ParametersChanged, _message
     if not changed:
         return []
     state.config = state.config.model_copy(update=changed)
-    return begin_waiting(state)
+    return start_waiting_repairs(state)
 
 
 def on_requested(state: RepairsState, body: RepairRequested, message: Envelope) -> list[Output]:
@@ -77,9 +75,9 @@ def on_requested(state: RepairsState, body: RepairRequested, message: Envelope) 
 def on_verdict(state: RepairsState, body: VerdictGiven, message: Envelope) -> list[Output]:
     """Act on it, right or wrong; what was done before for the same ends was in vain."""
     before = None if body.after is None else number_of(body.after)
-    if before is not None and before in state.ended and not state.ended[before].in_vain:
-        state.ended[before] = replace(state.ended[before], in_vain=True)
-        state.in_vain += 1
+    if before is not None and before in state.ended and not state.ended[before].ineffective:
+        state.ended[before] = replace(state.ended[before], ineffective=True)
+        state.ineffective += 1
         touch(state, before)
     return _open(state, body.kind, body.target, message.id, body.work, body.verdict)
 
@@ -90,7 +88,7 @@ def on_verdict_withdrawn(state: RepairsState, body: VerdictWithdrawn, _message: 
         return []
     if not repair.needed:
         return _cancel(state, body.target)
-    _put(state, replace(repair, verdict=None))
+    _store(state, replace(repair, verdict=None))
     return []
 
 
@@ -108,14 +106,14 @@ def on_port_patched(state: RepairsState, body: PortPatched, _message: Envelope) 
     number = state.open_targets.get(f"{state.fabric}/ocs-{body.ocs}/{body.side}{left}")
     if number is None or number not in state.begun:
         return []
-    return [complete(state, number), *begin_waiting(state)]
+    return [complete(state, number), *start_waiting_repairs(state)]
 
 
 def on_port_not_patched(state: RepairsState, body: PortNotPatched, _message: Envelope) -> list[Output]:
     number = number_of(body.repair)
     if number not in state.begun:
         return []
-    return [fail(state, number, body.reason), *begin_waiting(state)]
+    return [fail(state, number, body.reason), *start_waiting_repairs(state)]
 
 
 def on_ocses_down(state: RepairsState, body: OcsesDown, message: Envelope) -> list[Output]:
@@ -134,7 +132,7 @@ def on_withdrawn(state: RepairsState, body: RepairWithdrawn, _message: Envelope)
     repair = _open_repair(state, body.target)
     if repair is None or repair.verdict is None:
         return _cancel(state, body.target)
-    _put(state, replace(repair, needed=False))
+    _store(state, replace(repair, needed=False))
     return []
 
 
@@ -142,7 +140,7 @@ def on_port_up(state: RepairsState, body: PortUp, _message: Envelope) -> list[Ou
     return _cancel(state, _port_name(state, body))
 
 
-def on_part_back(
+def on_part_up(
     state: RepairsState,
     body: OcsPartUp | PortsUp | OcsesUp | ControlRegained | NetworkPartUp,
     _message: Envelope,
@@ -160,28 +158,28 @@ def _open(
     kind: FaultKind,
     target: str,
     cause: str,
-    work: Work | None = None,
+    work: RepairWork | None = None,
     verdict: str | None = None,
 ) -> list[Output]:
     """Ask for a repair, by the work that the kind of fault takes unless another is given; where one of the
     part is open, for more of it."""
-    asked = Repair(
+    requested = Repair(
         kind, target, cause, state.now_us, work or FAULTS[kind].work, verdict, needed=verdict is None
     )
     known = _open_repair(state, target)
     if known is not None:
-        _extend(state, known, asked)
+        _extend(state, known, requested)
         return []
     if len(state.queued) >= state.config.queue_max:
         state.dropped += 1
         return []
     number = state.opened
     state.opened += 1
-    state.queued[number] = asked
+    state.queued[number] = requested
     state.open_targets[target] = number
     touch(state, number)
-    opened = RepairOpened(repair=state.repair_name(number), kind=kind, target=target, work=asked.work)
-    return [opened, *begin_waiting(state)]
+    opened = RepairOpened(repair=state.repair_name(number), kind=kind, target=target, work=requested.work)
+    return [opened, *start_waiting_repairs(state)]
 
 
 def _open_repair(state: RepairsState, target: str) -> Repair | BegunRepair | None:
@@ -191,7 +189,7 @@ def _open_repair(state: RepairsState, target: str) -> Repair | BegunRepair | Non
     return state.queued.get(number) or state.begun.get(number) or state.tested[number]
 
 
-def _put(state: RepairsState, repair: Repair | BegunRepair) -> None:
+def _store(state: RepairsState, repair: Repair | BegunRepair) -> None:
     """Take over what has changed of an open repair."""
     number = state.open_targets[repair.target]
     if not isinstance(repair, BegunRepair):
@@ -203,19 +201,21 @@ def _put(state: RepairsState, repair: Repair | BegunRepair) -> None:
     touch(state, number)
 
 
-def _extend(state: RepairsState, known: Repair | BegunRepair, asked: Repair) -> None:
+def _extend(state: RepairsState, known: Repair | BegunRepair, requested: Repair) -> None:
     """Another reason for a repair that is open. If it takes more thorough work than was asked for, that is
     done instead: a technician who is at it has so long from now on."""
-    found = replace(known, verdict=known.verdict or asked.verdict, needed=known.needed or asked.needed)
-    if WORKS[asked.work].depth > WORKS[known.work].depth:
+    found = replace(
+        known, verdict=known.verdict or requested.verdict, needed=known.needed or requested.needed
+    )
+    if WORK_DEFINITIONS[requested.work].depth > WORK_DEFINITIONS[known.work].depth:
         number = state.open_targets[known.target]
-        found = replace(found, kind=asked.kind, work=asked.work)
+        found = replace(found, kind=requested.kind, work=requested.work)
         if isinstance(found, BegunRepair) and number in state.begun:
-            found = extended(state, number, found, asked)
+            found = extend_repair(state, number, found, requested)
             if spares.stock_of(state, known) != spares.stock_of(state, found):
                 spares.put_back(state, known)
                 spares.take(state, found)
-    _put(state, found)
+    _store(state, found)
 
 
 def _cancel(state: RepairsState, target: str) -> list[Output]:
@@ -223,4 +223,4 @@ def _cancel(state: RepairsState, target: str) -> list[Output]:
     number = state.open_targets.get(target)
     if number is None:
         return []
-    return [call_off(state, number), *begin_waiting(state)]
+    return [cancel_repair(state, number), *start_waiting_repairs(state)]

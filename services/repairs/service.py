@@ -1,9 +1,9 @@
 """The table of the service `repairs`: which rule handles which message."""
 
-from schemas.cubes import RepairRequested, RepairWithdrawn
-from schemas.diagnosis import VerdictGiven, VerdictWithdrawn
-from schemas.failures import ParametersChanged
-from schemas.ocs import (
+from schemas.messages.cubes import RepairRequested, RepairWithdrawn
+from schemas.messages.diagnosis import VerdictGiven, VerdictWithdrawn
+from schemas.messages.failures import ParametersChanged
+from schemas.messages.ocs import (
     ControlLost,
     ControlRegained,
     OcsesDown,
@@ -17,12 +17,12 @@ from schemas.ocs import (
     PortsUp,
     PortUp,
 )
-from schemas.operator import RekeyDraws
-from schemas.sequencer import Tick
-from schemas.trunks import NetworkPartDown, NetworkPartUp
+from schemas.messages.operator import RekeyDraws
+from schemas.messages.sequencer import Tick
+from schemas.messages.trunks import NetworkPartDown, NetworkPartUp
 from services.repairs import documents, logic
 from services.repairs.state import RepairsState, commission
-from shared.engine.rekeying import on_rekey
+from shared.engine.rekey_draws import on_rekey
 from shared.engine.service import Service, on
 
 SERVICE: Service[RepairsState] = Service(
@@ -38,19 +38,19 @@ SERVICE: Service[RepairsState] = Service(
         on(VerdictGiven, logic.on_verdict),
         on(VerdictWithdrawn, logic.on_verdict_withdrawn),
         on(OcsPartDown, logic.on_ocs_part_down),
-        on(OcsPartUp, logic.on_part_back),
+        on(OcsPartUp, logic.on_part_up),
         on(PortsDown, logic.on_ocs_part_down),
-        on(PortsUp, logic.on_part_back),
+        on(PortsUp, logic.on_part_up),
         on(PortDown, logic.on_port_down),
         on(PortUp, logic.on_port_up),
         on(PortPatched, logic.on_port_patched),
         on(PortNotPatched, logic.on_port_not_patched),
         on(OcsesDown, logic.on_ocses_down),
-        on(OcsesUp, logic.on_part_back),
+        on(OcsesUp, logic.on_part_up),
         on(ControlLost, logic.on_control_lost),
-        on(ControlRegained, logic.on_part_back),
+        on(ControlRegained, logic.on_part_up),
         on(NetworkPartDown, logic.on_network_part_down),
-        on(NetworkPartUp, logic.on_part_back),
+        on(NetworkPartUp, logic.on_part_up),
     ),
     due=logic.due,
     document_keys=documents.document_keys,

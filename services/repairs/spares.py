@@ -2,13 +2,13 @@
 and for each that was used up another is ordered, which comes after the lead time. Work that turns out to take
 a part when it is under way fetches it elsewhere, if none is there: the shelf then owes it."""
 
-from schemas.config_repairs import RepairsConfig
+from schemas.config.repairs import RepairsConfig
 from schemas.names import FaultKind
 from services.repairs.state import Repair, RepairsState
 from shared.basics.units import US_PER_DAY
 from shared.models.ocs.parts import PART
 
-TRAYS: tuple[FaultKind, ...] = ("host", "chip")
+TRAY_KINDS: tuple[FaultKind, ...] = ("host", "chip")
 """Repaired with the same part: a chip is replaced with the tray of its host."""
 
 
@@ -18,7 +18,7 @@ def stock_of(state: RepairsState, repair: Repair) -> str | None:
     config = state.config
     if not isinstance(config, RepairsConfig):
         return None
-    if repair.kind in TRAYS:
+    if repair.kind in TRAY_KINDS:
         return None if config.host_spares is None else "host"
     if repair.work == "replace":
         return None if config.link_spares is None else "link"
@@ -27,10 +27,10 @@ def stock_of(state: RepairsState, repair: Repair) -> str | None:
     return None
 
 
-def is_there(state: RepairsState, repair: Repair) -> bool:
+def is_in_stock(state: RepairsState, repair: Repair) -> bool:
     """Whether the part that a repair takes is on the shelf."""
     stock = stock_of(state, repair)
-    return stock is None or _held(state, stock) > 0
+    return stock is None or _stock_level(state, stock) > 0
 
 
 def take(state: RepairsState, repair: Repair) -> None:
@@ -48,33 +48,33 @@ def order(state: RepairsState, repair: Repair) -> None:
     stock, config = stock_of(state, repair), state.config
     if stock is not None and isinstance(config, RepairsConfig):
         comes_us = state.now_us + round(config.spares_lead_days * US_PER_DAY)
-        state.ordered = (*state.ordered, (comes_us, stock))
+        state.spares_on_order = (*state.spares_on_order, (comes_us, stock))
 
 
 def next_delivery_us(state: RepairsState) -> int | None:
     """When the next part comes that a repair waits for; None while none does."""
-    if not state.ordered:
+    if not state.spares_on_order:
         return None
-    lacking = {stock_of(state, repair) for repair in state.queued.values() if not is_there(state, repair)}
-    return min((comes_us for comes_us, stock in state.ordered if stock in lacking), default=None)
+    lacking = {stock_of(state, repair) for repair in state.queued.values() if not is_in_stock(state, repair)}
+    return min((comes_us for comes_us, stock in state.spares_on_order if stock in lacking), default=None)
 
 
 def receive(state: RepairsState) -> None:
     """Put on their shelves what has come by now."""
-    come = [stock for comes_us, stock in state.ordered if comes_us <= state.now_us]
+    come = [stock for comes_us, stock in state.spares_on_order if comes_us <= state.now_us]
     if come:
-        state.ordered = tuple(row for row in state.ordered if row[0] > state.now_us)
+        state.spares_on_order = tuple(row for row in state.spares_on_order if row[0] > state.now_us)
         for stock in come:
-            state.shelf[stock] = _held(state, stock) + 1
+            state.stock_levels[stock] = _stock_level(state, stock) + 1
 
 
-def _held(state: RepairsState, stock: str) -> int:
+def _stock_level(state: RepairsState, stock: str) -> int:
     """As many as were bought at first, until the first is taken."""
-    many = state.shelf.get(stock)
-    return _bought(state, stock) if many is None else many
+    many = state.stock_levels.get(stock)
+    return _initial_stock(state, stock) if many is None else many
 
 
-def _bought(state: RepairsState, stock: str) -> int:
+def _initial_stock(state: RepairsState, stock: str) -> int:
     name = f"{stock}_spares" if stock in ("host", "link") else "ocs_spares"
     return int(getattr(state.config, name))
 
@@ -82,4 +82,4 @@ def _bought(state: RepairsState, stock: str) -> int:
 def _change(state: RepairsState, repair: Repair, by: int) -> None:
     stock = stock_of(state, repair)
     if stock is not None:
-        state.shelf[stock] = _held(state, stock) + by
+        state.stock_levels[stock] = _stock_level(state, stock) + by

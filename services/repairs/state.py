@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-from schemas.config import AnyPodConfig
-from schemas.config_dcn import DcnConfig, NetworkRepairsConfig
-from schemas.config_repairs import RepairsConfig
-from schemas.diagnosis import Work
+from schemas.config.dcn import DcnConfig, NetworkRepairsConfig
+from schemas.config.pods import AnyPodConfig
+from schemas.config.repairs import RepairsConfig
+from schemas.messages.diagnosis import RepairWork
 from schemas.names import FaultKind
 from shared.engine.state import State
 
@@ -23,13 +23,13 @@ class Repair:
     target: str
     cause: str
     requested_us: int
-    work: Work = "mend"
+    work: RepairWork = "mend"
     verdict: str | None = None
     needed: bool = True
     tries: int = 0
 
 
-def asked(repair: Repair) -> dict[str, Any]:
+def request_fields(repair: Repair) -> dict[str, Any]:
     """By field, what was asked for, whatever has been done since."""
     return {field.name: getattr(repair, field.name) for field in fields(Repair)}
 
@@ -43,7 +43,7 @@ class BegunRepair(Repair):
     technician: int = 0
     began_us: int = 0
     ends_us: int = 0
-    asked: bool = False
+    requested: bool = False
     hands_on_us: int | None = None
 
 
@@ -56,7 +56,7 @@ class EndedRepair(Repair):
     began_us: int | None = None
     ended_us: int = 0
     outcome: Outcome = "completed"
-    in_vain: bool = False
+    ineffective: bool = False
     reason: str | None = None
 
 
@@ -82,10 +82,10 @@ class RepairsState(State):
     ended: dict[int, EndedRepair]
     open_targets: dict[str, int]
     failed: int = 0
-    in_vain: int = 0
+    ineffective: int = 0
     tested: dict[int, BegunRepair] = field(default_factory=dict)
-    shelf: dict[str, int] = field(default_factory=dict)
-    ordered: tuple[tuple[int, str], ...] = ()
+    stock_levels: dict[str, int] = field(default_factory=dict)
+    spares_on_order: tuple[tuple[int, str], ...] = ()
 
     @property
     def fibre_technicians(self) -> int:

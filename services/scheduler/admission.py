@@ -6,29 +6,23 @@ released again.
 
 from typing import Literal
 
-from schemas.bounds import TRACE_ROWS_MAX
 from schemas.envelope import Envelope
-from schemas.jobs import JobCheckpointed
+from schemas.limits import TRACE_ROWS_MAX
+from schemas.messages.jobs import JobCheckpointed
+from schemas.messages.scheduler import SliceCompleted
+from schemas.messages.workload import SliceReleased, SliceRequested
 from schemas.names import number_of
-from schemas.scheduler import SliceCompleted
-from schemas.workload import SliceReleased, SliceRequested
-from services.scheduler.cycle import cycle, fill, is_settled
-from services.scheduler.lifecycle import end, leave, put, refuse, slice_name, withdraw
-from services.scheduler.multislice.holding import joins_in
+from services.scheduler.cycle import cycle, is_settled, place_filler
+from services.scheduler.lifecycle import end_slice, refuse, slice_name, store_slice, vacate, withdraw
+from services.scheduler.multislice.gang_hold import add_member
 from services.scheduler.placement.holdback import most_cubes
-from services.scheduler.queue.queue import FILLER, TIERS
-from services.scheduler.recovery.moves import finish_move
-from services.scheduler.recovery.notices import leave_preempted
-from services.scheduler.state import (
-    SchedulerState,
-    Slice,
-    line_up,
-    queue_of,
-    waiting_outside,
-)
+from services.scheduler.recovery.drain_moves import finish_move
+from services.scheduler.recovery.preemption_notices import leave_preempted
+from services.scheduler.state import SchedulerState, Slice, deferred_slices, enqueue, queue_of
+from services.scheduler.structures.waiting_lines import FILLER, TIERS
 from shared.basics.errors import InvalidInput
 from shared.engine.service import Output
-from shared.models.superpod.shapes import chips_of, cubes_of, of_several_pods, shape_text
+from shared.models.superpod.shapes import chips_of, cubes_of, several_pods_hint, shape_text
 
 
 def on_slice_requested(state: SchedulerState, body: SliceRequested, message: Envelope) -> list[Output]:
@@ -54,21 +48,21 @@ def on_slice_requested(state: SchedulerState, body: SliceRequested, message: Env
         terms=body.job,
         recovery=body.recovery,
     )
-    said = joins_in(state, row, body.multislice)
+    emitted = add_member(state, row, body.multislice)
     try:
         state.placement.check(body.shape, body.twisted, state.cubes)
         _check_reserve(state, row)
     except InvalidInput as refusal:
-        return [*said, *refuse(state, row, f"{refusal}{of_several_pods(body.shape, state.cubes)}")]
+        return [*emitted, *refuse(state, row, f"{refusal}{several_pods_hint(body.shape, state.cubes)}")]
     _wait(state, row)
-    said += fill(state) if row.tier == TIERS[FILLER] and is_settled(state) else cycle(state)
+    emitted += place_filler(state) if row.tier == TIERS[FILLER] and is_settled(state) else cycle(state)
     row = state.slices[number]
     waiting, most = _waiting(state, row.owner), _queue_max(state, body)
     if row.state == "queued" and number not in state.claims and waiting > most:
         withdraw(state, row)
         reason = f"{waiting - 1} slices of {row.owner} wait, of {most} that may (scheduler.queue_max)"
-        said += refuse(state, row, reason) + cycle(state)
-    return said
+        emitted += refuse(state, row, reason) + cycle(state)
+    return emitted
 
 
 def _check_reserve(state: SchedulerState, row: Slice) -> None:
@@ -84,7 +78,7 @@ def _check_reserve(state: SchedulerState, row: Slice) -> None:
 def _waiting(state: SchedulerState, owner: str) -> int:
     """How many slices of an owner wait without a claim."""
     waiting = queue_of(state).waiting(owner)
-    return waiting + sum([row.owner == owner for row in waiting_outside(state)])
+    return waiting + sum([row.owner == owner for row in deferred_slices(state)])
 
 
 def _queue_max(state: SchedulerState, body: SliceRequested) -> int:
@@ -103,15 +97,15 @@ def on_slice_released(state: SchedulerState, body: SliceReleased, _message: Enve
 
 def complete(state: SchedulerState, row: Slice, reason: Literal["finished", "operator"]) -> list[Output]:
     """Its owner is done with a slice, wherever it is."""
-    said: list[Output] = []
+    emitted: list[Output] = []
     if row.state == "queued":
         withdraw(state, row)
     else:
-        said += leave(state, row)
+        emitted += vacate(state, row)
     if row.state == "queued" and not row.restarts:
-        return said + refuse(state, row, f"withdrawn while it waited ({reason})")
-    parted = end(state, row, "finished" if reason == "finished" else "released", reason)
-    return [*said, SliceCompleted(slice=slice_name(state, row.number), reason=reason), *parted]
+        return emitted + refuse(state, row, f"withdrawn while it waited ({reason})")
+    parted = end_slice(state, row, "finished" if reason == "finished" else "released", reason)
+    return [*emitted, SliceCompleted(slice=slice_name(state, row.number), reason=reason), *parted]
 
 
 def on_job_checkpointed(state: SchedulerState, body: JobCheckpointed, _message: Envelope) -> list[Output]:
@@ -125,7 +119,7 @@ def on_job_checkpointed(state: SchedulerState, body: JobCheckpointed, _message: 
 
 
 def _wait(state: SchedulerState, row: Slice) -> None:
-    line_up(state, row)
+    enqueue(state, row)
     state.queued += 1
-    put(state, row)
-    state.touched.add(("summaries", f"{state.fabric}/scheduler"))
+    store_slice(state, row)
+    state.changed_documents.add(("summaries", f"{state.fabric}/scheduler"))

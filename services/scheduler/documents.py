@@ -2,12 +2,17 @@
 
 from collections import Counter
 
-from schemas.documents import CubeUseDocument, SchedulerSummary, SliceDocument, WaitsFrom
+from schemas.documents.pods import CubeUseDocument, QueuedSince, SchedulerSummary, SliceDocument
 from schemas.names import number_of
-from schemas.recovery import recovery_text
+from schemas.recovery_policy import format_recovery_policy
+from services.scheduler.explain.wait_reasons import wait_reason, wait_summary_of
 from services.scheduler.lifecycle import slice_name
-from services.scheduler.multislice.showing import job_of, shown_since_us, shown_state, why_it_is_slow
-from services.scheduler.queue.why import waits_of, why_it_waits
+from services.scheduler.multislice.slice_status import (
+    displayed_since_us,
+    displayed_state,
+    multislice_document,
+    slow_reason,
+)
 from services.scheduler.state import SchedulerState, occupancy_of, policy_of
 from shared.engine.service import DocumentKey
 
@@ -39,8 +44,8 @@ def _slice(state: SchedulerState, name: str) -> SliceDocument | None:
         return None
     return SliceDocument(
         name=name,
-        state=shown_state(state, row),
-        since_us=shown_since_us(state, row),
+        state=displayed_state(state, row),
+        since_us=displayed_since_us(state, row),
         owner=row.owner,
         tier=row.tier,
         shape=row.shape,
@@ -53,19 +58,17 @@ def _slice(state: SchedulerState, name: str) -> SliceDocument | None:
         links_degraded=row.links_degraded,
         swaps=row.swaps,
         restarts=row.restarts,
-        reason=why_it_waits(state, row)
-        if row.state == "queued"
-        else row.reason or why_it_is_slow(state, row),
-        queue_position=waits_of(state).places[number] if row.state == "queued" else None,
+        reason=wait_reason(state, row) if row.state == "queued" else row.reason or slow_reason(state, row),
+        queue_position=wait_summary_of(state).places[number] if row.state == "queued" else None,
         promised_us=state.promises.get(number),
         requested_us=row.requested_us,
         started_us=row.started_us,
         ended_us=row.ended_us,
         duration_us=row.duration_us,
         estimate_us=row.estimate_us,
-        recovery=recovery_text(policy_of(state, row)),
+        recovery=format_recovery_policy(policy_of(state, row)),
         changed_us=row.changed_us,
-        multislice=job_of(state, row),
+        multislice=multislice_document(state, row),
     )
 
 
@@ -100,11 +103,11 @@ def _summary(state: SchedulerState) -> SchedulerSummary:
         preflight=states["preflight"],
         degraded=states["degraded"],
         recovering=states["recovering"],
-        waits_from_us=WaitsFrom(median=_waited_longest(queued, 50), p95=_waited_longest(queued, 95))
+        queued_since_us=QueuedSince(median=_waited_longest(queued, 50), p95=_waited_longest(queued, 95))
         if queued
         else None,
         chips=state.chips,
-        chips_by_place=dict(state.chips_by_place),
+        chips_by_category=dict(state.chips_by_category),
         chip_us=dict(state.chip_us),
     )
 

@@ -5,7 +5,7 @@ Whoever decides (admission, recovery, links) calls these; only here do slices ta
 
 from typing import Literal
 
-from schemas.scheduler import (
+from schemas.messages.scheduler import (
     DisconnectCircuits,
     PodsParted,
     SchedulerBody,
@@ -18,27 +18,27 @@ from schemas.scheduler import (
     SliceRestored,
     SliceStarted,
 )
-from services.scheduler.placement.circuits import connect, leave_standing, part
-from services.scheduler.placement.occupancy import Corner
-from services.scheduler.queue.stays import leaves_us, still_runs_us
-from services.scheduler.recovery.backing_off import placed_now, runs_no_more, runs_now
-from services.scheduler.recovery.traffic import speed_of
+from services.scheduler.placement.circuits import connect_joins, disconnect_cube, leave_circuits
+from services.scheduler.placement.degraded_speed import slice_speed
+from services.scheduler.queue.expected_end import expected_end_us, remaining_run_us
+from services.scheduler.queue.preflight_backoff import note_placed, note_running, note_stopped
 from services.scheduler.state import (
     SchedulerState,
     Slice,
-    is_outside,
+    enqueue,
+    is_deferred,
     line_of,
-    line_up,
     occupancy_of,
     place_of,
     queue_of,
     queued_us,
 )
-from shared.basics.records import replace
+from services.scheduler.structures.occupancy import Corner
+from shared.basics.fast_replace import replace
 from shared.basics.units import US_PER_S
-from shared.engine.ledger import keep_ended
+from shared.engine.ended_rows import add_ended
 from shared.engine.service import CausedBy, Output
-from shared.models.jobs.joint import nobody_goes
+from shared.models.jobs.multislice_jobs import all_stopped
 from shared.models.jobs.progress import Progress, placed, ready, unplaced
 from shared.models.superpod.wiring import ENDS_PER_CUBE
 
@@ -47,14 +47,14 @@ def slice_name(state: SchedulerState, number: int) -> str:
     return f"{state.fabric}/slice-{number}"
 
 
-def put(state: SchedulerState, row: Slice) -> None:
+def store_slice(state: SchedulerState, row: Slice) -> None:
     """Keep a slice as it is now."""
-    state.slices[row.number] = stamped(row, state.now_us)
-    state.touched.add(("summaries", f"{state.fabric}/scheduler"))
-    state.touched.add(("slices", slice_name(state, row.number)))
+    state.slices[row.number] = with_state_time(row, state.now_us)
+    state.changed_documents.add(("summaries", f"{state.fabric}/scheduler"))
+    state.changed_documents.add(("slices", slice_name(state, row.number)))
 
 
-def stamped(row: Slice, now_us: int) -> Slice:
+def with_state_time(row: Slice, now_us: int) -> Slice:
     """The slice with the time at which it came into its state, if it was in another before."""
     if row.since_us and row.since_us[-1][0] == row.state:
         return row
@@ -72,18 +72,18 @@ def admit(
     """Give a waiting slice its cubes, because of its request or of this message. One that needs circuits then
     waits for them; any other starts, perhaps on links that are bad already."""
     occupancy_of(state).hold(row.number, cubes, row.shape, corner)
-    touch_uses(state, cubes)
-    placed_now(state, row)
+    touch_cube_uses(state, cubes)
+    note_placed(state, row)
     state.chips_allocated += row.chips
     state.admitted += 1
     state.queued -= 1
     joins = state.placement.joins(row.shape, row.twisted, cubes)
     if joins:
-        state.awaited[row.number] = joins
+        state.pending_joins[row.number] = joins
     elif corner is None and state.config.preflight_s:
         state.preflights[row.number] = preflight_until_us(state)
-    waits = row.number in state.awaited or row.number in state.preflights
-    links_down, links_degraded = bad_ends_of(state, row.number)
+    waits = row.number in state.pending_joins or row.number in state.preflights
+    links_down, links_degraded = count_bad_ends(state, row.number)
     progress = placed(row.progress or Progress(row.terms, state.now_us), state.now_us)
     waited_us = state.now_us - queued_us(row)
     row = replace(
@@ -96,14 +96,14 @@ def admit(
         links_degraded=links_degraded,
         reason=None,
         progress=progress,
-        checked=False,
+        links_checked=False,
         placed_us=state.now_us,
-        ends_us=leaves_us(state, row, state.now_us),
+        ends_us=expected_end_us(state, row, state.now_us),
     )
-    row = replace(row, state=condition_of(state, row), speed_ppm=speed_of(state, row))
-    if not waits and is_alone(state, row):
+    row = replace(row, state=condition_of(state, row), speed_ppm=slice_speed(state, row))
+    if not waits and is_single_pod(state, row):
         row = replace(row, progress=ready(progress, state.now_us, row.speed_ppm))
-    put(state, row)
+    store_slice(state, row)
     name = slice_name(state, row.number)
     admitted = SliceAdmitted(
         slice=name,
@@ -115,66 +115,66 @@ def admit(
     )
     bodies: list[SchedulerBody] = [admitted]
     if corner is not None:
-        bodies += part(state, name, cubes[0])
+        bodies += disconnect_cube(state, name, cubes[0])
     if joins:
-        bodies += connect(state, name, joins)
+        bodies += connect_joins(state, name, joins)
     elif waits:
         bodies.append(SlicePreflight(slice=name, until_us=state.preflights[row.number]))
     else:
         bodies.append(SliceStarted(slice=name, speed_ppm=row.speed_ppm))
     if row.state == "degraded":
-        bodies.append(degraded(state, row))
+        bodies.append(degraded_message(state, row))
     return [CausedBy(cause or row.request, body) for body in bodies]
 
 
-def settle(state: SchedulerState, row: Slice, cause: str | None = None) -> list[Output]:
+def report_condition(state: SchedulerState, row: Slice, cause: str | None = None) -> list[Output]:
     """Say how a slice on cubes stands after its circuits or cubes changed; nothing while it is recovering,
     programming or in preflight. One that could run and is not checked is checked first. The first time that
     it runs, it starts."""
     now_us = state.now_us
     condition = condition_of(state, row)
-    if condition in ("running", "degraded") and needs_check(state, row):
-        return check_links(state, row, cause)
+    if condition in ("running", "degraded") and needs_preflight(state, row):
+        return start_preflight(state, row, cause)
     if condition in ("recovering", "programming", "preflight"):
         reason = row.reason if condition == "recovering" else None
-        put(state, replace(row, state=condition, changed_us=now_us, reason=reason))
+        store_slice(state, replace(row, state=condition, changed_us=now_us, reason=reason))
         return []
     name = slice_name(state, row.number)
-    row = replace(row, speed_ppm=speed_of(state, row))
-    runs_now(state, row)
+    row = replace(row, speed_ppm=slice_speed(state, row))
+    note_running(state, row)
     bodies: list[SchedulerBody] = []
     if row.started_us is None:
         bodies.append(SliceStarted(slice=name, speed_ppm=row.speed_ppm))
     if condition == "degraded":
-        bodies.append(degraded(state, row))
+        bodies.append(degraded_message(state, row))
     elif row.started_us is not None:
         bodies.append(SliceRestored(slice=name))
     started_us = now_us if row.started_us is None else row.started_us
     progress = row.progress
-    if progress is not None and progress.phase in ("preparing", "standing") and is_alone(state, row):
+    if progress is not None and progress.phase in ("preparing", "standing") and is_single_pod(state, row):
         progress = ready(progress, now_us, row.speed_ppm)
     if row.started_us is None and row.estimate_us is not None:
-        row = replace(row, ends_us=now_us + still_runs_us(row, row.estimate_us))
+        row = replace(row, ends_us=now_us + remaining_run_us(row, row.estimate_us))
     row = replace(row, progress=progress)
-    put(state, replace(row, state=condition, changed_us=now_us, started_us=started_us, reason=None))
+    store_slice(state, replace(row, state=condition, changed_us=now_us, started_us=started_us, reason=None))
     return [body if cause is None else CausedBy(cause, body) for body in bodies]
 
 
-def is_alone(state: SchedulerState, row: Slice) -> bool:
+def is_single_pod(state: SchedulerState, row: Slice) -> bool:
     """Whether a slice is all of its job, so that what befalls it befalls the job at once; what befalls one
     over several pods is what its pods signal (`multislice`)."""
     return row.number not in state.members
 
 
-def needs_check(state: SchedulerState, row: Slice) -> bool:
+def needs_preflight(state: SchedulerState, row: Slice) -> bool:
     """Whether a slice may not run before a preflight; a mesh uses no links."""
-    return not row.checked and row.corner is None and state.config.preflight_s > 0
+    return not row.links_checked and row.corner is None and state.config.preflight_s > 0
 
 
-def check_links(state: SchedulerState, row: Slice, cause: str | None) -> list[Output]:
+def start_preflight(state: SchedulerState, row: Slice, cause: str | None) -> list[Output]:
     """The preflight of a slice begins: its links are checked before its job may run."""
     until_us = state.preflights[row.number] = preflight_until_us(state)
-    put(state, replace(row, state="preflight", changed_us=state.now_us, reason=None))
+    store_slice(state, replace(row, state="preflight", changed_us=state.now_us, reason=None))
     body = SlicePreflight(slice=slice_name(state, row.number), until_us=until_us)
     return [body if cause is None else CausedBy(cause, body)]
 
@@ -183,16 +183,16 @@ def condition_of(
     state: SchedulerState, row: Slice
 ) -> Literal["recovering", "programming", "preflight", "degraded", "running"]:
     """How a slice on cubes stands."""
-    if row.number in state.stalls:
+    if row.number in state.interruptions:
         return "recovering"
-    if row.number in state.awaited:
+    if row.number in state.pending_joins:
         return "programming"
     if row.number in state.preflights:
         return "preflight"
     return "degraded" if row.links_down or row.links_degraded else "running"
 
 
-def bad_ends_of(state: SchedulerState, number: int) -> tuple[int, int]:
+def count_bad_ends(state: SchedulerState, number: int) -> tuple[int, int]:
     """(down, degraded) link ends of a slice on cubes."""
     if not state.bad_ends:
         return 0, 0
@@ -201,7 +201,7 @@ def bad_ends_of(state: SchedulerState, number: int) -> tuple[int, int]:
     return found.count("down"), found.count("degraded")
 
 
-def degraded(state: SchedulerState, row: Slice) -> SliceDegraded:
+def degraded_message(state: SchedulerState, row: Slice) -> SliceDegraded:
     return SliceDegraded(
         slice=slice_name(state, row.number),
         links_down=row.links_down,
@@ -215,61 +215,61 @@ def preflight_until_us(state: SchedulerState) -> int:
     return state.now_us + state.config.preflight_s * US_PER_S
 
 
-def drop_move(state: SchedulerState, row: Slice) -> None:
+def cancel_move(state: SchedulerState, row: Slice) -> None:
     """A slice that was told to leave a drained cube need not do so any more: what was kept for it is free."""
     move = state.moves.pop(row.number, None)
     if move is not None:
         del state.notices[row.number]
-        occupancy_of(state).give_back((move.spare,), row.shape, move.corner)
+        occupancy_of(state).release((move.spare,), row.shape, move.corner)
 
 
-def drop_claim(state: SchedulerState, row: Slice) -> None:
+def release_claim(state: SchedulerState, row: Slice) -> None:
     """Give back what is kept for a slice; it is in no line until it is put there."""
     held = state.claims.pop(row.number)
-    occupancy_of(state).give_back(held.cubes, row.shape, held.corner)
+    occupancy_of(state).release(held.cubes, row.shape, held.corner)
 
 
 def withdraw(state: SchedulerState, row: Slice) -> None:
     """A slice that waits does so no more."""
     if row.number in state.claims:
-        drop_claim(state, row)
-    elif not is_outside(state, row):
+        release_claim(state, row)
+    elif not is_deferred(state, row):
         queue_of(state).remove(line_of(row), place_of(row))
     state.queued -= 1
 
 
-def leave(state: SchedulerState, row: Slice) -> list[SchedulerBody]:
+def vacate(state: SchedulerState, row: Slice) -> list[SchedulerBody]:
     """Take a slice off its cubes, which are free at once. Circuits that are made stay for whoever wants them
     next; one that was still waiting for some has them taken away."""
-    is_made = row.number not in state.awaited
+    is_made = row.number not in state.pending_joins
     release_cubes(state, row)
     joins, name = state.placement.joins(row.shape, row.twisted, row.cubes), slice_name(state, row.number)
     if not joins:
         return []
     if is_made:
-        return [leave_standing(state, name, joins)]
+        return [leave_circuits(state, name, joins)]
     return [DisconnectCircuits(slice=name, joins=joins)]
 
 
 def release_cubes(state: SchedulerState, row: Slice) -> None:
     """Free the cubes and forget what was heard of their link ends, if those go dark."""
     occupancy_of(state).free(row.number, row.cubes, row.shape, row.corner)
-    touch_uses(state, row.cubes)
+    touch_cube_uses(state, row.cubes)
     state.chips_allocated -= row.chips
-    state.stalls.pop(row.number, None)
-    state.awaited.pop(row.number, None)
+    state.interruptions.pop(row.number, None)
+    state.pending_joins.pop(row.number, None)
     state.preflights.pop(row.number, None)
-    drop_move(state, row)
+    cancel_move(state, row)
     state.notices.pop(row.number, None)
-    if state.bad_ends and row.corner is None and not state.placement.links_stay:
+    if state.bad_ends and row.corner is None and not state.placement.links_are_fixed:
         left = frozenset(row.cubes)
         for end in [end for end in state.bad_ends if end // ENDS_PER_CUBE in left]:
             del state.bad_ends[end]
 
 
-Ends = Literal["finished", "released", "evicted", "refused"]
-Ended = Literal["completed", "evicted", "refused"]
-ENDS: dict[Ends, Ended] = {
+EndReason = Literal["finished", "released", "evicted", "refused"]
+EndedState = Literal["completed", "evicted", "refused"]
+ENDED_STATES: dict[EndReason, EndedState] = {
     "finished": "completed",
     "released": "completed",
     "evicted": "evicted",
@@ -278,21 +278,21 @@ ENDS: dict[Ends, Ended] = {
 """How a slice ended → the state that it is in then."""
 
 
-def end(state: SchedulerState, row: Slice, how: Ends, reason: str) -> list[SchedulerBody]:
+def end_slice(state: SchedulerState, row: Slice, how: EndReason, reason: str) -> list[SchedulerBody]:
     """Keep an ended slice among the last ones, for people to look at. Returns what the others of its job
     hear, if it is of one over several pods."""
-    said: list[SchedulerBody] = []
+    emitted: list[SchedulerBody] = []
     member = state.members.pop(row.number, None)
     if member is not None:
         name = slice_name(state, row.number)
-        said.append(PodsParted(job=member.job, slice=name, ends=how, reason=reason))
-    _enter_ended(state, row, ENDS[how], reason)
-    return said
+        emitted.append(PodsParted(job=member.job, slice=name, ends=how, reason=reason))
+    _enter_ended(state, row, ENDED_STATES[how], reason)
+    return emitted
 
 
-def _enter_ended(state: SchedulerState, row: Slice, how: Ended, reason: str) -> None:
+def _enter_ended(state: SchedulerState, row: Slice, how: EndedState, reason: str) -> None:
     state.slices.pop(row.number, None)
-    state.setbacks.pop(row.number, None)
+    state.preflight_failures.pop(row.number, None)
     ended = replace(
         row,
         state=how,
@@ -302,11 +302,11 @@ def _enter_ended(state: SchedulerState, row: Slice, how: Ended, reason: str) -> 
         links_degraded=0,
         reason=reason,
     )
-    forgotten = keep_ended(state.ended, row.number, stamped(ended, state.now_us))
+    forgotten = add_ended(state.ended, row.number, with_state_time(ended, state.now_us))
     if forgotten is not None:
-        state.touched.add(("slices", slice_name(state, forgotten)))
-    state.touched.add(("slices", slice_name(state, row.number)))
-    state.touched.add(("summaries", f"{state.fabric}/scheduler"))
+        state.changed_documents.add(("slices", slice_name(state, forgotten)))
+    state.changed_documents.add(("slices", slice_name(state, row.number)))
+    state.changed_documents.add(("summaries", f"{state.fabric}/scheduler"))
     if how == "completed":
         state.completed += 1
     elif how == "evicted":
@@ -317,14 +317,14 @@ def _enter_ended(state: SchedulerState, row: Slice, how: Ended, reason: str) -> 
 
 def refuse(state: SchedulerState, row: Slice, reason: str) -> list[SchedulerBody]:
     """A slice that will never run."""
-    parted = end(state, row, "refused", reason)
+    parted = end_slice(state, row, "refused", reason)
     return [SliceRefused(slice=slice_name(state, row.number), reason=reason), *parted]
 
 
 def evict(state: SchedulerState, row: Slice, reason: str, cause: str) -> list[Output]:
     """A slice loses its cubes, or its place in the queue after it had some, before it is done."""
-    bodies: list[SchedulerBody] = [*leave(state, row)] if row.cubes else []
-    parted = end(state, row, "evicted", reason)
+    bodies: list[SchedulerBody] = [*vacate(state, row)] if row.cubes else []
+    parted = end_slice(state, row, "evicted", reason)
     bodies += [SliceEvicted(slice=slice_name(state, row.number), reason=reason), *parted]
     return [CausedBy(cause, body) for body in bodies]
 
@@ -337,8 +337,8 @@ def requeue(state: SchedulerState, row: Slice, reason: str, cause: str, lost_us:
     if row.tier != "filler" and row.restarts >= most:
         spent = f"{reason}; it came back {most} times already (scheduler.retries_max)"
         return evict(state, row, spent, cause)
-    bodies: list[SchedulerBody] = [*leave(state, row)]
-    runs_no_more(state, row)
+    bodies: list[SchedulerBody] = [*vacate(state, row)]
+    note_stopped(state, row)
     state.queued += 1
     progress, member = row.progress, state.members.get(row.number)
     if member is not None and member.hung is not None:
@@ -358,18 +358,18 @@ def requeue(state: SchedulerState, row: Slice, reason: str, cause: str, lost_us:
         placed_us=None,
         ends_us=None,
     )
-    line_up(state, waits)
-    put(state, waits)
+    enqueue(state, waits)
+    store_slice(state, waits)
     name, lost_chip_us = slice_name(state, row.number), row.chips * lost_us
     bodies.append(SliceRequeued(slice=name, reason=reason, lost_chip_us=lost_chip_us))
     if member is not None and member.is_joined:
-        nobody = nobody_goes(member.pods)
+        nobody = all_stopped(member.pods)
         state.members[row.number] = replace(member, is_joined=False, speeds_ppm=nobody, hung=None)
         bodies.append(PodsParted(job=member.job, slice=name, ends="requeued", reason=reason))
     return [CausedBy(cause, body) for body in bodies]
 
 
-def touch_uses(state: SchedulerState, cubes: tuple[int, ...]) -> None:
+def touch_cube_uses(state: SchedulerState, cubes: tuple[int, ...]) -> None:
     """The use of these cubes has changed, and with it the summary."""
-    state.touched.add(("summaries", f"{state.fabric}/scheduler"))
-    state.touched.update([("cube-uses", f"{state.fabric}/cube-{cube}") for cube in cubes])
+    state.changed_documents.add(("summaries", f"{state.fabric}/scheduler"))
+    state.changed_documents.update([("cube-uses", f"{state.fabric}/cube-{cube}") for cube in cubes])

@@ -9,31 +9,31 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Literal
 
-from schemas.config import AnyPodConfig
-from schemas.config_scheduler import SchedulerConfig
-from schemas.documents import SliceState
-from schemas.jobs import JobTerms
+from schemas.config.pods import AnyPodConfig
+from schemas.config.scheduler import SchedulerConfig
+from schemas.documents.pods import SliceState
+from schemas.messages.jobs import JobTerms
+from schemas.messages.scheduler import FULL_SPEED
 from schemas.names import Join, Shape, Tier
-from schemas.recovery import CHOICES, Choice, RecoveryPolicy
-from schemas.scheduler import FULL_SPEED
-from services.scheduler.multislice.member import Member
-from services.scheduler.placement.occupancy import Occupancy
-from services.scheduler.placement.placement import PLACEMENTS, Placement
-from services.scheduler.queue.queue import TIERS, Line, Place, Queue
-from services.scheduler.recovery.setback import Setback
-from services.scheduler.spans import Spans, spans_of
+from schemas.recovery_policy import CHOICES, Choice, RecoveryPolicy
+from services.scheduler.structures.expected_durations import ExpectedDurations, expected_durations_of
+from services.scheduler.structures.multislice_member import MultisliceMember
+from services.scheduler.structures.occupancy import Occupancy
+from services.scheduler.structures.pod_placement import PLACEMENTS, PodPlacement
+from services.scheduler.structures.preflight_failures import PreflightFailures
+from services.scheduler.structures.waiting_lines import TIERS, Line, Place, Queue
 from shared.basics.keyed_random import draw_uniform
 from shared.engine.state import TRANSIENT, State
 from shared.models.jobs.progress import Progress
 from shared.models.superpod.shapes import is_mesh
 from shared.models.superpod.wiring import CHIPS_PER_CUBE, DIMENSIONS, FACE_LINKS
-from shared.models.topology.around import WHOLE_PPM, kept_ppm, speed_ppm
+from shared.models.topology.reroute import WHOLE_PPM, kept_ppm, speed_ppm
 
-PLACES = ("allocated", "unhealthy", "drained", "held_back", "idle_wanted", "idle_unwanted")
+CHIP_USES = ("allocated", "unhealthy", "drained", "held_back", "idle_wanted", "idle_unwanted")
 """What a chip is for, the first that applies: a slice has it; its cube is out of order, or drained; it is
 kept warm as a spare, or held back for slices that lose a cube; it is idle while slices wait, or while none
 does."""
-WHOLE = (4, 4, 4)
+WHOLE_CUBE_SHAPE = (4, 4, 4)
 """The shape of a whole cube."""
 ALL_ALLOWED = RecoveryPolicy()
 ALL_BUT_ROUTES = RecoveryPolicy(choices=tuple([choice for choice in CHOICES if choice != "route"]))
@@ -79,13 +79,13 @@ class Slice:
     progress: Progress | None = None
     placed_us: int | None = None
     speed_ppm: int = FULL_SPEED
-    checked: bool = False
+    links_checked: bool = False
     ends_us: int | None = None
     recovery: RecoveryPolicy | None = None
 
 
 @dataclass(frozen=True)  # without slots: `records.replace`
-class Stall:
+class Interruption:
     """A slice that cannot go on as it was, because of this part; `cause` is the id of the message that told
     so. It lost `lost_us` of work by that. What becomes of it is decided at `due_us`; with a `choice`, it
     waits and has first claim on idle cubes, and the choice is looked at again then."""
@@ -110,21 +110,21 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
+class LeaveNotice:
     """A slice that was told at `told_us` to leave its cubes by `until_us`; `cause` is the id of the message
     that began it, `reason` what its owner reads when it is back in the queue. `asker` is the number of the
     slice for which it leaves, None where that is for a drain."""
 
     why: Literal["drained", "preempted", "compacted"]
-    told_us: int
+    given_us: int
     until_us: int
     cause: str
     reason: str
-    asker: int | None = None
+    preemptor: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class CubeClaim:
     """Cubes, or a block of one at `corner`, that are kept for a waiting slice until those have left who make
     room for it, which they do by `until_us`."""
 
@@ -135,7 +135,7 @@ class Claim:
 
 
 @dataclass
-class Waits:
+class WaitSummary:
     """The queue as the last cycle left it: slice → its place, counted from 1, and line → what keeps its
     slices from cubes, as far as anybody asked. `first` is the first in line of the firm slices."""
 
@@ -173,28 +173,28 @@ class SchedulerState(State):
     config: SchedulerConfig
     kind: str
     cubes: int
-    spans: Spans
+    expected_durations: ExpectedDurations
     slices: dict[int, Slice] = field(default_factory=dict)
-    awaited: dict[int, tuple[Join, ...]] = field(default_factory=dict)
-    stalls: dict[int, Stall] = field(default_factory=dict)
-    setbacks: dict[int, Setback] = field(default_factory=dict)
-    claims: dict[int, Claim] = field(default_factory=dict)
-    notices: dict[int, Notice] = field(default_factory=dict)
+    pending_joins: dict[int, tuple[Join, ...]] = field(default_factory=dict)
+    interruptions: dict[int, Interruption] = field(default_factory=dict)
+    preflight_failures: dict[int, PreflightFailures] = field(default_factory=dict)
+    claims: dict[int, CubeClaim] = field(default_factory=dict)
+    notices: dict[int, LeaveNotice] = field(default_factory=dict)
     promises: dict[int, int] = field(default_factory=dict)
-    standing: dict[int, int] = field(default_factory=dict)
+    leftover_circuits: dict[int, int] = field(default_factory=dict)
     tickets: dict[int, int] = field(default_factory=dict)
-    boards: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    members: dict[int, Member] = field(default_factory=dict)
-    cut_off: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    driver_boards_down: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    members: dict[int, MultisliceMember] = field(default_factory=dict)
+    cut_off_pods: dict[str, tuple[str, ...]] = field(default_factory=dict)
     ended: dict[int, Slice] = field(default_factory=dict)
     unhealthy: dict[int, str] = field(default_factory=dict)
     suspects: dict[int, int] = field(default_factory=dict)
-    lame: dict[int, str] = field(default_factory=dict)
+    module_failed_cubes: dict[int, str] = field(default_factory=dict)
     ocs_down: dict[int, int] = field(default_factory=dict)
-    ocs_reasons: dict[int, int] = field(default_factory=dict)
+    ocs_down_causes: dict[int, int] = field(default_factory=dict)
     preflights: dict[int, int] = field(default_factory=dict)
     moves: dict[int, Move] = field(default_factory=dict)
-    hot: dict[int, int] = field(default_factory=dict)
+    warm_cubes: dict[int, int] = field(default_factory=dict)
     drained: dict[int, str] = field(default_factory=dict)
     bad_ends: dict[int, Literal["down", "degraded"]] = field(default_factory=dict)
     admitted: int = 0
@@ -206,14 +206,14 @@ class SchedulerState(State):
     wakes_us: int | None = None
     at_us: int = 0
     chips_allocated: int = 0
-    chips_by_place: dict[str, int] = field(default_factory=lambda: dict.fromkeys(PLACES, 0))
-    chip_us: dict[str, int] = field(default_factory=lambda: dict.fromkeys(PLACES, 0))
+    chips_by_category: dict[str, int] = field(default_factory=lambda: dict.fromkeys(CHIP_USES, 0))
+    chip_us: dict[str, int] = field(default_factory=lambda: dict.fromkeys(CHIP_USES, 0))
     occupancy: Occupancy | None = field(default=None, metadata=TRANSIENT, kw_only=True)
     queue: Queue | None = field(default=None, metadata=TRANSIENT, kw_only=True)
-    waits: Waits | None = field(default=None, metadata=TRANSIENT, kw_only=True)
+    waits: WaitSummary | None = field(default=None, metadata=TRANSIENT, kw_only=True)
 
     @property
-    def placement(self) -> Placement:
+    def placement(self) -> PodPlacement:
         """How slices lie on the cubes."""
         return PLACEMENTS[self.kind]
 
@@ -236,10 +236,10 @@ def commission(fabric: str, config: AnyPodConfig, at_us: int) -> SchedulerState:
         config=config.scheduler,
         kind=config.kind,
         cubes=config.pod.cubes,
-        spans=spans_of(config),
+        expected_durations=expected_durations_of(config),
         at_us=at_us,
     )
-    state.chips_by_place["idle_unwanted"] = state.chips
+    state.chips_by_category["idle_unwanted"] = state.chips
     return state
 
 
@@ -254,17 +254,17 @@ def occupancy_of(state: SchedulerState) -> Occupancy:
                 occupancy.hold(number, held.cubes, held.shape, held.corner)
         for number, move in sorted(state.moves.items()):
             occupancy.keep((move.spare,), state.slices[number].shape, move.corner)
-        occupancy.keep(tuple(state.hot), WHOLE, None)
+        occupancy.keep(tuple(state.warm_cubes), WHOLE_CUBE_SHAPE, None)
         for number, claim in sorted(state.claims.items()):
             occupancy.keep(claim.cubes, state.slices[number].shape, claim.corner)
         state.occupancy = occupancy
     return state.occupancy
 
 
-def changed(state: SchedulerState) -> None:
+def invalidate_wait_summary(state: SchedulerState) -> None:
     """Cubes or the queue may stand otherwise than before: whoever waits may wait for another reason."""
     state.waits = None
-    state.touched.update(
+    state.changed_documents.update(
         ("slices", f"{state.fabric}/slice-{row.number}")
         for row in state.slices.values()
         if row.state == "queued"
@@ -277,30 +277,30 @@ def queue_of(state: SchedulerState) -> Queue:
     if state.queue is None:
         state.queue = Queue()
         for row in state.slices.values():
-            if row.state == "queued" and row.number not in state.claims and not is_outside(state, row):
+            if row.state == "queued" and row.number not in state.claims and not is_deferred(state, row):
                 state.queue.add(line_of(row), place_of(row))
     return state.queue
 
 
-def line_up(state: SchedulerState, row: Slice) -> None:
+def enqueue(state: SchedulerState, row: Slice) -> None:
     """A slice begins to wait: in its line, or outside of all."""
-    if not is_outside(state, row):
+    if not is_deferred(state, row):
         queue_of(state).add(line_of(row), place_of(row))
 
 
-def is_outside(state: SchedulerState, row: Slice) -> bool:
+def is_deferred(state: SchedulerState, row: Slice) -> bool:
     """Whether a slice that waits does so outside of all lines: for an OCS that is down, or until it tries
     again to pass a preflight, or to have cubes at the same time as the others of its job."""
-    return rests(state, row) or backs_off(state, row) or waits_for_ocs(state, row)
+    return in_preflight_backoff(state, row) or in_multislice_backoff(state, row) or waits_for_ocs(state, row)
 
 
-def rests(state: SchedulerState, row: Slice) -> bool:
+def in_preflight_backoff(state: SchedulerState, row: Slice) -> bool:
     """Whether a slice whose preflights failed wants no cubes for a while."""
-    setback = state.setbacks.get(row.number)
-    return setback is not None and setback.again_us is not None
+    failures = state.preflight_failures.get(row.number)
+    return failures is not None and failures.again_us is not None
 
 
-def backs_off(state: SchedulerState, row: Slice) -> bool:
+def in_multislice_backoff(state: SchedulerState, row: Slice) -> bool:
     """Whether a slice of a job over several pods had cubes kept in vain, and leaves them to others now."""
     member = state.members.get(row.number)
     return member is not None and member.again_us is not None
@@ -311,7 +311,7 @@ def waits_for_ocs(state: SchedulerState, row: Slice) -> bool:
     down, and its owner does not let it run as slowly as it then would."""
     if not state.ocs_down or is_mesh(row.shape):
         return False
-    return not tolerates(policy_of(state, row), speed_without_ocses(state, row))
+    return not accepts_speed(policy_of(state, row), speed_without_ocses(state, row))
 
 
 def speed_without_ocses(state: SchedulerState, row: Slice) -> int:
@@ -323,21 +323,21 @@ def speed_without_ocses(state: SchedulerState, row: Slice) -> int:
     return speed_ppm(kept, round(state.config.communication_share * WHOLE_PPM))
 
 
-def waiting_outside(state: SchedulerState) -> list[Slice]:
+def deferred_slices(state: SchedulerState) -> list[Slice]:
     """The slices that wait outside of all lines, by number."""
-    if not state.ocs_down and not state.members and not state.setbacks:
+    if not state.ocs_down and not state.members and not state.preflight_failures:
         return []
     return [
         row
         for number, row in sorted(state.slices.items())
-        if row.state == "queued" and number not in state.claims and is_outside(state, row)
+        if row.state == "queued" and number not in state.claims and is_deferred(state, row)
     ]
 
 
 def policy_of(state: SchedulerState, row: Slice) -> RecoveryPolicy:
     """What a slice's owner allows when hardware fails. Where nobody said, that is all, but for some who do
     not let their traffic go around links that are gone. Fixed fibres leave nobody a choice."""
-    if state.placement.links_stay:
+    if state.placement.links_are_fixed:
         return ALL_ALLOWED
     if row.recovery is not None:
         return row.recovery
@@ -346,7 +346,7 @@ def policy_of(state: SchedulerState, row: Slice) -> RecoveryPolicy:
     return ALL_ALLOWED if opts_in else ALL_BUT_ROUTES
 
 
-def tolerates(policy: RecoveryPolicy, speed: int) -> bool:
+def accepts_speed(policy: RecoveryPolicy, speed: int) -> bool:
     """Whether a slice may run at this speed, in parts per million of full speed, around what is gone."""
     if "route" not in policy.choices or not speed:
         return False
@@ -367,7 +367,7 @@ def queued_us(row: Slice) -> int:
     return row.requested_us
 
 
-def on_cubes(state: SchedulerState) -> list[Slice]:
+def placed_slices(state: SchedulerState) -> list[Slice]:
     """The slices that have cubes, by number."""
     return [state.slices[number] for number in sorted(occupancy_of(state).held)]
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from schemas.documents_dcn import RewiringDocument, RewiringState, StageRow, TopologySummary
+from schemas.documents.dcn import RewiringDocument, RewiringStageStatus, RewiringState, TopologySummary
 from schemas.names import number_of
 from services.topology.state import EndedRewiring, Rewiring, StagePlan, TopologyState
 from shared.engine.service import DocumentKey
@@ -75,18 +75,18 @@ def _rewiring(name: str, rewiring: Rewiring) -> RewiringDocument:
 
 def _ends_us(rewiring: Rewiring) -> int | None:
     """When it ends if nothing waits; None where it has not begun, waits, or undoes what it did."""
-    doing = rewiring.doing
-    begun_us = rewiring.due_us if doing is None else rewiring.stage_begun_us
+    stage_progress = rewiring.stage_progress
+    begun_us = rewiring.due_us if stage_progress is None else rewiring.stage_begun_us
     if rewiring.phase == "waiting" or rewiring.begun_us is None or begun_us is None:
         return None
-    if doing is not None and (doing.takes_back or doing.refused):
+    if stage_progress is not None and (stage_progress.takes_back or stage_progress.refused):
         return None
     left = rewiring.stages[rewiring.stage :][: 1 if rewiring.aborted_by else None]
     return begun_us + sum(stage.takes_us for stage in left)
 
 
-def _stage(stage: StagePlan) -> StageRow:
-    return StageRow(
+def _stage(stage: StagePlan) -> RewiringStageStatus:
+    return RewiringStageStatus(
         domain=None if stage.domain is None else f"control-{stage.domain}",
         ocses=len({ocs for ocs, _, _ in (*stage.removed, *stage.made)}),
         removed=len(stage.removed),

@@ -2,11 +2,10 @@
 
 from dataclasses import replace
 
-from schemas.demands import DemandMoved
 from schemas.envelope import Envelope
-from schemas.failures import ParametersChanged
-from schemas.names import number_of
-from schemas.ocs import (
+from schemas.messages.demands import DemandMoved
+from schemas.messages.failures import ParametersChanged
+from schemas.messages.ocs import (
     CircuitsRewired,
     ControlLost,
     ControlRegained,
@@ -16,34 +15,29 @@ from schemas.ocs import (
     OcsUp,
     RewiringRefused,
 )
-from schemas.operator import AbortRewiring, ApproveRewiring, PlanTopology
-from schemas.sequencer import Tick
-from schemas.topology import (
-    PlanReason,
-    PlanRefused,
-    RewiringApproved,
-    RewiringPlanned,
-    TopologyKept,
-)
-from schemas.traffic import TrafficCarried
-from schemas.trunks import CircuitsQualified, NetworkPartDown, NetworkPartUp, TrunksChanged
-from services.topology.planner import as_installed, planned
-from services.topology.stages import (
-    abort,
+from schemas.messages.operator import AbortRewiring, ApproveRewiring, PlanTopology
+from schemas.messages.sequencer import Tick
+from schemas.messages.topology import PlanReason, PlanRefused, RewiringApproved, RewiringPlanned, TopologyKept
+from schemas.messages.traffic import TrafficCarried
+from schemas.messages.trunks import CircuitsQualified, NetworkPartDown, NetworkPartUp, TrunksChanged
+from schemas.names import number_of
+from services.topology.rewiring_planner import initial_rewiring, plan_rewiring
+from services.topology.rewiring_stages import (
+    abort_rewiring,
     begin_stage,
-    command_again,
     on_qualified,
     on_rewired,
-    put,
-    refused,
-    switch,
+    retry_command,
+    stage_refused,
+    store_rewiring,
+    switch_circuits,
     undrain,
 )
 from services.topology.state import NO_HOUR, Rewiring, TopologyState
-from shared.basics.units import US_PER_HOUR, us
+from shared.basics.units import US_PER_HOUR, to_whole_us
 from shared.engine.service import Output
-from shared.models.dcn.living import PPM, ppm
-from shared.models.network.wiring import put_links
+from shared.models.dcn.routing.carried_traffic import PPM, ppm
+from shared.models.network.wiring import set_links
 
 
 def due(state: TopologyState) -> int | None:
@@ -61,10 +55,10 @@ def on_parameters_changed(state: TopologyState, body: ParametersChanged, _messag
 
 def on_tick(state: TopologyState, _tick: Tick, message: Envelope) -> list[Output]:
     if not state.current:
-        return _adopt(state, as_installed(state, message.id))
+        return _adopt(state, initial_rewiring(state, message.id))
     ((number, rewiring),) = state.current.items()
     if rewiring.phase == "draining":
-        return switch(state, number, rewiring)
+        return switch_circuits(state, number, rewiring)
     if rewiring.phase == "undraining":
         return undrain(state, number, rewiring)
     return begin_stage(state, number)
@@ -75,7 +69,7 @@ def on_demand_moved(state: TopologyState, body: DemandMoved, _message: Envelope)
     return []
 
 
-def on_carried(state: TopologyState, body: TrafficCarried, message: Envelope) -> list[Output]:
+def on_traffic_carried(state: TopologyState, body: TrafficCarried, message: Envelope) -> list[Output]:
     """Look for other trunks where those that there are serve too little, are too full, or take too much of
     the demand over transit blocks, but not too often: by the weights that are meant for what there is."""
     if not state.installed or state.current or body.pending:
@@ -89,28 +83,28 @@ def on_carried(state: TopologyState, body: TrafficCarried, message: Envelope) ->
         reason = "transit"
     else:
         return []
-    every_us = us(state.config.every_h, US_PER_HOUR)
-    if state.looked_us is not None and state.now_us - state.looked_us < every_us:
+    every_us = to_whole_us(state.config.every_h, US_PER_HOUR)
+    if state.last_search_us is not None and state.now_us - state.last_search_us < every_us:
         return []
-    state.looked_us = state.now_us
-    return _look(state, reason, message)
+    state.last_search_us = state.now_us
+    return _search(state, reason, message)
 
 
-def on_plan_asked(state: TopologyState, body: PlanTopology, message: Envelope) -> list[Output]:
+def on_plan_requested(state: TopologyState, body: PlanTopology, message: Envelope) -> list[Output]:
     if state.current:
         (number,) = state.current
         why = f"{state.rewiring_name(number)} is planned or under way; allowed is one at a time"
         return [PlanRefused(subject=body.dcn, reason=why)]
     if not state.installed or state.hour == NO_HOUR:
         return [PlanRefused(subject=body.dcn, reason="the network is not wired yet")]
-    return _look(state, "operator", message)
+    return _search(state, "operator", message)
 
 
-def _look(state: TopologyState, reason: PlanReason, message: Envelope) -> list[Output]:
-    found = planned(state, reason, message.id)
+def _search(state: TopologyState, reason: PlanReason, message: Envelope) -> list[Output]:
+    found = plan_rewiring(state, reason, message.id)
     if isinstance(found, TopologyKept):
         state.kept += 1
-        state.touched.add(("summaries", f"{state.fabric}/topology"))
+        state.changed_documents.add(("summaries", f"{state.fabric}/topology"))
         return [found]
     return _adopt(state, found)
 
@@ -118,8 +112,8 @@ def _look(state: TopologyState, reason: PlanReason, message: Envelope) -> list[O
 def _adopt(state: TopologyState, rewiring: Rewiring) -> list[Output]:
     number = state.planned
     state.planned += 1
-    put(state, number, rewiring)
-    said: list[Output] = [
+    store_rewiring(state, number, rewiring)
+    emitted: list[Output] = [
         RewiringPlanned(
             rewiring=state.rewiring_name(number),
             reason=rewiring.reason,
@@ -134,7 +128,7 @@ def _adopt(state: TopologyState, rewiring: Rewiring) -> list[Output]:
             bound_ppm=rewiring.bound_ppm,
         )
     ]
-    return said + begin_stage(state, number) if rewiring.approval == "automatic" else said
+    return emitted + begin_stage(state, number) if rewiring.approval == "automatic" else emitted
 
 
 def on_approve(state: TopologyState, body: ApproveRewiring, message: Envelope) -> list[Output]:
@@ -144,7 +138,7 @@ def on_approve(state: TopologyState, body: ApproveRewiring, message: Envelope) -
     rewiring = state.current[number]
     if rewiring.begun_us is not None:
         return [PlanRefused(subject=body.rewiring, reason="it is under way already")]
-    put(state, number, replace(rewiring, cause=message.id))
+    store_rewiring(state, number, replace(rewiring, cause=message.id))
     return [RewiringApproved(rewiring=body.rewiring), *begin_stage(state, number)]
 
 
@@ -157,8 +151,8 @@ def on_abort(state: TopologyState, body: AbortRewiring, message: Envelope) -> li
     if rewiring.reason == "as-installed":
         return [PlanRefused(subject=body.rewiring, reason="it wires the network for the first time")]
     if rewiring.phase in ("planned", "waiting"):
-        return abort(state, number, message.id)
-    put(state, number, replace(rewiring, aborted_by=rewiring.aborted_by or message.id))
+        return abort_rewiring(state, number, message.id)
+    store_rewiring(state, number, replace(rewiring, aborted_by=rewiring.aborted_by or message.id))
     return []
 
 
@@ -189,30 +183,30 @@ def on_circuits_qualified(state: TopologyState, body: CircuitsQualified, _messag
 
 
 def on_refused(state: TopologyState, body: RewiringRefused, _message: Envelope) -> list[Output]:
-    return refused(state, number_of(body.rewiring), f"ocs-{body.ocs}: {body.reason}")
+    return stage_refused(state, number_of(body.rewiring), f"ocs-{body.ocs}: {body.reason}")
 
 
 def on_trunks_changed(state: TopologyState, body: TrunksChanged, _message: Envelope) -> list[Output]:
-    put_links(state.links, body.links)
-    return _go_on(state)
+    set_links(state.links, body.links)
+    return _resume_waiting(state)
 
 
-def _go_on(state: TopologyState) -> list[Output]:
+def _resume_waiting(state: TopologyState) -> list[Output]:
     """A stage that waits may begin now."""
-    said: list[Output] = []
+    emitted: list[Output] = []
     for number, rewiring in list(state.current.items()):
         if rewiring.phase == "waiting":
-            said += begin_stage(state, number)
-    return said
+            emitted += begin_stage(state, number)
+    return emitted
 
 
-def _regained(state: TopologyState) -> list[Output]:
+def _resume_after_control(state: TopologyState) -> list[Output]:
     """What a domain without control kept from beginning, or from being undone, may go on."""
-    said: list[Output] = []
+    emitted: list[Output] = []
     for number, rewiring in list(state.current.items()):
-        if rewiring.doing is not None and rewiring.doing.refused:
-            said += command_again(state, number)
-    return said + _go_on(state)
+        if rewiring.stage_progress is not None and rewiring.stage_progress.refused:
+            emitted += retry_command(state, number)
+    return emitted + _resume_waiting(state)
 
 
 def on_ocs_down(state: TopologyState, body: OcsDown, _message: Envelope) -> list[Output]:
@@ -228,14 +222,14 @@ def on_ocses_down(state: TopologyState, body: OcsesDown, _message: Envelope) -> 
 
 
 def on_ocses_up(state: TopologyState, body: OcsesUp, _message: Envelope) -> list[Output]:
-    return _lose_power(state, body, -1) + _regained(state)
+    return _lose_power(state, body, -1) + _resume_after_control(state)
 
 
 def _lose_power(state: TopologyState, body: OcsesDown | OcsesUp, change: int) -> list[Output]:
     """OCSes that latch keep their light without power, but nothing in them can be changed."""
     if not body.ocses:
         state.control_faults[number_of(body.part)] += change
-        state.touched.add(("summaries", f"{state.fabric}/topology"))
+        state.changed_documents.add(("summaries", f"{state.fabric}/topology"))
     return _count_dark(state, list(body.ocses), change)
 
 
@@ -247,14 +241,14 @@ def _count_dark(state: TopologyState, ocses: list[int], change: int) -> list[Out
 
 def on_control_lost(state: TopologyState, body: ControlLost, _message: Envelope) -> list[Output]:
     state.control_faults[number_of(body.part)] += 1
-    state.touched.add(("summaries", f"{state.fabric}/topology"))
+    state.changed_documents.add(("summaries", f"{state.fabric}/topology"))
     return []
 
 
 def on_control_regained(state: TopologyState, body: ControlRegained, _message: Envelope) -> list[Output]:
     state.control_faults[number_of(body.part)] -= 1
-    state.touched.add(("summaries", f"{state.fabric}/topology"))
-    return _regained(state)
+    state.changed_documents.add(("summaries", f"{state.fabric}/topology"))
+    return _resume_after_control(state)
 
 
 def on_part_down(state: TopologyState, body: NetworkPartDown, _message: Envelope) -> list[Output]:

@@ -1,8 +1,8 @@
 """The table of the service `topology`: which rule handles which message."""
 
-from schemas.demands import DemandMoved
-from schemas.failures import ParametersChanged
-from schemas.ocs import (
+from schemas.messages.demands import DemandMoved
+from schemas.messages.failures import ParametersChanged
+from schemas.messages.ocs import (
     CircuitsRewired,
     ControlLost,
     ControlRegained,
@@ -12,10 +12,10 @@ from schemas.ocs import (
     OcsUp,
     RewiringRefused,
 )
-from schemas.operator import AbortRewiring, ApproveRewiring, PlanTopology
-from schemas.sequencer import Tick
-from schemas.traffic import TrafficCarried
-from schemas.trunks import CircuitsQualified, NetworkPartDown, NetworkPartUp, TrunksChanged
+from schemas.messages.operator import AbortRewiring, ApproveRewiring, PlanTopology
+from schemas.messages.sequencer import Tick
+from schemas.messages.traffic import TrafficCarried
+from schemas.messages.trunks import CircuitsQualified, NetworkPartDown, NetworkPartUp, TrunksChanged
 from services.topology import documents, logic
 from services.topology.state import TopologyState, commission
 from shared.engine.service import Service, on
@@ -27,9 +27,9 @@ SERVICE: Service[TopologyState] = Service(
     rules=(
         on(Tick, logic.on_tick),
         on(DemandMoved, logic.on_demand_moved),
-        on(TrafficCarried, logic.on_carried),
+        on(TrafficCarried, logic.on_traffic_carried),
         on(ParametersChanged, logic.on_parameters_changed),
-        on(PlanTopology, logic.on_plan_asked),
+        on(PlanTopology, logic.on_plan_requested),
         on(ApproveRewiring, logic.on_approve),
         on(AbortRewiring, logic.on_abort),
         on(CircuitsRewired, logic.on_circuits_rewired),

@@ -7,13 +7,13 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from schemas.config_dcn import DcnConfig, DemandConfig, TopologyConfig
-from schemas.config_network import NetworkConfig
+from schemas.config.dcn import DcnConfig, DemandConfig, TopologyConfig
+from schemas.config.network_hardware import NetworkConfig
+from schemas.messages.topology import PlanReason, RewiringOutcome
 from schemas.names import OcsCircuit
-from schemas.topology import PlanReason, RewiringOutcome
 from shared.engine.state import State
-from shared.models.dcn.living import Flow, NetworkDemand
-from shared.models.network.blocks import DOMAINS, Plant, network_of
+from shared.models.dcn.routing.carried_traffic import Flow, NetworkDemand
+from shared.models.network.blocks import DOMAINS, NetworkLayout, network_of
 from shared.models.network.wiring import NO_PORT, wiring_of
 
 NO_HOUR = -1
@@ -36,7 +36,7 @@ class StagePlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Doing:
+class StageProgress:
     """The circuits of the stage that is under way. `unfit` are those made that did not qualify; `takes_back`
     where they undo what the stage did before; `refused` where the OCSes would not, and are asked again once
     they have control."""
@@ -77,7 +77,7 @@ class Rewiring:
     waits_for: str | None = None
     stage_begun_us: int | None = None
     aborted_by: str | None = None
-    doing: Doing | None = None
+    stage_progress: StageProgress | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,14 +110,14 @@ class TopologyState(State):
     planned: int
     kept: int
     circuits_made: int
-    looked_us: int | None
+    last_search_us: int | None
     outcomes: dict[str, int]
     unfit: set[OcsCircuit]
     current: dict[int, Rewiring]
     ended: dict[int, EndedRewiring]
 
     @property
-    def plant(self) -> Plant:
+    def plant(self) -> NetworkLayout:
         return network_of(self.network)
 
     @property
@@ -151,7 +151,7 @@ def commission(fabric: str, config: DcnConfig, at_us: int) -> TopologyState:
         planned=0,
         kept=0,
         circuits_made=0,
-        looked_us=None,
+        last_search_us=None,
         outcomes={},
         unfit=set(),
         current={},

@@ -4,11 +4,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from schemas.documents_dcn import TrafficSummary, TrunkLoadDocument
+from schemas.documents.dcn import TrafficSummary, TrunkLoadDocument
 from schemas.names import number_of
 from services.traffic.state import TrafficState
 from shared.engine.service import DocumentKey
-from shared.models.dcn.traffic import capacity
+from shared.models.dcn.routing.path_loads import trunk_capacity
 
 
 def document_keys(state: TrafficState) -> Iterable[DocumentKey]:
@@ -22,7 +22,7 @@ def document(state: TrafficState, key: DocumentKey) -> TrafficSummary | TrunkLoa
     if kind == "summaries":
         return _summary(state, name)
     block = number_of(name)
-    carries = capacity(state.plant, state.links.astype(np.int64))[block]
+    carries = trunk_capacity(state.plant, state.links.astype(np.int64))[block]
     return TrunkLoadDocument(
         name=name,
         load_mbps=tuple(state.load[block].astype(np.int64).tolist()),
@@ -37,7 +37,7 @@ def _summary(state: TrafficState, name: str) -> TrafficSummary:
         name=name,
         at_us=state.at_us,
         hour=max(state.hour, 0),
-        told=state.told,
+        reported=state.reported,
         weights=state.weights,
         use_ppm=last.use_ppm if last else 0,
         bound_ppm=last.bound_ppm if last else 0,
@@ -47,11 +47,11 @@ def _summary(state: TrafficState, name: str) -> TrafficSummary:
         cut_off=last.cut_off if last else 0,
         demanded_mbps=state.demanded_mbps,
         served_mbit=state.served_mbit,
-        asked_mbit=state.asked_mbit,
+        demanded_mbit=state.demanded_mbit,
         direct_mbit=state.direct_mbit,
         hops_mbit=state.hops_mbit,
         use_ppm_s=state.use_ppm_s,
         overfull_us=state.overfull_us,
         known_us=state.known_us,
-        jobs_mbps=dict(state.given_mbps),
+        jobs_mbps=dict(state.job_mbps),
     )

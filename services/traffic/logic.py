@@ -5,55 +5,62 @@ from typing import Literal
 
 import numpy as np
 
-from schemas.demands import DemandMoved
 from schemas.envelope import Envelope
-from schemas.failures import ParametersChanged
-from schemas.sequencer import Tick
-from schemas.traffic import JobBandwidthSet, PodsCutOff, TrafficCarried
-from schemas.trunks import TrunksChanged
+from schemas.messages.demands import DemandMoved
+from schemas.messages.failures import ParametersChanged
+from schemas.messages.sequencer import Tick
+from schemas.messages.traffic import JobBandwidthSet, PodsCutOff, TrafficCarried
+from schemas.messages.trunks import TrunksChanged
 from services.traffic.state import NO_HOUR, TrafficState
-from shared.basics.frames import frame_after_us
+from shared.basics.telemetry_frames import next_frame_due_us
 from shared.basics.units import US_PER_S
 from shared.engine.service import Output
-from shared.models.dcn.bursts import ring_gbps
-from shared.models.dcn.demand import MBPS_PER_GBPS
+from shared.models.dcn.demand.demand_model import MBPS_PER_GBPS
 from shared.models.dcn.failure import demand_left
-from shared.models.dcn.living import PPM, block_bound, carried, demand_of, ppm, weights_for
-from shared.models.dcn.traffic import capacity
-from shared.models.dcn.weights import Split
+from shared.models.dcn.routing.carried_traffic import (
+    PPM,
+    block_bound,
+    carry_demand,
+    demand_of,
+    ppm,
+    weights_for,
+)
+from shared.models.dcn.routing.path_loads import trunk_capacity
+from shared.models.dcn.routing.ring_rates import ring_gbps
+from shared.models.dcn.routing.weights import Split
 from shared.models.network.blocks import FloatArray
-from shared.models.network.wiring import put_links
+from shared.models.network.wiring import set_links
 from shared.models.superpod.wiring import IntArray
 
-NEWS = 0.05
+BANDWIDTH_CHANGE_MIN = 0.05
 """Of what a job was told that it gets: by less it does not change."""
 
 
 def due(state: TrafficState) -> int | None:
     """When the next telemetry frame is, or weights are solved."""
-    return min([us for us in (state.next_frame_us, state.solve_us) if us is not None], default=None)
+    return min([us for us in (state.next_frame_us, state.next_solve_us) if us is not None], default=None)
 
 
 def on_tick(state: TrafficState, _tick: Tick, _message: Envelope) -> list[Output]:
     """The frame is rendered by whoever wants telemetry; the log only marks its moment."""
     if state.next_frame_us is not None and state.next_frame_us <= state.now_us:
-        state.next_frame_us = frame_after_us(state.config.telemetry_interval_s, state.now_us)
-    if state.solve_us is not None and state.solve_us <= state.now_us:
-        return _carry(state, "solved")
+        state.next_frame_us = next_frame_due_us(state.config.telemetry_interval_s, state.now_us)
+    if state.next_solve_us is not None and state.next_solve_us <= state.now_us:
+        return _route(state, "solved")
     return []
 
 
 def on_demand_moved(state: TrafficState, body: DemandMoved, _message: Envelope) -> list[Output]:
     state.hour, state.jobs, state.rings = body.hour, body.jobs, body.rings
-    return _carry(state, "as needed")
+    return _route(state, "as needed")
 
 
 def on_trunks_changed(state: TrafficState, body: TrunksChanged, _message: Envelope) -> list[Output]:
     """Traffic leaves what breaks at once, by the weights that are left; it leaves what is drained before."""
-    put_links(state.links, body.links)
+    set_links(state.links, body.links)
     if state.hour == NO_HOUR:
         return []
-    return _carry(state, "solved" if body.planned else "awaited")
+    return _route(state, "solved" if body.planned else "awaited")
 
 
 def on_parameters_changed(state: TrafficState, body: ParametersChanged, _message: Envelope) -> list[Output]:
@@ -61,11 +68,11 @@ def on_parameters_changed(state: TrafficState, body: ParametersChanged, _message
     changed = body.of("traffic")
     state.config = state.config.model_copy(update=changed)
     if "telemetry_interval_s" in changed:
-        state.next_frame_us = frame_after_us(state.config.telemetry_interval_s, state.now_us)
+        state.next_frame_us = next_frame_due_us(state.config.telemetry_interval_s, state.now_us)
     return []
 
 
-def _carry(state: TrafficState, weights: Literal["as needed", "awaited", "solved"]) -> list[Output]:
+def _route(state: TrafficState, weights: Literal["as needed", "awaited", "solved"]) -> list[Output]:
     """In four steps.
 
     1. What has no path of at most one transit block is cut off.
@@ -77,31 +84,31 @@ def _carry(state: TrafficState, weights: Literal["as needed", "awaited", "solved
     """
     plant = state.plant
     links = state.links.astype(np.int64)
-    carries, asked = capacity(plant, links), demand_of(state.model, state.hour, state.jobs)
+    carries, asked = trunk_capacity(plant, links), demand_of(state.model, state.hour, state.jobs)
     demand = demand_left(plant, links, asked)
-    _book(state)
+    _accumulate(state)
     bound = block_bound(carries, demand)
-    found = carried(split_of(state), carries, demand)
+    found = carry_demand(split_of(state), carries, demand)
     if weights == "as needed" and found.use > (1.0 + state.config.slack) * state.ratio * bound:
         weights = "awaited"
-    if weights == "awaited" and state.solve_us is None:
-        state.solve_us = state.now_us + state.config.react_s * US_PER_S
+    if weights == "awaited" and state.next_solve_us is None:
+        state.next_solve_us = state.now_us + state.config.react_s * US_PER_S
     solved = weights == "solved" or state.weights == 0
     if solved:
-        state.solve_us = None
+        state.next_solve_us = None
         split = weights_for(carries, demand, state.config.hedge)
         state.prices, state.prior = split.prices, split.prior
         state.weights += 1
         state.ratio = split.use / bound if bound > 0.0 else 1.0
         bound = max(bound, split.bound)
-        found = carried(split_of(state), carries, demand)
+        found = carry_demand(split_of(state), carries, demand)
     state.load = np.rint(found.load)
     total = int(asked.sum())
     body = TrafficCarried(
         hour=state.hour,
         weights=state.weights,
         solved=solved,
-        pending=state.solve_us is not None,
+        pending=state.next_solve_us is not None,
         use_ppm=ppm(found.use),
         bound_ppm=ppm(min(bound, found.use)),
         served_ppm=ppm(found.served * float(demand.sum()) / total) if total else PPM,
@@ -110,12 +117,12 @@ def _carry(state: TrafficState, weights: Literal["as needed", "awaited", "solved
         cut_off=int(np.count_nonzero((asked > 0) & (demand == 0))),
     )
     state.last, state.demanded_mbps, state.at_us = body, total, state.now_us
-    state.told += 1
+    state.reported += 1
     _touch(state)
-    return [body, *_tell_pods(state, carries), *_tell_jobs(state, carries, demand)]
+    return [body, *_report_cut_off_pods(state, carries), *_report_job_bandwidths(state, carries, demand)]
 
 
-def _tell_pods(state: TrafficState, carries: FloatArray) -> list[Output]:
+def _report_cut_off_pods(state: TrafficState, carries: FloatArray) -> list[Output]:
     """Which pods no link reaches, where these are others than before."""
     blocks = state.plant.blocks
     lone = [blocks[number].pod for number in np.flatnonzero(~(carries > 0.0).any(axis=1)).tolist()]
@@ -126,19 +133,23 @@ def _tell_pods(state: TrafficState, carries: FloatArray) -> list[Output]:
     return [PodsCutOff(pods=cut_off)]
 
 
-def _tell_jobs(state: TrafficState, carries: FloatArray, demand: IntArray) -> list[Output]:
+def _report_job_bandwidths(state: TrafficState, carries: FloatArray, demand: IntArray) -> list[Output]:
     """What jobs over several pods get now, where that is other than what they were told."""
-    before, state.given_mbps = state.given_mbps, {}
-    said: list[Output] = []
+    before, state.job_mbps = state.job_mbps, {}
+    emitted: list[Output] = []
     for ring in state.rings:
         job = ring[0]
         mbps = round(MBPS_PER_GBPS * ring_gbps(split_of(state), carries, demand, ring))
-        told = before.get(job)
-        if told is None or (mbps == 0) != (told == 0) or abs(mbps - told) > NEWS * told:
-            said.append(JobBandwidthSet(job=job, mbps=mbps))
-            told = mbps
-        state.given_mbps[job] = told
-    return said
+        reported = before.get(job)
+        if (
+            reported is None
+            or (mbps == 0) != (reported == 0)
+            or abs(mbps - reported) > BANDWIDTH_CHANGE_MIN * reported
+        ):
+            emitted.append(JobBandwidthSet(job=job, mbps=mbps))
+            reported = mbps
+        state.job_mbps[job] = reported
+    return emitted
 
 
 def split_of(state: TrafficState) -> Split:
@@ -146,23 +157,25 @@ def split_of(state: TrafficState) -> Split:
     return Split(state.prices, state.prior, state.config.hedge, 0.0, 0.0, 0)
 
 
-def _book(state: TrafficState) -> None:
+def _accumulate(state: TrafficState) -> None:
     """What was asked and served since the last time, and how."""
     last = state.last
     if last is None:
         return
     spent_us = state.now_us - state.at_us
     state.known_us += spent_us
-    asked_mbit = state.demanded_mbps * spent_us // US_PER_S
-    state.asked_mbit += asked_mbit
-    state.served_mbit += asked_mbit * last.served_ppm // PPM
-    state.direct_mbit += asked_mbit * last.direct_ppm // PPM
-    state.hops_mbit += asked_mbit * last.path_ppm // PPM
+    demanded_mbit = state.demanded_mbps * spent_us // US_PER_S
+    state.demanded_mbit += demanded_mbit
+    state.served_mbit += demanded_mbit * last.served_ppm // PPM
+    state.direct_mbit += demanded_mbit * last.direct_ppm // PPM
+    state.hops_mbit += demanded_mbit * last.path_ppm // PPM
     state.use_ppm_s += last.use_ppm * spent_us // US_PER_S
     if last.use_ppm > PPM:
         state.overfull_us += spent_us
 
 
 def _touch(state: TrafficState) -> None:
-    state.touched.update(("trunk-loads", f"{state.fabric}/block-{n}") for n in range(len(state.links)))
-    state.touched.add(("summaries", f"{state.fabric}/traffic"))
+    state.changed_documents.update(
+        ("trunk-loads", f"{state.fabric}/block-{n}") for n in range(len(state.links))
+    )
+    state.changed_documents.add(("summaries", f"{state.fabric}/traffic"))

@@ -1,9 +1,9 @@
 """The table of the service `traffic`: which rule handles which message."""
 
-from schemas.demands import DemandMoved
-from schemas.failures import ParametersChanged
-from schemas.sequencer import Tick
-from schemas.trunks import TrunksChanged
+from schemas.messages.demands import DemandMoved
+from schemas.messages.failures import ParametersChanged
+from schemas.messages.sequencer import Tick
+from schemas.messages.trunks import TrunksChanged
 from services.traffic import documents, logic, telemetry
 from services.traffic.state import TrafficState, commission
 from shared.engine.service import Service, on

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from schemas.config_dcn import DcnConfig, DemandConfig, TrafficConfig
-from schemas.config_network import NetworkConfig
-from schemas.demands import RingFlow
-from schemas.traffic import TrafficCarried
-from shared.basics.frames import frame_after_us
+from schemas.config.dcn import DcnConfig, DemandConfig, TrafficConfig
+from schemas.config.network_hardware import NetworkConfig
+from schemas.messages.demands import RingFlow
+from schemas.messages.traffic import TrafficCarried
+from shared.basics.telemetry_frames import next_frame_due_us
 from shared.engine.state import State
-from shared.models.dcn.living import Flow, NetworkDemand
-from shared.models.network.blocks import FloatArray, Plant, network_of
+from shared.models.dcn.routing.carried_traffic import Flow, NetworkDemand
+from shared.models.network.blocks import FloatArray, NetworkLayout, network_of
 
 NO_HOUR = -1
 
@@ -41,7 +41,7 @@ class TrafficState(State):
     hour: int
     jobs: tuple[Flow, ...]
     rings: tuple[RingFlow, ...]
-    given_mbps: dict[str, int]
+    job_mbps: dict[str, int]
     prices: FloatArray
     prior: float
     weights: int
@@ -49,12 +49,12 @@ class TrafficState(State):
     load: FloatArray
     cut_off: tuple[str, ...]
     next_frame_us: int | None
-    solve_us: int | None
-    told: int
+    next_solve_us: int | None
+    reported: int
     at_us: int
     last: TrafficCarried | None
     demanded_mbps: int
-    asked_mbit: int
+    demanded_mbit: int
     served_mbit: int
     direct_mbit: int
     hops_mbit: int
@@ -63,7 +63,7 @@ class TrafficState(State):
     known_us: int
 
     @property
-    def plant(self) -> Plant:
+    def plant(self) -> NetworkLayout:
         return network_of(self.network)
 
     @property
@@ -85,20 +85,20 @@ def commission(fabric: str, config: DcnConfig, at_us: int) -> TrafficState:
         hour=NO_HOUR,
         jobs=(),
         rings=(),
-        given_mbps={},
+        job_mbps={},
         prices=np.full((blocks, blocks), np.inf),
         prior=0.0,
         weights=0,
         ratio=0.0,
         load=np.zeros((blocks, blocks)),
         cut_off=(),
-        next_frame_us=frame_after_us(config.traffic.telemetry_interval_s, at_us),
-        solve_us=None,
-        told=0,
+        next_frame_us=next_frame_due_us(config.traffic.telemetry_interval_s, at_us),
+        next_solve_us=None,
+        reported=0,
         at_us=at_us,
         last=None,
         demanded_mbps=0,
-        asked_mbit=0,
+        demanded_mbit=0,
         served_mbit=0,
         direct_mbit=0,
         hops_mbit=0,

@@ -5,8 +5,8 @@ import numpy as np
 
 from schemas.envelope import Envelope
 from services.traffic.state import TrafficState
-from shared.basics.frames import arrow_frame
-from shared.models.dcn.traffic import capacity
+from shared.basics.telemetry_frames import arrow_frame
+from shared.models.dcn.routing.path_loads import trunk_capacity
 
 
 def frame(state: TrafficState, message: Envelope) -> bytes:
@@ -15,7 +15,7 @@ def frame(state: TrafficState, message: Envelope) -> bytes:
     import pyarrow as pa  # noqa: PLC0415 -- as in shared/basics/frames.py
 
     tails, heads = np.nonzero(state.links)
-    carries = capacity(state.plant, state.links.astype(np.int64))
+    carries = trunk_capacity(state.plant, state.links.astype(np.int64))
     columns = {
         "tail": pa.array(tails.astype(np.int32)),
         "head": pa.array(heads.astype(np.int32)),

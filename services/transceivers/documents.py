@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from schemas.documents import LinkGroupDocument, LinksSummary
-from schemas.documents_links import EndImpairment
+from schemas.documents.pods import EndImpairment, LinkGroupDocument, LinksSummary
 from schemas.names import number_of
-from services.transceivers.optics import path_loss_db, receiving
-from services.transceivers.state import BOTH_STRANDS, NO_END, STATES, TransceiversState
+from services.transceivers.link_optics import path_loss_db, receiving
+from services.transceivers.state import BOTH_STRANDS, LINK_STATES, NO_END, TransceiversState
 from shared.engine.service import DocumentKey
 from shared.models.optics.impairments import SOUND
 from shared.models.superpod.wiring import ENDS_PER_CUBE
@@ -28,8 +27,8 @@ def document(state: TransceiversState, key: DocumentKey) -> LinkGroupDocument | 
     kind, name = key
     if kind == "links":
         return _group(state, name, number_of(name))
-    counts = np.bincount(state.code, minlength=len(STATES)).tolist()
-    return LinksSummary.model_validate({"name": name} | dict(zip(STATES, counts, strict=True)))
+    counts = np.bincount(state.code, minlength=len(LINK_STATES)).tolist()
+    return LinksSummary.model_validate({"name": name} | dict(zip(LINK_STATES, counts, strict=True)))
 
 
 def _group(state: TransceiversState, name: str, cube: int) -> LinkGroupDocument:
@@ -43,7 +42,7 @@ def _group(state: TransceiversState, name: str, cube: int) -> LinkGroupDocument:
     return LinkGroupDocument.model_validate(
         {
             "name": name,
-            "states": tuple(STATES[code] for code in state.code[ends].tolist()),
+            "states": tuple(LINK_STATES[code] for code in state.code[ends].tolist()),
             "conditions": tuple(conditions),
             "far_ends": tuple(far.tolist()),
             "losses_db": tuple(

@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from schemas.body import Body
 from schemas.envelope import Envelope
-from schemas.names import Join
-from schemas.ocs import (
+from schemas.messages.ocs import (
     CircuitsConnected,
     CircuitsDisconnected,
     CircuitsRestored,
@@ -20,10 +19,11 @@ from schemas.ocs import (
     PortPatched,
     PortsDown,
 )
-from schemas.transceivers import LinksChanged, LinksTrained
-from services.transceivers import optics
-from services.transceivers.looks import look_soon, watch
-from services.transceivers.marks import at_either, forget_marks, marks_of
+from schemas.messages.transceivers import LinksChanged, LinksTrained
+from schemas.names import Join
+from services.transceivers import link_optics
+from services.transceivers.inspections import schedule_early_inspection, schedule_for_new_links
+from services.transceivers.link_optics import at_either_end, invalidate_masks, masks_of
 from services.transceivers.state import (
     BOTH_STRANDS,
     DARK,
@@ -50,7 +50,7 @@ from shared.models.superpod.wiring import (
 def on_connected(state: TransceiversState, body: CircuitsConnected, _message: Envelope) -> list[Output]:
     """Train the links of a slice's new circuits."""
     norths, souths = join_ends(body.joins)
-    loss_db, *log10_bers = optics.of_joins(state, body.joins)
+    loss_db, *log10_bers = link_optics.of_joins(state, body.joins)
     lit = _strands_made(body)
     for near, far, log10_ber in ((norths, souths, log10_bers[0]), (souths, norths, log10_bers[1])):
         state.peer[near] = far
@@ -59,16 +59,16 @@ def on_connected(state: TransceiversState, body: CircuitsConnected, _message: En
         state.log10_ber[near] = log10_ber
     ends = np.concatenate((norths, souths))
     if state.patched or state.impaired:
-        _take_over_unlike(state, ends)
+        _update_changed_links(state, ends)
     code = state_codes(state, norths)
     state.code[norths] = code
     state.code[souths] = code
-    _touch_joined(state, body.joins)
-    watch(state, ends)
+    _touch_joined_cubes(state, body.joins)
+    schedule_for_new_links(state, ends)
     counts = np.bincount(code, minlength=DOWN + 1)
     unwell = (code != UP) & (lit == BOTH_STRANDS)
     if state.impaired and unwell.any():
-        look_soon(state, norths[unwell])
+        schedule_early_inspection(state, norths[unwell])
     trained = LinksTrained(
         slice=body.slice,
         up=2 * int(counts[UP]),
@@ -78,14 +78,14 @@ def on_connected(state: TransceiversState, body: CircuitsConnected, _message: En
     return [trained]
 
 
-def _take_over_unlike(state: TransceiversState, ends: IntArray) -> None:
+def _update_changed_links(state: TransceiversState, ends: IntArray) -> None:
     """What these connected ends receive where that is not what the table of pairs has it."""
-    moved = ends[at_either(marks_of(state).moved, state, ends)]
+    moved = ends[at_either_end(masks_of(state).moved, state, ends)]
     if len(moved):
-        state.loss_db[moved] = optics.loss_db(state, moved)
-    unlike = ends[optics.differ(state, ends)]
-    if len(unlike):
-        state.log10_ber[unlike] = optics.unlike_log10_ber(state, unlike)
+        state.loss_db[moved] = link_optics.loss_db(state, moved)
+    changed = ends[link_optics.differs_from_table(state, ends)]
+    if len(changed):
+        state.log10_ber[changed] = link_optics.changed_log10_ber(state, changed)
 
 
 def _strands_made(body: CircuitsConnected) -> npt.NDArray[np.uint8]:
@@ -112,7 +112,7 @@ def on_disconnected(state: TransceiversState, body: CircuitsDisconnected, _messa
     state.loss_db[ends] = np.nan
     state.log10_ber[ends] = np.nan
     state.code[ends] = DARK
-    _touch_joined(state, body.joins)
+    _touch_joined_cubes(state, body.joins)
     return []
 
 
@@ -145,16 +145,16 @@ def on_ports_down(state: TransceiversState, body: PortsDown, _message: Envelope)
 def on_port_patched(state: TransceiversState, body: PortPatched, _message: Envelope) -> list[Output]:
     """The fibre at this port is at another mirror, collimator and splice."""
     state.patched[place_of("NS".index(body.side), body.ocs, body.port)] = body.spare
-    forget_marks(state)
+    invalidate_masks(state)
     end = end_at(body.ocs, body.port).number
     peer = int(state.peer[end])
     if peer == NO_END:
         return []
     ends = np.array(sorted({end, peer}))
-    state.loss_db[ends] = optics.loss_db(state, ends)
+    state.loss_db[ends] = link_optics.loss_db(state, ends)
     recompute_ber(state, ends)
     touch(state, ends)
-    return [*judge(state, ends)]
+    return [*evaluate_links(state, ends)]
 
 
 def _lose_strands(
@@ -183,10 +183,10 @@ def _set_lit(state: TransceiversState, ends: IntArray, lit: npt.NDArray[np.uint8
     state.lit[ends] = lit
     if seen.any():
         touch(state, ends[seen])
-    return [*judge(state, ends)]
+    return [*evaluate_links(state, ends)]
 
 
-def judge(state: TransceiversState, ends: IntArray) -> list[Body]:
+def evaluate_links(state: TransceiversState, ends: IntArray) -> list[Body]:
     """Judge these ends anew and say which of the connected ones changed."""
     ends = ends[state.peer[ends] != NO_END]
     code = state_codes(state, ends)
@@ -198,13 +198,13 @@ def judge(state: TransceiversState, ends: IntArray) -> list[Body]:
     touch(state, ends)
     up, degraded, down = (_with_code(state, ends, c) for c in (UP, DEGRADED, DOWN))
     if state.impaired and (degraded or down):
-        look_soon(state, ends[state.code[ends] != UP])
+        schedule_early_inspection(state, ends[state.code[ends] != UP])
     return [LinksChanged(up=up, degraded=degraded, down=down)]
 
 
 def recompute_ber(state: TransceiversState, ends: IntArray) -> None:
     """Take over what these connected ends receive, with all that is wrong with them and their far ends."""
-    state.log10_ber[ends] = optics.log10_ber(state, ends)
+    state.log10_ber[ends] = link_optics.log10_ber(state, ends)
 
 
 def state_codes(state: TransceiversState, ends: IntArray) -> IntArray:
@@ -214,7 +214,7 @@ def state_codes(state: TransceiversState, ends: IntArray) -> IntArray:
     worse = np.maximum(state.log10_ber[ends], state.log10_ber[peers])
     dead = state.lit[ends] != BOTH_STRANDS
     if state.impaired:
-        dead |= state.failed[ends] | state.failed[peers] | at_either(marks_of(state).dropped, state, ends)
+        dead |= state.failed[ends] | state.failed[peers] | at_either_end(masks_of(state).dropped, state, ends)
     dead |= worse > math.log10(state.config.down_above_ber)
     return np.where(dead, DOWN, np.where(worse > math.log10(state.config.degraded_above_ber), DEGRADED, UP))
 
@@ -228,15 +228,15 @@ def touch(state: TransceiversState, ends: IntArray) -> None:
     _touch_cubes(state, set((ends // ENDS_PER_CUBE).tolist()))
 
 
-def _touch_joined(state: TransceiversState, joins: tuple[Join, ...]) -> None:
+def _touch_joined_cubes(state: TransceiversState, joins: tuple[Join, ...]) -> None:
     _touch_cubes(state, {join[1] for join in joins} | {join[2] for join in joins})
 
 
 def _touch_cubes(state: TransceiversState, cubes: set[int]) -> None:
     keys = _keys(state.fabric, state.cubes)
     state.changed_us[list(cubes)] = state.now_us
-    state.touched.update(map(keys.__getitem__, cubes))
-    state.touched.add(keys[-1])
+    state.changed_documents.update(map(keys.__getitem__, cubes))
+    state.changed_documents.add(keys[-1])
 
 
 @cache

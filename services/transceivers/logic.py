@@ -4,14 +4,14 @@ that grow or come and go, looks at ends that may stand out, and before all links
 import numpy as np
 
 from schemas.envelope import Envelope
-from schemas.failures import ParametersChanged
-from schemas.sequencer import Tick
+from schemas.messages.failures import ParametersChanged
+from schemas.messages.sequencer import Tick
 from services.transceivers import telemetry
-from services.transceivers.faults import change_due, next_change_us
-from services.transceivers.links import judge
-from services.transceivers.looks import look_due, replan_looks
+from services.transceivers.end_faults import apply_due_changes, next_change_us
+from services.transceivers.inspections import inspect_due, reschedule_inspections
+from services.transceivers.links import evaluate_links
 from services.transceivers.state import TransceiversState
-from shared.basics.frames import frame_after_us
+from shared.basics.telemetry_frames import next_frame_due_us
 from shared.engine.service import Output
 
 
@@ -19,18 +19,23 @@ def due(state: TransceiversState) -> int | None:
     """When the next frame or look is, or the next fault changes, or the first light."""
     if state.first_light_us is not None:
         return state.first_light_us
-    moments = (state.next_frame_us, next_change_us(state), state.look_us, state.soon_us)
+    moments = (
+        state.next_frame_us,
+        next_change_us(state),
+        state.next_inspection_us,
+        state.early_inspection_us,
+    )
     return min((at_us for at_us in moments if at_us is not None), default=None)
 
 
 def on_tick(state: TransceiversState, _tick: Tick, _message: Envelope) -> list[Output]:
     """The frame is rendered by whoever wants telemetry; the log only marks its moment."""
-    state.next_frame_us = frame_after_us(state.config.telemetry_interval_s, state.now_us)
-    said = change_due(state)
+    state.next_frame_us = next_frame_due_us(state.config.telemetry_interval_s, state.now_us)
+    emitted = apply_due_changes(state)
     if state.first_light_us is not None:
         state.first_light_us = None
-        said += judge(state, np.arange(len(state.peer)))
-    return [*said, *look_due(state)]
+        emitted += evaluate_links(state, np.arange(len(state.peer)))
+    return [*emitted, *inspect_due(state)]
 
 
 def on_parameters_changed(
@@ -40,14 +45,14 @@ def on_parameters_changed(
     changed = body.of("transceivers")
     state.config = state.config.model_copy(update=changed)
     if "telemetry_interval_s" in changed:
-        state.next_frame_us = frame_after_us(state.config.telemetry_interval_s, state.now_us)
+        state.next_frame_us = next_frame_due_us(state.config.telemetry_interval_s, state.now_us)
     if "look_interval_s" in changed:
-        replan_looks(state)
+        reschedule_inspections(state)
     return []
 
 
 def frame(state: TransceiversState, message: Envelope) -> bytes | None:
     """The telemetry frame, where this is the moment for one."""
     interval_s = state.config.telemetry_interval_s
-    is_time = frame_after_us(interval_s, message.at_us - 1) == message.at_us
+    is_time = next_frame_due_us(interval_s, message.at_us - 1) == message.at_us
     return telemetry.frame(state, message) if is_time else None

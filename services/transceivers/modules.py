@@ -7,27 +7,27 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from services.transceivers.design import design_of
-from services.transceivers.state import Module, TransceiversState
+from services.transceivers.state import ReplacedModule, TransceiversState
 from shared.basics.units import US_PER_DAY
 from shared.models.assumptions import assumed
-from shared.models.optics.fabric_links import Pairs, pairs
+from shared.models.optics.fabric_links import LinkTable, link_table
 from shared.models.optics.link import LinkDesign
-from shared.models.optics.made_modules import MadeModules
+from shared.models.optics.link_design import design_of
+from shared.models.optics.manufactured_modules import ManufacturedModules
 from shared.models.superpod.wiring import IntArray
-from shared.models.telemetry.modules_now import ModulesNow, modules_now
+from shared.models.telemetry.installed_modules import InstalledModules, installed_modules
 
 US_PER_YEAR = 365 * US_PER_DAY
-FIRST = 0
+FIRST_GENERATION = 0
 """The generation of the modules that a fabric was commissioned with."""
 FABRICS_KEPT_MAX = 8
 """Of 64 cubes each takes some 7 MB."""
 
 
-def modules_of(state: TransceiversState) -> ModulesNow:
+def modules_of(state: TransceiversState) -> InstalledModules:
     """What is at the ends, made where nobody has asked for it since the state was."""
     if state.modules is None:
-        state.modules = _made(
+        state.modules = _modules_of_fabric(
             _Fabric(
                 state.seed,
                 state.fabric,
@@ -56,45 +56,45 @@ class _Fabric:
 
 
 @lru_cache(maxsize=FABRICS_KEPT_MAX)
-def _made(fabric: _Fabric, replaced: tuple[tuple[int, Module], ...]) -> ModulesNow:
+def _modules_of_fabric(fabric: _Fabric, replaced: tuple[tuple[int, ReplacedModule], ...]) -> InstalledModules:
     """Kept at hand: the many futures of one moment ask the same of the same modules."""
     others = {end: (module.generation, module.since_us) for end, module in replaced}
 
-    def over(made: MadeModules | None) -> Pairs | None:
+    def over(made: ManufacturedModules | None) -> LinkTable | None:
         if fabric.cubes is None:
             return None
-        first = pairs(fabric.seed, fabric.name, fabric.cubes, fabric.design, fabric.technology)
+        first = link_table(fabric.seed, fabric.name, fabric.cubes, fabric.design, fabric.technology)
         return first if made is None else first.over(made, others)
 
-    return modules_now(fabric.seed, fabric.name, fabric.ends, fabric.commissioned_us, others, over)
+    return installed_modules(fabric.seed, fabric.name, fabric.ends, fabric.commissioned_us, others, over)
 
 
 def generation_of(state: TransceiversState, end: int) -> int:
-    return state.replaced[end].generation if end in state.replaced else FIRST
+    return state.replaced[end].generation if end in state.replaced else FIRST_GENERATION
 
 
 def replace_module(state: TransceiversState, end: int) -> None:
     """There is a new one at this end from now on."""
     before = modules_of(state)
-    module = Module(generation_of(state, end) + 1, state.now_us)
+    module = ReplacedModule(generation_of(state, end) + 1, state.now_us)
     state.replaced[end] = module
     state.modules = before.replaced(state.seed, state.fabric, end, module.generation, module.since_us)
 
 
-def modules_then(state: TransceiversState, then: Mapping[int, Module | None]) -> ModulesNow:
+def modules_at(state: TransceiversState, then: Mapping[int, ReplacedModule | None]) -> InstalledModules:
     """As they were when these ends had these modules, None the first one; without a table of links, where
     that is another than now."""
     differs = {end: module for end, module in then.items() if module != state.replaced.get(end)}
     if not differs:
         return modules_of(state)
-    first = Module(FIRST, state.commissioned_us)
+    first = ReplacedModule(FIRST_GENERATION, state.commissioned_us)
     rows = {end: module or first for end, module in differs.items()}
     return modules_of(state).others(
         state.seed, state.fabric, {end: (module.generation, module.since_us) for end, module in rows.items()}
     )
 
 
-def aged(state: TransceiversState, ends: IntArray, at_us: int) -> npt.NDArray[np.float64]:
+def bias_ageing(state: TransceiversState, ends: IntArray, at_us: int) -> npt.NDArray[np.float64]:
     """What share of its bias as new each laser of these ends needs more at a moment, of shape (n, 8)."""
     modules = modules_of(state)
     age_us = np.maximum(at_us - modules.since_us[ends], 0)
@@ -102,7 +102,7 @@ def aged(state: TransceiversState, ends: IntArray, at_us: int) -> npt.NDArray[np
     return found
 
 
-def usually_aged(state: TransceiversState, ends: IntArray, at_us: int) -> npt.NDArray[np.float64]:
+def expected_bias_ageing(state: TransceiversState, ends: IntArray, at_us: int) -> npt.NDArray[np.float64]:
     """The same, as whoever follows the readings of each end holds it for usual. That is learned over months:
     far too slowly to take in what wear-out does in days, and fast enough for what is usual in years."""
-    return aged(state, ends, at_us - round(assumed("bias_baseline_days") * US_PER_DAY))
+    return bias_ageing(state, ends, at_us - round(assumed("bias_baseline_days") * US_PER_DAY))

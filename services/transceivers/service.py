@@ -1,7 +1,7 @@
 """The table of the service `transceivers`: which rule handles which message."""
 
-from schemas.failures import FaultBegan, FaultEnded, ParametersChanged
-from schemas.ocs import (
+from schemas.messages.failures import FaultBegan, FaultEnded, ParametersChanged
+from schemas.messages.ocs import (
     CircuitsConnected,
     CircuitsDisconnected,
     CircuitsRestored,
@@ -11,11 +11,11 @@ from schemas.ocs import (
     PortPatched,
     PortsDown,
 )
-from schemas.operator import RekeyDraws
-from schemas.repairs import HandsOnBegun, RepairCancelled, RepairCompleted, RepairFailed
-from schemas.sequencer import Tick
-from services.transceivers import documents, faults, links, logic, loops, works
-from services.transceivers.remembered import remembering
+from schemas.messages.operator import RekeyDraws
+from schemas.messages.repairs import HandsOnBegun, RepairCancelled, RepairCompleted, RepairFailed
+from schemas.messages.sequencer import Tick
+from services.transceivers import documents, end_faults, link_repairs, link_tests, links, logic
+from services.transceivers.sensor_history import recording_history
 from services.transceivers.state import TransceiversState, commission
 from shared.engine.service import Service, on
 
@@ -24,23 +24,23 @@ SERVICE: Service[TransceiversState] = Service(
     state=TransceiversState,
     commission=commission,
     rules=(
-        on(Tick, remembering(logic.on_tick)),
-        on(CircuitsConnected, remembering(links.on_connected)),
-        on(CircuitsDisconnected, remembering(links.on_disconnected)),
-        on(CircuitsRestored, remembering(links.on_restored)),
-        on(OcsDown, remembering(links.on_ocs_down)),
-        on(PortDown, remembering(links.on_port_down)),
-        on(PortPatched, remembering(faults.on_port_patched)),
-        on(RekeyDraws, faults.on_rekey),
-        on(LinkLooped, loops.on_looped),
-        on(PortsDown, remembering(links.on_ports_down)),
+        on(Tick, recording_history(logic.on_tick)),
+        on(CircuitsConnected, recording_history(links.on_connected)),
+        on(CircuitsDisconnected, recording_history(links.on_disconnected)),
+        on(CircuitsRestored, recording_history(links.on_restored)),
+        on(OcsDown, recording_history(links.on_ocs_down)),
+        on(PortDown, recording_history(links.on_port_down)),
+        on(PortPatched, recording_history(end_faults.on_port_patched)),
+        on(RekeyDraws, end_faults.on_rekey),
+        on(LinkLooped, link_tests.on_looped),
+        on(PortsDown, recording_history(links.on_ports_down)),
         on(ParametersChanged, logic.on_parameters_changed),
-        on(FaultBegan, remembering(faults.on_fault_began)),
-        on(FaultEnded, remembering(faults.on_fault_ended)),
-        on(HandsOnBegun, remembering(works.on_hands_on_begun)),
-        on(RepairCompleted, remembering(works.on_repair_completed)),
-        on(RepairCancelled, remembering(works.on_repair_ended)),
-        on(RepairFailed, remembering(works.on_repair_ended)),
+        on(FaultBegan, recording_history(end_faults.on_fault_began)),
+        on(FaultEnded, recording_history(end_faults.on_fault_ended)),
+        on(HandsOnBegun, recording_history(link_repairs.on_hands_on_begun)),
+        on(RepairCompleted, recording_history(link_repairs.on_repair_completed)),
+        on(RepairCancelled, recording_history(link_repairs.on_repair_ended)),
+        on(RepairFailed, recording_history(link_repairs.on_repair_ended)),
     ),
     due=logic.due,
     document_keys=documents.document_keys,

@@ -6,25 +6,25 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from schemas.config import AnyPodConfig, PodConfig, SuperpodConfig
-from schemas.config_links import TransceiversConfig
-from services.transceivers.design import design_of
-from shared.basics.frames import frame_after_us
+from schemas.config.pods import AnyPodConfig, PodConfig, SuperpodConfig
+from schemas.config.transceivers import TransceiversConfig
+from shared.basics.telemetry_frames import next_frame_due_us
 from shared.engine.state import TRANSIENT, State
+from shared.models.fabric_plants import plant_of
 from shared.models.optics.fabric_links import direct_log10_bers
 from shared.models.optics.impairments import Impairment
-from shared.models.optics.made_modules import made_modules
-from shared.models.plants import plant_of
+from shared.models.optics.link_design import design_of
+from shared.models.optics.manufactured_modules import manufactured_modules
 from shared.models.superpod.wiring import ENDS_PER_CUBE
-from shared.models.telemetry.looks import Look
-from shared.models.telemetry.modules_now import ModulesNow
+from shared.models.telemetry.inspections import Inspection
+from shared.models.telemetry.installed_modules import InstalledModules
 
 NO_END = -1
 BOTH_STRANDS = 3
 
-STATES = ("dark", "up", "degraded", "down")
+LINK_STATES = ("dark", "up", "degraded", "down")
 """Link states by code."""
-DARK, UP, DEGRADED, DOWN = range(len(STATES))
+DARK, UP, DEGRADED, DOWN = range(len(LINK_STATES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +43,13 @@ class EndFault:
     strand: int | None
     next_us: int | None
     cause: str
-    out: bool = False
+    is_out: bool = False
     outages: int = 0
     mirror: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Module:
+class ReplacedModule:
     """One that took the place of another at a link end: of which generation, and since when it is there."""
 
     generation: int
@@ -57,7 +57,7 @@ class Module:
 
 
 @dataclass(frozen=True, slots=True)
-class Adrift:
+class DriftingArray:
     """An array of mirrors that nothing holds, because of some `faults` of its camera or monitor beam, since
     `began_us`. After so many `steps` of their walk mirrors are off by `tilts`, in nanoradians, and cost
     `loss_db`, both by physical port; `cause` is the id of the message that told of the first fault."""
@@ -71,7 +71,7 @@ class Adrift:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class LightRecord:
     """What the light at an end depended on since `since_us`: the far end of its circuit (−1 none), which
     strands were made, all that was wrong with it and with its far end, drifting mirrors with it, the ports of
     both whose fibre was moved, each with where to, and which of the two had another module than at first."""
@@ -82,20 +82,20 @@ class Moment:
     own: Impairment
     other: Impairment
     patched: tuple[tuple[int, int], ...]
-    replaced: tuple[tuple[int, Module], ...]
+    replaced: tuple[tuple[int, ReplacedModule], ...]
 
-    def is_as(self, other: "Moment") -> bool:
+    def is_same_as(self, other: "LightRecord") -> bool:
         """Whether nothing has changed since another."""
         return replace(self, since_us=other.since_us) == other
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
+class EndMasks:
     """By link end: `moved` where the fibre of one of its ports is at a spare one; `unlike` where that or what
     is wrong with the end changes the light of its link; `dropped` where its link is down for a moment."""
 
     moved: npt.NDArray[np.bool_]
-    unlike: npt.NDArray[np.bool_]
+    changed: npt.NDArray[np.bool_]
     dropped: npt.NDArray[np.bool_]
 
 
@@ -107,7 +107,7 @@ class TransceiversState(State):
     circuit is wanted); `excess_db` is what the end's connector faults add; `failed` tells whether its module
     or cable is dead, or without power; `impaired` has all that is wrong with ends that are not sound, and
     `outages` when links of ends have dropped in the last day; `remembered` what was at ends whose sensors are
-    stuck or late, in order of time (`services.transceivers.remembered`); `worked_on` the ends that a
+    stuck or late, in order of time (`services.transceivers.sensor_history`); `worked_on` the ends that a
     technician has in hand, each with the repair; `code` indexes STATES. The `kind` of the fabric
     decides what lies between two ends, and the `technology` of its OCSes, if it has any, what that loses.
 
@@ -118,7 +118,7 @@ class TransceiversState(State):
 
     At `commissioned_us` all modules were new; `replaced` has the ends with others now. `modules` is what
     follows from that, where somebody has asked for it (`services.transceivers.modules`), and `marks` what
-    follows from `impaired` and `patched` (`services.transceivers.marks`).
+    follows from `impaired` and `patched` (`services.transceivers.link_optics`).
 
     The next look at all ends is at `look_us`, None where nothing could stand out; at those of `soon`, whose
     links are not well, one is at `soon_us` before that. `told` has those that stood out at the last look, as
@@ -146,19 +146,19 @@ class TransceiversState(State):
     patched: dict[int, int] = field(default_factory=dict)
     impaired: dict[int, Impairment] = field(default_factory=dict)
     outages: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    remembered: dict[int, tuple[Moment, ...]] = field(default_factory=dict)
+    light_history: dict[int, tuple[LightRecord, ...]] = field(default_factory=dict)
     worked_on: dict[int, str] = field(default_factory=dict)
     commissioned_us: int = 0
-    replaced: dict[int, Module] = field(default_factory=dict)
-    adrift: dict[int, Adrift] = field(default_factory=dict)
-    look_us: int | None = None
-    soon_us: int | None = None
-    soon: dict[int, bool] = field(default_factory=dict)
-    told: dict[int, Look] = field(default_factory=dict)
+    replaced: dict[int, ReplacedModule] = field(default_factory=dict)
+    drifting: dict[int, DriftingArray] = field(default_factory=dict)
+    next_inspection_us: int | None = None
+    early_inspection_us: int | None = None
+    early_ends: dict[int, bool] = field(default_factory=dict)
+    reported: dict[int, Inspection] = field(default_factory=dict)
     unseen: dict[int, bool] = field(default_factory=dict)
-    draws: int = 0
-    modules: ModulesNow | None = field(default=None, metadata=TRANSIENT)
-    marks: Marks | None = field(default=None, metadata=TRANSIENT)
+    draw_seed: int = 0
+    modules: InstalledModules | None = field(default=None, metadata=TRANSIENT)
+    masks: EndMasks | None = field(default=None, metadata=TRANSIENT)
 
     @property
     def cubes(self) -> int:
@@ -177,7 +177,7 @@ def commission(fabric: str, config: AnyPodConfig, at_us: int) -> TransceiversSta
         kind=config.kind,
         pod=config.pod,
         technology=config.ocs.technology if isinstance(config, SuperpodConfig) else "palomar",
-        next_frame_us=frame_after_us(config.transceivers.telemetry_interval_s, at_us),
+        next_frame_us=next_frame_due_us(config.transceivers.telemetry_interval_s, at_us),
         peer=plant_of(config.kind, config.pod).far_ends().astype(np.int32),
         lit=np.zeros(ends, dtype=np.uint8),
         loss_db=np.full(ends, np.nan),
@@ -187,13 +187,13 @@ def commission(fabric: str, config: AnyPodConfig, at_us: int) -> TransceiversSta
         code=np.full(ends, DARK, dtype=np.uint8),
         changed_us=np.full(cubes, at_us, dtype=np.int64),
         commissioned_us=at_us,
-        draws=config.seed,
+        draw_seed=config.seed,
     )
-    _light_for_good(state)
+    _light_fixed_fibres(state)
     return state
 
 
-def _light_for_good(state: TransceiversState) -> None:
+def _light_fixed_fibres(state: TransceiversState) -> None:
     """Light what fixed fibres join. Nobody is told of links that are up; where by the configuration they are
     not, the first look at them comes at once."""
     joined = state.peer != NO_END
@@ -203,7 +203,7 @@ def _light_for_good(state: TransceiversState) -> None:
     state.loss_db[joined] = state.config.fibre_loss_db
     ends, peers = np.flatnonzero(joined), state.peer[joined].astype(np.int64)
     design = design_of(state.config)
-    made = made_modules(state.seed, state.fabric, len(state.peer))
+    made = manufactured_modules(state.seed, state.fabric, len(state.peer))
     state.log10_ber[joined] = direct_log10_bers(made, design, ends, peers)
     state.code[joined] = UP
     if (state.log10_ber[joined] > math.log10(state.config.degraded_above_ber)).any():

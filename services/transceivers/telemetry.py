@@ -8,31 +8,37 @@ import numpy as np
 import numpy.typing as npt
 
 from schemas.envelope import Envelope
-from services.transceivers.design import design_of
-from services.transceivers.modules import aged, modules_of, usually_aged
-from services.transceivers.optics import path_loss_db, strands_between
-from services.transceivers.remembered import as_it_was
-from services.transceivers.state import NO_END, STATES, TransceiversState
-from shared.basics.frames import arrow_frame
+from services.transceivers.link_optics import path_loss_db, strands_between
+from services.transceivers.modules import bias_ageing, expected_bias_ageing, modules_of
+from services.transceivers.sensor_history import state_at
+from services.transceivers.state import LINK_STATES, NO_END, TransceiversState
+from shared.basics.telemetry_frames import arrow_frame
 from shared.models.assumptions import assumed
-from shared.models.optics.impaired_lanes import Wrong
-from shared.models.optics.impairments import Impairment
+from shared.models.optics.impairments import ImpairedEnds, Impairment
 from shared.models.optics.lane_light import known_light
-from shared.models.optics.modules import LANES_PER_LINK
+from shared.models.optics.link_design import design_of
+from shared.models.optics.module_kinds import LANES_PER_LINK
 from shared.models.superpod.wiring import STRANDS, IntArray
-from shared.models.telemetry.fields import FIELDS
-from shared.models.telemetry.flags import flags
-from shared.models.telemetry.modules_now import renewed
-from shared.models.telemetry.readings import Calibration, FloatArray, Light, Readings, read
+from shared.models.telemetry.installed_modules import with_rows
+from shared.models.telemetry.module_fields import MODULE_FIELDS
+from shared.models.telemetry.module_readings import (
+    FloatArray,
+    ModuleCalibration,
+    PhysicalLight,
+    Readings,
+    Sensors,
+    module_flags,
+    read_modules,
+)
 from shared.models.telemetry.registers import DARK_DBM
-from shared.models.telemetry.sensors import Sensors
 from shared.models.telemetry.temperature import module_temperature_c
 
 
 def frame(state: TransceiversState, message: Envelope) -> bytes:
     """An Arrow IPC stream of one record batch: `end` (number), `state`, `loss_db` of the worse strand, null
     without circuits on both; `at_us`, when the module was read; `warnings` and `alarms`, the flags that it
-    raises, a bit a field; then the fields of `shared.models.telemetry.fields`, each that of the worst lane,
+    raises, a bit a field; then the fields of `shared.models.telemetry.module_fields`, each that of the worst
+    lane,
     and beside it that of all 8. What a module cannot measure is null: all where it is dead, errors and what
     tells of them where a lane has no light."""
     import pyarrow as pa  # noqa: PLC0415 -- as in shared/basics/frames.py
@@ -40,8 +46,8 @@ def frame(state: TransceiversState, message: Envelope) -> bytes:
     ends = np.flatnonzero(state.peer != NO_END)
     readings = readings_of(state, ends, message.at_us)
     loss_db = path_loss_db(state, ends)
-    warnings, alarms = flags(readings)
-    states = pa.DictionaryArray.from_arrays(pa.array(state.code[ends].astype(np.int8)), list(STATES))
+    warnings, alarms = module_flags(readings)
+    states = pa.DictionaryArray.from_arrays(pa.array(state.code[ends].astype(np.int8)), list(LINK_STATES))
     columns = {
         "end": pa.array(ends.astype(np.int32)),
         "state": states,
@@ -61,7 +67,7 @@ def _fields(readings: Readings) -> dict[str, Any]:
         return pa.array(values.astype(np.float32), mask=np.isnan(values))
 
     columns: dict[str, Any] = {}
-    for name, field in FIELDS.items():
+    for name, field in MODULE_FIELDS.items():
         columns[name] = floats(readings.worst(name))
         if field.lanes_column is not None:
             lanes = floats(readings.field(name).ravel())
@@ -71,40 +77,42 @@ def _fields(readings: Readings) -> dict[str, Any]:
 
 def readings_of(state: TransceiversState, ends: IntArray, at_us: int) -> Readings:
     """What the modules at these connected ends say at a moment."""
-    return readings_in(state, ends, light_of(state, ends, at_us), at_us)
+    return readings_for_light(state, ends, light_of(state, ends, at_us), at_us)
 
 
-def readings_in(state: TransceiversState, ends: IntArray, light: Light, at_us: int | IntArray) -> Readings:
+def readings_for_light(
+    state: TransceiversState, ends: IntArray, light: PhysicalLight, at_us: int | IntArray
+) -> Readings:
     """What the modules at these ends say of this light at a moment, or each at one of its own."""
     seed, fabric = state.seed, state.fabric
     made = modules_of(state).calibration
     gbps = design_of(state.config).rate.gbps
     sensors = sensors_of(state, ends)
-    if sensors is not None and state.remembered:
-        light, made = _as_told(state, ends, light, sensors.seen_us(at_us))
-    return read(seed, fabric, made, ends, light, at_us, gbps, sensors)
+    if sensors is not None and state.light_history:
+        light, made = _as_sensors_report(state, ends, light, sensors.seen_us(at_us))
+    return read_modules(seed, fabric, made, ends, light, at_us, gbps, sensors)
 
 
-def _as_told(
-    state: TransceiversState, ends: IntArray, light: Light, seen_us: IntArray
-) -> tuple[Light, Calibration]:
+def _as_sensors_report(
+    state: TransceiversState, ends: IntArray, light: PhysicalLight, seen_us: IntArray
+) -> tuple[PhysicalLight, ModuleCalibration]:
     """The light that stuck and late sensors tell of, and how the modules that told were calibrated: where one
     was replaced since, that is another. A module that is dead now says nothing of any."""
-    found = Light(*(getattr(light, name).copy() for name in Light.__slots__))
+    found = PhysicalLight(*(getattr(light, name).copy() for name in PhysicalLight.__slots__))
     made = modules_of(state).calibration
     for place, end in enumerate(ends.tolist()):
-        past = as_it_was(state, end, int(seen_us[place]))
+        past = state_at(state, end, int(seen_us[place]))
         if past is None or state.failed[end]:
             continue
         one = np.array([end])
         is_linked = bool(past.peer[end] != NO_END)
         was = light_of(past, one, int(seen_us[place]), is_linked=is_linked)
-        for name in Light.__slots__:
+        for name in PhysicalLight.__slots__:
             getattr(found, name)[place] = getattr(was, name)[0]
         if past.replaced.get(end) != state.replaced.get(end):
             then = modules_of(past).calibration
-            rows = Calibration(*(getattr(then, name)[one] for name in Calibration.__slots__))
-            made = renewed(made, one, rows)
+            rows = ModuleCalibration(*(getattr(then, name)[one] for name in ModuleCalibration.__slots__))
+            made = with_rows(made, one, rows)
     return found, made
 
 
@@ -115,7 +123,7 @@ def sensors_of(state: TransceiversState, ends: IntArray) -> Sensors | None:
         return None
     found = Sensors.sound(len(ends))
     for at, wrong in broken:
-        found.rx_offset_db[at], found.lying[at] = wrong.reads_db, wrong.lying
+        found.rx_offset_db[at], found.lying[at] = wrong.reading_offset_db, wrong.lying
         found.stuck_at_us[at], found.late_us[at] = wrong.stuck_us, wrong.late_us
     return found
 
@@ -127,7 +135,7 @@ def light_of(
     wrong: Mapping[int, Impairment] | None = None,
     *,
     is_linked: bool = True,
-) -> Light:
+) -> PhysicalLight:
     """What physically is at these ends, all of them connected or none. A dead module measures nothing; one
     whose far end is dead, or that a strand does not join to it, sees no light there. With `wrong` that takes
     the place of what is wrong in truth, every strand is taken as made, and lasers as aged as is usual."""
@@ -149,10 +157,12 @@ def light_of(
     nothing = np.where(dead, np.nan, 0.0)
     received_dbm = np.where(dark, -np.inf, found.received_dbm) + nothing[:, None]
     linked = (state.lit[ends] > 0) & ~state.failed[state.peer[ends]]
-    amiss = Wrong(state.impaired if wrong is None else wrong, ends)
-    age = aged if as_it_is else usually_aged
-    warmth = module_temperature_c(state.seed, state.fabric, ends, at_us, linked) + amiss.hotter_k[:, 0]
-    return Light(
+    amiss = ImpairedEnds(state.impaired if wrong is None else wrong, ends)
+    age = bias_ageing if as_it_is else expected_bias_ageing
+    warmth = (
+        module_temperature_c(state.seed, state.fabric, ends, at_us, linked) + amiss.excess_temperature_k[:, 0]
+    )
+    return PhysicalLight(
         design.launched_dbm + lanes.near_launch_db.reshape(shape) + nothing[:, None],
         received_dbm,
         found.snr_db + unread,
@@ -166,19 +176,22 @@ def light_of(
 
 def _unlinked_light_of(
     state: TransceiversState, ends: IntArray, at_us: int, wrong: Mapping[int, Impairment]
-) -> Light:
+) -> PhysicalLight:
     """Of ends without a link: lasers are on, and nothing comes in. How much more or less than the design a
     laser was made to launch is left out: nobody compares that with another's."""
     shape = (len(ends), LANES_PER_LINK)
-    amiss = Wrong(wrong, ends)
-    age = aged if wrong is state.impaired else usually_aged
+    amiss = ImpairedEnds(wrong, ends)
+    age = bias_ageing if wrong is state.impaired else expected_bias_ageing
     nothing = np.where(state.failed[ends], np.nan, 0.0) if wrong is state.impaired else np.zeros(len(ends))
-    dimmed_db = np.repeat(amiss.dimmed_db, LANES_PER_LINK // STRANDS, axis=1)
+    launch_loss_db = np.repeat(amiss.launch_loss_db, LANES_PER_LINK // STRANDS, axis=1)
     unlinked = np.zeros(len(ends), dtype=np.bool_)
-    warmth = module_temperature_c(state.seed, state.fabric, ends, at_us, unlinked) + amiss.hotter_k[:, 0]
+    warmth = (
+        module_temperature_c(state.seed, state.fabric, ends, at_us, unlinked)
+        + amiss.excess_temperature_k[:, 0]
+    )
     unread = np.full(shape, np.nan)
-    return Light(
-        design_of(state.config).launched_dbm - dimmed_db + nothing[:, None],
+    return PhysicalLight(
+        design_of(state.config).launched_dbm - launch_loss_db + nothing[:, None],
         np.full(shape, -np.inf) + nothing[:, None],
         *(unread, unread, unread, unread),
         age(state, ends, at_us) + assumed("laser_wear_bias") * amiss.worn,

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from schemas.documents_dcn import BlockDocument, TrunksSummary
+from schemas.documents.dcn import BlockDocument, TrunksSummary
 from schemas.names import number_of
-from services.trunks.carrying import carrying
 from services.trunks.state import TrunksState
+from services.trunks.trunk_links import carrying_circuits
 from shared.engine.service import DocumentKey
 from shared.models.network.wiring import NO_PORT, links_between
 
@@ -31,7 +31,7 @@ def _summary(state: TrunksState, name: str) -> TrunksSummary:
         blocks_down=int(np.count_nonzero(state.block_faults)),
         bundles_down=int(np.count_nonzero(state.bundle_faults)),
         circuits=int(np.count_nonzero(there)),
-        carrying=int(np.count_nonzero(carrying(state))),
+        carrying=int(np.count_nonzero(carrying_circuits(state))),
         drained=int(np.count_nonzero(there & state.drained)),
         dark=int(np.count_nonzero(there & ~state.lit)),
         unfit=int(np.count_nonzero(there & state.lit & ~state.fit)),

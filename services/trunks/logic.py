@@ -3,23 +3,16 @@
 import numpy as np
 
 from schemas.envelope import Envelope
-from schemas.failures import FaultBegan, FaultEnded
+from schemas.messages.failures import FaultBegan, FaultEnded
+from schemas.messages.ocs import CircuitsRestored, CircuitsRewired, OcsDown, OcsesDown, PortDown, PortPatched
+from schemas.messages.sequencer import Tick
+from schemas.messages.topology import StageBegun, StageUndrained
+from schemas.messages.trunks import CircuitsQualified, NetworkPartDown, NetworkPartUp
 from schemas.names import number_of
-from schemas.ocs import (
-    CircuitsRestored,
-    CircuitsRewired,
-    OcsDown,
-    OcsesDown,
-    PortDown,
-    PortPatched,
-)
-from schemas.sequencer import Tick
-from schemas.topology import StageBegun, StageUndrained
-from schemas.trunks import CircuitsQualified, NetworkPartDown, NetworkPartUp
-from services.trunks.carrying import announce, known, touch, touch_summary
-from services.trunks.optics import weak
-from services.trunks.state import TrunksState, Watch
-from shared.basics.units import US_PER_S, us
+from services.trunks.state import Qualification, TrunksState
+from services.trunks.trunk_links import current_circuits, report_trunks, touch, touch_summary
+from services.trunks.trunk_optics import unfit_circuits
+from shared.basics.units import US_PER_S, to_whole_us
 from shared.engine.service import CausedBy, Output
 from shared.models.network.wiring import NO_PORT, wiring_of
 from shared.models.ocs.patches import place_of
@@ -27,48 +20,54 @@ from shared.models.ocs.patches import place_of
 
 def due(state: TrunksState) -> int | None:
     """When circuits have been watched for long enough."""
-    return min([watch.due_us for watch in state.watches.values()], default=None)
+    return min([qualification.due_us for qualification in state.qualifications.values()], default=None)
 
 
 def on_stage_begun(state: TrunksState, body: StageBegun, _message: Envelope) -> list[Output]:
-    ocs, north, _ = known(state, body.drained)
+    ocs, north, _ = current_circuits(state, body.drained)
     state.drained[ocs, north] = True
-    return announce(state, planned=True)
+    return report_trunks(state, planned=True)
 
 
 def on_rewired(state: TrunksState, body: CircuitsRewired, message: Envelope) -> list[Output]:
     """What was made is watched before it carries traffic; what was removed is forgotten."""
-    ocs, north, _ = known(state, body.removed)
+    ocs, north, _ = current_circuits(state, body.removed)
     state.south_of[ocs, north] = NO_PORT
     for there in (state.lit, state.fit, state.drained):
         there[ocs, north] = False
     made = (*body.made, *body.missing)
     for ocs_number, north_port, south in made:
         state.south_of[ocs_number, north_port] = south
-    ocs, north, _ = known(state, made)
+    ocs, north, _ = current_circuits(state, made)
     state.fit[ocs, north], state.drained[ocs, north] = False, True
     state.lit[ocs, north] = False
-    ocs, north, _ = known(state, body.made)
+    ocs, north, _ = current_circuits(state, body.made)
     state.lit[ocs, north] = True
     block_at = wiring_of(state.plant).block_at
     for block in sorted({int(block_at[port]) for circuit in (*body.removed, *made) for port in circuit[1:]}):
         touch(state, block)
-    state.watched += 1
-    due_us = state.now_us + us(state.qualify_s, US_PER_S)
-    state.watches[state.watched] = Watch(body.rewiring, body.stage, made, due_us, message.id)
-    return announce(state)
+    state.qualification_count += 1
+    due_us = state.now_us + to_whole_us(state.qualify_s, US_PER_S)
+    state.qualifications[state.qualification_count] = Qualification(
+        body.rewiring, body.stage, made, due_us, message.id
+    )
+    return report_trunks(state)
 
 
 def on_tick(state: TrunksState, _tick: Tick, _message: Envelope) -> list[Output]:
     """Circuits were watched for long enough, in the order in which they were made."""
-    done = sorted(number for number, watch in state.watches.items() if watch.due_us <= state.now_us)
-    return [_qualify(state, state.watches.pop(number)) for number in done]
+    done = sorted(
+        number
+        for number, qualification in state.qualifications.items()
+        if qualification.due_us <= state.now_us
+    )
+    return [_qualify(state, state.qualifications.pop(number)) for number in done]
 
 
-def _qualify(state: TrunksState, watch: Watch) -> CausedBy:
-    circuits = known(state, watch.circuits)
+def _qualify(state: TrunksState, qualification: Qualification) -> CausedBy:
+    circuits = current_circuits(state, qualification.circuits)
     ocs, north, _ = circuits
-    unfit = weak(state, circuits)
+    unfit = unfit_circuits(state, circuits)
     state.fit[ocs, north] = ~unfit
     touch_summary(state)
     dark = ~unfit & ~state.lit[ocs, north]
@@ -77,24 +76,26 @@ def _qualify(state: TrunksState, watch: Watch) -> CausedBy:
         rows = (part[which].tolist() for part in circuits)
         return tuple(zip(*rows, strict=True))
 
-    body = CircuitsQualified(rewiring=watch.rewiring, stage=watch.stage, unfit=told(unfit), dark=told(dark))
-    return CausedBy(watch.cause, body)
+    body = CircuitsQualified(
+        rewiring=qualification.rewiring, stage=qualification.stage, unfit=told(unfit), dark=told(dark)
+    )
+    return CausedBy(qualification.cause, body)
 
 
 def on_undrained(state: TrunksState, body: StageUndrained, _message: Envelope) -> list[Output]:
-    ocs, north, _ = known(state, body.circuits)
+    ocs, north, _ = current_circuits(state, body.circuits)
     state.drained[ocs, north] = False
-    return announce(state, planned=True)
+    return report_trunks(state, planned=True)
 
 
 def on_ocs_down(state: TrunksState, body: OcsDown, _message: Envelope) -> list[Output]:
     state.lit[body.ocs] = False
-    return announce(state)
+    return report_trunks(state)
 
 
 def on_ocses_down(state: TrunksState, body: OcsesDown, _message: Envelope) -> list[Output]:
     state.lit[list(body.ocses)] = False
-    return announce(state)
+    return report_trunks(state)
 
 
 def on_port_down(state: TrunksState, body: PortDown, _message: Envelope) -> list[Output]:
@@ -102,7 +103,7 @@ def on_port_down(state: TrunksState, body: PortDown, _message: Envelope) -> list
         state.lit[body.ocs, body.port] = False
     else:
         state.lit[body.ocs, state.south_of[body.ocs] == body.port] = False
-    return announce(state)
+    return report_trunks(state)
 
 
 def on_port_patched(state: TrunksState, body: PortPatched, _message: Envelope) -> list[Output]:
@@ -113,9 +114,9 @@ def on_port_patched(state: TrunksState, body: PortPatched, _message: Envelope) -
 
 def on_restored(state: TrunksState, body: CircuitsRestored, _message: Envelope) -> list[Output]:
     """Circuits that stood before need not be watched again: their mirrors return to where they were."""
-    ocs, north, _ = known(state, [(body.ocs, north, south) for north, south in body.circuits])
+    ocs, north, _ = current_circuits(state, [(body.ocs, north, south) for north, south in body.circuits])
     state.lit[ocs, north] = True
-    return announce(state)
+    return report_trunks(state)
 
 
 def on_fault_began(state: TrunksState, body: FaultBegan, _message: Envelope) -> list[Output]:
@@ -142,4 +143,4 @@ def _count(state: TrunksState, kind: str, target: str, change: int) -> list[Outp
         return []
     touch(state, block)
     news = NetworkPartDown(part=target) if change > 0 else NetworkPartUp(part=target)
-    return [news, *announce(state)]
+    return [news, *report_trunks(state)]

@@ -1,9 +1,9 @@
 """The table of the service `trunks`: which rule handles which message."""
 
-from schemas.failures import FaultBegan, FaultEnded
-from schemas.ocs import CircuitsRestored, CircuitsRewired, OcsDown, OcsesDown, PortDown, PortPatched
-from schemas.sequencer import Tick
-from schemas.topology import StageBegun, StageUndrained
+from schemas.messages.failures import FaultBegan, FaultEnded
+from schemas.messages.ocs import CircuitsRestored, CircuitsRewired, OcsDown, OcsesDown, PortDown, PortPatched
+from schemas.messages.sequencer import Tick
+from schemas.messages.topology import StageBegun, StageUndrained
 from services.trunks import documents, logic
 from services.trunks.state import TrunksState, commission
 from shared.engine.service import Service, on

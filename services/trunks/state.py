@@ -9,18 +9,18 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from schemas.config_dcn import DcnConfig, TrunksConfig
-from schemas.config_network import NetworkConfig
+from schemas.config.dcn import DcnConfig, TrunksConfig
+from schemas.config.network_hardware import NetworkConfig
 from schemas.names import OcsCircuit
 from shared.engine.state import State
-from shared.models.network.blocks import Plant, network_of
+from shared.models.network.blocks import NetworkLayout, network_of
 from shared.models.network.wiring import NO_PORT, wiring_of
 
 BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Watch:
+class Qualification:
     """Circuits of a stage whose errors are counted until `due_us`. `cause` is the id of the message that said
     that they stand."""
 
@@ -50,12 +50,12 @@ class TrunksState(State):
     bundle_faults: npt.NDArray[np.int16]
     links: npt.NDArray[np.int32]
     changed_us: npt.NDArray[np.int64]
-    watched: int
-    watches: dict[int, Watch]
+    qualification_count: int
+    qualifications: dict[int, Qualification]
     patched: dict[int, int] = field(default_factory=dict)
 
     @property
-    def plant(self) -> Plant:
+    def plant(self) -> NetworkLayout:
         return network_of(self.network)
 
     def block_name(self, block: int) -> str:
@@ -81,6 +81,6 @@ def commission(fabric: str, config: DcnConfig, at_us: int) -> TrunksState:
         bundle_faults=np.zeros((blocks, plant.racks), dtype=np.int16),
         links=np.zeros((blocks, blocks), dtype=np.int32),
         changed_us=np.full(blocks, at_us, dtype=np.int64),
-        watched=0,
-        watches={},
+        qualification_count=0,
+        qualifications={},
     )

@@ -1,7 +1,7 @@
 """The workload's status document: since when, how many slices were requested, and how many were not because
 too much waited."""
 
-from schemas.documents import WorkloadSummary
+from schemas.documents.pods import WorkloadSummary
 from services.workload.state import WorkloadState
 from shared.engine.service import DocumentKey
 

@@ -5,7 +5,7 @@ in an empty pod if it took the largest that fits again and again. So it always f
 hole is as large as the smallest. When one is placed, the next of its size takes its place in the queue.
 """
 
-from schemas.config_workload import WorkloadConfig
+from schemas.config.workload import WorkloadConfig
 from schemas.names import Shape
 from services.workload.run_times import draw_run_us
 from shared.basics.units import US_PER_HOUR
@@ -13,7 +13,7 @@ from shared.models.superpod.shapes import shape_for_chips
 from shared.models.superpod.wiring import CHIPS_PER_CUBE
 
 
-def kept_waiting(config: WorkloadConfig, cubes: int) -> dict[int, int]:
+def filler_backlog(config: WorkloadConfig, cubes: int) -> dict[int, int]:
     """Cubes of a filler job → how many such jobs wait, largest first."""
     sizes: list[int] = []
     size = config.filler_cubes_min

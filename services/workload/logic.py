@@ -7,23 +7,23 @@ is held for its time from the start of the slice, whatever happens to it later.
 from heapq import heapify, heappop, heappush
 
 from schemas.envelope import Envelope
-from schemas.jobs import JobFinished
+from schemas.messages.jobs import JobFinished
+from schemas.messages.operator import RekeyDraws, ReleaseSlice, RequestSlice
+from schemas.messages.scheduler import SliceAdmitted, SliceCompleted, SliceEvicted, SliceRefused, SliceStarted
+from schemas.messages.sequencer import Tick
+from schemas.messages.workload import PodAsked, ReleaseRefused, SliceReleased, SliceRequested
 from schemas.names import number_of
-from schemas.operator import RekeyDraws, ReleaseSlice, RequestSlice
-from schemas.scheduler import SliceAdmitted, SliceCompleted, SliceEvicted, SliceRefused, SliceStarted
-from schemas.sequencer import Tick
-from schemas.workload import PodAsked, ReleaseRefused, SliceReleased, SliceRequested
-from services.workload.asking import (
-    arrive,
-    ask_for_filler,
-    draw_anew,
-    next_slice,
+from services.workload.slice_requests import (
+    next_slice_name,
     play_trace,
-    request,
-    request_over,
+    record_request,
+    redraw_arrivals,
+    request_filler,
+    request_multipod,
+    submit_arrivals,
 )
 from services.workload.state import WantedSlice, WorkloadState, next_row_us
-from shared.basics.records import replace
+from shared.basics.fast_replace import replace
 from shared.basics.units import US_PER_HOUR
 from shared.engine.service import CausedBy, Output
 
@@ -43,18 +43,18 @@ def due(state: WorkloadState) -> int | None:
 def on_tick(state: WorkloadState, _tick: Tick, _message: Envelope) -> list[Output]:
     """Release what has ended, so that there is room; then request what is due by trace or arrival, and last
     what is to fill the holes."""
-    said = [*_release_ended(state), *(play_trace(state) if state.trace else arrive(state))]
+    emitted = [*_release_ended(state), *(play_trace(state) if state.trace else submit_arrivals(state))]
     if state.filler_due_us is not None and state.filler_due_us <= state.now_us:
         state.filler_due_us = None
-        said += ask_for_filler(state)
-    return said
+        emitted += request_filler(state)
+    return emitted
 
 
 def on_request_slice(state: WorkloadState, body: RequestSlice, _message: Envelope) -> list[Output]:
     """An operator wants a slice, or one in each of several pods; whether it is legal is the scheduler's to
     say."""
     asked = SliceRequested(
-        slice=next_slice(state),
+        slice=next_slice_name(state),
         owner=body.owner,
         tier=body.tier,
         shape=body.shape,
@@ -68,18 +68,18 @@ def on_request_slice(state: WorkloadState, body: RequestSlice, _message: Envelop
         multislice=None,
     )
     others = [pod for pod in dict.fromkeys(body.pods or ()) if pod != state.fabric]
-    return request_over(state, asked, others)
+    return request_multipod(state, asked, others)
 
 
 def on_rekey(state: WorkloadState, body: RekeyDraws, _message: Envelope) -> list[Output]:
-    draw_anew(state, body.salt)
+    redraw_arrivals(state, body.salt)
     return []
 
 
 def on_pod_asked(state: WorkloadState, body: PodAsked, _message: Envelope) -> list[Output]:
     """A job over several pods wants one of its slices here."""
     wanted = {name: getattr(body, name) for name in SliceRequested.field_names}
-    return [request(state, SliceRequested(**wanted | {"slice": next_slice(state)}))]
+    return [record_request(state, SliceRequested(**wanted | {"slice": next_slice_name(state)}))]
 
 
 def on_release_slice(state: WorkloadState, body: ReleaseSlice, _message: Envelope) -> list[Output]:
@@ -120,13 +120,13 @@ def on_slice_admitted(state: WorkloadState, body: SliceAdmitted, _message: Envel
     """It waits no longer; in the place of filler the next joins the queue."""
     number = number_of(body.slice)
     wanted = state.wanted.get(number)
-    if wanted is None or wanted.has_waited:
+    if wanted is None or wanted.had_cubes:
         return []
-    state.wanted[number] = replace(wanted, has_waited=True)
+    state.wanted[number] = replace(wanted, had_cubes=True)
     if not wanted.filler_cubes:
         return []
     state.fillers_waiting[wanted.filler_cubes] -= 1
-    return ask_for_filler(state)
+    return request_filler(state)
 
 
 def on_slice_ended(
@@ -135,7 +135,7 @@ def on_slice_ended(
     """Refused, evicted or completed: nobody waits for it any more. Filler that was refused is asked for again
     later: at once it would be refused again."""
     wanted = _forget(state, number_of(body.slice))
-    if wanted is not None and wanted.filler_cubes and not wanted.has_waited:
+    if wanted is not None and wanted.filler_cubes and not wanted.had_cubes:
         state.filler_due_us = state.now_us + FILLER_AGAIN_US
     return []
 
@@ -143,21 +143,21 @@ def on_slice_ended(
 def _forget(state: WorkloadState, number: int) -> WantedSlice | None:
     """The slice that nobody wants any more; None if nobody did."""
     wanted = state.wanted.pop(number, None)
-    if wanted is not None and wanted.filler_cubes and not wanted.has_waited:
+    if wanted is not None and wanted.filler_cubes and not wanted.had_cubes:
         state.fillers_waiting[wanted.filler_cubes] -= 1
     return wanted
 
 
 def _release_ended(state: WorkloadState) -> list[Output]:
     ends = _ends(state)
-    said: list[Output] = []
+    emitted: list[Output] = []
     while ends and ends[0][0] <= state.now_us:
         _, number = heappop(ends)
         wanted = state.wanted.pop(number)
         body = SliceReleased(slice=f"{state.fabric}/slice-{number}", reason="finished")
-        said.append(CausedBy(wanted.started, body))
+        emitted.append(CausedBy(wanted.started, body))
         _ends(state)
-    return said
+    return emitted
 
 
 def _ends(state: WorkloadState) -> list[tuple[int, int]]:

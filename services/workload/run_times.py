@@ -6,11 +6,11 @@ checkpoints. Log-normal laws are assumptions: the papers give no run times.
 
 import math
 
-from schemas.bounds import DURATION_US_MAX
-from schemas.config_workload import WorkloadConfig
-from schemas.jobs import JobTerms
+from schemas.config.workload import WorkloadConfig
+from schemas.limits import DURATION_US_MAX
+from schemas.messages.jobs import JobTerms
 from shared.basics.keyed_random import draw_lognormal, draw_normal, draw_uniform
-from shared.basics.units import US_PER_S, us
+from shared.basics.units import US_PER_S, to_whole_us
 
 WORK_LEAST_US = 60 * US_PER_S
 """What a job does at least, however short it was drawn: its start-up alone is no run."""
@@ -24,7 +24,7 @@ def run_mean_h(config: WorkloadConfig, cubes: int) -> float:
 def draw_run_us(seed: int, entity: str, number: int, mean_us: float, sigma: float) -> int:
     """The run time of one job, in microseconds, at most a century."""
     drawn_us = draw_lognormal(seed, entity, "run time", number, mean_us, sigma)
-    return min(us(drawn_us, 1), DURATION_US_MAX)
+    return min(to_whole_us(drawn_us, 1), DURATION_US_MAX)
 
 
 def draw_terms(seed: int, entity: str, number: int, config: WorkloadConfig, work_us: int) -> JobTerms:
@@ -32,7 +32,9 @@ def draw_terms(seed: int, entity: str, number: int, config: WorkloadConfig, work
 
     def draw_us(purpose: str, mean_s: int, least_us: int) -> int:
         mean_us = float(mean_s * US_PER_S)
-        drawn_us = us(draw_lognormal(seed, entity, purpose, number, mean_us, config.overhead_sigma), 1)
+        drawn_us = to_whole_us(
+            draw_lognormal(seed, entity, purpose, number, mean_us, config.overhead_sigma), 1
+        )
         return min(max(drawn_us, least_us), DURATION_US_MAX)
 
     return JobTerms(
@@ -65,4 +67,4 @@ def draw_estimate_us(seed: int, entity: str, number: int, run_us: int, config: W
     are too short, is our assumption."""
     off = config.estimate_sigma * draw_normal(seed, entity, "estimate", number)
     factor = config.estimate_median * math.exp(off)
-    return min(us(run_us * factor, 1), DURATION_US_MAX)
+    return min(to_whole_us(run_us * factor, 1), DURATION_US_MAX)

@@ -3,11 +3,11 @@ slice that somebody still wants."""
 
 from dataclasses import dataclass, field
 
-from schemas.config import AnyPodConfig
-from schemas.config_workload import TraceRow, WorkloadConfig
+from schemas.config.pods import AnyPodConfig
+from schemas.config.workload import TraceRow, WorkloadConfig
 from schemas.names import Tier
-from services.workload.campaigns import Asked, Campaign, Stream, demand_of, standing
-from services.workload.filler import kept_waiting
+from services.workload.campaigns import Campaign, ShapeDemand, Stream, demand_of, initial_stream
+from services.workload.filler import filler_backlog
 from shared.engine.state import TRANSIENT, State
 from shared.models.superpod.wiring import CHIPS_PER_CUBE
 
@@ -24,13 +24,13 @@ class WantedSlice:
     duration_us: int | None
     estimate_us: int
     filler_cubes: int = 0
-    has_waited: bool = False
+    had_cubes: bool = False
     ends_us: int | None = None
     started: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Neighbour:
+class OtherPod:
     """Another pod of the site."""
 
     kind: str
@@ -62,18 +62,18 @@ class WorkloadState(State):
     balked: int = 0
     streams: dict[int, Stream] = field(default_factory=dict)
     campaigns: dict[int, Campaign] = field(default_factory=dict)
-    begun: int = 0
+    campaigns_begun: int = 0
     next_arrival_us: int | None = None
-    fillers: int = 0
+    fillers_drawn: int = 0
     fillers_waiting: dict[int, int] = field(default_factory=dict)
     filler_due_us: int | None = None
     wanted: dict[int, WantedSlice] = field(default_factory=dict)
-    neighbours: dict[str, Neighbour] = field(default_factory=dict)
+    other_pods: dict[str, OtherPod] = field(default_factory=dict)
     networks: dict[str, tuple[str, ...]] = field(default_factory=dict)
     ends: list[tuple[int, int]] | None = field(default=None, metadata=TRANSIENT, kw_only=True)
 
     @property
-    def demand(self) -> tuple[Asked, ...]:
+    def demand(self) -> tuple[ShapeDemand, ...]:
         """What is asked of the pod, by shape."""
         return demand_of(self.seed, self.fabric, self.config, self.cubes)
 
@@ -95,13 +95,13 @@ def commission(fabric: str, config: AnyPodConfig, at_us: int) -> WorkloadState:
         trace=tuple(sorted(config.trace or (), key=lambda row: row.submit_us)),
     )
     if config.workload.enabled and config.trace is None:
-        for shape, asked in enumerate(state.demand):
-            state.streams[shape], under_way = standing(asked, shape, at_us)
+        for shape, shape_demand in enumerate(state.demand):
+            state.streams[shape], under_way = initial_stream(shape_demand, shape, at_us)
             for campaign in under_way:
-                state.campaigns[state.begun] = campaign
-                state.begun += 1
+                state.campaigns[state.campaigns_begun] = campaign
+                state.campaigns_begun += 1
         state.next_arrival_us = next_arrival_us(state)
-        if kept_waiting(state.config, state.cubes):
+        if filler_backlog(state.config, state.cubes):
             state.filler_due_us = at_us
     return state
 

@@ -4,13 +4,13 @@ import math
 from collections.abc import Iterable
 
 from shared.basics.errors import InvalidInput
-from shared.basics.words import nearest
+from shared.basics.spelling import closest_match
 
 COUNT_MAX = 100_000
 """Machines, cubes or OCSes at most: far above any fabric, and still a table of a fraction of a second."""
 
 
-def probability(field: str, value: float) -> float:
+def check_probability(field: str, value: float) -> float:
     """The value, if it is one of 0 … 1; InvalidInput names the field and the nearest legal value
     otherwise."""
     if not 0.0 <= value <= 1.0:
@@ -19,7 +19,7 @@ def probability(field: str, value: float) -> float:
     return float(value)
 
 
-def count(field: str, value: int, least: int, most: int = COUNT_MAX) -> int:
+def check_count(field: str, value: int, least: int, most: int = COUNT_MAX) -> int:
     """The value, if it is one of least … most; InvalidInput names the nearest otherwise."""
     if not least <= value <= most:
         nearest = min(max(value, least), most)
@@ -29,14 +29,14 @@ def count(field: str, value: int, least: int, most: int = COUNT_MAX) -> int:
     return value
 
 
-def positive(field: str, value: float) -> float:
+def check_positive(field: str, value: float) -> float:
     """The value, if it is a finite number above 0; InvalidInput otherwise."""
     if not (math.isfinite(value) and value > 0.0):
         raise InvalidInput(f"{field} {value}: not allowed; allowed are finite numbers above 0")
     return float(value)
 
 
-def not_negative(field: str, value: float) -> float:
+def check_not_negative(field: str, value: float) -> float:
     """The value, if it is a finite number of at least 0; InvalidInput otherwise."""
     if not (math.isfinite(value) and value >= 0.0):
         raise InvalidInput(
@@ -59,7 +59,7 @@ def check_range(name: str, value: float, least: float, most: float, unit: str) -
     raise InvalidInput(f"{given}: {allowed}; the nearest is {min(max(value, least), most):g}")
 
 
-def nearest_word(meant: str, allowed: Iterable[str], alike: float = 0.5) -> str:
+def closest_match_hint(meant: str, allowed: Iterable[str], similarity: float = 0.5) -> str:
     """`; the nearest is …`, to end a refusal with, where a word is so much like what was meant (0 to 1)."""
-    near = nearest(meant, allowed, alike=alike)
+    near = closest_match(meant, allowed, similarity=similarity)
     return f"; the nearest is {near}" if near else ""

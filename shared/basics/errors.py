@@ -40,7 +40,7 @@ class StoreDamaged(OperationFailed):
     """The state store cannot read its own files."""
 
 
-class OutOfFiles(OperationFailed):
+class OutOfFileDescriptors(OperationFailed):
     """This process, or the machine, has no file descriptor left. Nothing is lost: trying again later is
     safe."""
 
@@ -57,7 +57,7 @@ class ArchiveDamaged(OperationFailed):
     """A stretch of a log that was archived is missing, or not as it was written."""
 
 
-class AllowanceUsed(LightwaveError):
+class RateLimited(LightwaveError):
     """The caller has taken its share: asking again in `retry_after_s` is safe."""
 
     def __init__(self, sentence: str, retry_after_s: int) -> None:

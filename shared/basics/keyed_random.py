@@ -32,7 +32,7 @@ def draw_bits(seed: int, entity: str, purpose: str, count: int) -> int:
     return z ^ (z >> 31)
 
 
-def rekeyed(seed: int, salt: int) -> int:
+def rekeyed_seed(seed: int, salt: int) -> int:
     """The seed of what is drawn from now on, where a future with this salt parts from others: 52 bits, which
     every reader of JSON keeps."""
     return draw_bits(seed, "all", "rekeyed", salt) >> 12

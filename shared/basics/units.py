@@ -9,7 +9,7 @@ SPAN_US_MAX = 2**61
 """Some 73,000 years. What is drawn with a tiny rate may come to any number, or to infinity."""
 
 
-def us(value: float, unit_us: int) -> int:
+def to_whole_us(value: float, unit_us: int) -> int:
     """A positive span as whole microseconds: at least one, for whatever is scheduled comes later than now;
     at most `SPAN_US_MAX`, so that the moment it leads to fits into 63 bits."""
     return max(1, round(min(value * unit_us, SPAN_US_MAX)))

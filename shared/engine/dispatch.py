@@ -8,7 +8,7 @@ from typing import Any
 
 from schemas.body import Body
 from schemas.envelope import Envelope, enclose
-from schemas.sequencer import FabricCommissioned, FabricRetired, Tick
+from schemas.messages.sequencer import FabricCommissioned, FabricRetired, Tick
 from shared.basics.errors import ServiceFailed
 from shared.engine.roots import RETIREMENT_SEQ, ReaderOrder, reader_order, sequencer_source
 from shared.engine.service import AnyService, CausedBy, RuleRow
@@ -27,7 +27,7 @@ class ServiceInstance:
     fabric: str
     state: State | None = None
     seen: dict[str, int] = field(default_factory=dict)
-    said: int = 0
+    emitted: int = 0
     ticks: int = 0
     ticked_us: int = 0
     """Simulated time of its last Tick; 0 before the first."""
@@ -64,20 +64,20 @@ class ServiceInstance:
             return (body.addressee or message.fabric) == self.fabric
         return is_own or row.scope == "site-wide"
 
-    def knows(self, message: Envelope) -> bool:
+    def has_read(self, message: Envelope) -> bool:
         """Whether a message comes again: this service has read it, or it was said before the fabric began.
         A fabric that joins a site begins later than all that was said there (`roots.request_time_us`)."""
         return message.seq <= self.seen.get(message.source, -1) or message.at_us < self.begun_us
 
 
-def read(instance: ServiceInstance, message: Envelope) -> list[Envelope]:
+def deliver(instance: ServiceInstance, message: Envelope) -> list[Envelope]:
     """Hand one message to a service; returns what it says, in order. Changes `instance`.
 
     Nothing happens for a repeat, for a Tick that does not name the state's own due and next count, before
     the fabric is commissioned, or after it has retired. ServiceFailed if the rule raises or says what it may
     not: the caller must then throw `instance` away and load what was last committed.
     """
-    if instance.is_retired or instance.knows(message):
+    if instance.is_retired or instance.has_read(message):
         return []
     state = instance.state
     body = message.body
@@ -107,10 +107,10 @@ def read(instance: ServiceInstance, message: Envelope) -> list[Envelope]:
         raise ServiceFailed(
             _sentence(instance, message, f"is due at {instance.due_us}, not later than now {state.now_us}")
         )
-    return [_say(instance, message, output, state.now_us) for output in outputs] if outputs else []
+    return [_emit(instance, message, output, state.now_us) for output in outputs] if outputs else []
 
 
-def skip(instance: ServiceInstance, message: Envelope) -> None:
+def skip_message(instance: ServiceInstance, message: Envelope) -> None:
     """Let a service pass over a message on which it raises; a repeat of it is dropped. Changes `instance`.
 
     If it is the service's own Tick, the service is due again only after the next message it reads.
@@ -135,7 +135,7 @@ def _commission(instance: ServiceInstance, message: Envelope, body: FabricCommis
     return []
 
 
-def _say(instance: ServiceInstance, message: Envelope, output: Body | CausedBy, now_us: int) -> Envelope:
+def _emit(instance: ServiceInstance, message: Envelope, output: Body | CausedBy, now_us: int) -> Envelope:
     cause = message.id
     if isinstance(output, CausedBy):
         cause, output = output.cause, output.body
@@ -145,9 +145,14 @@ def _say(instance: ServiceInstance, message: Envelope, output: Body | CausedBy, 
                 instance, message, f"said {type(output).__name__}, which only {output.writer} may write"
             )
         )
-    instance.said += 1
+    instance.emitted += 1
     return enclose(
-        output, fabric=instance.fabric, at_us=now_us, cause=cause, source=instance.source, seq=instance.said
+        output,
+        fabric=instance.fabric,
+        at_us=now_us,
+        cause=cause,
+        source=instance.source,
+        seq=instance.emitted,
     )
 
 

@@ -4,11 +4,11 @@ fields alone, which its service's table names."""
 from collections.abc import Iterable, Mapping
 
 from shared.basics.errors import UpgradeNeeded
-from shared.engine.rules import form_of
-from shared.engine.service import AnyService, Migration, Stored
+from shared.engine.compatibility import state_layout
+from shared.engine.service import AnyService, Migration, StoredFields
 
 
-def migrated(service: AnyService, form: str | None, stored: Stored) -> Stored:
+def migrate_fields(service: AnyService, form: str | None, stored: StoredFields) -> StoredFields:
     """A service's stored fields, which have this form (None: nobody noted one), in its own; UpgradeNeeded
     where no migrations lead there."""
     for step in _steps(service, form):
@@ -16,14 +16,14 @@ def migrated(service: AnyService, form: str | None, stored: Stored) -> Stored:
     return stored
 
 
-def migrations_needed(forms: Mapping[str, str], services: Iterable[AnyService]) -> list[str]:
+def services_to_migrate(forms: Mapping[str, str], services: Iterable[AnyService]) -> list[str]:
     """The services whose states, stored in these forms, must be migrated; UpgradeNeeded where one cannot."""
     found = {service.name for service in services if _steps(service, forms.get(service.name))}
     return sorted(found)
 
 
 def _steps(service: AnyService, form: str | None) -> list[Migration]:
-    own = form_of(service.state)
+    own = state_layout(service.state)
     if form is None:
         raise UpgradeNeeded(f"{service.name}: is new in this version, and nothing makes its states of a twin")
     by_form = {step.before: step for step in service.migrations}

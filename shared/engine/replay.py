@@ -12,21 +12,21 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 from schemas.envelope import Envelope
+from schemas.messages.sequencer import FabricCommissioned, FabricRetired, MessageSkipped, Tick
+from schemas.messages.upgrade import Upgraded
 from schemas.registry import encode
-from schemas.sequencer import FabricCommissioned, FabricRetired, MessageSkipped, Tick
-from schemas.upgrade import Upgraded
+from shared.engine.compatibility import RULES
 from shared.engine.dispatch import ServiceInstance
 from shared.engine.roots import (
     RETIREMENT_SEQ,
     Request,
-    commissioning,
-    request_of,
+    commissioning_message,
+    request_message,
     request_time_us,
-    tick_of,
+    tick_message,
     tick_source,
-    upgrade_of,
+    upgrade_message,
 )
-from shared.engine.rules import RULES
 from shared.engine.site import Site
 
 NUMBER_BYTES = DIGEST_BYTES = 8
@@ -35,7 +35,7 @@ ROW_BYTES = NUMBER_BYTES + DIGEST_BYTES
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ReplayMismatch:
     """The first place where the record is not what the fold gives. Either side may be missing."""
 
     position: int
@@ -59,7 +59,7 @@ class Replay:
     def __init__(
         self,
         site: Site,
-        on_read: Callable[[ServiceInstance, Envelope], None] | None = None,
+        on_delivery: Callable[[ServiceInstance, Envelope], None] | None = None,
         *,
         may_repeat: bool = True,
     ) -> None:
@@ -68,14 +68,14 @@ class Replay:
         """What must follow next; empty when the site is quiet."""
         self.repeats = 0
         """Messages that readers drop, forged ones among them."""
-        self.forged: Difference | None = None
-        self._on_read = on_read
+        self.forged: ReplayMismatch | None = None
+        self._on_read = on_delivery
         self._may_repeat = may_repeat
         self._seen = _seen(site)
         self._rows: defaultdict[str, bytearray] = defaultdict(bytearray)
         """Source → number and digest of each of its messages, in order of number."""
 
-    def feed(self, position: int, message: Envelope) -> Difference | None:
+    def feed(self, position: int, message: Envelope) -> ReplayMismatch | None:
         """One recorded message; None if it is what had to come, or one that readers drop."""
         seen = self._seen.get(message.source, -1)
         if message.seq <= seen:
@@ -88,25 +88,29 @@ class Replay:
         if not self.pending:
             root = self._root(message)
             if isinstance(root, str):
-                return Difference(position, root, _text(message))
+                return ReplayMismatch(position, root, _text(message))
             self.pending.extend(self.site.cascade(root, self._on_read))
         expected = self.pending.popleft()
         if expected != message:
-            return Difference(position, _text(expected), _text(message))
+            return ReplayMismatch(position, _text(expected), _text(message))
         self._keep(message)
         return None
 
-    def _repeated(self, position: int, message: Envelope, seen: int) -> Difference | None:
+    def _repeated(self, position: int, message: Envelope, seen: int) -> ReplayMismatch | None:
         """A message whose number was there before."""
         if message.fabric not in self.site.fabrics:
-            return Difference(position, f"a message of site {self.site.name}", _text(message))
+            return ReplayMismatch(position, f"a message of site {self.site.name}", _text(message))
         if not self._may_repeat:
-            return Difference(position, f"from {message.source} only numbers above {seen}", _text(message))
+            return ReplayMismatch(
+                position, f"from {message.source} only numbers above {seen}", _text(message)
+            )
         self.repeats += 1
         if isinstance(message.body, MessageSkipped):
             return self._skipped(position, message, message.body)
         if self.forged is None and not self._was_there(message):
-            self.forged = Difference(position, f"{message.id} as it was before, if at all", _text(message))
+            self.forged = ReplayMismatch(
+                position, f"{message.id} as it was before, if at all", _text(message)
+            )
         return None
 
     def remember(self, message: Envelope) -> None:
@@ -128,17 +132,17 @@ class Replay:
 
         return row_at(bisect_left(range(len(rows) // ROW_BYTES), row, key=row_at)) == row
 
-    def _skipped(self, position: int, message: Envelope, body: MessageSkipped) -> Difference | None:
+    def _skipped(self, position: int, message: Envelope, body: MessageSkipped) -> ReplayMismatch | None:
         """Written whenever a person asked for it; what it did began earlier, with the message it names."""
         known = (message.fabric, body.service, body.message) in self.site.skips
-        return None if known else Difference(position, "no skip that the fold knows of", _text(message))
+        return None if known else ReplayMismatch(position, "no skip that the fold knows of", _text(message))
 
-    def _upgraded(self, position: int, message: Envelope, body: Upgraded) -> Difference | None:
+    def _upgraded(self, position: int, message: Envelope, body: Upgraded) -> ReplayMismatch | None:
         """One that changed the form of states alone changes nothing here. Behind one that changed the rules
         other states are folded on than this fold has."""
-        expected = upgrade_of(self.site.name, message.fabric, message.seq, body, self.site.now_us)
+        expected = upgrade_message(self.site.name, message.fabric, message.seq, body, self.site.now_us)
         if expected != message or message.fabric not in self.site.fabrics:
-            return Difference(position, _text(expected), _text(message))
+            return ReplayMismatch(position, _text(expected), _text(message))
         if not body.changed_rules:
             self._keep(message)
             return None
@@ -148,7 +152,7 @@ class Replay:
             else "what follows is folded from the snapshot of that upgrade, which is not at hand, or not as "
             "the log says (`upgrades` of the twin's folder)"
         )
-        return Difference(
+        return ReplayMismatch(
             position,
             f"messages of rules {body.before.rules}",
             f"the upgrade to rules {body.after.rules} by {body.after.software}: {why}",
@@ -167,9 +171,9 @@ class Replay:
             return self._request(message, RETIREMENT_SEQ)
         due = site.earliest()
         if isinstance(body, Tick):
-            return tick_of(due, site.now_us) if due else "no Tick: no service is due"
+            return tick_message(due, site.now_us) if due else "no Tick: no service is due"
         if body.writer != "operator":
-            return _text(tick_of(due, site.now_us)) if due else "a root message"
+            return _text(tick_message(due, site.now_us)) if due else "a root message"
         return self._request(message, message.seq)
 
     def _commissioning(self, message: Envelope, body: FabricCommissioned) -> Envelope | str:
@@ -179,8 +183,8 @@ class Replay:
         if message.fabric in self.site.fabrics:
             return "no second FabricCommissioned"
         if not self.site.now_us and message.at_us == 0:
-            return commissioning(message.fabric, body)
-        return self._request(message, 1) if self.site.fabrics else commissioning(message.fabric, body)
+            return commissioning_message(message.fabric, body)
+        return self._request(message, 1) if self.site.fabrics else commissioning_message(message.fabric, body)
 
     def _request(self, message: Envelope, number: int) -> Envelope | str:
         """A request at its recorded time, which only the clock of then knew, within what the rule allows."""
@@ -188,9 +192,9 @@ class Replay:
         due_us = due.due_us if due else None
         if request_time_us(self.site.now_us, message.at_us, due_us) != message.at_us:
             if due and message.at_us > self.site.now_us:
-                return _text(tick_of(due, self.site.now_us))
+                return _text(tick_message(due, self.site.now_us))
             return f"a request later than {self.site.now_us} us"
-        return request_of(self.site.name, Request(number, message.fabric, message.body), message.at_us)
+        return request_message(self.site.name, Request(number, message.fabric, message.body), message.at_us)
 
 
 def _seen(site: Site) -> dict[str, int]:
@@ -198,7 +202,9 @@ def _seen(site: Site) -> dict[str, int]:
     seen: dict[str, int] = {}
     for instance in site.instances:
         own = (
-            {instance.source: instance.said, tick_source(instance): instance.ticks} if instance.state else {}
+            {instance.source: instance.emitted, tick_source(instance): instance.ticks}
+            if instance.state
+            else {}
         )
         for source, seq in (*instance.seen.items(), *own.items()):
             seen[source] = max(seq, seen.get(source, -1))

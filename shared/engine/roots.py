@@ -12,9 +12,9 @@ from typing import Protocol, TypeVar
 
 from schemas.body import Body
 from schemas.envelope import Envelope, enclose
+from schemas.messages.sequencer import FabricCommissioned, FabricRetired, Tick
+from schemas.messages.upgrade import Upgraded
 from schemas.names import fabric_order
-from schemas.sequencer import FabricCommissioned, FabricRetired, Tick
-from schemas.upgrade import Upgraded
 
 RETIREMENT_SEQ = 2
 """What the sequencer says second of a fabric is its end: a reader that has seen it has retired."""
@@ -27,7 +27,7 @@ def reader_order(fabric: str, service: str) -> ReaderOrder:
     return fabric_order(fabric), service
 
 
-class Clocked(Protocol):
+class DueReader(Protocol):
     """What a root needs to know of one service of one fabric."""
 
     @property
@@ -40,11 +40,11 @@ class Clocked(Protocol):
     def ticks(self) -> int: ...
 
 
-ClockedT = TypeVar("ClockedT", bound=Clocked)
+DueReaderT = TypeVar("DueReaderT", bound=DueReader)
 
 
 @dataclass(frozen=True, slots=True)
-class ServiceClock:
+class ServiceProgress:
     """A service's own book for one fabric that others may read: when it is due, how many Ticks it took, the
     simulated time that it has come to, and that of its last Tick (0 before the first)."""
 
@@ -74,9 +74,9 @@ def is_root(message: Envelope) -> bool:
     return message.cause is None
 
 
-def earliest(readers: Iterable[ClockedT]) -> ClockedT | None:
+def earliest_due(readers: Iterable[DueReaderT]) -> DueReaderT | None:
     """Who is due first, of readers in their order; of several at one time the first. None if nobody is."""
-    first: ClockedT | None = None
+    first: DueReaderT | None = None
     first_us = 0
     for reader in readers:
         due_us = reader.due_us
@@ -88,7 +88,7 @@ def earliest(readers: Iterable[ClockedT]) -> ClockedT | None:
 def next_root(
     site: str,
     now_us: int,
-    due: Clocked | None,
+    due: DueReader | None,
     request: Request | None,
     *,
     clock_us: int | None,
@@ -104,8 +104,8 @@ def next_root(
     ready = due is not None and due.due_us is not None and clock_us is not None and due.due_us <= clock_us
     if request is not None and not (ready and ticked_us < now_us):
         at_us = request_time_us(now_us, clock_us, due.due_us if due is not None else None)
-        return request_of(site, request, at_us)
-    return tick_of(due, now_us) if due is not None and ready else None
+        return request_message(site, request, at_us)
+    return tick_message(due, now_us) if due is not None and ready else None
 
 
 def request_time_us(now_us: int, clock_us: int | None, due_us: int | None) -> int:
@@ -115,13 +115,13 @@ def request_time_us(now_us: int, clock_us: int | None, due_us: int | None) -> in
     return max(now_us + 1, min(bounds, default=0))
 
 
-def request_of(site: str, request: Request, at_us: int) -> Envelope:
+def request_message(site: str, request: Request, at_us: int) -> Envelope:
     """A request as a root at this time. A fabric that is to join the site is commissioned by the sequencer,
     and one that is to leave it retired by it, whoever asked for it."""
     if isinstance(request.body, FabricCommissioned):
-        return commissioning(request.fabric, request.body, at_us)
+        return commissioning_message(request.fabric, request.body, at_us)
     if isinstance(request.body, FabricRetired):
-        return retirement(request.fabric, request.body, at_us)
+        return retirement_message(request.fabric, request.body, at_us)
     return _root(request.body, request.fabric, at_us, operator_source(site), request.number)
 
 
@@ -139,7 +139,7 @@ def commissioning_id(fabric: str) -> str:
     return f"{sequencer_source(fabric)}/1"
 
 
-def commissioning(fabric: str, body: FabricCommissioned, at_us: int = 0) -> Envelope:
+def commissioning_message(fabric: str, body: FabricCommissioned, at_us: int = 0) -> Envelope:
     """The first message of a fabric."""
     return _root(body, fabric, at_us, sequencer_source(fabric), 1)
 
@@ -149,7 +149,7 @@ def retirement_id(fabric: str) -> str:
     return f"{sequencer_source(fabric)}/{RETIREMENT_SEQ}"
 
 
-def retirement(fabric: str, body: FabricRetired, at_us: int) -> Envelope:
+def retirement_message(fabric: str, body: FabricRetired, at_us: int) -> Envelope:
     """The last message of a fabric."""
     return _root(body, fabric, at_us, sequencer_source(fabric), RETIREMENT_SEQ)
 
@@ -164,12 +164,12 @@ def upgrade_source(site: str) -> str:
     return f"upgrade@{site}"
 
 
-def upgrade_of(site: str, fabric: str, number: int, body: Upgraded, at_us: int) -> Envelope:
+def upgrade_message(site: str, fabric: str, number: int, body: Upgraded, at_us: int) -> Envelope:
     """An upgrade of a site, the first of which has number 1, as a root on the log of one of its fabrics."""
     return _root(body, fabric, at_us, upgrade_source(site), number)
 
 
-def tick_of(reader: Clocked, now_us: int) -> Envelope:
+def tick_message(reader: DueReader, now_us: int) -> Envelope:
     """The Tick that a reader is due for, at its time or as soon after as the site has come."""
     if reader.due_us is None:
         raise ValueError(f"{reader.name}@{reader.fabric} is not due")
@@ -183,7 +183,7 @@ def operator_source(site: str) -> str:
     return f"operator@{site}"
 
 
-def tick_source(reader: Clocked) -> str:
+def tick_source(reader: DueReader) -> str:
     """The source of a reader's Ticks; their `seq` is its count of Ticks."""
     return f"tick.{reader.name}@{reader.fabric}"
 

@@ -47,7 +47,7 @@ def on(body: type[BodyT], rule: Rule[StateT, BodyT], *, scope: Scope = "own") ->
     return RuleRow(body, rule, scope)
 
 
-Stored = Mapping[str, bytes]
+StoredFields = Mapping[str, bytes]
 """The fields of a state as a store keeps them."""
 
 
@@ -58,7 +58,7 @@ class Migration:
 
     before: str
     after: str
-    migrate: Callable[[Stored], Stored]
+    migrate: Callable[[StoredFields], StoredFields]
 
 
 DocumentKey = tuple[str, str]
@@ -88,17 +88,17 @@ class Service(Generic[StateT]):
     document_keys: Callable[[StateT], Iterable[DocumentKey]]
     document: Callable[[StateT, DocumentKey], BaseModel | None]
     telemetry: Callable[[StateT, Envelope], bytes | None] | None = None
-    frames_at: tuple[str, ...] = ()
-    frames_of: str = ""
+    frames_on_ticks_of: tuple[str, ...] = ()
+    frames_suffix: str = ""
     migrations: tuple[Migration, ...] = ()
 
-    def is_asked_for_frames(self, ticked: str) -> bool:
+    def emits_frames_at(self, ticked: str) -> bool:
         """Whether a Tick of the service with this name may call for a frame of this one."""
-        return self.telemetry is not None and ticked in (self.frames_at or (self.name,))
+        return self.telemetry is not None and ticked in (self.frames_on_ticks_of or (self.name,))
 
     def frames_name(self, fabric: str) -> str:
         """Under which its frames of a fabric are found."""
-        return f"{fabric}/{self.frames_of}" if self.frames_of else fabric
+        return f"{fabric}/{self.frames_suffix}" if self.frames_suffix else fabric
 
 
 AnyService = Service[Any]

@@ -9,10 +9,10 @@ from bisect import insort
 from collections.abc import Callable, Collection, Sequence
 
 from schemas.envelope import Envelope
-from schemas.sequencer import FabricCommissioned, FabricRetired, Tick
+from schemas.messages.sequencer import FabricCommissioned, FabricRetired, Tick
 from shared.basics.errors import ServiceFailed
-from shared.engine.dispatch import ServiceInstance, read, skip
-from shared.engine.roots import Request, earliest, next_root, operator_source
+from shared.engine.dispatch import ServiceInstance, deliver, skip_message
+from shared.engine.roots import Request, earliest_due, next_root, operator_source
 from shared.engine.service import AnyService
 
 CASCADE_MAX = 100_000
@@ -56,7 +56,7 @@ class Site:
         """Whether a fabric of the site has read its last message."""
         return any(i.fabric == fabric and i.is_retired for i in self.instances)
 
-    def comes_too_late(self, request: Request) -> bool:
+    def is_too_late(self, request: Request) -> bool:
         """Whether a request can have no place on the log any more: its fabric has retired, or is there
         already where it was to be commissioned."""
         if isinstance(request.body, FabricCommissioned):
@@ -73,7 +73,7 @@ class Site:
         return self._at[fabric, service]
 
     def cascade(
-        self, root: Envelope, on_read: Callable[[ServiceInstance, Envelope], None] | None = None
+        self, root: Envelope, on_delivery: Callable[[ServiceInstance, Envelope], None] | None = None
     ) -> list[Envelope]:
         """The root and all that follows from it, in the log's order; `on_read` is told of every reading."""
         if isinstance(root.body, FabricCommissioned):
@@ -82,11 +82,11 @@ class Site:
         for message in log:  # it grows while it is walked: that is the queue, first in, first out
             for instance in self._readers_of(message):
                 if self.skips and (instance.fabric, instance.name, message.id) in self.skips:
-                    skip(instance, message)
-                elif said := read(instance, message):
-                    log.extend(said)
-                if on_read is not None:
-                    on_read(instance, message)
+                    skip_message(instance, message)
+                elif emitted := deliver(instance, message):
+                    log.extend(emitted)
+                if on_delivery is not None:
+                    on_delivery(instance, message)
             if len(log) > CASCADE_MAX:
                 raise ServiceFailed(
                     f"services of {self.name} answer each other for ever: more than {CASCADE_MAX} messages "
@@ -106,7 +106,7 @@ class Site:
 
     def earliest(self) -> ServiceInstance | None:
         """Who is due first; of several at one time the first in order. None if nobody is."""
-        return earliest(self.instances)
+        return earliest_due(self.instances)
 
     def next_root(self, request: Request | None, *, clock_us: int | None) -> Envelope | None:
         """The root that comes next by the shared rule; None if there is nothing to do yet."""

@@ -23,10 +23,10 @@ class State:
     fabric: str
     seed: int
     now_us: int
-    touched: set[tuple[str, str]] = field(default_factory=set, metadata=TRANSIENT, kw_only=True)
+    changed_documents: set[tuple[str, str]] = field(default_factory=set, metadata=TRANSIENT, kw_only=True)
 
 
-class Unwatched(set[tuple[str, str]]):
+class IgnoredDocumentKeys(set[tuple[str, str]]):
     """In the place of `touched` where nobody reads status documents: notes nothing, and costs nothing."""
 
     def add(self, _key: tuple[str, str]) -> None:

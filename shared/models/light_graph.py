@@ -4,7 +4,7 @@ from functools import lru_cache
 
 import networkx as nx
 
-from shared.models.plant import Plant
+from shared.models.plant.plant import Plant
 
 GRAPHS_KEPT_MAX = 8
 """Fabrics of which the graph is kept at hand: a superpod's has 24,432 parts and takes a second."""

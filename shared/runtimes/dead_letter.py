@@ -7,11 +7,11 @@ from typing import Annotated
 from pydantic import Field, ValidationError
 
 from schemas.body import Model
-from schemas.bounds import COUNT_MAX
+from schemas.limits import COUNT_MAX
 
-LINE_KEPT = 2_048
+LINE_BYTES_MAX = 2_048
 """Bytes of the line that are kept."""
-ERROR_KEPT = 1_024
+ERROR_CHARS_MAX = 1_024
 """Characters of the sentence that are kept: it may quote the line."""
 LETTERS_MAX = 2_000
 """Letters that are at hand, the newest ones. Each has at most some 15 KB."""
@@ -33,20 +33,20 @@ class DeadLetter(Model):
     wall_s: float | None = None
 
 
-def letter_of(origin: str, error: str, line: bytes) -> dict[str, object]:
+def dead_letter_fields(origin: str, error: str, line: bytes) -> dict[str, object]:
     """The fields {origin, error, line}. Of a long line only the beginning is kept, and of the whole line its
     length in bytes and its SHA-256: {line_bytes, line_sha256}. At most about 20 KB as JSON."""
     letter: dict[str, object] = {
         "origin": origin,
-        "error": error if len(error) <= ERROR_KEPT else f"{error[:ERROR_KEPT]}…",
-        "line": line[:LINE_KEPT].decode("utf-8", "backslashreplace"),
+        "error": error if len(error) <= ERROR_CHARS_MAX else f"{error[:ERROR_CHARS_MAX]}…",
+        "line": line[:LINE_BYTES_MAX].decode("utf-8", "backslashreplace"),
     }
-    if len(line) > LINE_KEPT:
+    if len(line) > LINE_BYTES_MAX:
         letter |= {"line_bytes": len(line), "line_sha256": hashlib.sha256(line).hexdigest()}
     return letter
 
 
-def letter_in(row: bytes) -> DeadLetter | None:
+def parse_dead_letter(row: bytes) -> DeadLetter | None:
     """The letter in a row of JSON; None where there is none."""
     try:
         return DeadLetter.model_validate_json(row)
@@ -54,7 +54,7 @@ def letter_in(row: bytes) -> DeadLetter | None:
         return None
 
 
-class Letters:
+class NewestDeadLetters:
     """The newest letters, each origin once, however often it was written."""
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class Letters:
 
     def put(self, row: bytes) -> None:
         """Take up a row of JSON; what is no letter is passed over."""
-        letter = letter_in(row)
+        letter = parse_dead_letter(row)
         if letter is not None:
             self._found.setdefault(letter.origin, letter)
         if len(self._found) > LETTERS_MAX:

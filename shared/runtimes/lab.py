@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from typing import Self
 
 from schemas.body import Body
-from schemas.config import FabricConfig
+from schemas.config.pods import FabricConfig
 from schemas.envelope import Envelope
+from schemas.messages.sequencer import FabricCommissioned, Tick
 from schemas.names import fabric_order
 from schemas.registry import encode
-from schemas.sequencer import FabricCommissioned, Tick
-from shared.engine.roots import Request, commissioning
+from shared.engine.roots import Request, commissioning_message
 from shared.engine.site import ServicesOf, Site
-from shared.engine.state import Unwatched
+from shared.engine.state import IgnoredDocumentKeys
 
 Sink = Callable[[bytes], None]
 """Takes whole lines of the log, newlines included."""
@@ -51,14 +51,14 @@ class Lab:
         self._sha256 = hashlib.sha256()
         self._sink = sink
         for fabric in sorted(fabrics, key=fabric_order):
-            self._take(commissioning(fabric, FabricCommissioned(site=site, config=fabrics[fabric])))
+            self._take(commissioning_message(fabric, FabricCommissioned(site=site, config=fabrics[fabric])))
 
     @classmethod
     def going_on(cls, site: Site, sink: Sink | None = None) -> Self:
         """From a quiet moment of a site, which is the lab's from now on."""
         lab = cls(site.name, {}, lambda _kind: (), sink)
         lab.site = site
-        _unwatch(site)
+        _stop_tracking_documents(site)
         return lab
 
     @property
@@ -71,19 +71,23 @@ class Lab:
         and what follows from it, said so on the way. A request at T comes before the Ticks of T, of several
         requests at T the first; one is moved to just after the last message where T has passed."""
         waiting = iter(requests)
-        asked = next(waiting, None)
+        upcoming = next(waiting, None)
         while True:
             request, clock_us = None, until_us
-            if asked is not None and asked.at_us <= until_us and not self._is_due_before(asked.at_us):
-                request, clock_us = Request(asked.number, asked.fabric, asked.body), asked.at_us
-            if request is not None and self.site.comes_too_late(request):
-                asked = next(waiting, None)
+            if (
+                upcoming is not None
+                and upcoming.at_us <= until_us
+                and not self._is_due_before(upcoming.at_us)
+            ):
+                request, clock_us = Request(upcoming.number, upcoming.fabric, upcoming.body), upcoming.at_us
+            if request is not None and self.site.is_too_late(request):
+                upcoming = next(waiting, None)
                 continue
             root = self.site.next_root(request, clock_us=clock_us)
             if root is None:
                 return True
             if request is not None and not isinstance(root.body, Tick):
-                asked = next(waiting, None)
+                upcoming = next(waiting, None)
             self._take(root)
             if stop is not None and stop():
                 return False
@@ -95,7 +99,7 @@ class Lab:
     def _take(self, root: Envelope) -> None:
         log = self.site.cascade(root)
         if isinstance(root.body, FabricCommissioned):
-            _unwatch(self.site)
+            _stop_tracking_documents(self.site)
         self.messages += len(log)
         lines = b"".join([encode(message) + b"\n" for message in log])
         self._sha256.update(lines)
@@ -103,8 +107,8 @@ class Lab:
             self._sink(lines)
 
 
-def _unwatch(site: Site) -> None:
+def _stop_tracking_documents(site: Site) -> None:
     """Nobody reads status documents of a lab."""
     for instance in site.instances:
         if instance.state is not None:
-            instance.state.touched = Unwatched()
+            instance.state.changed_documents = IgnoredDocumentKeys()

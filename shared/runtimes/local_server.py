@@ -16,7 +16,7 @@ from typing import IO, ClassVar
 
 from shared.basics.errors import OperationFailed
 from shared.runtimes.child_process import dies_with_parent
-from shared.runtimes.waiting import until
+from shared.runtimes.poll import poll_until
 
 STOP_S_MAX = 10.0
 LOCK_S_MAX = 5.0
@@ -31,7 +31,7 @@ class LocalServer(ABC):
     """As people call it: Kafka."""
     start_s_max: ClassVar[float] = 60.0
     """How long it may take until it answers."""
-    way_out: ClassVar[str] = "end it"
+    lock_advice: ClassVar[str] = "end it"
     """What to do about another one in its folder."""
 
     def __init__(self, folder: Path) -> None:
@@ -77,8 +77,8 @@ class LocalServer(ABC):
     def wait_ready(self, seconds: float | None = None) -> None:
         """Until it answers; OperationFailed if it ends instead, or not within this time."""
         limit_s = self.start_s_max if seconds is None else seconds
-        if not until(lambda: not self.runs or self.answers(), limit_s) or not self.runs:
-            raise OperationFailed(f"{self.name} in {self.folder} did not start: {self.last_words()}")
+        if not poll_until(lambda: not self.runs or self.answers(), limit_s) or not self.runs:
+            raise OperationFailed(f"{self.name} in {self.folder} did not start: {self.log_tail()}")
 
     def wait_end(self) -> int:
         """Until it ends: its exit code, or minus the signal's number."""
@@ -114,7 +114,7 @@ class LocalServer(ABC):
         if self._process is not None:
             self._process.send_signal(signal.SIGCONT)
 
-    def last_words(self) -> str:
+    def log_tail(self) -> str:
         """The end of its log, on one line."""
         lines = self.log.read_text(errors="replace").strip().splitlines() if self.log.exists() else []
         return " | ".join(line.strip() for line in lines[-LINES_SHOWN:]) or "it said nothing"
@@ -136,9 +136,9 @@ class LocalServer(ABC):
     def _locked(self) -> Iterator[int]:
         """A lock of the folder that the server inherits: it is free again when the server has ended."""
         with (self.folder / "lock").open("w") as lock:
-            if not until(lambda: _is_locked(lock), LOCK_S_MAX):
+            if not poll_until(lambda: _is_locked(lock), LOCK_S_MAX):
                 raise OperationFailed(
-                    f"{self.name} in {self.folder}: another one runs in this folder; {self.way_out}"
+                    f"{self.name} in {self.folder}: another one runs in this folder; {self.lock_advice}"
                 )
             yield lock.fileno()
 

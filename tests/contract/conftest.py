@@ -7,24 +7,24 @@ from pathlib import Path
 import pytest
 import redis
 
-from ops.servers.both import LocalRedis
-from shared.runtimes.embedded.server import EmbeddedServer
-from shared.runtimes.ports import free_port
+from ops.servers.local_servers import LocalRedis
+from shared.runtimes.embedded.valkey_server import EmbeddedValkey
+from shared.runtimes.tcp_ports import free_port
 from tests.support.redis_cluster import redis_cluster
 
 __all__ = ["embedded_server", "redis_cluster", "redis_url"]
 
 
 @pytest.fixture(scope="session")
-def embedded_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]:
-    server = EmbeddedServer(tmp_path_factory.mktemp("redis"))
+def embedded_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedValkey]:
+    server = EmbeddedValkey(tmp_path_factory.mktemp("redis"))
     server.ensure()
     yield server
     server.stop()
 
 
 @pytest.fixture
-def redis_url(embedded_server: EmbeddedServer) -> str:
+def redis_url(embedded_server: EmbeddedValkey) -> str:
     """A server that holds nothing; started again if a test has killed it."""
     embedded_server.ensure()
     with redis.Redis.from_url(embedded_server.url) as client:

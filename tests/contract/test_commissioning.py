@@ -8,21 +8,21 @@ from typing import Any
 
 import pytest
 
-from ops.common.configuration import settings_of
-from schemas.site_plan import SitePlan
-from shared.runtimes.embedded.waking import WakingStore
+from ops.sites.configuration import config_from_pairs
+from schemas.files.site_plan import SitePlan
+from shared.runtimes.embedded.twin_loop import WakingRedisStore
 from tests.support.gateway_twin import QUIET, DrivenTwin
 
 NAMES = ("pod-20", "pod-21", "pod-22", "pod-23", "pod-24")
 PLANS = (
-    SitePlan(site="campus", fabrics={"pod-0": settings_of("static-pod", QUIET, seed=3)}),
-    SitePlan(site="annex", fabrics={"pod-7": settings_of("superpod", ["pod.cubes=4", *QUIET], seed=3)}),
+    SitePlan(site="campus", fabrics={"pod-0": config_from_pairs("static-pod", QUIET, seed=3)}),
+    SitePlan(site="annex", fabrics={"pod-7": config_from_pairs("superpod", ["pod.cubes=4", *QUIET], seed=3)}),
 )
 
 
 @pytest.fixture
 def twin(tmp_path: Path, redis_url: str) -> Iterator[DrivenTwin]:
-    store = WakingStore(redis_url)
+    store = WakingRedisStore(redis_url)
     twin = DrivenTwin(tmp_path, [], plans=PLANS, store=store)
     yield twin
     twin.close()

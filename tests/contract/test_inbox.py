@@ -12,21 +12,27 @@ from typing import Any
 
 import pytest
 
-from schemas.asked import AskedBody
-from schemas.config import FabricConfig, StaticPodConfig, SuperpodConfig
-from schemas.operator import DrainCube, ReleaseSlice, RequestSlice, UndrainCube
-from shared.basics.errors import AllowanceUsed, InvalidInput, OperationFailed, StoreUnreachable
+from schemas.config.pods import FabricConfig, StaticPodConfig, SuperpodConfig
+from schemas.messages.operator import DrainCube, ReleaseSlice, RequestSlice, UndrainCube
+from schemas.request_metadata import RequestBody
+from shared.basics.errors import InvalidInput, OperationFailed, RateLimited, StoreUnreachable
 from shared.engine.roots import Request
-from shared.runtimes.embedded.server import EmbeddedServer
-from shared.storage.inbox import WAITING_MAX, Cancelled, Inbox, LoggedRequest, Received
-from shared.storage.memory import MemoryStore
-from shared.storage.redis_inbox import PUT
-from shared.storage.redis_store import RedisStore
-from shared.storage.store import Commit, OutboxTrim
+from shared.runtimes.embedded.valkey_server import EmbeddedValkey
+from shared.storage.inbox.redis_inbox import PUT
+from shared.storage.inbox.request_inbox import (
+    WAITING_MAX,
+    CancelOutcome,
+    Inbox,
+    InboxReceipt,
+    LoggedRequest,
+)
+from shared.storage.store.memory_store import MemoryStore
+from shared.storage.store.redis_store import RedisStore
+from shared.storage.store.state_store import Commit, OutboxTrim
 from tests.support.pods import commissioned, under
 
 Store = MemoryStore | RedisStore
-BODIES: list[AskedBody] = [
+BODIES: list[RequestBody] = [
     RequestSlice(shape=(4, 4, 8), twisted=True, priority=-3, duration_us=10**12),
     DrainCube(cube="pod-0/cube-1"),
     ReleaseSlice(slice="pod-0/slice-0"),
@@ -66,9 +72,9 @@ class InboxContract:
         """After a rebuild: the log may hold numbers that this store has never given."""
         first = store.put(0, "pod-0", BODIES[0]).number
         held = first + 10**12
-        store.number_above(0, held)
+        store.raise_last_number(0, held)
         assert store.put(0, "pod-0", BODIES[1]).number == held + 1
-        store.number_above(0, first)
+        store.raise_last_number(0, first)
         assert store.put(0, "pod-0", BODIES[1]).number == held + 2
         assert store.put(1, "pod-1", BODIES[0]).number < held, "another partition counts for itself"
 
@@ -88,7 +94,7 @@ class InboxContract:
         again = store.put(0, "pod-0", under("a key", BODIES[0].model_copy()))
         assert (again.number, again.repeated) == (first.number, True)
         assert store.size(0) == 2
-        store.log_holds(0, [LoggedRequest(first.number, 7, "pod-0", under("a key", BODIES[0]))])
+        store.record_logged(0, [LoggedRequest(first.number, 7, "pod-0", under("a key", BODIES[0]))])
         assert take(store, first.number)
         assert store.put(0, "pod-0", under("a key", BODIES[0])) == again
         assert store.size(0) == 1
@@ -102,7 +108,7 @@ class InboxContract:
         ],
     )
     def test_the_same_key_for_another_request_is_refused(
-        self, store: Store, fabric: str, body: AskedBody
+        self, store: Store, fabric: str, body: RequestBody
     ) -> None:
         store.put(0, "pod-0", under("a key", BODIES[0]))
         with pytest.raises(InvalidInput, match="Idempotency-Key 'a key': used before for another request"):
@@ -111,7 +117,7 @@ class InboxContract:
 
     def test_a_key_is_one_request_in_all_partitions(self, store: Store) -> None:
         store.put(0, "pod-0", under("a key", BODIES[0]))
-        for ask in (store.put, store.repeat_of):
+        for ask in (store.put, store.find_repeat):
             with pytest.raises(InvalidInput, match="'a key': used before for another request"):
                 ask(1, "pod-1", under("a key", BODIES[0]))
         assert (store.size(0), store.size(1)) == (1, 0)
@@ -119,7 +125,7 @@ class InboxContract:
     def test_who_asks_and_why_makes_no_other_request(self, store: Store) -> None:
         first = store.put(0, "pod-0", under("k", BODIES[0]))
         again = BODIES[0].model_copy(update={"key": "k", "asked_by": "ann", "comment": "cutover"})
-        assert store.put(0, "pod-0", again) == Received(first.number, repeated=True)
+        assert store.put(0, "pod-0", again) == InboxReceipt(first.number, repeated=True)
         assert store.waiting(0, 9) == [Request(first.number, "pod-0", under("k", BODIES[0]))]
 
     def test_a_request_is_found_by_its_key(self, store: Store) -> None:
@@ -129,7 +135,7 @@ class InboxContract:
         assert found is not None
         assert (found.partition, found.number, found.place, found.fabric) == (3, number, None, "pod-3")
         assert found.message_id("pod-3") == f"operator@pod-3/{number}"
-        store.log_holds(3, [LoggedRequest(number, 17, "pod-3", under("k", BODIES[1]))])
+        store.record_logged(3, [LoggedRequest(number, 17, "pod-3", under("k", BODIES[1]))])
         found = store.find("k")
         assert found is not None
         assert (found.number, found.place, found.kind) == (number, 17, "DrainCube")
@@ -138,9 +144,9 @@ class InboxContract:
 
     def test_what_the_log_holds_is_known_though_this_store_never_saw_it(self, store: Store) -> None:
         body = under("k", BODIES[1])
-        store.log_holds(0, [LoggedRequest(9 * 10**15, 5, "pod-0", body)])
-        assert store.put(0, "pod-0", body) == Received(9 * 10**15, repeated=True)
-        assert store.repeat_of(0, "pod-0", body) == Received(9 * 10**15, repeated=True)
+        store.record_logged(0, [LoggedRequest(9 * 10**15, 5, "pod-0", body)])
+        assert store.put(0, "pod-0", body) == InboxReceipt(9 * 10**15, repeated=True)
+        assert store.find_repeat(0, "pod-0", body) == InboxReceipt(9 * 10**15, repeated=True)
         for partition, fabric, other in ((0, "pod-0", BODIES[0]), (1, "pod-1", BODIES[1])):
             with pytest.raises(InvalidInput, match="used before"):
                 store.put(partition, fabric, under("k", other))
@@ -154,19 +160,19 @@ class InboxContract:
         assert store.take(0, [again]) == [again]
         told = [LoggedRequest(first - 7, 4, "pod-0", under("k", BODIES[1]))]
         for _ in range(2):
-            store.log_holds(0, told)
+            store.record_logged(0, told)
             assert [request.number for request in store.waiting(0, 9)] == [first]
-            assert store.put(0, "pod-0", under("k", BODIES[1])) == Received(first - 7, repeated=True)
+            assert store.put(0, "pod-0", under("k", BODIES[1])) == InboxReceipt(first - 7, repeated=True)
         assert store.take(0, [again]) == []
 
     def test_what_stands_on_the_log_does_not_wait(self, store: Store) -> None:
         numbers = [store.put(0, "pod-0", body).number for body in BODIES]
-        store.log_holds(0, [LoggedRequest(numbers[1], 4, "pod-0", BODIES[1])])
+        store.record_logged(0, [LoggedRequest(numbers[1], 4, "pod-0", BODIES[1])])
         assert [r.number for r in store.waiting(0, 9)] == [numbers[0], *numbers[2:]]
 
     def test_the_first_place_on_the_log_counts(self, store: Store) -> None:
         for place in (9, 4, 6):
-            store.log_holds(0, [LoggedRequest(3, place, "pod-0", under("k", BODIES[1]))])
+            store.record_logged(0, [LoggedRequest(3, place, "pod-0", under("k", BODIES[1]))])
         found = store.find("k")
         assert found is not None
         assert found.place == 4
@@ -174,7 +180,7 @@ class InboxContract:
     def test_a_commissioning_is_known_by_its_key(self, store: Store) -> None:
         body = under("k", commissioned(SuperpodConfig(), "campus"))
         waits = store.put(0, "pod-5", body).number
-        store.log_holds(0, [LoggedRequest(1, 4, "pod-5", body)])
+        store.record_logged(0, [LoggedRequest(1, 4, "pod-5", body)])
         assert waits not in [request.number for request in store.waiting(0, 9)]
         assert store.put(0, "pod-5", body).repeated
         found = store.find("k")
@@ -185,8 +191,8 @@ class InboxContract:
         bodies = [under(f"k{n}", DrainCube(cube=f"pod-0/cube-{n}")) for n in range(4)]
         numbers = [store.put(0, "pod-0", body).number for body in bodies]
         rows = zip(numbers[:3], (10, 20, 30), bodies, strict=False)
-        store.log_holds(0, [LoggedRequest(number, place, "pod-0", body) for number, place, body in rows])
-        store.forget_beyond(0, lambda: 20)
+        store.record_logged(0, [LoggedRequest(number, place, "pod-0", body) for number, place, body in rows])
+        store.discard_after(0, lambda: 20)
         assert [store.put(0, "pod-0", body).repeated for body in bodies] == [True, False, False, True]
         assert store.size(0) == 3
         assert store.put(0, "pod-0", under("k1", bodies[1])).repeated
@@ -196,7 +202,7 @@ class InboxContract:
         body = under("k", BODIES[1])
         first = store.put(0, "pod-0", body).number
         store.trim(OutboxTrim(0, requests=(first,)))
-        assert store.repeat_of(0, "pod-0", body) is None
+        assert store.find_repeat(0, "pod-0", body) is None
         assert not store.put(0, "pod-0", body).repeated
         assert store.size(0) == 1
 
@@ -204,16 +210,16 @@ class InboxContract:
 
     def test_what_waits_is_cancelled_once(self, store: Store) -> None:
         numbers = [store.put(0, "pod-0", body).number for body in BODIES[:2]]
-        assert store.cancel(0, numbers[0]) is Cancelled.DONE
-        assert store.cancel(0, numbers[0]) is Cancelled.UNKNOWN
-        assert store.cancel(1, numbers[1]) is Cancelled.UNKNOWN
+        assert store.cancel(0, numbers[0]) is CancelOutcome.DONE
+        assert store.cancel(0, numbers[0]) is CancelOutcome.UNKNOWN
+        assert store.cancel(1, numbers[1]) is CancelOutcome.UNKNOWN
         assert [r.number for r in store.waiting(0, 9)] == numbers[1:]
         assert store.take(0, numbers) == numbers[1:]
 
     def test_what_was_taken_is_cancelled_no_more(self, store: Store) -> None:
         number = store.put(0, "pod-0", under("k", BODIES[1])).number
         assert store.take(0, [number]) == [number]
-        assert store.cancel(0, number) is Cancelled.TOO_LATE
+        assert store.cancel(0, number) is CancelOutcome.TOO_LATE
         assert store.take(0, [number]) == [number], "whoever took it may have ended since"
         assert store.put(0, "pod-0", under("k", BODIES[1])).repeated
 
@@ -222,9 +228,9 @@ class InboxContract:
         assert not store.was_cancelled("k")
         number = store.put(0, "pod-0", body).number
         assert not store.was_cancelled("k")
-        assert store.cancel(0, number) is Cancelled.DONE
+        assert store.cancel(0, number) is CancelOutcome.DONE
         assert store.was_cancelled("k")
-        for ask in (store.put, store.repeat_of):
+        for ask in (store.put, store.find_repeat):
             with pytest.raises(
                 InvalidInput, match="Idempotency-Key 'k': its request was cancelled; use a new key"
             ):
@@ -234,7 +240,7 @@ class InboxContract:
     def test_a_commissioning_that_was_cancelled_may_be_asked_for_again(self, store: Store) -> None:
         body = commissioned(SuperpodConfig(), "campus")
         store.claim("pod-5", "campus")
-        assert store.cancel(0, store.put(0, "pod-5", body).number) is Cancelled.DONE
+        assert store.cancel(0, store.put(0, "pod-5", body).number) is CancelOutcome.DONE
         assert store.claim("pod-5", "annex") == "annex"
         assert not store.put(0, "pod-5", body).repeated
 
@@ -242,15 +248,17 @@ class InboxContract:
         number = store.put(0, "pod-0", BODIES[0]).number
         assert store.take(0, [number]) == [number]
         assert take(store, number)
-        assert (store.take(0, [number]), store.cancel(0, number)) == ([], Cancelled.UNKNOWN)
+        assert (store.take(0, [number]), store.cancel(0, number)) == ([], CancelOutcome.UNKNOWN)
 
     def test_what_a_key_was_used_for_can_be_asked_without_using_it(self, store: Store) -> None:
-        assert store.repeat_of(0, "pod-0", under("k", BODIES[0])) is None
+        assert store.find_repeat(0, "pod-0", under("k", BODIES[0])) is None
         assert store.size(0) == 0
         first = store.put(0, "pod-0", under("k", BODIES[0]))
-        assert store.repeat_of(0, "pod-0", under("k", BODIES[0])) == Received(first.number, repeated=True)
+        assert store.find_repeat(0, "pod-0", under("k", BODIES[0])) == InboxReceipt(
+            first.number, repeated=True
+        )
         with pytest.raises(InvalidInput, match="'k': used before for another request"):
-            store.repeat_of(0, "pod-0", under("k", BODIES[1]))
+            store.find_repeat(0, "pod-0", under("k", BODIES[1]))
 
     def test_keeps_one_commissioning_of_a_fabric_whoever_asks(self, store: Store) -> None:
         first = store.put(0, "pod-5", under("one", commissioned(SuperpodConfig(), "campus")))
@@ -263,12 +271,13 @@ class InboxContract:
             with pytest.raises(InvalidInput, match="name pod-5: is a fabric of campus already, or asked for"):
                 store.put(0, "pod-5", under(key, commissioned(config, "campus")))
         again = store.put(0, "pod-5", under("one", commissioned(SuperpodConfig(), "campus")))
-        assert again == Received(first.number, repeated=True)
+        assert again == InboxReceipt(first.number, repeated=True)
         assert take(store, first.number)
         with pytest.raises(InvalidInput):
             store.put(0, "pod-5", under(None, commissioned(SuperpodConfig(), "campus")))
         assert (
-            store.repeat_of(0, "pod-5", under("two", commissioned(SuperpodConfig(seed=2), "campus"))) is None
+            store.find_repeat(0, "pod-5", under("two", commissioned(SuperpodConfig(seed=2), "campus")))
+            is None
         )
         assert store.size(0) == 0
         assert not store.put(0, "pod-6", under(None, commissioned(SuperpodConfig(), "campus"))).repeated
@@ -292,24 +301,24 @@ class InboxContract:
             store.put(0, "pod-0", under(f"key-{n}", asked_by("ana"))).number for n in range(WAITING_MAX)
         ]
         sentence = f"inbox: {WAITING_MAX} requests of ana wait already"
-        with pytest.raises(AllowanceUsed, match=sentence):
+        with pytest.raises(RateLimited, match=sentence):
             store.put(0, "pod-0", under("one more", asked_by("ana")))
         assert store.size(0) == WAITING_MAX
         repeat = store.put(0, "pod-0", under("key-0", asked_by("ana")))
-        assert repeat == Received(numbers[0], repeated=True), "what waits already is no further request"
+        assert repeat == InboxReceipt(numbers[0], repeated=True), "what waits already is no further request"
         store.put(0, "pod-0", asked_by("ben"))
         store.put(0, "pod-0", BODIES[0])
         store.put(1, "pod-1", asked_by("ana"))
         assert take(store, numbers[0])
         more = store.put(0, "pod-0", under("one more", asked_by("ana")))
         assert not more.repeated, "its key was not used up"
-        with pytest.raises(AllowanceUsed):
+        with pytest.raises(RateLimited):
             store.put(0, "pod-0", asked_by("ana"))
 
     def test_who_gives_no_name_shares_one_allowance(self, store: Store) -> None:
         for _ in range(WAITING_MAX):
             store.put(0, "pod-0", BODIES[0])
-        with pytest.raises(AllowanceUsed, match="100 requests without a name wait already"):
+        with pytest.raises(RateLimited, match="100 requests without a name wait already"):
             store.put(0, "pod-5", commissioned(SuperpodConfig(), "campus"))
         store.put(0, "pod-0", asked_by("ana"))
         assert take(store, store.waiting(0, 1)[0].number)
@@ -323,14 +332,14 @@ class InboxContract:
         assert store.size(0) == WAITING_MAX - 2
         for _ in range(2):
             store.put(0, "pod-0", BODIES[0])
-        with pytest.raises(AllowanceUsed):
+        with pytest.raises(RateLimited):
             store.put(0, "pod-0", BODIES[0])
 
     def test_an_erased_partition_still_counts_who_waits(self, store: Store) -> None:
         for _ in range(WAITING_MAX):
             store.put(0, "pod-0", BODIES[0])
         store.erase(0)
-        with pytest.raises(AllowanceUsed):
+        with pytest.raises(RateLimited):
             store.put(0, "pod-0", BODIES[0])
 
     def test_many_at_once_get_each_their_own_number(self, store: Store) -> None:
@@ -403,7 +412,7 @@ class TestRedisInbox(InboxContract):
                 store.put(1, "pod-1", body)
             assert not store.put(0, "pod-0", body).repeated, "asked again, it is finished"
             assert client.ttl(claim) == -1
-            assert store.cancel(0, store.waiting(0, 1)[0].number) is Cancelled.DONE
+            assert store.cancel(0, store.waiting(0, 1)[0].number) is CancelOutcome.DONE
             assert 86_390 < client.ttl(claim) <= 86_400
 
     def test_a_key_of_the_log_costs_a_few_hundred_bytes(self, store: RedisStore, redis_url: str) -> None:
@@ -417,9 +426,9 @@ class TestRedisInbox(InboxContract):
             ]
 
         with redis.Redis.from_url(redis_url) as client:
-            store.log_holds(0, told(0, 5_000))
+            store.record_logged(0, told(0, 5_000))
             before = client.info("memory")["used_memory_dataset"]
-            store.log_holds(0, told(5_000, 5_000))
+            store.record_logged(0, told(5_000, 5_000))
             each = (client.info("memory")["used_memory_dataset"] - before) / 5_000
         assert 200 < each < 600
         assert store.put(0, "pod-0", under(f"{9_999:036d}", BODIES[1])).repeated
@@ -440,7 +449,7 @@ class TestRedisInbox(InboxContract):
         assert store.waiting(0, 10) == []
 
     def test_nothing_that_was_answered_is_lost_when_the_server_is_killed(
-        self, store: RedisStore, embedded_server: EmbeddedServer
+        self, store: RedisStore, embedded_server: EmbeddedValkey
     ) -> None:
         """The server is killed three times; what got no answer is put again under its key."""
         answered: dict[str, int] = {}
@@ -457,7 +466,7 @@ class TestRedisInbox(InboxContract):
         assert sorted(answered.values()) == list(answered.values())
         assert [w.number for w in store.waiting(0, 1_000)] == list(answered.values())
         assert [put(key) for key in answered] == list(answered.values())
-        with pytest.raises(AllowanceUsed):
+        with pytest.raises(RateLimited):
             put("one more")
 
     def test_a_count_that_is_wrong_is_right_again_once_nothing_waits(
@@ -469,14 +478,14 @@ class TestRedisInbox(InboxContract):
         number = store.put(0, "pod-0", BODIES[0]).number
         with redis.Redis.from_url(redis_url) as client:
             client.hset("lightwave:{0}:inbox:askers", "", WAITING_MAX + 7)
-            with pytest.raises(AllowanceUsed):
+            with pytest.raises(RateLimited):
                 store.put(0, "pod-0", BODIES[0])
             assert take(store, number)
             assert client.hgetall("lightwave:{0}:inbox:askers") == {}
         assert store.put(0, "pod-0", BODIES[0]).number > number
 
     def test_numbers_rise_across_a_restart_and_an_empty_inbox(
-        self, store: RedisStore, embedded_server: EmbeddedServer
+        self, store: RedisStore, embedded_server: EmbeddedValkey
     ) -> None:
         first = store.put(0, "pod-0", BODIES[0]).number
         assert take(store, first)
@@ -486,12 +495,12 @@ class TestRedisInbox(InboxContract):
         assert [w.number for w in store.waiting(0, 10)] == [second]
 
 
-def kill(server: EmbeddedServer) -> None:
+def kill(server: EmbeddedValkey) -> None:
     assert server.pid is not None
     os.kill(server.pid, signal.SIGKILL)
 
 
-def until_answered(ask: Callable[[], int], server: EmbeddedServer) -> int:
+def until_answered(ask: Callable[[], int], server: EmbeddedValkey) -> int:
     until = time.monotonic() + 20
     while time.monotonic() < until:
         try:

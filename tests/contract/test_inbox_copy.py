@@ -3,13 +3,13 @@
 import pytest
 import redis
 
-from schemas.backup import WaitingRequest
-from schemas.config import SuperpodConfig
-from schemas.operator import DrainCube
-from shared.basics.errors import AllowanceUsed, InvalidInput, OperationFailed
-from shared.storage.inbox import WAITING_MAX, Cancelled, LoggedRequest
-from shared.storage.inbox_copy import InboxCopy
-from shared.storage.redis_store import RedisStore
+from schemas.config.pods import SuperpodConfig
+from schemas.files.backup_manifest import WaitingRequest
+from schemas.messages.operator import DrainCube
+from shared.basics.errors import InvalidInput, OperationFailed, RateLimited
+from shared.storage.inbox.inbox_backup import InboxBackup
+from shared.storage.inbox.request_inbox import WAITING_MAX, CancelOutcome, LoggedRequest
+from shared.storage.store.redis_store import RedisStore
 from tests.support.pods import commissioned, under
 
 SITES = ("campus", "pod-7")
@@ -17,7 +17,7 @@ DRAIN = DrainCube(cube="pod-7/cube-1")
 JOIN = under("join", commissioned(SuperpodConfig(), "campus"))
 
 
-def again(url: str, copy: InboxCopy) -> None:
+def again(url: str, copy: InboxBackup) -> None:
     """The inboxes as they are kept, in a Redis that held nothing."""
     waiting, cancelled = copy.waiting(), copy.cancelled()
     with redis.Redis.from_url(url) as client:
@@ -27,13 +27,13 @@ def again(url: str, copy: InboxCopy) -> None:
 
 
 def test_what_waited_waits_again_under_its_number_and_key(redis_url: str) -> None:
-    store, copy = RedisStore(redis_url), InboxCopy(redis_url, SITES)
+    store, copy = RedisStore(redis_url), InboxBackup(redis_url, SITES)
     store.claim("pod-5", "campus")
     first = store.put(0, "pod-5", JOIN).number
     drains = [store.put(1, "pod-7", under(f"drain-{n}", DRAIN)).number for n in range(3)]
     nameless = store.put(1, "pod-7", DRAIN).number
     gone = store.put(1, "pod-7", under("gone", DRAIN)).number
-    assert store.cancel(1, gone) == Cancelled.DONE
+    assert store.cancel(1, gone) == CancelOutcome.DONE
     known = [store.find(key) for key in ("join", "drain-0", "drain-2", "gone")]
     waited = [store.waiting(partition, 10) for partition in (0, 1)]
     again(redis_url, copy)
@@ -49,20 +49,20 @@ def test_what_waited_waits_again_under_its_number_and_key(redis_url: str) -> Non
     with pytest.raises(InvalidInput, match="'drain-0': used before for another request"):
         store.put(0, "pod-5", under("drain-0", DRAIN))
     assert store.put(1, "pod-7", DRAIN).number > nameless
-    assert store.cancel(1, drains[0]) == Cancelled.DONE
-    store.log_holds(1, [LoggedRequest(drains[1], 5, "pod-7", under("drain-1", DRAIN))])
+    assert store.cancel(1, drains[0]) == CancelOutcome.DONE
+    store.record_logged(1, [LoggedRequest(drains[1], 5, "pod-7", under("drain-1", DRAIN))])
     assert [request.number for request in store.waiting(1, 2)] == [drains[2], nameless]
     store.close()
     copy.close()
 
 
 def test_who_asked_keeps_the_allowance_that_was_left(redis_url: str) -> None:
-    store, copy = RedisStore(redis_url), InboxCopy(redis_url, SITES)
+    store, copy = RedisStore(redis_url), InboxBackup(redis_url, SITES)
     mias = DRAIN.model_copy(update={"asked_by": "mia"})
     for _ in range(WAITING_MAX):
         store.put(1, "pod-7", mias)
     again(redis_url, copy)
-    with pytest.raises(AllowanceUsed):
+    with pytest.raises(RateLimited):
         store.put(1, "pod-7", mias)
     store.put(1, "pod-7", DRAIN)
     store.close()
@@ -70,7 +70,7 @@ def test_who_asked_keeps_the_allowance_that_was_left(redis_url: str) -> None:
 
 
 def test_a_request_that_this_version_cannot_read_is_named(redis_url: str) -> None:
-    copy = InboxCopy(redis_url, SITES)
+    copy = InboxBackup(redis_url, SITES)
     row = WaitingRequest(site="pod-7", number=4, fabric="pod-7", type="DrainMoon", body="{}")
     with pytest.raises(OperationFailed, match=r"request 4 of pod-7 \(DrainMoon\), which waits: this version"):
         copy.fill([row], [])

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from ops.common.sites import AskedTwin
 from ops.live.init import NewTwin, init_twin
 from ops.live.rebuild import rebuild_twin
 from ops.live.settings import LiveSettings
-from ops.servers.both import LocalKafka
+from ops.servers.local_servers import LocalKafka
+from ops.sites.site_plans import NewTwinOptions
 from shared.basics.errors import InvalidInput, OperationFailed
-from shared.runtimes.live.clock import read_epoch
 from shared.runtimes.live.kafka.appender import Entry, KafkaAppender
+from shared.runtimes.live.live_clock import read_epoch
 
 PODS = ["pod-0", "pod-1", "pod-2"]
 
@@ -22,7 +22,7 @@ class Killed(BaseException):
 
 
 def new(pods: int, *, keep: bool = False, partitions: int | None = 2) -> NewTwin:
-    asked = AskedTwin(pods=pods)
+    asked = NewTwinOptions(pods=pods)
     return NewTwin(asked.sites(), asked, partitions=partitions, speed=60.0, keep=keep)
 
 

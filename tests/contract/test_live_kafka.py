@@ -12,38 +12,38 @@ import pytest
 from kafka import KafkaProducer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
-from ops.common.configuration import settings
-from ops.servers.both import LocalKafka
-from ops.soak.facts import STRAY
-from ops.soak.strays import BadName, Stray, send_badly_named, transaction
-from schemas.config import pod_of
-from schemas.cubes import CubeDrained
+from ops.servers.local_servers import LocalKafka
+from ops.sites.configuration import superpod_config
+from schemas.config.pods import pod_config
 from schemas.envelope import Envelope, enclose
-from schemas.operator import DrainCube
+from schemas.messages.cubes import CubeDrained
+from schemas.messages.operator import DrainCube
 from schemas.registry import encode
 from shared.basics.errors import InvalidInput, LogDamaged, OperationFailed
-from shared.runtimes.live.kafka import topics
+from shared.runtimes.live.kafka import topic_admin
 from shared.runtimes.live.kafka.appender import Entry, KafkaAppender
 from shared.runtimes.live.kafka.brokers import Brokers
-from shared.runtimes.live.kafka.dead_letters import KafkaDeadLetters
+from shared.runtimes.live.kafka.dead_letter_topic import KafkaDeadLetters
+from shared.runtimes.live.kafka.kafka_errors import LogUnreachable
 from shared.runtimes.live.kafka.layout import Endpoints, Topics
-from shared.runtimes.live.kafka.mirror import LogMirror
-from shared.runtimes.live.kafka.records import Record, dead_letter, is_nothing, output_headers
-from shared.runtimes.live.kafka.scan import read_partition
-from shared.runtimes.live.kafka.topics import (
+from shared.runtimes.live.kafka.log_mirror import LogMirror
+from shared.runtimes.live.kafka.partition_reader import read_partition
+from shared.runtimes.live.kafka.records import Record, dead_letter_line, is_gap, output_headers
+from shared.runtimes.live.kafka.topic_admin import (
     DAY_MS,
-    LEAST,
+    VERSION_MIN,
     broker_version,
     check_settings,
     create_topics,
     partition_count,
     topic_id,
 )
-from shared.runtimes.live.kafka.unreachable import LogUnreachable
-from shared.runtimes.live.sequencer.partition import root_entry
+from shared.runtimes.live.sequencer.partition_sequencer import root_entry
 from shared.runtimes.live.twin_record import TwinRecord
-from shared.runtimes.live.worker.gaps import gaps_read_again
-from shared.runtimes.waiting import until
+from shared.runtimes.live.worker.offset_gaps import reread_gaps
+from shared.runtimes.poll import poll_until
+from tests.soak.log_facts import FOREIGN_HEADER
+from tests.soak.malformed_records import BadName, MalformedRecord, send_badly_named, transaction
 from tests.support.pods import OPERATOR, first_message
 
 TWIN = "twin-a"
@@ -79,7 +79,7 @@ def await_end(endpoints: Endpoints, offset: int) -> None:
     async def end() -> int:
         return await KafkaAppender(endpoints.kafka, endpoints.topics).end(0)
 
-    assert until(lambda: asyncio.run(end()) >= offset, 30)
+    assert poll_until(lambda: asyncio.run(end()) >= offset, 30)
 
 
 def set_topic(endpoints: Endpoints, topic: str, values: dict[str, str]) -> None:
@@ -112,7 +112,7 @@ def append(endpoints: Endpoints, partition: int, entries: list[Entry]) -> list[i
 
 
 def first(fabric: str = "pod-0") -> Envelope:
-    return first_message(settings(["pod.cubes=8"]), fabric)
+    return first_message(superpod_config(["pod.cubes=8"]), fabric)
 
 
 def ask(number: int) -> Envelope:
@@ -166,7 +166,7 @@ class TestTopics:
 
     def test_a_kafka_that_is_not_reached_leaves_nothing_behind(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A worker's watch asks every few seconds for as long as Kafka is away."""
-        monkeypatch.setattr(topics, "ANSWER_S_MAX", 0.2)
+        monkeypatch.setattr(topic_admin, "ANSWER_S_MAX", 0.2)
         before = set(threading.enumerate())
         with socket.create_server(("127.0.0.1", 0)) as hanging:
             endpoints = (
@@ -240,8 +240,8 @@ class TestTopics:
     def test_an_old_kafka_is_one_sentence_for_whoever_asks(
         self, endpoints: Endpoints, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        assert broker_version(endpoints.kafka) >= LEAST
-        monkeypatch.setattr(topics, "LEAST", (99, 1))
+        assert broker_version(endpoints.kafka) >= VERSION_MIN
+        monkeypatch.setattr(topic_admin, "VERSION_MIN", (99, 1))
         for ask_it in (
             lambda: topic_id(endpoints.kafka, endpoints.topics.log),
             lambda: create_topics(endpoints.kafka, endpoints.topics, 2, 1),
@@ -264,7 +264,7 @@ class TestDeadLetters:
             asyncio.run(run())
 
         def letter(offset: int) -> bytes:
-            return dead_letter(Record(0, offset, b"\xff", {}), "cubes", "not JSON")
+            return dead_letter_line(Record(0, offset, b"\xff", {}), "cubes", "not JSON")
 
         letters = KafkaDeadLetters(endpoints)
         assert letters.read() == []
@@ -316,24 +316,26 @@ class TestStrangers:
         """A log with what Kafka gives to nobody at 2, 4 and at its end; the offsets of its records."""
         append(endpoints, 0, [as_root(first(), 0)])
         place = (endpoints.kafka, endpoints.topics.log, 0)
-        asyncio.run(transaction(*place, [Stray(b"committed", headers=(("trace", None),))], "commit"))
+        asyncio.run(
+            transaction(*place, [MalformedRecord(b"committed", headers=(("trace", None),))], "commit")
+        )
         await_end(endpoints, 3)
-        asyncio.run(transaction(*place, [Stray(b"aborted", None)], "abort"))
+        asyncio.run(transaction(*place, [MalformedRecord(b"aborted", None)], "abort"))
         await_end(endpoints, 5)
         append(endpoints, 0, [as_saying(say(1))])
-        send_badly_named(*place, [Stray(b"x", headers=((BadName("type"), b"Tick"), ("a", b"1")))])
-        asyncio.run(transaction(*place, [Stray(None, None)], "commit"))
+        send_badly_named(*place, [MalformedRecord(b"x", headers=((BadName("type"), b"Tick"), ("a", b"1")))])
+        asyncio.run(transaction(*place, [MalformedRecord(None, None)], "commit"))
         await_end(endpoints, 9)
         return [0, 1, 3, 5, 6, 7]
 
     def test_a_scan_gives_a_record_for_every_offset(self, endpoints: Endpoints, strange: list[int]) -> None:
         rows = [r for rows in read_partition(endpoints.kafka, endpoints.topics.log, 0) for r in rows]
         assert [r.offset for r in rows] == [*range(9)]
-        assert [r.offset for r in rows if not is_nothing(r)] == strange
+        assert [r.offset for r in rows if not is_gap(r)] == strange
         assert [rows[n].value for n in strange[1:]] == [b"committed", b"aborted", rows[5].value, b"x", b""]
-        assert dict(rows[6].headers) == {"\ufffd\ufffdtype": b"Tick", "a": b"1", STRAY: b""}
+        assert dict(rows[6].headers) == {"\ufffd\ufffdtype": b"Tick", "a": b"1", FOREIGN_HEADER: b""}
         (tail,) = read_partition(endpoints.kafka, endpoints.topics.log, 0, 4, 5)
-        assert [is_nothing(r) for r in tail] == [True]
+        assert [is_gap(r) for r in tail] == [True]
 
     def test_the_sequencer_reads_the_same(self, endpoints: Endpoints, strange: list[int]) -> None:
         async def look() -> list[Record]:
@@ -341,29 +343,33 @@ class TestStrangers:
             return [r async for batch in appender.read(0, 0, await appender.end(0)) for r in batch]
 
         rows = asyncio.run(look())
-        assert [r.offset for r in rows if not is_nothing(r)] == strange
+        assert [r.offset for r in rows if not is_gap(r)] == strange
         assert rows == [r for rows in read_partition(endpoints.kafka, endpoints.topics.log, 0) for r in rows]
 
     def test_a_worker_that_met_the_gaps_has_them_explained(
         self, endpoints: Endpoints, strange: list[int]
     ) -> None:
         came = [Record(0, offset, b"", {}) for offset in strange]
-        found = gaps_read_again(endpoints.kafka, endpoints.topics.log)(0, 0, came)
+        found = reread_gaps(endpoints.kafka, endpoints.topics.log)(0, 0, came)
         assert [r.offset for r in found] == [*range(8)]
-        assert [r for r in found if not is_nothing(r)] == came
+        assert [r for r in found if not is_gap(r)] == came
         with pytest.raises(LogDamaged, match="partition 0: 3 did not come, but 5: messages are missing"):
-            gaps_read_again(endpoints.kafka, endpoints.topics.log)(0, 1, [came[1], *came[3:]])
+            reread_gaps(endpoints.kafka, endpoints.topics.log)(0, 1, [came[1], *came[3:]])
 
     def test_the_copy_passes_over_them(
         self, endpoints: Endpoints, strange: list[int], tmp_path: Path
     ) -> None:
         mirror = LogMirror(tmp_path / "mirror", endpoints, TwinRecord("twin-a", 2, "topic"))
-        assert mirror.lacking() == "the copy of the log is not begun yet"
+        assert mirror.missing_records() == "the copy of the log is not begun yet"
         mirror.start()
         try:
             assert TestMirror.until(mirror, 2) == [encode(first()), encode(say(1))]
-            assert (mirror.behind(), mirror.seen(0), mirror.problem) == (0, strange[-1] + 2, None)
-            assert mirror.lacking() is None
+            assert (mirror.lag_records(), mirror.copied_offset(0), mirror.problem) == (
+                0,
+                strange[-1] + 2,
+                None,
+            )
+            assert mirror.missing_records() is None
         finally:
             mirror.stop()
 
@@ -400,7 +406,7 @@ class TestStrangers:
             time.sleep(0.05)
         mirror.stop()
         assert told in (mirror.problem or "")
-        assert told in (mirror.lacking() or "")
+        assert told in (mirror.missing_records() or "")
 
 
 class TestMirror:
@@ -441,7 +447,7 @@ class TestMirror:
             wanted = [encode(message) for message in (first(), ask(1), say(1), say(2))]
             assert self.until(mirror, 4) == wanted
             assert mirror.problem is None
-            assert pod_of(mirror.config("pod-0")).cubes == 8
+            assert pod_config(mirror.config("pod-0")).cubes == 8
             with pytest.raises(KeyError):
                 mirror.config("pod-1")
             began_s = time.monotonic()

@@ -10,16 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from ops.live.rebuild import digest
+from ops.live.rebuild import states_digest
 from ops.live.settings import LiveSettings
-from ops.servers.both import LocalKafka, LocalRedis
-from ops.soak.twin import TwinOptions, WholeTwin
+from ops.servers.local_servers import LocalKafka, LocalRedis
 from schemas.body import Body
-from schemas.site_plan import SitePlan
-from shared.runtimes.clock import Epoch
-from shared.runtimes.live.clock import write_epoch
+from schemas.files.site_plan import SitePlan
+from shared.runtimes.live.kafka.partition_reader import read_partition
 from shared.runtimes.live.kafka.records import Record
-from shared.runtimes.live.kafka.scan import read_partition
+from shared.runtimes.live.live_clock import write_epoch
+from shared.runtimes.simulated_clock import Epoch
 from tests.contract.test_runtime import (
     END_US,
     PLAN,
@@ -30,6 +29,7 @@ from tests.contract.test_runtime import (
     Script,
     asked_for_loss,
 )
+from tests.soak.whole_twin import TwinOptions, WholeTwin
 
 QUIET_S_MAX = 120.0
 
@@ -86,7 +86,7 @@ class DrivenLive:
 
     def driven(self) -> Driven:
         lines = [record.value for record in self.records()]
-        return Driven(lines, digest(self.store, self.store.fabrics()))
+        return Driven(lines, states_digest(self.store, self.store.fabrics()))
 
     def records(self) -> list[Record]:
         batches = read_partition(self.settings.endpoints.kafka, self.settings.endpoints.topics.log, 0)

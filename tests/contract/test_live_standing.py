@@ -16,39 +16,39 @@ import redis
 from ops.live.settings import LiveSettings
 from ops.live.skip import skip_message
 from ops.live.status import live_status, status_table
-from schemas.bounds import SPEED_MAX
-from schemas.operations import RebuildBegun, SkipOrdered, VersionStarted
-from schemas.operator import DrainCube
+from schemas.files.operations_log import RebuildBegun, SkipOrdered, VersionStarted
+from schemas.limits import SPEED_MAX
+from schemas.messages.operator import DrainCube
 from services.fleet import FLEET, services_of
-from services.roster import ROSTER
+from services.service_names import SERVICE_NAMES
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed, StoreUnreachable
 from shared.basics.units import US_PER_HOUR, US_PER_S
-from shared.engine.roots import ServiceClock
-from shared.runtimes.clock import Epoch
-from shared.runtimes.live import status
-from shared.runtimes.live.clock import (
-    BEAT_US_MAX,
-    LiveClock,
-    note_changes,
-    note_later,
-    read_epoch,
-    stood_still,
-    write_epoch,
-)
+from shared.engine.roots import ServiceProgress
+from shared.runtimes.live import live_status as status
 from shared.runtimes.live.kafka.brokers import Brokers
 from shared.runtimes.live.kafka.layout import Endpoints, Topics
-from shared.runtimes.live.process.health import HealthServer, Report, Sample
-from shared.runtimes.live.process.heartbeat import ProcessInfo, ProcessRow, achieved_speed, processes
-from shared.runtimes.live.sequencer import loop as sequencer_loop
-from shared.runtimes.live.sequencer.loop import STILL, SequencerLoop
-from shared.runtimes.live.sequencer.partition import PartitionSequencer
-from shared.runtimes.live.status import Delays
-from shared.runtimes.live.surroundings import Surroundings, redis_problems
+from shared.runtimes.live.live_clock import (
+    BEAT_US_MAX,
+    LiveClock,
+    is_beat_missing,
+    log_pending_operations,
+    queue_operation,
+    read_epoch,
+    write_epoch,
+)
+from shared.runtimes.live.live_status import DelayMonitor
+from shared.runtimes.live.process.health import HealthServer, MetricSample, ProcessReport
+from shared.runtimes.live.process.process_registry import ProcessInfo, ProcessRow, achieved_speed, processes
+from shared.runtimes.live.process.startup import record_version
+from shared.runtimes.live.sequencer import sequencer_loop
+from shared.runtimes.live.sequencer.partition_sequencer import PartitionSequencer
+from shared.runtimes.live.sequencer.sequencer_loop import STANDSTILL, SequencerLoop
+from shared.runtimes.live.server_checks import ServerChecks, redis_problems
 from shared.runtimes.live.twin_record import read_twin, write_twin
-from shared.runtimes.live.version_note import note_version
-from shared.runtimes.operations import MemoryOperations, last_clock, local_person, new_operation
-from shared.storage.redis_store import RedisStore
-from shared.storage.store import Commit, FabricPlace
+from shared.runtimes.operations_log import MemoryOperations, last_clock, local_person, new_operation
+from shared.runtimes.simulated_clock import Epoch
+from shared.storage.store.redis_store import RedisStore
+from shared.storage.store.state_store import Commit, FabricPlace
 from tests.support.toy_services import CUBES_TOY, OCS_TOY
 
 KIND = "toypod"
@@ -58,13 +58,13 @@ KIND = "toypod"
 def store(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[RedisStore]:
     """A twin of one pod in partition 1: `cubes` has read all 7 messages, `ocs` 5 of them."""
     monkeypatch.setitem(FLEET, KIND, (CUBES_TOY, OCS_TOY))
-    monkeypatch.setitem(ROSTER, KIND, ("cubes", "ocs"))
+    monkeypatch.setitem(SERVICE_NAMES, KIND, ("cubes", "ocs"))
     store = RedisStore(redis_url)
     store.place("pod-1", FabricPlace(1, "pod-1", KIND))
     write_twin(store, "a" * 32, 4, "topic")
     rows = (
-        ServiceClock("cubes", "pod-1", 5_000_000, 2, 4_000_000),
-        ServiceClock("ocs", "pod-1", None, 0, 3_000_000),
+        ServiceProgress("cubes", "pod-1", 5_000_000, 2, 4_000_000),
+        ServiceProgress("ocs", "pod-1", None, 0, 3_000_000),
     )
     store.commit(
         Commit(
@@ -199,15 +199,15 @@ class TestStatus:
         assert re.match(
             r"the time of pod-1 is \d+ s of wall time behind the clock at × 60 \(allowed are 30\)", late
         )
-        assert "behind the clock" in Delays(store, services_of).problems()[0]
+        assert "behind the clock" in DelayMonitor(store, services_of).problems()[0]
         write_epoch(store, Epoch(9_000_000, store.wall_us(), 60.0, paused=True))
-        assert Delays(store, services_of).problems() == []
+        assert DelayMonitor(store, services_of).problems() == []
 
     def test_time_that_stands_still_is_told_though_its_clock_is_anchored_anew(
         self, store: RedisStore
     ) -> None:
         now_s = [100.0]
-        delays = Delays(store, services_of, lambda: now_s[0])
+        delays = DelayMonitor(store, services_of, lambda: now_s[0])
         for still_s in (0.0, 20.0, 29.0):
             now_s[0] = 100.0 + still_s
             write_epoch(store, Epoch(5_000_000, store.wall_us() - US_PER_S, 60.0, paused=False))
@@ -219,7 +219,7 @@ class TestStatus:
                 "(allowed are 30)"
             )
         ]
-        further = ServiceClock("cubes", "pod-1", 6_000_000, 3, 5_000_000)
+        further = ServiceProgress("cubes", "pod-1", 6_000_000, 3, 5_000_000)
         assert store.commit(Commit(1, {"cubes": 7}, {"cubes": 8}, progress=(further,)))
         assert delays.problems() == [], "it has come further"
         now_s[0] = 170.0
@@ -232,12 +232,12 @@ class TestStatus:
         store.put(1, "pod-1", DrainCube(cube="pod-1/cube-0"))
         (place,) = live_status(settings)["partitions"]
         assert (place["waiting"], place["oldest_s"] < 30) == (1, True)
-        assert Delays(store, services_of).problems() == []
+        assert DelayMonitor(store, services_of).problems() == []
         with redis.Redis.from_url(redis_url) as client:
             client.delete("lightwave:{1}:inbox")
             received = store.wall_us() - 61 * US_PER_S
             client.xadd("lightwave:{1}:inbox", {"type": "NoSuchBody"}, f"{received}-0")
-        (late,) = Delays(store, services_of).problems()
+        (late,) = DelayMonitor(store, services_of).problems()
         assert late.startswith("1 requests of pod-1 wait, the oldest for 61 s (allowed are 1000 and 60 s)")
         assert late in live_status(settings)["problems"]
 
@@ -247,7 +247,7 @@ class TestStatus:
         monkeypatch.setattr(status, "WAITING_MAX", 1)
         for _ in range(2):
             store.put(1, "pod-1", DrainCube(cube="pod-1/cube-0"))
-        assert "2 requests of pod-1 wait" in Delays(store, services_of).problems()[0]
+        assert "2 requests of pod-1 wait" in DelayMonitor(store, services_of).problems()[0]
 
     def test_who_left_is_gone_and_who_died_is_shown_as_gone(self, store: RedisStore) -> None:
         beat(store, ProcessInfo("a", "gateway"), [])
@@ -325,10 +325,10 @@ class TestSurroundings:
 
     def test_an_emptied_redis_is_a_problem(self, store: RedisStore) -> None:
         def problems() -> tuple[str, ...]:
-            looked.look()
+            looked.check()
             return looked.problems
 
-        looked = Surroundings(store, Endpoints(Brokers("127.0.0.1:9"), store.url, Topics()), read_twin(store))
+        looked = ServerChecks(store, Endpoints(Brokers("127.0.0.1:9"), store.url, Topics()), read_twin(store))
         assert problems() == ()
         store.flush()
         (sentence,) = problems()
@@ -341,7 +341,7 @@ class TestKeptClock:
 
     @pytest.fixture
     def loop(self, store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> SequencerLoop:
-        monkeypatch.setattr(sequencer_loop, "STILL_S_MAX", 0.0)
+        monkeypatch.setattr(sequencer_loop, "STANDSTILL_S_MAX", 0.0)
         appender: Any = None  # nothing is appended
         found = SequencerLoop(read_twin(store), services_of, store, appender, MemoryOperations())
         found.sequencers[1] = PartitionSequencer(1, "a" * 32, services_of, store, appender)
@@ -358,7 +358,7 @@ class TestKeptClock:
         found = read_epoch(store)
         assert found is not None
         assert (found.anchor_us, found.speed) == (5_000_000, 60.0), "as far as cubes, which is due"
-        assert STILL in loop.trouble
+        assert STANDSTILL in loop.standstill_problems
 
     def test_a_clock_that_stands_keeps_its_moment(self, store: RedisStore, loop: SequencerLoop) -> None:
         """However long the sequencer was away: what is left until then is still to be done."""
@@ -388,17 +388,17 @@ class TestKeptClock:
         for at_us in (1, 2, 3):
             loop._moved_s = math.inf  # as if it had just been seen to come on
             loop.sequencers[1].processed_us = at_us
-            loop.sequencers[1].has_begun = True
+            loop.sequencers[1].has_started = True
             loop._keep_clock()
         assert read_epoch(store) == before
 
     def test_the_clock_is_kept_while_the_operations_log_takes_nothing(
         self, store: RedisStore, loop: SequencerLoop, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(sequencer_loop, "LOOK_AGAIN_S", 0.01)
+        monkeypatch.setattr(sequencer_loop, "RECHECK_S", 0.01)
         written = threading.Event()
         beats: list[str | None] = []
-        note_later(store, new_operation(RebuildBegun(software="1"), "mia"))
+        queue_operation(store, new_operation(RebuildBegun(software="1"), "mia"))
         monkeypatch.setattr(loop._operations, "append", lambda _: written.wait(20))
         monkeypatch.setattr(loop, "_listen", lambda _: None)  # nobody is woken
 
@@ -464,7 +464,7 @@ class TestClock:
         slower one is; going on, it goes from where the faster one is."""
         ahead_us = 900_000_000
         store.place("pod-2", FabricPlace(2, "pod-2", KIND))
-        ahead = ServiceClock("cubes", "pod-2", ahead_us + 1, 2, ahead_us)
+        ahead = ServiceProgress("cubes", "pod-2", ahead_us + 1, 2, ahead_us)
         living = {"end": "3", "fabric:pod-2": f"pod-2 {KIND}"}
         store.commit(Commit(2, {}, {"cubes": 3, "ocs": 3}, progress=(ahead,), fields=living))
         write_epoch(store, Epoch(10**12, store.wall_us(), SPEED_MAX, paused=False))
@@ -493,9 +493,9 @@ class TestClock:
 
     def test_a_clock_that_nobody_kept_stood_still(self, store: RedisStore) -> None:
         write_epoch(store, Epoch(0, store.wall_us(), 1.0, paused=False))
-        assert not stood_still(store)
+        assert not is_beat_missing(store)
         store.set_globals("clock", {"beat_us": str(store.wall_us() - BEAT_US_MAX - 1)})
-        assert stood_still(store)
+        assert is_beat_missing(store)
 
     def test_simulated_time_is_wall_time_times_speed(self) -> None:
         epoch = Epoch(1_000, 500, 60.0, paused=False)
@@ -507,8 +507,8 @@ class TestClock:
 def test_a_version_is_noted_when_it_is_another_one(store: RedisStore) -> None:
     operations = MemoryOperations()
     for process, software in (("ocs-a", "1"), ("ocs-a", "1"), ("ocs-b", "1"), ("ocs-a", "2"), ("ocs-a", "1")):
-        note_version(store, process, software)
-        note_changes(store, operations)
+        record_version(store, process, software)
+        log_pending_operations(store, operations)
     said = [row.body for _, row in operations.read()]
     told = [("ocs-a", "1"), ("ocs-b", "1"), ("ocs-a", "2"), ("ocs-a", "1")]
     assert said == [VersionStarted(process=process, software=software) for process, software in told]
@@ -518,19 +518,19 @@ class TestProcessFrame:
     @pytest.fixture
     def server(self, store: RedisStore) -> Iterator[HealthServer]:
         self.problems: tuple[str, ...] = ()
-        self.around: tuple[str, ...] = ()
+        self.dependency_problems: tuple[str, ...] = ()
         samples = (
-            Sample("commits_total", 7, "transactions"),
-            Sample("position", 5, "offset", (("partition", "1"),)),
+            MetricSample("commits_total", 7, "transactions"),
+            MetricSample("position", 5, "offset", (("partition", "1"),)),
         )
         server = HealthServer(
             ProcessInfo("ocs-a", "worker", "ocs"),
             store,
-            lambda: Report((1,), self.problems, samples, {"achieved_speed": 2}),
+            lambda: ProcessReport((1,), self.problems, samples, {"achieved_speed": 2}),
             lambda: None,
             host="127.0.0.1",
             port=0,
-            around=lambda: self.around,
+            dependency_problems=lambda: self.dependency_problems,
         )
         server.start()
         yield server
@@ -547,16 +547,16 @@ class TestProcessFrame:
     def test_health_follows_the_problems(self, server: HealthServer) -> None:
         with urllib.request.urlopen(f"{server.address}/healthz") as answer:
             assert json.load(answer) == {"healthy": True, "problems": []}
-        self.around = ("Redis evicts",)
+        self.dependency_problems = ("Redis evicts",)
         assert probe(server, "/livez") == probe(server, "/readyz") == (200, [])
         assert probe(server, "/healthz") == (503, ["Redis evicts"])
-        self.around = ()
+        self.dependency_problems = ()
         self.problems = ("it stands",)
         with pytest.raises(urllib.error.HTTPError) as raised:
             urllib.request.urlopen(f"{server.address}/healthz")
         assert raised.value.code == 503
         assert json.load(raised.value)["problems"] == ["it stands"]
-        self.around = ("Redis evicts", "it stands")
+        self.dependency_problems = ("Redis evicts", "it stands")
         assert probe(server, "/livez") == (200, [])
         assert probe(server, "/readyz") == (503, ["it stands"])
         assert probe(server, "/healthz") == (503, ["it stands", "Redis evicts"])
@@ -576,7 +576,9 @@ class TestProcessFrame:
     def test_a_port_in_use_is_one_sentence(self, server: HealthServer, store: RedisStore) -> None:
         port = int(server.address.rpartition(":")[2])
         with pytest.raises(OperationFailed, match=rf"--metrics-port {port} on 127.0.0.1: Address already"):
-            HealthServer(ProcessInfo("x", "worker"), store, Report, lambda: None, host="127.0.0.1", port=port)
+            HealthServer(
+                ProcessInfo("x", "worker"), store, ProcessReport, lambda: None, host="127.0.0.1", port=port
+            )
 
 
 class TestChangesAtOnce:
@@ -599,7 +601,7 @@ class TestChangesAtOnce:
             assert found is not None
             assert (found.speed, found.paused) == (1.0 + pair, True)
         operations = MemoryOperations()
-        assert note_changes(store, operations) == 1 + 3 * 60
+        assert log_pending_operations(store, operations) == 1 + 3 * 60
         last = last_clock(operations)
         assert last is not None
         assert (last.speed, last.paused) == (61.0, True)

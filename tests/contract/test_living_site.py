@@ -7,30 +7,30 @@ from pathlib import Path
 
 import pytest
 
-from ops.common.configuration import settings_of
-from ops.twin.audit import run_audit
-from ops.twin.data import MARK, DataFolder, TwinIdentity
-from ops.twin.up import LivingTwin, UpOptions, run_up
-from schemas.operator import InjectFault
+from ops.sites.configuration import config_from_pairs
+from ops.twin.data_folder import IDENTITY_FILE, DataFolder, TwinIdentity
+from ops.twin.folder_audit import run_audit
+from ops.twin.up import EmbeddedTwinProcess, UpOptions, run_up
+from schemas.files.site_plan import SitePlan
+from schemas.messages.operator import InjectFault
 from schemas.registry import encode
-from schemas.site_plan import SitePlan
 from shared.basics.errors import LogDamaged, NotFound, StoreDamaged, StoreUnreachable
-from shared.engine.roots import Request, request_of
-from shared.runtimes.embedded.server import EmbeddedServer
-from shared.storage.store import FabricPlace
+from shared.engine.roots import Request, request_message
+from shared.runtimes.embedded.valkey_server import EmbeddedValkey
+from shared.storage.store.state_store import FabricPlace
 from tests.support.gateway_twin import QUIET
 
 PLAN = SitePlan(
     site="campus",
     fabrics={
-        "pod-0": settings_of("superpod", ["pod.cubes=4", *QUIET], seed=3),
-        "pod-1": settings_of("static-pod", QUIET, seed=4),
-        "pod-2": settings_of("superpod", ["pod.cubes=8", *QUIET], seed=5),
+        "pod-0": config_from_pairs("superpod", ["pod.cubes=4", *QUIET], seed=3),
+        "pod-1": config_from_pairs("static-pod", QUIET, seed=4),
+        "pod-2": config_from_pairs("superpod", ["pod.cubes=8", *QUIET], seed=5),
     },
 )
 OTHER = SitePlan(
     site="campus",
-    fabrics={"pod-9": settings_of("superpod", ["pod.cubes=8", *QUIET], seed=6)}
+    fabrics={"pod-9": config_from_pairs("superpod", ["pod.cubes=8", *QUIET], seed=6)}
     | {name: config.model_copy(update={"seed": 7}) for name, config in PLAN.fabrics.items()},
 )
 """Of another twin, of the same name."""
@@ -38,13 +38,13 @@ PLACES = {name: FabricPlace(0, "campus", config.kind) for name, config in PLAN.f
 
 
 @contextlib.contextmanager
-def living(folder: Path, *, rebuild: bool = False, plan: SitePlan = PLAN) -> Iterator[LivingTwin]:
+def living(folder: Path, *, rebuild: bool = False, plan: SitePlan = PLAN) -> Iterator[EmbeddedTwinProcess]:
     with contextlib.ExitStack() as stack:
         options = UpOptions(data=folder, rebuild=rebuild)
         identity = TwinIdentity(sites=(plan,))
         folder.mkdir(exist_ok=True)
-        (folder / MARK).write_text(identity.model_dump_json())
-        yield LivingTwin(DataFolder(folder), identity, options, stack)
+        (folder / IDENTITY_FILE).write_text(identity.model_dump_json())
+        yield EmbeddedTwinProcess(DataFolder(folder), identity, options, stack)
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,9 @@ def test_states_that_are_elsewhere_are_asked_for(tmp_path: Path) -> None:
 def test_a_line_that_looks_like_a_repeat_is_found_by_the_audit_and_by_up(tmp_path: Path) -> None:
     log = tmp_path / "log" / "campus.jsonl"
     asked, stranger = (
-        request_of("campus", Request(number, "pod-0", InjectFault(kind="ocs", target="pod-0/ocs-9")), at_us)
+        request_message(
+            "campus", Request(number, "pod-0", InjectFault(kind="ocs", target="pod-0/ocs-9")), at_us
+        )
         for number, at_us in ((7, 9), (6, 5))
     )
     with living(tmp_path) as twin:
@@ -204,7 +206,7 @@ def test_another_twin_s_log_is_not_taken_for_this_one_s(tmp_path: Path, rebuild:
 def test_another_twin_s_states_are_made_again_from_the_log(tmp_path: Path) -> None:
     with living(tmp_path / "other", plan=OTHER), living(tmp_path / "mine") as twin:
         twin.sites[0].take(
-            request_of("campus", Request(7, "pod-0", InjectFault(kind="ocs", target="pod-0/ocs-9")), 9)
+            request_message("campus", Request(7, "pod-0", InjectFault(kind="ocs", target="pod-0/ocs-9")), 9)
         )
         digest = twin.sites[0].digest()
     shutil.rmtree(tmp_path / "mine" / "redis")
@@ -225,13 +227,13 @@ def test_another_twin_s_states_are_made_again_from_the_log(tmp_path: Path) -> No
 def test_a_server_that_is_killed_as_the_twin_begins_is_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ensure = EmbeddedServer.ensure
+    ensure = EmbeddedValkey.ensure
 
-    def killed(server: EmbeddedServer) -> None:
+    def killed(server: EmbeddedValkey) -> None:
         ensure(server)
         server.kill()
 
-    monkeypatch.setattr(EmbeddedServer, "ensure", killed)
+    monkeypatch.setattr(EmbeddedValkey, "ensure", killed)
     with pytest.raises(
         StoreUnreachable, match=r"^embedded Valkey in .*/redis: ended, .*`lightwave up` again$"
     ):

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from kafka import KafkaProducer
 
-from ops.servers.both import LocalKafka
-from schemas.operations import ClockChanged, SkipOrdered
-from shared.runtimes.embedded.operations import FileOperations
+from ops.servers.local_servers import LocalKafka
+from schemas.files.operations_log import ClockChanged, SkipOrdered
+from shared.runtimes.embedded.operations_file import OperationsFile
 from shared.runtimes.live.kafka.layout import Endpoints, Topics
-from shared.runtimes.live.kafka.operations import KafkaOperations
-from shared.runtimes.live.kafka.topics import create_topics
-from shared.runtimes.operations import MemoryOperations, OperationsLog, last_clock, new_operation
+from shared.runtimes.live.kafka.operations_topic import KafkaOperations
+from shared.runtimes.live.kafka.topic_admin import create_topics
+from shared.runtimes.operations_log import MemoryOperations, OperationsLog, last_clock, new_operation
 
 SKIP = SkipOrdered(fabric="pod-0", service="ocs", message="operator@pod-0/7")
 
@@ -64,14 +64,14 @@ class TestFileOperations(OperationsContract):
 
     @pytest.fixture
     def operations(self, path: Path) -> OperationsLog:
-        return FileOperations(path)
+        return OperationsFile(path)
 
     def test_a_line_that_was_torn_costs_no_other(self, operations: OperationsLog, path: Path) -> None:
         operations.append(new_operation(SKIP, "mia"))
         with path.open("ab") as file:
             file.write(b'{"id": "torn')
         last = new_operation(SKIP, "tom")
-        FileOperations(path).append(last)
+        OperationsFile(path).append(last)
         assert [found.who for _, found in operations.read()] == ["mia", "tom"]
         assert operations.read(1) == [(2, last)]
 

@@ -14,25 +14,25 @@ import pytest
 import redis
 from kafka import KafkaProducer
 
-from ops.common.version import software
 from ops.live import rebuild
+from ops.live.parallel_fold import FoldTask, fold_partition
 from ops.live.rebuild import rebuild_twin
-from ops.live.refolding import Task, refold
 from ops.live.settings import LiveSettings
-from ops.servers.both import LocalKafka
-from schemas.operations import ClockChanged, RebuildBegun, RebuildEnded
-from schemas.operator import DrainCube
+from ops.local.software_version import software_version
+from ops.servers.local_servers import LocalKafka
+from schemas.files.operations_log import ClockChanged, RebuildBegun, RebuildEnded
+from schemas.messages.operator import DrainCube
 from shared.basics.errors import InvalidInput
 from shared.basics.units import US_PER_HOUR
-from shared.runtimes.live.clock import read_epoch
-from shared.runtimes.live.kafka.operations import KafkaOperations
+from shared.runtimes.live.kafka.operations_topic import KafkaOperations
 from shared.runtimes.live.kafka.records import Record, output_headers
-from shared.runtimes.live.kafka.topics import create_topics
-from shared.runtimes.live.process.heartbeat import processes
-from shared.runtimes.live.refold import SaysOtherwise
-from shared.runtimes.operations import new_operation
-from shared.runtimes.waiting import until as wait_until
-from shared.storage.redis_store import RedisStore
+from shared.runtimes.live.kafka.topic_admin import create_topics
+from shared.runtimes.live.live_clock import read_epoch
+from shared.runtimes.live.partition_replay import OutputMismatch
+from shared.runtimes.live.process.process_registry import processes
+from shared.runtimes.operations_log import new_operation
+from shared.runtimes.poll import poll_until as wait_until
+from shared.storage.store.redis_store import RedisStore
 from tests.simulation.test_live_swarm import PODS, SITES
 from tests.support.live_swarm import PARTITIONS, TWIN, LiveSwarm
 from tests.support.swarm_snapshots import keep_snapshots
@@ -124,7 +124,7 @@ def test_where_a_service_says_otherwise_nothing_is_changed(settings: LiveSetting
     unsaid = swarm_saying(1)
     write(settings, [unsaid])
     with pytest.raises(
-        SaysOtherwise, match=r"^partition 1, offset \d+: the log holds CubeDrained cubes@pod-1/9"
+        OutputMismatch, match=r"^partition 1, offset \d+: the log holds CubeDrained cubes@pod-1/9"
     ):
         rebuild_twin(settings, lambda _: None, jobs=1)
     assert content(settings) == before
@@ -146,7 +146,9 @@ def test_one_that_was_killed_is_gone_on_with_though_the_log_has_grown(
     settings: LiveSettings, store: RedisStore, swarm: LiveSwarm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ends = {partition: len(rows) for partition, rows in swarm.log.records.items()}
-    refold(Task(settings.endpoints, TWIN, 0, None, settings.upgrades_in(TWIN)))  # and then it is killed
+    fold_partition(
+        FoldTask(settings.endpoints, TWIN, 0, None, settings.upgrades_in(TWIN))
+    )  # and then it is killed
     assert store.fabrics() == {}
     swarm.now_us = 3 * US_PER_HOUR
     swarm.run_out()
@@ -163,10 +165,10 @@ def test_one_that_was_killed_is_gone_on_with_though_the_log_has_grown(
         if taken:
             raise KeyboardInterrupt
         taken.append(partition)
-        return RedisStore.take_over(self, partition)
+        return RedisStore.promote_staged(self, partition)
 
     class Dying(RedisStore):
-        take_over = dies
+        promote_staged = dies
 
     monkeypatch.setattr(LiveSettings, "store", lambda self: Dying(self.redis))
     with pytest.raises(KeyboardInterrupt):
@@ -181,7 +183,7 @@ def test_one_that_was_killed_is_gone_on_with_though_the_log_has_grown(
 def keep_all(settings: LiveSettings, swarm: LiveSwarm) -> dict[str, list[int]]:
     """Snapshots of all sites, where the historian keeps them; their positions."""
     folder = settings.snapshots_in(TWIN)
-    return {site: keep_snapshots(swarm, site, folder, 20, software()) for site in swarm.sites}
+    return {site: keep_snapshots(swarm, site, folder, 20, software_version()) for site in swarm.sites}
 
 
 def test_from_snapshots_redis_holds_what_the_fold_from_the_beginning_gives(
@@ -220,8 +222,8 @@ def test_one_that_began_with_snapshots_and_was_killed_is_gone_on_with_unless_all
 ) -> None:
     keep_all(settings, swarm)
     for by_snapshots in (True, False):
-        begun = refold(
-            Task(settings.endpoints, TWIN, 0, settings.snapshots_in(TWIN), settings.upgrades_in(TWIN))
+        begun = fold_partition(
+            FoldTask(settings.endpoints, TWIN, 0, settings.snapshots_in(TWIN), settings.upgrades_in(TWIN))
         ).mark.begun
         assert begun  # and then it is killed
         first = next(iter(begun))
@@ -241,8 +243,8 @@ def test_snapshots_that_do_not_lead_to_the_log_are_told_of_and_all_is_folded(
         (folder.folder / f"{last:012d}.snapshot").unlink()
         found = folder.read(before)
         states = {key: dict(stored) for key, stored in found.states.items()}
-        book = states["cubes", site]["_book"]
-        states["cubes", site]["_book"] = book.replace(b'"ticks":', b'"ticks":1')
+        book = states["cubes", site]["_counters"]
+        states["cubes", site]["_counters"] = book.replace(b'"ticks":', b'"ticks":1')
         folder.put(replace(found, states=states))
     rebuild_twin(settings, lambda _: None, jobs=1)
     check_same(store, swarm)
@@ -263,7 +265,7 @@ def command(settings: LiveSettings) -> dict[str, Any]:
 
 def test_one_that_runs_lets_no_other_begin(settings: LiveSettings, store: RedisStore) -> None:
     before = content(settings)
-    with rebuild.alone(store):
+    with rebuild.exclusive_rebuild(store):
         assert wait_until(lambda: processes(store), 10)
         second = subprocess.run(**command(settings), check=False)
     assert second.returncode == InvalidInput.exit_code

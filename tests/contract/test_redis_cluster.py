@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from ops.servers.redis_server import LocalRedis
-from schemas.operator import DrainCube
+from schemas.messages.operator import DrainCube
 from shared.basics.errors import InvalidInput, OperationFailed, StoreUnreachable
-from shared.storage.redis_form import FABRICS, key
-from shared.storage.redis_store import RedisStore
-from shared.storage.store import Commit, StateChange
+from shared.storage.store.redis_layout import FABRICS, key
+from shared.storage.store.redis_store import RedisStore
+from shared.storage.store.state_store import Commit, StateChange
 from tests.contract.test_inbox import InboxContract
 from tests.contract.test_state_store import FULL, StateStoreContract, everything, placed
 from tests.support.pods import pod_place, under
@@ -103,9 +103,9 @@ class TestBothKinds:
                 either.put(partition, "pod-0", DRAIN)
                 assert wait(5) == {partition}
             either.put(3, "pod-0", DRAIN)
-            assert either.commit(step(0, 0, together=("ocs", "cubes")))
+            assert either.commit(step(0, 0, wake_readers=("ocs", "cubes")))
             assert wait(0.05) == set()
-            both = Commit(partition=0, expected={}, positions={"cubes": 1}, together=("ocs", "cubes"))
+            both = Commit(partition=0, expected={}, positions={"cubes": 1}, wake_readers=("ocs", "cubes"))
             assert either.commit(both)
             assert wait(5) == {0}
 
@@ -187,7 +187,7 @@ class TestCluster:
     def test_what_got_no_answer_is_not_sent_again(
         self, cluster: RedisCluster, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("shared.storage.redis_client.ANSWER_S_MAX", 0.2)
+        monkeypatch.setattr("shared.storage.store.redis_client.ANSWER_S_MAX", 0.2)
         store = RedisStore(cluster.url, cluster=True)
         assert store.commit(step(0, 0))
         holder = cluster.holder(key(0, "progress"))

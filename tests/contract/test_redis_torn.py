@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 import redis
 
-from ops.servers.redis_server import APPEND_ONLY, BEGUN, LocalRedis, take_off_half
+from ops.servers.redis_server import APPEND_ONLY, TRANSACTION_BEGIN, LocalRedis, cut_torn_transaction
 from shared.basics.errors import LogDamaged
-from shared.engine.roots import ServiceClock
-from shared.runtimes.waiting import until
-from shared.storage import redis_form as form
-from shared.storage.redis_store import RedisStore
-from shared.storage.store import Commit, DocumentChange, OutboxEntry, StateChange
+from shared.engine.roots import ServiceProgress
+from shared.runtimes.poll import poll_until
+from shared.storage.store import redis_layout as form
+from shared.storage.store.redis_store import RedisStore
+from shared.storage.store.state_store import Commit, DocumentChange, OutboxEntry, StateChange
 from tests.support.pods import pod_place
 
 NAMES = [("ocs", "pod-0"), ("ocs", "pod-1")]
@@ -29,12 +29,12 @@ def commit_of(expected: int, position: int, book: bytes) -> Commit:
         expected={"ocs": expected},
         positions={"ocs": position},
         states=tuple(
-            StateChange(name, fabric, {"_book": book, f"at {position}": book, "connects": book}, removed)
+            StateChange(name, fabric, {"_counters": book, f"at {position}": book, "connects": book}, removed)
             for removed in [(f"at {expected}",) if expected else ()]
             for name, fabric in NAMES
         ),
         documents=(DocumentChange("pod-0", "ocs", "pod-0/ocs-1", book),),
-        progress=tuple(ServiceClock(name, fabric, 17, position, 99) for name, fabric in NAMES),
+        progress=tuple(ServiceProgress(name, fabric, 17, position, 99) for name, fabric in NAMES),
         outbox=(OutboxEntry(position - 1, "pod-0", "ocs", 0, "OcsDown", "ocs@pod-0", book),),
         dead_letters={position - 1: b"what"},
         fields={"x": str(position)},
@@ -109,7 +109,7 @@ def test_our_server_takes_half_a_transaction_off_its_file(local_redis: LocalRedi
                 transaction.set(name, "x" * 100)
             transaction.execute()
         # A disk that is busy with a sync gets what was answered up to two seconds later.
-        until(partial(is_written, local_redis, pair[1]), 10.0)
+        poll_until(partial(is_written, local_redis, pair[1]), 10.0)
         if pair[0] == "half":
             (file,) = written(local_redis)
             local_redis.kill()
@@ -137,16 +137,19 @@ def test_a_file_that_is_wrong_in_another_way_is_left_to_the_server(tmp_path: Pat
     checker = shutil.which("redis-check-aof")
     assert checker is not None
     command = b"*2\r\n$4\r\nINCR\r\n$1\r\na\r\n"
-    whole = BEGUN + command + b"*1\r\n$4\r\nEXEC\r\n"
+    whole = TRANSACTION_BEGIN + command + b"*1\r\n$4\r\nEXEC\r\n"
     for text, half in (
         (whole, b""),
         (whole + command, b""),
         (whole + command[:9], b""),
-        (whole + BEGUN + command + b"*1\r\n$4\r\nEX", BEGUN + command + b"*1\r\n$4\r\nEX"),
-        (whole + BEGUN, BEGUN),
-        (whole + b"what" + BEGUN, b""),
-        (whole + BEGUN + command + whole, b""),
+        (
+            whole + TRANSACTION_BEGIN + command + b"*1\r\n$4\r\nEX",
+            TRANSACTION_BEGIN + command + b"*1\r\n$4\r\nEX",
+        ),
+        (whole + TRANSACTION_BEGIN, TRANSACTION_BEGIN),
+        (whole + b"what" + TRANSACTION_BEGIN, b""),
+        (whole + TRANSACTION_BEGIN + command + whole, b""),
     ):
         file.write_bytes(text)
-        assert take_off_half(checker, tmp_path) == len(half)
+        assert cut_torn_transaction(checker, tmp_path) == len(half)
         assert file.read_bytes() == text.removesuffix(half)

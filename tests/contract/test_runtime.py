@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from ops.common.configuration import config_of, settings, settings_of
 from ops.invariants import check_all
 from ops.lab.run import site_digest
-from schemas.api_loss import LossReport
+from ops.sites.configuration import config_from_pairs, config_from_sections, superpod_config
+from schemas.api.whatif import LossReport
 from schemas.body import Body
-from schemas.config_dcn import DcnConfig
+from schemas.config.dcn import DcnConfig
 from schemas.envelope import Envelope
-from schemas.names import FaultKind
-from schemas.ocs import OcsesDown, OcsesUp
-from schemas.operator import (
+from schemas.files.site_plan import SitePlan
+from schemas.messages.ocs import OcsesDown, OcsesUp
+from schemas.messages.operator import (
     ClearFault,
     DrainCube,
     InjectFault,
@@ -30,34 +30,34 @@ from schemas.operator import (
     RequestSlice,
     UndrainCube,
 )
+from schemas.messages.scheduler import PodsJoined, PodsParted, SliceAdmitted
+from schemas.messages.sequencer import FabricCommissioned, FabricRetired, Tick
+from schemas.messages.topology import RewiringEnded, RewiringPlanned
+from schemas.messages.traffic import JobBandwidthSet
+from schemas.messages.workload import SliceRequested
+from schemas.names import FaultKind
 from schemas.registry import decode
-from schemas.scheduler import PodsJoined, PodsParted, SliceAdmitted
-from schemas.sequencer import FabricCommissioned, FabricRetired, Tick
-from schemas.site_plan import SitePlan
-from schemas.topology import RewiringEnded, RewiringPlanned
-from schemas.traffic import JobBandwidthSet
-from schemas.workload import SliceRequested
 from services.fleet import services_of
-from services.losses import loss
-from services.questions import Questions
-from services.workload.filler import kept_waiting
+from services.what_if.network_impact import assess_network_impact
+from services.what_if.queries import WhatIfQueries
+from services.workload.filler import filler_backlog
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_S
 from shared.models.superpod.shapes import chips_of
 from shared.models.superpod.wiring import CHIPS_PER_CUBE
-from shared.runtimes.embedded.clock import EmbeddedClock
-from shared.runtimes.embedded.dead_letters import DeadLetters
-from shared.runtimes.embedded.server import EmbeddedServer
+from shared.runtimes.embedded.dead_letter_file import DeadLetterFile
+from shared.runtimes.embedded.embedded_clock import EmbeddedClock
 from shared.runtimes.embedded.site_runner import SiteRunner
-from shared.runtimes.embedded.twin import EmbeddedTwin
+from shared.runtimes.embedded.twin_loop import EmbeddedTwin
+from shared.runtimes.embedded.valkey_server import EmbeddedValkey
 from shared.runtimes.lab import Lab, LabRequest
-from shared.storage.copies import Copies
-from shared.storage.log.indexed import IndexedLogs
-from shared.storage.memory import MemoryStore
-from shared.storage.redis_store import RedisStore
+from shared.storage.log.indexed_log import IndexedLogs
+from shared.storage.store.memory_store import MemoryStore
+from shared.storage.store.redis_store import RedisStore
+from shared.storage.store.state_copies import StateCopies
 from tests.support.pods import first_message
 
 BUSY = ["failures.host_per_day=0.02", "failures.link_per_day=0.001"]
-SWITCHED = settings(["pod.cubes=16", *BUSY, "failures.ocs_per_day=0.02"], seed=11)
+SWITCHED = superpod_config(["pod.cubes=16", *BUSY, "failures.ocs_per_day=0.02"], seed=11)
 NETWORK = {
     "seed": 11,
     "network": {
@@ -81,13 +81,13 @@ PLAN = SitePlan(
     site="campus",
     fabrics={
         "pod-0": SWITCHED,
-        "pod-2": settings_of("static-pod", BUSY, seed=11),
-        DCN: config_of("dcn", NETWORK, DCN),
+        "pod-2": config_from_pairs("static-pod", BUSY, seed=11),
+        DCN: config_from_sections("dcn", NETWORK, DCN),
     },
 )
 """Three kinds of fabrics on one log; another pod joins them in the script, and reads after pod-2 though `10`
 comes before `2` in letters, and pod-2 retires while slices run there."""
-JOINED = settings(["pod.cubes=8", *BUSY], seed=3)
+JOINED = superpod_config(["pod.cubes=8", *BUSY], seed=3)
 JOINING = FabricCommissioned(site="campus", config=JOINED)
 OF_THE_SEQUENCER = (FabricCommissioned, FabricRetired)
 """What people ask for, and the sequencer says."""
@@ -155,13 +155,13 @@ def drive_lab(plan: SitePlan, script: list[LabRequest], end_us: int) -> Driven:
     lab.run(end_us, script)
     driven = Driven(lines, site_digest(lab.site))
     if has_network(plan):
-        driven.loss = loss(lab.site, DCN, *LOST, end_us, lambda: False)
+        driven.loss = assess_network_impact(lab.site, DCN, *LOST, end_us, lambda: False)
     return driven
 
 
 def asked_for_loss(plan: SitePlan, store: MemoryStore | RedisStore, end_us: int) -> LossReport | None:
     """What a living runtime answers, which looks at copies of its states."""
-    questions = Questions(Copies(store, services_of))
+    questions = WhatIfQueries(StateCopies(store, services_of))
     return questions.loss(DCN, *LOST, end_us) if has_network(plan) else None
 
 
@@ -182,7 +182,7 @@ class Embedded:
             store=store,
             place=store.place,
             log=self.logs.open(plan.site),
-            dead_letters=DeadLetters(folder / "dead-letters.jsonl"),
+            dead_letters=DeadLetterFile(folder / "dead-letters.jsonl"),
         )
         self.clock = EmbeddedClock(speed=1.0, wall_s=lambda: self.wall_s)
         self.twin = EmbeddedTwin([self.runner], store, self.clock, lambda: None)
@@ -271,7 +271,7 @@ class RuntimeContract:
         assert {body.tier for body in asked} == {"filler"}
         placed = {m.body.slice for m in at_birth if isinstance(m.body, SliceAdmitted)}
         waits = Counter(chips_of(b.shape) // CHIPS_PER_CUBE for b in asked if b.slice not in placed)
-        assert waits == kept_waiting(JOINED.workload, JOINED.pod.cubes)
+        assert waits == filler_backlog(JOINED.workload, JOINED.pod.cubes)
         assert own[-1].at_us > END_US - 4 * US_PER_HOUR
         assert "SliceStarted" in {m.type for m in own}
 
@@ -342,7 +342,7 @@ class TestEmbeddedOnRedis(RuntimeContract):
     @pytest.fixture(scope="class")
     @classmethod
     def drive(
-        cls, tmp_path_factory: pytest.TempPathFactory, embedded_server: EmbeddedServer
+        cls, tmp_path_factory: pytest.TempPathFactory, embedded_server: EmbeddedValkey
     ) -> Iterator[Drive]:
         embedded_server.ensure()
         stores: list[RedisStore] = []

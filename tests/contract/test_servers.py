@@ -18,13 +18,13 @@ from kafka.admin import KafkaAdminClient, NewTopic
 
 from ops.live.settings import LiveSettings
 from ops.servers import kafka_jars
-from ops.servers.both import LocalKafka, LocalRedis, kafka_place, redis_place
 from ops.servers.kafka_jars import LIBS, cache, java, kafka_libs, kafka_version
 from ops.servers.kafka_server import metadata_answers
+from ops.servers.local_servers import LocalKafka, LocalRedis, kafka_address, redis_address
 from shared.basics.errors import InvalidInput, OperationFailed
 from shared.runtimes.local_server import LocalServer
-from shared.runtimes.ports import free_port
-from shared.runtimes.waiting import until
+from shared.runtimes.poll import poll_until
+from shared.runtimes.tcp_ports import free_port
 from tests.support.child_processes import children, has_ended, runs
 
 RUN = (
@@ -93,7 +93,7 @@ def test_kafka_stands_still_in_a_pause_and_goes_on_after_it(kafka: LocalKafka) -
     kafka.pause()
     try:
         # Its last answer may be on the way yet: it stands still when the signal has reached all its threads.
-        assert until(lambda: not kafka.answers(), 10), "it answers in a pause"
+        assert poll_until(lambda: not kafka.answers(), 10), "it answers in a pause"
     finally:
         kafka.resume()
     kafka.wait_ready(20)
@@ -151,7 +151,7 @@ def test_redis_that_stands_still_is_ended_all_the_same(local_redis: LocalRedis) 
     assert not local_redis.answers()
     local_redis.stop()
     assert local_redis.wait_end() == 0
-    assert local_redis.last_words().endswith("Redis is now ready to exit, bye bye...")
+    assert local_redis.log_tail().endswith("Redis is now ready to exit, bye bye...")
 
 
 def test_two_of_one_folder_would_ruin_it(local_redis: LocalRedis, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -283,7 +283,7 @@ def test_a_server_that_ends_by_itself_is_told_of(environment: dict[str, str]) ->
 def test_kafka_in_the_foreground_ends_while_it_starts(environment: dict[str, str]) -> None:
     process = foreground("run_kafka", environment)
     try:
-        assert until(lambda: children(process.pid), STARTS_S_MAX), "it starts nothing"
+        assert poll_until(lambda: children(process.pid), STARTS_S_MAX), "it starts nothing"
         process.terminate()
         assert process.wait(ENDS_S_MAX) == 0
     finally:
@@ -294,34 +294,34 @@ def test_kafka_in_the_foreground_ends_while_it_starts(environment: dict[str, str
 @pytest.mark.parametrize("text", ["kafka", ":9092", "a:9092,b:9092", "a:b"])
 def test_brokers_that_no_local_kafka_can_be_are_refused(text: str) -> None:
     with pytest.raises(InvalidInput, match=r"^LIGHTWAVE_KAFKA: .*; allowed: one HOST:PORT$"):
-        kafka_place(LiveSettings(kafka=text))
+        kafka_address(LiveSettings(kafka=text))
 
 
 @pytest.mark.parametrize("url", ["unix:///tmp/a.sock", "rediss://a:1/0", "redis://:secret@a:1/0"])
 def test_a_redis_that_no_local_one_can_be_is_refused_without_its_password(url: str) -> None:
     with pytest.raises(InvalidInput, match=r"^LIGHTWAVE_REDIS: .*; allowed: redis://HOST:PORT/") as caught:
-        redis_place(LiveSettings(redis=url))
+        redis_address(LiveSettings(redis=url))
     assert "secret" not in str(caught.value)
 
 
 def test_places_are_read_from_the_settings() -> None:
-    assert kafka_place(LiveSettings(kafka="[::1]:9")) == ("::1", 9)
-    assert redis_place(LiveSettings(redis="redis://127.0.0.1:7/3")) == ("127.0.0.1", 7)
-    assert redis_place(LiveSettings(redis="redis://localhost")) == ("localhost", 6379)
+    assert kafka_address(LiveSettings(kafka="[::1]:9")) == ("::1", 9)
+    assert redis_address(LiveSettings(redis="redis://127.0.0.1:7/3")) == ("127.0.0.1", 7)
+    assert redis_address(LiveSettings(redis="redis://localhost")) == ("localhost", 6379)
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "a"])  # noqa: S104 -- is refused
 def test_a_local_server_is_for_this_machine_alone(host: str) -> None:
     sentence = f"{host} is not allowed for a local server, which asks for no password; allowed: 127.0.0.1"
     with pytest.raises(InvalidInput, match=f"^LIGHTWAVE_KAFKA: {sentence}"):
-        kafka_place(LiveSettings(kafka=f"{host}:9092"))
+        kafka_address(LiveSettings(kafka=f"{host}:9092"))
     with pytest.raises(InvalidInput, match=f"^LIGHTWAVE_REDIS: {sentence}"):
-        redis_place(LiveSettings(redis=f"redis://{host}"))
+        redis_address(LiveSettings(redis=f"redis://{host}"))
 
 
 def test_a_local_kafka_takes_no_logins() -> None:
     with pytest.raises(InvalidInput, match=r"^LIGHTWAVE_KAFKA_SECURITY_PROTOCOL: SSL is not .*: PLAINTEXT$"):
-        kafka_place(LiveSettings(kafka_security_protocol="SSL"))
+        kafka_address(LiveSettings(kafka_security_protocol="SSL"))
 
 
 # --- what must be installed ---------------------------------------------------------------------------------

@@ -10,17 +10,22 @@ from typing import TypedDict, TypeVar, Unpack
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from schemas.operator import DrainCube
+from schemas.messages.operator import DrainCube
 from shared.basics.errors import InvalidInput, LightwaveError, OperationFailed, StoreUnreachable
-from shared.engine.codec import encode_instance, restore_instance
-from shared.engine.roots import Request, ServiceClock
-from shared.engine.rules import StatesCode, agreed_code, begun_note, begun_upgrade
-from shared.storage.log.frames import TelemetryFolder
-from shared.storage.memory import MemoryStore
-from shared.storage.redis_form import PAIRS_MAX
-from shared.storage.redis_frames import newest_of
-from shared.storage.redis_store import RedisStore
-from shared.storage.store import (
+from shared.engine.compatibility import (
+    StateCodeVersion,
+    shared_code_values,
+    unfinished_upgrade,
+    upgrade_begun_value,
+)
+from shared.engine.roots import Request, ServiceProgress
+from shared.engine.state_codec import encode_instance, restore_instance
+from shared.storage.log.telemetry_frames import TelemetryFolder
+from shared.storage.store.memory_store import MemoryStore
+from shared.storage.store.newest_frames import newest_frame_reader
+from shared.storage.store.redis_layout import PAIRS_MAX
+from shared.storage.store.redis_store import RedisStore
+from shared.storage.store.state_store import (
     Commit,
     DocumentChange,
     FabricPlace,
@@ -42,13 +47,13 @@ class Parts(TypedDict, total=False):
 
     states: tuple[StateChange, ...]
     documents: tuple[DocumentChange, ...]
-    progress: tuple[ServiceClock, ...]
+    progress: tuple[ServiceProgress, ...]
     outbox: tuple[OutboxEntry, ...]
     dead_letters: Mapping[int, bytes]
     inbox_taken: int | None
     fields: Mapping[str, str | None]
-    agreed: Mapping[str, str]
-    together: tuple[str, ...]
+    required_values: Mapping[str, str]
+    wake_readers: tuple[str, ...]
 
 
 class Everything(TypedDict):
@@ -57,7 +62,7 @@ class Everything(TypedDict):
     positions: dict[str, int]
     values: dict[str, str]
     states: dict[tuple[str, str], dict[str, bytes]]
-    progress: dict[tuple[str, str], ServiceClock]
+    progress: dict[tuple[str, str], ServiceProgress]
     moment: tuple[Sequence[OutboxEntry], Mapping[int, bytes]]
     documents: dict[tuple[str, str], dict[str, bytes]]
     inbox: list[Request]
@@ -91,7 +96,7 @@ FULL = commit(
     3,
     states=(written(wanted=b"\x00\xff\n", made=b""), StateChange("cubes", "pod-0", {"health": b"[]"})),
     documents=(document("pod-0/ocs-1", b'{"a":1}'), document("pod-0/cube-1", b"{}", "cubes")),
-    progress=(ServiceClock("ocs", "pod-0", 17, 4, 99, 91), ServiceClock("cubes", "pod-0", None, 0, 98)),
+    progress=(ServiceProgress("ocs", "pod-0", 17, 4, 99, 91), ServiceProgress("cubes", "pod-0", None, 0, 98)),
     outbox=(saying(2), saying(1, 1, line=b"a\nb"), saying(1, 0), saying(1, 0, "cubes")),
     dead_letters={2: b"what"},
     fields={"end": "123"},
@@ -154,31 +159,35 @@ class StateStoreContract:
 
     def test_what_all_must_agree_in_is_free_until_somebody_says_it(self, store: Store) -> None:
         one, other = {"rules": "1", "form:ocs": "a"}, {"rules": "1", "form:ocs": "b"}
-        assert store.commit(commit(0, 1, agreed=one))
-        assert store.commit(commit(1, 2, agreed=one, fields=one))
-        assert store.commit(commit(2, 3, agreed=one))
+        assert store.commit(commit(0, 1, required_values=one))
+        assert store.commit(commit(1, 2, required_values=one, fields=one))
+        assert store.commit(commit(2, 3, required_values=one))
         before = everything(store)
-        assert not store.commit(commit(3, 4, agreed=other, fields=other, states=(written(made=b"b"),)))
+        assert not store.commit(
+            commit(3, 4, required_values=other, fields=other, states=(written(made=b"b"),))
+        )
         assert everything(store) == before
-        assert store.commit(commit(3, 4, agreed={"rules": "1"}))
+        assert store.commit(commit(3, 4, required_values={"rules": "1"}))
 
     def test_nobody_commits_while_it_is_noted_that_nobody_may_and_a_new_image_ends_that(
         self, store: Store
     ) -> None:
-        agreed = agreed_code(StatesCode(1, {"ocs": "a"}, "1.0+one"))
-        assert store.commit(commit(0, 1, agreed=agreed))
-        begun = begun_note(StatesCode(2, {}, "1.0+two"))
+        required_values = shared_code_values(StateCodeVersion(1, {"ocs": "a"}, "1.0+one"))
+        assert store.commit(commit(0, 1, required_values=required_values))
+        begun = upgrade_begun_value(StateCodeVersion(2, {}, "1.0+two"))
         assert store.commit(Commit(0, {}, {}, fields=begun))
-        assert begun_upgrade(store.values(0)) == (2, "1.0+two")
+        assert unfinished_upgrade(store.values(0)) == (2, "1.0+two")
         before = everything(store)
-        assert not store.commit(commit(1, 2, agreed=agreed))
+        assert not store.commit(commit(1, 2, required_values=required_values))
         assert everything(store) == before
         assert store.stage(Commit(0, {}, {"ocs": 1}, fields={"rules": "2"}), "")
-        assert store.take_over(0)
-        assert begun_upgrade(store.values(0)) is None
+        assert store.promote_staged(0)
+        assert unfinished_upgrade(store.values(0)) is None
         generation = store.snapshot(0, []).generation
-        agreed = agreed_code(StatesCode(2, {}, "1.0+two"))
-        assert store.commit(Commit(0, {"ocs": 1}, {"ocs": 2}, agreed=agreed, generation=generation))
+        required_values = shared_code_values(StateCodeVersion(2, {}, "1.0+two"))
+        assert store.commit(
+            Commit(0, {"ocs": 1}, {"ocs": 2}, required_values=required_values, generation=generation)
+        )
 
     def test_a_second_commit_changes_only_what_it_names(self, store: Store) -> None:
         assert store.commit(FULL)
@@ -188,7 +197,7 @@ class StateStoreContract:
                 3,
                 5,
                 states=(change,),
-                progress=(ServiceClock("ocs", "pod-0", None, 5, 100),),
+                progress=(ServiceProgress("ocs", "pod-0", None, 5, 100),),
                 fields={"x": "y"},
             )
         )
@@ -197,7 +206,7 @@ class StateStoreContract:
         assert store.load(0, "ocs", "pod-0") == {"made": b"new", "row/1": b"1"}
         assert store.load(0, "cubes", "pod-0") == {"health": b"[]"}
         assert store.progress(0) == {
-            ("ocs", "pod-0"): ServiceClock("ocs", "pod-0", None, 5, 100),
+            ("ocs", "pod-0"): ServiceProgress("ocs", "pod-0", None, 5, 100),
             ("cubes", "pod-0"): FULL.progress[1],
         }
         assert len(outbox_of(store)) == 4
@@ -215,7 +224,7 @@ class StateStoreContract:
             positions={"ocs": 9, "cubes": 9},
             states=(StateChange("ocs", "pod-0", {"wanted": b"changed", "new": b"1"}, ("made",)),),
             documents=(document("pod-0/ocs-1", None), document("pod-0/ocs-2", b"{}")),
-            progress=(ServiceClock("ocs", "pod-0", 1, 1, 1),),
+            progress=(ServiceProgress("ocs", "pod-0", 1, 1, 1),),
             outbox=(saying(9),),
             dead_letters={9: b"never"},
             inbox_taken=2**50,
@@ -342,7 +351,7 @@ class StateStoreContract:
             for n in range(150):
                 value = str(n + 1).encode()
                 states = tuple(StateChange(*name, {"n": value}) for name in names)
-                due = (ServiceClock("ocs", "pod-0", n + 1, n + 1, n + 1),)
+                due = (ServiceProgress("ocs", "pod-0", n + 1, n + 1, n + 1),)
                 assert store.commit(
                     commit(n, n + 1, states=states, progress=due, fields={"n": value.decode()})
                 )
@@ -360,7 +369,7 @@ class StateStoreContract:
                 looks += 1
                 assert snapshot.values == {"n": str(position)}
                 assert snapshot.progress == {
-                    ("ocs", "pod-0"): ServiceClock("ocs", "pod-0", position, position, position)
+                    ("ocs", "pod-0"): ServiceProgress("ocs", "pod-0", position, position, position)
                 }
                 assert dict(snapshot.states) == {name: {"n": b"%d" % position} for name in names}
         thread.join()
@@ -396,12 +405,12 @@ class StateStoreContract:
         stored = StateChange("ocs", "pod-0", {"table": b"new"})
         document = DocumentChange("pod-0", "ocs", "pod-0/ocs-7", b"{}")
         memory.commit(Commit(0, {}, {"ocs": 3}, states=(stored,), documents=(document,), fields={"end": "3"}))
-        assert not store.take_over(0)
+        assert not store.promote_staged(0)
         assert store.stage(memory.image(0), "a mark")
         assert store.staged(0) == "a mark"
         assert (everything(store), store.snapshot(0, []).generation) == (before, 0)
         for generation in (1, 2):  # the image is kept: who was killed does it once more
-            assert store.take_over(0)
+            assert store.promote_staged(0)
             assert store.positions(0) == {"ocs": 3}
             assert store.values(0) == {"end": "3", "skip:ocs": "operator@pod-0/9"}
             assert store.load(0, "ocs", "pod-0") == {"table": b"new"}
@@ -411,15 +420,15 @@ class StateStoreContract:
             assert store.snapshot(0, []).generation == generation
         assert [request.number for request in store.waiting(0, 5)] == [received.number]
         assert store.put(0, "pod-0", under("key", DRAIN)).repeated
-        store.unstage(0)
+        store.discard_staged(0)
         assert store.staged(0) is None
-        assert not store.take_over(0)
+        assert not store.promote_staged(0)
 
     def test_who_began_before_all_was_taken_over_changes_nothing(self, store: Store) -> None:
         """At the very position at which it began: what it would add to is not there any more."""
         assert store.commit(Commit(0, {"ocs": 0}, {"ocs": 5}))
         assert store.stage(Commit(0, {}, {"ocs": 5}), "")
-        assert store.take_over(0)
+        assert store.promote_staged(0)
         late = Commit(0, {"ocs": 5}, {"ocs": 6}, states=(StateChange("ocs", "pod-0", {"table": b"old"}),))
         assert not store.commit(late)
         assert store.load(0, "ocs", "pod-0") == {}
@@ -450,7 +459,7 @@ class StateStoreContract:
 
     def test_bytes_and_names_of_every_kind_come_back_as_they_were(self, store: Store) -> None:
         every = bytes(range(256)) * 300
-        fields = {"a b": every, "größe/Ω": b"", "x:y{z}*": b"\r\n", "_book": b"{}"}
+        fields = {"a b": every, "größe/Ω": b"", "x:y{z}*": b"\r\n", "_counters": b"{}"}
         assert store.commit(commit(0, 1, states=(written(**fields),), fields={"größe": "Ω"}))
         assert store.load(0, "ocs", "pod-0") == fields
         assert store.values(0) == {"größe": "Ω"}
@@ -497,7 +506,7 @@ class TestRedisStore(StateStoreContract):
 
     def test_frames_go_with_the_states_of_their_partition(self, store: RedisStore, tmp_path: Path) -> None:
         folder = TelemetryFolder(tmp_path, newest=store.keep_frame)
-        newest = newest_of(store, folder)
+        newest = newest_frame_reader(store, folder)
         folder.keep("pod-0", 5, b"frame")
         assert (store.frame("pod-0"), newest("pod-0")) == (b"frame", b"frame")
         store.keep_frame("pod-0", b"of another process")

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from ops.servers.both import LocalKafka, LocalRedis
-from ops.soak.twin import TwinOptions
-from schemas.site_plan import SitePlan
+from ops.servers.local_servers import LocalKafka, LocalRedis
+from schemas.files.site_plan import SitePlan
 from shared.basics.units import US_PER_S
-from shared.storage.memory import MemoryStore
-from shared.storage.redis_store import RedisStore
+from shared.storage.store.memory_store import MemoryStore
+from shared.storage.store.redis_store import RedisStore
 from tests.contract.test_live_runtime import drive_live
 from tests.contract.test_runtime import Driven, Script, as_requests, drive_embedded, drive_lab
+from tests.soak.whole_twin import TwinOptions
 from tests.support.pods import commissioned
 from tests.support.toy_services import PERIOD_US
 from tests.support.toy_sites import (

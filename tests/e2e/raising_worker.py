@@ -8,15 +8,15 @@ import sys
 
 from ops.live.settings import live_settings
 from schemas.envelope import Envelope
-from schemas.operator import DrainCube
+from schemas.messages.operator import DrainCube
 from services.cubes import logic
 from services.cubes.service import SERVICE
 from services.cubes.state import CubesState
 from services.fleet import services_of
 from shared.engine.service import Output, on
-from shared.runtimes.live.process.joining import ProcessOptions
-from shared.runtimes.live.worker.fold import ServedService
-from shared.runtimes.live.worker.process import serve_worker
+from shared.runtimes.live.process.startup import ProcessOptions
+from shared.runtimes.live.worker.partition_fold import ServedService
+from shared.runtimes.live.worker.worker_process import serve_worker
 
 CUBE = "pod-0/cube-5"
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from shared.basics.units import US_PER_DAY
-from shared.runtimes.waiting import until
+from shared.runtimes.poll import poll_until
 from tests.e2e.test_backup import FAULTY
 from tests.support.living import LivingTwin, cli, living
 
@@ -56,7 +56,7 @@ def printed(twin: LivingTwin) -> list[str]:
 
 def test_a_twin_that_is_archived_while_it_runs_says_what_it_said(tmp_path: Path) -> None:
     for twin in living(tmp_path / "data", "--speed", "60000", "--set", "pod.cubes=4"):
-        assert until(partial(has_lived, twin), SPAN_S)
+        assert poll_until(partial(has_lived, twin), SPAN_S)
         before, shown = told(twin), printed(twin)
         row = archived(twin.data, "2d")
         assert row["messages"] == row["begins"]

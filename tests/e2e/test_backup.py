@@ -19,9 +19,9 @@ from pathlib import Path
 
 import pytest
 
-from shared.runtimes.embedded.server import EmbeddedServer
-from shared.runtimes.waiting import until
-from shared.storage.log.lines import read_lines
+from shared.runtimes.embedded.valkey_server import EmbeddedValkey
+from shared.runtimes.poll import poll_until
+from shared.storage.log.log_lines import read_lines
 from tests.support.living import READY_S_MAX, LivingTwin, cli, living
 
 ASKERS = 4
@@ -111,7 +111,7 @@ def test_what_was_accepted_is_in_a_backup_under_load_and_comes_through_once(tmp_
             assert done.returncode == 0, done.stderr
             assert "tokens and passwords are not in it" in done.stdout
             taken.append((place, before, {key for asker in askers for key in [*asker.sent]}))
-        assert until(partial(_were_answered, askers), SPAN_S)
+        assert poll_until(partial(_were_answered, askers), SPAN_S)
         for asker in askers:
             asker.ended.set()
             asker.join()
@@ -142,7 +142,7 @@ def _goes_on(place: Path, data: Path, before: set[str], after: set[str], askers:
     again = LivingTwin(data)
     again.start()
     try:
-        assert until(lambda: not again.get("/v1/requests"), READY_S_MAX), "requests still wait"
+        assert poll_until(lambda: not again.get("/v1/requests"), READY_S_MAX), "requests still wait"
         assert again.get("/v1/clock")["now_us"] >= clock_us
         for asker in askers[:2]:
             key, told = next(iter(asker.ids.items()))
@@ -171,7 +171,7 @@ def standing(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_twin_whose_redis_is_elsewhere_is_restored_there(standing: Path, tmp_path: Path) -> None:
-    server = EmbeddedServer(tmp_path / "elsewhere")
+    server = EmbeddedValkey(tmp_path / "elsewhere")
     server.ensure()
     try:
         words = ("restore", str(standing.with_name("backup")), "--redis", server.url, "--data")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.runtimes.embedded.server import EmbeddedServer
+from shared.runtimes.embedded.valkey_server import EmbeddedValkey
 from tests.support.fake_twin import lightwave
 from tests.support.living import LIGHTWAVE, LivingTwin, cli, free_port, living
 
@@ -235,7 +235,7 @@ def test_other_pods_or_seed_than_the_folder_has(tmp_path: Path) -> None:
 def test_a_full_disk_stops_the_twin_with_a_sentence_and_loses_nothing(tmp_path: Path) -> None:
     """A limit on the size of the twin's files stands for a disk without room; Redis has its own."""
     data = tmp_path / "data"
-    server = EmbeddedServer(tmp_path / "redis")
+    server = EmbeddedValkey(tmp_path / "redis")
     server.ensure()
     try:
         quiet = ("--set", "pod.cubes=8", "--set", "transceivers.telemetry_interval_s=0")

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ops.soak.joins import POLICIES
-from shared.runtimes.waiting import until
+from shared.runtimes.poll import poll_until
+from tests.soak.fabric_joins import POLICIES
 from tests.support.living import READY_S_MAX, LivingTwin, cli
 
 TWIN_KILLS = 16
@@ -62,7 +62,7 @@ class Operator(threading.Thread):
     received: dict[str, str] = field(default_factory=dict)
     """Idempotency key → the id of the message that the request became, as it was answered."""
     done: threading.Event = field(default_factory=threading.Event)
-    surprise: str | None = None
+    unexpected_answer: str | None = None
     """An answer that no operator should get."""
 
     def __post_init__(self) -> None:
@@ -85,7 +85,7 @@ class Operator(threading.Thread):
                         self.received[key] = json.loads(said)["id"]
                         break
                     if error.code != 503:
-                        self.surprise = f"{path} {body}: {error.code} {said}"
+                        self.unexpected_answer = f"{path} {body}: {error.code} {said}"
                         return
                     time.sleep(0.02)
                 except (OSError, ValueError, http.client.HTTPException):
@@ -129,7 +129,9 @@ def kill_server(twin: LivingTwin) -> None:
     """Kill the twin's server, and wait until it has another: before that its pid is nobody's."""
     killed = twin.server_pid()
     os.kill(killed, signal.SIGKILL)
-    assert until(lambda: started_since(twin, killed), READY_S_MAX), "the twin has started no other server"
+    assert poll_until(lambda: started_since(twin, killed), READY_S_MAX), (
+        "the twin has started no other server"
+    )
     twin.wait_ready()
 
 
@@ -186,14 +188,14 @@ def test_nothing_is_lost_and_nothing_is_done_twice(tmp_path: Path) -> None:
                 kill_server(twin)
         # A slow machine takes fewer requests between the kills, and lives less simulated time: the rest of
         # both comes after the last.
-        until(lambda: len(operator.received) > ASKED_MIN or operator.surprise, 120.0)
-        until(lambda: stages_undrained(twin.data) > 1 or operator.surprise, 120.0)
-        assert operator.surprise is None
+        poll_until(lambda: len(operator.received) > ASKED_MIN or operator.unexpected_answer, 120.0)
+        poll_until(lambda: stages_undrained(twin.data) > 1 or operator.unexpected_answer, 120.0)
+        assert operator.unexpected_answer is None
         assert operator.is_alive()
         operator.done.set()
         operator.join(timeout=60)
         # What was received and is not accepted yet would come onto the log after the next start only.
-        assert until(lambda: twin.get("/v1/requests") == [], READY_S_MAX)
+        assert poll_until(lambda: twin.get("/v1/requests") == [], READY_S_MAX)
     finally:
         operator.done.set()
         operator.join(timeout=60)

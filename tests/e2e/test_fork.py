@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from shared.basics.units import US_PER_DAY
-from shared.runtimes.waiting import until
+from shared.runtimes.poll import poll_until
 from tests.support.living import LivingTwin, cli, living
 
 SPAN_S = 90.0
@@ -29,7 +29,7 @@ def audited(*words: str) -> dict[str, Any]:
 
 def wait_lived(twin: LivingTwin, days: float) -> None:
     """Until it has lived so long."""
-    assert until(lambda: twin.get("/v1/clock")["now_us"] > days * US_PER_DAY, SPAN_S)
+    assert poll_until(lambda: twin.get("/v1/clock")["now_us"] > days * US_PER_DAY, SPAN_S)
 
 
 def forks() -> list[dict[str, Any]]:

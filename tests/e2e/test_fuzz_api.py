@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis import Case, GenerationMode
 from schemathesis.core.result import Ok
 
-from services.gateway.http import access
+from services.gateway.http import guard
+from services.gateway.http.access.tokens import Tokens
 from services.gateway.http.app import create_app
-from services.gateway.http.tokens import Tokens
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin
 
 EXAMPLES = 8
@@ -28,7 +28,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FastAPI]:
     twin = DrivenTwin(tmp_path_factory.mktemp("twin"), ["pod.cubes=8", *QUIET])
     twin.advance(1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(access, "WRITES_PER_S", 1e6)
+        patch.setattr(guard, "WRITES_PER_S", 1e6)
         yield create_app(twin.ports, tokens=Tokens())
     twin.close()
 

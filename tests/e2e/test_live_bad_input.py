@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from kafka.admin import KafkaAdminClient
 
-from ops.servers.both import LocalKafka, LocalRedis
-from ops.soak.twin import LIGHTWAVE
+from ops.servers.local_servers import LocalKafka, LocalRedis
 from shared.runtimes.live.kafka.layout import Topics
-from shared.runtimes.ports import free_port
+from shared.runtimes.tcp_ports import free_port
+from tests.soak.whole_twin import LIGHTWAVE_COMMAND
 
 REFUSED, USAGE, NOT_FOUND = 1, 2, 3
 SENTENCE_S_MAX = 30.0
@@ -23,7 +23,7 @@ PREFIX = "mistakes"
 def run(words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     clean = {name: value for name, value in os.environ.items() if not name.startswith("LIGHTWAVE_")}
     return subprocess.run(
-        [*LIGHTWAVE, *words.split()],
+        [*LIGHTWAVE_COMMAND, *words.split()],
         env=clean | {f"LIGHTWAVE_{name}": value for name, value in environment.items()},
         text=True,
         capture_output=True,

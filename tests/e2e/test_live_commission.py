@@ -8,10 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from ops.servers.both import LocalKafka
-from ops.soak.facts import gather
-from ops.soak.log import read_log
-from ops.soak.twin import TwinOptions
+from ops.servers.local_servers import LocalKafka
+from tests.soak.log_facts import gather_facts, read_log
+from tests.soak.whole_twin import TwinOptions
 from tests.support.live_twin import LiveTwin, live_twin
 
 CAMPUS = "{site: campus, fabrics: [{name: pod-0, config: {pod: {cubes: 8}}}]}"
@@ -73,11 +72,11 @@ def test_a_fabric_joins_once_and_lives(twin: LiveTwin) -> None:
         "campus": ["pod-0", "pod-1"],
         "lone": ["pod-2"],
     }
-    facts = gather(read_log(twin.kafka.brokers, twin.topics.log))
-    assert {fabric: len(rows) for fabric, rows in facts.beginnings.items()} == dict.fromkeys(
+    facts = gather_facts(read_log(twin.kafka.brokers, twin.topics.log))
+    assert {fabric: len(rows) for fabric, rows in facts.commissionings.items()} == dict.fromkeys(
         ("pod-0", "pod-1", "pod-2"), 1
     )
-    (begun,) = facts.beginnings["pod-1"]
+    (begun,) = facts.commissionings["pod-1"]
     assert (begun.id, begun.site, begun.kind, begun.at_us) == (
         told["id"],
         "campus",

@@ -17,23 +17,23 @@ from urllib.error import HTTPError
 import pytest
 from kafka.admin import KafkaAdminClient
 
-from ops.servers.both import LocalKafka
-from ops.soak.asking import http_post
-from ops.soak.log import read_log
-from ops.soak.stand import quiet
-from ops.soak.strays import Stray, send, strays, transaction
-from ops.soak.strikes.servers import cut_short, refuse_writes
-from ops.soak.twin import TwinOptions
-from schemas.asked import key_of
-from schemas.cubes import CubeHealthy
+from ops.servers.local_servers import LocalKafka
 from schemas.envelope import enclose
+from schemas.messages.cubes import CubeHealthy
 from schemas.registry import Unreadable, decode, encode
+from schemas.request_metadata import idempotency_key
 from shared.runtimes.live.kafka.layout import EXPECTED_OFFSET, LEVEL_AT, Endpoints
-from shared.runtimes.live.kafka.mirror import LogMirror
-from shared.runtimes.live.kafka.topics import create_topics, topic_id
+from shared.runtimes.live.kafka.log_mirror import LogMirror
+from shared.runtimes.live.kafka.topic_admin import create_topics, topic_id
 from shared.runtimes.live.twin_record import read_twin
 from tests.e2e import raising_worker
 from tests.e2e.raising_worker import CUBE
+from tests.soak.clients import http_post
+from tests.soak.faults.servers import cut_short, refuse_writes
+from tests.soak.final_state import is_quiet
+from tests.soak.log_facts import read_log
+from tests.soak.malformed_records import MalformedRecord, malformed_records, send, transaction
+from tests.soak.whole_twin import TwinOptions
 from tests.support.kafka_damage import lose_tail
 from tests.support.live_twin import BUSY, LiveTwin, live_twin
 
@@ -95,7 +95,7 @@ def test_redis_is_emptied_and_rebuilt_to_the_identical_states(module_twin: LiveT
         report = twin.json("live", "rebuild")
         assert report["fabrics"] == twin.fabrics
         assert report["state_sha256"] == before
-        twin.wait_for("everything is read again", lambda: quiet(twin))
+        twin.wait_for("everything is read again", lambda: is_quiet(twin))
         assert twin.digest() == before
         assert twin.json("audit", "--live")["clean"] is True
     assert twin.clock.show().speed == asked, "how fast it was is on the operations log"
@@ -131,7 +131,7 @@ def test_a_key_outlives_what_redis_forgets(fast_twin: LiveTwin) -> None:
     for line in read_log(twin.kafka.brokers, twin.topics.log):
         with contextlib.suppress(Unreadable):
             message = decode(line.value)
-            ids.setdefault(key_of(message.body) or "", set()).add(message.id)
+            ids.setdefault(idempotency_key(message.body) or "", set()).add(message.id)
     assert {key: ids[key] for key in cubes} == {key: {row["id"]} for key, row in first.items()}
     assert twin.audited()["clean"] is True
 
@@ -196,7 +196,7 @@ def test_records_of_every_shape_stop_nothing(module_twin: LiveTwin, tmp_path: Pa
     exits = twin.supervisor.exits()
     chance, topics = random.Random(11), twin.topics
     known = [line for line in read_log(twin.kafka.brokers, topics.log) if "twin" in line.headers]
-    made = strays(chance, known, known[0].headers["twin"])
+    made = malformed_records(chance, known, known[0].headers["twin"])
     places = {topics.log: 2, topics.telemetry: 2, topics.dead_letters: 1, topics.operations: 1}
     send(twin.kafka.brokers, places, chance, made)
     twin.wait_advance()
@@ -204,8 +204,8 @@ def test_records_of_every_shape_stop_nothing(module_twin: LiveTwin, tmp_path: Pa
     with twin.paused():
         for partition in range(2):
             place = (twin.kafka.brokers, topics.log, partition)
-            asyncio.run(transaction(*place, [Stray(b"the last")], "commit"))
-        twin.wait_for("everything is read", lambda: quiet(twin))
+            asyncio.run(transaction(*place, [MalformedRecord(b"the last")], "commit"))
+        twin.wait_for("everything is read", lambda: is_quiet(twin))
         report = twin.json("audit", "--live")
         assert report["clean"] is True
         assert sum(row["dead_letters"] for row in report["sites"]) > len(made) / 2
@@ -223,7 +223,7 @@ def copied(twin: LiveTwin, folder: Path) -> dict[str, int]:
     )
     mirror.start()
     try:
-        twin.wait_for("a new copy of the log", lambda: mirror.problem is None and not mirror.behind())
+        twin.wait_for("a new copy of the log", lambda: mirror.problem is None and not mirror.lag_records())
         return {site: mirror.logs.end(site) for site in mirror.logs.sites()}
     finally:
         mirror.stop()

@@ -15,17 +15,17 @@ from typing import Any
 
 import pytest
 
-from ops.servers.both import LocalKafka
-from ops.soak.twin import LIGHTWAVE, TwinOptions, metrics
+from ops.servers.local_servers import LocalKafka
 from schemas.envelope import Envelope
-from schemas.operator import DrainCube
+from schemas.messages.operator import DrainCube
 from shared.engine.roots import is_root
+from shared.runtimes.live.kafka.partition_reader import read_partition
 from shared.runtimes.live.kafka.records import open_record
-from shared.runtimes.live.kafka.scan import read_partition
-from shared.runtimes.live.process.heartbeat import processes
+from shared.runtimes.live.process.process_registry import processes
 from shared.runtimes.live.twin_record import read_twin
-from shared.runtimes.ports import free_port
-from shared.storage.inbox import WAITING_MAX
+from shared.runtimes.tcp_ports import free_port
+from shared.storage.inbox.request_inbox import WAITING_MAX
+from tests.soak.whole_twin import LIGHTWAVE_COMMAND, TwinOptions, metrics_options
 from tests.support.live_twin import BUSY, LiveTwin, live_twin
 from tests.support.pods import under
 
@@ -108,7 +108,7 @@ def roots_of(twin: LiveTwin, partition: int) -> list[Envelope]:
 
 def test_a_second_process_of_one_name_is_refused(twin: LiveTwin) -> None:
     holders = pids(twin, "worker")
-    done = twin.run("live", "worker", "repairs", "--replica", "repairs-a", *metrics())
+    done = twin.run("live", "worker", "repairs", "--replica", "repairs-a", *metrics_options())
     assert done.returncode == 2
     assert "--replica repairs-a: another live process has this name" in done.stderr
     assert pids(twin, "worker") == holders
@@ -166,7 +166,15 @@ def guarded(twin: LiveTwin, folder: Path) -> Iterator[Asking]:
     tokens.write_text(f"grafana reader {READER}\nmax administrator {ADMINISTRATOR}\n")
     tokens.chmod(0o600)
     own = {"LIGHTWAVE_TOKENS": str(tokens), "LIGHTWAVE_PORT": str(port), "LIGHTWAVE_DATA": str(folder)}
-    words = ["prlimit", f"--nofile={FILES}:{FILES}", *LIGHTWAVE, "live", "gateway", "--replica", "guarded"]
+    words = [
+        "prlimit",
+        f"--nofile={FILES}:{FILES}",
+        *LIGHTWAVE_COMMAND,
+        "live",
+        "gateway",
+        "--replica",
+        "guarded",
+    ]
     with subprocess.Popen(words, env=os.environ | twin.environment | own) as process:
         try:
             yield Asking(process, port)

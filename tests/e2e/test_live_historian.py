@@ -12,17 +12,17 @@ from urllib.parse import quote
 import pytest
 import redis
 
-from ops.common.version import software
-from ops.servers.both import LocalKafka
-from ops.soak.stand import quiet
-from ops.soak.twin import HISTORIAN, TwinOptions
+from ops.local.software_version import software_version
+from ops.servers.local_servers import LocalKafka
 from services.fleet import services_of
-from shared.runtimes.live.process.heartbeat import processes
+from shared.runtimes.live.process.process_registry import processes
 from shared.runtimes.live.twin_record import read_twin
-from shared.storage.log.offsets import OffsetFile
-from shared.storage.redis_form import state_key
-from shared.storage.snapshots.folder import SnapshotFolder
-from shared.storage.snapshots.history import History
+from shared.storage.log.offset_file import OffsetFile
+from shared.storage.snapshots.site_history import SiteHistory
+from shared.storage.snapshots.snapshot_folder import SnapshotFolder
+from shared.storage.store.redis_layout import state_key
+from tests.soak.final_state import is_quiet
+from tests.soak.whole_twin import HISTORIAN, TwinOptions
 from tests.support.live_twin import BUSY, LiveTwin, live_twin
 from tests.unit.storage.test_snapshots import Recorded
 
@@ -89,10 +89,12 @@ def keep_snapshot(twin: LiveTwin, site: str) -> None:
     """One of half of a site's log, as the historian takes them of every so many messages."""
     copied = twin.data_of("gateway") / "historian" / read_twin(twin.store).twin / "log"
     lines = Recorded((copied / f"{site}.jsonl").read_bytes().splitlines())
-    kept = SnapshotFolder(twin.folder / "snapshots" / read_twin(twin.store).twin / site, site, software())
-    moment = History(lines, kept, services_of).at(lines.end // 2)
+    kept = SnapshotFolder(
+        twin.folder / "snapshots" / read_twin(twin.store).twin / site, site, software_version()
+    )
+    moment = SiteHistory(lines, kept, services_of).at(lines.end // 2)
     offsets = OffsetFile(copied / f"{site}.offsets")
-    kept.put(moment.snapshot(software(), offsets.at(moment.position - 1) + 1))
+    kept.put(moment.snapshot(software_version(), offsets.at(moment.position - 1) + 1))
     offsets.close()
 
 
@@ -194,7 +196,7 @@ def test_an_emptied_redis_is_made_again_from_its_snapshots_and_from_the_log_alon
             assert done.returncode == 0, done.stderr
             assert before in done.stdout
             assert ("behind the snapshots of pod-0 (position " in done.stderr) == (not words)
-        twin.wait_for("everything is read again", lambda: quiet(twin))
+        twin.wait_for("everything is read again", lambda: is_quiet(twin))
         assert twin.digest() == before
     assert twin.clock.show().speed == asked
     compared_anew(twin)

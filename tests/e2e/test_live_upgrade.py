@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from ops.servers.both import LocalKafka
-from ops.soak.twin import TwinOptions
-from shared.engine.rules import RULES
+from ops.servers.local_servers import LocalKafka
+from shared.engine.compatibility import RULES
 from shared.storage.snapshots.site_snapshot import from_bytes, to_bytes
+from tests.soak.whole_twin import TwinOptions
 from tests.support.live_twin import BUSY, LiveTwin, live_twin
 from tests.support.next_version import command, next_version
 
@@ -22,7 +22,7 @@ OPTIONS = TwinOptions(
 KILLED = """
 import os, signal, sys
 from shared.runtimes.live.kafka.appender import KafkaAppender
-from shared.storage.redis_store import RedisStore
+from shared.storage.store.redis_store import RedisStore
 def and_die(real):
     def dies(*args, **named):
         real(*args, **named)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import lightwave
-from ops.common.client import Client
+from ops.client.http_client import Client
 from tests.support.living import LivingTwin
 
 SCRIPTS = Path(__file__).parents[2] / "docs" / "python"
@@ -61,7 +61,7 @@ def test_a_subscription_outlives_its_twin_and_misses_nothing(tmp_path: Path) -> 
     twin.start()
     try:
         seen = []
-        for event in lightwave.connect(twin.url).subscribe(ticks=True, patience_s=60):
+        for event in lightwave.connect(twin.url).subscribe(ticks=True, reconnect_timeout_s=60):
             seen.append(int(event.position.rpartition(":")[2]))
             if len(seen) == 20:
                 twin.kill()
@@ -75,7 +75,7 @@ def test_a_subscription_outlives_its_twin_and_misses_nothing(tmp_path: Path) -> 
     finally:
         twin.stop()
     with pytest.raises(lightwave.TwinUnreachable):
-        next(lightwave.Twin(Client(twin.url)).subscribe("pod-0", after="pod-0:3", patience_s=0.5))
+        next(lightwave.Twin(Client(twin.url)).subscribe("pod-0", after="pod-0:3", reconnect_timeout_s=0.5))
 
 
 def test_every_script_is_told_of(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.runtimes.waiting import until
+from shared.runtimes.poll import poll_until
 from tests.support.living import LivingTwin, cli
 
 WRITING = """
@@ -42,7 +42,7 @@ main()
 that it is told exists."""
 MAKING = """
 import os, signal, sys
-from shared.storage.redis_store import RedisStore
+from shared.storage.store.redis_store import RedisStore
 real = getattr(RedisStore, sys.argv[1])
 def and_die(*args, **named):
     real(*args, **named)
@@ -80,7 +80,7 @@ def test_killed_as_it_writes_a_snapshot_it_goes_on_and_leaves_no_half_one(tmp_pa
         again = LivingTwin(twin.data)
         again.start()
         try:
-            assert until(lambda: len(snapshots(twin.data)) > 3, SPAN_S)
+            assert poll_until(lambda: len(snapshots(twin.data)) > 3, SPAN_S)
             assert all(name.endswith(".snapshot") for name in snapshots(twin.data))
             assert again.get("/v1/cubes?at=0d01:00:00")
             assert again.get("/healthz")["notes"] == []
@@ -96,13 +96,13 @@ def test_without_room_for_a_snapshot_it_says_so_and_takes_the_next_when_there_is
     twin = LivingTwin(tmp_path / "data", BUSY, command=program)
     twin.start()
     try:
-        assert until(lambda: twin.get("/healthz")["notes"] != [], SPAN_S)
+        assert poll_until(lambda: twin.get("/healthz")["notes"] != [], SPAN_S)
         (note,) = twin.get("/healthz")["notes"]
         assert "No space left on device; there is no snapshot until one can be written" in note
         (alone,) = snapshots(twin.data)
         assert twin.get("/v1/cubes?at=-1h")
         (tmp_path / "room").touch()
-        assert until(lambda: twin.get("/healthz")["notes"] == [], SPAN_S)
+        assert poll_until(lambda: twin.get("/healthz")["notes"] == [], SPAN_S)
         assert snapshots(twin.data)[0] == alone
         assert len(snapshots(twin.data)) > 1
     finally:
@@ -116,7 +116,7 @@ def stood(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
     twin = LivingTwin(tmp_path_factory.mktemp("stood") / "data", BUSY)
     twin.start()
     try:
-        assert until(
+        assert poll_until(
             lambda: (twin.data / "snapshots/pod-0").exists() and len(snapshots(twin.data)) > 1, SPAN_S
         )
         twin.post("/v1/clock/pause")
@@ -127,7 +127,7 @@ def stood(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
 
 @pytest.mark.parametrize(
     ("step", "again"),
-    [("stage", "--rebuild"), ("take_over", None), ("forget_beyond", "--rebuild")],
+    [("stage", "--rebuild"), ("promote_staged", None), ("discard_after", "--rebuild")],
 )
 def test_killed_as_it_makes_states_anew_it_can_begin_again(
     stood: tuple[Path, int], tmp_path: Path, step: str, again: str | None

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from shared.basics.units import US_PER_S
-from shared.runtimes.waiting import until
+from shared.runtimes.poll import poll_until
 from tests.support.living import LIGHTWAVE, LivingTwin, living
 
 README = Path(__file__).parents[2] / "README.md"
@@ -32,7 +32,7 @@ def test_every_command_of_the_tour_does_what_the_readme_says(twin: LivingTwin, t
         "XDG_STATE_HOME": str(twin.data.parent),
     }
     (tmp_path / "ops").symlink_to(README.parent / "ops")  # files of the tour, from where a person stands
-    assert until(lambda: twin.get("/v1/clock")["now_us"] > 6_000 * US_PER_S, 120)
+    assert poll_until(lambda: twin.get("/v1/clock")["now_us"] > 6_000 * US_PER_S, 120)
     script = "set -euo pipefail\n" + "\n".join(blocks)
     done = subprocess.run(
         ["/bin/bash", "-x", "-c", script], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=240

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from shared.engine.rules import RULES
+from shared.engine.compatibility import RULES
 from tests.support.living import LivingTwin, cli
 from tests.support.next_version import command, environment, next_version
 
 SPAN_S = 90.0
 KILLED = """
 import os, signal, sys
-from shared.storage.log.indexed import IndexedLog
-from shared.storage.redis_store import RedisStore
+from shared.storage.log.indexed_log import IndexedLog
+from shared.storage.store.redis_store import RedisStore
 kind, name = {"line": (IndexedLog, "append"), "states": (RedisStore, "take_over")}[sys.argv[1]]
 real = getattr(kind, name)
 def and_die(*args, **named):

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 import uvicorn
 
+from services.gateway.http.access.tokens import Tokens
 from services.gateway.http.app import create_app
-from services.gateway.http.tokens import Tokens
 from tests.support.forked import run_forked
 from tests.support.gateway_twin import DrivenTwin, WakingMemory
 

@@ -6,12 +6,12 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ops.experiments.document import Experiment
-from ops.experiments.reading import checked
-from ops.experiments.result_json import as_json
+from ops.experiments.dataset import RunRow
+from ops.experiments.loader import plan_experiment
+from ops.experiments.result_json import results_json
 from ops.experiments.results import results_of
-from ops.experiments.run_file import RunRow
-from ops.experiments.sweep import Swept, seed_of
+from ops.experiments.schema import Experiment
+from ops.experiments.sweep import SweepResult, seed_of
 
 KEPT = Path(__file__).parent / "experiment.json"
 DIGITS = 9
@@ -42,7 +42,7 @@ def rounded(value: Any) -> Any:
 
 
 def test_no_result_changed_silently() -> None:
-    plan = checked(Experiment.model_validate(EXPERIMENT), Path())
+    plan = plan_experiment(Experiment.model_validate(EXPERIMENT), Path())
     rows = {}
     for place, variant in enumerate(plan.variants):
         for n in range(24):
@@ -54,7 +54,7 @@ def test_no_result_changed_silently() -> None:
             told = dict.fromkeys(figures) if error else figures
             row = RunRow(variant.key, seed_of(plan, variant, n), told, 10, "00", error)
             rows[row.key] = row
-    content = rounded(as_json(results_of(plan, Swept(rows, 24, is_enough=True))))
+    content = rounded(results_json(results_of(plan, SweepResult(rows, 24, is_enough=True))))
     made = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
     if os.environ.get("GOLDEN") == "write":
         KEPT.write_text(made, encoding="utf-8")

@@ -8,9 +8,9 @@ changed and that number did not: twins of the rules before must be able to tell.
 import os
 from pathlib import Path
 
-from ops.common.sites import single_fabric_sites
 from ops.lab.run import RunPlan, run_site
-from shared.engine.rules import RULES
+from ops.sites.site_plans import single_fabric_sites
+from shared.engine.compatibility import RULES
 
 KEPT = Path(__file__).parent / "log.txt"
 RUNS = {
@@ -42,7 +42,8 @@ def rules_must_rise(kept: list[str], made: list[str]) -> bool:
 def test_a_seed_still_gives_what_it_gave() -> None:
     made, kept = _made(), KEPT.read_text().splitlines()
     assert not rules_must_rise(kept, made), (
-        "recorded logs no longer fold; if that is wanted, raise RULES in shared/engine/rules.py and run "
+        "recorded logs no longer fold; if that is wanted, raise "
+        "RULES in shared/engine/compatibility.py and run "
         f"`make golden`: {made}"
     )
     if os.environ.get("GOLDEN") == "write":

@@ -6,7 +6,7 @@
 import os
 from pathlib import Path
 
-from ops.common.schema import export, schemas
+from ops.cli.run.schema_export import export, schemas
 from schemas.registry import TYPES
 
 KEPT = Path(__file__).parent / "schemas"

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from shared.runtimes.ports import free_port
+from shared.runtimes.tcp_ports import free_port
 from tests.secure.servers import SecureKafka, SecureRedis
 from tests.support.authority import Authority
 from tests.support.live_servers import kafka as plain_kafka

@@ -22,11 +22,11 @@ from kafka.admin import (
 )
 from kafka.errors import KafkaError
 
-from ops.servers.both import LocalKafka, LocalRedis
+from ops.servers.local_servers import LocalKafka, LocalRedis
 from shared.basics.errors import OperationFailed
 from shared.runtimes.live.kafka.brokers import Brokers, Mechanism
-from shared.storage.redis_store import RedisStore
-from shared.storage.tls import TlsFiles
+from shared.storage.files.tls_files import TlsFiles
+from shared.storage.store.redis_store import RedisStore
 from tests.support.authority import Authority
 from tests.unit.tree.tidy import ROOT
 

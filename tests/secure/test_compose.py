@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from ops.live.settings import LiveSettings, variable
-from ops.servers.both import LocalKafka, LocalRedis
+from ops.servers.local_servers import LocalKafka, LocalRedis
 from shared.basics.errors import OperationFailed
 from shared.runtimes.live.kafka.brokers import Brokers
-from shared.runtimes.live.kafka.topics import broker_version, check_settings, create_topics
-from shared.runtimes.ports import free_port
-from shared.storage.redis_store import RedisStore
+from shared.runtimes.live.kafka.topic_admin import broker_version, check_settings, create_topics
+from shared.runtimes.tcp_ports import free_port
+from shared.storage.store.redis_store import RedisStore
 from tests.support.deployment import filled, ours, services
 from tests.unit.tree.tidy import ROOT
 

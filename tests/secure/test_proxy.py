@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from ops.common.client import CA_FILE
-from shared.runtimes.ports import free_port
-from shared.runtimes.waiting import until
-from shared.storage.tls import TlsFiles
+from ops.client.http_client import CA_FILE
+from shared.runtimes.poll import poll_until
+from shared.runtimes.tcp_ports import free_port
+from shared.storage.files.tls_files import TlsFiles
 from tests.support.authority import Authority
 from tests.support.fake_twin import environment, lightwave
 from tests.unit.tree.tidy import ROOT
@@ -39,7 +39,7 @@ def proxied(tmp_path_factory: pytest.TempPathFactory, authority: Authority) -> I
         running([*up, "--speed", "600", "--set", "pod.cubes=8"], LIGHTWAVE_TOKEN_FILE=str(secret)),
         running([nginx(), "-p", str(folder), "-c", str(configured(folder, authority, behind, port))]),
     ):
-        assert until(lambda: ask(authority, port, "GET", "/v1/clock")[0] == 200, START_S_MAX, 0.2)
+        assert poll_until(lambda: ask(authority, port, "GET", "/v1/clock")[0] == 200, START_S_MAX, 0.2)
         yield port
 
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from ops.soak.twin import TwinOptions
 from tests.secure.conftest import PREFIX
 from tests.secure.servers import SecureKafka, SecureRedis
+from tests.soak.whole_twin import TwinOptions
 from tests.support.live_twin import BUSY, LiveTwin
 
 OPTIONS = TwinOptions(pods=2, seed=7, speed=600.0, settings=BUSY, partitions=2, prefix=PREFIX, doubled=())

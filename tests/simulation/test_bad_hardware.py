@@ -2,12 +2,12 @@
 
 from collections import Counter
 
-from ops.common.configuration import settings
 from ops.invariants.checker import AllCheckers
-from ops.lab.report import pod_report
-from schemas.operator import InjectFault
+from ops.lab.pod_report import pod_report
+from ops.sites.configuration import superpod_config
+from schemas.messages.operator import InjectFault
+from schemas.messages.scheduler import SlicePreflight, SliceStarted
 from schemas.registry import decode
-from schemas.scheduler import SlicePreflight, SliceStarted
 from services.scheduler.state import SchedulerState
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.runtimes.lab import LabRequest
@@ -50,7 +50,7 @@ def test_slices_start_over_nearly_blind_cameras_with_few_preflights() -> None:
     """A third of the circuits fail at first, and are aligned within minutes."""
     pairs = ["pod.cubes=8", "ocs.camera_noise_urad=60", "scheduler.route_around_share=0"]
     judge = Judge()
-    lab = pod_lab(settings(pairs, seed=7), sink=judge)
+    lab = pod_lab(superpod_config(pairs, seed=7), sink=judge)
     lab.run(US_PER_DAY)
     assert judge.problems == []
     assert judge.most <= 10
@@ -61,7 +61,7 @@ def test_a_shaking_ocs_is_not_tried_without_end_and_the_pod_recovers_with_it() -
     """No slice of whole cubes can run over it meanwhile, for none goes around."""
     pairs = ["pod.cubes=8", "scheduler.route_around_share=0", "repairs.ocs_repair_h=1000"]
     judge = Judge()
-    lab = pod_lab(settings(pairs, seed=7), sink=judge)
+    lab = pod_lab(superpod_config(pairs, seed=7), sink=judge)
     shakes_us, ends_us, end_us = 3 * US_PER_HOUR, 15 * US_PER_HOUR, 20 * US_PER_HOUR
     shake = InjectFault(kind="shake", target=f"{POD}/ocs-17", duration_us=ends_us - shakes_us, severity=2.0)
     lab.run(ends_us, [LabRequest(shakes_us, POD, shake, 1)])
@@ -72,4 +72,6 @@ def test_a_shaking_ocs_is_not_tried_without_end_and_the_pod_recovers_with_it() -
     scheduler = lab.site.instance(POD, "scheduler").state
     assert isinstance(scheduler, SchedulerState)
     assert [row for row in scheduler.slices.values() if row.state == "recovering"] == []
-    assert [setback for setback in scheduler.setbacks.values() if setback.again_us is not None] == []
+    assert [
+        failures for failures in scheduler.preflight_failures.values() if failures.again_us is not None
+    ] == []

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import zstandard
 
-from ops.common.sites import single_fabric_sites
 from ops.lab.replay import replay
 from ops.lab.run import RunPlan, run_lab
+from ops.sites.site_plans import single_fabric_sites
 
 DAYS = 1.0
 BUSY = ["pod.cubes=8", "failures.host_per_day=0.1", "failures.ocs_per_day=0.3", "failures.link_per_day=0.01"]

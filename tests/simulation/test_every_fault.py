@@ -14,15 +14,15 @@ import numpy as np
 import pytest
 
 from schemas.envelope import Envelope
+from schemas.messages.trunks import TrunksChanged
 from schemas.names import FaultKind
-from schemas.trunks import TrunksChanged
 from services.diagnosis.state import DiagnosisState
 from services.failures.state import FailuresState
 from services.repairs.state import RepairsState
 from services.transceivers.state import DOWN, NO_END, TransceiversState
 from shared.basics.units import US_PER_MIN
-from shared.models.faults import FAULTS, kinds_of
-from shared.models.plants import plant_of
+from shared.models.fabric_plants import plant_of
+from shared.models.faults.fault_kinds import FAULTS, kinds_of
 from shared.models.superpod.wiring import ENDS_PER_CUBE, link_end
 from tests.support.one_fault import INJECTED_US, OneFault, Said, Seen, network_config, pod_config, said
 
@@ -396,7 +396,7 @@ def works_of(kind: str, row: Row) -> Counter[tuple[str, str, str]]:
 def assert_seen(row: Row, one: OneFault) -> None:
     """Telemetry shows it at the ends where it should, and nothing at others."""
     seen = Seen.of(one)
-    assert seen.touched() == {end for end in seen.ends.tolist() if row.touches(end)}
+    assert seen.changed_documents() == {end for end in seen.ends.tolist() if row.touches(end)}
     for place, end in ENDS.items():
         for name in WATCHED:
             expected = row.shows.get((place, name), (STAYS, STAYS))
@@ -452,17 +452,19 @@ def assert_as_before(one: OneFault, *, patched: bool) -> None:
     diagnosis, was, now = one.state("diagnosis"), one.before["transceivers"], one.state("transceivers")
     assert isinstance(diagnosis, DiagnosisState)
     assert isinstance(now, TransceiversState)
-    for name in ("verdicts", "looks", "unseen", "checks", "testing"):
+    for name in ("verdicts", "outliers", "unseen", "rechecks", "testing"):
         assert not getattr(diagnosis, name), name
-    assert all(row.was_usual for rows in diagnosis.tried.values() for row in rows), "remembered for a week"
-    for name in ("faults", "impaired", "outages", "told", "unseen"):
+    assert all(row.read_normal_since for rows in diagnosis.attempts.values() for row in rows), (
+        "remembered for a week"
+    )
+    for name in ("faults", "impaired", "outages", "reported", "unseen"):
         assert not getattr(now, name), name
     moved = {OWN, FAR} if patched else set()
     renewed = set(now.replaced)
     other = renewed | ({int(now.peer[end]) for end in renewed} - {NO_END})
-    touched = Seen.of(one).touched()
-    assert touched - other == moved  # by the losses of the spare port
-    assert touched >= {end for end in renewed if now.peer[end] != NO_END}
+    changed_documents = Seen.of(one).changed_documents()
+    assert changed_documents - other == moved  # by the losses of the spare port
+    assert changed_documents >= {end for end in renewed if now.peer[end] != NO_END}
     for name in ("lit", "failed", "code", "excess_db", "loss_db", "log10_ber"):
         differs = np.flatnonzero(getattr(was, name) != getattr(now, name)).tolist()
         assert set(differs) <= (moved | other if name == "log10_ber" else moved), name
@@ -482,7 +484,7 @@ def test_a_fault_of_a_pod_is_seen_found_and_repaired(kind: FaultKind) -> None:
     one = OneFault(POD, pod_config(), kind, row.part, row.severity)
     if row.switched:
         one.settle()
-        assert not Seen.of(one).touched()  # the circuit stands
+        assert not Seen.of(one).changed_documents()  # the circuit stands
         one.lose_for("ocs", OCS, US_PER_MIN)
     assert len(one.run_to(row.found, row.times)) == row.times
     assert_seen(row, one)

@@ -16,18 +16,18 @@ import pyarrow.parquet as pq
 import pytest
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-from ops.common.configuration import settings
-from ops.common.sites import single_fabric_sites
-from ops.common.version import software
 from ops.experiments import sweep
-from ops.experiments.dataset import RUNS, SERIES, digest_of, opened
-from ops.experiments.plants import sites_of
-from ops.experiments.reading import Planned, read_experiment
-from ops.experiments.sweep import WAYS, Job, Swept, plan_of, run_sweep
-from ops.experiments.trial import Trial, run_trial
+from ops.experiments.dataset import RUNS, SERIES, digest_of, open_dataset
+from ops.experiments.loader import PlannedExperiment, read_experiment
+from ops.experiments.service_run import RunResult, run_services
+from ops.experiments.sweep import RUNNERS, SweepResult, SweepRun, plan_of, run_sweep
+from ops.experiments.variant_sites import sites_of
 from ops.lab.run import RunPlan, run_site
+from ops.local.software_version import software_version
+from ops.sites.configuration import superpod_config
+from ops.sites.site_plans import single_fabric_sites
 from shared.basics.errors import OperationFailed
-from shared.runtimes.waiting import until
+from shared.runtimes.poll import poll_until
 from tests.support.child_processes import children, has_ended
 
 DOCUMENT = """\
@@ -41,7 +41,7 @@ vary: {repairs.technicians: [1, 2]}
 seeds: 4
 measure: [goodput, utilisation, cube_availability, slices_completed_a_day, queue_h_p95, faults_a_day]
 """
-BUILD = software()
+BUILD = software_version()
 
 
 @pytest.fixture
@@ -51,10 +51,10 @@ def document(tmp_path: Path) -> Path:
     return path
 
 
-def swept(document: Path, folder: str, *, workers: int = 1, resume: bool = False) -> tuple[Swept, str]:
+def swept(document: Path, folder: str, *, workers: int = 1, resume: bool = False) -> tuple[SweepResult, str]:
     planned = read_experiment(document)
     place = document.parent / folder
-    with opened(place, planned, BUILD, resume=resume) as dataset:
+    with open_dataset(place, planned, BUILD, resume=resume) as dataset:
         found = run_sweep(planned, dataset, workers=workers)
     return found, digest_of(place)
 
@@ -75,7 +75,7 @@ def test_on_one_worker_or_two_the_dataset_is_the_same(document: Path) -> None:
 
 def test_a_run_is_what_the_lab_reports_of_it(document: Path) -> None:
     planned = read_experiment(document)
-    trial = run_trial(plan_of(planned, Job(planned.variants[1], 2)))
+    trial = run_services(plan_of(planned, SweepRun(planned.variants[1], 2)))
     sites = single_fabric_sites(
         1,
         pairs=[
@@ -134,12 +134,12 @@ def test_a_sweep_that_was_killed_goes_on_with_nothing_lost_or_done_twice(documen
 def test_a_run_that_fails_is_recorded_and_the_others_go_on(
     document: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def odd(plan: Any) -> Trial:
+    def odd(plan: Any) -> RunResult:
         if plan.sites[0].fabrics["pod-0"].seed == 2:
             raise ValueError("odd seed")
-        return run_trial(plan)
+        return run_services(plan)
 
-    monkeypatch.setitem(WAYS, "services", odd)
+    monkeypatch.setitem(RUNNERS, "services", odd)
     found, _ = swept(document, "odd")
     failed = [row for row in found.rows.values() if row.error is not None]
     assert {(row.seed, (row.error or "").split(" (")[0]) for row in failed} == {(2, "ValueError: odd seed")}
@@ -155,7 +155,7 @@ def test_workers_that_die_are_replaced_and_at_last_given_up(
     outcomes = sweep._outcomes
     deaths = 2
 
-    def dying(planned: Planned, jobs: Any, workers: Any) -> Any:
+    def dying(planned: PlannedExperiment, jobs: Any, workers: Any) -> Any:
         nonlocal deaths
         for n, outcome in enumerate(outcomes(planned, jobs, workers)):
             yield outcome
@@ -186,7 +186,7 @@ def test_real_workers_that_are_killed_are_replaced(document: Path) -> None:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
     )
-    assert until(lambda: len([*(folder / RUNS).glob("*.parquet")]) >= 2, 120.0)
+    assert poll_until(lambda: len([*(folder / RUNS).glob("*.parquet")]) >= 2, 120.0)
     for child in children(process.pid):
         if b"loky.backend.popen" in Path(f"/proc/{child}/cmdline").read_bytes():
             os.kill(child, signal.SIGKILL)
@@ -209,7 +209,7 @@ def test_no_parameter_but_what_varies_differs(document: Path) -> None:
     values = planned.experiment.fabric.set
     (site,) = sites_of(planned.experiment, values, document.parent, seed=0)
     pairs = [f"{name}={value}" for name, value in values.items()]
-    assert site.fabrics["pod-0"] == settings(pairs, seed=0)
+    assert site.fabrics["pod-0"] == superpod_config(pairs, seed=0)
 
 
 def test_sigterm_ends_the_workers_too_and_keeps_what_is_done(document: Path) -> None:
@@ -222,7 +222,7 @@ def test_sigterm_ends_the_workers_too_and_keeps_what_is_done(document: Path) -> 
         text=True,
         start_new_session=True,
     )
-    assert until(lambda: any((folder / RUNS).glob("*.parquet")), 60.0)
+    assert poll_until(lambda: any((folder / RUNS).glob("*.parquet")), 60.0)
     workers = children(process.pid)
     assert workers
     process.terminate()
@@ -235,7 +235,7 @@ def test_sigterm_ends_the_workers_too_and_keeps_what_is_done(document: Path) -> 
 def test_a_report_of_too_few_runs_says_so(document: Path) -> None:
     planned = read_experiment(document)
     folder = document.parent / "few"
-    with opened(folder, planned, BUILD, resume=False) as dataset:
+    with open_dataset(folder, planned, BUILD, resume=False) as dataset:
         dataset.keep_failure(planned.variants[0], 0, "ZeroDivisionError: here")
     words = [sys.executable, "-m", "ops.cli", "experiment", "report", str(document), "--out", str(folder)]
     found = subprocess.run(words, capture_output=True, text=True, check=False)

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from ops.common.version import software
-from ops.experiments import cluster
-from ops.experiments.cluster import cluster_at
-from ops.experiments.dataset import RUNS, digest_of, opened
-from ops.experiments.reading import read_experiment
+from ops.experiments import dask_cluster as cluster
+from ops.experiments.dask_cluster import cluster_at
+from ops.experiments.dataset import RUNS, digest_of, open_dataset
+from ops.experiments.loader import read_experiment
 from ops.experiments.sweep import run_sweep
+from ops.local.software_version import software_version
 from shared.basics.errors import InvalidInput, OperationFailed
 from tests.support.dask_cluster import dask_cluster
 
@@ -42,7 +42,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 def swept_here(document: Path, folder: Path) -> str:
     """The digest of all results, after what is missing was run on two workers of loky."""
     planned = read_experiment(document)
-    with opened(folder, planned, software(), resume=True) as dataset:
+    with open_dataset(folder, planned, software_version(), resume=True) as dataset:
         run_sweep(planned, dataset, workers=2)
     return digest_of(folder)
 
@@ -133,7 +133,7 @@ def test_ctrl_c_keeps_what_is_done(here: tuple[Path, str], tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("first", "said"),
     [
-        ("import ops.common.version as v; v.VERSION = '0.0.9'", "has another version, 0.0.9+"),
+        ("import ops.local.software_version as v; v.VERSION = '0.0.9'", "has another version, 0.0.9+"),
         ("import sys; sys.modules['ops'] = None", "cannot run this software"),
     ],
 )

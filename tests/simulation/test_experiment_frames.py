@@ -10,10 +10,10 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from ops.experiments.dataset import RUNS, opened
-from ops.experiments.reading import read_experiment
-from ops.experiments.sweep import WAYS, run_sweep
-from ops.experiments.trial import Trial, run_trial
+from ops.experiments.dataset import RUNS, open_dataset
+from ops.experiments.loader import read_experiment
+from ops.experiments.service_run import RunResult, run_services
+from ops.experiments.sweep import RUNNERS, run_sweep
 
 DOCS = Path(__file__).parents[2] / "docs" / "experiments.md"
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -36,7 +36,7 @@ def made(folder: Path, vary: str) -> None:
     document = folder / "question.yaml"
     document.write_text(DOCUMENT % vary)
     planned = read_experiment(document)
-    with opened(folder / "question.results", planned, "1.0", resume=True) as dataset:
+    with open_dataset(folder / "question.results", planned, "1.0", resume=True) as dataset:
         run_sweep(planned, dataset)
 
 
@@ -57,13 +57,13 @@ def test_the_documentation_reads_what_was_run(
     monkeypatch.chdir(tmp_path)
     failed: list[Any] = []
 
-    def odd(plan: Any) -> Trial:
+    def odd(plan: Any) -> RunResult:
         if not failed:
             failed.append(plan)
             raise ValueError("the first one")
-        return run_trial(plan)
+        return run_services(plan)
 
-    monkeypatch.setitem(WAYS, "services", odd)
+    monkeypatch.setitem(RUNNERS, "services", odd)
     made(tmp_path, vary)
     found = shown()
     by_sql = {row[0]: row[1] for row in found["by_hand"]}

@@ -6,21 +6,20 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from ops.common.version import software
-from ops.experiments.dataset import SERIES, opened
+from ops.experiments.dataset import SERIES, open_dataset
+from ops.experiments.html_report import answer_text, html_report
 from ops.experiments.library import FOLDER, ready
-from ops.experiments.page import answer, page
-from ops.experiments.quick import quick
-from ops.experiments.reading import read_experiment
-from ops.experiments.result_json import as_json
+from ops.experiments.loader import quick_version, read_experiment
+from ops.experiments.result_json import results_json
 from ops.experiments.results import results_of
 from ops.experiments.sweep import run_sweep
+from ops.local.software_version import software_version
 
 
 @pytest.mark.parametrize("name", [name for name, _ in ready()])
 def test_every_ready_experiment_runs_and_every_figure_has_an_interval(name: str, tmp_path: Path) -> None:
-    planned = quick(read_experiment(FOLDER / f"{name}.yaml"))
-    with opened(tmp_path / "results", planned, software(), resume=False) as dataset:
+    planned = quick_version(read_experiment(FOLDER / f"{name}.yaml"))
+    with open_dataset(tmp_path / "results", planned, software_version(), resume=False) as dataset:
         results = results_of(planned, run_sweep(planned, dataset))
     assert not results.failed
     measured = {(one.variant, one.measure) for one in results.figures}
@@ -30,9 +29,9 @@ def test_every_ready_experiment_runs_and_every_figure_has_an_interval(name: str,
     assert all((variant, first) in measured for variant in planned.variants)
     assert all(math.isfinite(one.interval.half_width) for one in results.figures if one.interval.runs > 1)
     assert results.compared
-    assert as_json(results)["quick"]
-    assert answer(results).startswith("Quick form")
-    assert "answers nothing" in page(results, "lightwave experiment run", "1+abc")
+    assert results_json(results)["quick"]
+    assert answer_text(results).startswith("Quick form")
+    assert "answers nothing" in html_report(results, "lightwave experiment run", "1+abc")
 
 
 def test_each_claims_something_that_may_be_false() -> None:
@@ -45,7 +44,7 @@ def test_each_claims_something_that_may_be_false() -> None:
 
 def test_a_quick_form_has_all_variants_and_less_of_all_else() -> None:
     planned = read_experiment(FOLDER / "technicians.yaml")
-    small = quick(planned)
+    small = quick_version(planned)
     assert small.variants == planned.variants
     assert small.experiment.fabric.days <= 1
     assert small.experiment.seeds.count == 2

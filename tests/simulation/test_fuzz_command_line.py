@@ -15,9 +15,9 @@ from typing import NoReturn
 
 import pytest
 
-from ops.cli import events
+from ops.cli.explain.events import events
 from ops.cli.main import main, root
-from ops.common import client
+from ops.client import http_client
 from shared.basics.errors import OperationFailed
 from tests.support.command_words import Typist, files
 from tests.support.commands import leaf, leaves
@@ -30,8 +30,8 @@ SECONDS_MAX = 20
 CODES = frozenset({0, 1, 2, 3, 4})
 USAGE = 2
 BEGINS = (
-    "ops.bench.run.run_bench",
-    "ops.common.schema.export",
+    "tools.bench.run.run_bench",
+    "ops.cli.run.schema_export.export",
     "ops.lab.run.run_lab",
     "ops.live.audit.audit_live",
     "ops.live.gateway.run_gateway",
@@ -41,13 +41,13 @@ BEGINS = (
     "ops.live.sequencer.run_sequencer",
     "ops.live.skip.skip_message",
     "ops.live.status.live_status",
-    "ops.live.supervise.supervise",
-    "ops.reproduce.labs.run_ahead",
-    "ops.servers.both.run_kafka",
-    "ops.servers.both.run_redis",
-    "ops.soak.run.run_soak",
+    "ops.live.supervisor.supervise",
+    "ops.reproduce.lab_runs.run_ahead",
+    "ops.servers.local_servers.run_kafka",
+    "ops.servers.local_servers.run_redis",
+    "tests.soak.run.run_soak",
     "ops.twin.up.run_up",
-    "shared.runtimes.live.worker.process.serve_worker",
+    "shared.runtimes.live.worker.worker_process.serve_worker",
 )
 """What begins a server, a long run or another program, or fills a folder: taken for begun, and no more."""
 
@@ -80,8 +80,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
         patch.chdir(folder)
         for name in BEGINS:
             patch.setattr(name, _begun)
-        patch.setattr(client, "RETRY_S", 0.0)
-        patch.setattr(events, "RETURN_S_MAX", 0.0)
+        patch.setattr(http_client, "RETRY_S", 0.0)
+        patch.setattr(events, "RECONNECT_S_MAX", 0.0)
         yield Place(folder, files(home / "files"), twin)
     os.umask(umask)
 

@@ -5,11 +5,17 @@ from itertools import pairwise
 
 import pytest
 
-from ops.lab.report import Totals, books_at
-from ops.lab.site_run import SiteRun, Stand
-from schemas.site_plan import SitePlan
+from ops.lab.pod_report import PodTotals, chip_time_at
+from ops.lab.site_run import SiteRun, SiteTotals
+from schemas.files.site_plan import SitePlan
 from shared.basics.units import US_PER_HOUR
-from shared.models.jobs.goodput import Books, added, between, spans_between, summed
+from shared.models.jobs.goodput_accounting import (
+    ChipTime,
+    chip_time_between,
+    chip_time_spans,
+    sum_by_place,
+    sum_ledgers,
+)
 from shared.models.jobs.ledger import Ledger
 from tests.support.pods import POD, pod_lab
 from tests.support.swarm import draw_scenario
@@ -21,16 +27,16 @@ WORK = {"productive", "uncommitted", "lost"}
 """Where a step may be that was made; which of them, only its future says."""
 
 
-def assert_exact(books: Books) -> None:
+def assert_exact(books: ChipTime) -> None:
     """Nothing below nothing, all that there is, and no more; slices are part of what their owners used."""
     assert sum(books.chip_us.values()) == books.total_chip_us
     assert min(books.chip_us.values()) >= 0
     for group, used in books.used.items():
-        known = summed([book.used for book in books.slices.values() if book.group == group])
+        known = sum_ledgers([book.used for book in books.slices.values() if book.group == group])
         assert min(used.minus(known).by_place().values()) >= 0, group
 
 
-def never_less(before: Books, now: Books) -> bool:
+def never_less(before: ChipTime, now: ChipTime) -> bool:
     """Whether no place fell but the one that is a level."""
     level = before.used_by()["uncommitted"]
     falls = {place: us - now.chip_us[place] for place, us in before.chip_us.items()}
@@ -43,20 +49,20 @@ def test_every_chip_microsecond_is_in_one_place_at_any_moment(seed: int) -> None
     lab = pod_lab(scenario.config)
     draw = random.Random(seed)
     moments = sorted(draw.randrange(1, scenario.quiet_us) for _ in range(MOMENTS))
-    stands: list[Books] = []
+    stands: list[ChipTime] = []
     at_us = -1
     for until_us in moments:
         lab.run(until_us, [one for one in scenario.requests if at_us < one.at_us <= until_us])
         at_us = until_us
-        stands.append(books_at(lab.site, POD, at_us))
+        stands.append(chip_time_at(lab.site, POD, at_us))
         assert_exact(stands[-1])
     assert all(never_less(before, now) for before, now in pairwise(stands))
     for before in stands:
-        assert_exact(between(before, stands[-1]))
-    spans = spans_between([stands[0].begun, *stands])
+        assert_exact(chip_time_between(before, stands[-1]))
+    spans = chip_time_spans([stands[0].at_start, *stands])
     for span in spans:
         assert_exact(span)
-    parts, whole = added([span.chip_us for span in spans]), stands[-1].chip_us
+    parts, whole = sum_by_place([span.chip_us for span in spans]), stands[-1].chip_us
     assert {place for place, us in whole.items() if us != parts[place]} <= WORK
     assert sum(parts[place] for place in WORK) == sum(whole[place] for place in WORK)
     assert sum(used != Ledger() for used in stands[-1].used.values()) > 1
@@ -70,18 +76,18 @@ def test_an_hour_told_from_living_slices_alone_is_that_told_from_all(seed: int) 
         update={"workload": scenario.config.workload.model_copy(update={"duration_mean_h": 1.0})}
     )
     run = SiteRun(SitePlan(site=POD, fabrics={POD: config}))
-    whole, lean = [run.stand()], [run.stand(whole=False)]
+    whole, lean = [run.read_totals()], [run.read_totals(whole=False)]
     for hour in range(1, 25):
         run.run(hour * US_PER_HOUR, scenario.requests)
-        whole.append(run.stand())
-        lean.append(run.stand(whole=False))
+        whole.append(run.read_totals())
+        lean.append(run.read_totals(whole=False))
         assert run.row(POD, lean[-2], lean[-1]) == run.row(POD, whole[-2], whole[-1])
     assert run.row(POD, lean[2], whole[-1]) == run.row(POD, whole[2], whole[-1])
     assert len(ended(whole[-1])) > len(ended(lean[-1]))
 
 
-def ended(stand: Stand) -> list[str]:
+def ended(read_totals: SiteTotals) -> list[str]:
     """Slices that ended and have a book of their own."""
-    totals = stand[POD]
-    assert isinstance(totals, Totals)
+    totals = read_totals[POD]
+    assert isinstance(totals, PodTotals)
     return [name for name, book in totals.books.slices.items() if book.ended_us is not None]

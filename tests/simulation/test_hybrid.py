@@ -3,24 +3,24 @@ the job when the network loses something."""
 
 import pytest
 
-from ops.common.configuration import config_of, settings
 from ops.invariants.checker import AllCheckers
-from schemas.demands import DemandMoved
+from ops.sites.configuration import config_from_sections, superpod_config
 from schemas.envelope import Envelope
+from schemas.messages.demands import DemandMoved
+from schemas.messages.operator import InjectFault, ReleaseSlice, RequestSlice
+from schemas.messages.scheduler import PodsRunning, PodWaits
+from schemas.messages.sequencer import FabricCommissioned, FabricRetired
+from schemas.messages.traffic import JobBandwidthSet, PodsCutOff
 from schemas.names import FaultKind
-from schemas.operator import InjectFault, ReleaseSlice, RequestSlice
 from schemas.registry import decode
-from schemas.scheduler import PodsRunning, PodWaits
-from schemas.sequencer import FabricCommissioned, FabricRetired
-from schemas.traffic import JobBandwidthSet, PodsCutOff
 from services.fleet import services_of
 from services.jobs.state import JobsState
-from services.scheduler.multislice.holding import unreached
-from services.scheduler.multislice.showing import why_pods_wait
+from services.scheduler.multislice.gang_hold import unreachable_pods
+from services.scheduler.multislice.slice_status import pods_wait_reason
 from services.scheduler.state import SchedulerState
 from services.traffic.state import TrafficState
 from shared.basics.units import US_PER_HOUR
-from shared.models.jobs.multislice import joint_speed_ppm
+from shared.models.jobs.multislice_jobs import joint_speed_ppm
 from shared.models.jobs.progress import FULL_SPEED
 from shared.runtimes.lab import Lab, LabRequest
 from tests.support.several_pods import disagreements
@@ -57,7 +57,9 @@ def run(kind: FaultKind, target: str, until_us: int = END_US) -> tuple[Lab, list
             if message.fabric in PODS:
                 problems.extend(checkers.see(message))
 
-    fabrics = {pod: settings(QUIET) for pod in PODS} | {"dcn-0": config_of("dcn", NETWORK, "dcn-0")}
+    fabrics = {pod: superpod_config(QUIET) for pod in PODS} | {
+        "dcn-0": config_from_sections("dcn", NETWORK, "dcn-0")
+    }
     lab = Lab("campus", fabrics, services_of, judge)
     fault = InjectFault(kind=kind, target=target, duration_us=MENDED_US - BROKEN_US)
     requests = [
@@ -107,7 +109,7 @@ def test_a_job_goes_as_fast_as_its_pods_can_exchange_gradients() -> None:
     assert gbps > 0
     state = lab.site.instance("pod-0", "jobs").state
     assert isinstance(state, JobsState)
-    (team,) = state.teams.values()
+    (team,) = state.multislice_jobs.values()
     expected = joint_speed_ppm(FULL_SPEED, team.step_us, team.gradient_bytes, 2, gbps)
     assert speeds(lab) == [expected, expected]
     assert expected < FULL_SPEED
@@ -156,10 +158,10 @@ def test_where_a_network_retires_its_jobs_go_as_where_there_is_none(broken: bool
 @pytest.mark.parametrize("first", [None, "dcn-0"], ids=["no network before", "one retired before"])
 def test_a_network_that_joins_carries_the_jobs_that_run_already(first: str | None) -> None:
     log: list[Envelope] = []
-    pods = {pod: settings(QUIET) for pod in PODS}
-    before = {first: config_of("dcn", NETWORK, first)} if first else {}
+    pods = {pod: superpod_config(QUIET) for pod in PODS}
+    before = {first: config_from_sections("dcn", NETWORK, first)} if first else {}
     lab = Lab("campus", pods | before, services_of, lambda lines: log.extend(map(decode, lines.splitlines())))
-    joins = FabricCommissioned(site="campus", config=config_of("dcn", NETWORK, "dcn-1"))
+    joins = FabricCommissioned(site="campus", config=config_from_sections("dcn", NETWORK, "dcn-1"))
     requests = [
         LabRequest(ASKED_US, "pod-1", RequestSlice(shape=(4, 8, 16), pods=("pod-1", "pod-0")), 1),
         *([LabRequest(BROKEN_US, first, FabricRetired(), 2)] if first else []),
@@ -189,7 +191,9 @@ def test_a_network_that_joins_carries_the_jobs_that_run_already(first: str | Non
 def test_a_job_does_not_begin_before_the_network_reaches_its_pods() -> None:
     """The pod's block is down when the job is asked for, and back an hour later: cubes were kept in vain."""
     log: list[Envelope] = []
-    fabrics = {pod: settings(QUIET) for pod in PODS} | {"dcn-0": config_of("dcn", NETWORK, "dcn-0")}
+    fabrics = {pod: superpod_config(QUIET) for pod in PODS} | {
+        "dcn-0": config_from_sections("dcn", NETWORK, "dcn-0")
+    }
     lab = Lab("campus", fabrics, services_of, lambda lines: log.extend(map(decode, lines.splitlines())))
     back_us = ASKED_US + 2 * US_PER_HOUR
     fault = InjectFault(kind="block", target="dcn-0/block-1", duration_us=back_us - ASKED_US + 1)
@@ -203,11 +207,11 @@ def test_a_job_does_not_begin_before_the_network_reaches_its_pods() -> None:
         state = lab.site.instance(pod, "scheduler").state
         assert isinstance(state, SchedulerState)
         ((number, row),) = state.slices.items()
-        why = why_pods_wait(state, row)
+        why = pods_wait_reason(state, row)
         assert why is not None
         assert why.startswith("8 cubes are kept for it until ")
         assert why.endswith(" for a link of the network to lead to pod-1")
-        assert unreached(state, state.members[number]) == ["pod-1"]
+        assert unreachable_pods(state, state.members[number]) == ["pod-1"]
     lab.run(back_us - 1)
     assert cubes(lab) == [0, 0]
     given_up = [m.body.reason for m in log if isinstance(m.body, PodWaits) and m.body.reason]
@@ -226,8 +230,8 @@ def test_a_job_does_not_begin_before_the_network_reaches_its_pods() -> None:
 @pytest.mark.parametrize("gradient_gb", [0, 20_000])
 def test_the_network_makes_trunks_for_what_the_job_sends(gradient_gb: int) -> None:
     """Gradients of 20 TB a step are more than the trunk of a uniform mesh between the pods carries."""
-    pods = {pod: settings([*QUIET, f"workload.multipod_gradient_gb={gradient_gb}"]) for pod in PODS}
-    lab = Lab("campus", pods | {"dcn-0": config_of("dcn", NETWORK, "dcn-0")}, services_of)
+    pods = {pod: superpod_config([*QUIET, f"workload.multipod_gradient_gb={gradient_gb}"]) for pod in PODS}
+    lab = Lab("campus", pods | {"dcn-0": config_from_sections("dcn", NETWORK, "dcn-0")}, services_of)
     lab.run(ASKED_US)
     installed = links(lab)
     job = RequestSlice(shape=(4, 8, 16), pods=PODS)

@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 from joblib.externals.loky import get_reusable_executor
 
-from ops.common.sites import single_fabric_sites
-from ops.lab.board import shared_board
 from ops.lab.injections import injections
 from ops.lab.replay import replay
-from ops.lab.run import RunPlan, partial, run_lab, run_site
-from schemas.failures import FaultBegan
+from ops.lab.run import RunPlan, partial_path, run_lab, run_site
+from ops.lab.shared_progress import open_shared_progress
+from ops.sites.site_plans import single_fabric_sites
+from schemas.files.site_plan import SitePlan
+from schemas.messages.failures import FaultBegan
 from schemas.registry import decode
-from schemas.site_plan import SitePlan
 from services.fleet import services_of
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_S
 from shared.runtimes.lab import Lab
-from shared.storage.log.lines import read_lines
+from shared.storage.log.log_lines import read_lines
 
 BUSY = ["pod.cubes=8", "failures.host_per_day=0.1", "failures.ocs_per_day=0.3"]
 REPEAT = ["lightwave"]
@@ -162,7 +162,7 @@ def test_an_interrupted_run_leaves_a_log_of_whole_cascades_under_another_name(
     assert result["interrupted"] is True
     assert 0 < result["fabric_days"] < 36_500
     assert [path.name for path in tmp_path.iterdir()] == ["year.jsonl.partial.zst"]
-    report = replay(partial(log)).report()
+    report = replay(partial_path(log)).report()
     assert (report["clean"], report["messages"]) == (True, result["messages"])
     assert report["state_sha256"] == result["state_sha256"]
 
@@ -170,7 +170,7 @@ def test_an_interrupted_run_leaves_a_log_of_whole_cascades_under_another_name(
 @pytest.mark.parametrize(("warmup_days", "counted_fabrics"), [(30.0, 0), (0.0, 1)])
 def test_a_run_that_ends_within_its_warm_up_has_no_figures(warmup_days: float, counted_fabrics: int) -> None:
     plan = RunPlan(sites(), 30.0, warmup_days)
-    with shared_board(1, None) as board:
+    with open_shared_progress(1, None) as board:
         board.stop()
         result = run_site(plan, 0, None, board)
     assert result.at_us < US_PER_HOUR  # after its first cascades, within a simulated day
@@ -180,7 +180,7 @@ def test_a_run_that_ends_within_its_warm_up_has_no_figures(warmup_days: float, c
 
 def test_a_run_that_is_stopped_at_its_first_moment_has_figures_of_no_time() -> None:
     """Nothing was there to be used, and nothing was lost."""
-    with shared_board(1, None) as board:
+    with open_shared_progress(1, None) as board:
         board.stop()
         (report,) = run_site(RunPlan(sites(), 30.0, spans=True), 0, None, board).reports
     assert report["goodput"]["total_chip_us"] == 0

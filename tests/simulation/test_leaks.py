@@ -7,23 +7,23 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from ops.common.configuration import settings
 from ops.invariants.checker import AllCheckers
+from ops.sites.configuration import superpod_config
 from schemas.body import Body
-from schemas.config_workload import TraceRow
+from schemas.config.workload import TraceRow
+from schemas.messages.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, UndrainCube
 from schemas.names import Tier
-from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, UndrainCube
 from schemas.registry import decode
 from services.jobs.state import JobsState
 from services.ocs.state import NO_OWNER, NO_PORT, OcsState
-from services.scheduler.queue.order import chips_held
+from services.scheduler.queue.order import chips_by_owner
 from services.scheduler.state import SchedulerState, occupancy_of
 from services.transceivers.state import TransceiversState
 from services.workload.state import WorkloadState
 from shared.basics.units import US_PER_DAY, US_PER_S
-from shared.engine.codec import encode_state
-from shared.engine.ledger import ENDED_MAX
+from shared.engine.ended_rows import ENDED_MAX
 from shared.engine.site import Site
+from shared.engine.state_codec import encode_state
 from shared.models.superpod.wiring import FACES, join_ports
 from shared.runtimes.lab import LabRequest
 from tests.simulation.test_swarm import unsettled
@@ -98,7 +98,7 @@ def lived(lifetimes: int, policy: list[str]) -> tuple[Site, Counter[str]]:
     """The site after so many slices have ended and all that broke is repaired, and what was said."""
     draw = random.Random(lifetimes)
     quiet_us = round((lifetimes / A_DAY + 0.5) * US_PER_DAY)
-    config = settings(
+    config = superpod_config(
         [
             f"pod.cubes={CUBES}",
             "scheduler.retries_max=0",
@@ -170,10 +170,10 @@ def check_nothing_is_left(site: Site) -> None:
     assert left_over(scheduler, tables) == {}
     occupancy = occupancy_of(scheduler)
     assert (occupancy.held, occupancy.meshes, set(occupancy.used)) == ({}, {}, {0})
-    assert len(scheduler.hot) == scheduler.config.hot_spares
-    assert occupancy.idle == [cube for cube in range(CUBES) if cube not in scheduler.hot]
+    assert len(scheduler.warm_cubes) == scheduler.config.hot_spares
+    assert occupancy.idle == [cube for cube in range(CUBES) if cube not in scheduler.warm_cubes]
     assert scheduler.queue is None or not scheduler.queue.lines
-    assert chips_held(scheduler) == {}
+    assert chips_by_owner(scheduler) == {}
     assert isinstance(jobs, JobsState)
     assert left_over(jobs, "jobs broken") == {}
     assert len(jobs.books) == OWNERS * len(set(TIERS))
@@ -195,7 +195,7 @@ def check_circuits(scheduler: SchedulerState, ocs: object) -> None:
     assert left_over(ocs, "connects restores") == {}
     assert np.all(ocs.owner == NO_OWNER)
     assert not ocs.turning.any()
-    joins = tuple((key % 3, key // 3, south) for key, south in sorted(scheduler.standing.items()))
+    joins = tuple((key % 3, key // 3, south) for key, south in sorted(scheduler.leftover_circuits.items()))
     expected = np.full_like(ocs.wanted, NO_PORT)
     if joins:
         number, north, south = join_ports(joins)

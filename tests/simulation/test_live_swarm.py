@@ -4,19 +4,19 @@ import random
 
 import pytest
 
-from ops.common.configuration import settings
+from ops.sites.configuration import superpod_config
 from schemas.body import Body
 from schemas.envelope import Envelope
-from schemas.operator import DrainCube, InjectFault, ReleaseSlice, RequestSlice, UndrainCube
+from schemas.messages.operator import DrainCube, InjectFault, ReleaseSlice, RequestSlice, UndrainCube
 from services.fleet import services_of
 from shared.basics.units import US_PER_HOUR
-from shared.engine.codec import encode_instance
 from shared.engine.replay import Replay
 from shared.engine.site import Site
+from shared.engine.state_codec import encode_instance
 from tests.support.changed_parameters import OF_PODS, drawn_change
 from tests.support.live_swarm import LiveSwarm
 
-CONFIG = settings(
+CONFIG = superpod_config(
     ["pod.cubes=8", "failures.host_per_day=0.5", "failures.link_per_day=0.01", "failures.ocs_per_day=0.1"],
     seed=3,
 )

@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from ops.common.configuration import settings
+from ops.sites.configuration import superpod_config
 from schemas.envelope import Envelope
-from schemas.failures import FaultBegan, FaultEnded
+from schemas.messages.failures import FaultBegan, FaultEnded
 from schemas.registry import decode
 from shared.basics.units import US_PER_DAY
 from shared.models.availability import AlternatingRenewal, machine_repair
@@ -37,7 +37,7 @@ def faults(*pairs: str, seed: int = 3) -> list[Envelope]:
     def keep(lines: bytes) -> None:
         kept.extend(decode(line) for line in lines.splitlines() if b'"type":"Fault' in line)
 
-    lab = pod_lab(settings([*HARDWARE, *pairs], seed=seed), sink=keep)
+    lab = pod_lab(superpod_config([*HARDWARE, *pairs], seed=seed), sink=keep)
     lab.run(DAYS * US_PER_DAY)
     return kept
 

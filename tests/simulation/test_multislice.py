@@ -8,21 +8,28 @@ from collections.abc import Mapping
 
 import pytest
 
-from ops.common.configuration import settings
 from ops.invariants.checker import AllCheckers
-from schemas.config_dcn import DcnConfig
+from ops.sites.configuration import superpod_config
+from schemas.config.dcn import DcnConfig
 from schemas.envelope import Envelope
-from schemas.operator import InjectFault, RequestSlice
+from schemas.messages.operator import InjectFault, RequestSlice
+from schemas.messages.scheduler import (
+    PodHeld,
+    PodsJoined,
+    PodsParted,
+    SliceAdmitted,
+    SliceRecovering,
+    SliceStarted,
+)
+from schemas.messages.sequencer import FabricCommissioned, FabricRetired
+from schemas.messages.workload import PodAsked, SliceRequested
 from schemas.registry import decode
-from schemas.scheduler import PodHeld, PodsJoined, PodsParted, SliceAdmitted, SliceRecovering, SliceStarted
-from schemas.sequencer import FabricCommissioned, FabricRetired
-from schemas.workload import PodAsked, SliceRequested
 from services.fleet import services_of
 from services.jobs.state import JobsState
 from services.scheduler.state import SchedulerState
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_MS, US_PER_S
-from shared.engine.codec import decode_state, encode_state
-from shared.engine.state import Unwatched
+from shared.engine.state import IgnoredDocumentKeys
+from shared.engine.state_codec import decode_state, encode_state
 from shared.runtimes.lab import Lab, LabRequest
 from tests.support.several_pods import SITE, Campus, disagreements, draw_campus
 
@@ -84,14 +91,14 @@ def test_states_that_are_stored_and_read_back_go_on_as_if_nothing_had_happened(s
                 members = instance.state.members.values()
                 held += sum(member.until_us is not None or member.again_us is not None for member in members)
             instance.state = decode_state(instance.service.state, encode_state(instance.state))
-            instance.state.touched = Unwatched()
+            instance.state.changed_documents = IgnoredDocumentKeys()
     assert restarted.log_sha256 == undisturbed.log_sha256
     assert held > 0
 
 
 def two_pods(*requests: tuple[int, RequestSlice | InjectFault], hold_s: int = 600) -> list[Envelope]:
     """The log of two pods in which nothing happens but what is asked of the first."""
-    config = settings([*QUIET, f"scheduler.pods_hold_s={hold_s}"], seed=5)
+    config = superpod_config([*QUIET, f"scheduler.pods_hold_s={hold_s}"], seed=5)
     asked = [LabRequest(at_us, "pod-0", body, number) for number, (at_us, body) in enumerate(requests, 1)]
     log, problems = run(Campus({"pod-0": config, "pod-1": config}, asked, US_PER_DAY))
     assert problems == []
@@ -167,7 +174,7 @@ def test_no_jobs_keep_each_other_from_their_cubes_for_ever(seed: int, hold_s: in
     asked = [*zip(pods, full, strict=True)]
     asked += [(job[0], over_both(shape=(8, 8, 8), pods=job)) for job in over]
     requests = [LabRequest(US_PER_S + number, pod, body, number) for number, (pod, body) in enumerate(asked)]
-    fabrics = {pod: settings(pairs, seed=10 * seed + number) for number, pod in enumerate(pods)}
+    fabrics = {pod: superpod_config(pairs, seed=10 * seed + number) for number, pod in enumerate(pods)}
     log, problems = run(Campus(fabrics, requests, 2 * US_PER_DAY))
     assert problems == []
     joined = [message.at_us for message in of(log, PodsJoined)]
@@ -177,7 +184,7 @@ def test_no_jobs_keep_each_other_from_their_cubes_for_ever(seed: int, hold_s: in
 
 
 def test_a_fault_in_one_pod_stalls_the_job_in_all_and_frees_nothing() -> None:
-    config = settings([*QUIET, "scheduler.decision_s=30"], seed=5)
+    config = superpod_config([*QUIET, "scheduler.decision_s=30"], seed=5)
     asked = [
         LabRequest(US_PER_S, "pod-0", over_both(duration_us=None), 1),
         LabRequest(US_PER_HOUR, "pod-1", InjectFault(kind="host", target="pod-1/cube-0/host-3"), 2),
@@ -211,8 +218,8 @@ def test_a_pod_that_is_not_there_refuses_the_job() -> None:
 def test_a_share_of_the_large_campaigns_runs_over_several_pods() -> None:
     quiet = ["pod.cubes=8", "failures.enabled=false", "workload.filler=false", "workload.offered_load=0.5"]
     pods = {
-        "pod-0": settings([*quiet, "workload.multipod_share=1"], seed=1),
-        "pod-1": settings([*quiet, "workload.multipod_share=1"], seed=2),
+        "pod-0": superpod_config([*quiet, "workload.multipod_share=1"], seed=1),
+        "pod-1": superpod_config([*quiet, "workload.multipod_share=1"], seed=2),
     }
     log, problems = run(Campus(pods, [], 2 * US_PER_DAY))
     assert problems == []
@@ -235,7 +242,7 @@ def asked_by(
     pods: Mapping[str, list[str]], customers: Mapping[str, str | None], *later: LabRequest
 ) -> list[Envelope]:
     """The log of some pods and of a network; on its blocks hang those that have an entry in `customers`."""
-    fabrics = {pod: settings(said, seed=n) for n, (pod, said) in enumerate(pods.items(), start=1)}
+    fabrics = {pod: superpod_config(said, seed=n) for n, (pod, said) in enumerate(pods.items(), start=1)}
     log: list[Envelope] = []
 
     def keep(lines: bytes) -> None:
@@ -265,7 +272,7 @@ def partners(log: list[Envelope], day: int, until_day: int = 99) -> set[tuple[st
 
 def test_a_pod_that_the_network_does_not_join_is_no_partner() -> None:
     """Whether it hangs on no block, or on one of another customer; and also where it came later."""
-    comes = FabricCommissioned(site=SITE, config=settings(QUIET))
+    comes = FabricCommissioned(site=SITE, config=superpod_config(QUIET))
     pods = {f"pod-{n}": WANTS for n in range(4)} | {"pod-4": QUIET}
     on_blocks = {"pod-0": None, "pod-1": "them", "pod-3": None}
     log = asked_by(pods, on_blocks, LabRequest(US_PER_HOUR, "pod-5", comes, 1))

@@ -9,16 +9,16 @@ from pathlib import Path
 from ops.invariants.checker import AllCheckers
 from ops.lab.replay import replay
 from ops.lab.run import site_digest
+from schemas.messages.trunks import TrunksChanged
 from schemas.registry import decode
-from schemas.trunks import TrunksChanged
 from services.fleet import services_of
 from services.jobs.state import JobsState
 from services.scheduler.state import SchedulerState
 from services.traffic.state import TrafficState
 from shared.basics.units import US_PER_HOUR
-from shared.engine.codec import encode_instance, restore_instance
 from shared.engine.site import Site
-from shared.engine.state import Unwatched
+from shared.engine.state import IgnoredDocumentKeys
+from shared.engine.state_codec import encode_instance, restore_instance
 from shared.runtimes.lab import Lab
 from tests.support.network_swarm import DCN, draw_network_campus
 from tests.support.several_pods import SITE, disagreements
@@ -47,11 +47,11 @@ def unheard(site: Site) -> Iterator[str]:
     for instance in site.instances:
         state = instance.state
         if isinstance(state, TrafficState):
-            told = {job: mbps / 1_000 for job, mbps in state.given_mbps.items()}
+            told = {job: mbps / 1_000 for job, mbps in state.job_mbps.items()}
         elif isinstance(state, SchedulerState):
             joined |= {member.job for member in state.members.values() if member.is_joined}
         elif isinstance(state, JobsState):
-            for team in state.teams.values():
+            for team in state.multislice_jobs.values():
                 given.setdefault(team.job, set()).add(team.gbps)
     if told.keys() != joined:
         yield f"at {site.now_us} {sorted(joined)} have joined, told of are {sorted(told)}"
@@ -108,7 +108,7 @@ def test_a_life_is_replayed_from_its_log_and_goes_on_from_what_was_stored(tmp_pa
         found = [restore_instance(i.service, i.fabric, encode_instance(i)) for i in stored.site.instances]
         for instance in found:
             assert instance.state is not None
-            instance.state.touched = Unwatched()
+            instance.state.changed_documents = IgnoredDocumentKeys()
         stored.site = Site(SITE, services_of, found)
     assert stored.log_sha256 == lab.log_sha256
     assert site_digest(stored.site) == site_digest(lab.site)

@@ -7,9 +7,9 @@ import pytest
 
 from ops.invariants import AllCheckers
 from ops.invariants.checker import NetworkCheckers
-from schemas.documents import FailuresSummary
-from schemas.documents_dcn import TrunksSummary
-from schemas.documents_repairs import RepairsSummary
+from schemas.documents.dcn import TrunksSummary
+from schemas.documents.pods import FailuresSummary
+from schemas.documents.repairs import RepairsSummary
 from schemas.registry import TYPES, decode
 from services.fleet import services_of
 from services.topology.state import TopologyState

@@ -13,32 +13,32 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ops.common.configuration import settings_of
-from ops.common.sites import single_fabric_sites
 from ops.invariants.checker import AllCheckers, PodCheckers
+from ops.lab.pod_report import pod_report
 from ops.lab.replay import replay
-from ops.lab.report import pod_report
 from ops.lab.run import RunPlan, run_lab
+from ops.sites.configuration import config_from_pairs
+from ops.sites.site_plans import single_fabric_sites
 from schemas.body import Body
-from schemas.config import SuperpodConfig
-from schemas.config_workload import TraceRow, WorkloadConfig
-from schemas.documents import CubesSummary, FailuresSummary, LinksSummary, SliceDocument
-from schemas.documents_repairs import RepairsSummary
+from schemas.config.pods import SuperpodConfig
+from schemas.config.workload import TraceRow, WorkloadConfig
+from schemas.documents.pods import CubesSummary, FailuresSummary, LinksSummary, SliceDocument
+from schemas.documents.repairs import RepairsSummary
+from schemas.messages.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, UndrainCube
+from schemas.messages.scheduler import SliceRecovering
+from schemas.messages.workload import SliceRequested
 from schemas.names import Shape
-from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, UndrainCube
 from schemas.registry import decode
-from schemas.scheduler import SliceRecovering
-from schemas.workload import SliceRequested
 from services.fleet import services_of
-from services.scheduler.placement.occupancy import Occupancy
-from services.scheduler.placement.placement import FixedGrid, Placement, Switched
 from services.scheduler.state import SchedulerState, occupancy_of
-from services.workload.asking import arrive
+from services.scheduler.structures.occupancy import Occupancy
+from services.scheduler.structures.pod_placement import FixedGridPlacement, PodPlacement, SwitchedPlacement
+from services.workload.slice_requests import submit_arrivals
 from services.workload.state import commission
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.engine.site import Site
 from shared.models.availability.binomial import at_least
-from shared.models.availability.placement import placement_curve
+from shared.models.availability.slice_placement import placement_curve
 from shared.models.static_pod.boxes import boxes
 from shared.models.superpod.shapes import cubes_of
 from shared.models.superpod.wiring import FACES, HOSTS_PER_CUBE
@@ -94,7 +94,7 @@ def asked_alike(kind: str) -> tuple[dict[str, Any], Counter[str]]:
                 case SliceRecovering(choice="evict"):
                     counts["lost"] += 1
 
-    lab = Lab(POD, {POD: settings_of(kind, pairs, seed=7)}, services_of, count)
+    lab = Lab(POD, {POD: config_from_pairs(kind, pairs, seed=7)}, services_of, count)
     lab.run(30 * US_PER_DAY)
     return pod_report(lab.site, POD, 30 * US_PER_DAY), counts
 
@@ -123,7 +123,7 @@ def requests_of(seed: int, days: int) -> list[TraceRow]:
     rows: list[TraceRow] = []
     while state.next_arrival_us is not None and state.next_arrival_us <= days * US_PER_DAY:
         state.now_us = state.next_arrival_us
-        for body in arrive(state):
+        for body in submit_arrivals(state):
             assert isinstance(body, SliceRequested)
             assert body.job is not None
             row = TraceRow(
@@ -142,7 +142,7 @@ def requests_of(seed: int, days: int) -> list[TraceRow]:
 
 def served(kind: str, pairs: list[str], seed: int, rows: list[TraceRow], days: int = 30) -> dict[str, Any]:
     """The report of a pod that is asked for exactly this."""
-    config = settings_of(kind, pairs, seed=seed).model_copy(update={"trace": tuple(rows)})
+    config = config_from_pairs(kind, pairs, seed=seed).model_copy(update={"trace": tuple(rows)})
     lab = Lab(POD, {POD: config}, services_of)
     lab.run(days * US_PER_DAY)
     return pod_report(lab.site, POD, days * US_PER_DAY)
@@ -266,7 +266,7 @@ def run_seed(seed: int, said: Counter[str]) -> list[str]:
             problems.extend(checkers.see(message))
 
     pairs, requests, end_us = scenario(seed)
-    lab = Lab(POD, {POD: settings_of(KIND, pairs, seed=seed)}, services_of, judge)
+    lab = Lab(POD, {POD: config_from_pairs(KIND, pairs, seed=seed)}, services_of, judge)
     lab.run(end_us, requests)
     for _ in range(8 * 24):
         if not unsettled(lab.site):
@@ -312,7 +312,7 @@ def idle_cubes(host_per_day: float, days: int) -> Iterator[Occupancy]:
         "repairs.technicians": 1000,
         "repairs.host_repair_h": 24,
     }
-    config = settings_of(KIND, [f"{name}={value}" for name, value in pairs.items()], seed=11)
+    config = config_from_pairs(KIND, [f"{name}={value}" for name, value in pairs.items()], seed=11)
     lab = Lab(POD, {POD: config}, services_of)
     for step in range(1, days * 24 // EVERY_H + 1):
         lab.run(step * EVERY_H * US_PER_HOUR)
@@ -325,14 +325,17 @@ def idle_cubes(host_per_day: float, days: int) -> Iterator[Occupancy]:
 def watched() -> tuple[float, dict[tuple[str, Shape], float]]:
     """(availability of a cube, (kind of placement, shape) → share of the time in which such a slice could be
     placed) of an idle pod whose hosts alone fail."""
-    placements: dict[str, Placement] = {"static": FixedGrid(), "reconfigurable": Switched()}
+    placements: dict[str, PodPlacement] = {
+        "static": FixedGridPlacement(),
+        "reconfigurable": SwitchedPlacement(),
+    }
     healthy: list[int] = []
     placed: Counter[tuple[str, Shape]] = Counter()
     for occupancy in idle_cubes(0.003, DAYS):
         healthy.append(len(occupancy.idle))
         for shape in WATCHED:
             for kind, placement in placements.items():
-                placed[kind, shape] += placement.room_for(occupancy, shape, whole_cubes=True) is not None
+                placed[kind, shape] += placement.find_fit(occupancy, shape, whole_cubes=True) is not None
     return fmean(healthy) / 64, {place: count / len(healthy) for place, count in placed.items()}
 
 

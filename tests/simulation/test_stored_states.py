@@ -6,17 +6,24 @@ from typing import Any
 
 import pytest
 
-from ops.common.configuration import settings
 from ops.lab.run import site_digest
+from ops.sites.configuration import superpod_config
 from schemas.envelope import Envelope
-from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, RequestSlice, UndrainCube
+from schemas.messages.operator import (
+    ClearFault,
+    DrainCube,
+    InjectFault,
+    ReleaseSlice,
+    RequestSlice,
+    UndrainCube,
+)
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
-from shared.engine.codec import encode_instance, restore_instance
 from shared.engine.dispatch import ServiceInstance
 from shared.engine.service import DocumentKey
 from shared.engine.site import Site
+from shared.engine.state_codec import encode_instance, restore_instance
 from shared.runtimes.lab import LabRequest
-from shared.storage.tracked import Tracker
+from shared.storage.store.change_tracking import StateTracker
 from tests.support.pods import (
     POD,
     SUPERPOD,
@@ -28,7 +35,7 @@ from tests.support.pods import (
     request_to,
 )
 
-CONFIG = settings(
+CONFIG = superpod_config(
     [
         "pod.cubes=8",
         "workload.duration_mean_h=0.7",
@@ -70,7 +77,7 @@ class Kept:
     documents: dict[DocumentKey, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.trackers = {service.name: Tracker() for service in SUPERPOD}
+        self.trackers = {service.name: StateTracker() for service in SUPERPOD}
         self.stored = {service.name: {} for service in SUPERPOD}
 
     def commit(self, read_by: dict[str, ServiceInstance]) -> None:
@@ -82,9 +89,9 @@ class Kept:
                     self.stored[name].pop(gone, None)
                 self.stored[name].update(change.written)
             if instance.state is not None:
-                for key in instance.state.touched:
+                for key in instance.state.changed_documents:
                     self.documents[key] = instance.service.document(instance.state, key)
-                instance.state.touched.clear()
+                instance.state.changed_documents.clear()
 
 
 def fresh_documents(site: Site) -> dict[DocumentKey, Any]:

@@ -6,23 +6,23 @@ from collections.abc import Mapping
 
 import pytest
 
-from ops.common.configuration import settings
 from ops.invariants.checker import AllCheckers, PodCheckers
-from ops.lab.report import pod_report
-from schemas.documents import CubesSummary, FailuresSummary, LinksSummary, OcsSummary
-from schemas.documents_repairs import RepairsSummary
+from ops.lab.pod_report import pod_report
+from ops.sites.configuration import superpod_config
+from schemas.documents.pods import CubesSummary, FailuresSummary, LinksSummary, OcsSummary
+from schemas.documents.repairs import RepairsSummary
+from schemas.messages.operator import InjectFault, TestLink
+from schemas.messages.transceivers import LinkTested
 from schemas.names import FaultKind
-from schemas.operator import InjectFault, TestLink
 from schemas.registry import TYPES, decode
-from schemas.transceivers import LinkTested
 from services.failures.state import FailuresState
 from services.ocs.state import OcsState
-from services.roster import ROSTER
+from services.service_names import SERVICE_NAMES
 from services.transceivers.state import NO_END, TransceiversState
 from shared.basics.units import US_PER_DAY, US_PER_S
 from shared.engine.site import Site
-from shared.models.link_faults import LINK_FAULTS
-from shared.models.plants import plant_of
+from shared.models.fabric_plants import plant_of
+from shared.models.faults.link_faults import LINK_FAULTS
 from shared.runtimes.lab import LabRequest
 from tests.support.pods import KIND, POD, pod_lab
 from tests.support.swarm import draw_scenario
@@ -36,7 +36,7 @@ NEVER_SAID = {"CircuitsRefused", "FabricRetired", "MessageSkipped", "RekeyDraws"
 """The scheduler commands only what the OCSes can do, so that a refusal would be a bug; a pod is retired and a
 message skipped by a person's command only. Draws are rekeyed in forecasts (`tests/unit/ops/forecast`)."""
 OF_NETWORKS = {
-    name for name, body in TYPES.items() if body.writer not in (*ROSTER[KIND], "operator", "sequencer")
+    name for name, body in TYPES.items() if body.writer not in (*SERVICE_NAMES[KIND], "operator", "sequencer")
 } | {
     *("PlanTopology", "ApproveRewiring", "AbortRewiring", "RewiringRefused", "CircuitsRewired"),
     *("ControlLost", "ControlRegained", "OcsesDown", "OcsesUp"),
@@ -198,7 +198,7 @@ def test_ocses_of_other_technologies_break_no_invariant_as_their_parts_fail(
             held[message.type] += 1
             problems.extend(checkers.see(message))
 
-    pod_lab(settings(pairs, seed=12), sink=judge).run(US_PER_DAY // 2, requests)
+    pod_lab(superpod_config(pairs, seed=12), sink=judge).run(US_PER_DAY // 2, requests)
     assert problems == []
     assert held["OcsPartDown"] >= 4
     assert held["CircuitsConnected"] > 20

@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from ops.experiments.reading import Misplaced, Planned, checked, parsed
-from ops.experiments.shop_run import run_shop
-from ops.experiments.sweep import WAYS, Job, plan_of
-from ops.experiments.trial import run_trial
-from shared.models.availability import machine_repair
+from ops.experiments.loader import InvalidDocument, PlannedExperiment, parse_experiment, plan_experiment
+from ops.experiments.reliability_run import run_kernel
+from ops.experiments.service_run import run_services
+from ops.experiments.sweep import RUNNERS, SweepRun, plan_of
+from shared.models.availability.machine_repair import machine_repair
 from shared.models.reliability.compiled import compiled
-from shared.models.reliability.counts import count_down
-from shared.models.reliability.kernel import plain, simulate
-from shared.models.reliability.shop import machine_shop
+from shared.models.reliability.down_counts import count_down
+from shared.models.reliability.failure_kernel import plain, simulate
+from shared.models.reliability.repair_shop import machine_shop
 from shared.models.statistics.means import mean_interval
 
 ALONE = {"failures.optics_per_day": 0.0, "failures.stray_per_day": 0.0}
@@ -21,10 +21,12 @@ QUIET = ALONE | {"workload.enabled": False, "transceivers.telemetry_interval_s":
 MEASURES = ["cube_availability", "faults_a_day", "repairs_a_day"]
 
 
-def planned(values: dict[str, Any], days: float = 60.0, warm_up_days: float = 0.0, **more: Any) -> Planned:
+def planned(
+    values: dict[str, Any], days: float = 60.0, warm_up_days: float = 0.0, **more: Any
+) -> PlannedExperiment:
     fabric = {"days": days, "warm_up_days": warm_up_days, "set": values}
     asked = {"title": "a", "question": "b", "fabric": fabric, "measure": MEASURES, "seeds": 1} | more
-    return checked(parsed(asked | {"store": {"window_h": 240}}), Path())
+    return plan_experiment(parse_experiment(asked | {"store": {"window_h": 240}}), Path())
 
 
 @pytest.mark.parametrize(
@@ -43,8 +45,8 @@ def test_the_kernel_has_the_figures_of_the_services_under_the_same_seed(
     """Not in the mean but run by run: the same faults strike, and the same repairs take as long."""
     found = planned(values, days)
     assert found.method.name == "kernel"
-    plan = plan_of(found, Job(found.variants[0], 3))
-    kernel, services = run_shop(plan), run_trial(plan)
+    plan = plan_of(found, SweepRun(found.variants[0], 3))
+    kernel, services = run_kernel(plan), run_services(plan)
     assert kernel.figures == pytest.approx(services.figures, rel=1e-9)
     assert len(kernel.windows) == len(services.windows) > 1
     for one, two in zip(kernel.windows, services.windows, strict=True):
@@ -55,9 +57,9 @@ def test_closed_forms_are_what_the_kernel_comes_to_in_the_mean() -> None:
     """Within the 99.9 % interval over 60 seeds, of each measure."""
     found = planned(QUIET | {"repairs.technicians": 40}, 365.0, 40.0)
     assert found.method.name == "exact"
-    first = plan_of(found, Job(found.variants[0], 0))
-    exact = WAYS["exact"](first).figures
-    runs = [run_shop(plan_of(found, Job(found.variants[0], seed))).figures for seed in range(60)]
+    first = plan_of(found, SweepRun(found.variants[0], 0))
+    exact = RUNNERS["exact"](first).figures
+    runs = [run_kernel(plan_of(found, SweepRun(found.variants[0], seed))).figures for seed in range(60)]
     for name in MEASURES:
         told = mean_interval([float(run[name] or 0.0) for run in runs], 0.999)
         assert told.low < float(exact[name] or 0.0) < told.high, name
@@ -105,7 +107,7 @@ def test_the_cheapest_way_that_can_answer_is_taken_and_says_why(
     ],
 )
 def test_a_way_that_cannot_answer_is_refused(asked: str, values: dict[str, Any], said: str) -> None:
-    with pytest.raises(Misplaced, match=said):
+    with pytest.raises(InvalidDocument, match=said):
         planned(values, method=asked)
 
 

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from ops.common.configuration import settings
-from ops.lab.report import pod_report
-from ops.lab.trace import read_trace
-from schemas.config import SuperpodConfig
-from schemas.config_workload import TraceRow
+from ops.lab.pod_report import pod_report
+from ops.lab.workload_trace import read_trace
+from ops.sites.configuration import superpod_config
+from schemas.config.pods import SuperpodConfig
+from schemas.config.workload import TraceRow
 from schemas.envelope import Envelope
+from schemas.messages.scheduler import SliceOverran
+from schemas.messages.workload import SliceRequested
 from schemas.registry import decode
-from schemas.scheduler import SliceOverran
-from schemas.workload import SliceRequested
 from shared.basics.errors import InvalidInput
 from shared.basics.units import US_PER_DAY, US_PER_S
 from shared.models.superpod.shapes import chips_of, legal_shapes
@@ -38,7 +38,7 @@ def write_trace(path: Path) -> list[tuple[int, int, int]]:
 def test_thousands_of_rows_all_end_in_one_state(tmp_path: Path) -> None:
     rows = write_trace(tmp_path / "trace.csv")
     trace = read_trace(tmp_path / "trace.csv", SuperpodConfig())
-    config = settings(["pod.cubes=16", "failures.enabled=false"], seed=1, trace=trace)
+    config = superpod_config(["pod.cubes=16", "failures.enabled=false"], seed=1, trace=trace)
     lines: list[bytes] = []
     lab = pod_lab(config, sink=lambda data: lines.extend(data.splitlines()))
     lab.run(30 * US_PER_DAY)
@@ -63,7 +63,7 @@ def test_an_exact_estimate_is_never_overrun(tmp_path: Path) -> None:
     )
     messages: list[Envelope] = []
     trace = read_trace(path, SuperpodConfig())
-    config = settings(["pod.cubes=16", "failures.enabled=false"], seed=1, trace=trace)
+    config = superpod_config(["pod.cubes=16", "failures.enabled=false"], seed=1, trace=trace)
     lab = pod_lab(config, sink=lambda data: messages.extend(map(decode, data.splitlines())))
     lab.run(US_PER_DAY)
     assert sum(m.type == "SliceCompleted" for m in messages) == 5

@@ -3,8 +3,8 @@
 import random
 from collections.abc import Mapping, Sequence
 
-from schemas.operator import SetParameters
-from schemas.parameter import ParameterValue, Setting
+from schemas.config.parameter import ParameterSetting, ParameterValue
+from schemas.messages.operator import SetParameters
 
 OF_PODS: dict[str, tuple[ParameterValue, ...]] = {
     "failures.enabled": (True, True, False),
@@ -53,7 +53,9 @@ OF_NETWORKS: dict[str, tuple[ParameterValue, ...]] = {
 
 
 def set_to(values: Mapping[str, ParameterValue]) -> SetParameters:
-    return SetParameters(settings=tuple(Setting(name=name, value=value) for name, value in values.items()))
+    return SetParameters(
+        settings=tuple(ParameterSetting(name=name, value=value) for name, value in values.items())
+    )
 
 
 def drawn_change(draw: random.Random, of: Mapping[str, Sequence[ParameterValue]]) -> SetParameters:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from shared.runtimes.waiting import until
+from shared.runtimes.poll import poll_until
 
 END_S_MAX = 10.0
 
@@ -17,7 +17,7 @@ def runs(pid: int) -> bool:
 
 def has_ended(pid: int) -> bool:
     """Whether it ends within a few seconds."""
-    return until(lambda: not runs(pid), END_S_MAX)
+    return poll_until(lambda: not runs(pid), END_S_MAX)
 
 
 def children(pid: int) -> list[int]:

@@ -2,7 +2,7 @@
 
 import click
 
-from ops.cli.groups import Group
+from ops.cli.common.command_groups import CommandGroup
 
 
 def leaves(group: click.Group, *path: str) -> list[list[str]]:
@@ -13,7 +13,7 @@ def leaves(group: click.Group, *path: str) -> list[list[str]]:
         command = group.get_command(context, name)
         assert command is not None
         if isinstance(command, click.Group):
-            assert isinstance(command, Group)  # which knows the nearest word
+            assert isinstance(command, CommandGroup)  # which knows the nearest word
             found += leaves(command, *path, name)
         else:
             found.append([*path, name])

@@ -5,16 +5,16 @@ from collections.abc import Sequence
 import numpy as np
 from hypothesis import strategies as st
 
-from schemas.config_network import GENERATIONS_GBPS
-from shared.models.network.blocks import UPLINKS, Block, Plant, plant_of
+from schemas.config.network_hardware import GENERATIONS_GBPS
+from shared.models.network.blocks import UPLINKS, Block, NetworkLayout, layout_of
 from shared.models.superpod.wiring import IntArray
 
 
 def plant(
     blocks: int = 6, generations: Sequence[int] = (100,), uplinks: Sequence[int] = (512,), racks: int = 32
-) -> Plant:
+) -> NetworkLayout:
     """Blocks ab-0 … in turn of these generations and numbers of uplinks, on racks of four OCSes."""
-    return plant_of(
+    return layout_of(
         [
             Block(f"ab-{n}", generations[n % len(generations)], uplinks[n % len(uplinks)])
             for n in range(blocks)
@@ -23,11 +23,11 @@ def plant(
     )
 
 
-def plants(most: int = 6) -> st.SearchStrategy[Plant]:
+def plants(most: int = 6) -> st.SearchStrategy[NetworkLayout]:
     """Any plant of a few blocks."""
     one = st.tuples(st.sampled_from(GENERATIONS_GBPS), st.sampled_from(UPLINKS))
     return st.lists(one, min_size=2, max_size=most).map(
-        lambda rows: plant_of([Block(f"ab-{n}", *row) for n, row in enumerate(rows)])
+        lambda rows: layout_of([Block(f"ab-{n}", *row) for n, row in enumerate(rows)])
     )
 
 
@@ -44,7 +44,7 @@ def _off_diagonal(values: list[int], blocks: int) -> IntArray:
     return demand
 
 
-def packed_links(found: Plant, seed: int, left: float = 0.0) -> IntArray:
+def packed_links(found: NetworkLayout, seed: int, left: float = 0.0) -> IntArray:
     """Links at random, until no two blocks have a free uplink, or this share of all uplinks is left."""
     rng = np.random.default_rng(seed)
     blocks = len(found.blocks)

@@ -15,36 +15,35 @@ import httpx
 import orjson
 from fastapi import FastAPI
 
-from ops.common.past import Past
-from ops.common.sites import single_fabric_sites
-from ops.common.version import software
+from ops.local.software_version import software_version
+from ops.serving.past_sites import PastReader
+from ops.sites.site_plans import single_fabric_sites
 from ops.twin.site_audit import SiteAudit, readers_of
-from schemas.api import TwinAbout
-from schemas.config import FabricConfig
-from schemas.config_dcn import DcnConfig, NetworkFailuresConfig
-from schemas.config_network import BlockRow, NetworkConfig
+from schemas.api.rows import TwinInfo
+from schemas.config.dcn import DcnConfig, NetworkFailuresConfig
+from schemas.config.network_hardware import BlockGroupConfig, NetworkConfig
+from schemas.config.pods import FabricConfig
+from schemas.files.site_plan import SitePlan
 from schemas.registry import decode
-from schemas.site_plan import SitePlan
 from services.fleet import services_of
+from services.gateway.http.access.tokens import Tokens, single_token
 from services.gateway.http.app import create_app
-from services.gateway.http.tokens import Tokens, one_token
+from services.gateway.log.subjects import SiteSubjects
 from services.gateway.ports import TwinPorts
-from services.gateway.subjects import SiteSubjects
-from services.questions import Questions
-from shared.runtimes.embedded.clock import EmbeddedClock
-from shared.runtimes.embedded.dead_letters import DeadLetters
+from services.what_if.queries import WhatIfQueries
+from shared.runtimes.embedded.dead_letter_file import DeadLetterFile
+from shared.runtimes.embedded.embedded_clock import EmbeddedClock
 from shared.runtimes.embedded.site_runner import SiteRunner
-from shared.runtimes.embedded.twin import EmbeddedTwin
-from shared.runtimes.embedded.waking import Waking, WakingStore
-from shared.runtimes.operations import MemoryOperations
-from shared.storage.copies import Copies
-from shared.storage.log.frames import TelemetryFolder
-from shared.storage.log.indexed import IndexedLogs
-from shared.storage.log.lines import read_lines
-from shared.storage.log.reader import commissioned_with
-from shared.storage.memory import MemoryStore
-from shared.storage.snapshots.folder import SnapshotFolder
-from shared.storage.snapshots.history import History
+from shared.runtimes.embedded.twin_loop import EmbeddedTwin, WakeOnPut, WakingRedisStore
+from shared.runtimes.operations_log import MemoryOperations
+from shared.storage.log.indexed_log import IndexedLogs
+from shared.storage.log.log_lines import read_lines
+from shared.storage.log.log_reader import commissioned_with
+from shared.storage.log.telemetry_frames import TelemetryFolder
+from shared.storage.snapshots.site_history import SiteHistory
+from shared.storage.snapshots.snapshot_folder import SnapshotFolder
+from shared.storage.store.memory_store import MemoryStore
+from shared.storage.store.state_copies import StateCopies
 from tests.support.pods import first_message
 
 CATCH_UP_S_MAX = 180.0
@@ -58,7 +57,7 @@ NETWORK = DcnConfig(
         racks=4,
         racks_full=4,
         switches=2,
-        blocks=tuple([BlockRow(count=2, generation=gbps, uplinks=256) for gbps in (400, 200, 100)]),
+        blocks=tuple([BlockGroupConfig(count=2, generation=gbps, uplinks=256) for gbps in (400, 200, 100)]),
     ),
     failures=NetworkFailuresConfig(enabled=False),
 )
@@ -104,7 +103,7 @@ class Client:
         return self.request("POST", path, **request)
 
 
-class WakingMemory(Waking, MemoryStore):
+class WakingMemory(WakeOnPut, MemoryStore):
     """Wakes the loop when somebody asks for something."""
 
 
@@ -125,7 +124,7 @@ class DrivenTwin:
         pairs: list[str],
         pods: int = 1,
         plans: Sequence[SitePlan] | None = None,
-        store: WakingMemory | WakingStore | None = None,
+        store: WakingMemory | WakingRedisStore | None = None,
     ) -> None:
         self._wall_s = 0.0
         self.problems: list[str] = []
@@ -137,7 +136,7 @@ class DrivenTwin:
         telemetry = TelemetryFolder(folder / "telemetry", share_max=math.inf)  # every frame, however slow
         sites = plans or single_fabric_sites(pods, pairs=pairs, seed=3)
         self._configs: dict[str, FabricConfig] = {}
-        self.dead_letters = DeadLetters(folder / "dead-letters.jsonl")
+        self.dead_letters = DeadLetterFile(folder / "dead-letters.jsonl")
         self._telemetry = telemetry
         self.snapshots = folder / "snapshots"
         runners = [self.runner(number, plan.site) for number, plan in enumerate(sites)]
@@ -148,7 +147,7 @@ class DrivenTwin:
         self.twin = EmbeddedTwin(runners, self.store, self.clock, lambda: None)
         self.store.wake = self.twin.wake
         self.ports = TwinPorts(
-            about=TwinAbout(runtime="embedded", version="1.0", place="/twin"),
+            about=TwinInfo(runtime="embedded", version="1.0", place="/twin"),
             documents=self.store,
             inbox=self.store,
             log=self.logs,
@@ -164,8 +163,8 @@ class DrivenTwin:
             dead_letters=self.dead_letters.read,
             claim=self.store.claim,
             is_quiet=self._is_quiet,
-            questions=Questions(Copies(self.store, services_of)),
-            past=Past(self.history, services_of, software()),
+            queries=WhatIfQueries(StateCopies(self.store, services_of)),
+            past=PastReader(self.history, services_of, software_version()),
         )
         self.twin.start()
         self._loop = threading.Thread(target=self.twin.run, daemon=True)
@@ -182,10 +181,10 @@ class DrivenTwin:
             self._configs[fabric] = commissioned_with(self.logs, site, fabric)
         return self._configs[fabric]
 
-    def history(self, site: str) -> History:
+    def history(self, site: str) -> SiteHistory:
         """The past of a site, by the snapshots that a test has it take."""
-        snapshots = SnapshotFolder(self.snapshots / site, site, software())
-        return History(self.logs.open(site), snapshots, services_of)
+        snapshots = SnapshotFolder(self.snapshots / site, site, software_version())
+        return SiteHistory(self.logs.open(site), snapshots, services_of)
 
     def runner(self, number: int, site: str) -> SiteRunner:
         """Who would run this site on this twin's store and log."""
@@ -231,7 +230,7 @@ class DrivenTwin:
         its ports replaced."""
         if token is None and not ports:
             return self._client
-        return Client(create_app(replace(self.ports, **ports), tokens=one_token(token)))
+        return Client(create_app(replace(self.ports, **ports), tokens=single_token(token)))
 
     @cached_property
     def _client(self) -> Client:

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from ops.common.configuration import config_of, settings
-from schemas.site_plan import SitePlan
+from ops.sites.configuration import config_from_sections, superpod_config
+from schemas.files.site_plan import SitePlan
 from tests.support.gateway_twin import DrivenTwin
 
 PODS, NETWORK = ("pod-0", "pod-1"), "dcn-0"
@@ -27,8 +27,8 @@ CONFIG = {
 
 
 def joined_site() -> SitePlan:
-    pods = {pod: settings(QUIET) for pod in PODS}
-    return SitePlan(site="campus", fabrics=pods | {NETWORK: config_of("dcn", CONFIG, NETWORK)})
+    pods = {pod: superpod_config(QUIET) for pod in PODS}
+    return SitePlan(site="campus", fabrics=pods | {NETWORK: config_from_sections("dcn", CONFIG, NETWORK)})
 
 
 def joined_twin(folder: Path) -> DrivenTwin:

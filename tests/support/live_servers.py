@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from ops.servers.both import LocalKafka, LocalRedis
-from shared.runtimes.ports import free_port
+from ops.servers.local_servers import LocalKafka, LocalRedis
+from shared.runtimes.tcp_ports import free_port
 
 __all__ = ["kafka", "live_redis"]
 

@@ -10,21 +10,21 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from schemas.body import Body
-from schemas.config import FabricConfig
+from schemas.config.pods import FabricConfig
 from schemas.envelope import Envelope
+from schemas.messages.sequencer import FabricCommissioned
 from schemas.names import fabric_order
-from schemas.sequencer import FabricCommissioned
 from services.fleet import FLEET
 from shared.basics.errors import StoreUnreachable
 from shared.engine.service import AnyService
-from shared.runtimes.clock import Epoch
 from shared.runtimes.live.kafka.appender import Entry
+from shared.runtimes.live.kafka.kafka_errors import LogUnreachable
 from shared.runtimes.live.kafka.records import Record, open_record
-from shared.runtimes.live.kafka.unreachable import LogUnreachable
-from shared.runtimes.live.sequencer.partition import PartitionSequencer, root_entry
-from shared.runtimes.live.worker.fold import PartitionFold, ServedService, WentBack
-from shared.storage.memory import MemoryStore
-from shared.storage.store import Commit, FabricPlace
+from shared.runtimes.live.sequencer.partition_sequencer import PartitionSequencer, root_entry
+from shared.runtimes.live.worker.partition_fold import PartitionFold, ServedService, StoreRolledBack
+from shared.runtimes.simulated_clock import Epoch
+from shared.storage.store.memory_store import MemoryStore
+from shared.storage.store.state_store import Commit, FabricPlace
 from tests.support.pods import commissioned, first_message
 
 PARTITIONS = 2
@@ -205,7 +205,7 @@ class LiveSwarm:
             records = self.log.records[partition][first:last]
             while not fold.take(records):
                 pass
-        except (StoreUnreachable, WentBack):
+        except (StoreUnreachable, StoreRolledBack):
             self.folds.pop(place, None)
 
     def _strike(self, partition: int) -> None:

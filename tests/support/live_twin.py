@@ -13,18 +13,18 @@ from typing import Any
 
 from kafka import KafkaProducer
 
-from ops.live.rebuild import digest
+from ops.live.rebuild import states_digest
 from ops.live.settings import LiveSettings
 from ops.live.status import live_status
-from ops.servers.both import LocalKafka, LocalRedis
-from ops.soak.asking import http_post
-from ops.soak.log import read_log
-from ops.soak.stand import quiet
-from ops.soak.twin import TwinOptions, WholeTwin
+from ops.servers.local_servers import LocalKafka, LocalRedis
 from services.fleet import services_of
 from shared.basics.errors import LightwaveError
-from shared.runtimes.live.clock import CLOCK, NOTE, LiveClock
-from shared.runtimes.ports import free_port
+from shared.runtimes.live.live_clock import CLOCK_NOTE, PENDING_PREFIX, LiveClock
+from shared.runtimes.tcp_ports import free_port
+from tests.soak.clients import http_post
+from tests.soak.final_state import is_quiet
+from tests.soak.log_facts import read_log
+from tests.soak.whole_twin import TwinOptions, WholeTwin
 
 WAIT_S_MAX = 90.0
 TICKS = 3
@@ -99,9 +99,9 @@ class LiveTwin(WholeTwin):
         self.clock.pause()
         self.wait_for(
             "the pause is on the operations log",
-            lambda: not any(name.startswith(NOTE) for name in self.store.read_globals(CLOCK)),
+            lambda: not any(name.startswith(PENDING_PREFIX) for name in self.store.read_globals(CLOCK_NOTE)),
         )
-        self.wait_for("all services have read everything", lambda: quiet(self))
+        self.wait_for("all services have read everything", lambda: is_quiet(self))
         try:
             yield
         finally:
@@ -115,7 +115,7 @@ class LiveTwin(WholeTwin):
 
     def digest(self) -> str:
         """What all states come to."""
-        return digest(self.store, self.store.fabrics())
+        return states_digest(self.store, self.store.fabrics())
 
     def dead_letters(self) -> list[dict[str, Any]]:
         """{origin, error, service, line} of each, oldest first; what strangers wrote there is passed over."""

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from schemas.body import Body
-from schemas.config_dcn import DcnConfig
-from schemas.config_network import MODULES
-from schemas.operator import AbortRewiring, ApproveRewiring, ClearFault, InjectFault, PlanTopology
+from schemas.config.dcn import DcnConfig
+from schemas.config.network_hardware import MODULES
+from schemas.messages.operator import AbortRewiring, ApproveRewiring, ClearFault, InjectFault, PlanTopology
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.models.network.blocks import network_of
 from shared.runtimes.lab import LabRequest

@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ops.common.configuration import config_of, settings_of
-from ops.common.sites import read_site
-from schemas.site_plan import SitePlan
+from ops.sites.configuration import config_from_pairs, config_from_sections
+from ops.sites.site_plans import read_site
+from schemas.files.site_plan import SitePlan
 
 POD, NETWORK = "pod-0", "dcn-0"
 QUIET: dict[str, Any] = {"failures": {"enabled": False}}
@@ -14,9 +14,9 @@ CALM = ["workload.enabled=false", "failures.enabled=false"]
 PODS_ON_A_NETWORK = SitePlan(
     site="campus",
     fabrics={
-        "pod-0": settings_of("superpod", ["pod.cubes=8", *CALM], seed=3),
-        "pod-1": settings_of("superpod", ["pod.cubes=8", *CALM], seed=4),
-        "dcn-0": config_of(
+        "pod-0": config_from_pairs("superpod", ["pod.cubes=8", *CALM], seed=3),
+        "pod-1": config_from_pairs("superpod", ["pod.cubes=8", *CALM], seed=4),
+        "dcn-0": config_from_sections(
             "dcn",
             {
                 "failures": {"enabled": False},

@@ -7,13 +7,13 @@ import sys
 from pathlib import Path
 
 from services.cubes.state import CubesState
-from shared.engine.rules import RULES, form_of
+from shared.engine.compatibility import RULES, state_layout
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("ops", "schemas", "services", "shared")
 
 CHANGES = {
-    "shared/engine/rules.py": [(f"RULES = {RULES}\n", f"RULES = {RULES + 1}\n")],
+    "shared/engine/compatibility.py": [(f"RULES = {RULES}\n", f"RULES = {RULES + 1}\n")],
     "services/cubes/logic.py": [
         ("    state.drained[cube] = True\n", "    state.drained[cube] = True\n    state.drains += 1\n"),
         ('reason=f"cube {name!r}: is drained already"', 'reason=f"cube {name!r}: is out already"'),
@@ -22,13 +22,18 @@ CHANGES = {
     "services/cubes/service.py": [
         (
             "from shared.engine.service import ",
-            "from shared.engine.rules import form_of\nfrom shared.engine.service import Migration, ",
+            "from shared.engine.compatibility import state_layout\n"
+            "from shared.engine.service import Migration, ",
         ),
         (
             '    name="cubes",\n',
             f"""    name="cubes",
     migrations=(
-        Migration({form_of(CubesState)!r}, form_of(CubesState), lambda stored: {{**stored, "drains": b"0"}}),
+        Migration(
+            {state_layout(CubesState)!r},
+            state_layout(CubesState),
+            lambda stored: {{**stored, "drains": b"0"}},
+        ),
     ),
 """,
         ),

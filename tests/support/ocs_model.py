@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
-from schemas.config import PodConfig, PodOcsConfig, SuperpodConfig
-from schemas.config_failures import FailuresConfig
-from schemas.config_workload import WorkloadConfig
-from schemas.failures import FaultBegan, FaultEnded
+from schemas.config.failures import FailuresConfig
+from schemas.config.pods import PodConfig, PodOcsConfig, SuperpodConfig
+from schemas.config.workload import WorkloadConfig
+from schemas.messages.failures import FaultBegan, FaultEnded
 from schemas.names import FaultKind, Join
 from shared.basics.units import US_PER_MS
 from shared.models.optics.palomar import manufactured_ocses

@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ops.common.configuration import config_of, settings
+from ops.sites.configuration import config_from_sections, superpod_config
 from schemas.body import Body
-from schemas.config import FabricConfig
+from schemas.config.pods import FabricConfig
 from schemas.envelope import Envelope
+from schemas.messages.operator import InjectFault, RequestSlice
 from schemas.names import FaultKind
-from schemas.operator import InjectFault, RequestSlice
 from schemas.registry import decode
 from services.fleet import services_of
 from services.transceivers.state import NO_END, TransceiversState
 from services.transceivers.telemetry import readings_of
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_MIN
 from shared.models.superpod.wiring import IntArray
-from shared.models.telemetry.readings import Readings
+from shared.models.telemetry.module_readings import Readings
 from shared.runtimes.lab import Lab, LabRequest
 from tests.support.network_twin import QUIET
 
@@ -36,13 +36,13 @@ FRESH = ("_us", "commands")
 def pod_config(seed: int = 3) -> FabricConfig:
     """Eight cubes in which nothing breaks by itself, and hands enough for whatever does."""
     pairs = ["pod.cubes=8", "repairs.technicians=16", "transceivers.telemetry_interval_s=0"]
-    return settings([*pairs, "workload.enabled=false", "failures.enabled=false"], seed=seed)
+    return superpod_config([*pairs, "workload.enabled=false", "failures.enabled=false"], seed=seed)
 
 
 def network_config() -> FabricConfig:
     """Three blocks on four racks of four OCSes."""
     hardware = {"racks": 4, "racks_full": 4, "blocks": [{}, {}, {}]}
-    return config_of("dcn", {"seed": 5, "network": hardware, **QUIET}, "config")
+    return config_from_sections("dcn", {"seed": 5, "network": hardware, **QUIET}, "config")
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ class Seen:
         at_us = one.now_us if at_us is None else at_us
         return cls(ends, readings_of(was, ends, at_us), readings_of(state, ends, at_us))
 
-    def touched(self) -> set[int]:
+    def changed_documents(self) -> set[int]:
         """The ends that say anything else, to the last digit."""
         differs = np.zeros(len(self.ends), dtype=np.bool_)
         for name in Readings.__slots__:

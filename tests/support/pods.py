@@ -3,21 +3,21 @@
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from schemas.asked import AskedBody
 from schemas.body import Body
-from schemas.config import FabricConfig, SuperpodConfig
+from schemas.config.pods import FabricConfig, SuperpodConfig
 from schemas.envelope import Envelope
+from schemas.messages.sequencer import FabricCommissioned
 from schemas.registry import decode
-from schemas.sequencer import FabricCommissioned
+from schemas.request_metadata import RequestBody
 from services.fleet import FLEET
-from shared.engine.roots import Request, commissioning, request_of, request_time_us, tick_of
+from shared.engine.roots import Request, commissioning_message, request_message, request_time_us, tick_message
 from shared.engine.service import AnyService
 from shared.engine.site import ServicesOf, Site
 from shared.runtimes.lab import Lab, LabRequest, Sink
-from shared.runtimes.live.worker.fold import ServedService
-from shared.storage.store import FabricPlace
+from shared.runtimes.live.worker.partition_fold import ServedService
+from shared.storage.store.state_store import FabricPlace
 
-BodyT = TypeVar("BodyT", bound=AskedBody)
+BodyT = TypeVar("BodyT", bound=RequestBody)
 POD = "pod-0"
 KIND = "superpod"
 OPERATOR = f"operator@{POD}"
@@ -39,7 +39,7 @@ def first_message(
     config: FabricConfig | None = None, fabric: str = POD, *, site: str | None = None, at_us: int = 0
 ) -> Envelope:
     """The commissioning of a fabric; by default it is a site by itself."""
-    return commissioning(fabric, commissioned(config, site or fabric), at_us)
+    return commissioning_message(fabric, commissioned(config, site or fabric), at_us)
 
 
 def commissioned(config: FabricConfig | None = None, site: str = POD) -> FabricCommissioned:
@@ -90,7 +90,7 @@ def next_tick(site: Site) -> Envelope:
     """The Tick of whoever is due first in a site where somebody is."""
     due = site.earliest()
     assert due is not None
-    return tick_of(due, site.now_us)
+    return tick_message(due, site.now_us)
 
 
 def request_to(
@@ -99,4 +99,4 @@ def request_to(
     """A request at the time that the rule gives it by this clock."""
     due = site.earliest()
     at_us = request_time_us(site.now_us, clock_us, due.due_us if due is not None else None)
-    return request_of(site.name, Request(number, fabric, body), at_us)
+    return request_message(site.name, Request(number, fabric, body), at_us)

@@ -4,9 +4,9 @@ import random
 from collections.abc import Sequence
 from typing import get_args
 
+from schemas.messages.operator import RequestSlice
 from schemas.names import Shape, Tier
-from schemas.operator import RequestSlice
-from schemas.recovery import recovery_policy
+from schemas.recovery_policy import parse_recovery_policy
 from shared.basics.units import US_PER_HOUR
 
 OWNERS = ("operator", "team-1", "team-2", "guest")
@@ -53,5 +53,5 @@ def drawn_slice(draw: random.Random, shapes: Sequence[Shape], *, twisted: float)
         tier=draw.choice(TIERS),
         priority=draw.randrange(-2, 3),
         duration_us=draw.choice([None, US_PER_HOUR]),
-        recovery=None if recovery is None else recovery_policy(recovery),
+        recovery=None if recovery is None else parse_recovery_policy(recovery),
     )

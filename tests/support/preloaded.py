@@ -7,13 +7,13 @@ from ops.cli.main import COMMANDS, ONE_THREAD
 
 LATER = (
     "numpy",
-    "ops.common.client",
+    "ops.client.http_client",
     "ops.lab.run",
     "ops.reproduce.registry",
     "orjson",
     "rich.table",
     "scipy.special",
-    "shared.models.topology.figures",
+    "shared.models.topology.slice_figures",
     "yaml",
 )
 """What takes long, and is imported only by commands that run."""

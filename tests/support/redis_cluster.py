@@ -14,7 +14,7 @@ from redis.crc import key_slot
 from redis.retry import Retry
 
 from ops.servers.redis_server import LocalRedis
-from shared.runtimes.ports import free_port
+from shared.runtimes.tcp_ports import free_port
 
 __all__ = ["redis_cluster"]
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from schemas.workload import SliceRequested
+from schemas.messages.workload import SliceRequested
 
 
 def slice_requested(name: str, **said: Any) -> SliceRequested:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, overload
 
 from schemas.body import Body
-from schemas.config import FabricConfig
+from schemas.config.pods import FabricConfig
 from schemas.envelope import Envelope, enclose
 from shared.engine.dispatch import ServiceInstance
 from shared.engine.service import AnyService, DocumentKey
@@ -67,9 +67,9 @@ class Bench:
         self.log += log
         for instance in self.site.instances:
             state = state_of(instance)
-            for key in sorted(state.touched):
+            for key in sorted(state.changed_documents):
                 self.documents[key] = instance.service.document(state, key)
-            state.touched.clear()
+            state.changed_documents.clear()
         return log
 
     def assert_documents_hold(self) -> None:

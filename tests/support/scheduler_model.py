@@ -12,17 +12,15 @@ from typing import Literal
 from pydantic import BaseModel
 
 from schemas.body import Body
-from schemas.config import PodConfig, PodOcsConfig, SuperpodConfig
-from schemas.config_scheduler import SchedulerConfig
-from schemas.config_workload import TraceRow
-from schemas.cubes import CubeDrained, CubeHealthy, CubeUndrained, CubeUnhealthy
-from schemas.documents import CubeUseDocument, SchedulerSummary, SliceDocument
+from schemas.config.pods import PodConfig, PodOcsConfig, SuperpodConfig
+from schemas.config.scheduler import SchedulerConfig
+from schemas.config.workload import TraceRow
+from schemas.documents.pods import CubeUseDocument, SchedulerSummary, SliceDocument
 from schemas.envelope import Envelope, enclose
-from schemas.jobs import JobCheckpointed, JobFailed, JobTerms
-from schemas.names import Join, Shape, Tier
-from schemas.ocs import CircuitsConnected, OcsDown, OcsUp
-from schemas.recovery import Choice, RecoveryPolicy
-from schemas.scheduler import (
+from schemas.messages.cubes import CubeDrained, CubeHealthy, CubeUndrained, CubeUnhealthy
+from schemas.messages.jobs import JobCheckpointed, JobFailed, JobTerms
+from schemas.messages.ocs import CircuitsConnected, OcsDown, OcsUp
+from schemas.messages.scheduler import (
     ConnectCircuits,
     CubeSwapped,
     DisconnectCircuits,
@@ -41,17 +39,19 @@ from schemas.scheduler import (
     SliceRestored,
     SliceStarted,
 )
-from schemas.sequencer import FabricCommissioned, Tick
-from schemas.transceivers import LinksChanged, LinksTrained
-from schemas.workload import SliceReleased, SliceRequested
+from schemas.messages.sequencer import FabricCommissioned, Tick
+from schemas.messages.transceivers import LinksChanged, LinksTrained
+from schemas.messages.workload import SliceReleased, SliceRequested
+from schemas.names import Join, Shape, Tier
+from schemas.recovery_policy import Choice, RecoveryPolicy
 from services.scheduler.cycle import cycle
-from services.scheduler.placement.circuits import standing
-from services.scheduler.placement.occupancy import Corner
+from services.scheduler.placement.circuits import leftover_circuits
 from services.scheduler.service import SERVICE
 from services.scheduler.state import SchedulerState, Slice, occupancy_of, queue_of
-from shared.engine.codec import decode_state, encode_state
-from shared.engine.dispatch import ServiceInstance, read
+from services.scheduler.structures.occupancy import Corner
+from shared.engine.dispatch import ServiceInstance, deliver
 from shared.engine.service import DocumentKey, Output
+from shared.engine.state_codec import decode_state, encode_state
 from shared.models.superpod.shapes import slice_joins
 
 FABRIC = "pod-0"
@@ -167,11 +167,11 @@ class World:
         self.now_us += after_us
         self.seq += 1
         source = f"{body.writer}@{FABRIC}"
-        said = read(
+        emitted = deliver(
             self.held,
             enclose(body, fabric=FABRIC, at_us=self.now_us, cause=None, source=source, seq=self.seq),
         )
-        for message in said:
+        for message in emitted:
             self._keep_books(body_of(message))
         # Who got all cubes that it waited for goes on without a word until its circuits are made.
         going_on = [name for name in self.hit if self._row(name).state != "recovering"]
@@ -180,7 +180,7 @@ class World:
         self._render()
         if self.stored:
             self.held.state = decode_state(SERVICE.state, encode_state(self.state))
-        return said
+        return emitted
 
     def _row(self, name: str) -> Slice:
         return self.state.slices[int(name.rpartition("-")[2])]
@@ -338,13 +338,13 @@ class World:
 
     def _render(self) -> None:
         """Keep the documents that the scheduler says it touched, as a runtime does."""
-        for key in sorted(self.state.touched):
+        for key in sorted(self.state.changed_documents):
             document = SERVICE.document(self.state, key)
             if document is None:
                 self.documents.pop(key, None)
             else:
                 self.documents[key] = document
-        self.state.touched.clear()
+        self.state.changed_documents.clear()
 
     @staticmethod
     def chips(shape: Shape, cubes: tuple[int, ...], corner: Corner | None) -> Iterator[Chip]:
@@ -402,9 +402,9 @@ class World:
     def checkpoint(self, name: str, after_us: int = 0) -> list[Said]:
         """The job of a slice that was told to leave has kept what it did."""
         self.checkpointed.add(name)
-        said = self.feed(JobCheckpointed(slice=name), after_us)
+        emitted = self.feed(JobCheckpointed(slice=name), after_us)
         self.checkpointed.discard(name)
-        return said
+        return emitted
 
     def release(self, name: str, after_us: int = 0) -> list[Said]:
         return self.feed(SliceReleased(slice=name, reason="operator"), after_us)
@@ -446,38 +446,38 @@ class World:
         if ocs in self.ocs_out:
             return []
         self.ocs_out.add(ocs)
-        said = self.feed(OcsDown(ocs=ocs))
+        emitted = self.feed(OcsDown(ocs=ocs))
         ends = [
             end for end in sorted(ends_of(self.made)) if ocs_of(end) == ocs and self.bad.get(end) != "down"
         ]
-        return said + (self.change_links(down=ends) if ends else [])
+        return emitted + (self.change_links(down=ends) if ends else [])
 
     def return_ocs(self, number: int) -> list[Said]:
         ocs = 16 * (number % 3) + 5
         if ocs not in self.ocs_out:
             return []
         self.ocs_out.remove(ocs)
-        said = self.feed(OcsUp(ocs=ocs))
+        emitted = self.feed(OcsUp(ocs=ocs))
         ends = [end for end in sorted(ends_of(self.made)) if ocs_of(end) == ocs]
-        return said + (self.change_links(up=ends) if ends else [])
+        return emitted + (self.change_links(up=ends) if ends else [])
 
     def train(
         self, down: tuple[int, ...] = (), degraded: tuple[int, ...] = (), most: int | None = None
     ) -> list[Said]:
         """The mirrors settle for the oldest commands: circuits made, links trained."""
-        said: list[Said] = []
+        emitted: list[Said] = []
         commands, self.commands = self.commands[:most], self.commands[len(self.commands[:most]) :]
         for name, joins in commands:
             if joins:
                 connected = CircuitsConnected(slice=name, joins=joins, missing_ocs=(), missing_ports=())
-                said += self.feed(connected, SWITCHING_US)
+                emitted += self.feed(connected, SWITCHING_US)
                 self.made.update(joins)
                 dark = {end for end in ends_of(joins) if ocs_of(end) in self.ocs_out} - set(degraded)
                 lost = tuple(sorted(dark | set(down)))
                 self._mark_bad(lost, degraded)
                 up = 32 * len(joins) - len(lost) - len(degraded)
-                said += self.feed(LinksTrained(slice=name, up=up, degraded=degraded, down=lost))
-        return said
+                emitted += self.feed(LinksTrained(slice=name, up=up, degraded=degraded, down=lost))
+        return emitted
 
     def change_links(
         self, up: Sequence[int] = (), degraded: Sequence[int] = (), down: Sequence[int] = ()
@@ -534,9 +534,9 @@ class World:
 
     def cycle_again(self) -> list[Output]:
         """What the scheduler would do if it looked at everything once more."""
-        said = cycle(self.state)
+        emitted = cycle(self.state)
         self._render()
-        return said
+        return emitted
 
     # What people would see.
 
@@ -591,7 +591,7 @@ class World:
         assert theirs == expected
         assert self.south == {(key[0], b): (name, a, b) for key, (name, a, b) in self.north.items()}
         left = {(key[0], a, b) for key, (name, a, b) in self.north.items() if not name}
-        assert left == set(standing(self.state))
+        assert left == set(leftover_circuits(self.state))
         # Slices are air-gapped: nothing that stands leads from one to another.
         users = {cube: name for name, cubes in self.held_cubes.items() for cube in cubes}
         assert all(a == b or not (a in users or b in users) for _, a, b in left)

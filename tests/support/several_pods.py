@@ -5,16 +5,16 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ops.common.configuration import settings, settings_of
+from ops.sites.configuration import config_from_pairs, superpod_config
 from schemas.body import Body
-from schemas.config import AnyPodConfig, FabricConfig, StaticPodConfig
+from schemas.config.pods import AnyPodConfig, FabricConfig, StaticPodConfig
+from schemas.messages.operator import DrainCube, InjectFault, ReleaseSlice, UndrainCube
 from schemas.names import Shape
-from schemas.operator import DrainCube, InjectFault, ReleaseSlice, UndrainCube
 from services.jobs.state import JobsState
 from services.scheduler.state import SchedulerState
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.engine.site import Site
-from shared.models.jobs.progress import at
+from shared.models.jobs.progress import progress_at
 from shared.runtimes.lab import LabRequest
 from tests.support.policies import drawn_policies, drawn_slice
 
@@ -52,13 +52,15 @@ def draw_campus(seed: int, days: float = 1.5) -> Campus:
         }
         if draw.random() < 0.15:
             text = [f"{name}={value}" for name, value in pairs.items()]
-            static = settings_of("static-pod", text, seed=10 * seed + number)
+            static = config_from_pairs("static-pod", text, seed=10 * seed + number)
             assert isinstance(static, StaticPodConfig)
             fabrics[pod] = static
             continue
         pairs |= {"pod.cubes": cubes if draw.random() < 0.7 else draw.choice([4, 8])}
         pairs |= {"repairs.ocs_repair_h": 1, "failures.ocs_per_day": 0.0004 * rate}
-        fabrics[pod] = settings([f"{name}={value}" for name, value in pairs.items()], seed=10 * seed + number)
+        fabrics[pod] = superpod_config(
+            [f"{name}={value}" for name, value in pairs.items()], seed=10 * seed + number
+        )
     until_us = round(days * US_PER_DAY)
     times = sorted(draw.randrange(1, until_us) for _ in range(60))
     requests = []
@@ -76,10 +78,13 @@ def _misjudged(site: Site, scheduler: SchedulerState) -> Iterator[str]:
     for number, member in scheduler.members.items():
         if not member.is_joined or number not in jobs.jobs:
             continue
-        told, progress = scheduler.slices[number].progress, at(jobs.jobs[number].progress, site.now_us)
+        told, progress = (
+            scheduler.slices[number].progress,
+            progress_at(jobs.jobs[number].progress, site.now_us),
+        )
         if told is None or progress.phase == "hung":
             continue
-        told = at(told, site.now_us)
+        told = progress_at(told, site.now_us)
         if replace(told, ledger=progress.ledger) != progress:
             yield f"{scheduler.fabric}: {member.job} at {site.now_us} is {progress}, taken to be {told}"
 
@@ -110,12 +115,12 @@ def disagreements(site: Site) -> Iterator[str]:
         if isinstance(state, SchedulerState):
             yield from _misjudged(site, state)
             for number, member in state.members.items():
-                seen.setdefault(member.job, set()).add((member.slices, member.says, member.is_joined))
+                seen.setdefault(member.job, set()).add((member.slices, member.status, member.is_joined))
                 if member.is_joined != bool(state.slices[number].cubes):
                     yield f"{state.fabric}: {member} has cubes {state.slices[number].cubes}"
         elif isinstance(state, JobsState):
-            for number, team in state.teams.items():
-                progress = at(state.jobs[number].progress, site.now_us)
+            for number, team in state.multislice_jobs.items():
+                progress = progress_at(state.jobs[number].progress, site.now_us)
                 far.setdefault(team.job, set()).add(replace(progress, since_us=0))
     for table in (seen, far):
         for name, found in table.items():

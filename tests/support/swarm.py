@@ -4,11 +4,11 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
-from ops.common.configuration import settings
+from ops.sites.configuration import superpod_config
 from schemas.body import Body
-from schemas.config import SuperpodConfig
-from schemas.names import FaultKind, Shape
-from schemas.operator import (
+from schemas.config.parameter import ParameterValue
+from schemas.config.pods import SuperpodConfig
+from schemas.messages.operator import (
     ClearFault,
     CreateCrossConnects,
     DrainCube,
@@ -19,11 +19,11 @@ from schemas.operator import (
     TestLink,
     UndrainCube,
 )
-from schemas.parameter import ParameterValue
+from schemas.names import FaultKind, Shape
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
-from shared.models.link_faults import LINK_FAULTS
+from shared.models.faults.link_faults import LINK_FAULTS
+from shared.models.ocs_technologies import TECHNOLOGIES
 from shared.models.superpod.wiring import FACES, SPARE_PORTS, STRANDS
-from shared.models.technologies import TECHNOLOGIES
 from shared.runtimes.lab import LabRequest
 from tests.support.changed_parameters import OF_PODS, drawn_changes, set_to
 from tests.support.pods import POD
@@ -95,7 +95,7 @@ def draw_scenario(seed: int) -> Scenario:
         **_technology(seed, cubes),
         **_field(seed, rate),
     }
-    config = settings([f"{name}={value}" for name, value in pairs.items()], seed=seed)
+    config = superpod_config([f"{name}={value}" for name, value in pairs.items()], seed=seed)
     quiet_us = round(quiet_days * US_PER_DAY)
     times = sorted(draw.randrange(1, quiet_us) for _ in range(draw.choice([0, 10, 60])))
     acts = [(at_us, _act(draw, cubes)) for at_us in times]

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from schemas.messages.sequencer import FabricCommissioned
 from schemas.registry import Unreadable
-from schemas.sequencer import FabricCommissioned
 from services.fleet import services_of
 from shared.runtimes.live.kafka.records import open_record
-from shared.storage.snapshots.folder import SnapshotFolder
-from shared.storage.snapshots.history import History, Moment
+from shared.storage.snapshots.site_history import ReplayedSite, SiteHistory
+from shared.storage.snapshots.snapshot_folder import SnapshotFolder
 from tests.support.live_swarm import TWIN, LiveSwarm
 
 
@@ -49,11 +49,11 @@ def keep_snapshots(swarm: LiveSwarm, site: str, folder: Path, every: int, build:
     copied = Copied(swarm, site)
     last = 0
 
-    def look(moment: Moment) -> None:
+    def look(moment: ReplayedSite) -> None:
         nonlocal last
         if moment.position >= last + every:
             last = moment.position
             kept.put(moment.snapshot(build, copied.offsets[last - 1] + 1))
 
-    History(copied, SnapshotFolder(folder / "none", site, build), services_of).at(copied.end, look)
+    SiteHistory(copied, SnapshotFolder(folder / "none", site, build), services_of).at(copied.end, look)
     return kept.positions()

@@ -8,17 +8,17 @@ import sys
 from ops.cli.main import main
 from ops.live.settings import live_settings
 from services.fleet import by_kind
-from services.roster import names_of
-from shared.runtimes.live.process.joining import WAIT_S_MAX, ProcessOptions
-from shared.runtimes.live.worker.fold import ServedService
-from shared.runtimes.live.worker.process import serve_worker
+from services.service_names import services_by_name
+from shared.runtimes.live.process.startup import WAIT_S_MAX, ProcessOptions
+from shared.runtimes.live.worker.partition_fold import ServedService
+from shared.runtimes.live.worker.worker_process import serve_worker
 from tests.support.toy_sites import toys_alone
 
 with toys_alone():
     match sys.argv[1:]:
         case ["live", "worker", service, "--replica", replica, "--wait", "--metrics-port", "0"]:
             settings = live_settings(None)
-            served = ServedService(service, by_kind(service), names_of)
+            served = ServedService(service, by_kind(service), services_by_name)
             serve_worker(served, ProcessOptions(settings.endpoints, replica, "toy", wait_s=WAIT_S_MAX))
         case _:
             main()

@@ -11,14 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from schemas.body import Model
-from schemas.config import FabricConfig
-from schemas.cubes import CubeDrained, CubeHealthy, CubeUnhealthy, DrainRefused
+from schemas.config.pods import FabricConfig
 from schemas.envelope import Envelope
+from schemas.messages.cubes import CubeDrained, CubeHealthy, CubeUnhealthy, DrainRefused
+from schemas.messages.ocs import OcsDown, OcsUp
+from schemas.messages.operator import DrainCube
+from schemas.messages.repairs import RepairOpened
+from schemas.messages.sequencer import Tick
 from schemas.names import number_of
-from schemas.ocs import OcsDown, OcsUp
-from schemas.operator import DrainCube
-from schemas.repairs import RepairOpened
-from schemas.sequencer import Tick
 from shared.basics.units import US_PER_S
 from shared.engine.service import AnyService, CausedBy, DocumentKey, Output, RuleRow, Service, on
 from shared.engine.state import State
@@ -57,7 +57,7 @@ def count(state: ToyState, message: Envelope) -> int:
     """Counts a message by its type, as the last row of the table."""
     number = state.handled.pop(message.type, 0) + 1
     state.handled[message.type] = number
-    state.touched.add(("toys", f"{state.service}/{message.type}"))
+    state.changed_documents.add(("toys", f"{state.service}/{message.type}"))
     return number
 
 

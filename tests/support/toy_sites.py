@@ -13,12 +13,12 @@ from typing import Literal, TypeVar
 
 from schemas import registry
 from schemas.body import Body
-from schemas.config import FabricConfig, SuperpodConfig
-from schemas.config_by_kind import CONFIGS
+from schemas.config.fabric_kinds import CONFIGS
+from schemas.config.pods import FabricConfig, SuperpodConfig
 from schemas.envelope import Envelope
+from schemas.messages.sequencer import Tick
 from schemas.names import FabricName
-from schemas.sequencer import Tick
-from services import fleet, roster
+from services import fleet, service_names
 from shared.engine.service import AnyService, CausedBy, Output, on
 from tests.support.toy_services import PERIOD_US, Owed, ToyState, count, toy
 
@@ -89,15 +89,18 @@ def toys_registered() -> Iterator[None]:
 def toys_alone() -> Iterator[None]:
     """While it lasts, the toys are the whole fleet: every command of this process knows no other kinds and
     services."""
-    kept = dict(fleet.FLEET), dict(roster.ROSTER)
+    kept = dict(fleet.FLEET), dict(service_names.SERVICE_NAMES)
     _replace(fleet.FLEET, FLEET)
-    _replace(roster.ROSTER, {kind: tuple(s.name for s in services) for kind, services in FLEET.items()})
+    _replace(
+        service_names.SERVICE_NAMES,
+        {kind: tuple(s.name for s in services) for kind, services in FLEET.items()},
+    )
     try:
         with toys_registered():
             yield
     finally:
         _replace(fleet.FLEET, kept[0])
-        _replace(roster.ROSTER, kept[1])
+        _replace(service_names.SERVICE_NAMES, kept[1])
 
 
 def _replace(table: dict[str, T], rows: Mapping[str, T]) -> None:

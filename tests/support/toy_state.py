@@ -8,7 +8,7 @@ import numpy.typing as npt
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from schemas.config import OcsConfig, SuperpodConfig
+from schemas.config.pods import OcsConfig, SuperpodConfig
 from shared.engine.dispatch import ServiceInstance
 from shared.engine.service import Service
 from shared.engine.state import TRANSIENT, State, stored_fields

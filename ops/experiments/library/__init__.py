@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from shared.basics.checks import nearest_word
+from shared.basics.checks import closest_match_hint
 from shared.basics.errors import NotFound
 
 FOLDER = Path(__file__).parent
@@ -31,7 +31,7 @@ def library_path(name: str) -> Path:
     if name not in names:
         raise NotFound(
             f"{name}: neither a file nor a ready experiment; `lightwave experiment list` names them"
-            f"{nearest_word(name, names)}"
+            f"{closest_match_hint(name, names)}"
         )
     return path
 

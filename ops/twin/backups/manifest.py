@@ -7,16 +7,16 @@ from pathlib import Path
 import orjson
 from pydantic import ValidationError
 
-from ops.twin.backups.files import INBOX, MANIFEST, digest_of, failed
-from schemas.backup import FORM, BackupManifest, CancelledKey, WaitingRequest
+from ops.twin.backups.backup_files import INBOX, MANIFEST, digest_of, folder_error
 from schemas.body import Model
+from schemas.files.backup_manifest import BACKUP_FORMAT, BackupManifest, CancelledKey, WaitingRequest
 from shared.basics.errors import NotFound, OperationFailed
 
-OWN = "sha256"
+OWN_DIGEST = "sha256"
 """The manifest's field with the digest of all others."""
 MANIFEST_MAX = 64 << 20
 
-Tell = Callable[[int, int], None]
+ReportBytes = Callable[[int, int], None]
 """Is told (bytes read, bytes in all)."""
 
 
@@ -27,10 +27,10 @@ class KeptInbox(Model):
     cancelled: tuple[CancelledKey, ...]
 
 
-def signed(manifest: BackupManifest) -> bytes:
+def manifest_bytes(manifest: BackupManifest) -> bytes:
     """As it is kept: JSON with its own digest."""
     fields = manifest.model_dump(mode="json")
-    kept = {OWN: _digest(fields), **fields}
+    kept = {OWN_DIGEST: _digest(fields), **fields}
     return orjson.dumps(kept, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
@@ -47,12 +47,14 @@ def read_manifest(backup: Path) -> BackupManifest:
     except FileNotFoundError:
         raise NotFound(f"{where}: is no backup of a twin, or not a whole one: it has no {MANIFEST}") from None
     except OSError as error:
-        raise failed("backup", backup, error) from None
+        raise folder_error("backup", backup, error) from None
     try:
         fields = orjson.loads(text)
-        own = fields.pop(OWN)
-        if fields["form"] != FORM:
-            raise OperationFailed(f"{where}: {MANIFEST} is of form {fields['form']!r}; allowed is {FORM}")
+        own = fields.pop(OWN_DIGEST)
+        if fields["form"] != BACKUP_FORMAT:
+            raise OperationFailed(
+                f"{where}: {MANIFEST} is of form {fields['form']!r}; allowed is {BACKUP_FORMAT}"
+            )
         if own != _digest(fields):
             raise OperationFailed(f"{where}: {MANIFEST} is not as it was written: its digest is another one")
         return BackupManifest.model_validate_json(orjson.dumps(fields))
@@ -60,7 +62,7 @@ def read_manifest(backup: Path) -> BackupManifest:
         raise OperationFailed(f"{where}: {MANIFEST} is no manifest of a backup") from None
 
 
-def verify(backup: Path, tell: Tell = lambda _done, _whole: None) -> BackupManifest:
+def verify_backup(backup: Path, report_progress: ReportBytes = lambda _done, _whole: None) -> BackupManifest:
     """Hold every file against its digest; OperationFailed names the first that is not as it was written."""
     manifest = read_manifest(backup)
     whole, done = sum(row.size for row in manifest.files), 0
@@ -71,7 +73,7 @@ def verify(backup: Path, tell: Tell = lambda _done, _whole: None) -> BackupManif
         except FileNotFoundError:
             raise OperationFailed(f"backup {backup}: {row.path} is missing") from None
         except OSError as error:
-            raise failed("backup", backup, error) from None
+            raise folder_error("backup", backup, error) from None
         if size != row.size:
             raise OperationFailed(
                 f"backup {backup}: {row.path} has {size} bytes, and was written with {row.size}"
@@ -81,11 +83,11 @@ def verify(backup: Path, tell: Tell = lambda _done, _whole: None) -> BackupManif
                 f"backup {backup}: {row.path} is not as it was written: its digest is another one"
             )
         done += size
-        tell(done, whole)
+        report_progress(done, whole)
     return manifest
 
 
-def inbox_of(backup: Path) -> KeptInbox:
+def read_inbox(backup: Path) -> KeptInbox:
     """What waited; OperationFailed where this version cannot read it."""
     try:
         return KeptInbox.model_validate_json((backup / INBOX).read_bytes())

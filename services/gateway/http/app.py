@@ -7,40 +7,36 @@ from fastapi import Depends, FastAPI, Request
 from fastapi.dependencies.models import Dependant
 from starlette.middleware.gzip import GZipMiddleware
 
-from services.gateway.http import (
+from services.gateway.http import api_docs, metrics_endpoint, probes, responses
+from services.gateway.http.access.tokens import Tokens
+from services.gateway.http.concurrency_limit import BISECTIONS_MAX, QUERIES_MAX, ConcurrencyLimit
+from services.gateway.http.guard import AccessGuard, bearer_dependency
+from services.gateway.http.middleware import BodyLimit, HeadAsGet, SecurityHeaders, ShutdownResponse
+from services.gateway.http.responses import error_docs
+from services.gateway.http.route_options import RouteOptions
+from services.gateway.http.routes import (
     about,
-    answers,
     archive,
     backup,
     bisect,
     clock,
     dead_letters,
-    docs,
-    foresight,
+    explain,
     goodput,
     log,
-    metrics,
     operations,
-    probes,
     readings,
     request_status,
     requests,
-    responses,
+    resources,
     snapshots,
-    things,
+    what_if,
 )
-from services.gateway.http.access import Guard, bearer
-from services.gateway.http.at import At
-from services.gateway.http.at_once import BISECTIONS_AT_ONCE, QUESTIONS_AT_ONCE, AtOnce
-from services.gateway.http.bodies import BodyLimit
-from services.gateway.http.common import Common
-from services.gateway.http.middleware import GoodEnd, HeadAsGet, SafeHeaders
-from services.gateway.http.responses import errors
-from services.gateway.http.tokens import Tokens
-from services.gateway.moments import at_any_moment
+from services.gateway.http.time_travel import TimeTravel
+from services.gateway.log.time_travel import with_time_travel
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import InvalidInput
-from shared.basics.words import short
+from shared.basics.spelling import truncated
 
 GZIP_FROM = 1_000
 """Bytes of an answer that is compressed for who accepts it; a stream of events never is."""
@@ -62,30 +58,30 @@ def create_app(twin: TwinPorts, *, tokens: Tokens) -> FastAPI:
     )
     given = twin
     if twin.past is not None:
-        twin = at_any_moment(twin, twin.past)
+        twin = with_time_travel(twin, twin.past)
     responses.install(app)
     app.add_middleware(GZipMiddleware, minimum_size=GZIP_FROM, compresslevel=GZIP_LEVEL)
     # The last one added stands outermost: what the guard turns away is counted, too.
     app.add_middleware(HeadAsGet)
     app.add_middleware(BodyLimit)
-    app.add_middleware(At, twin=given)
-    app.add_middleware(GoodEnd)
-    app.add_middleware(Guard, tokens=tokens)
-    app.add_middleware(SafeHeaders)
-    metrics.install(app, twin, tokens=tokens)
-    common: Common = {
-        "dependencies": [Depends(check_query), *bearer(tokens)],
-        "responses": errors(*responses.ERRORS, tokens=tokens),
+    app.add_middleware(TimeTravel, twin=given)
+    app.add_middleware(ShutdownResponse)
+    app.add_middleware(AccessGuard, tokens=tokens)
+    app.add_middleware(SecurityHeaders)
+    metrics_endpoint.install(app, twin, tokens=tokens)
+    common: RouteOptions = {
+        "dependencies": [Depends(check_query), *bearer_dependency(tokens)],
+        "responses": error_docs(*responses.ERROR_DOCS, tokens=tokens),
     }
     about_the_twin = (dead_letters, clock, operations, snapshots, about, backup, archive)
-    for module in (things, readings, log, requests, request_status, goodput, *about_the_twin):
+    for module in (resources, readings, log, requests, request_status, goodput, *about_the_twin):
         # `include_router` would build each of them a second time, at the first request.
         app.router.routes += module.routes(twin, **common).routes
-    questions = AtOnce(QUESTIONS_AT_ONCE)
-    for asking in (answers, foresight):
-        app.router.routes += asking.routes(twin, questions, **common).routes
-    app.router.routes += bisect.routes(twin, AtOnce(BISECTIONS_AT_ONCE), **common).routes
-    docs.install(app)
+    limit = ConcurrencyLimit(QUERIES_MAX)
+    for asking in (explain, what_if):
+        app.router.routes += asking.routes(twin, limit, **common).routes
+    app.router.routes += bisect.routes(twin, ConcurrencyLimit(BISECTIONS_MAX), **common).routes
+    api_docs.install(app)
     probes.install(app, twin, tokens=tokens)
     return app
 
@@ -97,9 +93,9 @@ def check_query(request: Request) -> None:
     for name, times in Counter(name for name, _ in request.query_params.multi_items()).items():
         if name not in known:
             allowed = f"allowed are {', '.join(known)}" if known else "none is allowed here"
-            raise InvalidInput(f"query {short(repr(name))}: no such parameter; {allowed}")
+            raise InvalidInput(f"query {truncated(repr(name))}: no such parameter; {allowed}")
         if times > 1 and not _is_list(known[name]):
-            raise InvalidInput(f"query {short(repr(name))}: given {times} times; allowed: once")
+            raise InvalidInput(f"query {truncated(repr(name))}: given {times} times; allowed: once")
 
 
 def _query_of(dependant: Dependant) -> list[tuple[str, Any]]:

@@ -7,44 +7,46 @@ that stands at such a cube is either wanted or in the way, and none is left that
 
 from collections.abc import Iterable
 
+from schemas.messages.scheduler import ConnectCircuits, DisconnectCircuits, LeaveCircuits, SchedulerBody
 from schemas.names import Join
-from schemas.scheduler import ConnectCircuits, DisconnectCircuits, LeaveCircuits, SchedulerBody
 from services.scheduler.state import SchedulerState
 
 
-def connect(state: SchedulerState, name: str, joins: tuple[Join, ...]) -> list[SchedulerBody]:
+def connect_joins(state: SchedulerState, name: str, joins: tuple[Join, ...]) -> list[SchedulerBody]:
     """Make joins for a slice, and take away what stands in their way."""
     wanted = set(joins)
     norths = {(dimension, north) for dimension, north, _ in joins}
     souths = {(dimension, south) for dimension, _, south in joins}
     touching = [
-        join for join in standing(state) if (join[0], join[1]) in norths or (join[0], join[2]) in souths
+        join
+        for join in leftover_circuits(state)
+        if (join[0], join[1]) in norths or (join[0], join[2]) in souths
     ]
     in_the_way = tuple([join for join in touching if join not in wanted])
     _forget(state, touching)
-    said: list[SchedulerBody] = [DisconnectCircuits(slice=name, joins=in_the_way)] if in_the_way else []
-    return [*said, ConnectCircuits(slice=name, joins=joins)]
+    emitted: list[SchedulerBody] = [DisconnectCircuits(slice=name, joins=in_the_way)] if in_the_way else []
+    return [*emitted, ConnectCircuits(slice=name, joins=joins)]
 
 
-def part(state: SchedulerState, name: str, cube: int) -> list[SchedulerBody]:
+def disconnect_cube(state: SchedulerState, name: str, cube: int) -> list[SchedulerBody]:
     """Take away what stands between a cube and others: meshes of somebody are to use it."""
-    leading_away = [join for join in standing(state) if cube in join[1:] and join[1] != join[2]]
+    leading_away = [join for join in leftover_circuits(state) if cube in join[1:] and join[1] != join[2]]
     _forget(state, leading_away)
     return [DisconnectCircuits(slice=name, joins=tuple(leading_away))] if leading_away else []
 
 
-def leave_standing(state: SchedulerState, name: str, joins: tuple[Join, ...]) -> LeaveCircuits:
+def leave_circuits(state: SchedulerState, name: str, joins: tuple[Join, ...]) -> LeaveCircuits:
     """The circuits of a slice that ends stay until their ports are wanted differently."""
     for dimension, north, south in joins:
-        state.standing[3 * north + dimension] = south
+        state.leftover_circuits[3 * north + dimension] = south
     return LeaveCircuits(slice=name, joins=joins)
 
 
-def standing(state: SchedulerState) -> list[Join]:
+def leftover_circuits(state: SchedulerState) -> list[Join]:
     """The circuits that stand though no slice wants them, in order."""
-    return sorted((key % 3, key // 3, south) for key, south in state.standing.items())
+    return sorted((key % 3, key // 3, south) for key, south in state.leftover_circuits.items())
 
 
 def _forget(state: SchedulerState, joins: Iterable[Join]) -> None:
     for dimension, north, _ in joins:
-        del state.standing[3 * north + dimension]
+        del state.leftover_circuits[3 * north + dimension]

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from schemas.names import Tier
 from services.scheduler.state import SchedulerState, occupancy_of
-from shared.models.availability.goodput import goodput
+from shared.models.availability.promised_goodput import promised_goodput
 from shared.models.superpod.wiring import CHIPS_PER_CUBE
 
 
@@ -64,5 +64,7 @@ def _promised_reserve(state: SchedulerState) -> int:
 @lru_cache(maxsize=64)
 def _reserve(cubes: int, slice_cubes: int, host_availability: float, target: float) -> int:
     size = min(slice_cubes, cubes)
-    found = goodput(host_availability, size * CHIPS_PER_CUBE, "reconfigurable", target=target, cubes=cubes)
+    found = promised_goodput(
+        host_availability, size * CHIPS_PER_CUBE, "reconfigurable", target=target, cubes=cubes
+    )
     return found.held_back_cubes

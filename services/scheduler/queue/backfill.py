@@ -6,15 +6,15 @@ from heapq import merge
 from itertools import islice
 
 from schemas.names import Shape
-from services.scheduler.placement.occupancy import WHOLE_CUBE, block_mask
-from services.scheduler.placement.placement import Leavers, Room
-from services.scheduler.placement.room import Forced, Rooms
+from services.scheduler.queue.expected_end import expected_end_us
+from services.scheduler.queue.fit import FitFinder, FitWithVictims
 from services.scheduler.queue.order import Rank
-from services.scheduler.queue.plan import Plan
-from services.scheduler.queue.promise import FOREVER, Stay, Timeline
-from services.scheduler.queue.queue import Line
-from services.scheduler.queue.stays import leaves_us
 from services.scheduler.state import Move, SchedulerState, Slice, occupancy_of, place_of, queue_of
+from services.scheduler.structures.occupancy import WHOLE_CUBE, block_mask
+from services.scheduler.structures.pod_placement import Fit, VictimNumbers
+from services.scheduler.structures.reservations import ReservationTable
+from services.scheduler.structures.timeline import FOREVER, BusyInterval, Timeline
+from services.scheduler.structures.waiting_lines import Line
 from shared.basics.units import US_PER_S
 from shared.models.superpod.shapes import cubes_of, is_mesh
 
@@ -28,13 +28,13 @@ class Offer:
     move go where `moves` says."""
 
     row: Slice
-    room: Room
-    victims: Leavers
+    room: Fit
+    victims: VictimNumbers
     moves: dict[int, Move] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class InLine:
+class BackfillContext:
     """The lines of the queue by rank, the first of all, which cannot start now, and the cubes as it sees
     them."""
 
@@ -43,7 +43,7 @@ class InLine:
     timeline: Timeline
 
 
-Passing = tuple[Offer | None, dict[int, int]]
+BackfillResult = tuple[Offer | None, dict[int, int]]
 """(the first who may pass, if anybody; slice → when it is promised its start)."""
 
 
@@ -52,7 +52,7 @@ def timeline_of(state: SchedulerState, yielding: dict[int, int]) -> Timeline:
     the way of the one who asks; a cube that is out of order, or kept warm, comes back nobody knows when."""
     occupancy, claimed = occupancy_of(state), _claimed_us(state)
     free_us = [state.now_us] * state.cubes
-    shared = {*claimed, *state.hot, *state.unhealthy, *state.drained}
+    shared = {*claimed, *state.warm_cubes, *state.unhealthy, *state.drained}
     until_us: dict[int, int] = {}
     for number, cubes in occupancy.held.items():
         if number in yielding:
@@ -63,10 +63,10 @@ def timeline_of(state: SchedulerState, yielding: dict[int, int]) -> Timeline:
         else:
             for cube in cubes:
                 free_us[cube] = until_us[number]
-    parts: dict[int, tuple[Stay, ...]] = {}
+    parts: dict[int, tuple[BusyInterval, ...]] = {}
     for cube in shared:
-        held: list[Stay] = list(claimed.get(cube, ()))
-        if cube in state.hot or not occupancy.allowed[cube]:
+        held: list[BusyInterval] = list(claimed.get(cube, ()))
+        if cube in state.warm_cubes or not occupancy.allowed[cube]:
             held.append((WHOLE_CUBE, FOREVER))
         for number in occupancy.holders[cube]:
             if number in until_us:
@@ -81,12 +81,12 @@ def _until_us(state: SchedulerState, number: int) -> int:
     return FOREVER if ends_us is None else max(ends_us, state.now_us + 1)
 
 
-def _claimed_us(state: SchedulerState) -> dict[int, list[Stay]]:
-    found: dict[int, list[Stay]] = {}
+def _claimed_us(state: SchedulerState) -> dict[int, list[BusyInterval]]:
+    found: dict[int, list[BusyInterval]] = {}
     for number, claim in state.claims.items():
         row = state.slices[number]
         mask = WHOLE_CUBE if claim.corner is None else block_mask(claim.corner, row.shape)
-        left_us = leaves_us(state, row, claim.until_us)
+        left_us = expected_end_us(state, row, claim.until_us)
         for cube in claim.cubes:
             found.setdefault(cube, []).append((mask, FOREVER if left_us is None else left_us))
     for number, move in state.moves.items():
@@ -99,18 +99,18 @@ def ends_us(state: SchedulerState, row: Slice, *, forced: bool) -> int:
     """When a waiting slice that gets cubes now leaves by its estimate; later by the grace of those who have
     to leave for it, if there are any."""
     placed_us = state.now_us + (state.config.grace_s * US_PER_S if forced else 0)
-    left_us = leaves_us(state, row, placed_us)
+    left_us = expected_end_us(state, row, placed_us)
     return FOREVER if left_us is None else left_us
 
 
-def easy_backfill(state: SchedulerState, line: InLine, rooms: Rooms) -> Passing:
+def easy_backfill(state: SchedulerState, line: BackfillContext, rooms: FitFinder) -> BackfillResult:
     """Only the first in line is promised anything: whoever fits now passes it if its start by the timeline
     stays as it is (EASY)."""
     head = line.head
     promised_us = state.placement.start_us(line.timeline, head.shape, rooms.held_back)
-    fits: dict[Shape, tuple[Forced, int]] = {}
+    fits: dict[Shape, tuple[FitWithVictims, int]] = {}
     for shape in dict.fromkeys([name[2] for _, name in line.ranked]):
-        forced = rooms.for_passing(shape)
+        forced = rooms.for_backfill(shape)
         if forced is not None:
             anybody = _passes(state, line, forced[0], shape, rooms.held_back, promised_us)
             fits[shape] = forced, FOREVER if anybody else promised_us
@@ -127,7 +127,7 @@ def easy_backfill(state: SchedulerState, line: InLine, rooms: Rooms) -> Passing:
     return (None if found is None else found[1]), _known({line.head.number: promised_us})
 
 
-def conservative_backfill(state: SchedulerState, line: InLine, rooms: Rooms) -> Passing:
+def conservative_backfill(state: SchedulerState, line: BackfillContext, rooms: FitFinder) -> BackfillResult:
     """The first CONSERVATIVE_DEPTH in line are promised a start each, in their order: as early as they can
     without delaying those before them. Whoever can start now does; nobody behind them passes.
 
@@ -150,7 +150,7 @@ def conservative_starts(
 ) -> dict[int, int]:
     """Slice → when it starts by the conservative plan, for this one and all before it in line, as far as that
     is known; those behind the first `depth` have no place in it. Nobody starts now."""
-    rooms = Rooms(state)
+    rooms = FitFinder(state)
     plan = _plan(state, rooms)
     starts: dict[int, int] = {}
     for row in _in_order(state, ranked, depth):
@@ -160,7 +160,7 @@ def conservative_starts(
     return _known(starts)
 
 
-def no_backfill(state: SchedulerState, line: InLine, rooms: Rooms) -> Passing:
+def no_backfill(state: SchedulerState, line: BackfillContext, rooms: FitFinder) -> BackfillResult:
     """Nobody passes, unless nobody knows when the first in line can start: it must not hold up a pod."""
     promised_us = state.placement.start_us(line.timeline, line.head.shape, rooms.held_back)
     if promised_us >= FOREVER:
@@ -168,7 +168,7 @@ def no_backfill(state: SchedulerState, line: InLine, rooms: Rooms) -> Passing:
     return None, _known({line.head.number: promised_us})
 
 
-BACKFILLS: dict[str, Callable[[SchedulerState, InLine, Rooms], Passing]] = {
+BACKFILLS: dict[str, Callable[[SchedulerState, BackfillContext, FitFinder], BackfillResult]] = {
     "easy": easy_backfill,
     "conservative": conservative_backfill,
     "none": no_backfill,
@@ -180,12 +180,14 @@ def _known(promises: dict[int, int]) -> dict[int, int]:
     return {number: at_us for number, at_us in promises.items() if at_us < FOREVER}
 
 
-def _plan(state: SchedulerState, rooms: Rooms) -> Plan:
+def _plan(state: SchedulerState, rooms: FitFinder) -> ReservationTable:
     """Of those who have cubes now; nobody has booked."""
-    return Plan(state.now_us, timeline_of(state, rooms.fillers).free_us)
+    return ReservationTable(state.now_us, timeline_of(state, rooms.fillers).free_us)
 
 
-def _book(state: SchedulerState, row: Slice, plan: Plan, held_back: int, starts: dict[int, int]) -> None:
+def _book(
+    state: SchedulerState, row: Slice, plan: ReservationTable, held_back: int, starts: dict[int, int]
+) -> None:
     """Book the earliest start of a slice that delays nobody who has booked, if one is known."""
     room = _first_booking(state, row, plan, held_back)
     if room is not None:
@@ -202,22 +204,24 @@ def _in_order(state: SchedulerState, ranked: list[tuple[Rank, Line]], depth: int
     return [state.slices[place[1]] for _, place in islice(places, depth)]
 
 
-def _start_now(state: SchedulerState, row: Slice, rooms: Rooms, plan: Plan) -> Offer | None:
+def _start_now(state: SchedulerState, row: Slice, rooms: FitFinder, plan: ReservationTable) -> Offer | None:
     """Where a slice that is not the first in line can start now, if no cube of it is booked until it ends."""
     for forced in (False, True):
         until_us = ends_us(state, row, forced=forced)
-        found = rooms.for_passing(row.shape) if is_mesh(row.shape) else None
+        found = rooms.for_backfill(row.shape) if is_mesh(row.shape) else None
         if found is None or plan.is_booked(found[0][0][0], until_us):
             free = plan.free(0, until_us)
             if free.bit_count() < cubes_of(row.shape) + rooms.held_back:
                 continue
-            found = rooms.by_filler(row.shape, free)
+            found = rooms.on_filler_cubes(row.shape, free)
         if found is not None and (forced or not found[1]):
             return Offer(row, *found)
     return None
 
 
-def _first_booking(state: SchedulerState, row: Slice, plan: Plan, held_back: int) -> tuple[int, int] | None:
+def _first_booking(
+    state: SchedulerState, row: Slice, plan: ReservationTable, held_back: int
+) -> tuple[int, int] | None:
     """(cubes as a bit mask, when) of the earliest start that delays nobody who has booked; a mesh books the
     whole of a cube. None if none is known."""
     lasts_us = ends_us(state, row, forced=False) - state.now_us
@@ -242,7 +246,7 @@ def _first_until(
 
 
 def _passes(
-    state: SchedulerState, line: InLine, room: Room, shape: Shape, held_back: int, promised_us: int
+    state: SchedulerState, line: BackfillContext, room: Fit, shape: Shape, held_back: int, promised_us: int
 ) -> bool:
     """Whether a slice may have this room for ever without a later start of the first in line."""
     cubes, corner = room

@@ -1,8 +1,8 @@
 """Who of the waiting comes first."""
 
-from schemas.quotas import quota_chips
-from services.scheduler.queue.queue import FILLER, TIERS, Line, Place
+from schemas.config.quotas import parse_quotas
 from services.scheduler.state import SchedulerState, occupancy_of, queue_of
+from services.scheduler.structures.waiting_lines import FILLER, TIERS, Line, Place
 from shared.models.superpod.shapes import chips_of
 
 Rank = tuple[int, int, Place]
@@ -16,9 +16,9 @@ def fair_share_order(state: SchedulerState) -> list[tuple[Rank, Line]]:
     waiting = queue.firm_owners()
     if not waiting:
         return []
-    held = chips_held(state)
+    held = chips_by_owner(state)
     quotas = quotas_of(state, waiting | held.keys())
-    borrowed = {owner: borrows(held.get(owner, 0), quotas[owner]) for owner in waiting}
+    borrowed = {owner: borrowed_chips(held.get(owner, 0), quotas[owner]) for owner in waiting}
     ranked = [
         ((line[0], borrowed[line[1]], places[0]), line)
         for line, places in queue.lines.items()
@@ -28,7 +28,7 @@ def fair_share_order(state: SchedulerState) -> list[tuple[Rank, Line]]:
     return ranked
 
 
-def borrows(held: int, quota: int) -> int:
+def borrowed_chips(held: int, quota: int) -> int:
     """How many chips an owner borrows who has so many, with its next slice: 0 as long as it has less than its
     quota, so that every owner can have one slice that is larger than that."""
     return 0 if held < quota else held - quota + 1
@@ -37,13 +37,13 @@ def borrows(held: int, quota: int) -> int:
 def quotas_of(state: SchedulerState, owners: set[str]) -> dict[str, int]:
     """The quota of each of these owners, in chips; those of whom none is written share equally what is left
     by the others."""
-    written = quota_chips(state.config.quotas, state.cubes)
+    written = parse_quotas(state.config.quotas, state.cubes)
     rest = state.chips - sum(written.values())
     share = rest // max(1, len(owners - written.keys()))
     return {owner: written.get(owner, share) for owner in sorted(owners)}
 
 
-def chips_held(state: SchedulerState) -> dict[str, int]:
+def chips_by_owner(state: SchedulerState) -> dict[str, int]:
     """Owner → chips that its firm slices have, or have a claim on; what runs as filler counts for nobody."""
     held: dict[str, int] = {}
     for number in (*occupancy_of(state).held, *state.claims):

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from services.scheduler.placement.placement import OUTWEIGHS
-from services.scheduler.state import SchedulerState, Slice, job_chips, on_cubes, queued_us
+from services.scheduler.state import SchedulerState, Slice, job_chips, placed_slices, queued_us
+from services.scheduler.structures.pod_placement import RESEARCH_COST_SHIFT
 from shared.basics.units import US_PER_HOUR, US_PER_S
-from shared.models.jobs.progress import at
+from shared.models.jobs.progress import progress_at
 
 Rule = Literal["production_waits_h", "research_waits_h", "research_runs_h"]
 """The parameter of the scheduler from which a moment comes at which one slice may make another leave."""
@@ -30,35 +30,35 @@ class Strength:
     grows: tuple[int, Rule] | None
 
 
-def strength_of(state: SchedulerState, asker: Slice, held: Sequence[Slice]) -> Strength:
+def strength_of(state: SchedulerState, preemptor: Slice, held: Sequence[Slice]) -> Strength:
     """By the slices that have cubes now."""
     weaker: dict[int, int] = {}
     grows: tuple[int, Rule] | None = None
-    for victim, from_us, rule in _preempts(state, asker, held):
+    for victim, from_us, rule in _preempts(state, preemptor, held):
         if from_us <= state.now_us:
-            weaker[victim.number] = lost_chip_us(state, victim) << OUTWEIGHS
+            weaker[victim.number] = lost_chip_us(state, victim) << RESEARCH_COST_SHIFT
         elif grows is None or from_us < grows[0]:
             grows = from_us, rule
     return Strength(weaker, grows)
 
 
 def _preempts(
-    state: SchedulerState, asker: Slice, held: Sequence[Slice]
+    state: SchedulerState, preemptor: Slice, held: Sequence[Slice]
 ) -> Iterator[tuple[Slice, int, Rule]]:
     """(Whom of research a slice may make leave its cubes, from when on, the rule that lets it wait)."""
-    if asker.tier == "filler":
+    if preemptor.tier == "filler":
         return
     config = state.config
-    wins = asker.tier == "production"
+    wins = preemptor.tier == "production"
     waits_h = config.production_waits_h if wins else config.research_waits_h
-    aged_us = queued_us(asker) + round(waits_h * US_PER_HOUR)
+    aged_us = queued_us(preemptor) + round(waits_h * US_PER_HOUR)
     runs_us = round(config.research_runs_h * US_PER_HOUR)
     for victim in held:
         if victim.tier != "research" or victim.placed_us is None or victim.number in state.notices:
             continue
         if wins:
             yield victim, aged_us, "production_waits_h"
-        elif victim.number > asker.number and victim.chips < asker.chips:
+        elif victim.number > preemptor.number and victim.chips < preemptor.chips:
             ran_us = victim.placed_us + runs_us
             if ran_us > aged_us:
                 yield victim, ran_us, "research_runs_h"
@@ -66,15 +66,15 @@ def _preempts(
                 yield victim, aged_us, "research_waits_h"
 
 
-def evictable(state: SchedulerState, asker: Slice | None) -> dict[int, int]:
+def preemptable_by(state: SchedulerState, preemptor: Slice | None) -> dict[int, int]:
     """The slices that this one may make leave now → what that costs; for one that is not the first in line
     (None) only those that leave for everybody. Any of research outweigh all of filler."""
-    held = on_cubes(state)
-    found = leave_for_all(state, held)
-    return found if asker is None else found | strength_of(state, asker, held).weaker
+    held = placed_slices(state)
+    found = always_preemptable(state, held)
+    return found if preemptor is None else found | strength_of(state, preemptor, held).weaker
 
 
-def leave_for_all(state: SchedulerState, held: Sequence[Slice]) -> dict[int, int]:
+def always_preemptable(state: SchedulerState, held: Sequence[Slice]) -> dict[int, int]:
     """Of the slices that have cubes now, those that make room for everybody firm → what that costs: 0 for
     those who were told to leave already, unless a slice that lost a cube waits for just that; for filler the
     chip-microseconds lost."""
@@ -82,7 +82,7 @@ def leave_for_all(state: SchedulerState, held: Sequence[Slice]) -> dict[int, int
     for victim in held:
         notice = state.notices.get(victim.number)
         if notice is not None:
-            if notice.why == "preempted" and notice.asker not in state.stalls:
+            if notice.why == "preempted" and notice.preemptor not in state.interruptions:
                 found[victim.number] = 0
         elif victim.tier == "filler":
             found[victim.number] = lost_chip_us(state, victim)
@@ -100,5 +100,5 @@ def lost_chip_us(state: SchedulerState, row: Slice) -> int:
     if row.progress.phase != "preparing":
         grace_us = state.config.grace_s * US_PER_S
         keeps = row.terms.write_us <= grace_us
-        lost_us += row.terms.write_us if keeps else at(row.progress, state.now_us).fresh_us
+        lost_us += row.terms.write_us if keeps else progress_at(row.progress, state.now_us).uncommitted_us
     return chips * lost_us

@@ -9,15 +9,15 @@ for that work where the job replicates and a warm cube takes the place.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from schemas.recovery import CHOICES, Choice
-from schemas.scheduler import FULL_SPEED
+from schemas.messages.scheduler import FULL_SPEED
+from schemas.recovery_policy import CHOICES, Choice
 
 Costs = dict[Choice, int]
 """Chip-microseconds by choice; what is not open, or not allowed by the slice's owner, is missing."""
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class RecoveryInput:
     """A slice that cannot go on as it was.
 
     `urgency` is its place among all, least first. `moves` says whether it can be helped by other cubes in the
@@ -34,7 +34,7 @@ class Hit:
     slice: int
     urgency: tuple[int, ...]
     chips: int
-    standing: int
+    idle_chips: int
     cubes: int
     moves: bool
     lost_us: int
@@ -43,14 +43,14 @@ class Hit:
     route_ppm: int
     repair_us: int
     ends: tuple[tuple[int, int], ...]
-    short: int | None
+    cubes_short: int | None
     box_us: int | None
     choices: tuple[Choice, ...] = CHOICES
     replicates: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Delays:
+class RecoveryDelays:
     """How long steps of a recovery take: deciding, switching circuits, preflight, and the grace in which
     others leave cubes."""
 
@@ -61,7 +61,7 @@ class Delays:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class RecoveryDecision:
     """What to do with one slice, and what each of the choices would have cost."""
 
     slice: int
@@ -69,36 +69,38 @@ class Decision:
     costs: Costs
 
 
-def recovery_plan(hits: Iterable[Hit], spares: int, hot: int, delays: Delays) -> tuple[Decision, ...]:
+def recovery_plan(
+    hits: Iterable[RecoveryInput], spares: int, warm_cubes: int, delays: RecoveryDelays
+) -> tuple[RecoveryDecision, ...]:
     """One plan over all slices that were hit, with so many healthy idle cubes and so many that are kept warm.
 
     The most urgent first; each takes the cheapest choice that its owner allows and those before it have left,
     of equal ones the one that its owner prefers. Who waits has first claim on what becomes free, so that
     nobody is passed for ever: a wait becomes dearer as it lasts.
     """
-    plan: list[Decision] = []
+    plan: list[RecoveryDecision] = []
     for hit in sorted(hits, key=_urgency):
-        costs = expected_costs(hit, spares, hot, delays)
+        costs = expected_costs(hit, spares, warm_cubes, delays)
         preferred = (*hit.choices, *CHOICES)
         choice = min(costs, key=lambda choice: (costs[choice], preferred.index(choice)))
         if choice == "spare":
-            hot -= hit.cubes
+            warm_cubes -= hit.cubes
         elif choice == "swap":
             spares -= hit.cubes
         elif choice == "wait" and takes_cubes(hit) and "swap" not in costs:
             spares = 0  # there are too few: it takes what there is, and waits for the rest
-        plan.append(Decision(hit.slice, choice, costs))
+        plan.append(RecoveryDecision(hit.slice, choice, costs))
     return tuple(plan)
 
 
-def takes_cubes(hit: Hit) -> bool:
+def takes_cubes(hit: RecoveryInput) -> bool:
     """Whether other cubes may take the place of some of a slice's, as they come free."""
     return hit.moves and "swap" in hit.choices
 
 
-def expected_costs(hit: Hit, spares: int, hot: int, delays: Delays) -> Costs:
+def expected_costs(hit: RecoveryInput, spares: int, warm_cubes: int, delays: RecoveryDelays) -> Costs:
     """The chip-microseconds that each choice that is open to a slice is expected to lose."""
-    found = _costs(hit, spares, hot, delays)
+    found = _costs(hit, spares, warm_cubes, delays)
     allowed: Costs = {choice: cost for choice, cost in found.items() if choice in hit.choices}
     if not allowed:
         # The last resort: once what failed is back it can have cubes again.
@@ -106,12 +108,12 @@ def expected_costs(hit: Hit, spares: int, hot: int, delays: Delays) -> Costs:
     return allowed
 
 
-def _costs(hit: Hit, spares: int, hot: int, delays: Delays) -> Costs:
+def _costs(hit: RecoveryInput, spares: int, warm_cubes: int, delays: RecoveryDelays) -> Costs:
     """The same, whatever its owner allows."""
     circuits_us, ready_us = delays.circuits_us, delays.circuits_us + delays.preflight_us
     common = hit.chips * (hit.lost_us + hit.startup_us + delays.decision_us)
     costs: Costs = {}
-    if hit.moves and 0 < hit.cubes <= hot:
+    if hit.moves and 0 < hit.cubes <= warm_cubes:
         lost_us = 0 if hit.replicates else hit.lost_us
         costs["spare"] = common + hit.chips * (lost_us - hit.lost_us + circuits_us)
     if hit.moves and hit.cubes <= spares:
@@ -123,10 +125,10 @@ def _costs(hit: Hit, spares: int, hot: int, delays: Delays) -> Costs:
     if takes_cubes(hit) and hit.cubes > spares:
         free_us = free_after_us(hit.ends, hit.cubes - spares)
         wait_us = wait_us if free_us is None else min(wait_us, free_us)
-    costs["wait"] = common + hit.standing * wait_us + hit.chips * ready_us
+    costs["wait"] = common + hit.idle_chips * wait_us + hit.chips * ready_us
     requeue_us = hit.box_us
-    if hit.short is not None:
-        free_us = free_after_us(hit.ends, hit.short - spares)
+    if hit.cubes_short is not None:
+        free_us = free_after_us(hit.ends, hit.cubes_short - spares)
         requeue_us = hit.repair_us if free_us is None else min(hit.repair_us, free_us)
     if requeue_us is not None:
         # Others use its cubes meanwhile, but for half of that time, in which they gather for it again.
@@ -152,5 +154,5 @@ def free_after_us(ends: Iterable[tuple[int, int]], cubes: int) -> int | None:
     return None
 
 
-def _urgency(hit: Hit) -> tuple[tuple[int, ...], int]:
+def _urgency(hit: RecoveryInput) -> tuple[tuple[int, ...], int]:
     return hit.urgency, hit.slice

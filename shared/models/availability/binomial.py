@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from shared.basics.checks import count, probability
+from shared.basics.checks import check_count, check_probability
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -14,8 +14,8 @@ def binomial(trials: int, success: float) -> FloatArray:
     Grown from the mode outwards by the ratio of neighbours, then normalised: every term is positive and at
     most the mode's, so that nothing overflows, and the relative error stays near trials × 1e-16.
     """
-    count("trials", trials, 0)
-    probability("success", success)
+    check_count("trials", trials, 0)
+    check_probability("success", success)
     weights = np.zeros(trials + 1)
     if success in (0.0, 1.0):
         weights[round(trials * success)] = 1.0

@@ -10,7 +10,7 @@ come at the same time, and the same crews put up as many cables: only what waits
 from dataclasses import dataclass
 from heapq import heapreplace
 
-from shared.basics.checks import count, not_negative, positive
+from shared.basics.checks import check_count, check_not_negative, check_positive
 from shared.basics.errors import InvalidInput
 from shared.basics.keyed_random import draw_exponential, draw_uniform
 from shared.models.assumptions import Assumption, by_default
@@ -50,10 +50,10 @@ class Rollout:
     repair_days: float = by_default(ASSUMPTIONS, "repair_days")
 
     def __post_init__(self) -> None:
-        count("racks", self.racks, 1, 4_096)
-        positive("racks_per_week", self.racks_per_week)
+        check_count("racks", self.racks, 1, 4_096)
+        check_positive("racks_per_week", self.racks_per_week)
         for name in ("late_days", "install_days", "test_days", "repair_days"):
-            not_negative(name, getattr(self, name))
+            check_not_negative(name, getattr(self, name))
         if not (self.crews >= 1.0 and float(self.crews).is_integer()):
             raise InvalidInput(f"crews {self.crews}: not allowed; allowed are whole numbers from 1")
         if not 0.0 <= self.faulty < 1.0:
@@ -65,13 +65,13 @@ class Deployed:
     """Days from the beginning, by rack in the order in which they were planned: when each came, and when its
     chips are of use by themselves and in blocks."""
 
-    came: tuple[float, ...]
+    arrived: tuple[float, ...]
     by_rack: tuple[float, ...]
     by_block: tuple[float, ...]
 
     def mean_wait(self, useful: tuple[float, ...]) -> float:
         """Days that a chip is there and of no use, in the mean."""
-        return sum(at - came for at, came in zip(useful, self.came, strict=True)) / len(self.came)
+        return sum(at - arrived for at, arrived in zip(useful, self.arrived, strict=True)) / len(self.arrived)
 
 
 def deployed(rollout: Rollout, seed: int, block_chips: int = BLOCK_CHIPS) -> Deployed:
@@ -82,23 +82,23 @@ def deployed(rollout: Rollout, seed: int, block_chips: int = BLOCK_CHIPS) -> Dep
             f"block_chips {block_chips}: not allowed; allowed are numbers of chips of which {rollout.racks} "
             f"racks of {RACK_CHIPS} make whole blocks"
         )
-    came = [
+    arrived = [
         7.0 * rack / rollout.racks_per_week
         + draw_exponential(seed, f"rack-{rack}", "deploy-late", 0, rollout.late_days)
         for rack in range(rollout.racks)
     ]
-    good = _tested(rollout, seed, _put_up(rollout, came))
+    good = _tested(rollout, seed, _put_up(rollout, arrived))
     blocks = [good[first : first + size] for first in range(0, rollout.racks, size)]
     by_block = tuple(max(block) + rollout.test_days for block in blocks for _ in block)
-    return Deployed(tuple(came), tuple(good), by_block)
+    return Deployed(tuple(arrived), tuple(good), by_block)
 
 
-def _put_up(rollout: Rollout, came: list[float]) -> list[float]:
+def _put_up(rollout: Rollout, arrived: list[float]) -> list[float]:
     """When each rack stands: the next crew that is free takes the rack that came first."""
     free = [0.0] * int(rollout.crews)
-    stands = [0.0] * len(came)
-    for rack in sorted(range(len(came)), key=lambda one: (came[one], one)):
-        stands[rack] = max(free[0], came[rack]) + rollout.install_days
+    stands = [0.0] * len(arrived)
+    for rack in sorted(range(len(arrived)), key=lambda one: (arrived[one], one)):
+        stands[rack] = max(free[0], arrived[rack]) + rollout.install_days
         heapreplace(free, stands[rack])
     return stands
 

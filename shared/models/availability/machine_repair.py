@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shared.basics.checks import count, positive
+from shared.basics.checks import check_count, check_positive
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -31,10 +31,10 @@ class MachineRepair:
 
 def machine_repair(machines: int, crews: int, failure_rate: float, repair_rate: float) -> MachineRepair:
     """The steady state of N machines and R crews; InvalidInput unless all are above 0."""
-    count("machines", machines, 1)
-    count("crews", crews, 1)
-    positive("failure-rate", failure_rate)
-    positive("repair-rate", repair_rate)
+    check_count("machines", machines, 1)
+    check_count("crews", crews, 1)
+    check_positive("failure-rate", failure_rate)
+    check_positive("repair-rate", repair_rate)
     numbers = np.arange(machines + 1, dtype=np.float64)
     busy = np.minimum(numbers, crews)
     steps = np.log((machines - numbers[:-1]) * failure_rate) - np.log(busy[1:] * repair_rate)

@@ -1,7 +1,7 @@
 """What a network without a spine costs and draws beside a Clos network, and a superpod's fabric beside a
 static one and one of packet switches; and what each answer hangs on.
 
-Bills count parts; each part's price is an assumption (`shared.models.dcn.prices`). An answer therefore comes
+Bills count parts; each part's price is an assumption (`shared.models.dcn.cost`). An answer therefore comes
 with three things: how it moves as one price goes over its range, how it spreads when all do at a time, and
 which single price would have to be what to give the figure of the paper. The last is a fit and called so.
 
@@ -16,12 +16,79 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shared.basics.checks import count, nearest_word, not_negative
+from shared.basics.checks import check_count, check_not_negative, closest_match_hint
 from shared.basics.errors import InvalidInput
 from shared.basics.keyed_random import draw_uniform_array
-from shared.models.dcn.prices import OCS_W, PRICES, standard
-from shared.models.network.blocks import Plant
+from shared.models.network.blocks import NetworkLayout
 from shared.models.superpod.wiring import CHIPS_PER_CUBE, ENDS_PER_CUBE, OCS_COUNT, STRANDS
+
+# What parts of networks cost and draw: no paper gives it, so each is a named assumption with a range.
+#
+# No value was solved for from a figure of a paper. But whoever chose them knew those figures, with rough sums
+# on the way, and `chip_system_cost` was taken higher than at first, for else a pod's fabric would be far
+# above
+# the share that [LF] states: so what hangs on it is no prediction. Dollars are those of the early 2020s; only
+# ratios are told. What differs by rate is per Gb/s of a port.
+
+OCS_W = 108.0
+"""A whole chassis at most ([LF] 4.1.1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartPrice:
+    """An assumed number, and between what others could put it with as good reasons."""
+
+    value: float
+    low: float
+    high: float
+    unit: str
+    reason: str
+
+
+PRICES: dict[str, PartPrice] = {
+    "switch_cost_per_gbps": PartPrice(
+        0.5, 0.25, 1.0, "$", "a port's share of a packet switch of 12.8 to 25.6 Tb/s, its board and chassis"
+    ),
+    "switch_w_per_gbps": PartPrice(
+        0.025, 0.015, 0.04, "W", "10 W a port of 400 Gb/s, fans and conversion in it"
+    ),
+    "module_cost_per_gbps": PartPrice(
+        1.0, 0.5, 1.5, "$", "a single-mode module of 400 Gb/s for a few hundred"
+    ),
+    "module_w_per_gbps": PartPrice(0.025, 0.018, 0.035, "W", "10 W of 400 Gb/s, as its form factors allow"),
+    "short_module_cost_per_gbps": PartPrice(
+        0.5, 0.25, 0.9, "$", "a module for some tens of metres, half of it"
+    ),
+    "short_module_w_per_gbps": PartPrice(0.018, 0.012, 0.025, "W", "no cooled lasers: 7 W of 400 Gb/s"),
+    "circulator_cost": PartPrice(25.0, 10.0, 60.0, "$", "one integrated circulator, for one strand"),
+    "ocs_cost": PartPrice(
+        30_000.0, 15_000.0, 80_000.0, "$", "of 136 × 136 ports, some hundred dollars a port"
+    ),
+    "strand_cost": PartPrice(20.0, 8.0, 50.0, "$", "a run of fibre in a trunk cable, with both connectors"),
+    "panel_port_cost": PartPrice(8.0, 3.0, 20.0, "$", "a strand's place at a patch panel, with its jumper"),
+    "block_ports_per_uplink": PartPrice(4.0, 3.0, 6.0, "ports", "two stages, each with ports up and down"),
+    "spine_ports_per_uplink": PartPrice(
+        3.0, 1.0, 3.0, "ports", "two stages of a spine block; of one it is 1"
+    ),
+    "tor_modules_per_uplink": PartPrice(
+        0.0, 0.0, 2.0, "modules", "short ones between block and machines' racks: the same in all, so left out"
+    ),
+    "chip_system_cost": PartPrice(
+        10_000.0, 6_000.0, 20_000.0, "$", "a chip's share of all but optical links"
+    ),
+    "chip_system_w": PartPrice(300.0, 200.0, 400.0, "W", "170 W of the chip, and its share of host and fans"),
+    "packet_ports_per_end": PartPrice(3.0, 2.0, 5.0, "ports", "two stages that never block"),
+    "packet_modules_per_end": PartPrice(
+        4.0, 2.0, 4.0, "modules", "the end's, its switch's, and two between stages"
+    ),
+}
+"""By name: what it is of first, dollars or watts in it."""
+
+
+def standard_prices() -> dict[str, float]:
+    """Every price at its value."""
+    return {name: price.value for name, price in PRICES.items()}
+
 
 Prices = Mapping[str, float]
 POD_CUBES = 64
@@ -45,7 +112,7 @@ HALVINGS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class BillItem:
     """So many of a part, what each costs and draws."""
 
     part: str
@@ -70,12 +137,12 @@ def prices_of(changed: Mapping[str, float]) -> dict[str, float]:
     """The standard prices with some changed; InvalidInput names one that there is not, or the value."""
     for name, value in changed.items():
         if name not in PRICES:
-            raise InvalidInput(f"price {name}: no such price{nearest_word(name, PRICES)}")
-        not_negative(f"price {name}", value)
-    return standard() | dict(changed)
+            raise InvalidInput(f"price {name}: no such price{closest_match_hint(name, PRICES)}")
+        check_not_negative(f"price {name}", value)
+    return standard_prices() | dict(changed)
 
 
-def dcn_bills(plant: Plant, prices: Prices) -> dict[str, list[Item]]:
+def dcn_bills(plant: NetworkLayout, prices: Prices) -> dict[str, list[BillItem]]:
     """The bills of a network: `spine-free` on the OCSes that stand, and `clos` with the same blocks."""
     uplinks = int(plant.uplinks.sum())
     gbps = float(sum(block.gbps for block in plant.blocks))
@@ -87,25 +154,25 @@ def dcn_bills(plant: Plant, prices: Prices) -> dict[str, list[Item]]:
         "spine-free": [
             *blocks,
             _modules("modules of blocks, Gb/s", gbps, prices),
-            Item("circulators", uplinks, prices["circulator_cost"], 0.0),
-            Item("strands", uplinks, prices["strand_cost"], 0.0),
-            Item("OCSes", plant.ocs_count, prices["ocs_cost"], OCS_W),
+            BillItem("circulators", uplinks, prices["circulator_cost"], 0.0),
+            BillItem("strands", uplinks, prices["strand_cost"], 0.0),
+            BillItem("OCSes", plant.ocs_count, prices["ocs_cost"], OCS_W),
         ],
         "clos": [
             *blocks,
             _modules("modules of blocks and spine, Gb/s", 2.0 * gbps, prices),
-            Item("strands", 2 * uplinks, prices["strand_cost"], 0.0),
-            Item("places at panels", 2 * uplinks, prices["panel_port_cost"], 0.0),
+            BillItem("strands", 2 * uplinks, prices["strand_cost"], 0.0),
+            BillItem("places at panels", 2 * uplinks, prices["panel_port_cost"], 0.0),
             _switching("switch ports of the spine, Gb/s", prices["spine_ports_per_uplink"] * gbps, prices),
         ],
     }
 
 
-def pod_bills(prices: Prices) -> dict[str, list[Item]]:
+def pod_bills(prices: Prices) -> dict[str, list[BillItem]]:
     """The bills of a pod of 4,096 chips by its fabric: `lightwave`, `static`, `packets`."""
     ends = POD_CUBES * ENDS_PER_CUBE
     gbps = float(ends * POD_END_GBPS)
-    chips = Item(
+    chips = BillItem(
         "chips with all that is theirs",
         POD_CUBES * CHIPS_PER_CUBE,
         prices["chip_system_cost"],
@@ -116,48 +183,48 @@ def pod_bills(prices: Prices) -> dict[str, list[Item]]:
         "lightwave": [
             chips,
             _modules("modules, Gb/s", gbps, prices),
-            Item("circulators", STRANDS * ends, prices["circulator_cost"], 0.0),
-            Item("strands", STRANDS * ends, strands, 0.0),
-            Item("OCSes", OCS_COUNT, prices["ocs_cost"], OCS_W),
+            BillItem("circulators", STRANDS * ends, prices["circulator_cost"], 0.0),
+            BillItem("strands", STRANDS * ends, strands, 0.0),
+            BillItem("OCSes", OCS_COUNT, prices["ocs_cost"], OCS_W),
         ],
         "static": [
             chips,
             _short("short modules, Gb/s", gbps, prices),
             # Not bidirectional: a strand each way for each of the two links of a module, end to end.
-            Item("strands", STRANDS * ends, strands, 0.0),
+            BillItem("strands", STRANDS * ends, strands, 0.0),
         ],
         "packets": [
             chips,
             _modules("modules, Gb/s", prices["packet_modules_per_end"] * gbps, prices),
-            Item("strands", STRANDS * ends * prices["packet_modules_per_end"], strands, 0.0),
+            BillItem("strands", STRANDS * ends * prices["packet_modules_per_end"], strands, 0.0),
             _switching("switch ports, Gb/s", prices["packet_ports_per_end"] * gbps, prices),
         ],
     }
 
 
-def _switching(part: str, gbps: float, prices: Prices) -> Item:
-    return Item(part, gbps, prices["switch_cost_per_gbps"], prices["switch_w_per_gbps"])
+def _switching(part: str, gbps: float, prices: Prices) -> BillItem:
+    return BillItem(part, gbps, prices["switch_cost_per_gbps"], prices["switch_w_per_gbps"])
 
 
-def _modules(part: str, gbps: float, prices: Prices) -> Item:
-    return Item(part, gbps, prices["module_cost_per_gbps"], prices["module_w_per_gbps"])
+def _modules(part: str, gbps: float, prices: Prices) -> BillItem:
+    return BillItem(part, gbps, prices["module_cost_per_gbps"], prices["module_w_per_gbps"])
 
 
-def _short(part: str, gbps: float, prices: Prices) -> Item:
-    return Item(part, gbps, prices["short_module_cost_per_gbps"], prices["short_module_w_per_gbps"])
+def _short(part: str, gbps: float, prices: Prices) -> BillItem:
+    return BillItem(part, gbps, prices["short_module_cost_per_gbps"], prices["short_module_w_per_gbps"])
 
 
-def cost_of(bill: list[Item]) -> float:
+def cost_of(bill: list[BillItem]) -> float:
     """Of all parts, $."""
     return sum(item.number * item.cost for item in bill)
 
 
-def watts_of(bill: list[Item]) -> float:
+def watts_of(bill: list[BillItem]) -> float:
     """Of all parts, W."""
     return sum(item.number * item.watts for item in bill)
 
 
-def answers(plant: Plant, prices: Prices) -> dict[str, float]:
+def answers(plant: NetworkLayout, prices: Prices) -> dict[str, float]:
     """What PAPER has, by these prices."""
     dcn, pod = dcn_bills(plant, prices), pod_bills(prices)
     static_cost, static_w = cost_of(pod["static"]), watts_of(pod["static"])
@@ -173,7 +240,7 @@ def answers(plant: Plant, prices: Prices) -> dict[str, float]:
     }
 
 
-def sensitivities(plant: Plant, prices: Prices) -> list[Sensitivity]:
+def sensitivities(plant: NetworkLayout, prices: Prices) -> list[Sensitivity]:
     """How every answer moves with every price that it depends on, the most moving first."""
     found = []
     for name, price in PRICES.items():
@@ -186,7 +253,7 @@ def sensitivities(plant: Plant, prices: Prices) -> list[Sensitivity]:
     return sorted(found, key=lambda one: (list(PAPER).index(one.answer), -abs(one.high - one.low)))
 
 
-def fitted(plant: Plant, prices: Prices, name: str, answer: str) -> float | None:
+def fitted(plant: NetworkLayout, prices: Prices, name: str, answer: str) -> float | None:
     """The value of one price that alone gives an answer the paper's figure; None where none between its
     hundredth and hundredfold does. Answers rise or fall with a price all the way, so halving finds it."""
     start = prices[name] or PRICES[name].high
@@ -207,7 +274,7 @@ def fitted(plant: Plant, prices: Prices, name: str, answer: str) -> float | None
 def drawn_prices(seed: int, draws: int) -> list[dict[str, float]]:
     """So many sets of all prices, each price drawn from its range by itself: evenly in its logarithm, or
     evenly where it may be nothing."""
-    count("draws", draws, 1, DRAWS_MAX)
+    check_count("draws", draws, 1, DRAWS_MAX)
     places = np.arange(draws, dtype=np.uint64)
     drawn = {}
     for name, price in PRICES.items():
@@ -219,7 +286,7 @@ def drawn_prices(seed: int, draws: int) -> list[dict[str, float]]:
     return [{name: float(values[n]) for name, values in drawn.items()} for n in range(draws)]
 
 
-def spread(plant: Plant, seed: int, draws: int) -> dict[str, tuple[float, float, float]]:
+def spread(plant: NetworkLayout, seed: int, draws: int) -> dict[str, tuple[float, float, float]]:
     """Answer → its percentiles (`percentiles`) over so many draws of all prices."""
     rows = [answers(plant, prices) for prices in drawn_prices(seed, draws)]
     return {answer: percentiles([row[answer] for row in rows]) for answer in PAPER}

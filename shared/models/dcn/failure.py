@@ -16,27 +16,42 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shared.basics.checks import nearest_word
+from shared.basics.checks import closest_match_hint
 from shared.basics.errors import InvalidInput
-from shared.models.dcn.baselines import whole_links
-from shared.models.dcn.engineering import Engineered, engineer
-from shared.models.dcn.matchings import links_of
+from shared.models.dcn.engineering.baselines import whole_links
+from shared.models.dcn.engineering.topology_engineering import (
+    EngineeredTopology,
+    engineer,
+)
 from shared.models.dcn.planning import CHAIN_MAX, PROMISE
-from shared.models.dcn.rewiring import rewired
-from shared.models.dcn.stages import Stage, Timing, block_capacity, staged
-from shared.models.dcn.traffic import capacity, capacity_shares, cut_off, largest_use, loads, path_capacity
-from shared.models.dcn.weights import Split, split_demand
-from shared.models.network.blocks import DOMAINS, BoolArray, FloatArray, Plant
+from shared.models.dcn.rewiring.matchings import links_of
+from shared.models.dcn.rewiring.rewired_circuits import rewired
+from shared.models.dcn.rewiring.rewiring_stages import (
+    Stage,
+    Timing,
+    block_capacity,
+    plan_stages,
+)
+from shared.models.dcn.routing.path_loads import (
+    capacity_shares,
+    largest_use,
+    path_capacity,
+    trunk_capacity,
+    trunk_loads,
+    unreachable_pairs,
+)
+from shared.models.dcn.routing.weights import Split, split_demand
+from shared.models.network.blocks import DOMAINS, BoolArray, FloatArray, NetworkLayout
 from shared.models.superpod.wiring import IntArray
 
-WORTH = 0.01
+MIN_GAIN = 0.01
 """Of the largest use: a topology that is better by less is not worth moving circuits for."""
-KINDS = ("ocs", "rack", "power", "control", "block", "bundle")
+FAILURE_KINDS = ("ocs", "rack", "power", "control", "block", "bundle")
 _PART = re.compile(r"(?P<word>ocs|rack|power|control|bundle)-(?P<number>0|[1-9][0-9]{0,5})")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Loss:
+class Remaining:
     """`ports` (K, B) are left to each side of every OCS; `held` (K,) OCSes keep their circuits and take no
     others; `up` (B,) blocks that are left."""
 
@@ -45,7 +60,7 @@ class Loss:
     up: BoolArray
 
 
-def names_of(plant: Plant, kind: str) -> list[str]:
+def names_of(plant: NetworkLayout, kind: str) -> list[str]:
     """What can fail of one kind (KINDS), by name; a bundle is a block's fibres to a rack,
     `block-5/bundle-3`."""
     blocks = [block.name for block in plant.blocks]
@@ -59,11 +74,11 @@ def names_of(plant: Plant, kind: str) -> list[str]:
         "bundle": [f"{block}/bundle-{rack}" for block in blocks for rack in range(plant.racks)],
     }
     if kind not in found:
-        raise InvalidInput(f"kind {kind}: nothing of this kind; allowed are {', '.join(KINDS)}")
+        raise InvalidInput(f"kind {kind}: nothing of this kind; allowed are {', '.join(FAILURE_KINDS)}")
     return found[kind]
 
 
-def loss_of(plant: Plant, names: Sequence[str]) -> Loss:
+def remaining_after(plant: NetworkLayout, names: Sequence[str]) -> Remaining:
     """What is left when all of these fail at a time. InvalidInput names one that there is not."""
     blocks = len(plant.blocks)
     ports = np.tile(plant.ports, (plant.ocs_count, 1))
@@ -84,10 +99,10 @@ def loss_of(plant: Plant, names: Sequence[str]) -> Loss:
             held |= dark
         else:
             ports[dark] = 0
-    return Loss(ports, held & ports.any(axis=1), up)
+    return Remaining(ports, held & ports.any(axis=1), up)
 
 
-def _switches(plant: Plant, name: str, words: tuple[str, ...], of: str = "") -> BoolArray:
+def _switches(plant: NetworkLayout, name: str, words: tuple[str, ...], of: str = "") -> BoolArray:
     """(K,) the OCSes of a part, or those that a bundle `of` a block leads to."""
     named = _PART.fullmatch(name)
     counts = {"ocs": plant.ocs_count, "rack": plant.racks, "power": DOMAINS, "control": DOMAINS}
@@ -98,7 +113,8 @@ def _switches(plant: Plant, name: str, words: tuple[str, ...], of: str = "") -> 
         ranges = ", ".join(f"{word}-0 to {word}-{counts[word] - 1}" for word in words)
         more = ", blocks, and a block's fibres to a rack, like block-5/bundle-3" if "ocs" in words else ""
         raise InvalidInput(
-            f"{of}{name}: nothing of this name can fail; allowed are {ranges}{more}{nearest_word(name, some)}"
+            f"{of}{name}: nothing of this name can fail; allowed are "
+            f"{ranges}{more}{closest_match_hint(name, some)}"
         )
     part = np.arange(plant.ocs_count)
     if named["word"] != "ocs":
@@ -107,22 +123,22 @@ def _switches(plant: Plant, name: str, words: tuple[str, ...], of: str = "") -> 
     return found
 
 
-def survivors(circuits: IntArray, loss: Loss) -> IntArray:
+def survivors(circuits: IntArray, loss: Remaining) -> IntArray:
     """(K, B, B) the circuits that still carry light: both of their blocks have ports there."""
     there = loss.ports > 0
     left: IntArray = circuits * (there[:, :, None] & there[:, None, :])
     return left
 
 
-def capacity_left(plant: Plant, circuits: IntArray, loss: Loss) -> FloatArray:
+def capacity_left(plant: NetworkLayout, circuits: IntArray, loss: Remaining) -> FloatArray:
     """(B,) the share of every block's capacity that is left; 1 where it had none."""
     before, after = block_capacity(plant, circuits), block_capacity(plant, survivors(circuits, loss))
     return np.where(before > 0.0, after / np.where(before > 0.0, before, 1.0), 1.0)
 
 
-def demand_left(plant: Plant, links: IntArray, demand: IntArray) -> IntArray:
+def demand_left(plant: NetworkLayout, links: IntArray, demand: IntArray) -> IntArray:
     """(B, B) what has a path of at most one transit block over these links; the rest is cut off."""
-    return np.where(cut_off(capacity(plant, links), demand), 0, demand)
+    return np.where(unreachable_pairs(trunk_capacity(plant, links), demand), 0, demand)
 
 
 def shares_left(share: FloatArray, carries: FloatArray) -> FloatArray:
@@ -134,7 +150,7 @@ def shares_left(share: FloatArray, carries: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Impact:
+class FailureImpact:
     """What a failure does by itself: links (B, B) that are left, the share (B,) of every block's capacity,
     the demand (B, B) that still has a path, and the largest use where pairs go on by their old shares."""
 
@@ -144,17 +160,19 @@ class Impact:
     use: float
 
 
-def impact_of(plant: Plant, demand: IntArray, circuits: IntArray, share: FloatArray, loss: Loss) -> Impact:
+def failure_impact(
+    plant: NetworkLayout, demand: IntArray, circuits: IntArray, share: FloatArray, loss: Remaining
+) -> FailureImpact:
     """At once, before anything is solved anew; `share` (B, B, B) are the weights of before."""
     links = links_of(survivors(circuits, loss))
-    carries = capacity(plant, links)
+    carries = trunk_capacity(plant, links)
     asked = demand_left(plant, links, demand * (loss.up[:, None] & loss.up[None, :]))
-    use = largest_use(loads(shares_left(share, carries), asked), carries)
-    return Impact(links, capacity_left(plant, circuits, loss), asked, use)
+    use = largest_use(trunk_loads(shares_left(share, carries), asked), carries)
+    return FailureImpact(links, capacity_left(plant, circuits, loss), asked, use)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Recovery:
+class FailureRecovery:
     """What a failure leaves, and what is made of it.
 
     `rerouted`: the split of demand over the circuits that are left. `topology`, `circuits` (K, B, B) and
@@ -164,40 +182,40 @@ class Recovery:
     demand: IntArray
     """(B, B) what is still asked for, between blocks that are up and joined by what is left."""
     rerouted: Split
-    topology: Engineered
+    topology: EngineeredTopology
     circuits: IntArray
     stages: list[Stage]
 
 
-def replanned(
-    plant: Plant,
+def replan_after_failure(
+    plant: NetworkLayout,
     demand: IntArray,
     circuits: IntArray,
-    loss: Loss,
+    loss: Remaining,
     *,
     promise: float = PROMISE,
     chain_max: int = CHAIN_MAX,
     timing: Timing | None = None,
-) -> Recovery:
+) -> FailureRecovery:
     """Weights, and the topology, anew for a demand (B, B) on the ports that are left, from what ran.
 
     Circuits of OCSes that are held stay and count. InvalidInput where nothing is left that wants to be
     carried, or the promise, a share of what is left, cannot be kept.
     """
-    aim = aim_for(plant, demand, circuits, loss)
-    moved = moved_to(plant, aim, loss, chain_max)
+    aim = recovery_target(plant, demand, circuits, loss)
+    moved = circuits_for_target(plant, aim, loss, chain_max)
     found = links_of(moved)
     split = split_over(plant, found, aim.demand)
-    if split is None or split.use > (1.0 - WORTH) * aim.rerouted.use:
-        kept = Engineered(links_of(aim.left), aim.rerouted, aim.topology.bound)
-        return Recovery(aim.demand, aim.rerouted, kept, aim.left, [])
-    stages = staged(plant, aim.left, moved, promise, timing)
-    topology = Engineered(found, split, aim.topology.bound)
-    return Recovery(aim.demand, aim.rerouted, topology, moved, stages)
+    if split is None or split.use > (1.0 - MIN_GAIN) * aim.rerouted.use:
+        kept = EngineeredTopology(links_of(aim.left), aim.rerouted, aim.topology.bound)
+        return FailureRecovery(aim.demand, aim.rerouted, kept, aim.left, [])
+    stages = plan_stages(plant, aim.left, moved, promise, timing)
+    topology = EngineeredTopology(found, split, aim.topology.bound)
+    return FailureRecovery(aim.demand, aim.rerouted, topology, moved, stages)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Aim:
+class RecoveryTarget:
     """What is left, and what would be best. `left` (K, B, B) are the circuits that still carry light, and
     `rerouted` the split of `demand` (B, B) over them; `topology` is engineered for the ports that are
     left."""
@@ -205,22 +223,26 @@ class Aim:
     demand: IntArray
     left: IntArray
     rerouted: Split
-    topology: Engineered
+    topology: EngineeredTopology
 
 
-def aim_for(plant: Plant, demand: IntArray, circuits: IntArray, loss: Loss) -> Aim:
+def recovery_target(
+    plant: NetworkLayout, demand: IntArray, circuits: IntArray, loss: Remaining
+) -> RecoveryTarget:
     """For a demand (B, B), from what ran (K, B, B). Circuits of OCSes that are held stay and count.
     InvalidInput where nothing is left that wants to be carried."""
     left = survivors(circuits, loss)
     links = links_of(left)
     asked = demand_left(plant, links, demand * (loss.up[:, None] & loss.up[None, :]))
-    rerouted = split_demand(capacity(plant, links), asked)
+    rerouted = split_demand(trunk_capacity(plant, links), asked)
     held = links_of(left * loss.held[:, None, None]).sum(axis=1)
     engineered = engineer(replace(plant, uplinks=_room(loss) + held), asked)
-    return Aim(asked, left, rerouted, engineered)
+    return RecoveryTarget(asked, left, rerouted, engineered)
 
 
-def moved_to(plant: Plant, aim: Aim, loss: Loss, chain_max: int = CHAIN_MAX) -> IntArray:
+def circuits_for_target(
+    plant: NetworkLayout, aim: RecoveryTarget, loss: Remaining, chain_max: int = CHAIN_MAX
+) -> IntArray:
     """(K, B, B) circuits that come near to what is aimed at, most of them where they are."""
     held = aim.left * loss.held[:, None, None]
     free = replace(plant, uplinks=_room(loss))
@@ -228,19 +250,19 @@ def moved_to(plant: Plant, aim: Aim, loss: Loss, chain_max: int = CHAIN_MAX) -> 
     return rewired(free, aim.left - held, wanted, chain_max, ports=loss.ports * ~loss.held[:, None]) + held
 
 
-def split_over(plant: Plant, links: IntArray, demand: IntArray) -> Split | None:
+def split_over(plant: NetworkLayout, links: IntArray, demand: IntArray) -> Split | None:
     """The split of a demand over links (B, B); None where some of it would be cut off."""
-    carries = capacity(plant, links)
-    return None if cut_off(carries, demand).any() else split_demand(carries, demand)
+    carries = trunk_capacity(plant, links)
+    return None if unreachable_pairs(carries, demand).any() else split_demand(carries, demand)
 
 
-def _room(loss: Loss) -> IntArray:
+def _room(loss: Remaining) -> IntArray:
     """(B,) ports that can take other circuits."""
     room: IntArray = 2 * (loss.ports * ~loss.held[:, None]).sum(axis=0)
     return room
 
 
-def _fitted(free: Plant, links: IntArray) -> IntArray:
+def _fitted(free: NetworkLayout, links: IntArray) -> IntArray:
     """(B, B) links made fewer in proportion where a block has not so many uplinks that can change: what is
     held counts, but may not be what is wanted."""
     wanted = links.sum(axis=1)

@@ -18,21 +18,22 @@ from typing import Literal
 import numpy as np
 
 from shared.basics.errors import InvalidInput
-from shared.models.dcn.assumptions import assumed
-from shared.models.dcn.matchings import halved
-from shared.models.dcn.planning import PROMISE, plan
-from shared.models.dcn.rewiring import made
-from shared.models.dcn.stages import Stage, block_capacity
-from shared.models.network.blocks import DOMAINS, Block, Plant, plant_of
+from shared.models.dcn.dcn_assumptions import assumed
+from shared.models.dcn.engineering.topology_engineering import engineer
+from shared.models.dcn.planning import CHAIN_MAX, PROMISE, plan
+from shared.models.dcn.rewiring.matchings import halved
+from shared.models.dcn.rewiring.rewired_circuits import circuits_made, rewired
+from shared.models.dcn.rewiring.rewiring_stages import Stage, block_capacity, plan_stages
+from shared.models.network.blocks import DOMAINS, Block, NetworkLayout, layout_of
 from shared.models.superpod.wiring import IntArray
 
 Change = Literal["new rack", "newer block", "larger block", "new block"]
-Demand = Callable[[Plant], IntArray]
+DemandOfPlant = Callable[[NetworkLayout], IntArray]
 """What the blocks of a plant want of each other, (B, B) Mb/s."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Beside:
+class AlternativeWork:
     """The same step elsewhere: strands, jumpers and modules that people plug beside the strands that are laid
     in any case, and all its seconds."""
 
@@ -41,7 +42,7 @@ class Beside:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Step:
+class GrowthStep:
     """One step, and the network after it.
 
     `what` is the part that changes, a block by its name or the rack that comes, and `change` how: a larger
@@ -53,7 +54,7 @@ class Step:
 
     what: str
     change: Change
-    plant: Plant
+    plant: NetworkLayout
     circuits: IntArray
     laid: int
     by_hand: int
@@ -64,15 +65,20 @@ class Step:
     seconds: float
     use: float | None
     """The largest use after it; None for a rack, which changes no trunk."""
-    panel: Beside
-    spine_whole: Beside | None
-    spine_along: Beside | None
+    panel: AlternativeWork
+    spine_prebuilt: AlternativeWork | None
+    spine_grown: AlternativeWork | None
     """None for a rack, which a spine has not."""
 
 
-def grown(
-    now: Plant, later: Plant, circuits: IntArray, demand: Demand, *, promise: float = PROMISE
-) -> Iterator[Step]:
+def growth_steps(
+    now: NetworkLayout,
+    later: NetworkLayout,
+    circuits: IntArray,
+    demand: DemandOfPlant,
+    *,
+    promise: float = PROMISE,
+) -> Iterator[GrowthStep]:
     """The steps from a plant with circuits (K, B, B) to another: racks, newer blocks in their order, blocks
     more. InvalidInput names what cannot be had by growing."""
     _check_growth(now, later)
@@ -95,7 +101,7 @@ def grown(
             plant, circuits = step.plant, step.circuits
 
 
-def _check_growth(now: Plant, later: Plant) -> None:
+def _check_growth(now: NetworkLayout, later: NetworkLayout) -> None:
     if now.switches != later.switches or now.technology != later.technology:
         raise InvalidInput("switches, technology: not what they were; a network grows by racks of one kind")
     if later.racks < now.racks or later.racks_full != now.racks_full:
@@ -120,8 +126,8 @@ def _check_growth(now: Plant, later: Plant) -> None:
                 )
 
 
-def _with(plant: Plant, blocks: Sequence[Block], racks: int | None = None) -> Plant:
-    return plant_of(
+def _with(plant: NetworkLayout, blocks: Sequence[Block], racks: int | None = None) -> NetworkLayout:
+    return layout_of(
         blocks,
         racks=plant.racks if racks is None else racks,
         racks_full=plant.racks_full,
@@ -139,7 +145,7 @@ def _around_s() -> float:
     return assumed("drain_s") + assumed("qualify_s") + assumed("undrain_s")
 
 
-def _doubled(plant: Plant, circuits: IntArray) -> Iterator[Step]:
+def _doubled(plant: NetworkLayout, circuits: IntArray) -> Iterator[GrowthStep]:
     """As many racks again, rack 2r + 1 beside the one that was r and is 2r now, so that domains stay what
     they were. In between, racks that still stand alone have more ports than the plant's others."""
     double = _with(plant, plant.blocks, 2 * plant.racks)
@@ -155,8 +161,8 @@ def _doubled(plant: Plant, circuits: IntArray) -> Iterator[Step]:
         lost = block_capacity(plant, moved)
         kept = 1.0 - float((lost / np.where(capacity > 0.0, capacity, 1.0)).max())
         strands = plant.switches * int(plant.ports.sum())
-        beside = Beside(strands, _by_hand_s(strands) + _around_s())
-        yield Step(
+        beside = AlternativeWork(strands, _by_hand_s(strands) + _around_s())
+        yield GrowthStep(
             f"rack-{2 * rack + 1}",
             "new rack",
             double,
@@ -169,12 +175,14 @@ def _doubled(plant: Plant, circuits: IntArray) -> Iterator[Step]:
             seconds=beside.seconds,
             use=None,
             panel=beside,
-            spine_whole=None,
-            spine_along=None,
+            spine_prebuilt=None,
+            spine_grown=None,
         )
 
 
-def _newer(plant: Plant, circuits: IntArray, block: Block, demand: Demand, promise: float) -> Step:
+def _newer(
+    plant: NetworkLayout, circuits: IntArray, block: Block, demand: DemandOfPlant, promise: float
+) -> GrowthStep:
     """A block of a newer generation, or with more uplinks, in the place of one that stands."""
     place = plant.number(block.name)
     was = plant.blocks[place]
@@ -186,10 +194,10 @@ def _newer(plant: Plant, circuits: IntArray, block: Block, demand: Demand, promi
         modules = was.uplinks // 2
         kept, drained = _domains_of(plant, circuits, place)
         seconds = DOMAINS * _around_s() + _by_hand_s(modules, "module_by_hand_s")
-    jumpers = made(circuits, found.circuits)
+    jumpers = circuits_made(circuits, found.circuits)
     old = int(plant.uplinks.sum())
     restriped = round(old * (block.uplinks - was.uplinks) / (old + block.uplinks - was.uplinks))
-    return Step(
+    return GrowthStep(
         block.name,
         "larger block" if block.generation == was.generation else "newer block",
         after,
@@ -197,17 +205,17 @@ def _newer(plant: Plant, circuits: IntArray, block: Block, demand: Demand, promi
         laid=block.uplinks - was.uplinks,
         by_hand=modules,
         stages=found.stages,
-        disturbed=drained + made(found.circuits, circuits),
+        disturbed=drained + circuits_made(found.circuits, circuits),
         kept=min([kept, *(stage.kept for stage in found.stages)]),
         seconds=seconds + sum(stage.seconds for stage in found.stages),
         use=found.topology.split.use,
-        panel=Beside(modules + jumpers, seconds + _panel_s(found.stages, jumpers)),
-        spine_whole=Beside(modules, seconds),
-        spine_along=Beside(modules + restriped, seconds + _restriping_s(restriped)),
+        panel=AlternativeWork(modules + jumpers, seconds + _panel_s(found.stages, jumpers)),
+        spine_prebuilt=AlternativeWork(modules, seconds),
+        spine_grown=AlternativeWork(modules + restriped, seconds + _restriping_s(restriped)),
     )
 
 
-def _domains_of(plant: Plant, circuits: IntArray, block: int) -> tuple[float, int]:
+def _domains_of(plant: NetworkLayout, circuits: IntArray, block: int) -> tuple[float, int]:
     """(the least share of any block's capacity that is left while the modules of a block are changed a
     domain at a time, its circuits)."""
     own = np.zeros_like(circuits)
@@ -221,15 +229,17 @@ def _domains_of(plant: Plant, circuits: IntArray, block: int) -> tuple[float, in
     return 1.0 - lost, int(own.sum())
 
 
-def _joined(plant: Plant, circuits: IntArray, block: Block, demand: Demand, promise: float) -> Step:
+def _joined(
+    plant: NetworkLayout, circuits: IntArray, block: Block, demand: DemandOfPlant, promise: float
+) -> GrowthStep:
     """One block more."""
     after = _with(plant, [*plant.blocks, block])
     there = np.pad(circuits, ((0, 0), (0, 1), (0, 1)))
     found = plan(after, demand(after), there, promise=promise)
-    jumpers = made(there, found.circuits)
+    jumpers = circuits_made(there, found.circuits)
     old = int(plant.uplinks.sum())
     restriped = round(old * block.uplinks / (old + block.uplinks))
-    return Step(
+    return GrowthStep(
         block.name,
         "new block",
         after,
@@ -237,13 +247,13 @@ def _joined(plant: Plant, circuits: IntArray, block: Block, demand: Demand, prom
         laid=block.uplinks,
         by_hand=0,
         stages=found.stages,
-        disturbed=made(found.circuits, there),
+        disturbed=circuits_made(found.circuits, there),
         kept=min([1.0, *(stage.kept for stage in found.stages)]),
         seconds=sum(stage.seconds for stage in found.stages),
         use=found.topology.split.use,
-        panel=Beside(jumpers, _panel_s(found.stages, jumpers)),
-        spine_whole=Beside(0, 0.0),
-        spine_along=Beside(restriped, _restriping_s(restriped)),
+        panel=AlternativeWork(jumpers, _panel_s(found.stages, jumpers)),
+        spine_prebuilt=AlternativeWork(0, 0.0),
+        spine_grown=AlternativeWork(restriped, _restriping_s(restriped)),
     )
 
 
@@ -255,3 +265,52 @@ def _panel_s(stages: list[Stage], jumpers: int) -> float:
 def _restriping_s(strands: int) -> float:
     """Strands to spine blocks that are new, a quarter of the spine at a time."""
     return DOMAINS * _around_s() + _by_hand_s(strands) if strands else 0.0
+
+
+# How a whole block is turned down while the others carry traffic: the way back of a block that joins
+# (`shared.models.dcn.growth`).
+#
+# Its own traffic has ended. Its circuits give way to links between the others, for what these want of each
+# other, in stages that keep the promise; then its strands are dark and disturb nobody.
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Turndown:
+    """`circuits` (K, B, B) in the end, none of them the block's, and the `stages` that lead there."""
+
+    circuits: IntArray
+    stages: list[Stage]
+
+
+def turn_down(
+    plant: NetworkLayout,
+    circuits: IntArray,
+    block: str,
+    demand: IntArray,
+    *,
+    promise: float = PROMISE,
+    chain_max: int | None = CHAIN_MAX,
+) -> Turndown:
+    """From circuits (K, B, B) to those without a block, for a demand (B, B) in Mb/s of which it has no part;
+    with `chain_max` of `rewired` a few links between the others are not made. InvalidInput names a block that
+    there is not or that wants something, and a promise that leaves no room.
+    """
+    gone = plant.number(block)
+    if demand[gone].any() or demand[:, gone].any():
+        raise InvalidInput(f"block {block}: wants something still; allowed is to turn down one that is idle")
+    others = [n for n in range(len(plant.blocks)) if n != gone]
+    left = layout_of(
+        [plant.blocks[n] for n in others],
+        racks=plant.racks,
+        racks_full=plant.racks_full,
+        switches=plant.switches,
+        technology=plant.technology.name,
+    )
+    links = np.zeros_like(demand)
+    among = np.array(others)[:, None], np.array(others)[None, :]
+    links[among] = engineer(left, demand[among]).links
+    then = rewired(plant, circuits, links, chain_max)
+    # A short chain leaves circuits whose ports nobody asked for; this block's go in any case.
+    then[:, gone, :] = 0
+    then[:, :, gone] = 0
+    return Turndown(then, plan_stages(plant, circuits, then, promise))

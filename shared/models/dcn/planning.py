@@ -6,14 +6,18 @@ The parts are each of their own module; this is how they follow from each other.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from shared.models.dcn.engineering import Engineered, engineer, engineer_for_all
-from shared.models.dcn.matchings import circuits_of, links_of
-from shared.models.dcn.rewiring import rewired
-from shared.models.dcn.stages import Stage, Timing, staged
-from shared.models.dcn.tables import ENTRIES, fitted_entries
-from shared.models.dcn.traffic import capacity
-from shared.models.dcn.weights import split_demand, use_of
-from shared.models.network.blocks import Plant
+from shared.models.dcn.engineering.topology_engineering import (
+    EngineeredTopology,
+    engineer,
+    engineer_for_all,
+)
+from shared.models.dcn.rewiring.matchings import circuits_of, links_of
+from shared.models.dcn.rewiring.rewired_circuits import rewired
+from shared.models.dcn.rewiring.rewiring_stages import Stage, Timing, plan_stages
+from shared.models.dcn.routing.path_loads import trunk_capacity
+from shared.models.dcn.routing.wcmp_tables import ENTRIES, fitted_entries
+from shared.models.dcn.routing.weights import split_demand, use_of
+from shared.models.network.blocks import NetworkLayout
 from shared.models.superpod.wiring import IntArray
 
 CHAIN_MAX = 2
@@ -24,20 +28,20 @@ PROMISE = 0.75
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Plan:
+class DcnPlan:
     """`topology`: links, split and bound. `circuits` (K, B, B): where they run in the end. `stages`: how
     they come there, none where nothing ran before. `tables` (B, B, B): entries of each path. `use_of_all`:
     the largest use of any demand that the links are for, by weights of its own."""
 
-    topology: Engineered
+    topology: EngineeredTopology
     circuits: IntArray
     stages: list[Stage]
     tables: IntArray
-    use_of_all: float
+    worst_history_use: float
 
 
 def plan(
-    plant: Plant,
+    plant: NetworkLayout,
     demand: IntArray,
     now: IntArray | None = None,
     *,
@@ -46,7 +50,7 @@ def plan(
     history: Sequence[IntArray] = (),
     timing: Timing | None = None,
     entries: int = ENTRIES,
-) -> Plan:
+) -> DcnPlan:
     """The plan for a demand (B, B) in Mb/s, from the circuits that run now (K, B, B), or from dark fibre.
 
     `chain_max` None asks for every link of the best topology found, whatever it moves. The links, and their
@@ -58,17 +62,21 @@ def plan(
         circuits, stages = circuits_of(plant, topology.links), []
     else:
         circuits = rewired(plant, now, topology.links, chain_max)
-        stages = staged(plant, now, circuits, promise, timing)
+        stages = plan_stages(plant, now, circuits, promise, timing)
         links = links_of(circuits)
-        topology = Engineered(links, split_demand(capacity(plant, links), demand), topology.bound)
-    carries = capacity(plant, topology.links)
+        topology = EngineeredTopology(
+            links, split_demand(trunk_capacity(plant, links), demand), topology.bound
+        )
+    carries = trunk_capacity(plant, topology.links)
     tables = fitted_entries(topology.split.shares(carries), entries, demand, carries)
     others = [use_of(carries, before) for before in history]
-    return Plan(topology, circuits, stages, tables, max([topology.split.use, *others]))
+    return DcnPlan(topology, circuits, stages, tables, max([topology.split.use, *others]))
 
 
-def _topology(plant: Plant, demand: IntArray, history: Sequence[IntArray]) -> Engineered:
+def _topology(plant: NetworkLayout, demand: IntArray, history: Sequence[IntArray]) -> EngineeredTopology:
     if not history:
         return engineer(plant, demand)
     found = engineer_for_all(plant, [*history, demand])
-    return Engineered(found.links, split_demand(capacity(plant, found.links), demand), found.bound)
+    return EngineeredTopology(
+        found.links, split_demand(trunk_capacity(plant, found.links), demand), found.bound
+    )

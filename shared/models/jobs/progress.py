@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from schemas.jobs import JobTerms
-from shared.basics.records import replace
+from schemas.messages.jobs import JobTerms
+from shared.basics.fast_replace import replace
 from shared.models.jobs.ledger import Ledger
 
 FULL_SPEED = 1_000_000
@@ -40,7 +40,7 @@ class Progress:
     speed_ppm: int = FULL_SPEED
     spent_us: int = 0
     kept_us: int = 0
-    fresh_us: int = 0
+    uncommitted_us: int = 0
     leaving: bool = False
     starts: int = 0
     ledger: Ledger = field(default_factory=Ledger)
@@ -51,12 +51,12 @@ class Progress:
 
 def placed(job: Progress, now_us: int) -> Progress:
     """Its slice has been given cubes; it will go on from the work that is kept."""
-    return replace(at(job, now_us), phase="preparing", spent_us=0)
+    return replace(progress_at(job, now_us), phase="preparing", spent_us=0)
 
 
 def ready(job: Progress, now_us: int, speed_ppm: int = FULL_SPEED) -> Progress:
     """Its slice can be used, or used again: it starts."""
-    job = at(job, now_us)
+    job = progress_at(job, now_us)
     if job.phase == "finished":
         return job
     phase: Phase = "stepping" if job.terms is None else "starting"
@@ -65,7 +65,7 @@ def ready(job: Progress, now_us: int, speed_ppm: int = FULL_SPEED) -> Progress:
 
 def slowed(job: Progress, now_us: int, speed_ppm: int) -> Progress:
     """Its fabric carries less than before, or more."""
-    job = at(job, now_us)
+    job = progress_at(job, now_us)
     if speed_ppm == job.speed_ppm:
         return job
     return replace(job, speed_ppm=speed_ppm, spent_us=0 if job.phase == "stepping" else job.spent_us)
@@ -73,20 +73,20 @@ def slowed(job: Progress, now_us: int, speed_ppm: int) -> Progress:
 
 def struck(job: Progress, now_us: int) -> Progress:
     """A fault ends its steps: what no checkpoint keeps is lost. One that has finished has nothing to lose."""
-    job = at(job, now_us)
+    job = progress_at(job, now_us)
     return job if job.phase == "finished" else _stopped(job, "standing")
 
 
 def halted(job: Progress, now_us: int) -> Progress:
     """A fault ends its steps, and what it did may still be in the memory of other hosts: it is lost at once
     unless the job replicates."""
-    return _held(at(job, now_us), "standing") if _replicates(job) else struck(job, now_us)
+    return _held(progress_at(job, now_us), "standing") if _replicates(job) else struck(job, now_us)
 
 
 def hung(job: Progress, now_us: int) -> Progress:
     """A fault ends its steps, and it will be a while before that shows: the time until then is lost, too, and
     what it did unless it replicates. One that takes no steps is not hit."""
-    job = at(job, now_us)
+    job = progress_at(job, now_us)
     if job.phase not in TAKES_STEPS:
         return job
     return _held(job, "hung") if _replicates(job) else _stopped(job, "hung")
@@ -94,32 +94,32 @@ def hung(job: Progress, now_us: int) -> Progress:
 
 def unplaced(job: Progress, now_us: int) -> Progress:
     """Its slice has lost its cubes, or ended: what no checkpoint keeps is lost."""
-    return _stopped(at(job, now_us), "queued")
+    return _stopped(progress_at(job, now_us), "queued")
 
 
-def asked_to_leave(job: Progress, now_us: int) -> Progress:
+def given_notice(job: Progress, now_us: int) -> Progress:
     """It is told that it loses its cubes: it writes a checkpoint, if there is anything to keep, and stands.
     One that has not begun to start, or has finished, need do nothing; one that hangs can do nothing."""
-    job = at(job, now_us)
+    job = progress_at(job, now_us)
     if job.phase == "writing":
         return replace(job, leaving=True)
-    if job.phase in ("starting", "stepping") and job.fresh_us:
+    if job.phase in ("starting", "stepping") and job.uncommitted_us:
         return replace(job, phase="writing", spent_us=0, leaving=True)
     return (
         replace(job, phase="standing", spent_us=0) if job.phase in ("starting", "stepping", "hung") else job
     )
 
 
-def goes_on(job: Progress, now_us: int, speed_ppm: int) -> Progress:
+def resumed(job: Progress, now_us: int, speed_ppm: int) -> Progress:
     """A job that stood starts again; one that runs is slower or faster from now on."""
-    job = at(job, now_us)
+    job = progress_at(job, now_us)
     change = ready if job.phase == "standing" else slowed
     return change(job, now_us, speed_ppm)
 
 
-def if_started(job: Progress, now_us: int, ends: Callable[[Progress, int], Progress]) -> Progress:
+def unless_preparing(job: Progress, now_us: int, ends: Callable[[Progress, int], Progress]) -> Progress:
     """A job whose slice is still being made ready has nothing to lose."""
-    return at(job, now_us) if job.phase == "preparing" else ends(job, now_us)
+    return progress_at(job, now_us) if job.phase == "preparing" else ends(job, now_us)
 
 
 def _replicates(job: Progress) -> bool:
@@ -132,15 +132,15 @@ def _held(job: Progress, phase: Phase) -> Progress:
 
 
 def _stopped(job: Progress, phase: Phase) -> Progress:
-    lost_us = job.fresh_us
+    lost_us = job.uncommitted_us
     ledger = job.ledger.plus(lost=lost_us, uncommitted=-lost_us)
-    return replace(job, phase=phase, spent_us=0, fresh_us=0, leaving=False, ledger=ledger)
+    return replace(job, phase=phase, spent_us=0, uncommitted_us=0, leaving=False, ledger=ledger)
 
 
 # --- how it stands, and when that changes -------------------------------------------------------------------
 
 
-def at(job: Progress, now_us: int) -> Progress:
+def progress_at(job: Progress, now_us: int) -> Progress:
     """Where the job stands at this moment, if nothing happened to it since `since_us`, which is not later."""
     while True:
         job = _whole_cycles(job, now_us - job.since_us)
@@ -150,7 +150,7 @@ def at(job: Progress, now_us: int) -> Progress:
         job = _next_stretch(_after(job, need_us))
 
 
-def turns_us(job: Progress) -> int | None:
+def next_change_us(job: Progress) -> int | None:
     """When it finishes, or stands because it was asked to leave; None if neither comes by itself."""
     turns_us = job.since_us
     while (left_us := _stretch_left_us(job)) is not None:
@@ -165,7 +165,7 @@ def turns_us(job: Progress) -> int | None:
 
 def _begins_cycle(job: Progress) -> bool:
     """Whether it begins to step with nothing done since the last checkpoint."""
-    return job.phase == "stepping" and not job.fresh_us and not job.spent_us
+    return job.phase == "stepping" and not job.uncommitted_us and not job.spent_us
 
 
 def _until_done_us(terms: JobTerms, speed_ppm: int, kept_us: int) -> int:
@@ -198,7 +198,7 @@ def _stretch_left_us(job: Progress) -> int | None:
     if job.phase == "starting":
         return terms.startup_us - job.spent_us
     if job.phase == "stepping":
-        before_us = job.fresh_us - _work_us(job.spent_us, job.speed_ppm)
+        before_us = job.uncommitted_us - _work_us(job.spent_us, job.speed_ppm)
         return _steps_us(_goal_us(job, terms) - before_us, job.speed_ppm) - job.spent_us
     return terms.write_us - job.spent_us if job.phase == "writing" else None
 
@@ -216,7 +216,7 @@ def _after(job: Progress, span_us: int) -> Progress:
     if phase == "hung":
         return replace(job, since_us=since_us, ledger=ledger.plus(lost=span_us))
     # Counted from where the present speed began: whoever asks on the way rounds nothing away.
-    spent_us, fresh_us = job.spent_us + span_us, job.fresh_us
+    spent_us, uncommitted_us = job.spent_us + span_us, job.uncommitted_us
     if phase == "starting":
         ledger = ledger.plus(startup=span_us)
     elif phase != "stepping":
@@ -227,9 +227,9 @@ def _after(job: Progress, span_us: int) -> Progress:
         if job.terms is None:
             ledger = ledger.plus(productive=work_us, degraded=degraded_us)
         else:
-            fresh_us += work_us
+            uncommitted_us += work_us
             ledger = ledger.plus(uncommitted=work_us, degraded=degraded_us)
-    return replace(job, since_us=since_us, spent_us=spent_us, fresh_us=fresh_us, ledger=ledger)
+    return replace(job, since_us=since_us, spent_us=spent_us, uncommitted_us=uncommitted_us, ledger=ledger)
 
 
 def _next_stretch(job: Progress) -> Progress:
@@ -238,11 +238,13 @@ def _next_stretch(job: Progress) -> Progress:
         return replace(job, phase="stepping", spent_us=0)
     if job.phase == "stepping":
         return replace(job, phase="writing", spent_us=0)
-    kept_us = job.kept_us + job.fresh_us
+    kept_us = job.kept_us + job.uncommitted_us
     done = job.terms is not None and kept_us == job.terms.work_us
     phase: Phase = "finished" if done else "standing" if job.leaving else "stepping"
-    ledger = job.ledger.plus(productive=job.fresh_us, uncommitted=-job.fresh_us)
-    return replace(job, phase=phase, spent_us=0, kept_us=kept_us, fresh_us=0, leaving=False, ledger=ledger)
+    ledger = job.ledger.plus(productive=job.uncommitted_us, uncommitted=-job.uncommitted_us)
+    return replace(
+        job, phase=phase, spent_us=0, kept_us=kept_us, uncommitted_us=0, leaving=False, ledger=ledger
+    )
 
 
 def _whole_cycles(job: Progress, span_us: int) -> Progress:

@@ -5,7 +5,8 @@ Aggregation blocks are joined directly through OCSes, with no spine between them
 of several generations share an OCS, for light has no rate there; a link runs at the lower rate of its ends
 ([LF] 3.3.1). An *uplink* is one bidirectional strand, half an OSFP module: the two of one module may go to
 two OCSes ([LF] 3.1). Every block has the same number of uplinks on every OCS, half of them on the North
-side and half on the South side, so that every trunk plan can be made (see `shared.models.dcn.matchings`).
+side and half on the South side, so that every trunk plan can be made (see
+`shared.models.dcn.rewiring.matchings`).
 Racks come in steps of an eighth, a quarter, a half and the whole; a control domain holds a quarter of the
 OCSes (Poutievski and others, "Jupiter Evolving", SIGCOMM 2022, which is
 not at hand: second-hand wherever it is named).
@@ -19,7 +20,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from schemas.config_network import (
+from schemas.config.network_hardware import (
     BLOCKS_MAX,
     GENERATIONS_GBPS,
     MODULES,
@@ -28,10 +29,10 @@ from schemas.config_network import (
     NetworkConfig,
 )
 from schemas.names import PORTS_MAX
-from shared.basics.checks import count, nearest_word
+from shared.basics.checks import check_count, closest_match_hint
 from shared.basics.errors import InvalidInput
+from shared.models.ocs_technologies import OcsTechnology, ocs_technology
 from shared.models.superpod.wiring import SPARE_PORTS, IntArray
-from shared.models.technologies import OcsTechnology, ocs_technology
 
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
@@ -40,7 +41,7 @@ UPLINKS = (256, 512)
 """Uplinks that a block can have (Jupiter Evolving)."""
 DOMAINS = 4
 """Control domains: each holds a quarter of the OCSes (Jupiter Evolving)."""
-STEPS = (8, 4, 2, 1)
+RACK_STEPS = (8, 4, 2, 1)
 """A network grows from an eighth of its racks to a quarter, a half and all of them."""
 
 
@@ -64,7 +65,7 @@ class Block:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Plant:
+class NetworkLayout:
     """Blocks (B), numbered as they are given, and the OCSes (K) of the racks that stand.
 
     OCS number = rack × switches in a rack + place in the rack; racks come in four domains of equal size, the
@@ -107,18 +108,18 @@ class Plant:
         """The number of a block; InvalidInput names the nearest."""
         names = [block.name for block in self.blocks]
         if name not in names:
-            raise InvalidInput(f"block {name}: no such block{nearest_word(name, names)}")
+            raise InvalidInput(f"block {name}: no such block{closest_match_hint(name, names)}")
         return names.index(name)
 
 
-def plant_of(
+def layout_of(
     blocks: Iterable[Block],
     *,
     racks: int = 32,
     racks_full: int = 32,
     switches: int = 4,
     technology: str = "palomar",
-) -> Plant:
+) -> NetworkLayout:
     """The plant of these blocks on `racks` of the `racks_full` that it may once have, `switches` OCSes each.
 
     InvalidInput names the block and the field where one is not what it should be, and the rack or port count
@@ -150,16 +151,16 @@ def plant_of(
     rates[np.eye(len(found), dtype=np.bool_)] = 0
     for array in (uplinks, rates):
         array.setflags(write=False)
-    return Plant(found, racks, racks_full, switches, kind, uplinks, rates)
+    return NetworkLayout(found, racks, racks_full, switches, kind, uplinks, rates)
 
 
 @lru_cache(maxsize=16)
-def network_of(hardware: NetworkConfig) -> Plant:
+def network_of(hardware: NetworkConfig) -> NetworkLayout:
     """The plant that a configuration describes, its blocks named `block-0`, `block-1` and so on; the same
     object for the same hardware. InvalidInput as of `plant_of`."""
-    count("blocks", sum(row.count for row in hardware.blocks), 2, BLOCKS_MAX)
+    check_count("blocks", sum(row.count for row in hardware.blocks), 2, BLOCKS_MAX)
     rows = [row for row in hardware.blocks for _ in range(row.count)]
-    plant = plant_of(
+    plant = layout_of(
         (
             Block(f"block-{n}", row.generation, row.uplinks, row.pod, row.customer, row.modules)
             for n, row in enumerate(rows)
@@ -178,14 +179,14 @@ def network_of(hardware: NetworkConfig) -> Plant:
     return plant
 
 
-def apart_by(one: Block, other: Block) -> str:
+def why_not_joined(one: Block, other: Block) -> str:
     """Why two blocks may not be joined."""
     if one is other:
         return "a block sends itself nothing"
     return "the two belong to two customers" if one.customer != other.customer else "no module has both grids"
 
 
-def check_attached(plant: Plant, pods: Sequence[str], who: str) -> list[int]:
+def attached_blocks(plant: NetworkLayout, pods: Sequence[str], who: str) -> list[int]:
     """The blocks on which these pods hang; InvalidInput names who asks and the pod that hangs on none."""
     at = {block.pod: number for number, block in enumerate(plant.blocks) if block.pod}
     for pod in pods:
@@ -198,7 +199,7 @@ def check_attached(plant: Plant, pods: Sequence[str], who: str) -> list[int]:
 
 
 def _check_blocks(blocks: tuple[Block, ...]) -> None:
-    count("blocks", len(blocks), 2, BLOCKS_MAX)
+    check_count("blocks", len(blocks), 2, BLOCKS_MAX)
     for block in blocks:
         for field, value, allowed in (
             ("generation", block.generation, GENERATIONS_GBPS),
@@ -212,7 +213,7 @@ def _check_blocks(blocks: tuple[Block, ...]) -> None:
                     f"the nearest is {nearest}"
                 )
         if block.modules not in MODULES:
-            near = nearest_word(block.modules, MODULES)
+            near = closest_match_hint(block.modules, MODULES)
             raise InvalidInput(
                 f"block {block.name}: modules {block.modules} is not allowed; allowed are "
                 f"{' and '.join(MODULES)}{near}"
@@ -239,9 +240,9 @@ def _check_blocks(blocks: tuple[Block, ...]) -> None:
 
 
 def _check_racks(racks: int, racks_full: int, switches: int) -> None:
-    count("racks_full", racks_full, DOMAINS, RACKS_MAX)
-    count("switches", switches, 1, SWITCHES_MAX)
-    steps = [racks_full // step for step in STEPS if racks_full % step == 0]
+    check_count("racks_full", racks_full, DOMAINS, RACKS_MAX)
+    check_count("switches", switches, 1, SWITCHES_MAX)
+    steps = [racks_full // step for step in RACK_STEPS if racks_full % step == 0]
     if racks not in steps:
         allowed = ", ".join(map(str, steps))
         raise InvalidInput(

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shared.basics.errors import InvalidInput
-from shared.models.network.blocks import BoolArray, Plant
+from shared.models.network.blocks import BoolArray, NetworkLayout
 from shared.models.superpod.wiring import PALOMAR_RADIX, SPARE_PORTS, IntArray
 
 NO_BLOCK = -1
@@ -42,7 +42,7 @@ class Wiring:
 
 
 @lru_cache(maxsize=16)
-def wiring_of(plant: Plant) -> Wiring:
+def wiring_of(plant: NetworkLayout) -> Wiring:
     """The ports of every block; the same object for the same plant."""
     first = np.concatenate([[0], np.cumsum(plant.ports)])
     # Of OCSes with many ports only so many are twinned as are of use.
@@ -54,7 +54,7 @@ def wiring_of(plant: Plant) -> Wiring:
     return Wiring(block_at, first)
 
 
-def counted(plant: Plant, south_of: IntArray, counts: BoolArray | None = None) -> IntArray:
+def circuit_counts(plant: NetworkLayout, south_of: IntArray, counts: BoolArray | None = None) -> IntArray:
     """(K, B, B) circuits between blocks, from the South port of every North port (K, radix), −1 for none;
     with `counts` (K, radix) only of those North ports."""
     there = south_of != NO_PORT
@@ -68,7 +68,7 @@ def counted(plant: Plant, south_of: IntArray, counts: BoolArray | None = None) -
     return flat.astype(np.int64).reshape(plant.ocs_count, blocks, blocks)
 
 
-def links_between(plant: Plant, south_of: IntArray, counts: BoolArray | None = None) -> IntArray:
+def links_between(plant: NetworkLayout, south_of: IntArray, counts: BoolArray | None = None) -> IntArray:
     """(B, B) links between blocks that such circuits make, symmetric."""
     there = south_of != NO_PORT
     if counts is not None:
@@ -81,15 +81,15 @@ def links_between(plant: Plant, south_of: IntArray, counts: BoolArray | None = N
     return directed + directed.T
 
 
-def put_links(links: npt.NDArray[np.int32], changed: Iterable[tuple[int, int, int]]) -> None:
+def set_links(links: npt.NDArray[np.int32], changed: Iterable[tuple[int, int, int]]) -> None:
     """Enter into links (B, B), which are symmetric, how many there are now between some pairs of blocks."""
     ones, others, counts = np.array([*changed], dtype=np.int64).T
     links[ones, others] = counts
     links[others, ones] = counts
 
 
-def at_ports(
-    plant: Plant,
+def assign_ports(
+    plant: NetworkLayout,
     south_of: IntArray,
     removed: Iterable[Circuit],
     made: Iterable[Circuit],

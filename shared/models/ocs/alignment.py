@@ -22,12 +22,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from shared.basics.checks import not_negative, positive
+from shared.basics.checks import check_not_negative, check_positive
 from shared.basics.errors import InvalidInput
 from shared.basics.keyed_random import draw_bits_array, draw_uniform_array
-from shared.basics.units import US_PER_MS, us
+from shared.basics.units import US_PER_MS, to_whole_us
 from shared.models.assumptions import by_default
-from shared.models.ocs.assumptions import ASSUMPTIONS, assumed
+from shared.models.ocs.ocs_assumptions import ASSUMPTIONS, assumed
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -51,7 +51,7 @@ PORT_BITS, TURN_BITS = 10, 37
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
+class AlignmentLoop:
     """What ASSUMPTIONS says of the loop, under the same names. Errors are tilts of a mirror in µrad."""
 
     slew_ms: float = by_default(ASSUMPTIONS, "slew_ms")
@@ -66,9 +66,9 @@ class Loop:
 
     def __post_init__(self) -> None:
         for name in ("slew_ms", "frame_ms", "capture_urad", "tolerance_urad", "gain"):
-            positive(name, getattr(self, name))
+            check_positive(name, getattr(self, name))
         for name in ("pointing_urad", "camera_noise_urad"):
-            not_negative(name, getattr(self, name))
+            check_not_negative(name, getattr(self, name))
         for name, most in (("frames", FRAMES_MAX), ("tries", TRIES_MAX)):
             value = getattr(self, name)
             if not (1 <= value <= most and float(value).is_integer()):
@@ -83,7 +83,7 @@ class Loop:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Tries:
+class AlignmentTries:
     """Some tries, read-only: `time_us` each took, in how many `frames`, how it ended (`code`), all of shape
     (tries,); and of shape (mirrors, tries) the `error_urad` with which it left the mirrors, and which of them
     `missed`: of failed tries those that their camera saw nowhere, or outside the tolerance in the end."""
@@ -105,7 +105,7 @@ class Alignments:
     tries: IntArray
     code: CodeArray
     last: IntArray
-    of: Tries
+    of: AlignmentTries
 
     @property
     def loss_db(self) -> FloatArray:
@@ -118,7 +118,7 @@ class Alignments:
         return self.of.missed.take(self.last, axis=1)
 
 
-def simulated(loop: Loop, seed: int, count: int) -> Tries:
+def simulate_tries(loop: AlignmentLoop, seed: int, count: int) -> AlignmentTries:
     """So many tries, frame by frame; the same ones for the same seed, each for itself whatever the count."""
     error = np.empty((MIRRORS, TILTS, count))
     for mirror in range(MIRRORS):
@@ -146,20 +146,22 @@ def simulated(loop: Loop, seed: int, count: int) -> Tries:
         if not len(left):
             break
         error[:, :, left] -= loop.gain * seen[:, :, going]
-    time_us = us(loop.slew_ms, US_PER_MS) + frames * us(loop.frame_ms, US_PER_MS)
+    time_us = to_whole_us(loop.slew_ms, US_PER_MS) + frames * to_whole_us(loop.frame_ms, US_PER_MS)
     found = (time_us, frames, code, _radius(error), missed)
     for array in found:
         array.flags.writeable = False
-    return Tries(*found)
+    return AlignmentTries(*found)
 
 
 @lru_cache(maxsize=16)
-def population(loop: Loop) -> Tries:
+def population(loop: AlignmentLoop) -> AlignmentTries:
     """The tries from which those of all circuits are drawn."""
-    return simulated(loop, 0, 1 << POPULATION_BITS)
+    return simulate_tries(loop, 0, 1 << POPULATION_BITS)
 
 
-def align(loop: Loop, seed: int, fabric: str, ocs: IntArray, north: IntArray, turn: IntArray) -> Alignments:
+def align(
+    loop: AlignmentLoop, seed: int, fabric: str, ocs: IntArray, north: IntArray, turn: IntArray
+) -> Alignments:
     """The circuits at these North ports, where each OCS counts its commands (`turn`); all of shape
     (circuits,).
 
@@ -184,31 +186,31 @@ def align(loop: Loop, seed: int, fabric: str, ocs: IntArray, north: IntArray, tu
     return Alignments(time_us, tries, code, last, of)
 
 
-def longest_us(loop: Loop) -> int:
+def longest_us(loop: AlignmentLoop) -> int:
     """What a circuit takes that uses up all its tries and all their frames."""
-    frames_us = int(loop.frames) * us(loop.frame_ms, US_PER_MS)
-    return int(loop.tries) * (us(loop.slew_ms, US_PER_MS) + frames_us)
+    frames_us = int(loop.frames) * to_whole_us(loop.frame_ms, US_PER_MS)
+    return int(loop.tries) * (to_whole_us(loop.slew_ms, US_PER_MS) + frames_us)
 
 
-def failure_probability(loop: Loop) -> float:
+def failure_probability(loop: AlignmentLoop) -> float:
     """That a circuit fails: that as many tries as there are all do, each by itself."""
     return failing_share(loop) ** int(loop.tries)
 
 
-def failing_share(loop: Loop) -> float:
+def failing_share(loop: AlignmentLoop) -> float:
     """Of single tries, as they were simulated."""
     return float((population(loop).code != ALIGNED).mean())
 
 
 @lru_cache(maxsize=64)
-def expected_us(loop: Loop, circuits: int) -> int:
+def expected_us(loop: AlignmentLoop, circuits: int) -> int:
     """Until the slowest of so many circuits that are aligned at once has ended, on average."""
     times_us, shares = np.array(sorted(_spans(loop).items())).T
     slowest = np.cumsum(shares) ** circuits
     return round(float(times_us @ np.diff(slowest, prepend=0.0)))
 
 
-def _spans(loop: Loop) -> dict[int, float]:
+def _spans(loop: AlignmentLoop) -> dict[int, float]:
     """How long a circuit takes, with all its tries: microseconds → share of circuits."""
     of = population(loop)
     ends = [
@@ -246,7 +248,7 @@ def drift_loss_db(hours: float, arrays: int = MIRRORS) -> float:
     """What a circuit loses more, on average, so long after the camera or monitor beam of one or both arrays
     died: each of two tilts of a mirror walks at random, so that the mean square of the error grows with
     time."""
-    not_negative("hours", hours)
+    check_not_negative("hours", hours)
     square_mrad2 = arrays * TILTS * (assumed("drift_urad_per_rt_h") * 1e-3) ** 2 * hours
     return assumed("pointing_loss_db_per_mrad2") * square_mrad2
 

@@ -34,7 +34,7 @@ class OcsPart:
     spare: int
     watts: float
     share: float
-    swapped_hot: bool
+    hot_swappable: bool
     effect: Effect
     reason: str
 
@@ -47,7 +47,7 @@ PARTS: tuple[OcsPart, ...] = (
         spare=0,
         watts=3.0,
         share=0.02,
-        swapped_hot=False,
+        hot_swappable=False,
         effect="light",
         reason="backplane and optical core: nothing in them wears, but all depends on them",
     ),
@@ -58,7 +58,7 @@ PARTS: tuple[OcsPart, ...] = (
         spare=1,
         watts=5.0,
         share=0.20,
-        swapped_hot=True,
+        hot_swappable=True,
         effect="light",
         reason="capacitors age; with fans nearly half of what is replaced; its watts are lost as heat",
     ),
@@ -69,7 +69,7 @@ PARTS: tuple[OcsPart, ...] = (
         spare=1,
         watts=3.0,
         share=0.24,
-        swapped_hot=True,
+        hot_swappable=True,
         effect="light",
         reason="bearings wear first of all; three cool the chassis, with two it shuts itself down",
     ),
@@ -80,7 +80,7 @@ PARTS: tuple[OcsPart, ...] = (
         spare=0,
         watts=22.0,
         share=0.15,
-        swapped_hot=False,
+        hot_swappable=False,
         effect="commands",
         reason="a small server: memory and disk fail as those of other switches, whose board it shares",
     ),
@@ -91,7 +91,7 @@ PARTS: tuple[OcsPart, ...] = (
         spare=0,
         watts=12.0,
         share=0.05,
-        swapped_hot=False,
+        hot_swappable=False,
         effect="commands",
         reason="one chip and its memory, without a disk",
     ),
@@ -102,7 +102,7 @@ PARTS: tuple[OcsPart, ...] = (
         spare=0,
         watts=4.5,
         share=0.12,
-        swapped_hot=True,
+        hot_swappable=True,
         effect="mirrors",
         reason="44 mirrors of 4 electrodes are 176 channels, as a board holds; share: six in seven of "
         "the faults that darken",
@@ -114,7 +114,7 @@ PARTS: tuple[OcsPart, ...] = (
         spare=0,
         watts=3.0,
         share=0.12,
-        swapped_hot=False,
+        hot_swappable=False,
         effect="alignment",
         reason="one an array, always on; image sensors and their links are no worse than a fan is alone",
     ),
@@ -125,7 +125,7 @@ PARTS: tuple[OcsPart, ...] = (
         spare=0,
         watts=2.0,
         share=0.10,
-        swapped_hot=False,
+        hot_swappable=False,
         effect="alignment",
         reason="one an array: a source of 850 nm that is always on ages as lasers do",
     ),

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shared.models.assumptions import assumed
-from shared.models.optics.inner_code import BLOCK_BITS
+from shared.models.optics.fec import BLOCK_BITS
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]

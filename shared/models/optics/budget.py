@@ -10,11 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shared.basics.checks import check_range, not_negative
-from shared.models.optics.dispersion import dispersion_ps_per_nm, lanes_nm
+from shared.basics.checks import check_not_negative, check_range
 from shared.models.optics.fec import block_loss
-from shared.models.optics.link import LinkDesign, Strands, arriving, evaluate
-from shared.models.optics.made_modules import AS_DESIGNED, Lanes
+from shared.models.optics.link import LinkDesign, Strands, arriving, dispersion_ps_per_nm, evaluate, lanes_nm
+from shared.models.optics.manufactured_modules import AS_DESIGNED, Lanes
 from shared.models.optics.path import reflections
 
 RANGES = {
@@ -44,7 +43,7 @@ AS_RECEIVED = {
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class BudgetStep:
     """One element as the far end's light meets it: what it takes (None: the source), what is left after it,
     what it sends back of light that arrives from the near end, and how much of that reaches the receiver
     (None: nothing)."""
@@ -91,7 +90,7 @@ class Budget:
     received_dbm: float
     interference_dbm: float | None
     interference_db: float | None
-    steps: tuple[Step, ...]
+    steps: tuple[BudgetStep, ...]
     lanes: tuple[LaneBudget, ...]
 
     @property
@@ -107,7 +106,7 @@ def link_budget(design: LinkDesign, strand: Strands, made: Lanes = AS_DESIGNED) 
         (strand.ocs.far_return_db, strand.far_excess_db),
     ):
         check_ranges({"loss_db": float(strand.ocs.loss_db), "return_loss_db": float(return_db)})
-        not_negative("excess-db", float(excess_db))
+        check_not_negative("excess-db", float(excess_db))
     given = {"fibre_loss_db": design.fibre_loss_db, "length_km": design.length_km}
     check_ranges(given | {"launch_dbm": design.launched_dbm})
     steps = _steps(design, strand)
@@ -154,13 +153,13 @@ def check_ranges(values: Mapping[str, float]) -> None:
         check_range(name.replace("_", "-"), value, *RANGES[name])
 
 
-def _steps(design: LinkDesign, strand: Strands) -> tuple[Step, ...]:
+def _steps(design: LinkDesign, strand: Strands) -> tuple[BudgetStep, ...]:
     """From the far laser to the near receiver. Losses are the same both ways, so this is the path that the
     near end's own light takes, from its end; what neither takes nor sends back is left out."""
     path = design.path(strand)
     back_dbm = {name: float(power) for name, power in reflections(path, design.launched_dbm)}
     power_dbm = design.launched_dbm
-    steps = [Step(LASER, None, power_dbm, None, None)]
+    steps = [BudgetStep(LASER, None, power_dbm, None, None)]
     for element in reversed(path):
         loss_db = float(element.loss_db)
         if not loss_db and element.return_db is None:
@@ -168,5 +167,5 @@ def _steps(design: LinkDesign, strand: Strands) -> tuple[Step, ...]:
         power_dbm -= loss_db
         return_db = None if element.return_db is None else float(element.return_db)
         name = AS_RECEIVED.get(element.name, element.name)
-        steps.append(Step(name, loss_db, power_dbm, return_db, back_dbm.get(element.name)))
+        steps.append(BudgetStep(name, loss_db, power_dbm, return_db, back_dbm.get(element.name)))
     return tuple(steps)

@@ -13,11 +13,16 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from shared.models.optics.kernel import LaneKernel
+from shared.models.optics.ber_kernel import LaneKernel
 from shared.models.optics.link import DIRECT, FloatArray, LinkDesign, Strands
-from shared.models.optics.made_modules import Lanes, MadeModules, lanes_between, made_modules
+from shared.models.optics.manufactured_modules import (
+    Lanes,
+    ManufacturedModules,
+    lanes_between,
+    manufactured_modules,
+)
+from shared.models.optics.ocs_strands import strands_of
 from shared.models.optics.palomar import DECIMALS
-from shared.models.optics.strands import strands_of
 from shared.models.superpod.wiring import (
     DIMENSIONS,
     ENDS_PER_CUBE,
@@ -38,7 +43,7 @@ FIGURES = 3
 
 
 @dataclass(slots=True)
-class Pairs:
+class LinkTable:
     """Whole numbers by (dimension, cube of the + face end, cube of the − face end, face index, figure), in
     the parts above: half the memory of double precision, and nothing lost. All that a join of two cubes asks
     for lies together. `known`, by dimension and cube of the + face end, tells which have been computed.
@@ -54,8 +59,8 @@ class Pairs:
     cubes: int
     design: LinkDesign
     technology: str
-    made: MadeModules | None = None
-    first: "Pairs | None" = None
+    made: ManufacturedModules | None = None
+    first: "LinkTable | None" = None
     replaced: tuple[int, ...] = ()
     parts: WholeArray = field(init=False)
     known: npt.NDArray[np.bool_] = field(init=False)
@@ -112,12 +117,12 @@ class Pairs:
         found: WholeArray = self.parts[dimension, plus]
         return found
 
-    def over(self, made: MadeModules, replaced: Iterable[int]) -> "Pairs":
+    def over(self, made: ManufacturedModules, replaced: Iterable[int]) -> "LinkTable":
         """The links of the fabric with these modules, which at these ends, and no other, are not the first
         ones."""
         return replace(self, made=made, first=self.first or self, replaced=(*replaced,))
 
-    def renewed(self, made: MadeModules, end: int) -> "Pairs":
+    def renewed(self, made: ManufacturedModules, end: int) -> "LinkTable":
         """The links of the fabric with these modules, of which only the one at this end is another."""
         found = self.over(made, {*self.replaced, end})
         found.parts[:], found.known[:] = self.parts, self.known
@@ -150,7 +155,7 @@ class Pairs:
         """(insertion loss of the worse strand, log10 of the bit error rate of the worst lane) that these ends
         receive, of their shape."""
         ocs = strands_of(self.seed, self.fabric, ends, peers, ocs_radix(self.cubes), self.technology)
-        made = self.made or made_modules(self.seed, self.fabric, self.cubes * ENDS_PER_CUBE)
+        made = self.made or manufactured_modules(self.seed, self.fabric, self.cubes * ENDS_PER_CUBE)
         lanes = lanes_between(made, ends, peers, STRANDS)
         rates = strand_log10_bers(self.design, Strands(ocs), lanes)
         return ocs.loss_db.max(axis=-1), rates.max(axis=(-2, -1))
@@ -167,16 +172,20 @@ def _figures(parts: WholeArray) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 @lru_cache(maxsize=FABRICS_KEPT_MAX)
-def pairs(seed: int, fabric: str, cubes: int, design: LinkDesign, technology: str = "palomar") -> Pairs:
+def link_table(
+    seed: int, fabric: str, cubes: int, design: LinkDesign, technology: str = "palomar"
+) -> LinkTable:
     """All links of a fabric with clean connectors."""
-    return Pairs(seed, fabric, cubes, design, technology)
+    return LinkTable(seed, fabric, cubes, design, technology)
 
 
 def lanes_of(
     seed: int, fabric: str, cubes: int, ends: IntArray, peers: IntArray, warmer_k: float = 0.0
 ) -> Lanes:
     """The lanes that these ends of a pod receive from these peers, of shape (…, strands, lanes)."""
-    return lanes_between(made_modules(seed, fabric, cubes * ENDS_PER_CUBE), ends, peers, STRANDS, warmer_k)
+    return lanes_between(
+        manufactured_modules(seed, fabric, cubes * ENDS_PER_CUBE), ends, peers, STRANDS, warmer_k
+    )
 
 
 def strand_log10_bers(design: LinkDesign, strands: Strands, lanes: Lanes) -> FloatArray:
@@ -192,7 +201,9 @@ def kernel_of(design: LinkDesign) -> LaneKernel:
     return LaneKernel(design)
 
 
-def direct_log10_bers(made: MadeModules, design: LinkDesign, ends: IntArray, peers: IntArray) -> FloatArray:
+def direct_log10_bers(
+    made: ManufacturedModules, design: LinkDesign, ends: IntArray, peers: IntArray
+) -> FloatArray:
     """log10 of the bit error rate of the worst lane that each of these ends of a pod receives from its peer
     over fibre alone, by clean connectors, of their shape."""
     fibres = Strands(DIRECT.over((*ends.shape, STRANDS)))

@@ -15,16 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from shared.models.assumptions import assumed
-from shared.models.optics.dispersion import dispersion_penalty_db, lanes_nm
 from shared.models.optics.fec import post_fec_ber
-from shared.models.optics.made_modules import AS_DESIGNED, Lanes, extinctions_db
-from shared.models.optics.modules import (
-    MODULE_KINDS,
-    LaneRate,
-    ModuleKind,
-    lane_rate,
-)
-from shared.models.optics.parts import CirculatorName, LaserName, circulator_of, laser_of, parts_of
+from shared.models.optics.lane_parts import CirculatorName, LaserName, circulator_of, laser_of, parts_of
+from shared.models.optics.manufactured_modules import AS_DESIGNED, Lanes, extinctions_db
+from shared.models.optics.module_kinds import MODULE_KINDS, SPAN_NM, LaneRate, ModuleKind, lane_rate
 from shared.models.optics.path import (
     NOTHING_DB,
     Decibels,
@@ -37,9 +31,47 @@ from shared.models.optics.receiver import BER_THRESHOLD, Receiver
 
 FloatArray = npt.NDArray[np.float64]
 
+# The wavelengths of a strand's lanes, and what fibre does to each: chromatic dispersion.
+#
+# [LF] 3.3.1: both grids fill 80 nm, over which dispersion differs from lane to lane.
+
+FIRST_NM = 1_271.0
+"""Of the CWDM grid in the O band (ITU-T G.694.2)."""
+LIGHT_NM_PER_S = 2.99792458e17
+PENALTY_MAX_DB = 40.0
+"""Where dispersion leaves nothing of the signal."""
+
+
+def lanes_nm(kind: ModuleKind) -> FloatArray:
+    """Wavelengths of a strand's lanes, of shape (lanes,): 20 or 10 nm apart over the span of 80 nm."""
+    return FIRST_NM + kind.spacing_nm * np.arange(SPAN_NM // kind.spacing_nm, dtype=np.float64)
+
+
+def dispersion_ps_per_nm(wavelength_nm: FloatArray, length_km: float) -> FloatArray:
+    """Chromatic dispersion of so much fibre (ITU-T G.652): slope ÷ 4 · (λ − λ₀⁴ ÷ λ³)."""
+    zero_nm, slope = assumed("fibre_zero_dispersion_nm"), assumed("fibre_dispersion_slope")
+    wavelength = np.asarray(wavelength_nm, dtype=np.float64)
+    found: FloatArray = 0.25 * slope * (wavelength - zero_nm**4 / wavelength**3) * length_km
+    return found
+
+
+def dispersion_penalty_db(
+    symbol_gbd: float, wavelength_nm: FloatArray, length_km: float, chirp: float | None = None
+) -> FloatArray:
+    """What the spread of a symbol costs: −5 log₁₀(1 − (4 B D σ)²), where σ is the spectral width of a laser,
+    B λ² ÷ c √(1 + α²): what modulation alone gives it, and its chirp α (None: that of an externally modulated
+    one)."""
+    symbol_hz = symbol_gbd * 1e9
+    chirped = np.hypot(1.0, assumed("laser_chirp") if chirp is None else chirp)
+    width_nm = np.asarray(wavelength_nm) ** 2 * symbol_hz / LIGHT_NM_PER_S * chirped
+    spread = 4.0 * symbol_hz * 1e-12 * dispersion_ps_per_nm(wavelength_nm, length_km) * width_nm
+    left = np.maximum(1.0 - spread**2, 10.0 ** (-PENALTY_MAX_DB / 5.0))
+    found: FloatArray = -5.0 * np.log10(left)
+    return found
+
 
 @dataclass(frozen=True, slots=True)
-class Switched:
+class OcsPath:
     """What the OCS puts between two ends, as arrays of one broadcast shape: insertion loss, and what the port
     on this end's side and the one on the far side send back."""
 
@@ -47,17 +79,17 @@ class Switched:
     near_return_db: FloatArray
     far_return_db: FloatArray
 
-    def over(self, shape: tuple[int, ...]) -> "Switched":
+    def over(self, shape: tuple[int, ...]) -> "OcsPath":
         """The same at every place of a shape."""
         arrays = (self.loss_db, self.near_return_db, self.far_return_db)
-        return Switched(*(np.broadcast_to(array, shape) for array in arrays))
+        return OcsPath(*(np.broadcast_to(array, shape) for array in arrays))
 
-    def reversed(self) -> "Switched":
+    def reversed(self) -> "OcsPath":
         """As the other end sees it."""
-        return Switched(self.loss_db, self.far_return_db, self.near_return_db)
+        return OcsPath(self.loss_db, self.far_return_db, self.near_return_db)
 
 
-DIRECT = Switched(np.asarray(0.0), np.asarray(-np.inf), np.asarray(-np.inf))
+DIRECT = OcsPath(np.asarray(0.0), np.asarray(-np.inf), np.asarray(-np.inf))
 """Fibre that runs from end to end: no OCS loses anything, and no port of one sends anything back."""
 
 
@@ -67,7 +99,7 @@ class Strands:
     the far one what dirty connectors take (`excess`), what is lost behind them without reflection (`lost`),
     and at this end how much more the circulator leaks. Arrays of one broadcast shape."""
 
-    ocs: Switched
+    ocs: OcsPath
     near_excess_db: FloatArray = field(default_factory=lambda: np.asarray(0.0))
     far_excess_db: FloatArray = field(default_factory=lambda: np.asarray(0.0))
     near_lost_db: FloatArray = field(default_factory=lambda: np.asarray(0.0))
@@ -97,7 +129,7 @@ class Strands:
         shape = self.shape
         switched = (self.ocs.loss_db, self.ocs.near_return_db, self.ocs.far_return_db)
         return Strands(
-            Switched(*(np.broadcast_to(array, shape).ravel() for array in switched)),
+            OcsPath(*(np.broadcast_to(array, shape).ravel() for array in switched)),
             *(np.broadcast_to(array, shape).ravel() if array.ndim else array for array in self._by_end),
         )
 
@@ -111,7 +143,7 @@ class Strands:
 
     def _with(self, change: Callable[[FloatArray], FloatArray]) -> "Strands":
         ocs = self.ocs
-        switched = Switched(*map(change, (ocs.loss_db, ocs.near_return_db, ocs.far_return_db)))
+        switched = OcsPath(*map(change, (ocs.loss_db, ocs.near_return_db, ocs.far_return_db)))
         return Strands(switched, *map(change, self._by_end))
 
 

@@ -26,8 +26,8 @@ from shared.basics.errors import InvalidInput
 from shared.basics.keyed_random import draw_uniform_array
 from shared.models.assumptions import assumed
 from shared.models.ocs.parts import BOARDS_PER_ARRAY
+from shared.models.ocs_technologies import ocs_technology
 from shared.models.superpod.wiring import OCS_COUNT, PALOMAR_RADIX, IntArray
-from shared.models.technologies import ocs_technology
 
 FloatArray = npt.NDArray[np.float64]
 

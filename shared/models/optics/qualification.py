@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from shared.basics.errors import InvalidInput
 from shared.models.optics.fabric_links import lanes_of, strand_log10_bers
-from shared.models.optics.link import FloatArray, LinkDesign, Strands, Switched, arriving
-from shared.models.optics.modules import MODULE_KINDS
+from shared.models.optics.link import FloatArray, LinkDesign, OcsPath, Strands, arriving
+from shared.models.optics.module_kinds import MODULE_KINDS
+from shared.models.optics.ocs_strands import strands_of
 from shared.models.optics.receiver import BER_THRESHOLD
-from shared.models.optics.strands import strands_of
 from shared.models.superpod.wiring import (
     DIMENSIONS,
     ENDS_PER_CUBE,
@@ -129,7 +129,7 @@ def _worst_lane(
     ocs = strands_of(seed, fabric, ends, peers, ocs_radix(cubes))
     if conditions.return_loss_db is not None:
         every = np.full(ocs.loss_db.shape, conditions.return_loss_db)
-        ocs = Switched(ocs.loss_db, every, every)
+        ocs = OcsPath(ocs.loss_db, every, every)
     lanes = lanes_of(seed, fabric, cubes, ends, peers)
     rates = strand_log10_bers(conditions.design, Strands(ocs), lanes).reshape(ends.size, -1)
     link, worst = np.arange(ends.size), rates.argmax(axis=1)

@@ -17,9 +17,9 @@ import scipy  # which loads scipy.special when it is first used: a quarter of a 
 
 from shared.models.assumptions import assumed
 from shared.models.optics.beat import has_a_tone, is_steady, passed, products
-from shared.models.optics.inner_code import OVERHEAD, decoded_log10
-from shared.models.optics.modules import LaneRate
-from shared.models.optics.parts import LaneParts, parts_of
+from shared.models.optics.fec import OVERHEAD, decoded_log10
+from shared.models.optics.lane_parts import LaneParts, parts_of
+from shared.models.optics.module_kinds import LaneRate
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]

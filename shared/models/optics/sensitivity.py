@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from shared.basics.checks import check_range
 from shared.basics.errors import InvalidInput
-from shared.models.optics.modules import lane_rate
+from shared.models.optics.module_kinds import lane_rate
 from shared.models.optics.receiver import BER_THRESHOLD, Receiver
 
 FloatArray = npt.NDArray[np.float64]

@@ -5,8 +5,8 @@ from functools import cache
 from typing import Any
 
 from shared.basics.errors import InvalidInput
-from shared.models.reliability.advance import advance, next_queue
-from shared.models.reliability.kernel import Loop
+from shared.models.reliability.event_loop import advance, next_queue
+from shared.models.reliability.failure_kernel import Loop
 
 try:
     from numba import njit

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shared.basics.checks import check_range, count, positive
+from shared.basics.checks import check_count, check_positive, check_range
 from shared.basics.errors import InvalidInput
 from shared.basics.keyed_random import draw_uniform_array
 from shared.models.reliability.draws import FloatArray, counts
@@ -49,8 +49,8 @@ def split(
     """P(at least `down` machines are down at a time of a busy period); InvalidInput on anything out of
     range."""
     up = _up(machines, crews, failure_rate, repair_rate, down)
-    count("effort", effort, 10, 1_000_000)
-    count("repetitions", repetitions, REPETITIONS_MIN, 10_000)
+    check_count("effort", effort, 10, 1_000_000)
+    check_count("repetitions", repetitions, REPETITIONS_MIN, 10_000)
     if repetitions * effort > TRIALS_MAX:
         raise InvalidInput(
             f"effort {effort}: not allowed with {repetitions:,} repetitions; allowed are "
@@ -74,9 +74,9 @@ def exceeds(machines: int, crews: int, failure_rate: float, repair_rate: float, 
 
 def _up(machines: int, crews: int, failure_rate: float, repair_rate: float, down: int) -> FloatArray:
     """By number down, up to `down`: the share of failures among events."""
-    count("machines", machines, 1)
-    count("crews", crews, 1)
-    count("down", down, 1, machines)
+    check_count("machines", machines, 1)
+    check_count("crews", crews, 1)
+    check_count("down", down, 1, machines)
     numbers = np.arange(down + 1, dtype=np.float64)
     ups = (machines - numbers) * check_range("failure-rate", failure_rate, RATE_MIN, RATE_MAX, "")
     downs = np.minimum(numbers, crews) * check_range("repair-rate", repair_rate, RATE_MIN, RATE_MAX, "")
@@ -99,5 +99,5 @@ def _climbed(up: FloatArray, level: int, entity: str, seed: int, trials: int) ->
 
 def trials_needed(probability: float, relative_half_width: float) -> float:
     """How many busy periods plain Monte Carlo would take for as narrow an interval, at 95 %."""
-    positive("probability", probability)
-    return math.ceil((1.96 / positive("relative-half-width", relative_half_width)) ** 2 / probability)
+    check_positive("probability", probability)
+    return math.ceil((1.96 / check_positive("relative-half-width", relative_half_width)) ** 2 / probability)

@@ -11,7 +11,7 @@ from itertools import permutations, product
 
 from schemas.names import Shape
 from shared.basics.errors import InvalidInput
-from shared.models.static_pod.plant import CUBES, GRID
+from shared.models.static_pod.static_pod_plant import CUBES, GRID
 from shared.models.superpod import shapes
 from shared.models.superpod.shapes import CUBE_SIDE, cube_grid, is_mesh, shape_text
 
@@ -34,10 +34,10 @@ def place_of(cube: int) -> tuple[int, int, int]:
     return *divmod(rest, GRID[1]), z
 
 
-def check(shape: Shape, twisted: bool) -> None:
+def check_static_shape(shape: Shape, twisted: bool) -> None:
     """InvalidInput unless an empty static pod can hold such a slice: one sentence with the field, its value
     and the nearest that is allowed."""
-    shapes.check(shape, twisted, CUBES)
+    shapes.check_shape(shape, twisted, CUBES)
     if twisted:
         raise InvalidInput(
             "twisted true: the links of a static pod are fixed and cannot be twisted; "

@@ -7,13 +7,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
-from shared.basics.checks import count, positive
+from shared.basics.checks import check_count, check_positive
 from shared.basics.errors import InvalidInput
 
 FloatArray = npt.NDArray[np.float64]
 RUNS_MIN = 10
 """Fewer are not looked at: a deviation told by a handful of runs is itself too uncertain."""
-LOOKS_GROW = 1.5
+CHECKS_GROW = 1.5
 RUNS_NEEDED_MAX = 10_000_000
 
 
@@ -40,7 +40,7 @@ def mean_interval(values: npt.ArrayLike, confidence: float = 0.95) -> Interval:
     InvalidInput without runs, or for a confidence that is no fraction.
     """
     runs = np.asarray(values, dtype=np.float64)
-    n = count("runs", len(runs), 1)
+    n = check_count("runs", len(runs), 1)
     is_confidence(confidence)
     mean = float(runs.mean())
     if n == 1:
@@ -84,21 +84,21 @@ class Precision:
         return found
 
 
-def looks(least: int, most: int) -> tuple[int, ...]:
+def check_points(least: int, most: int) -> tuple[int, ...]:
     """After how many runs it is asked whether they are enough: seldom, for whoever asks after each stops too
     early. From `least`, each half as many again, and `most` at last."""
-    count("least", least, 2)
-    count("most", most, least)
+    check_count("least", least, 2)
+    check_count("most", most, least)
     found = [least]
     while found[-1] < most:
-        found.append(min(max(found[-1] + 1, int(found[-1] * LOOKS_GROW)), most))
+        found.append(min(max(found[-1] + 1, int(found[-1] * CHECKS_GROW)), most))
     return tuple(found)
 
 
 def runs_needed(deviation: float, half_width: float, confidence: float = 0.95) -> int:
     """The least number of runs whose interval is expected to be so narrow, at least 2; RUNS_NEEDED_MAX where
     that is not enough."""
-    positive("half-width", half_width)
+    check_positive("half-width", half_width)
     low, high = 2, 2
     while not _is_enough(high, deviation, half_width, confidence):
         if high >= RUNS_NEEDED_MAX:

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtr
 
-from shared.basics.checks import count, probability
+from shared.basics.checks import check_count, check_probability
 from shared.models.statistics.means import Interval, is_confidence
 
 
@@ -17,8 +17,8 @@ def quantile_interval(values: npt.ArrayLike, share: float, confidence: float = 0
     upper one from 72 runs on. The value is the run of nearest rank.
     """
     runs = np.sort(np.asarray(values, dtype=np.float64))
-    n = count("runs", len(runs), 1, most=2**53)
-    probability("share", share)
+    n = check_count("runs", len(runs), 1, most=2**53)
+    check_probability("share", share)
     beyond = (1.0 - is_confidence(confidence)) / 2.0
     # The number of runs below the quantile is binomial: P(fewer than k of them) = bdtr(k - 1).
     below = bdtr(np.arange(n, dtype=np.float64), n, share)

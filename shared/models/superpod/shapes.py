@@ -9,8 +9,8 @@ from functools import lru_cache
 
 from schemas.names import Join, Shape
 from shared.basics.errors import InvalidInput
-from shared.basics.grammar import shape_sides
-from shared.basics.words import short
+from shared.basics.parsing import parse_sides
+from shared.basics.spelling import truncated
 from shared.models.superpod.wiring import CHIPS_PER_CUBE
 
 CUBE_SIDE = 4
@@ -23,13 +23,13 @@ MESHES: tuple[Shape, ...] = ((1, 1, 1), (1, 1, 2), (1, 2, 2), (2, 2, 2), (2, 2, 
 
 def parse_shape(text: str) -> Shape:
     """`4x4x8` or `4×4×8` → (4, 4, 8); the form only, `check` says whether it is legal."""
-    sides = shape_sides(text)
+    sides = parse_sides(text)
     if sides is None:
-        raise InvalidInput(f"shape {short(repr(text))}: not three sides in chips; write it like 4x4x8")
+        raise InvalidInput(f"shape {truncated(repr(text))}: not three sides in chips; write it like 4x4x8")
     for side in sides:
         if not 1 <= side <= SIDE_MAX:
             raise InvalidInput(
-                f"shape {short(repr(text))}: side {short(str(side))} is not allowed; "
+                f"shape {truncated(repr(text))}: side {truncated(str(side))} is not allowed; "
                 f"allowed are 1 to {SIDE_MAX} chips"
             )
     return sides
@@ -72,7 +72,7 @@ def is_legal(shape: Shape, twisted: bool) -> bool:
     return _problem(shape, cubes_of(shape)) is None and (is_twistable(shape) or not twisted)
 
 
-def check(shape: Shape, twisted: bool, cubes_in_pod: int) -> None:
+def check_shape(shape: Shape, twisted: bool, cubes_in_pod: int) -> None:
     """InvalidInput unless a pod of this many cubes can hold such a slice when it is empty: one sentence with
     the field, its value and the nearest legal one."""
     problem = _problem(shape, cubes_in_pod)
@@ -89,7 +89,7 @@ def check(shape: Shape, twisted: bool, cubes_in_pod: int) -> None:
         )
 
 
-def of_several_pods(shape: Shape, cubes_in_pod: int) -> str:
+def several_pods_hint(shape: Shape, cubes_in_pod: int) -> str:
     """What a slice would need that is larger than a pod, to be said behind that it does not fit; nothing for
     any other."""
     if chips_of(shape) <= CHIPS_PER_CUBE * cubes_in_pod:

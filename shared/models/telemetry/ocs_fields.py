@@ -9,7 +9,7 @@ thresholds are assumed, each for its reason.
 from dataclasses import dataclass
 from typing import Literal
 
-Whose = Literal["mirror", "array", "supply", "fan", "chassis"]
+OcsPartGroup = Literal["mirror", "array", "supply", "fan", "chassis"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class OcsField:
     name: str
     unit: str
     step: float
-    of: Whose
+    of: OcsPartGroup
     worst: Literal["low", "high"]
     usual: tuple[float, float]
     low_alarm: float | None
@@ -99,10 +99,10 @@ OCS_FIELDS: dict[str, OcsField] = {
     )
 }
 """By name, in the order in which people read them. The step of `monitor_power_dbm` is in µW."""
-BIT = {name: 1 << place for place, name in enumerate(OCS_FIELDS)}
+OCS_FIELD_BIT = {name: 1 << place for place, name in enumerate(OCS_FIELDS)}
 """Of each field in a number of flags."""
 
 
 def ocs_fields_of(flags: int) -> list[str]:
     """The fields whose bit is set in a number of flags."""
-    return [name for name, bit in BIT.items() if flags & bit]
+    return [name for name, bit in OCS_FIELD_BIT.items() if flags & bit]

@@ -14,13 +14,13 @@ import numpy.typing as npt
 
 from shared.basics.keyed_random import draw_bits_array
 from shared.models.assumptions import assumed as assumed_of_modules
-from shared.models.ocs.alignment import TILTS, Loop, pointing_error_urad
-from shared.models.ocs.assumptions import assumed
+from shared.models.ocs.alignment import TILTS, AlignmentLoop, pointing_error_urad
+from shared.models.ocs.ocs_assumptions import assumed
 from shared.models.ocs.parts import PART, power_w
 from shared.models.superpod.wiring import IntArray
 from shared.models.telemetry import registers
 from shared.models.telemetry.noise import normals
-from shared.models.telemetry.ocs_fields import BIT, OCS_FIELDS
+from shared.models.telemetry.ocs_fields import OCS_FIELD_BIT, OCS_FIELDS
 from shared.models.telemetry.temperature import hall_c
 
 FloatArray = npt.NDArray[np.float64]
@@ -42,7 +42,7 @@ until it reads less than 70 % of that, as with link ends that stand out."""
 
 
 @dataclass(frozen=True, slots=True)
-class Chassis:
+class ChassisState:
     """How n OCSes are. Of shape (n, 2, ports), by side and by the port where the mirror is: `deflection`, by
     how much of the largest angle it is turned (not a number where it is at no circuit that is made), and
     `loss_db`, what it loses for it points elsewhere. Of shape (n, 2): whether the `cameras` and the monitor
@@ -59,7 +59,7 @@ class Chassis:
     watts: FloatArray
     answers: BoolArray
     run: BoolArray
-    loop: Loop | None
+    loop: AlignmentLoop | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def _folded(values: FloatArray, worst: str) -> FloatArray:
 
 
 @dataclass(frozen=True, slots=True)
-class Calibration:
+class OcsCalibration:
     """How OCSes were made, read-only. Of shape (OCSes, 2, ports), as shares: how much more voltage a mirror
     needs than the design's, and how much more error is read of it than there is. (OCSes, 2): cameras and
     monitor beams over the design's, in dB; supplies in V. (OCSes, 4): fans, in 1/min. (OCSes,): warmth of the
@@ -120,14 +120,14 @@ class Calibration:
 
 
 @lru_cache(maxsize=FABRICS_KEPT_MAX)
-def calibration(seed: int, fabric: str, ocs_count: int, ports: int) -> Calibration:
+def ocs_calibration(seed: int, fabric: str, ocs_count: int, ports: int) -> OcsCalibration:
     """Of the first so many OCSes of a fabric, with so many ports a side; kept at hand."""
     ocs = np.arange(ocs_count)
     mirrors = draw_bits_array(seed, fabric, "mirror calibration", _mirror_keys(ocs, ports))
     parts = draw_bits_array(seed, fabric, "ocs calibration", _part_keys(ocs, FANS))
     pairs = parts[:, :ARRAYS]
     whole = draw_bits_array(seed, fabric, "ocs warmth", ocs.astype(np.uint64))
-    made = Calibration(
+    made = OcsCalibration(
         1.0 + assumed("drive_mirror_sigma") * normals(mirrors, 0),
         1.0 + assumed("error_mirror_sigma") * normals(mirrors, 1),
         assumed("camera_snr_sigma_db") * normals(pairs, 0),
@@ -144,18 +144,20 @@ def calibration(seed: int, fabric: str, ocs_count: int, ports: int) -> Calibrati
     return made
 
 
-def read(seed: int, fabric: str, made: Calibration, is_so: Chassis, at_us: int) -> OcsReadings:
+def read_ocses(
+    seed: int, fabric: str, made: OcsCalibration, chassis: ChassisState, at_us: int
+) -> OcsReadings:
     """What all OCSes of a fabric say at a moment."""
-    count, _, ports = is_so.deflection.shape
+    count, _, ports = chassis.deflection.shape
     ocs = np.arange(count)
     mirrors = draw_bits_array(seed, fabric, f"mirrors read {at_us}", _mirror_keys(ocs, ports))
     parts = draw_bits_array(seed, fabric, f"ocs read {at_us}", _part_keys(ocs, 2 * FANS))
-    silent = np.where(is_so.answers, 0.0, np.nan)
+    silent = np.where(chassis.answers, 0.0, np.nan)
     found = {
-        **_mirrors(made, is_so, mirrors),
-        **_cameras(made, is_so, parts[:, :ARRAYS]),
-        **_warmth(made, is_so, parts[:, 0], hall_c(seed, fabric, at_us)),
-        **_supplies(made, is_so, parts),
+        **_mirrors(made, chassis, mirrors),
+        **_cameras(made, chassis, parts[:, :ARRAYS]),
+        **_warmth(made, chassis, parts[:, 0], hall_c(seed, fabric, at_us)),
+        **_supplies(made, chassis, parts),
     }
     return _in_steps({name: values + _wide(silent, values) for name, values in found.items()})
 
@@ -163,10 +165,10 @@ def read(seed: int, fabric: str, made: Calibration, is_so: Chassis, at_us: int) 
 def mirror_error_urad(
     seed: int,
     fabric: str,
-    made: Calibration,
+    made: OcsCalibration,
     mirror: tuple[int, int, int],
     loss_db: float,
-    loop: Loop,
+    loop: AlignmentLoop,
     at_us: int,
 ) -> float:
     """What the camera says of one mirror, as in `read`: that of (OCS, side, port), which loses so much for it
@@ -178,7 +180,7 @@ def mirror_error_urad(
     return float(registers.stepped(found, OCS_FIELDS["mirror_error_urad"].step)[0])
 
 
-def usual_error_urad(loss_db: float, loop: Loop) -> float:
+def usual_error_urad(loss_db: float, loop: AlignmentLoop) -> float:
     """What cameras say of mirrors in the mean that lose so much."""
     tilt2 = loop.camera_noise_urad**2 + loop.jitter_urad**2
     return float(np.sqrt(pointing_error_urad(np.array(loss_db)) ** 2 + TILTS * tilt2))
@@ -194,7 +196,7 @@ def _reading_scatter() -> float:
 
 
 def _seen_urad(
-    loss_db: FloatArray, loop: Loop, scale: FloatArray, bits: npt.NDArray[np.uint64]
+    loss_db: FloatArray, loop: AlignmentLoop, scale: FloatArray, bits: npt.NDArray[np.uint64]
 ) -> FloatArray:
     """The error of mirrors with the noise of images, the jitter of the loop, and what is unsure of the
     reading."""
@@ -203,46 +205,50 @@ def _seen_urad(
     return seen_urad * scale * (1.0 + _reading_scatter() * normals(bits, 1))
 
 
-def _mirrors(made: Calibration, is_so: Chassis, bits: npt.NDArray[np.uint64]) -> dict[str, FloatArray]:
+def _mirrors(
+    made: OcsCalibration, chassis: ChassisState, bits: npt.NDArray[np.uint64]
+) -> dict[str, FloatArray]:
     """Electrostatic drives turn a mirror by the square of their voltage. What images tell of a mirror has
     their noise in it, and the jitter of the loop."""
-    unread = np.full(is_so.deflection.shape, np.nan)
-    if is_so.loop is None:
+    unread = np.full(chassis.deflection.shape, np.nan)
+    if chassis.loop is None:
         return {"mirror_drive_v": unread, "mirror_error_urad": unread}
-    driven = np.where(is_so.run[:, None, None], 0.0, np.nan)
-    drive_v = assumed("drive_full_v") * made.drive * np.sqrt(is_so.deflection)
+    driven = np.where(chassis.run[:, None, None], 0.0, np.nan)
+    drive_v = assumed("drive_full_v") * made.drive * np.sqrt(chassis.deflection)
     drive_v += assumed("drive_noise_v") * normals(bits, 0) + driven
-    seen_urad = _seen_urad(is_so.loss_db, is_so.loop, made.error, bits)
-    lit = is_so.cameras & is_so.beams
-    seen_urad += np.where(lit, 0.0, np.nan)[:, :, None] + driven + 0.0 * is_so.deflection
+    seen_urad = _seen_urad(chassis.loss_db, chassis.loop, made.error, bits)
+    lit = chassis.cameras & chassis.beams
+    seen_urad += np.where(lit, 0.0, np.nan)[:, :, None] + driven + 0.0 * chassis.deflection
     return {"mirror_drive_v": np.maximum(drive_v, 0.0), "mirror_error_urad": seen_urad}
 
 
-def _cameras(made: Calibration, is_so: Chassis, bits: npt.NDArray[np.uint64]) -> dict[str, FloatArray]:
+def _cameras(
+    made: OcsCalibration, chassis: ChassisState, bits: npt.NDArray[np.uint64]
+) -> dict[str, FloatArray]:
     """The noise of an image grows as its spots stand out less; without their light nothing does."""
     power_dbm = assumed("monitor_power_dbm") + made.beam_db
     power_dbm += assumed("monitor_power_noise_db") * normals(bits, 1)
-    if is_so.loop is None:
+    if chassis.loop is None:
         unread = np.full(power_dbm.shape, np.nan)
         return {"camera_snr_db": unread, "monitor_power_dbm": unread}
-    driven = np.where(is_so.run, 0.0, np.nan)[:, None]
+    driven = np.where(chassis.run, 0.0, np.nan)[:, None]
     # Noise of 0, which may be configured, is as little as a hundredth of the usual.
-    worse = max(is_so.loop.camera_noise_urad / assumed("camera_noise_urad"), 0.01)
+    worse = max(chassis.loop.camera_noise_urad / assumed("camera_noise_urad"), 0.01)
     snr_db = assumed("camera_snr_db") - 20.0 * np.log10(worse) + made.snr_db
     snr_db += assumed("camera_snr_noise_db") * normals(bits, 0)
     return {
-        "camera_snr_db": np.where(is_so.cameras & is_so.beams, snr_db, np.nan) + driven,
-        "monitor_power_dbm": np.where(is_so.beams, power_dbm, -np.inf),
+        "camera_snr_db": np.where(chassis.cameras & chassis.beams, snr_db, np.nan) + driven,
+        "monitor_power_dbm": np.where(chassis.beams, power_dbm, -np.inf),
     }
 
 
 def _warmth(
-    made: Calibration, is_so: Chassis, bits: npt.NDArray[np.uint64], hall: float
+    made: OcsCalibration, chassis: ChassisState, bits: npt.NDArray[np.uint64], hall: float
 ) -> dict[str, FloatArray]:
     """Air takes away what the parts draw: the more of it, the less they warm up."""
     inlet_c = hall + made.rack_k
-    air = np.maximum(is_so.fans.sum(axis=1), 1) / FANS
-    core_c = inlet_c + assumed("core_rise_k") * is_so.watts / _watts_without_supplies() / air
+    air = np.maximum(chassis.fans.sum(axis=1), 1) / FANS
+    core_c = inlet_c + assumed("core_rise_k") * chassis.watts / _watts_without_supplies() / air
     noise_k = assumed("thermometer_noise_k")
     return {
         "inlet_c": inlet_c + made.inlet_k + noise_k * normals(bits, 2),
@@ -250,20 +256,22 @@ def _warmth(
     }
 
 
-def _supplies(made: Calibration, is_so: Chassis, bits: npt.NDArray[np.uint64]) -> dict[str, FloatArray]:
+def _supplies(
+    made: OcsCalibration, chassis: ChassisState, bits: npt.NDArray[np.uint64]
+) -> dict[str, FloatArray]:
     """Two share the load; one alone carries all of it. What is out gives nothing, nor does a fan turn."""
     pair = bits[:, :SUPPLIES]
-    volts = np.where(is_so.supplies, made.volts + assumed("supply_noise_v") * normals(pair, 4), 0.0)
-    sharing = is_so.supplies.all(axis=1)
+    volts = np.where(chassis.supplies, made.volts + assumed("supply_noise_v") * normals(pair, 4), 0.0)
+    sharing = chassis.supplies.all(axis=1)
     more = np.where(sharing, made.share, 0.0)[:, None] * np.array([1.0, -1.0])
     share = (0.5 + more) / np.where(sharing, 1.0, 0.5)[:, None]
-    amperes = share * (is_so.watts / assumed("supply_v"))[:, None]
+    amperes = share * (chassis.watts / assumed("supply_v"))[:, None]
     amperes += assumed("supply_noise_a") * normals(bits[:, SUPPLIES : 2 * SUPPLIES], 2)
     rpm = made.rpm + assumed("fan_noise_rpm") * normals(bits[:, FANS:], 0)
     return {
         "supply_v": volts,
-        "supply_a": np.where(is_so.supplies, np.maximum(amperes, 0.0), 0.0),
-        "fan_rpm": np.where(is_so.fans, rpm, 0.0),
+        "supply_a": np.where(chassis.supplies, np.maximum(amperes, 0.0), 0.0),
+        "fan_rpm": np.where(chassis.fans, rpm, 0.0),
     }
 
 
@@ -290,25 +298,25 @@ def ocs_flags(readings: OcsReadings) -> tuple[FlagArray, FlagArray]:
         lowest, highest = _folded(values, "low"), _folded(values, "high")
         for raised, (low, high) in ((warnings, field.warnings), (alarms, field.alarms)):
             if low is not None:
-                raised[lowest < low] |= BIT[name]
+                raised[lowest < low] |= OCS_FIELD_BIT[name]
             if high is not None:
-                raised[highest > high] |= BIT[name]
+                raised[highest > high] |= OCS_FIELD_BIT[name]
     return warnings, alarms
 
 
-def ocs_unread(readings: OcsReadings, is_so: Chassis) -> FlagArray:
+def ocs_unread(readings: OcsReadings, chassis: ChassisState) -> FlagArray:
     """What an OCS should read and does not, of shape (n,): a bit for every field that one of the mirrors of
     its circuits, of its cameras, supplies or fans, or the chassis itself, gives no reading of. Where no
     camera aligns mirrors there is nothing of them to be read."""
     found = np.zeros(len(readings.inlet_c), dtype=np.uint16)
-    at_circuits = ~np.isnan(is_so.deflection).reshape(len(found), -1)
+    at_circuits = ~np.isnan(chassis.deflection).reshape(len(found), -1)
     for name, field in OCS_FIELDS.items():
-        if is_so.loop is None and field.of in ("mirror", "array"):
+        if chassis.loop is None and field.of in ("mirror", "array"):
             continue
         missing = np.isnan(readings.each(name))
         if field.of == "mirror":
             missing &= at_circuits
-        found[missing.any(axis=1)] |= BIT[name]
+        found[missing.any(axis=1)] |= OCS_FIELD_BIT[name]
     return found
 
 

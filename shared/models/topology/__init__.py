@@ -1,9 +1,9 @@
 """Slice topologies: coordinates, chip graphs, OCS circuits, what they can carry, and how to route on them."""
 
 from shared.models.topology.circuits import PlacedSlice, slice_circuits, slice_of
-from shared.models.topology.figures import SliceFigures, all_to_all_bounds, slice_figures
 from shared.models.topology.graph import SliceTopology, slice_topology, without_links, without_ocs
-from shared.models.topology.paths import Hops, hops, link_load
+from shared.models.topology.shortest_paths import Hops, hops, link_load
+from shared.models.topology.slice_figures import SliceFigures, all_to_all_bounds, slice_figures
 from shared.models.topology.suggest import Suggestion, ranked_shapes
 
 __all__ = [

@@ -12,7 +12,14 @@ import numpy as np
 
 from schemas.names import Join, Shape
 from shared.basics.errors import InvalidInput
-from shared.models.superpod.shapes import CUBE_SIDE, check, cubes_of, is_twistable, shape_text, slice_joins
+from shared.models.superpod.shapes import (
+    CUBE_SIDE,
+    check_shape,
+    cubes_of,
+    is_twistable,
+    shape_text,
+    slice_joins,
+)
 from shared.models.superpod.wiring import (
     DIMENSIONS,
     FACE_LINKS,
@@ -46,7 +53,7 @@ def slice_circuits(
     """The circuits of a slice on these cubes as (OCS, North port, South port), each (96 × cubes,), by
     dimension, cube, face index and strand; none for a mesh. InvalidInput where cubes and shape do not fit.
     """
-    check(shape, twisted, cubes_in_pod)
+    check_shape(shape, twisted, cubes_in_pod)
     if len(cubes) != cubes_of(shape):
         raise InvalidInput(f"cubes: {len(cubes)} given; shape {shape_text(shape)} takes {cubes_of(shape)}")
     for cube in cubes:
@@ -84,7 +91,7 @@ def slice_of(circuits: Sequence[Circuit], cubes_in_pod: int = CUBES_PER_POD) -> 
         placed = _placed(after, cubes[0], grid)
         for twisted in (False, True) if is_twistable(shape) else (False,):
             if set(slice_joins(shape, twisted, placed)) == joins:
-                check(shape, twisted, cubes_in_pod)
+                check_shape(shape, twisted, cubes_in_pod)
                 return PlacedSlice(shape, twisted, placed)
     raise InvalidInput(
         f"circuits: {len(cubes)} cubes that are all joined, but into no torus, twisted or not: from cube "

@@ -12,7 +12,7 @@ import numpy as np
 
 from schemas.names import Shape
 from shared.basics.errors import InvalidInput
-from shared.models.superpod.shapes import CUBE_SIDE, check, cube_grid, grid_joins, is_mesh
+from shared.models.superpod.shapes import CUBE_SIDE, check_shape, cube_grid, grid_joins, is_mesh
 from shared.models.superpod.wiring import DIMENSIONS, FACE_LINKS, FACES, OCS_COUNT, IntArray
 
 CUBES_PER_POD = 64
@@ -47,7 +47,7 @@ class SliceTopology:
 
 def slice_topology(shape: Shape, twisted: bool = False, cubes_in_pod: int = CUBES_PER_POD) -> SliceTopology:
     """The healthy slice of this shape; InvalidInput names the nearest legal shape where there is none."""
-    check(shape, twisted, cubes_in_pod)
+    check_shape(shape, twisted, cubes_in_pod)
     coordinates = np.indices(shape, dtype=np.int64).reshape(DIMENSIONS, -1).T.copy()
     neighbours = np.empty((len(coordinates), len(FACES)), dtype=np.int64)
     ocs = np.full_like(neighbours, COPPER)

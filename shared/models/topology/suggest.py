@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from schemas.names import Shape
 from shared.basics.errors import InvalidInput
 from shared.models.superpod.shapes import chips_of, cubes_of, is_mesh, is_twistable, legal_shapes, shape_text
-from shared.models.topology.figures import healthy_throughput
 from shared.models.topology.graph import CUBES_PER_POD
+from shared.models.topology.slice_figures import healthy_throughput
 
 AXES = ("x", "y", "z")
 TRAFFICS = ("all-to-all", "ring:x", "ring:y", "ring:z", "nearest")
@@ -24,24 +24,24 @@ class Suggestion:
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class TrafficMeasure:
     """What a pattern of traffic ranks shapes by."""
 
     name: str
     meaning: str
 
 
-MEASURES = {
-    "all-to-all": Measure(
+TRAFFIC_MEASURES = {
+    "all-to-all": TrafficMeasure(
         "all_to_all_throughput",
         "what each of N chips sends when all send to all, in one link's bandwidth one way; its share to "
         "itself counts, so (N-1)/N of it leave the chip",
     ),
-    "ring": Measure(
+    "ring": TrafficMeasure(
         "ring_all_reduce_bandwidth",
         "all-reduce in every ring along the axis, in one link's bandwidth one way",
     ),
-    "nearest": Measure(
+    "nearest": TrafficMeasure(
         "surface_exchange_rate",
         "a cubic grid of work split over the chips, each trading its faces with its neighbours; a cube has 1",
     ),
@@ -73,8 +73,8 @@ def ranked_shapes(chips: int, traffic: str, cubes_in_pod: int = CUBES_PER_POD) -
     )
 
 
-def measure_of(traffic: str) -> Measure:
-    return MEASURES[traffic.partition(":")[0]]
+def traffic_measure(traffic: str) -> TrafficMeasure:
+    return TRAFFIC_MEASURES[traffic.partition(":")[0]]
 
 
 def _no_shape(chips: int, cubes_in_pod: int) -> str:
@@ -109,7 +109,7 @@ def ring_chips(shape: Shape, twisted: bool, axis: int) -> int:
 
 def _ring_all_reduce(shape: Shape, twisted: bool, axis: int) -> float | None:
     """Spanning trees that fit into a ring of k chips at once, k ÷ (k − 1), or into a line: 1 (see
-    shared.models.topology.trees); None where the axis has one chip."""
+    shared.models.topology.spanning_trees); None where the axis has one chip."""
     chips = ring_chips(shape, twisted, axis)
     if chips == 1:
         return None

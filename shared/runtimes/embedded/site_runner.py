@@ -5,35 +5,74 @@ states, never behind them, and `recover` folds its tail again; what was only hal
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
 from schemas.envelope import Envelope
+from schemas.messages.sequencer import FabricCommissioned, SequencerBody, Tick
+from schemas.messages.upgrade import Upgraded
 from schemas.registry import Unreadable, decode, encode
-from schemas.sequencer import FabricCommissioned, SequencerBody, Tick
-from schemas.upgrade import Upgraded
 from shared.basics.errors import LogDamaged, ServiceFailed, SnapshotRefused, UpgradeNeeded
-from shared.engine.codec import encode_instance, restore_instance, state_digest
+from shared.engine.compatibility import (
+    StateCodeVersion,
+    check_compatible,
+    code_version_values,
+    current_code_version,
+    recorded_code_version,
+)
 from shared.engine.dispatch import ServiceInstance
 from shared.engine.replay import Replay
 from shared.engine.roots import Request, is_root, operator_source
-from shared.engine.rules import StatesCode, check_code, code_note, code_of, noted_code
 from shared.engine.site import ServicesOf, Site
-from shared.runtimes.embedded.dead_letters import DeadLetters
-from shared.runtimes.embedded.from_snapshot import first_commit, requests_before
+from shared.engine.state_codec import encode_instance, restore_instance, state_digest
+from shared.runtimes.embedded.dead_letter_file import DeadLetterFile
 from shared.runtimes.embedded.snapshot_taker import SnapshotTaker
-from shared.storage.inbox import Inbox, RequestStore, logged_requests
-from shared.storage.log.frames import TelemetryFolder
-from shared.storage.log.indexed import IndexedLog
-from shared.storage.memory import MemoryStore
-from shared.storage.residents import Resident, note_of, notes, place_of, resident_of, residents
+from shared.storage.inbox.request_inbox import Inbox, RequestStore, logged_requests
+from shared.storage.log.indexed_log import IndexedLog
+from shared.storage.log.telemetry_frames import TelemetryFolder
 from shared.storage.snapshots.site_snapshot import SiteSnapshot
-from shared.storage.store import Commit, FabricPlace
-from shared.storage.tracked import Tracker, changes_of
+from shared.storage.snapshots.snapshot_commit import site_commit
+from shared.storage.store.change_tracking import StateTracker, changes_of
+from shared.storage.store.fabric_registry import (
+    FabricRegistration,
+    fabric_place,
+    registered_fabrics,
+    registration_from,
+    registration_value,
+    registration_values,
+)
+from shared.storage.store.memory_store import MemoryStore
+from shared.storage.store.state_store import Commit, FabricPlace
 
-UPGRADE = "lightwave upgrade"
-REMAKE = "lightwave up --rebuild-all"
+# A site's states begun from a snapshot, in place of the fold of all that its log holds before it.
+#
+# What a log makes of a partition beside the states is made here: positions, documents, clocks, which fabrics
+# live there, and which requests the log holds.
+
+ROOT_TEXT, TICK_TEXT = b'"cause":null', b'"type":"Tick"'
+"""As every message is written: nothing led to it, and it is of the clock."""
+
+
+def first_commit(start: SiteSnapshot, partition: int, services_of: ServicesOf, software: str) -> Commit:
+    """All that the log before a snapshot makes of a partition, as the commit that makes it from nothing;
+    LogDamaged where a stored field is missing or unreadable."""
+    made = site_commit(start.restored(services_of), start.kinds, partition)
+    services = [service for kind in start.kinds.values() for service in services_of(kind)]
+    code = current_code_version(start.kinds.values(), services_of, software)
+    positions = {service.name: start.position for service in services}
+    return replace(made, positions=positions, fields={**code_version_values(code), **made.fields})
+
+
+def logged_roots_before(log: IndexedLog, position: int) -> Iterator[tuple[int, Envelope]]:
+    """(position, message) of everything before a position that nothing on the log led to, but for Ticks."""
+    for at, message in log.read(0, position, lambda line: ROOT_TEXT in line and TICK_TEXT not in line):
+        if is_root(message):
+            yield at, message
+
+
+UPGRADE_COMMAND = "lightwave upgrade"
+REBUILD_COMMAND = "lightwave up --rebuild-all"
 """The commands for states of other rules, or of another form, and for those of which nobody knows."""
 
 REBUILD_STRIDE = 2_000
@@ -66,13 +105,13 @@ class SiteRunner:
         store: RequestStore,
         place: Callable[[str, FabricPlace], None],
         log: IndexedLog,
-        dead_letters: DeadLetters,
+        dead_letters: DeadLetterFile,
         telemetry: TelemetryFolder | None = None,
         on_append: Callable[[list[Envelope]], None] | None = None,
         inbox: Inbox | None = None,
         snapshots: SnapshotTaker | None = None,
         software: str = "",
-        begin_at: Callable[[], SiteSnapshot | None] = lambda: None,
+        starting_snapshot: Callable[[], SiteSnapshot | None] = lambda: None,
     ) -> None:
         self.name = name
         self.partition = partition
@@ -85,8 +124,8 @@ class SiteRunner:
         self._inbox = inbox or store
         """Who is told which requests the log holds."""
         self._place = place
-        self._residents: dict[str, Resident] = {}
-        self._noted: dict[str, str] = {}
+        self._registered: dict[str, FabricRegistration] = {}
+        self._changed_registrations: dict[str, str] = {}
         """The notes of fabrics whose beginning or end was read since the last commit."""
         self._log = log
         self._dead_letters = dead_letters
@@ -94,14 +133,14 @@ class SiteRunner:
         self._on_append = on_append
         self._snapshots = snapshots
         self._software = software
-        self._begin_at = begin_at
+        self._starting_snapshot = starting_snapshot
         self._due_us: int | None = None
         self._code_due = True
         """Whether the next commit notes which code makes the states."""
         self._generation = 0
         self._stored: set[str] = set()
         """Services that have a position in the store."""
-        self._trackers: dict[str, Tracker] = {}
+        self._trackers: dict[str, StateTracker] = {}
         self._readers: dict[str, ServiceInstance] = {}
         """Source → who has read something since the last commit."""
 
@@ -111,7 +150,7 @@ class SiteRunner:
         """Let the next root happen, with everything that follows from it: this request, the oldest that
         waits, or a Tick that is due by the clock. True if the request was taken; False after a Tick, or if
         there was nothing to do. Raises Fenced."""
-        if request is not None and self._is_done_with(request):
+        if request is not None and self._is_handled(request):
             self._commit(self.position, request.number)  # it is only removed
             return True
         root = self.site.next_root(request, clock_us=clock_us)
@@ -129,12 +168,12 @@ class SiteRunner:
         messages = self.site.cascade(root, self._note_reader)
         lines = [encode(message) for message in messages]
         self._log.append(messages, lines)
-        self._tell_inbox([(self.position, root)])
+        self._record_logged([(self.position, root)])
         if isinstance(root.body, Tick):
             self._publish_telemetry(root, root.body)
         self._commit(self.position + len(messages), inbox_taken)
         if self._snapshots is not None:
-            self._snapshots.look(self.site, self.position, lines[-1], self._residents)
+            self._snapshots.on_quiet(self.site, self.position, lines[-1], self._registered)
         if self._on_append is not None:
             self._on_append(messages)
         return messages
@@ -142,26 +181,26 @@ class SiteRunner:
     def check_store(self) -> None:
         """Fenced unless the store stands where this site does: what waits in one that was restored may be on
         the log by now."""
-        stands = self._store.positions(self.partition)
-        if any(stands.get(name, 0) != self.position for name in self._stored):
+        stored = self._store.positions(self.partition)
+        if any(stored.get(name, 0) != self.position for name in self._stored):
             raise Fenced(f"{self.name}: the store no longer stands at position {self.position}")
 
     def check_log(self) -> None:
         """LogMoved unless what this site writes stands under the log's name."""
         self._log.check()
 
-    def _tell_inbox(self, messages: Sequence[tuple[int, Envelope]]) -> None:
+    def _record_logged(self, messages: Sequence[tuple[int, Envelope]]) -> None:
         """Which requests stand on the log, each with its place."""
-        asked = logged_requests(messages)
-        if asked:
-            self._inbox.log_holds(self.partition, asked)
+        logged = logged_requests(messages)
+        if logged:
+            self._inbox.record_logged(self.partition, logged)
 
-    def _is_done_with(self, request: Request) -> bool:
+    def _is_handled(self, request: Request) -> bool:
         """Whether the log holds a request, or can never hold it."""
         # One that names another site can come from nobody who asked by the rules.
         if isinstance(request.body, FabricCommissioned) and request.body.site != self.name:
             return True
-        if self.site.comes_too_late(request):
+        if self.site.is_too_late(request):
             return True
         return not isinstance(request.body, SequencerBody) and request.number <= self._log.last_seq(
             self._requests
@@ -196,7 +235,7 @@ class SiteRunner:
         """
         self.check_log()
         self._load()
-        base = self._begin_at() if self._log.end and not self.position else None
+        base = self._starting_snapshot() if self._log.end and not self.position else None
         if base is not None:
             self._begin(base)
         if self.position > self._log.end:
@@ -206,19 +245,19 @@ class SiteRunner:
             )
         before = self.position
         replay = Replay(self.site, self._note_reader, may_repeat=False)
-        asked: list[tuple[int, Envelope]] = []
+        logged: list[tuple[int, Envelope]] = []
         for position, line in self._log.lines(self.position):
             message = self._feed(replay, position, line, from_start=not before)
             if message is not None and is_root(message):
-                asked.append((position, message))
+                logged.append((position, message))
             if not replay.pending and position + 1 - self.position >= REBUILD_STRIDE:
-                self._tell_inbox(asked)
-                asked.clear()
+                self._record_logged(logged)
+                logged.clear()
                 self._commit(position + 1, self._taken())
         rest = list(replay.pending)
         if rest:
             self._log.append(rest, [encode(message) for message in rest])
-        self._tell_inbox(asked)
+        self._record_logged(logged)
         if self._log.end > self.position:
             self._commit(self._log.end, self._taken())
         return self.position - before
@@ -227,18 +266,18 @@ class SiteRunner:
         """Make every state again from the log alone, or from a snapshot of it and the log behind that;
         returns how many messages were folded. Where the snapshot does not lead to what is on the log, it is
         told of, and all is folded. LogDamaged if it cannot be, and nothing has changed."""
-        memory, folded = self._made_anew(start)
+        memory, folded = self._rebuilt_store(start)
         self._store.stage(memory.image(self.partition), "")
-        self._store.take_over(self.partition)
-        self._store.unstage(self.partition)
-        self._store.forget_beyond(self.partition, lambda: self._log.end)
+        self._store.promote_staged(self.partition)
+        self._store.discard_staged(self.partition)
+        self._store.discard_after(self.partition, lambda: self._log.end)
         self.recover()
         return folded
 
-    def _made_anew(self, start: SiteSnapshot | None) -> tuple[MemoryStore, int]:
+    def _rebuilt_store(self, start: SiteSnapshot | None) -> tuple[MemoryStore, int]:
         """A store with all that the log makes, and how many messages were folded for it."""
         memory = MemoryStore()
-        anew = SiteRunner(
+        rebuilt = SiteRunner(
             self.name,
             self.partition,
             self._services_of,
@@ -248,13 +287,13 @@ class SiteRunner:
             dead_letters=self._dead_letters,
             inbox=self._store,  # what the log holds is true whatever comes of this
             software=self._software,
-            begin_at=self._begin_at,
+            starting_snapshot=self._starting_snapshot,
         )
         if start is None:
-            return memory, anew.recover()
+            return memory, rebuilt.recover()
         try:
-            anew._begin(start)
-            folded = anew.recover()
+            rebuilt._begin(start)
+            folded = rebuilt.recover()
         except (LogDamaged, ServiceFailed, SnapshotRefused) as error:
             log.warning(
                 "%s: snapshot of position %d is passed over, and the log folded from its beginning: %s",
@@ -262,7 +301,7 @@ class SiteRunner:
                 start.position,
                 error,
             )
-            return self._made_anew(None)
+            return self._rebuilt_store(None)
         return memory, folded
 
     def _begin(self, start: SiteSnapshot) -> None:
@@ -270,7 +309,7 @@ class SiteRunner:
         commit = first_commit(start, self.partition, self._services_of, self._software)
         if not self._store.commit(replace(commit, generation=self._generation)):
             raise Fenced(f"{self.name}: the store no longer stands at its beginning")
-        self._tell_inbox([*requests_before(self._log, start.position)])
+        self._record_logged([*logged_roots_before(self._log, start.position)])
         self._load()
 
     def digest(self) -> str:
@@ -285,29 +324,35 @@ class SiteRunner:
         self.position = stood.pop()
         self._stored = set(snapshot.positions)
         self._generation = snapshot.generation
-        self._noted = notes(snapshot.values)
-        self._residents = residents(snapshot.values)
-        if self.position and not self._residents:
+        self._changed_registrations = registration_values(snapshot.values)
+        self._registered = registered_fabrics(snapshot.values)
+        if self.position and not self._registered:
             raise LogDamaged(
                 f"{self.name}: its states are of a version that did not note which fabrics they belong to; "
                 "`lightwave up --rebuild` makes them again from the log"
             )
-        if self._residents:
-            check_code(self.name, noted_code(snapshot.values), self._code(), upgrade=UPGRADE, remake=REMAKE)
+        if self._registered:
+            check_compatible(
+                self.name,
+                recorded_code_version(snapshot.values),
+                self._code(),
+                upgrade=UPGRADE_COMMAND,
+                remake=REBUILD_COMMAND,
+            )
         instances = [
             restore_instance(service, fabric, self._store.load(self.partition, service.name, fabric))
-            for fabric, resident in self._residents.items()
-            for service in self._services_of(resident.kind)
+            for fabric, registration in self._registered.items()
+            for service in self._services_of(registration.kind)
         ]
         self.site = Site(self.name, self._services_of, instances)
-        self._trackers = {instance.source: Tracker(instance) for instance in instances}
+        self._trackers = {instance.source: StateTracker(instance) for instance in instances}
         self._note_committed()
-        self._code_due = noted_code(snapshot.values) != self._code()
+        self._code_due = recorded_code_version(snapshot.values) != self._code()
 
-    def _code(self) -> StatesCode:
+    def _code(self) -> StateCodeVersion:
         """This code, as far as the site's fabrics have it."""
-        kinds = [resident.kind for resident in self._residents.values()]
-        return code_of(kinds, self._services_of, self._software)
+        kinds = [registration.kind for registration in self._registered.values()]
+        return current_code_version(kinds, self._services_of, self._software)
 
     def _feed(self, replay: Replay, position: int, line: bytes, *, from_start: bool) -> Envelope | None:
         """The message in this line; None where it is none."""
@@ -345,15 +390,15 @@ class SiteRunner:
         self._readers[instance.source] = instance
         if message.fabric != instance.fabric:
             return
-        resident = resident_of(message, self._residents)
-        if resident is not None:
-            self._residents[message.fabric] = resident
-            self._noted.update(note_of(message.fabric, resident))
+        registration = registration_from(message, self._registered)
+        if registration is not None:
+            self._registered[message.fabric] = registration
+            self._changed_registrations.update(registration_value(message.fabric, registration))
             self._code_due = True
 
     def _commit(self, position: int, inbox_taken: int | None) -> None:
         changes = changes_of(self._readers.values(), self._trackers)
-        code: dict[str, str] = code_note(self._code()) if self._code_due else {}
+        code: dict[str, str] = code_version_values(self._code()) if self._code_due else {}
         names = {instance.name for instance in self.site.instances}
         commit = Commit(
             partition=self.partition,
@@ -363,7 +408,7 @@ class SiteRunner:
             documents=changes.documents,
             progress=changes.clocks,
             inbox_taken=inbox_taken,
-            fields=self._noted | code,
+            fields=self._changed_registrations | code,
             generation=self._generation,
         )
         if not self._store.commit(commit):
@@ -374,9 +419,9 @@ class SiteRunner:
         self.commits += 1
 
     def _note_committed(self) -> None:
-        for fabric, resident in residents(self._noted).items():
-            self._place(fabric, place_of(self.partition, resident))
-        self._noted, self._code_due = {}, False
+        for fabric, registration in registered_fabrics(self._changed_registrations).items():
+            self._place(fabric, fabric_place(self.partition, registration))
+        self._changed_registrations, self._code_due = {}, False
         due = self.site.earliest()
         self._due_us = due.due_us if due is not None else None
         self._readers = {}
@@ -388,6 +433,6 @@ class SiteRunner:
             service, state = instance.service, instance.state
             if instance.fabric != tick.fabric or state is None or service.telemetry is None:
                 continue
-            if service.is_asked_for_frames(body.service):
+            if service.emits_frames_at(body.service):
                 render = partial(service.telemetry, state, tick)
                 self._telemetry.make(service.frames_name(tick.fabric), tick.at_us, render)

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 from shared.basics.errors import OperationFailed
 from shared.engine.site import Site
-from shared.storage.residents import Resident
-from shared.storage.snapshots.folder import SnapshotFolder
-from shared.storage.snapshots.history import EVERY
-from shared.storage.snapshots.site_snapshot import SiteSnapshot, taken
+from shared.storage.snapshots.site_history import SNAPSHOT_EVERY
+from shared.storage.snapshots.site_snapshot import SiteSnapshot, take_snapshot
+from shared.storage.snapshots.snapshot_folder import SnapshotFolder
+from shared.storage.store.fabric_registry import FabricRegistration
 
 WAITING_MAX = 2
 """Snapshots that wait to be written; where more would, the next is taken later."""
@@ -23,7 +23,7 @@ class SnapshotTaker:
     goes on from `last`, the position of the newest good one (0 without any). `problem` says why the last one
     could not be written: the twin needs none of them."""
 
-    def __init__(self, folder: SnapshotFolder, last: int = 0, every: int = EVERY) -> None:
+    def __init__(self, folder: SnapshotFolder, last: int = 0, every: int = SNAPSHOT_EVERY) -> None:
         self.problem: str | None = None
         self._folder = folder
         self._every = every
@@ -32,14 +32,18 @@ class SnapshotTaker:
         self._thread = threading.Thread(target=self._write, name="snapshots", daemon=True)
         self._thread.start()
 
-    def look(self, site: Site, position: int, last_line: bytes, residents: Mapping[str, Resident]) -> None:
+    def on_quiet(
+        self, site: Site, position: int, last_line: bytes, residents: Mapping[str, FabricRegistration]
+    ) -> None:
         """The site is quiet and has read so many messages, the last of them in this line."""
         if position < self._last:  # the log is another one than that of the newest snapshot
             self._last = 0
         if position < self._last + self._every or self._waiting.full():
             return
-        kinds = {fabric: resident.kind for fabric, resident in residents.items()}
-        self._waiting.put(taken(site, position, last_line, software=self._folder.software, kinds=kinds))
+        kinds = {fabric: registration.kind for fabric, registration in residents.items()}
+        self._waiting.put(
+            take_snapshot(site, position, last_line, software=self._folder.software, kinds=kinds)
+        )
         self._last = position
 
     def close(self) -> None:

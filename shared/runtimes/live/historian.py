@@ -11,20 +11,24 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from shared.basics.errors import LightwaveError, OperationFailed
-from shared.basics.words import short
+from shared.basics.spelling import truncated
 from shared.engine.site import ServicesOf
-from shared.runtimes.live.kafka.mirror import LogMirror
-from shared.runtimes.live.process.health import Report, Sample
-from shared.runtimes.live.status import WRONG
-from shared.runtimes.waiting import until
-from shared.storage.residents import Resident, awaited, residents
-from shared.storage.snapshots.folder import SnapshotFolder
-from shared.storage.snapshots.followed import FollowedSite, Key, StateDifference
-from shared.storage.snapshots.history import EVERY
+from shared.runtimes.live.kafka.log_mirror import LogMirror
+from shared.runtimes.live.live_status import WRONG
+from shared.runtimes.live.process.health import MetricSample, ProcessReport
+from shared.runtimes.poll import poll_until
+from shared.storage.snapshots.shadow_fold import ShadowFold, StateDifference, StateKey
+from shared.storage.snapshots.site_history import SNAPSHOT_EVERY
 from shared.storage.snapshots.site_snapshot import SiteSnapshot
-from shared.storage.store import Snapshot, StateStore
+from shared.storage.snapshots.snapshot_folder import SnapshotFolder
+from shared.storage.store.fabric_registry import (
+    FabricRegistration,
+    registered_fabrics,
+    services_in_partition,
+)
+from shared.storage.store.state_store import PartitionSnapshot, StateStore
 
-LOOK_EVERY_S = 5.0
+CHECK_EVERY_S = 5.0
 """Wall time between two looks at all partitions; more where a look takes long."""
 REST_S_MAX = 15.0
 REST_SHARE = 3.0
@@ -35,14 +39,14 @@ UNCOMPARED_S_MAX = 300.0
 """Wall time after which a state that could not be compared is told of."""
 DIFFERENCE_MAX = 2_000
 """Characters of two messages that differ, which may be long."""
-SHOWN = 60
+SHOWN_BYTES = 60
 """Bytes of a stored field that a sentence shows."""
 
 log = logging.getLogger("lightwave.live")
 
 
 @dataclass(slots=True)
-class Done:
+class HistorianCounts:
     """What a historian has done since its process began."""
 
     compared: int = 0
@@ -62,9 +66,9 @@ class Historian:
         *,
         partitions: int,
         folder_of: Callable[[str], SnapshotFolder],
-        every: int = EVERY,
+        every: int = SNAPSHOT_EVERY,
     ) -> None:
-        self.done = Done()
+        self.counts = HistorianCounts()
         self._store = store
         self._mirror = mirror
         self._services_of = services_of
@@ -72,80 +76,90 @@ class Historian:
         self._folder_of = folder_of
         self._every = every
         self._ended = threading.Event()
-        self._sites: dict[str, FollowedSite] = {}
+        self._sites: dict[str, ShadowFold] = {}
         self._wrong_logs: dict[str, str] = {}
         """Site → the sentence of where its log is not what its services say."""
-        self._wrong_states: dict[Key, str] = {}
-        self._compared_s: dict[Key, float] = {}
+        self._wrong_states: dict[StateKey, str] = {}
+        self._compared_s: dict[StateKey, float] = {}
         """When each state was found to be compared last, or first seen."""
-        self._unkept: str | None = None
+        self._write_problem: str | None = None
         """Why the last snapshot could not be written."""
-        self._trouble: str | None = None
+        self._check_problem: str | None = None
         """Why the last look could not be ended."""
 
     def run(self) -> None:
         """Look on until told to end."""
         while not self._ended.is_set():
             began_s = time.monotonic()
-            self.look()
-            looked_s = time.monotonic() - began_s
-            self._ended.wait(max(LOOK_EVERY_S, min(REST_SHARE * looked_s, REST_S_MAX)))
+            self.check()
+            checked_s = time.monotonic() - began_s
+            self._ended.wait(max(CHECK_EVERY_S, min(REST_SHARE * checked_s, REST_S_MAX)))
 
     def stop(self) -> None:
         self._ended.set()
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Once at every partition."""
-        trouble = None
+        check_problem = None
         for partition in range(self._partitions):
             if self._ended.is_set():
                 return
             try:
-                self._look_at(partition)
+                self._check_partition(partition)
             except LightwaveError as error:
-                trouble = str(error)
-        if trouble is not None and trouble != self._trouble:
-            log.warning("%s", trouble)
-        self._trouble = trouble
+                check_problem = str(error)
+        if check_problem is not None and check_problem != self._check_problem:
+            log.warning("%s", check_problem)
+        self._check_problem = check_problem
 
     # --- one look -------------------------------------------------------------------------------------------
 
-    def _look_at(self, partition: int) -> None:
-        if self._mirror.lacking() is not None:
+    def _check_partition(self, partition: int) -> None:
+        if self._mirror.missing_records() is not None:
             return  # a snapshot may be of what is not copied yet
-        view, living = self._view(partition)
-        furthest = max(view.positions.values(), default=0)
-        if not until(lambda: self._mirror.seen(partition) >= furthest or self._ended.is_set(), COPIES_S_MAX):
+        view, registered = self._view(partition)
+        highest = max(view.positions.values(), default=0)
+        if not poll_until(
+            lambda: self._mirror.copied_offset(partition) >= highest or self._ended.is_set(), COPIES_S_MAX
+        ):
             return  # the copy lags, and says so
-        for site in sorted({resident.site for resident in living.values()}):
-            own = {fabric: resident for fabric, resident in living.items() if resident.site == site}
+        for site in sorted({registration.site for registration in registered.values()}):
+            own = {
+                fabric: registration
+                for fabric, registration in registered.items()
+                if registration.site == site
+            }
             if site in self._mirror.logs.sites() and not self._ended.is_set():
                 self._compare(partition, site, own, view)
 
-    def _view(self, partition: int) -> tuple[Snapshot, dict[str, Resident]]:
+    def _view(self, partition: int) -> tuple[PartitionSnapshot, dict[str, FabricRegistration]]:
         """All states of a partition, of one moment, and who lives there then."""
-        living: dict[str, Resident] = {}
+        registered: dict[str, FabricRegistration] = {}
         while True:
-            view = self._store.snapshot(partition, list(self._keys(living)))
-            now = residents(view.values)
-            if now.keys() == living.keys():
+            view = self._store.snapshot(partition, list(self._keys(registered)))
+            now = registered_fabrics(view.values)
+            if now.keys() == registered.keys():
                 return view, now
-            living = now
+            registered = now
 
-    def _keys(self, living: Mapping[str, Resident]) -> Iterator[Key]:
-        for fabric, resident in living.items():
-            for service in self._services_of(resident.kind):
+    def _keys(self, registered: Mapping[str, FabricRegistration]) -> Iterator[StateKey]:
+        for fabric, registration in registered.items():
+            for service in self._services_of(registration.kind):
                 yield service.name, fabric
 
-    def _compare(self, partition: int, site: str, living: Mapping[str, Resident], view: Snapshot) -> None:
+    def _compare(
+        self, partition: int, site: str, registered: Mapping[str, FabricRegistration], view: PartitionSnapshot
+    ) -> None:
         offsets = self._mirror.offsets
         if offsets is None:
             raise OperationFailed("the copy of the log does not tell where its messages stand")
-        followed = self._followed(site)
-        stood = {name: view.positions.get(name, 0) for name in awaited(living, self._services_of)}
-        positions = {name: offsets.of(site).below(offset) for name, offset in stood.items()}
-        held = {key: view.states[key] for key in self._keys(living)}
-        compared = followed.compare(positions, held, keep=self._keep, is_ended=self._ended.is_set)
+        followed = self._fold_of(site)
+        offsets_read = {
+            name: view.positions.get(name, 0) for name in services_in_partition(registered, self._services_of)
+        }
+        positions = {name: offsets.of(site).below(offset) for name, offset in offsets_read.items()}
+        stored = {key: view.states[key] for key in self._keys(registered)}
+        compared = followed.compare(positions, stored, keep=self._keep, is_ended=self._ended.is_set)
         if followed.difference is not None and site not in self._wrong_logs:
             at = followed.difference.position
             self._wrong_logs[site] = (
@@ -153,41 +167,41 @@ class Historian:
                 f"partition {partition}: {str(followed.difference)[:DIFFERENCE_MAX]}; the historian folds "
                 "it no further"
             )
-            self.done.log_differences += 1
+            self.counts.log_differences += 1
             log.error("%s", self._wrong_logs[site])
-        self._note(compared.states, compared.differences, lambda one: (partition, stood[one.service]))
+        self._note(compared.states, compared.differences, lambda one: (partition, offsets_read[one.service]))
 
     def _note(
         self,
-        compared: tuple[Key, ...],
+        compared: tuple[StateKey, ...],
         differences: tuple[StateDifference, ...],
         place_of: Callable[[StateDifference], tuple[int, int]],
     ) -> None:
         """Tell of the first field of each state that differs now and did not before, and of what is right
         again."""
-        wrong: dict[Key, str] = {}
+        wrong: dict[StateKey, str] = {}
         for one in differences:
             key = (one.service, one.fabric)
             # As it was found first: it stays wrong, and only its service goes on.
-            wrong.setdefault(key, self._wrong_states.get(key) or sentence_of(one, *place_of(one)))
+            wrong.setdefault(key, self._wrong_states.get(key) or difference_text(one, *place_of(one)))
         for key in compared:
-            self.done.compared += 1
+            self.counts.compared += 1
             self._compared_s[key] = time.monotonic()
             if key in wrong and key not in self._wrong_states:
-                self.done.state_differences += 1
+                self.counts.state_differences += 1
                 log.error("%s", wrong[key], extra={"service": key[0]})
             elif key not in wrong and key in self._wrong_states:
                 log.warning("the state of %s@%s is again what the log comes to", *key)
         kept = {key: sentence for key, sentence in self._wrong_states.items() if key not in compared}
         self._wrong_states = {**kept, **wrong}
 
-    def _followed(self, site: str) -> FollowedSite:
+    def _fold_of(self, site: str) -> ShadowFold:
         if site not in self._sites:
             offsets = self._mirror.offsets
             copied = self._mirror.logs.open(site)
             folder = self._folder_of(site)
-            folder.forget_beyond(copied.end)
-            self._sites[site] = FollowedSite(
+            folder.discard_after(copied.end)
+            self._sites[site] = ShadowFold(
                 copied,
                 folder,
                 self._services_of,
@@ -201,28 +215,36 @@ class Historian:
         try:
             folder.put(snapshot)
         except OperationFailed as error:
-            unkept = f"{error}; there is no snapshot until one can be written"
-            if unkept != self._unkept:
-                log.warning("%s", unkept)
-            self._unkept = unkept
+            write_problem = f"{error}; there is no snapshot until one can be written"
+            if write_problem != self._write_problem:
+                log.warning("%s", write_problem)
+            self._write_problem = write_problem
         else:
-            self._unkept = None
-            self.done.snapshots += 1
+            self._write_problem = None
+            self.counts.snapshots += 1
 
     # --- how it stands --------------------------------------------------------------------------------------
 
-    def report(self) -> Report:
+    def report(self) -> ProcessReport:
         """What is wrong, one sentence each, and what its metrics are."""
-        done = self.done
+        counts = self.counts
         uncompared_s = self._uncompared_s()
         samples = (
-            Sample("compared_total", done.compared, "states of Redis that were compared with the log's fold"),
-            Sample("snapshots_total", done.snapshots, "snapshots written"),
-            Sample("state_differences_total", done.state_differences, "states that Redis held otherwise"),
-            Sample("log_differences_total", done.log_differences, "logs that are not what services say"),
-            Sample("states_wrong", len(self._wrong_states), "states that Redis holds otherwise now"),
-            Sample("uncompared_seconds", uncompared_s, "since when some state could not be compared"),
-            Sample("mirror_behind_messages", self._mirror.behind(), "records of the log not copied yet"),
+            MetricSample(
+                "compared_total", counts.compared, "states of Redis that were compared with the log's fold"
+            ),
+            MetricSample("snapshots_total", counts.snapshots, "snapshots written"),
+            MetricSample(
+                "state_differences_total", counts.state_differences, "states that Redis held otherwise"
+            ),
+            MetricSample(
+                "log_differences_total", counts.log_differences, "logs that are not what services say"
+            ),
+            MetricSample("states_wrong", len(self._wrong_states), "states that Redis holds otherwise now"),
+            MetricSample("uncompared_seconds", uncompared_s, "since when some state could not be compared"),
+            MetricSample(
+                "mirror_behind_messages", self._mirror.lag_records(), "records of the log not copied yet"
+            ),
         )
         late = (
             f"{uncompared_s:.0f} s ago a state was compared with the log last (allowed are "
@@ -231,37 +253,44 @@ class Historian:
         wrong = (*self._wrong_logs.values(), *self._wrong_states.values())
         found = (
             *wrong,
-            *(text for text in (self._mirror.problem, self._trouble, self._unkept) if text is not None),
+            *(
+                text
+                for text in (self._mirror.problem, self._check_problem, self._write_problem)
+                if text is not None
+            ),
             *((late,) if uncompared_s > UNCOMPARED_S_MAX else ()),
         )
-        return Report((), found, samples, {WRONG: wrong})
+        return ProcessReport((), found, samples, {WRONG: wrong})
 
     def _uncompared_s(self) -> float:
         return time.monotonic() - min(self._compared_s.values()) if self._compared_s else 0.0
 
 
-def sentence_of(one: StateDifference, partition: int, offset: int) -> str:
+def difference_text(one: StateDifference, partition: int, offset: int) -> str:
     """What is wrong, with which state, and what to do."""
-    found, expected = _around(one.found, one.expected)
+    found, expected = _excerpts(one.found, one.expected)
     return (
-        f"{one.service}@{one.fabric}: Redis holds another {short(one.field)} than the log comes to, at "
+        f"{one.service}@{one.fabric}: Redis holds another {truncated(one.field)} than the log comes to, at "
         f"offset {offset} of partition {partition}: {found}, and not {expected}; `lightwave audit --live` "
         "compares everything, `lightwave live rebuild` makes the states again from the log"
     )
 
 
-def _around(found: bytes | None, expected: bytes | None) -> tuple[str, str]:
+def _excerpts(found: bytes | None, expected: bytes | None) -> tuple[str, str]:
     """Both as text, from a little before where they part."""
     pairs = zip(found or b"", expected or b"", strict=False)
     parts = next((n for n, (one, other) in enumerate(pairs) if one != other), None)
     if parts is None:
         parts = min(len(found or b""), len(expected or b""))
-    start = max(0, parts - SHOWN // 3)
+    start = max(0, parts - SHOWN_BYTES // 3)
 
     def shown(value: bytes | None) -> str:
         if value is None:
             return "nothing"
-        text = repr(value[start : start + SHOWN])[1:]
-        return f"{'…' if start else ''}{text}{'…' if len(value) > start + SHOWN else ''} ({len(value)} bytes)"
+        text = repr(value[start : start + SHOWN_BYTES])[1:]
+        return (
+            f"{'…' if start else ''}{text}{'…' if len(value) > start + SHOWN_BYTES else ''} "
+            f"({len(value)} bytes)"
+        )
 
     return shown(found), shown(expected)

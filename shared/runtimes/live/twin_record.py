@@ -4,8 +4,8 @@ import re
 from dataclasses import dataclass
 
 from shared.basics.errors import OperationFailed
-from shared.storage.redis_store import RedisStore
-from shared.storage.store import GlobalNotes
+from shared.storage.store.redis_store import RedisStore
+from shared.storage.store.state_store import GlobalNotes
 
 NOTE = "twin"
 TWIN_PATTERN = r"[0-9a-f]{32}"

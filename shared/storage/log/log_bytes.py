@@ -2,7 +2,7 @@
 
 Offsets count from the log's first byte. Who reads a log asks for a stream from an offset on, and whoever
 keeps offsets (strides, index, parts of an audit, the cut of a backup) needs to know no more. Closed stretches
-may lie compressed beside the file that is appended to (`shared/storage/log/archive.py`).
+may lie compressed beside the file that is appended to (`shared/storage/log/archive_reader.py`).
 """
 
 import io
@@ -11,11 +11,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, cast
 
-from shared.storage.log.archive import BUFFER, FROM_START, ArchivedStream, Begun, begun_in
-from shared.storage.log.lines import cut_lines, lines_in, reading
+from shared.storage.log.archive_reader import (
+    BUFFER,
+    UNARCHIVED,
+    ArchivedStream,
+    LiveFileStart,
+    read_live_start,
+)
+from shared.storage.log.log_lines import bounded_lines, lines_of_file, read_errors
 
-SUFFIX = ".jsonl"
-ARCHIVE = ".archive"
+SITE_LOG_SUFFIX = ".jsonl"
+ARCHIVE_SUFFIX = ".archive"
 """Of the folder with the closed stretches."""
 
 
@@ -28,16 +34,16 @@ class LogBytes:
     @property
     def archive(self) -> Path:
         """The folder of its closed stretches, be there one or not."""
-        return self.path.with_suffix(ARCHIVE)
+        return self.path.with_suffix(ARCHIVE_SUFFIX)
 
-    def begun(self) -> Begun:
+    def live_start(self) -> LiveFileStart:
         """Where in the log the file begins that is appended to, its beginning where there is none; OSError
         where it cannot be read."""
         try:
             with self.path.open("rb") as live:
-                return begun_in(live, self.path)
+                return read_live_start(live, self.path)
         except FileNotFoundError:
-            return FROM_START
+            return UNARCHIVED
 
     def opened(self, offset: int = 0) -> IO[bytes]:
         """A stream from this byte of the log on, which can be sought by offsets of the log; OSError where the
@@ -52,10 +58,10 @@ class LogBytes:
         return stream
 
     def _stream(self, live: IO[bytes]) -> IO[bytes]:
-        begun = begun_in(live, self.path)
-        if begun == FROM_START:
+        live_start = read_live_start(live, self.path)
+        if live_start == UNARCHIVED:
             return live
-        return cast(IO[bytes], io.BufferedReader(ArchivedStream(live, begun, self.archive), BUFFER))
+        return cast(IO[bytes], io.BufferedReader(ArchivedStream(live, live_start, self.archive), BUFFER))
 
     def lines(self, offset: int = 0) -> Iterator[bytes]:
         """Every line without its newline from this byte on, at which one begins; errors as in
@@ -63,17 +69,17 @@ class LogBytes:
         return (line.rstrip(b"\n") for line in self.raw_lines(offset))
 
     def raw_lines(self, offset: int = 0) -> Iterator[bytes]:
-        """The same as `shared.storage.log.lines.raw_lines` has them; ArchiveDamaged, too."""
-        with reading(self.path), self.path.open("rb") as live:
+        """The same as `shared.storage.log.log_lines.raw_lines` has them; ArchiveDamaged, too."""
+        with read_errors(self.path), self.path.open("rb") as live:
             stream = self._stream(live)
             if stream is live:
-                yield from lines_in(live, offset)
+                yield from lines_of_file(live, offset)
                 return
             with stream:
                 stream.seek(offset)
-                yield from cut_lines(stream)
+                yield from bounded_lines(stream)
 
 
-def log_of(folder: Path, site: str) -> LogBytes:
+def site_log(folder: Path, site: str) -> LogBytes:
     """The log of a site in the folder of a twin's logs, be there one or not."""
-    return LogBytes(folder / f"{site}{SUFFIX}")
+    return LogBytes(folder / f"{site}{SITE_LOG_SUFFIX}")

@@ -13,19 +13,19 @@ import orjson
 import zstandard
 
 from shared.basics.errors import SnapshotRefused, UpgradeNeeded
-from shared.engine.codec import encode_instance, restore_instance, state_digest
-from shared.engine.migrations import migrated, migrations_needed
-from shared.engine.rules import RULES, StatesCode, forms_of
+from shared.engine.compatibility import RULES, StateCodeVersion, state_layouts
+from shared.engine.migrations import migrate_fields, services_to_migrate
 from shared.engine.site import ServicesOf, Site
-from shared.storage.packed import unpacked
+from shared.engine.state_codec import encode_instance, restore_instance, state_digest
+from shared.storage.files.compression import decompress_bounded
 
-HEAD = ("site", "position", "last_sha256", "at_us", "software", "rules", "forms", "kinds", "offset")
+HEAD_FIELDS = ("site", "position", "last_sha256", "at_us", "software", "rules", "forms", "kinds", "offset")
 """What is told of a snapshot beside its states."""
 FORM = 3
 """Of the bytes; a snapshot of another form is of another version."""
 LEVEL = 3
 """Of the compression: ten times smaller in 2 ms for a pod."""
-SIZE_MAX = 1 << 28
+SNAPSHOT_BYTES_MAX = 1 << 28
 """Bytes of all together, beyond which it is none: of a pod it is less than a hundredth."""
 LENGTH_BYTES = 8
 
@@ -56,9 +56,9 @@ class SiteSnapshot:
     forms: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def code(self) -> StatesCode:
+    def code(self) -> StateCodeVersion:
         """Which code made it."""
-        return StatesCode(self.rules, self.forms, self.software)
+        return StateCodeVersion(self.rules, self.forms, self.software)
 
     @property
     def digest(self) -> str:
@@ -73,7 +73,7 @@ class SiteSnapshot:
         if self.rules != RULES:
             raise SnapshotRefused(f"{what} of rules {self.rules}; allowed is {RULES}")
         try:
-            migrations_needed(self.forms, services)
+            services_to_migrate(self.forms, services)
         except UpgradeNeeded as error:
             raise SnapshotRefused(f"{what}: {error}") from None
 
@@ -81,21 +81,21 @@ class SiteSnapshot:
         """The site as it was; SnapshotRefused where this code cannot go on with its states, LogDamaged where
         a field is missing or unreadable."""
         self.check_code(services_of)
-        return self.taken_over(services_of)
+        return self.migrated_site(services_of)
 
-    def taken_over(self, services_of: ServicesOf) -> Site:
+    def migrated_site(self, services_of: ServicesOf) -> Site:
         """The site with which this code would go on, by whatever rules it was made: states of other forms are
         migrated. UpgradeNeeded where they cannot be, LogDamaged where a field is missing or unreadable."""
         instances = []
         for fabric, kind in self.kinds.items():
             for service in services_of(kind):
                 stored = self.states.get((service.name, fabric), {})
-                own = migrated(service, self.forms.get(service.name), stored)
+                own = migrate_fields(service, self.forms.get(service.name), stored)
                 instances.append(restore_instance(service, fabric, own))
         return Site(self.site, services_of, instances)
 
 
-def taken(
+def take_snapshot(
     site: Site,
     position: int,
     last_line: bytes,
@@ -116,22 +116,22 @@ def taken(
         dict(kinds),
         states,
         offset,
-        forms=forms_of(instance.service for instance in site.instances),
+        forms=state_layouts(instance.service for instance in site.instances),
     )
 
 
 def to_bytes(snapshot: SiteSnapshot) -> bytes:
     """As it is kept in a file."""
-    head = {name: getattr(snapshot, name) for name in HEAD} | {
+    head = {name: getattr(snapshot, name) for name in HEAD_FIELDS} | {
         "fields": [
             [service, fabric, [[field, len(value)] for field, value in stored.items()]]
             for (service, fabric), stored in snapshot.states.items()
         ],
     }
-    told = orjson.dumps(head)
+    header = orjson.dumps(head)
     values = [value for stored in snapshot.states.values() for value in stored.values()]
     rest = zstandard.ZstdCompressor(level=LEVEL).compress(
-        b"".join([len(told).to_bytes(LENGTH_BYTES), told, *values])
+        b"".join([len(header).to_bytes(LENGTH_BYTES), header, *values])
     )
     return orjson.dumps({"form": FORM, "sha256": sha256(rest).hexdigest()}) + b"\n" + rest
 
@@ -146,11 +146,11 @@ def from_bytes(data: bytes) -> SiteSnapshot:
             raise SnapshotRefused(f"is of form {form!r}; allowed is {FORM}")
         if sha256(rest).hexdigest() != digest:
             raise SnapshotRefused("is not as it was written: its digest is another one")
-        body = unpacked(rest, SIZE_MAX)
+        body = decompress_bounded(rest, SNAPSHOT_BYTES_MAX)
         at = LENGTH_BYTES + int.from_bytes(body[:LENGTH_BYTES])
         head = orjson.loads(body[LENGTH_BYTES:at])
         states = dict(_states_in(head["fields"], body, at))
-        return SiteSnapshot(**{name: head[name] for name in HEAD}, states=states)
+        return SiteSnapshot(**{name: head[name] for name in HEAD_FIELDS}, states=states)
     except (KeyError, TypeError, ValueError, zstandard.ZstdError) as error:
         raise SnapshotRefused(f"is no snapshot ({type(error).__name__}: {error})") from None
 

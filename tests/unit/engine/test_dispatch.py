@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from schemas.config import SuperpodConfig
-from schemas.cubes import CubeDrained, CubeHealthy, CubeUnhealthy
+from schemas.config.pods import SuperpodConfig
 from schemas.envelope import Envelope, enclose
-from schemas.ocs import OcsDown, OcsUp
-from schemas.operator import DrainCube
-from schemas.sequencer import FabricCommissioned, Tick
+from schemas.messages.cubes import CubeDrained, CubeHealthy, CubeUnhealthy
+from schemas.messages.ocs import OcsDown, OcsUp
+from schemas.messages.operator import DrainCube
+from schemas.messages.sequencer import FabricCommissioned, Tick
 from shared.basics.errors import ServiceFailed
-from shared.engine.codec import encode_instance, restore_instance
-from shared.engine.dispatch import ServiceInstance, read
+from shared.engine.dispatch import ServiceInstance, deliver
 from shared.engine.service import CausedBy, Output, on
+from shared.engine.state_codec import encode_instance, restore_instance
 from tests.support.pods import OPERATOR, commissioned, first_message
 from tests.support.toy_services import CUBES_TOY, PERIOD_US, TOYS, ToyState, toy
 
@@ -35,7 +35,7 @@ def tick(
 
 def held_of(service: Any = CUBES_TOY) -> ServiceInstance:
     instance = ServiceInstance(service, "pod-0")
-    assert read(instance, first_message(SuperpodConfig(seed=9))) == []
+    assert deliver(instance, first_message(SuperpodConfig(seed=9))) == []
     return instance
 
 
@@ -50,7 +50,7 @@ def saying(*sayings: Output) -> Any:
 def test_nothing_is_read_before_commissioning() -> None:
     instance = ServiceInstance(CUBES_TOY, "pod-0")
     for message in (drain(1), tick()):
-        assert read(instance, message) == []
+        assert deliver(instance, message) == []
     assert instance.state is None
     assert instance.seen == {}
 
@@ -68,7 +68,7 @@ def test_a_fabric_is_commissioned_once() -> None:
     before = encode_instance(instance)
     body = commissioned(SuperpodConfig(seed=10))
     again = enclose(body, fabric="pod-0", at_us=3, cause=None, source="sequencer@pod-0", seq=2)
-    assert read(instance, again) == []
+    assert deliver(instance, again) == []
     assert encode_instance(instance) == before
 
 
@@ -84,7 +84,7 @@ def test_a_site_wide_rule_hears_of_the_commissioning_of_other_fabrics_and_not_of
     own = first_message(SuperpodConfig(seed=3), at_us=9).model_copy(update={"seq": 2})
     for message in (other, own, other):
         assert instance.reads(message)
-        assert read(instance, message) == []
+        assert deliver(instance, message) == []
     assert heard == ["pod-1"]
     assert instance.state is not None
     assert (instance.state.seed, instance.state.now_us) == (9, 8)
@@ -92,12 +92,12 @@ def test_a_site_wide_rule_hears_of_the_commissioning_of_other_fabrics_and_not_of
 
 def test_a_repeat_leaves_no_trace() -> None:
     instance = held_of()
-    assert len(read(instance, drain(4))) == 1
+    assert len(deliver(instance, drain(4))) == 1
     before = encode_instance(instance)
     for seq in (4, 3, 0):
-        assert read(instance, drain(seq, cube=2)) == []
+        assert deliver(instance, drain(seq, cube=2)) == []
         assert encode_instance(instance) == before
-    assert len(read(instance, drain(5, cube=2))) == 1
+    assert len(deliver(instance, drain(5, cube=2))) == 1
 
 
 def test_what_was_said_before_a_fabric_began_is_not_read_when_it_comes_again() -> None:
@@ -109,20 +109,20 @@ def test_what_was_said_before_a_fabric_began_is_not_read_when_it_comes_again() -
         return []
 
     instance = ServiceInstance(toy("cubes", (on(DrainCube, rule, scope="site-wide"),)), "pod-0")
-    read(instance, first_message(SuperpodConfig(seed=9), at_us=50))
+    deliver(instance, first_message(SuperpodConfig(seed=9), at_us=50))
     for _ in range(2):
         before = encode_instance(instance)
-        assert read(instance, drain(3, source="operator@pod-1", at_us=49)) == []
+        assert deliver(instance, drain(3, source="operator@pod-1", at_us=49)) == []
         assert encode_instance(instance) == before
         instance = restore_instance(instance.service, "pod-0", before)
-    read(instance, drain(4, source="operator@pod-1", at_us=50))
+    deliver(instance, drain(4, source="operator@pod-1", at_us=50))
     assert heard == [4]
 
 
 def test_every_source_counts_for_itself() -> None:
     instance = held_of()
-    read(instance, drain(7))
-    assert len(read(instance, drain(1, cube=2, source="operator@pod-1"))) == 1
+    deliver(instance, drain(7))
+    assert len(deliver(instance, drain(1, cube=2, source="operator@pod-1"))) == 1
     assert instance.seen == {"sequencer@pod-0": 1, OPERATOR: 7, "operator@pod-1": 1}
 
 
@@ -139,26 +139,26 @@ def test_every_source_counts_for_itself() -> None:
 def test_a_tick_that_does_not_name_due_and_count_leaves_no_trace(stale: Envelope) -> None:
     instance = held_of()
     before = encode_instance(instance)
-    assert read(instance, stale) == []
+    assert deliver(instance, stale) == []
     assert encode_instance(instance) == before
-    assert len(read(instance, tick())) == 2
+    assert len(deliver(instance, tick())) == 2
 
 
 def test_a_tick_counts_once() -> None:
     instance = held_of()
-    assert len(read(instance, tick())) == 2
+    assert len(deliver(instance, tick())) == 2
     before = encode_instance(instance)
-    assert read(instance, tick()) == []
-    assert read(instance, tick(seq=2)) == []
+    assert deliver(instance, tick()) == []
+    assert deliver(instance, tick(seq=2)) == []
     assert encode_instance(instance) == before
     assert (instance.ticks, instance.due_us) == (1, 2 * PERIOD_US)
-    assert len(read(instance, tick(due_us=2 * PERIOD_US, count=2))) == 2
+    assert len(deliver(instance, tick(due_us=2 * PERIOD_US, count=2))) == 2
 
 
 def test_a_tick_of_a_service_that_is_not_due_leaves_no_trace() -> None:
     instance = held_of(toy("cubes", (on(Tick, lambda state, tick, message: []),), due=lambda state: None))
     before = encode_instance(instance)
-    assert read(instance, tick(due_us=0)) == []
+    assert deliver(instance, tick(due_us=0)) == []
     assert encode_instance(instance) == before
 
 
@@ -176,9 +176,9 @@ def test_a_service_reads_what_it_has_a_rule_for_and_its_own_ticks() -> None:
 def test_now_is_the_message_s_time_and_never_goes_back() -> None:
     instance = held_of()
     assert instance.state is not None
-    (late,) = read(instance, drain(1, at_us=70))
+    (late,) = deliver(instance, drain(1, at_us=70))
     assert instance.state.now_us == late.at_us == 70
-    (early,) = read(instance, drain(2, cube=2, at_us=30))
+    (early,) = deliver(instance, drain(2, cube=2, at_us=30))
     assert instance.state.now_us == early.at_us == 70
 
 
@@ -187,20 +187,20 @@ def test_now_is_the_message_s_time_and_never_goes_back() -> None:
 
 def test_sayings_carry_source_count_time_and_cause() -> None:
     instance = held_of(saying(CubeHealthy(cube=1), CubeDrained(cube=2)))
-    said = [*read(instance, drain(1, at_us=6)), *read(instance, drain(2, at_us=8))]
-    assert [m.id for m in said] == [f"cubes@pod-0/{n}" for n in (1, 2, 3, 4)]
-    assert [m.seq for m in said] == [1, 2, 3, 4]
-    assert [m.at_us for m in said] == [6, 6, 8, 8]
-    assert [m.cause for m in said] == ["operator@pod-0/1"] * 2 + ["operator@pod-0/2"] * 2
-    assert [m.type for m in said] == ["CubeHealthy", "CubeDrained"] * 2
-    assert {(m.fabric, m.source, m.v) for m in said} == {("pod-0", "cubes@pod-0", 1)}
-    assert instance.said == 4
+    emitted = [*deliver(instance, drain(1, at_us=6)), *deliver(instance, drain(2, at_us=8))]
+    assert [m.id for m in emitted] == [f"cubes@pod-0/{n}" for n in (1, 2, 3, 4)]
+    assert [m.seq for m in emitted] == [1, 2, 3, 4]
+    assert [m.at_us for m in emitted] == [6, 6, 8, 8]
+    assert [m.cause for m in emitted] == ["operator@pod-0/1"] * 2 + ["operator@pod-0/2"] * 2
+    assert [m.type for m in emitted] == ["CubeHealthy", "CubeDrained"] * 2
+    assert {(m.fabric, m.source, m.v) for m in emitted} == {("pod-0", "cubes@pod-0", 1)}
+    assert instance.emitted == 4
 
 
 def test_because_names_an_earlier_cause() -> None:
     earlier = CausedBy("operator@pod-0/77", CubeHealthy(cube=1))
     instance = held_of(saying(earlier, CubeHealthy(cube=2)))
-    assert [m.cause for m in read(instance, drain(1))] == ["operator@pod-0/77", "operator@pod-0/1"]
+    assert [m.cause for m in deliver(instance, drain(1))] == ["operator@pod-0/77", "operator@pod-0/1"]
 
 
 def test_sayings_may_be_made_one_after_the_other() -> None:
@@ -211,7 +211,7 @@ def test_sayings_may_be_made_one_after_the_other() -> None:
         state.next_us = 99
 
     instance = held_of(toy("cubes", (on(DrainCube, rule),)))
-    assert len(read(instance, drain(1))) == 1
+    assert len(deliver(instance, drain(1))) == 1
     assert instance.due_us == 99
 
 
@@ -222,7 +222,7 @@ def test_a_service_may_write_its_own_types_only() -> None:
     for foreign in (OcsDown(ocs=1), CausedBy("x/1", OcsUp(ocs=1)), Tick(service="cubes", due_us=1, count=1)):
         instance = held_of(saying(CubeHealthy(cube=1), foreign))
         with pytest.raises(ServiceFailed, match=r"cubes of pod-0 said \w+, which only \w+ may write, on"):
-            read(instance, drain(1))
+            deliver(instance, drain(1))
 
 
 def test_a_rule_that_raises_is_named_with_its_message() -> None:
@@ -239,7 +239,7 @@ def test_a_rule_that_raises_is_named_with_its_message() -> None:
             ServiceFailed,
             match=r"^cubes of pod-0 raised ZeroDivisionError: by nothing, on operator@pod-0/1 \(DrainCube\)$",
         ) as caught:
-            read(instance, drain(1))
+            deliver(instance, drain(1))
         assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
 
@@ -265,7 +265,7 @@ def test_after_a_tick_a_service_is_due_later_or_not_at_all(due_us: int) -> None:
     with pytest.raises(
         ServiceFailed, match=rf"cubes of pod-0 is due at {due_us}, not later than now {PERIOD_US}, on tick"
     ):
-        read(instance, tick())
+        deliver(instance, tick())
 
 
 def test_any_other_message_may_leave_it_due_at_once() -> None:
@@ -275,5 +275,5 @@ def test_any_other_message_may_leave_it_due_at_once() -> None:
 
     instance = held_of(toy("cubes", (on(CubeUnhealthy, rule),)))
     body = CubeUnhealthy(cube=1, reasons=())
-    assert read(instance, enclose(body, fabric="pod-0", at_us=5, cause="x", source="y", seq=1)) == []
+    assert deliver(instance, enclose(body, fabric="pod-0", at_us=5, cause="x", source="y", seq=1)) == []
     assert instance.due_us == 5

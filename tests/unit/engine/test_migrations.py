@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 import pytest
 
 from shared.basics.errors import UpgradeNeeded
-from shared.engine.migrations import migrated, migrations_needed
-from shared.engine.rules import form_of
-from shared.engine.service import Migration, Service, Stored
+from shared.engine.compatibility import state_layout
+from shared.engine.migrations import migrate_fields, services_to_migrate
+from shared.engine.service import Migration, Service, StoredFields
 from shared.engine.state import State
 
 
@@ -17,14 +17,14 @@ class Now(State):
     count: int
 
 
-OWN = form_of(Now)
+OWN = state_layout(Now)
 
 
-def added(stored: Stored) -> Stored:
+def added(stored: StoredFields) -> StoredFields:
     return {**stored, "count": b"0"}
 
 
-def renamed(stored: Stored) -> Stored:
+def renamed(stored: StoredFields) -> StoredFields:
     return {name.replace("old", "rows"): value for name, value in stored.items()}
 
 
@@ -48,9 +48,9 @@ SERVICE_NOW: Service[Now] = Service(
         (OWN, {"rows": b'["a"]', "rows/a": b"1", "count": b"0"}),
     ],
 )
-def test_each_form_leads_to_the_present_one_step_by_step(form: str, stored: Stored) -> None:
-    assert migrated(SERVICE_NOW, form, stored) == {"rows": b'["a"]', "rows/a": b"1", "count": b"0"}
-    assert migrations_needed({"cubes": form}, [SERVICE_NOW]) == ([] if form == OWN else ["cubes"])
+def test_each_form_leads_to_the_present_one_step_by_step(form: str, stored: StoredFields) -> None:
+    assert migrate_fields(SERVICE_NOW, form, stored) == {"rows": b'["a"]', "rows/a": b"1", "count": b"0"}
+    assert services_to_migrate({"cubes": form}, [SERVICE_NOW]) == ([] if form == OWN else ["cubes"])
 
 
 @pytest.mark.parametrize(
@@ -62,12 +62,12 @@ def test_each_form_leads_to_the_present_one_step_by_step(form: str, stored: Stor
 )
 def test_a_form_from_which_nothing_leads_is_refused(form: str | None, sentence: str) -> None:
     with pytest.raises(UpgradeNeeded, match=sentence):
-        migrated(SERVICE_NOW, form, {})
+        migrate_fields(SERVICE_NOW, form, {})
     with pytest.raises(UpgradeNeeded, match=sentence):
-        migrations_needed({} if form is None else {"cubes": form}, [SERVICE_NOW])
+        services_to_migrate({} if form is None else {"cubes": form}, [SERVICE_NOW])
 
 
 def test_migrations_that_lead_in_a_circle_end() -> None:
     circle = replace(SERVICE_NOW, migrations=(Migration("a", "b", added), Migration("b", "a", added)))
     with pytest.raises(UpgradeNeeded, match="no migration leads from states of form a"):
-        migrated(circle, "a", {})
+        migrate_fields(circle, "a", {})

@@ -6,19 +6,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.config import SuperpodConfig
+from schemas.config.pods import SuperpodConfig
 from schemas.envelope import Envelope, enclose
-from schemas.operator import DrainCube, InjectFault, RequestSlice
+from schemas.messages.operator import DrainCube, InjectFault, RequestSlice
+from schemas.messages.sequencer import FabricCommissioned, FabricRetired, MessageSkipped
+from schemas.messages.upgrade import CodeVersion, Upgraded
 from schemas.registry import decode, encode
-from schemas.sequencer import FabricCommissioned, FabricRetired, MessageSkipped
-from schemas.upgrade import CodeAbout, Upgraded
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.engine import replay
-from shared.engine.codec import encode_instance, restore_instance
-from shared.engine.replay import Difference, Replay
-from shared.engine.roots import upgrade_of
+from shared.engine.replay import Replay, ReplayMismatch
+from shared.engine.roots import upgrade_message
 from shared.engine.service import AnyService
 from shared.engine.site import Site
+from shared.engine.state_codec import encode_instance, restore_instance
 from shared.runtimes.lab import LabRequest
 from tests.support.pods import POD, SUPERPOD, empty_site, has, pod_lab
 from tests.support.toy_services import PERIOD_US, TOYS
@@ -45,7 +45,7 @@ def toy_record() -> tuple[Record, Site]:
     return record_of(TOYS, 6 * PERIOD_US, drains)
 
 
-def fold(record: Record, services: tuple[AnyService, ...] = TOYS) -> tuple[Difference | None, Replay]:
+def fold(record: Record, services: tuple[AnyService, ...] = TOYS) -> tuple[ReplayMismatch | None, Replay]:
     """Feeds the record up to its first difference."""
     replay = Replay(empty_site(services))
     for position, message in enumerate(record):
@@ -305,7 +305,7 @@ def test_a_request_has_its_moment_after_what_happened_and_not_after_what_is_due(
     due_us = next(m.at_us for m in record[place:] if m.type == "Tick")
     for at_us in (0, before_us):
         difference, _ = fold(changed(record, place, at_us=at_us))
-        assert difference == Difference(
+        assert difference == ReplayMismatch(
             place,
             f"a request later than {before_us} us",
             encode(record[place].model_copy(update={"at_us": at_us})).decode(),
@@ -386,18 +386,18 @@ def test_another_seed_is_found_where_it_first_shows() -> None:
 
 
 def test_a_difference_reads_as_a_sentence() -> None:
-    assert str(Difference(7, "this", None)) == "position 7: expected this, found nothing"
-    assert str(Difference(0, None, "that")) == "position 0: expected nothing, found that"
+    assert str(ReplayMismatch(7, "this", None)) == "position 7: expected this, found nothing"
+    assert str(ReplayMismatch(0, None, "that")) == "position 0: expected nothing, found that"
 
 
 def upgrade(record: tuple[Envelope, ...], rules: int, **changed: object) -> Envelope:
     """What stands on a log behind all of a record where another version went on."""
     body = Upgraded(
-        before=CodeAbout(software="1.0+one", rules=1),
-        after=CodeAbout(software="1.0+two", rules=rules),
+        before=CodeVersion(software="1.0+one", rules=1),
+        after=CodeVersion(software="1.0+two", rules=rules),
         state_sha256="0" * 64,
     )
-    return upgrade_of(POD, POD, 1, body, record[-1].at_us).model_copy(update=changed)
+    return upgrade_message(POD, POD, 1, body, record[-1].at_us).model_copy(update=changed)
 
 
 def test_an_upgrade_of_the_form_of_states_changes_nothing_of_a_fold() -> None:

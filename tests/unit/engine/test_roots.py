@@ -6,21 +6,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.config import SuperpodConfig
-from schemas.operator import DrainCube
-from schemas.sequencer import FabricCommissioned, FabricRetired, Tick
+from schemas.config.pods import SuperpodConfig
+from schemas.messages.operator import DrainCube
+from schemas.messages.sequencer import FabricCommissioned, FabricRetired, Tick
 from shared.engine.roots import (
     Request,
-    ServiceClock,
-    commissioning,
-    earliest,
+    ServiceProgress,
+    commissioning_message,
+    earliest_due,
     is_root,
     next_root,
     reader_order,
-    request_of,
+    request_message,
     request_time_us,
     retirement_id,
-    tick_of,
+    tick_message,
 )
 
 DRAIN = DrainCube(cube="pod-2/cube-1")
@@ -49,7 +49,7 @@ def reader(due_us: int | None, name: str = "cubes", fabric: str = "pod-2", ticks
 def test_the_earliest_is_due_first_and_ties_go_by_order() -> None:
     def first(*dues_us: int | None) -> int | None:
         readers = [reader(due_us, ticks=n) for n, due_us in enumerate(dues_us)]
-        found = earliest(readers)
+        found = earliest_due(readers)
         return None if found is None else found.ticks
 
     assert first(6, 5) == 1
@@ -61,7 +61,7 @@ def test_the_earliest_is_due_first_and_ties_go_by_order() -> None:
 
 
 def test_readers_stand_by_fabric_then_service_and_fabrics_by_number() -> None:
-    readers = [ServiceClock(name, fabric, 7, 0, 0) for fabric in FABRICS for name in ("ocs", "cubes")]
+    readers = [ServiceProgress(name, fabric, 7, 0, 0) for fabric in FABRICS for name in ("ocs", "cubes")]
     in_order = [(row.fabric, row.name) for row in sorted(readers, key=lambda row: row.order)]
     assert in_order == [
         ("dcn-0", "cubes"),
@@ -78,17 +78,17 @@ def test_readers_stand_by_fabric_then_service_and_fabrics_by_number() -> None:
 
 
 def test_a_tick_names_due_and_count_and_never_comes_before_now() -> None:
-    tick = tick_of(reader(10, ticks=3), now_us=4)
+    tick = tick_message(reader(10, ticks=3), now_us=4)
     assert (tick.id, tick.fabric, tick.at_us, tick.cause) == ("tick.cubes@pod-2/4", "pod-2", 10, None)
     assert tick.body == Tick(service="cubes", due_us=10, count=4)
     assert is_root(tick)
-    late = tick_of(reader(10, ticks=3), now_us=15)
+    late = tick_message(reader(10, ticks=3), now_us=15)
     assert (late.at_us, late.body) == (15, tick.body)
 
 
 def test_who_is_not_due_has_no_tick() -> None:
     with pytest.raises(ValueError, match="repairs@pod-0 is not due"):
-        tick_of(reader(None, "repairs", "pod-0"), now_us=0)
+        tick_message(reader(None, "repairs", "pod-0"), now_us=0)
 
 
 def test_a_tick_comes_once_the_clock_has_reached_it_and_no_clock_reaches_nothing() -> None:
@@ -108,7 +108,7 @@ def test_a_tick_comes_once_the_clock_has_reached_it_and_no_clock_reaches_nothing
 
 @pytest.mark.parametrize("number", [41, 99])
 def test_a_fabric_ends_with_one_message_however_often_it_is_asked_for(number: int) -> None:
-    root = request_of("campus", Request(number, "pod-2", FabricRetired()), 12)
+    root = request_message("campus", Request(number, "pod-2", FabricRetired()), 12)
     assert (root.id, root.fabric, root.at_us, root.cause) == ("sequencer@pod-2/2", "pod-2", 12, None)
     assert root.id == retirement_id("pod-2")
     assert is_root(root)
@@ -157,8 +157,8 @@ def test_without_a_tick_that_is_due_requests_go_on(due_us: int | None, clock_us:
 
 def test_a_commissioning_is_the_sequencers_whoever_asked_for_it() -> None:
     body = FabricCommissioned(site="campus", config=SuperpodConfig(seed=5))
-    at_first = commissioning("pod-10", body)
+    at_first = commissioning_message("pod-10", body)
     assert (at_first.id, at_first.at_us, at_first.cause) == ("sequencer@pod-10/1", 0, None)
     root = next_root("campus", 20, reader(30), Request(41, "pod-10", body), clock_us=25, ticked_us=20)
-    assert root == commissioning("pod-10", body, at_us=25)
+    assert root == commissioning_message("pod-10", body, at_us=25)
     assert body.kind == "superpod"

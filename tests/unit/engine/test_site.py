@@ -5,19 +5,19 @@ from itertools import permutations
 import pytest
 
 from schemas.body import Body
-from schemas.cubes import CubeHealthy
 from schemas.envelope import Envelope
-from schemas.ocs import OcsUp
-from schemas.operator import DrainCube
+from schemas.messages.cubes import CubeHealthy
+from schemas.messages.ocs import OcsUp
+from schemas.messages.operator import DrainCube
+from schemas.messages.repairs import RepairOpened
 from schemas.registry import decode
-from schemas.repairs import RepairOpened
 from shared.basics.errors import ServiceFailed
 from shared.engine import site as site_module
-from shared.engine.codec import encode_instance
 from shared.engine.dispatch import ServiceInstance
-from shared.engine.roots import is_root, tick_of
+from shared.engine.roots import is_root, tick_message
 from shared.engine.service import AnyService, RuleRow, on
 from shared.engine.site import Site
+from shared.engine.state_codec import encode_instance
 from shared.runtimes.lab import LabRequest
 from tests.support.pods import POD, has, next_tick, pod_lab, pod_site, request_to
 from tests.support.rig import state_of
@@ -93,11 +93,11 @@ def test_answers_to_one_message_stand_in_order_of_service_name_then_of_saying(or
 
 def test_every_reading_is_told_in_order() -> None:
     site = commissioned()
-    on_read: list[tuple[str, str]] = []
+    on_delivery: list[tuple[str, str]] = []
     site.cascade(
-        next_tick(site), lambda instance, message: on_read.append((instance.service.name, message.id))
+        next_tick(site), lambda instance, message: on_delivery.append((instance.service.name, message.id))
     )
-    assert on_read == [
+    assert on_delivery == [
         ("cubes", "tick.cubes@pod-0/1"),
         ("ocs", "cubes@pod-0/1"),
         ("ocs", "cubes@pod-0/2"),
@@ -113,7 +113,7 @@ def test_a_root_that_nobody_reads_is_the_whole_cascade() -> None:
 
 def test_a_tick_of_an_unknown_service_is_read_by_nobody() -> None:
     site = commissioned()
-    tick = tick_of(site.instance(POD, "cubes"), 0)
+    tick = tick_message(site.instance(POD, "cubes"), 0)
     stray = tick.model_copy(update={"body": tick.body.model_copy(update={"service": "nobody"})})
     before = [encode_instance(h) for h in site.instances]
     assert site.cascade(stray) == [stray]

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from schemas.config import SuperpodConfig
+from schemas.config.pods import SuperpodConfig
 from schemas.envelope import Envelope, enclose
 from schemas.registry import decode, encode
 from shared.basics.units import US_PER_DAY
-from shared.engine.codec import encode_instance
-from shared.engine.replay import Difference, Replay
-from shared.engine.roots import Request, request_of
+from shared.engine.replay import Replay, ReplayMismatch
+from shared.engine.roots import Request, request_message
 from shared.engine.site import Site
+from shared.engine.state_codec import encode_instance
 from shared.runtimes.lab import Lab, LabRequest
 from tests.support.pods import commissioned, first_message, next_tick, request_to
 from tests.support.rig import state_of
@@ -235,7 +235,7 @@ JOINS_US = 10 * US_PER_DAY
 
 def joined(site: Site) -> list[Envelope]:
     body = commissioned(ToynetConfig(seed=9), SITE)
-    return site.cascade(request_of(SITE, Request(7, "dcn-1", body), JOINS_US))
+    return site.cascade(request_message(SITE, Request(7, "dcn-1", body), JOINS_US))
 
 
 def test_a_fabric_that_joins_late_bursts_nothing(site: Site) -> None:
@@ -298,7 +298,7 @@ def record(_toys: None) -> list[Envelope]:
     return [decode(line) for line in lines]
 
 
-def fold(record: list[Envelope]) -> tuple[Difference | None, Replay]:
+def fold(record: list[Envelope]) -> tuple[ReplayMismatch | None, Replay]:
     """Feeds a record up to its first difference."""
     replay = Replay(Site(SITE, services_of))
     for position, message in enumerate(record):

@@ -6,8 +6,8 @@ import networkx as nx
 import pytest
 
 from shared.models.light_graph import light_graph
-from shared.models.static_pod.plant import static_pod_plant
-from shared.models.superpod.plant import superpod_plant
+from shared.models.static_pod.static_pod_plant import static_pod_plant
+from shared.models.superpod.superpod_plant import superpod_plant
 
 POD = "pod-0"
 

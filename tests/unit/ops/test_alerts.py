@@ -12,10 +12,10 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from ops.live import gateway, sequencer
-from ops.twin.up import LivingTwin
+from ops.twin.up import EmbeddedTwinProcess
 from services.fleet import services_of
 from shared.runtimes.live.historian import Historian
-from shared.runtimes.live.worker import process
+from shared.runtimes.live.worker import worker_process
 from tests.support.gateway_twin import QUIET, DrivenTwin
 from tests.support.network_twin import PODS_ON_A_NETWORK
 
@@ -33,11 +33,11 @@ def rules() -> list[dict[str, Any]]:
 
 def _of_processes() -> Iterator[str]:
     """What the runtimes measure themselves, and the processes of a live twin on ports of their own."""
-    for report, kind in ((sequencer._report, "sequencer"), (process._report, "worker")):
+    for report, kind in ((sequencer._report, "sequencer"), (worker_process._report, "worker")):
         yield from (f"lightwave_{kind}_{sample.name}" for sample in report(MagicMock(), MagicMock()).samples)
     historian = Historian(
         MagicMock(),
-        MagicMock(behind=lambda: 0),
+        MagicMock(lag_records=lambda: 0),
         services_of,
         partitions=1,
         folder_of=MagicMock(),
@@ -45,7 +45,7 @@ def _of_processes() -> Iterator[str]:
     yield from (f"lightwave_historian_{sample.name}" for sample in historian.report().samples)
     others = [MagicMock() for _ in signature(gateway._ports).parameters][1:]
     live = gateway._ports(MagicMock(twin="twin"), *others)
-    for found in (LivingTwin._metrics(MagicMock(sites=[])), live.runtime_metrics()):
+    for found in (EmbeddedTwinProcess._metrics(MagicMock(sites=[])), live.runtime_metrics()):
         yield from (f"lightwave_runtime_{name}" for name in found)
 
 

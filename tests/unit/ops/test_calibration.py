@@ -7,28 +7,28 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from ops.common.calibration import SURE, calibrated, calibration, ready
-from ops.common.sites import AskedTwin, read_site, single_fabric_sites
-from schemas.config import SuperpodConfig
+from ops.sites.calibration import CONFIDENCE_LEVELS, calibration_names, calibration_values, read_calibration
+from ops.sites.site_plans import NewTwinOptions, read_site, single_fabric_sites
+from schemas.config.pods import SuperpodConfig
 from shared.basics.errors import InvalidInput
-from shared.models.hazards import Variation
+from shared.models.faults.hazards import Variation
 
 ROW = '{value: 0.001, source: "here", sure: assumed}'
 
 
 @pytest.mark.parametrize("name", ["field", "strict"])
 def test_a_ready_one_is_read_and_every_kind_takes_what_it_has_of_it(name: str) -> None:
-    assert name in ready()
-    assert {one.sure for one in calibration(name)} <= set(SURE)
+    assert name in calibration_names()
+    assert {one.sure for one in read_calibration(name)} <= set(CONFIDENCE_LEVELS)
     for kind in ("superpod", "static-pod", "dcn"):
         (site,) = single_fabric_sites(1, kind=kind, calibration=name)
-        values = calibrated(name, kind)
+        values = calibration_values(name, kind)
         config = site.fabrics[next(iter(site.fabrics))]
         for dotted, value in values.items():
             section, field = dotted.split(".")
             assert getattr(getattr(config, section), field) == value
-    assert "failures.ocs_per_day" not in calibrated(name, "static-pod")
-    assert "failures.host_per_day" not in calibrated(name, "dcn")
+    assert "failures.ocs_per_day" not in calibration_values(name, "static-pod")
+    assert "failures.host_per_day" not in calibration_values(name, "dcn")
 
 
 def samples_of_a_fleet(by: Variation, per_week: float, runs: int = 1000) -> npt.NDArray[np.float64]:
@@ -59,7 +59,7 @@ def test_what_was_published_is_what_a_fleet_of_200_pods_may_show(
 ) -> None:
     """NSDI 2024 (FACTS 12): within the central 95 % of samples of 100 weeks, and near their mean; of constant
     hazards it is far outside."""
-    values = calibrated("field", "superpod")
+    values = calibration_values("field", "superpod")
     per_week = 200 * parts * values[f"failures.{group}_per_day"] * 7
     by = Variation(values[f"failures.{group}_variation"], values[f"failures.{group}_memory_days"])
     found = samples_of_a_fleet(by, per_week)
@@ -89,7 +89,7 @@ def test_a_site_file_names_one_for_all_its_fabrics(tmp_path: Path) -> None:
     assert isinstance(config, SuperpodConfig)
     assert (config.repairs.burn_in_h, config.repairs.misdiagnosed) == (3.0, 0.1)
     with pytest.raises(InvalidInput, match="--calibration: not together with --site"):
-        AskedTwin(site_files=(path,), calibration="field").sites()
+        NewTwinOptions(site_files=(path,), calibration="field").sites()
 
 
 @pytest.mark.parametrize(
@@ -115,13 +115,13 @@ def test_one_that_is_wrong_is_refused_in_a_sentence(tmp_path: Path, text: str, s
     path = tmp_path / "mine.yaml"
     path.write_text(text)
     with pytest.raises(InvalidInput) as refused:
-        calibration(str(path))
+        read_calibration(str(path))
     assert str(refused.value).startswith(f"calibration {path}: ")
     assert said in str(refused.value)
 
 
 def test_one_that_is_not_there_is_named_with_the_nearest() -> None:
     with pytest.raises(InvalidInput, match="the nearest is field"):
-        calibration("feild")
+        read_calibration("feild")
     with pytest.raises(InvalidInput, match="No such file"):
-        calibration("no-such-file.yaml")
+        read_calibration("no-such-file.yaml")

@@ -2,10 +2,10 @@
 
 import pytest
 
-from ops.common.configuration import parameters, settings_of
-from schemas.config import StaticPodConfig, pod_of
-from schemas.config_failures import FailuresConfig
-from schemas.config_repairs import RepairsConfig
+from ops.sites.configuration import config_from_pairs, parameters
+from schemas.config.failures import FailuresConfig
+from schemas.config.pods import StaticPodConfig, pod_config
+from schemas.config.repairs import RepairsConfig
 from shared.basics.errors import InvalidInput
 
 
@@ -33,12 +33,12 @@ def test_its_parameters_are_a_superpods_without_those_of_ocses() -> None:
 
 
 def test_it_is_as_large_as_its_grid() -> None:
-    config = settings_of("static-pod", [])
+    config = config_from_pairs("static-pod", [])
     assert isinstance(config, StaticPodConfig)
-    assert pod_of(config).cubes == 64
-    assert settings_of("static-pod", ["pod.cubes=64"]) == config
+    assert pod_config(config).cubes == 64
+    assert config_from_pairs("static-pod", ["pod.cubes=64"]) == config
     with pytest.raises(InvalidInput, match=r"^--set pod\.cubes: 27 is not allowed; allowed: 64$"):
-        settings_of("static-pod", ["pod.cubes=27"])
+        config_from_pairs("static-pod", ["pod.cubes=27"])
 
 
 def test_what_it_does_not_have_cannot_be_set() -> None:
@@ -46,13 +46,13 @@ def test_what_it_does_not_have_cannot_be_set() -> None:
         with pytest.raises(
             InvalidInput, match=r"no such parameter; .*(did you mean|--kind static-pod` lists)"
         ):
-            settings_of("static-pod", [pair])
+            config_from_pairs("static-pod", [pair])
 
 
 def test_bounds_are_those_of_a_superpod() -> None:
-    config = settings_of("static-pod", ["failures.host_per_day=0.5", "repairs.technicians=2"])
+    config = config_from_pairs("static-pod", ["failures.host_per_day=0.5", "repairs.technicians=2"])
     assert isinstance(config, StaticPodConfig)
     assert FailuresConfig(**config.failures.model_dump()) == FailuresConfig(host_per_day=0.5)
     assert RepairsConfig(**config.repairs.model_dump()) == RepairsConfig(technicians=2)
     with pytest.raises(InvalidInput, match="at most 100"):
-        settings_of("static-pod", ["failures.host_per_day=101"])
+        config_from_pairs("static-pod", ["failures.host_per_day=101"])

@@ -15,9 +15,9 @@ import pytest
 
 import lightwave
 from lightwave import availability, optics, topology
-from ops.common.client import Client
+from ops.client.http_client import Client
 from ops.experiments.dataset import digest_of
-from schemas.failures import FaultBegan
+from schemas.messages.failures import FaultBegan
 from tests.support.fake_twin import answering, as_json
 
 MODULES = ("_lab", "_sweep", "availability", "optics", "topology")

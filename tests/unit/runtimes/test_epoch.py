@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.bounds import SPEED_MAX
+from schemas.limits import SPEED_MAX
 from shared.basics.errors import InvalidInput
 from shared.basics.units import US_PER_HOUR, US_PER_S
-from shared.runtimes.clock import ClockChange, Epoch
+from shared.runtimes.simulated_clock import ClockChange, Epoch
 
 WALL_US = 1_000
 RUNNING = Epoch(100, WALL_US, 60.0, paused=False)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.basics.units import US_PER_S
-from shared.runtimes.clock import SPEED_WINDOW_S, SpeedMeter
+from shared.runtimes.simulated_clock import SPEED_WINDOW_S, SpeedMeter
 
 
 def test_no_speed_is_told_over_no_time() -> None:

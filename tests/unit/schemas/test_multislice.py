@@ -2,7 +2,7 @@
 
 import pytest
 
-from schemas.multislice import wanted_pods
+from schemas.multislice import parse_pods
 
 
 @pytest.mark.parametrize(
@@ -10,7 +10,7 @@ from schemas.multislice import wanted_pods
     [("2", 2), (" 16 ", 16), ("pod-0,pod-3", ("pod-0", "pod-3")), ("pod-3, pod-0", ("pod-3", "pod-0"))],
 )
 def test_a_number_or_names_in_the_order_of_the_ring(text: str, meant: int | tuple[str, ...]) -> None:
-    assert wanted_pods(text) == meant
+    assert parse_pods(text) == meant
 
 
 @pytest.mark.parametrize(
@@ -28,4 +28,4 @@ def test_a_number_or_names_in_the_order_of_the_ring(text: str, meant: int | tupl
 )
 def test_anything_else_is_refused_in_a_sentence(text: str, sentence: str) -> None:
     with pytest.raises(ValueError, match=f"^{sentence}"):
-        wanted_pods(text)
+        parse_pods(text)

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from schemas.names import CubeName, FaultName, RepairName, SliceName, TargetName
-from shared.models.static_pod.plant import static_pod_plant
-from shared.models.superpod.plant import superpod_plant
+from shared.models.static_pod.static_pod_plant import static_pod_plant
+from shared.models.superpod.superpod_plant import superpod_plant
 
 TARGET: TypeAdapter[str] = TypeAdapter(TargetName)
 PLANTS = (superpod_plant(4), superpod_plant(144), static_pod_plant())

@@ -13,18 +13,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from schemas.asked import AskedBody
 from schemas.body import Body, Model
-from schemas.config_by_kind import CONFIGS
+from schemas.config.fabric_kinds import CONFIGS
+from schemas.config.parameter import ParameterSetting
 from schemas.envelope import Envelope, enclose
+from schemas.messages.ocs import OcsDown
+from schemas.messages.operator import RequestSlice, SetParameters
+from schemas.messages.scheduler import SliceDegraded
+from schemas.messages.sequencer import FabricCommissioned
+from schemas.messages.transceivers import EndsStoodOut, LinkEndInspection
 from schemas.names import FABRIC_PATTERN
-from schemas.ocs import OcsDown
-from schemas.operator import RequestSlice, SetParameters
-from schemas.parameter import Setting
 from schemas.registry import REFUSALS, TYPES, Unreadable, decode, encode
-from schemas.scheduler import SliceDegraded
-from schemas.sequencer import FabricCommissioned
-from schemas.transceivers import EndLook, EndsStoodOut
+from schemas.request_metadata import RequestBody
 
 INTEGER_MAX = 2**63 - 1
 FLOATS = (-0.0, 5e-324, 1e-7, 0.1, 1e16, 1e300)
@@ -184,7 +184,7 @@ def test_defaults_are_filled_in_the_order_of_the_fields() -> None:
     made = RequestSlice(duration_us=5, shape=(4, 4, 8))
     assert made == RequestSlice.model_validate({"shape": (4, 4, 8), "duration_us": 5})
     fields = ["shape", "twisted", "owner", "tier", "priority", "duration_us", "recovery", "pods"]
-    assert [*made.__dict__] == [*AskedBody.model_fields, *fields]
+    assert [*made.__dict__] == [*RequestBody.model_fields, *fields]
 
 
 def test_what_is_made_without_validation_can_be_copied_and_pickled() -> None:
@@ -254,7 +254,7 @@ def test_what_is_no_finite_number_is_refused_where_it_is_encoded(
 
 @pytest.mark.parametrize("value", NOT_FINITE)
 def test_a_setting_with_such_a_number_is_refused(value: float) -> None:
-    setting = Setting.model_construct(name="failures.host_per_day", value=value)
+    setting = ParameterSetting.model_construct(name="failures.host_per_day", value=value)
     with pytest.raises(TypeError, match=rf"^SetParameters: value: {value} is no finite number$"):
         encode(message_of(SetParameters(settings=(setting,))))
 
@@ -262,7 +262,7 @@ def test_a_setting_with_such_a_number_is_refused(value: float) -> None:
 @pytest.mark.parametrize("value", NOT_FINITE)
 def test_a_look_with_such_a_number_is_refused(value: float) -> None:
     pair = (None, value)
-    look = EndLook.model_construct(
+    look = LinkEndInspection.model_construct(
         end=1,
         far=None,
         silent=False,

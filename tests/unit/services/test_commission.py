@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from schemas.config import PodConfig, SuperpodConfig
-from schemas.config_failures import FailuresConfig
-from schemas.config_links import TransceiversConfig
-from schemas.config_workload import TraceRow, WorkloadConfig
+from schemas.config.failures import FailuresConfig
+from schemas.config.pods import PodConfig, SuperpodConfig
+from schemas.config.transceivers import TransceiversConfig
+from schemas.config.workload import TraceRow, WorkloadConfig
 from schemas.envelope import Envelope
-from schemas.failures import FaultBegan
-from schemas.operator import DrainCube, InjectFault, RequestSlice
+from schemas.messages.failures import FaultBegan
+from schemas.messages.operator import DrainCube, InjectFault, RequestSlice
+from schemas.messages.workload import SliceRequested
 from schemas.registry import encode
-from schemas.workload import SliceRequested
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_S
 from shared.engine.service import AnyService
 from shared.engine.state import stored_fields

@@ -5,13 +5,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.body import Body
-from schemas.config_dcn import DcnConfig
-from schemas.operator import AbortRewiring, ApproveRewiring, ClearFault, InjectFault, PlanTopology
-from schemas.scheduler import PodsJoined, PodsParted, PodsRunning
+from schemas.config.dcn import DcnConfig
+from schemas.messages.operator import AbortRewiring, ApproveRewiring, ClearFault, InjectFault, PlanTopology
+from schemas.messages.scheduler import PodsJoined, PodsParted, PodsRunning
 from services.fleet import services_of
 from shared.basics.units import US_PER_HOUR, US_PER_S
-from shared.engine.codec import encode_instance, restore_instance
 from shared.engine.site import Site
+from shared.engine.state_codec import encode_instance, restore_instance
 from tests.support.pods import POD, has
 from tests.support.rig import Bench
 

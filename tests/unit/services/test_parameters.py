@@ -5,18 +5,18 @@ from typing import Any
 
 import pytest
 
-from schemas.config import PodConfig, SuperpodConfig
-from schemas.config_cubes import CubesConfig
-from schemas.config_failures import FailuresConfig
-from schemas.config_links import TransceiversConfig
-from schemas.config_repairs import RepairsConfig
-from schemas.config_scheduler import SchedulerConfig
-from schemas.config_workload import WorkloadConfig
-from schemas.cubes import CubeDrained, RepairRequested
-from schemas.failures import ParametersChanged
-from schemas.parameter import Change, ParameterValue
-from schemas.repairs import RepairBegun
-from schemas.workload import SliceRequested
+from schemas.config.cubes import CubesConfig
+from schemas.config.failures import FailuresConfig
+from schemas.config.parameter import ParameterChange, ParameterValue
+from schemas.config.pods import PodConfig, SuperpodConfig
+from schemas.config.repairs import RepairsConfig
+from schemas.config.scheduler import SchedulerConfig
+from schemas.config.transceivers import TransceiversConfig
+from schemas.config.workload import WorkloadConfig
+from schemas.messages.cubes import CubeDrained, RepairRequested
+from schemas.messages.failures import ParametersChanged
+from schemas.messages.repairs import RepairBegun
+from schemas.messages.workload import SliceRequested
 from services.cubes.service import SERVICE as CUBES
 from services.diagnosis.service import SERVICE as DIAGNOSIS
 from services.jobs.service import SERVICE as JOBS
@@ -34,7 +34,8 @@ DAY = US_PER_DAY
 def changed(**values: ParameterValue) -> ParametersChanged:
     return ParametersChanged(
         changes=tuple(
-            Change(name=name.replace("__", "."), value=value, was=None) for name, value in values.items()
+            ParameterChange(name=name.replace("__", "."), value=value, was=None)
+            for name, value in values.items()
         )
     )
 
@@ -112,13 +113,13 @@ def test_where_nothing_arrives_by_itself_nothing_does_after_a_change() -> None:
 
 def test_planned_work_comes_by_the_new_rate() -> None:
     bench = Bench([CUBES], pod(cubes=CubesConfig(maintenance_per_day=0.1)))
-    before_us = bench.state("cubes").next_work_us
+    before_us = bench.state("cubes").next_maintenance_us
     bench.say(changed(cubes__maintenance_per_day=0.2), 5)
-    assert bench.state("cubes").next_work_us == pytest.approx(5 + (before_us - 5) / 2, abs=1)
+    assert bench.state("cubes").next_maintenance_us == pytest.approx(5 + (before_us - 5) / 2, abs=1)
     bench.say(changed(cubes__maintenance_per_day=0.0), 6)
     assert bodies(bench.run(30 * DAY), CubeDrained) == []
     bench.say(changed(cubes__maintenance_per_day=0.1), 30 * DAY)
-    anew_us = bench.state("cubes").next_work_us - 30 * DAY
+    anew_us = bench.state("cubes").next_maintenance_us - 30 * DAY
     assert anew_us > 0
     assert anew_us not in (before_us, before_us - 5)
     assert bodies(bench.run(90 * DAY), CubeDrained)
@@ -146,14 +147,19 @@ def test_frames_and_looks_come_at_the_new_pace() -> None:
     now_us = 100 * US_PER_S
     bench.say(changed(transceivers__telemetry_interval_s=900, transceivers__look_interval_s=600), now_us)
     state = bench.state("transceivers")
-    assert (state.next_frame_us, state.look_us) == (900 * US_PER_S, 600 * US_PER_S)
+    assert (state.next_frame_us, state.next_inspection_us) == (900 * US_PER_S, 600 * US_PER_S)
     assert bench.state("ocs").telemetry_interval_s == 900
-    assert bench.state("diagnosis").patience_s == 1_200
+    assert bench.state("diagnosis").recheck_after_s == 1_200
     bench.run(US_PER_HOUR)
-    assert state.look_us is None  # nothing is wrong, and nothing to look at
+    assert state.next_inspection_us is None  # nothing is wrong, and nothing to look at
     bench.say(changed(transceivers__telemetry_interval_s=0, transceivers__look_interval_s=0), US_PER_HOUR + 1)
-    assert (state.next_frame_us, state.look_us, state.soon_us, bench.due_us()) == (None, None, None, None)
-    assert bench.state("diagnosis").patience_s == 1_200  # of what was looked at before
+    assert (state.next_frame_us, state.next_inspection_us, state.early_inspection_us, bench.due_us()) == (
+        None,
+        None,
+        None,
+        None,
+    )
+    assert bench.state("diagnosis").recheck_after_s == 1_200  # of what was looked at before
 
 
 def test_jobs_notice_by_the_new_times() -> None:
@@ -169,13 +175,16 @@ def test_the_scheduler_keeps_as_many_cubes_warm_as_it_is_told() -> None:
     bench = Bench([SCHEDULER], pod(scheduler=SchedulerConfig()))
     for many in (3, 1, 0, 2):
         bench.say(changed(scheduler__hot_spares=many), bench.now_us + 1)
-        assert len(bench.state("scheduler").hot) == many
-        assert bench.state("scheduler").chips_by_place["held_back"] == 64 * many
+        assert len(bench.state("scheduler").warm_cubes) == many
+        assert bench.state("scheduler").chips_by_category["held_back"] == 64 * many
 
 
 def test_the_scheduler_knows_how_long_others_take_now() -> None:
     bench = Bench([SCHEDULER], pod())
     bench.say(changed(repairs__host_repair_h=2.0, cubes__heartbeat_s=7), 5)
-    spans = bench.state("scheduler").spans
-    assert (spans.host_repair_us, spans.heartbeat_us) == (2 * US_PER_HOUR, 7 * US_PER_S)
-    assert spans.link_repair_us == 24 * US_PER_HOUR
+    expected_durations = bench.state("scheduler").expected_durations
+    assert (expected_durations.host_repair_us, expected_durations.heartbeat_us) == (
+        2 * US_PER_HOUR,
+        7 * US_PER_S,
+    )
+    assert expected_durations.link_repair_us == 24 * US_PER_HOUR

@@ -3,20 +3,20 @@
 import pytest
 from scipy.stats import kstest, ttest_ind
 
-from schemas.config import SuperpodConfig
-from schemas.config_cubes import CubesConfig
-from schemas.config_failures import FailuresConfig
-from schemas.failures import FaultBegan
-from schemas.operator import RekeyDraws
-from schemas.workload import SliceRequested
+from schemas.config.cubes import CubesConfig
+from schemas.config.failures import FailuresConfig
+from schemas.config.pods import SuperpodConfig
+from schemas.messages.failures import FaultBegan
+from schemas.messages.operator import RekeyDraws
+from schemas.messages.workload import SliceRequested
 from services.cubes.service import SERVICE as CUBES
-from services.failures.domains import domains_of
-from services.failures.hazards import level_on, moving, next_hazard
+from services.failures.domain_outages import domains_of
+from services.failures.hazards import level_on, next_hazard, rate_variation
 from services.failures.service import SERVICE as FAILURES
 from services.failures.state import FailuresState
 from services.workload.service import SERVICE as WORKLOAD
 from shared.basics.units import US_PER_DAY
-from shared.models.faults import FAULTS, rate_per_day
+from shared.models.faults.fault_kinds import FAULTS, rate_per_day
 from tests.support.rig import Bench, bodies
 
 DAY = US_PER_DAY
@@ -77,8 +77,8 @@ def test_rates_go_on_from_where_they_stand() -> None:
     rekeying, and by the new ones from there."""
     first, twice = failures_of(FIELD, 7, at_us=60 * DAY), failures_of(FIELD, 7, 9, at_us=60 * DAY)
     plain = failures_of(FIELD)
-    before = moving("host", plain.draws, FIELD)
-    after = moving("host", first.draws, FIELD)
+    before = rate_variation("host", plain.seeds, FIELD)
+    after = rate_variation("host", first.seeds, FIELD)
     assert before is not None
     assert after is not None
     level = before.level(0)
@@ -88,7 +88,7 @@ def test_rates_go_on_from_where_they_stand() -> None:
     assert twice.levels["host"] == first.levels["host"]
     hazard = first.hazards["host"]
     for _ in range(50):
-        hazard = next_hazard(first.draws, "pod-0", "host", FIELD, first.plant, hazard)
+        hazard = next_hazard(first.seeds, "pod-0", "host", FIELD, first.plant, hazard)
     for day in range(61, hazard.day + 1):
         level = after.variation.moved(level, after.level(day))
     assert hazard.day > 61
@@ -103,8 +103,8 @@ def test_fabrics_that_have_their_rates_in_common_have_them_in_every_future() -> 
         bench = Bench([FAILURES], SuperpodConfig(seed=seed, failures=config))
         bench.say(RekeyDraws(salt=7), 5 * DAY)
         states.append(bench.state("failures"))
-    assert states[0].draws.levels == states[1].draws.levels
-    assert states[0].draws.own != states[1].draws.own
+    assert states[0].seeds.levels == states[1].seeds.levels
+    assert states[0].seeds.own != states[1].seeds.own
 
 
 def test_ages_of_parts_stay() -> None:
@@ -137,5 +137,5 @@ def test_planned_work_is_drawn_anew() -> None:
     for salt in range(SALTS):
         bench = Bench([CUBES], config)
         bench.say(RekeyDraws(salt=salt), DAY // 2)
-        gaps.append((bench.state("cubes").next_work_us - bench.now_us) / DAY)
+        gaps.append((bench.state("cubes").next_maintenance_us - bench.now_us) / DAY)
     assert kstest(gaps, "expon", args=(0, 1 / 0.64)).pvalue > 0.001

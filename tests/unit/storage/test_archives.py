@@ -14,19 +14,25 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from schemas.archive import LogPlace
 from schemas.envelope import Envelope, enclose
+from schemas.files.log_archive import LogPosition
+from schemas.messages.sequencer import Tick
+from schemas.messages.workload import SliceReleased
 from schemas.registry import encode
-from schemas.sequencer import Tick
-from schemas.workload import SliceReleased
 from shared.basics.errors import ArchiveDamaged, OperationFailed
-from shared.storage.log import archiving as module
-from shared.storage.log.archive import MANIFEST, read_stretches
-from shared.storage.log.archiving import ShorterLog, archiving, closed, compress, part_of
-from shared.storage.log.indexed import STRIDE, IndexedLog
-from shared.storage.log.log_bytes import LogBytes, log_of
-from shared.storage.log.log_file import LogFile
-from shared.storage.log.reader import LogQuery
+from shared.storage.log import archive_writer as module
+from shared.storage.log.archive_reader import MANIFEST, read_segments
+from shared.storage.log.archive_writer import (
+    TruncatedLog,
+    archive_lock,
+    find_archivable,
+    truncated_path,
+    write_segment,
+)
+from shared.storage.log.indexed_log import STRIDE, IndexedLog
+from shared.storage.log.log_bytes import LogBytes, site_log
+from shared.storage.log.log_reader import LogQuery
+from shared.storage.log.read_only_log import ReadOnlyLog
 
 POD = "pod-0"
 MESSAGES = 5 * STRIDE + 77
@@ -51,25 +57,25 @@ PLAIN = b"".join(LINES)
 
 @pytest.fixture(autouse=True)
 def small_frames(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "FRAME", 9_000)
+    monkeypatch.setattr(module, "FRAME_BYTES", 9_000)
 
 
 def written(folder: Path) -> LogBytes:
     folder.mkdir(exist_ok=True)
-    log = log_of(folder, POD)
+    log = site_log(folder, POD)
     log.path.write_bytes(PLAIN)
     return log
 
 
-def archive(log: LogBytes, before_us: int) -> LogPlace | None:
+def archive(log: LogBytes, before_us: int) -> LogPosition | None:
     """As `lightwave archive` does for a twin that does not run."""
-    with archiving(log):
-        found = closed(log, before_us)
+    with archive_lock(log):
+        found = find_archivable(log, before_us)
         if found is None:
             return None
-        compress(log, found)
-        with ShorterLog(log, found.end) as shorter:
-            shorter.take_name().close()
+        write_segment(log, found)
+        with TruncatedLog(log, found.end) as shorter:
+            shorter.replace_log().close()
         return found.end
 
 
@@ -99,7 +105,7 @@ def test_all_that_is_older_goes_up_to_a_root_and_the_log_reads_as_it_was(tmp_pat
     assert archive(log, 10 * 2_000) is not None
     assert archive(log, 10**9) is not None
     assert content(log) == PLAIN
-    last = read_stretches(log.archive).stretches[-1]
+    last = read_segments(log.archive).segments[-1]
     assert MESSAGES - 3 <= last.end.position < MESSAGES  # a root stays
     assert archive(log, 10**9) is None
     assert [path.name for path in log.archive.iterdir() if "part" in path.name] == []
@@ -212,9 +218,9 @@ def is_plain(log: LogBytes) -> None:
     opened = IndexedLog(log.path)
     assert [line + b"\n" for _, line in opened.lines(0)] == LINES
     opened.close()
-    file = LogFile(log)
+    file = ReadOnlyLog(log)
     assert (file.end, file.size, file.end_us) == (MESSAGES, len(PLAIN), message(MESSAGES - 1).at_us)
-    assert not part_of(log).exists()
+    assert not truncated_path(log).exists()
 
 
 @pytest.mark.parametrize("earlier", [(), (5_000,)])
@@ -233,7 +239,7 @@ def test_killed_at_any_step_it_is_read_as_before_and_archived_again(
     is_plain(log)
     done = archive(log, 20_000)
     assert (done is None) == (at > FORCED + 1)
-    assert len([*log.archive.glob("*.zst")]) == len(read_stretches(log.archive).stretches) == 1 + len(earlier)
+    assert len([*log.archive.glob("*.zst")]) == len(read_segments(log.archive).segments) == 1 + len(earlier)
     is_plain(log)
 
 
@@ -273,9 +279,9 @@ def test_a_stretch_that_cannot_be_written_whole_is_none(
 
 def test_what_was_half_done_of_another_log_is_forgotten(tmp_path: Path) -> None:
     log = written(tmp_path)
-    found = closed(log, 20_000)
+    found = find_archivable(log, 20_000)
     assert found is not None
-    compress(log, found)  # and the file was not made shorter
+    write_segment(log, found)  # and the file was not made shorter
     other = [line.replace(b"slice-", b"slace-") for line in LINES]
     log.path.write_bytes(b"".join(other))
     assert content(log) == b"".join(other)
@@ -286,7 +292,7 @@ def test_what_was_half_done_of_another_log_is_forgotten(tmp_path: Path) -> None:
 
 def test_two_at_a_time_are_refused(tmp_path: Path) -> None:
     log = written(tmp_path)
-    with archiving(log), pytest.raises(OperationFailed, match="are being archived by another process"):
+    with archive_lock(log), pytest.raises(OperationFailed, match="are being archived by another process"):
         archive(log, 20_000)
     assert archive(log, 20_000) is not None
 
@@ -360,12 +366,12 @@ def test_a_lost_stretch_is_named_by_who_reads_it_and_stops_nobody_else(
         lambda: [*again.lines(ends[0], ends[1] - ends[0])],
         lambda: content(log),
         lambda: [*log.lines()],
-        lambda: [*LogFile(log).lines(0)],
+        lambda: [*ReadOnlyLog(log).lines(0)],
     ):
         with pytest.raises(OperationFailed, match=str(lost)) as refused:
             read()
         assert "\n" not in str(refused.value)
-    file = LogFile(log)
+    file = ReadOnlyLog(log)
     assert (file.end, file.position_at(10**9)) == (MESSAGES + 1, MESSAGES + 1)
     again.close()
 
@@ -378,7 +384,7 @@ def test_a_lost_manifest_is_named_and_stops_nobody_else(tmp_path: Path, text: st
     if text is not None:
         path.write_text(text)
     again = IndexedLog(log.path)
-    assert again.end == LogFile(log).end == MESSAGES
+    assert again.end == ReadOnlyLog(log).end == MESSAGES
     begins = again.begins().position
     assert [line + b"\n" for _, line in again.lines(begins)] == LINES[begins:]
     with pytest.raises(ArchiveDamaged, match=str(path)):
@@ -393,6 +399,6 @@ def test_a_lost_manifest_is_named_and_stops_nobody_else(tmp_path: Path, text: st
 def test_a_first_line_that_says_nothing_is_named(tmp_path: Path) -> None:
     log = archived(tmp_path, 8_000)
     log.path.write_bytes(log.path.read_bytes().replace(b'"offset"', b'"offsot"', 1))
-    for read in (lambda: content(log), lambda: IndexedLog(log.path), lambda: LogFile(log)):
+    for read in (lambda: content(log), lambda: IndexedLog(log.path), lambda: ReadOnlyLog(log)):
         with pytest.raises(ArchiveDamaged, match="first line does not say where in the log it begins"):
             read()

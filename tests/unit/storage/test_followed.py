@@ -12,13 +12,13 @@ from schemas.envelope import Envelope
 from schemas.registry import decode
 from services.fleet import services_of
 from shared.basics.units import US_PER_DAY
-from shared.engine.codec import encode_instance
 from shared.engine.dispatch import ServiceInstance
 from shared.engine.replay import Replay
 from shared.engine.site import Site
-from shared.storage.snapshots.folder import SnapshotFolder
-from shared.storage.snapshots.followed import Compared, FollowedSite, StateDifference
+from shared.engine.state_codec import encode_instance
+from shared.storage.snapshots.shadow_fold import ShadowFold, StateComparison, StateDifference
 from shared.storage.snapshots.site_snapshot import SiteSnapshot
+from shared.storage.snapshots.snapshot_folder import SnapshotFolder
 from tests.support.pods import POD, pod_lab
 from tests.unit.storage.test_snapshots import BUILD, CONFIG, Recorded
 
@@ -67,11 +67,11 @@ class Follower:
     def __init__(self, place: Path, log: Recorded | None = None) -> None:
         self.folder = SnapshotFolder(place / "snapshots", POD, BUILD)
         self.log = log or Recorded([*lived()])
-        self.site = FollowedSite(
+        self.site = ShadowFold(
             self.log, self.folder, services_of, offset_after=lambda position: 10 * position, every=EVERY
         )
 
-    def compare(self, positions: Mapping[str, int], held: Held | None = None) -> Compared:
+    def compare(self, positions: Mapping[str, int], held: Held | None = None) -> StateComparison:
         return self.site.compare(positions, held or held_at(positions), keep=self.folder.put)
 
 
@@ -148,11 +148,11 @@ def test_a_log_that_is_not_what_its_services_say_is_told_once_and_folded_no_furt
     row = orjson.loads(lines[at])
     lines[at] = orjson.dumps(row | {"at_us": row["at_us"] + 1})
     follower = Follower(tmp_path, Recorded(lines))
-    assert follower.compare(all_at(len(lines)), held_at(all_at(len(lines)))) == Compared()
+    assert follower.compare(all_at(len(lines)), held_at(all_at(len(lines)))) == StateComparison()
     difference = follower.site.difference
     assert difference is not None
     assert difference.position == at
-    assert follower.compare(all_at(len(lines))) == Compared()
+    assert follower.compare(all_at(len(lines))) == StateComparison()
     assert all(position <= at for position in follower.folder.positions())
 
 

@@ -7,8 +7,8 @@ import pytest
 from redis.exceptions import ResponseError
 
 from shared.basics.errors import OperationFailed
-from shared.storage.log.frames import TelemetryFolder
-from shared.storage.redis_client import RedisClient
+from shared.storage.log.telemetry_frames import TelemetryFolder
+from shared.storage.store.redis_client import RedisClient
 
 FULL = "No space left on device"
 
@@ -16,7 +16,7 @@ FULL = "No space left on device"
 @pytest.mark.parametrize("place", [" script: 5de1, on @user_script:30.", ""])
 def test_a_redis_whose_disk_is_full_is_told_without_our_script(place: str) -> None:
     client = RedisClient("redis://127.0.0.1:1/0")
-    with pytest.raises(OperationFailed) as refused, client.reached():
+    with pytest.raises(OperationFailed) as refused, client.translated_errors():
         raise ResponseError(f"MISCONF Errors writing to the AOF file: {FULL}{place}")
     assert str(refused.value) == (
         "Redis at redis://127.0.0.1:1/0 refuses: MISCONF Errors writing to the AOF file: "

@@ -9,25 +9,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.basics.errors import OperationFailed
-from shared.storage.packed import unpacked
-from shared.storage.snapshots.folder import SnapshotFolder
-from shared.storage.whole import open_regular
+from shared.storage.files.atomic_files import open_regular
+from shared.storage.files.compression import decompress_bounded
+from shared.storage.snapshots.snapshot_folder import SnapshotFolder
 
 
 @given(st.binary(max_size=2_000), st.integers(0, 2_000))
 def test_a_frame_is_unpacked_within_its_bound_and_no_further(data: bytes, most: int) -> None:
     packed = zstandard.compress(data)
     if len(data) <= most:
-        assert unpacked(packed, most) == data
+        assert decompress_bounded(packed, most) == data
     else:
         with pytest.raises(zstandard.ZstdError, match=f"{len(data)} bytes are in it, and at most {most} are"):
-            unpacked(packed, most)
+            decompress_bounded(packed, most)
 
 
 def test_a_frame_that_does_not_say_what_it_holds_is_bounded_too() -> None:
     packed = zstandard.ZstdCompressor(write_content_size=False).compress(b"0" * 100_000)
     with pytest.raises(zstandard.ZstdError):
-        unpacked(packed, 1_000)
+        decompress_bounded(packed, 1_000)
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device", "folder"])

@@ -16,15 +16,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from schemas.envelope import Envelope, enclose
+from schemas.messages.sequencer import Tick
+from schemas.messages.workload import SliceReleased
 from schemas.registry import decode, encode
-from schemas.sequencer import Tick
-from schemas.workload import SliceReleased
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed
-from shared.storage.log import index, indexed
-from shared.storage.log.indexed import STRIDE, IndexedLog
-from shared.storage.log.lines import LineWriter, read_lines
-from shared.storage.log.log_bytes import log_of
-from shared.storage.log.reader import LogQuery
+from shared.storage.log import indexed_log as indexed
+from shared.storage.log import log_index
+from shared.storage.log.indexed_log import STRIDE, IndexedLog
+from shared.storage.log.log_bytes import site_log
+from shared.storage.log.log_lines import LineWriter, read_lines
+from shared.storage.log.log_reader import LogQuery
 
 
 def message(n: int, at_us: int) -> Envelope:
@@ -246,7 +247,7 @@ def test_a_log_left_behind_its_index_is_caught_up_and_names_are_found(tmp_path: 
     path = tmp_path / "pod-0.jsonl"
     messages = indexed_log(path, 700)
     log = IndexedLog(path)
-    log.indexer.things_of = lambda fields: [fields["body"]["slice"]]
+    log.indexer.subjects_of = lambda fields: [fields["body"]["slice"]]
     messages += fill(log, [10**6 + n for n in range(1_500)], start=700)
     assert log.indexer.count(LogQuery()) == len(messages)
     assert log.indexer.find(LogQuery(about=("pod-0/slice-901",)), 5, newest=True) == [(901, messages[901])]
@@ -260,7 +261,7 @@ def test_a_full_disk_takes_the_index_into_memory_and_stops_nothing(
     path = tmp_path / "pod-0.jsonl"
     log = IndexedLog(path)
     messages = fill(log, list(range(600)))
-    made = index._made
+    made = log_index._create
 
     def full(place: Path | None) -> sqlite3.Connection:
         connection = made(place)
@@ -268,8 +269,8 @@ def test_a_full_disk_takes_the_index_into_memory_and_stops_nothing(
             connection.execute("PRAGMA max_page_count = 9")
         return connection
 
-    monkeypatch.setattr(index, "_made", full)
-    log.indexer._index.forget()
+    monkeypatch.setattr(log_index, "_create", full)
+    log.indexer._index.reset()
     assert log.indexer.find(LogQuery(types=("Tick",)), 3, newest=False) == [
         (n, messages[n]) for n in (0, 2, 4)
     ]
@@ -321,7 +322,7 @@ def test_a_log_is_read_from_any_offset_and_sought_by_offsets_of_it(tmp_path: Pat
     log = IndexedLog(tmp_path / "pod-0.jsonl")
     lines = [encode(one) + b"\n" for one in fill(log, [10 * n for n in range(40)])]
     log.close()
-    content, starts = log_of(tmp_path, "pod-0"), [0, *accumulate(map(len, lines))]
+    content, starts = site_log(tmp_path, "pod-0"), [0, *accumulate(map(len, lines))]
     assert starts[-1] == log.size
     for number, offset in enumerate(starts):
         with content.opened(offset) as stream:

@@ -14,21 +14,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.config import PodConfig, SuperpodConfig
-from schemas.config_failures import FailuresConfig
-from schemas.operator import DrainCube
+from schemas.config.failures import FailuresConfig
+from schemas.config.pods import PodConfig, SuperpodConfig
+from schemas.messages.operator import DrainCube
 from schemas.registry import decode
 from services.fleet import services_of
 from shared.basics.errors import LogDamaged, OperationFailed, SnapshotRefused
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
-from shared.engine.codec import encode_instance, state_digest
+from shared.engine.compatibility import RULES
 from shared.engine.replay import Replay
-from shared.engine.rules import RULES
 from shared.engine.site import Site
+from shared.engine.state_codec import encode_instance, state_digest
 from shared.runtimes.lab import LabRequest
-from shared.storage.snapshots.folder import SnapshotFolder
-from shared.storage.snapshots.history import History, Moment
-from shared.storage.snapshots.site_snapshot import SiteSnapshot, from_bytes, taken, to_bytes
+from shared.storage.snapshots.site_history import ReplayedSite, SiteHistory
+from shared.storage.snapshots.site_snapshot import SiteSnapshot, from_bytes, take_snapshot, to_bytes
+from shared.storage.snapshots.snapshot_folder import SnapshotFolder
 from tests.support.pods import POD, pod_lab
 
 EVERY = 150
@@ -67,8 +67,8 @@ def folder(place: Path, software: str = BUILD, site: str = POD) -> SnapshotFolde
     return SnapshotFolder(place / "snapshots", site, software)
 
 
-def history(place: Path, log: Recorded | None = None) -> History:
-    return History(log or recorded(), folder(place), services_of)
+def history(place: Path, log: Recorded | None = None) -> SiteHistory:
+    return SiteHistory(log or recorded(), folder(place), services_of)
 
 
 def digest(site: Site) -> str:
@@ -80,10 +80,10 @@ def from_zero() -> dict[int, str]:
     """Position of every quiet moment → digest of the states, folded without any snapshot."""
     found = {0: digest(Site(POD, services_of))}
 
-    def note(moment: Moment) -> None:
+    def note(moment: ReplayedSite) -> None:
         found[moment.position] = digest(moment.site)
 
-    History(recorded(), folder(Path("/nowhere")), services_of).at(len(lived()), note)
+    SiteHistory(recorded(), folder(Path("/nowhere")), services_of).at(len(lived()), note)
     return found
 
 
@@ -91,13 +91,13 @@ def from_zero() -> dict[int, str]:
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the snapshots of the log are."""
     place = tmp_path_factory.mktemp("kept")
-    made = history(place).keep_up(EVERY)
+    made = history(place).take_due_snapshots(EVERY)
     assert made == len(folder(place).positions()) > 5
     return place
 
 
 def some_snapshot() -> SiteSnapshot:
-    moment = History(recorded(), folder(Path("/nowhere")), services_of).at(300)
+    moment = SiteHistory(recorded(), folder(Path("/nowhere")), services_of).at(300)
     return moment.snapshot(BUILD)
 
 
@@ -128,7 +128,7 @@ def test_snapshots_stand_at_quiet_moments_so_many_messages_apart_and_are_made_on
     gaps = [b - a for a, b in pairwise([0, *positions])]
     assert min(gaps) >= EVERY
     before = {path: path.stat().st_mtime_ns for path in (kept / "snapshots").iterdir()}
-    assert history(kept).keep_up(EVERY) == 0
+    assert history(kept).take_due_snapshots(EVERY) == 0
     assert before == {path: path.stat().st_mtime_ns for path in (kept / "snapshots").iterdir()}
 
 
@@ -162,7 +162,7 @@ def test_what_is_no_snapshot_is_refused(data: bytes) -> None:
 def test_a_damaged_one_is_told_of_and_an_older_one_is_used(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    history(tmp_path).keep_up(EVERY)
+    history(tmp_path).take_due_snapshots(EVERY)
     *_, before, last = folder(tmp_path).positions()
     path = tmp_path / "snapshots" / f"{last:012d}.snapshot"
     path.write_bytes(path.read_bytes()[:-1])
@@ -171,7 +171,7 @@ def test_a_damaged_one_is_told_of_and_an_older_one_is_used(
     assert moment.position - moment.folded == before
     assert digest(moment.site) == from_zero()[moment.position]
     assert f"snapshot {path}: is not as it was written" in caplog.text
-    assert history(tmp_path).keep_up(EVERY) == 1
+    assert history(tmp_path).take_due_snapshots(EVERY) == 1
     assert folder(tmp_path).read(last).position == last
 
 
@@ -210,7 +210,7 @@ def test_other_files_are_no_snapshots(tmp_path: Path) -> None:
     for name in ("x", "000000000001.part", "1.snapshot"):
         (place.folder / name).touch()
     assert place.positions() == [_snapshot().position]
-    assert place.forget_beyond(_snapshot().position) == 0  # but what a killed writer left goes
+    assert place.discard_after(_snapshot().position) == 0  # but what a killed writer left goes
     assert sorted(path.name for path in place.folder.iterdir()) == [
         f"{_snapshot().position:012d}.snapshot",
         "1.snapshot",
@@ -243,7 +243,7 @@ def test_of_a_log_that_ends_within_a_cascade_the_rest_is_said_too(tmp_path: Path
 def test_what_is_taken_of_a_site_does_not_change_with_it() -> None:
     lab = pod_lab(CONFIG)
     lab.run(US_PER_DAY)
-    take = partial(taken, lab.site, 1, b"", software=BUILD, kinds={POD: "superpod"})
+    take = partial(take_snapshot, lab.site, 1, b"", software=BUILD, kinds={POD: "superpod"})
     first = take()
     lab.run(2 * US_PER_DAY)
     assert first.digest != take().digest
@@ -252,7 +252,7 @@ def test_what_is_taken_of_a_site_does_not_change_with_it() -> None:
 
 def test_one_of_another_log_is_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """As where an older copy of the log was put back, and the twin has lived on otherwise."""
-    history(tmp_path).keep_up(EVERY)
+    history(tmp_path).take_due_snapshots(EVERY)
     lines: list[bytes] = []
     lab = pod_lab(CONFIG, sink=lambda some: lines.extend(some.splitlines()))
     lab.run(2 * US_PER_DAY, [LabRequest(10 * US_PER_HOUR, POD, DrainCube(cube="pod-0/cube-3"), 1)])
@@ -266,9 +266,9 @@ def test_one_of_another_log_is_passed_over(tmp_path: Path, caplog: pytest.LogCap
 
 
 def test_one_of_another_build_of_the_same_rules_is_used(kept: Path) -> None:
-    other = History(recorded(), folder(kept, software="1.0+other"), services_of)
+    other = SiteHistory(recorded(), folder(kept, software="1.0+other"), services_of)
     assert other.at(350).folded < EVERY
-    assert other.nearest(350).begun_by == BUILD
+    assert other.nearest(350).started_from == BUILD
 
 
 def test_one_stored_in_another_form_is_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -283,9 +283,9 @@ def test_where_another_build_folded_otherwise_its_snapshot_is_passed_over(
 ) -> None:
     """The golden logs did not see that its rules are others."""
     key = ("scheduler", POD)
-    book = orjson.loads(_snapshot().states[key]["_book"])
-    book["said"] += 1
-    states = {**_snapshot().states, key: {**_snapshot().states[key], "_book": orjson.dumps(book)}}
+    book = orjson.loads(_snapshot().states[key]["_counters"])
+    book["emitted"] += 1
+    states = {**_snapshot().states, key: {**_snapshot().states[key], "_counters": orjson.dumps(book)}}
     folder(tmp_path).put(replace(_snapshot(), software="1.0+other", states=states))
     end = recorded().end
     assert history(tmp_path).at(end).folded == end

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from shared.models.assumptions import ASSUMPTIONS
-from shared.models.link_faults import LINK_FAULTS, PATH_FAULTS
-from shared.models.telemetry.fields import FIELDS
+from shared.models.faults.link_faults import LINK_FAULTS, PATH_FAULTS
+from shared.models.telemetry.module_fields import MODULE_FIELDS
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs/diagnosis.md").read_text()
 
@@ -24,7 +24,7 @@ def test_every_field_stands_there_with_its_thresholds() -> None:
             *("–" if bound is None else f"{bound:g}" for bound in _bounds(field.name)),
             field.reason,
         ]
-        for field in FIELDS.values()
+        for field in MODULE_FIELDS.values()
     ]
     assert rows == expected
 
@@ -36,7 +36,7 @@ def _table(title: str) -> list[str]:
 
 
 def _bounds(name: str) -> tuple[float | None, ...]:
-    field = FIELDS[name]
+    field = MODULE_FIELDS[name]
     return field.low_alarm, *field.warnings, field.high_alarm
 
 
@@ -60,7 +60,7 @@ def test_sentences_have_the_numbers_of_the_model(name: str, as_told: str) -> Non
 
 
 def test_every_column_of_lanes_is_named() -> None:
-    columns = [field.lanes_column for field in FIELDS.values()]
+    columns = [field.lanes_column for field in MODULE_FIELDS.values()]
     assert all(f"`{column}`" in PAGE for column in columns if column is not None)
 
 

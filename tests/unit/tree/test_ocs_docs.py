@@ -5,12 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from services.ocs.misses import chance_of
-from shared.models.ocs.alignment import Loop, drift_loss_db, expected_us, failing_share, failure_probability
-from shared.models.ocs.assumptions import assumed
+from services.ocs.mirror_alignment import chance_of_misses
+from shared.models.ocs.alignment import (
+    AlignmentLoop,
+    drift_loss_db,
+    expected_us,
+    failing_share,
+    failure_probability,
+)
+from shared.models.ocs.ocs_assumptions import assumed
 
 TEXT = Path("docs/ocs.md").read_text(encoding="utf-8")
-LOOP = Loop()
+LOOP = AlignmentLoop()
 
 
 def ms(time_us: int) -> str:
@@ -55,7 +61,7 @@ def test_the_drift_is_computed() -> None:
 )
 def test_a_mirror_is_given_up_after_as_many_misses_as_it_says(others: int, bad: int, said: str) -> None:
     assert said in TEXT.replace("\n", " ")
-    needed = next(n for n in range(1, 100) if chance_of(n, others, bad) <= assumed("stray_chance"))
+    needed = next(n for n in range(1, 100) if chance_of_misses(n, others, bad) <= assumed("stray_chance"))
     least = round(assumed("stray_misses_least"))
     assert said.rstrip(",:").split()[-1 if others < 500 else -2] == str(max(needed, least))
     assert f"{assumed('alignments_kept'):g}" in TEXT

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from shared.models.ocs.assumptions import ASSUMPTIONS
+from shared.models.ocs.ocs_assumptions import ASSUMPTIONS
 from shared.models.telemetry.ocs_fields import OCS_FIELDS
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs/ocs.md").read_text(encoding="utf-8")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from shared.models.assumptions import ASSUMPTIONS
 from shared.models.optics.link import LinkDesign
-from shared.models.optics.modules import LANE_RATES
+from shared.models.optics.module_kinds import LANE_RATES
 from shared.models.optics.qualification import Conditions
 from shared.models.optics.sensitivity import sensitivity_dbm
 from tests.support.qualified import qualified

@@ -8,7 +8,7 @@ from tests.unit.tree.tidy import Check, Source
 
 PURE = [source for source in tidy.sources() if purity.is_pure(source)]
 LOGIC = "services/ocs/logic.py"
-KERNEL = "shared/models/optics/kernel.py"
+KERNEL = "shared/models/optics/ber_kernel.py"
 
 
 @pytest.mark.parametrize("check", EVERY_PURE_MODULE, ids=lambda check: check.__name__)
@@ -27,14 +27,14 @@ REFUSED = [
     (purity.impure_imports, LOGIC, "import kafka"),
     (purity.impure_imports, LOGIC, "import aiokafka, faust"),
     (purity.impure_imports, LOGIC, "def f():\n    from redis import Redis"),
-    (purity.impure_imports, "services/fleet.py", "import shared.runtimes.clock"),
-    (purity.impure_imports, "services/workload/mix.py", "from services.gateway import http"),
+    (purity.impure_imports, "services/fleet.py", "import shared.runtimes.simulated_clock"),
+    (purity.impure_imports, "services/workload/slice_mix.py", "from services.gateway import http"),
     (purity.impure_imports, "services/transceivers/telemetry.py", "from shared.storage import memory"),
     (purity.impure_imports, "shared/engine/dispatch.py", "import time"),
     (purity.impure_imports, "shared/models/optics/link.py", "from datetime import datetime"),
     (purity.impure_imports, "shared/basics/units.py", "import os.path"),
-    (purity.impure_imports, "schemas/config.py", "import random"),
-    (purity.impure_imports, "schemas/config.py", "from importlib import import_module"),
+    (purity.impure_imports, "schemas/config/pods.py", "import random"),
+    (purity.impure_imports, "schemas/config/pods.py", "from importlib import import_module"),
     (purity.impure_uses, KERNEL, "import numpy as np\nx = np.load('losses.npy')"),
     (purity.impure_uses, LOGIC, "import numpy as np\nx = np.random.default_rng(1)"),
     (purity.impure_uses, LOGIC, "import numpy as n\nx = n.random.random()"),

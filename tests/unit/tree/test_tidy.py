@@ -12,7 +12,7 @@ from packaging.utils import canonicalize_name
 
 from schemas.registry import MODULES, TYPES
 from services.fleet import FLEET
-from services.roster import service_names
+from services.service_names import service_names
 from tests.unit.tree import tidy
 from tests.unit.tree.tidy import EVERY_MODULE, EVERY_TEXT, ROOT, Check, Source
 
@@ -64,7 +64,7 @@ REFUSED = [
     (tidy.bare_suppressions, LOGIC, "# ruff: no" + "qa"),
     (tidy.missing_docstrings, LOGIC, "import a"),
     (tidy.missing_docstrings, LOGIC, "'''A.'''\ndef switch(x):\n" + "    x = 0\n" * 8),
-    (tidy.missing_docstrings, "schemas/ocs.py", "'''A.'''\nclass Ocs:\n" + "    x = 0\n" * 8),
+    (tidy.missing_docstrings, "schemas/messages/ocs.py", "'''A.'''\nclass Ocs:\n" + "    x = 0\n" * 8),
     (
         tidy.missing_docstrings,
         "shared/runtimes/lab.py",
@@ -79,8 +79,8 @@ REFUSED = [
     ),
     (tidy.idle_tests, TEST, "def test_a():\n    run()"),
     (tidy.idle_tests, TEST, "def run():\n    return run()\ndef test_a():\n    run()"),
-    (tidy.schema_imports, "schemas/ocs.py", "import numpy as np"),
-    (tidy.schema_imports, "schemas/ocs.py", "def f():\n    from shared.basics.units import us"),
+    (tidy.schema_imports, "schemas/messages/ocs.py", "import numpy as np"),
+    (tidy.schema_imports, "schemas/messages/ocs.py", "def f():\n    from shared.basics.units import us"),
     (tidy.service_tables, "services/ocs/service.py", "'''A.'''\nSERVICE: S = Service()\nX: int = 1"),
     (tidy.service_tables, "services/ocs/service.py", "'''A.'''\nSERVICE: S = Service()\ndef f(): ..."),
     (tidy.service_tables, "services/ocs/service.py", "'''A.'''\nfrom a import SERVICE"),
@@ -91,7 +91,7 @@ REFUSED = [
     (tidy.service_tables, TABLE, OCS_TABLE.replace('"ocs"', '"switch"')),
     (tidy.service_roles, "services/ocs/state.py", "X = 1"),
     (tidy.service_roles, LOGIC, "def due(state): ..."),
-    (tidy.service_roles, "services/ocs/faults.py", "def on_tick(state, body, message): ..."),
+    (tidy.service_roles, "services/ocs/ocs_faults.py", "def on_tick(state, body, message): ..."),
     (
         tidy.service_roles,
         "services/ocs/documents.py",

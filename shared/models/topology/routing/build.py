@@ -7,8 +7,8 @@ from shared.models.superpod.shapes import shape_text
 from shared.models.superpod.wiring import IntArray
 from shared.models.topology.graph import SliceTopology
 from shared.models.topology.routing.escape import ROOT, escape_tree, levels
-from shared.models.topology.routing.lines import lines_of, missing_links
-from shared.models.topology.routing.spread import load_of, spread, ways_of
+from shared.models.topology.routing.load_spreading import load_of, spread, ways_of
+from shared.models.topology.routing.straight_runs import missing_links, straight_runs_of
 from shared.models.topology.routing.table import ESCAPE, RoutingTable, direct_hops, groups_of, order_of
 
 CHIPS_MAX = 4096
@@ -29,7 +29,7 @@ def routing_table(topology: SliceTopology) -> RoutingTable:
             f"allowed are at most {CHIPS_MAX}"
         )
     _check_connected(topology)
-    lines = lines_of(topology)
+    lines = straight_runs_of(topology)
     sources, moves = groups_of(topology)
     order = order_of(topology, lines)
     hops = direct_hops(len(sources), topology.chips)
@@ -46,7 +46,7 @@ def routing_table(topology: SliceTopology) -> RoutingTable:
 def healthy_load(topology: SliceTopology) -> IntArray:
     """(N, 6): ways over each link of the whole slice under dimension order, one from every chip to every
     other; what a table's load is held against."""
-    lines = lines_of(topology)
+    lines = straight_runs_of(topology)
     sources, moves = groups_of(lines.healthy)
     ways = ways_of(lines.healthy, lines, sources, moves, (0, 1, 2))
     return load_of(ways, direct_hops(len(sources), topology.chips)).astype(np.int64)

@@ -22,7 +22,7 @@ from shared.models.superpod.shapes import CUBE_SIDE, is_mesh
 from shared.models.superpod.wiring import DIMENSIONS, FACES, IntArray
 from shared.models.topology.graph import SliceTopology
 from shared.models.topology.routing.escape import EscapeTree
-from shared.models.topology.routing.lines import Lines, missing_links
+from shared.models.topology.routing.straight_runs import StraightRuns, missing_links
 from shared.models.topology.symmetry import cube_moves, same_in_every_cube
 
 DIRECT = -1
@@ -61,7 +61,7 @@ class RoutingTable:
     """
 
     topology: SliceTopology
-    lines: Lines
+    lines: StraightRuns
     order: tuple[int, int, int]
     """Dimensions (0, 1, 2 for x, y, z) in the order in which they are run."""
     sources: IntArray
@@ -94,7 +94,7 @@ def groups_of(topology: SliceTopology) -> tuple[IntArray, IntArray]:
     return chips[(topology.coordinates < CUBE_SIDE).all(axis=1)], cube_moves(topology)
 
 
-def order_of(topology: SliceTopology, lines: Lines) -> tuple[int, int, int]:
+def order_of(topology: SliceTopology, lines: StraightRuns) -> tuple[int, int, int]:
     """Dimensions with missing links first: a free hop leaves a broken line only where the run along it comes
     before the run that would lead back."""
     missing = missing_links(topology, lines)

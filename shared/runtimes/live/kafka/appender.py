@@ -12,16 +12,16 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaError
 
 from shared.runtimes.live.kafka.brokers import Brokers
-from shared.runtimes.live.kafka.header_names import take_any_names
+from shared.runtimes.live.kafka.kafka_errors import kafka_unreachable
 from shared.runtimes.live.kafka.layout import Topics
-from shared.runtimes.live.kafka.records import Record, record_of, without_gaps
-from shared.runtimes.live.kafka.unreachable import unreachable
+from shared.runtimes.live.kafka.non_utf8_headers import accept_non_utf8_headers
+from shared.runtimes.live.kafka.records import Record, fill_gaps, record_of
 
 REQUEST_S_MAX = 15
 """How long Kafka may take to answer an append before its outcome counts as unknown."""
-LOOK_S_MAX = 20.0
+READ_S_MAX = 20.0
 """How long a look at the log may come no further."""
-LOOK_MS = 500
+READ_MS = 500
 
 log = logging.getLogger("lightwave.live")
 
@@ -73,31 +73,31 @@ class KafkaAppender:
     async def end(self, partition: int) -> int:
         place = TopicPartition(self._topics.log, partition)
         async with self._looking() as consumer:
-            ends = await asyncio.wait_for(consumer.end_offsets([place]), LOOK_S_MAX)
+            ends = await asyncio.wait_for(consumer.end_offsets([place]), READ_S_MAX)
         return int(ends[place])
 
     async def begin(self, partition: int) -> int:
         place = TopicPartition(self._topics.log, partition)
         async with self._looking() as consumer:
-            begins = await asyncio.wait_for(consumer.beginning_offsets([place]), LOOK_S_MAX)
+            begins = await asyncio.wait_for(consumer.beginning_offsets([place]), READ_S_MAX)
         return int(begins[place])
 
     async def read(self, partition: int, start: int, end: int) -> AsyncIterator[list[Record]]:
         place = TopicPartition(self._topics.log, partition)
         async with self._looking() as consumer:
-            begins = await asyncio.wait_for(consumer.beginning_offsets([place]), LOOK_S_MAX)
+            begins = await asyncio.wait_for(consumer.beginning_offsets([place]), READ_S_MAX)
             at = max(start, int(begins[place]))
             consumer.assign([place])
             consumer.seek(place, at)
             moved_s = time.monotonic()
             while at < end:
-                rows = (await consumer.getmany(place, timeout_ms=LOOK_MS)).get(place, [])
+                rows = (await consumer.getmany(place, timeout_ms=READ_MS)).get(place, [])
                 reached = min(await consumer.position(place), end)
                 if reached > at:
                     found = [record_of(partition, row.offset, row.value, row.headers) for row in rows]
-                    yield list(without_gaps(partition, at, found, reached))
+                    yield list(fill_gaps(partition, at, found, reached))
                     at, moved_s = reached, time.monotonic()
-                elif time.monotonic() - moved_s > LOOK_S_MAX:
+                elif time.monotonic() - moved_s > READ_S_MAX:
                     raise TimeoutError
 
     async def close(self) -> None:
@@ -122,7 +122,7 @@ class KafkaAppender:
             landed = await asyncio.gather(*waiting)
         except (KafkaError, TimeoutError, OSError) as error:
             await self.close()
-            raise unreachable(self._brokers, error) from None
+            raise kafka_unreachable(self._brokers, error) from None
         return [int(place.offset) for place in landed]
 
     async def _started(self) -> AIOKafkaProducer:
@@ -146,7 +146,7 @@ class KafkaAppender:
 
     @contextlib.asynccontextmanager
     async def _looking(self):  # type: ignore[no-untyped-def]  # aiokafka has no types
-        take_any_names()
+        accept_non_utf8_headers()
         consumer = AIOKafkaConsumer(
             **self._brokers.arguments(),
             enable_auto_commit=False,
@@ -157,7 +157,7 @@ class KafkaAppender:
             await consumer.start()
             yield consumer
         except (KafkaError, TimeoutError, OSError) as error:
-            raise unreachable(self._brokers, error) from None
+            raise kafka_unreachable(self._brokers, error) from None
         finally:
             with contextlib.suppress(KafkaError, TimeoutError):
                 await asyncio.wait_for(consumer.stop(), 5)

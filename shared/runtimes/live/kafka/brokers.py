@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from shared.storage.tls import NO_FILES, TlsFiles
+from shared.storage.files.tls_files import NO_FILES, TlsFiles
 
 Protocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 """As Kafka's `security.protocol` has them."""

@@ -10,7 +10,7 @@ from shared.runtimes.live.kafka.brokers import Brokers
 ClientT = TypeVar("ClientT")
 
 
-def reaching(make: Callable[..., ClientT], brokers: Brokers, **settings: Any) -> ClientT:
+def make_client(make: Callable[..., ClientT], brokers: Brokers, **settings: Any) -> ClientT:
     """A consumer or an admin client; raises what `make` raises. One that does not reach Kafka would leave its
     thread and its sockets behind for good, and whoever wants one asks again and again: so they are closed."""
     made: list[Any] = []

@@ -9,12 +9,12 @@ import orjson
 from schemas.envelope import Envelope
 from schemas.registry import TYPES, Unreadable, decode, writer_of
 from shared.engine.roots import is_root
-from shared.runtimes.dead_letter import letter_of
+from shared.runtimes.dead_letter import dead_letter_fields
 from shared.runtimes.live.kafka.layout import EXPECTED_OFFSET, LEVEL_AT, SOURCE, TWIN, TYPE
 
-SKIPS = "MessageSkipped"
+SKIP_TYPE = "MessageSkipped"
 """Written by the sequencer in answer to a person, while the log is not quiet: no root message."""
-_NOTHING = {EXPECTED_OFFSET: b"-1"}
+_GAP_HEADERS = {EXPECTED_OFFSET: b"-1"}
 """Headers of what is void wherever it stands."""
 _NUMBER = re.compile(r"[0-9]{1,18}")
 """An offset in a header."""
@@ -40,27 +40,27 @@ class Record:
         return wanted is not None and wanted != b"%d" % self.offset
 
 
-def nothing_at(partition: int, offset: int) -> Record:
+def gap_record(partition: int, offset: int) -> Record:
     """What readers take an offset for at which Kafka has no record to give, such as the mark that ends a
     transaction (decision 23): void."""
-    return Record(partition, offset, b"", _NOTHING)
+    return Record(partition, offset, b"", _GAP_HEADERS)
 
 
-def is_nothing(record: Record) -> bool:
+def is_gap(record: Record) -> bool:
     """Whether Kafka has no record there."""
-    return record.headers is _NOTHING
+    return record.headers is _GAP_HEADERS
 
 
-def without_gaps(partition: int, start: int, records: Iterable[Record], end: int) -> Iterator[Record]:
+def fill_gaps(partition: int, start: int, records: Iterable[Record], end: int) -> Iterator[Record]:
     """One record for every offset from `start` up to `end`, of those which Kafka gave when it was asked for
     all of them, in order."""
     for record in records:
         if record.offset >= end:
             break
-        yield from (nothing_at(partition, offset) for offset in range(start, record.offset))
+        yield from (gap_record(partition, offset) for offset in range(start, record.offset))
         yield record
         start = record.offset + 1
-    yield from (nothing_at(partition, offset) for offset in range(start, end))
+    yield from (gap_record(partition, offset) for offset in range(start, end))
 
 
 def has_gap(start: int, records: Sequence[Record]) -> bool:
@@ -70,7 +70,7 @@ def has_gap(start: int, records: Sequence[Record]) -> bool:
 
 def void_headers(twin: str) -> dict[str, bytes]:
     """The headers of a record that says nothing, by the sequencer."""
-    return {**_NOTHING, TWIN: twin.encode()}
+    return {**_GAP_HEADERS, TWIN: twin.encode()}
 
 
 def record_of(
@@ -95,7 +95,7 @@ def output_headers(kind: str, source: str, twin: str) -> dict[str, bytes]:
     return {TYPE: kind.encode(), SOURCE: source.encode(), TWIN: twin.encode()}
 
 
-def is_known(record: Record) -> bool:
+def has_known_headers(record: Record) -> bool:
     """Whether the headers name a type of this twin and a source that may write it; a reader that does not
     handle it may then pass over it without parsing it."""
     kind, source = record.header(TYPE), record.header(SOURCE)
@@ -138,7 +138,7 @@ def level_of(record: Record, twin: str) -> int | None:
     return None if message is None else int(record.headers[LEVEL_AT])
 
 
-def dead_letter(record: Record, service: str, error: str) -> bytes:
+def dead_letter_line(record: Record, service: str, error: str) -> bytes:
     """What the dead letters hold of a record: one line of JSON, the fields of `letter_of` and the service."""
-    letter = letter_of(f"{record.partition}:{record.offset}", error, record.value)
+    letter = dead_letter_fields(f"{record.partition}:{record.offset}", error, record.value)
     return orjson.dumps(letter | {"service": service})

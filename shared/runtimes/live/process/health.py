@@ -19,13 +19,18 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from shared.basics.errors import InvalidInput, LightwaveError, OperationFailed
-from shared.runtimes.live.process.heartbeat import ProcessInfo, ProcessRow, namesake, restarts
-from shared.storage.redis_store import RedisStore
+from shared.runtimes.live.process.process_registry import (
+    ProcessInfo,
+    ProcessRow,
+    duplicate_name_text,
+    restarts,
+)
+from shared.storage.store.redis_store import RedisStore
 
 BEAT_S = 1.0
-AGAIN = 75
+EXIT_RESTART = 75
 """Exit code of a process that its guard ended: start it again."""
-ACCEPT_AGAIN_S = 0.5
+ACCEPT_RETRY_S = 0.5
 CLIENT_S_MAX = 10.0
 """How long who asks for metrics may take to say so."""
 
@@ -33,7 +38,7 @@ log = logging.getLogger("lightwave.live")
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class MetricSample:
     """One value for Prometheus; a name that ends in `_total` is a counter."""
 
     name: str
@@ -43,16 +48,16 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ProcessReport:
     """How a process stands. `problems` is empty while it is well."""
 
     partitions: tuple[int, ...] = ()
     problems: tuple[str, ...] = ()
-    samples: tuple[Sample, ...] = ()
+    samples: tuple[MetricSample, ...] = ()
     extra: Mapping[str, Any] | None = None
 
 
-class Heartbeat:
+class ProcessHeartbeat:
     """Notes every second that this process is there, and asks its guard. `report` says how the process
     stands; `guard` gives the sentence with which it must end, or None."""
 
@@ -60,7 +65,7 @@ class Heartbeat:
         self,
         info: ProcessInfo,
         store: RedisStore,
-        report: Callable[[], Report],
+        report: Callable[[], ProcessReport],
         guard: Callable[[], str | None],
         *,
         address: str | None,
@@ -93,14 +98,14 @@ class Heartbeat:
         except LightwaveError:
             return
 
-    def standing(self) -> Report:
+    def current_report(self) -> ProcessReport:
         """The report, with what goes wrong in the threads of this class among its problems."""
         try:
             report = self._report()
             self._failing.pop("report", None)
         except Exception as error:  # noqa: BLE001 -- whatever it is, the process must go on to be seen
             self._fail("report", error)
-            report = Report()
+            report = ProcessReport()
         return replace(report, problems=(*report.problems, *self._failing.copy().values()))
 
     def _every_beat(self, part: str, step: Callable[[], None]) -> None:
@@ -123,14 +128,14 @@ class Heartbeat:
 
     def _beat(self) -> None:
         other = self._row.namesake()
-        if other is not None and not self._row.came_first(other):
-            log.error("%s", namesake(other), extra={"service": self._info.service})
+        if other is not None and not self._row.owns_name(other):
+            log.error("%s", duplicate_name_text(other), extra={"service": self._info.service})
             os._exit(InvalidInput.exit_code)
         if other is not None:
-            self._failing["name"] = namesake(other)
+            self._failing["name"] = duplicate_name_text(other)
         else:
             self._failing.pop("name", None)
-        report = self.standing()
+        report = self.current_report()
         late = self._failing.get("beat")  # is over if this beat arrives
         self._row.write(
             partitions=list(report.partitions),
@@ -144,7 +149,7 @@ class Heartbeat:
         if sentence is None or self._ended.wait(BEAT_S):
             return
         log.error("%s", sentence, extra={"service": self._info.service})
-        os._exit(AGAIN)
+        os._exit(EXIT_RESTART)
 
 
 class HealthServer:
@@ -156,17 +161,17 @@ class HealthServer:
         self,
         info: ProcessInfo,
         store: RedisStore,
-        report: Callable[[], Report],
+        report: Callable[[], ProcessReport],
         guard: Callable[[], str | None],
         *,
         host: str,
         port: int,
-        around: Callable[[], Sequence[str]] = tuple,
+        dependency_problems: Callable[[], Sequence[str]] = tuple,
     ) -> None:
-        self._around = around
+        self._dependency_problems = dependency_problems
         metrics = CollectorRegistry()
         ProcessCollector(namespace="lightwave", registry=metrics)
-        metrics.register(_Samples(info, lambda: self._heartbeat.standing().samples))
+        metrics.register(_Samples(info, lambda: self._heartbeat.current_report().samples))
         try:
             self._server = _Server((host, port), metrics, self._probes())
         except OSError as error:
@@ -174,7 +179,7 @@ class HealthServer:
                 f"--metrics-port {port} on {host}: {error.strerror}; choose another, or 0 for any"
             ) from None
         self.address = f"http://{host}:{self._server.server_address[1]}"
-        self._heartbeat = Heartbeat(info, store, report, guard, address=self.address)
+        self._heartbeat = ProcessHeartbeat(info, store, report, guard, address=self.address)
 
     def start(self) -> None:
         self._heartbeat.start()
@@ -188,26 +193,26 @@ class HealthServer:
 
     def _probes(self) -> Mapping[str, Callable[[], Sequence[str]]]:
         def own() -> tuple[str, ...]:
-            return self._heartbeat.standing().problems
+            return self._heartbeat.current_report().problems
 
         return {
             "/livez": tuple,
             "/readyz": own,
-            "/healthz": lambda: [*dict.fromkeys([*own(), *self._around()])],
+            "/healthz": lambda: [*dict.fromkeys([*own(), *self._dependency_problems()])],
         }
 
 
 class _Samples(Collector):
     """The samples of a process, as they are at each scrape."""
 
-    def __init__(self, info: ProcessInfo, read: Callable[[], tuple[Sample, ...]]) -> None:
+    def __init__(self, info: ProcessInfo, read: Callable[[], tuple[MetricSample, ...]]) -> None:
         self._info = info
         self._read = read
 
     def collect(self) -> Iterator[Metric]:
         own = {"service": self._info.service} if self._info.service else {}
         families: dict[str, CounterMetricFamily | GaugeMetricFamily] = {}
-        for sample in (*self._read(), Sample("restarts_total", restarts(), "starts after the first")):
+        for sample in (*self._read(), MetricSample("restarts_total", restarts(), "starts after the first")):
             labels = own | dict(sample.labels)
             if sample.name not in families:
                 family = CounterMetricFamily if sample.name.endswith("_total") else GaugeMetricFamily
@@ -236,7 +241,7 @@ class _Server(ThreadingHTTPServer):
         try:
             return super().get_request()
         except OSError:
-            time.sleep(ACCEPT_AGAIN_S)
+            time.sleep(ACCEPT_RETRY_S)
             raise
 
     def handle_error(self, _request: Any, _client: Any) -> None:

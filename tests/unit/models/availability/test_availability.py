@@ -12,21 +12,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from ops.bench.availability import measure_availability
-from ops.models.availability.draw import LF_15B, T4_4, StatedGoodput, goodput_chart, stated_goodput
+from ops.models.availability.charts import LF_15B, T4_4, StatedGoodput, goodput_chart, stated_goodput
 from shared.basics.errors import InvalidInput
 from shared.models.availability import (
     at_least,
-    binomial,
-    fabric_availability,
     fabric_ocs,
     fewer_than,
-    goodput,
     goodput_figure,
     placement_curve,
+    promised_goodput,
 )
-from shared.models.availability.goodput import figure_slices
-from shared.models.optics.modules import MODULE_KINDS
+from shared.models.availability.binomial import binomial
+from shared.models.availability.fabric_availability import fabric_availability
+from shared.models.availability.promised_goodput import figure_slices
+from shared.models.optics.module_kinds import MODULE_KINDS
+from tools.bench.closed_forms import measure_availability
 
 probabilities = st.floats(0.0, 1.0, allow_subnormal=False)
 
@@ -126,7 +126,7 @@ def test_the_kinds_of_modules_are_those_of_the_optics() -> None:
 def test_goodput_is_what_both_papers_state(
     host: float, chips: int, fabric: str, ocs: float | None, stated: float
 ) -> None:
-    found = goodput(host, chips, fabric, ocs_availability=ocs)
+    found = promised_goodput(host, chips, fabric, ocs_availability=ocs)
     assert found.goodput == stated
     assert found.probability >= 0.97
     assert found.slices * chips // 64 + found.held_back_cubes == 64
@@ -150,7 +150,7 @@ def test_goodput_is_the_most_slices_of_exact_fractions(
         (cubes, cube, size) if fabric == "reconfigurable" else (cubes // size, cube**size, 1)
     )
     tails = [exact_tail(trials, success, k * step) for k in range(cubes // size + 1)]
-    found = goodput(float(host), 64 * size, fabric, target=float(target), cubes=cubes)
+    found = promised_goodput(float(host), 64 * size, fabric, target=float(target), cubes=cubes)
     most = max(k for k, tail in enumerate(tails) if tail >= target)
     near = min(abs(tail - target) for tail in tails)
     assert found.slices == most or near < Fraction(1, 10**12)
@@ -167,7 +167,7 @@ def test_goodput_is_what_a_small_simulation_gives() -> None:
             ("reconfigurable", cubes.sum(axis=1) // size),
             ("static", cubes.reshape(-1, 64 // size, size).all(axis=2).sum(axis=1)),
         ):
-            found = goodput(0.995, chips, fabric, target=0.9)
+            found = promised_goodput(0.995, chips, fabric, target=0.9)
             assert float((made >= found.slices).mean()) == pytest.approx(found.probability, abs=0.01)
 
 
@@ -175,17 +175,17 @@ def test_goodput_is_what_a_small_simulation_gives() -> None:
 def test_a_reconfigurable_pod_never_promises_less_than_a_static_one(
     host: float, size: int, target: float, ocs: float
 ) -> None:
-    free = goodput(host, 64 * size, "reconfigurable", target=target)
-    assert free.slices >= goodput(host, 64 * size, "static", target=target).slices
-    held = goodput(host, 64 * size, "reconfigurable", target=target, ocs_availability=ocs)
+    free = promised_goodput(host, 64 * size, "reconfigurable", target=target)
+    assert free.slices >= promised_goodput(host, 64 * size, "static", target=target).slices
+    held = promised_goodput(host, 64 * size, "reconfigurable", target=target, ocs_availability=ocs)
     assert held.slices <= free.slices
 
 
 def test_a_slice_of_one_cube_needs_the_fabric_for_its_wrap_around() -> None:
     """As in the placement of slices and in the lab."""
-    free = goodput(0.99, 64, "reconfigurable")
-    assert free == goodput(0.99, 64, "static")
-    held = goodput(0.99, 64, "reconfigurable", ocs_availability=0.999)
+    free = promised_goodput(0.99, 64, "reconfigurable")
+    assert free == promised_goodput(0.99, 64, "static")
+    held = promised_goodput(0.99, 64, "reconfigurable", ocs_availability=0.999)
     assert held.held_back_cubes == free.held_back_cubes + 2
     assert held.probability == pytest.approx(0.999**24 * exact_tail(64, Fraction(0.99) ** 16, held.slices))
     placed = placement_curve(0.9, 0.999)[0]
@@ -194,26 +194,28 @@ def test_a_slice_of_one_cube_needs_the_fabric_for_its_wrap_around() -> None:
 
 def test_a_fabric_below_the_target_promises_nothing() -> None:
     """The reason why the OCSes counted are 24 unless said otherwise."""
-    found = goodput(0.999, 1024, "reconfigurable", ocs_availability=0.999, kind="cwdm4-bidi")
+    found = promised_goodput(0.999, 1024, "reconfigurable", ocs_availability=0.999, kind="cwdm4-bidi")
     assert (found.slices, found.goodput, found.held_back_cubes) == (0, 0.0, 64)
     assert found.probability == 1.0
-    assert goodput(0.5, 4096, "static").probability == 1.0
+    assert promised_goodput(0.5, 4096, "static").probability == 1.0
 
 
 def test_extremes_of_hosts_and_targets() -> None:
-    assert goodput(1.0, 4096, "static", target=1.0).goodput == 1.0
-    assert goodput(0.0, 64, "reconfigurable").goodput == 0.0
-    assert goodput(0.5, 4096, "reconfigurable", target=0.0).goodput == 1.0
-    assert goodput(1.0, 128, "reconfigurable", target=0.0, ocs_availability=0.0).slices == 32
-    assert goodput(0.1, 64, "static", target=1e-20).slices == 1
-    assert goodput(1 - 1e-9, 4096, "reconfigurable", target=1.0).goodput == 0.0
+    assert promised_goodput(1.0, 4096, "static", target=1.0).goodput == 1.0
+    assert promised_goodput(0.0, 64, "reconfigurable").goodput == 0.0
+    assert promised_goodput(0.5, 4096, "reconfigurable", target=0.0).goodput == 1.0
+    assert promised_goodput(1.0, 128, "reconfigurable", target=0.0, ocs_availability=0.0).slices == 32
+    assert promised_goodput(0.1, 64, "static", target=1e-20).slices == 1
+    assert promised_goodput(1 - 1e-9, 4096, "reconfigurable", target=1.0).goodput == 0.0
 
 
 def test_the_figure_has_every_curve_and_size() -> None:
     points = goodput_figure()
     assert figure_slices(64) == [64, 128, 256, 512, 1024, 2048, 3072, 4096]
     assert len(points) == len({(p.fabric, p.host_availability, p.slice_chips) for p in points}) == 2 * 3 * 8
-    assert all(goodput(p.host_availability, p.slice_chips, p.fabric).goodput == p.goodput for p in points)
+    assert all(
+        promised_goodput(p.host_availability, p.slice_chips, p.fabric).goodput == p.goodput for p in points
+    )
     assert figure_slices(1) == [64]
     assert figure_slices(6) == [64, 128, 256, 384]
 
@@ -244,7 +246,7 @@ def test_a_paper_is_circled_only_with_its_parameters() -> None:
 @pytest.mark.parametrize(("points", "ocs"), [(T4_4, None), (LF_15B, 0.999)])
 def test_the_points_circled_lie_on_the_curves(points: tuple[StatedGoodput, ...], ocs: float | None) -> None:
     for host, fabric, chips, stated in points:
-        assert goodput(host, chips, fabric, ocs_availability=ocs).goodput == stated
+        assert promised_goodput(host, chips, fabric, ocs_availability=ocs).goodput == stated
 
 
 def test_the_benchmark_holds_the_figure_to_scipy_before_it_measures() -> None:
@@ -312,7 +314,7 @@ PROBABILITY = "not a probability; allowed are 0 to 1"
 def test_goodput_says_what_is_allowed(wrong: dict[str, Any], sentence: str) -> None:
     asked: dict[str, Any] = {"host_availability": 0.99, "slice_chips": 1024, "fabric": "reconfigurable"}
     with pytest.raises(InvalidInput) as error:
-        goodput(**(asked | wrong))
+        promised_goodput(**(asked | wrong))
     assert sentence in str(error.value)
 
 

@@ -32,7 +32,7 @@ def test_racks_that_come_on_their_days_wait_as_computed_by_hand() -> None:
     found = deployed(STEADY, 0)
     gap = 7.0 / STEADY.racks_per_week
     alone = STEADY.install_days + STEADY.test_days
-    assert found.came == pytest.approx([gap * rack for rack in range(64)])
+    assert found.arrived == pytest.approx([gap * rack for rack in range(64)])
     assert found.mean_wait(found.by_rack) == pytest.approx(alone)
     assert found.mean_wait(found.by_block) == pytest.approx(alone + STEADY.test_days + 7.5 * gap)
     whole = deployed(STEADY, 0, 4_096)
@@ -57,13 +57,13 @@ def test_tests_fail_as_often_and_repairs_last_as_long_as_assumed() -> None:
     assert waits == pytest.approx(mean, abs=0.06)
 
 
-def put_up_by_walking(came: list[float], crews: int, days: int) -> list[int]:
+def put_up_by_walking(arrived: list[float], crews: int, days: int) -> list[int]:
     """When each rack stands, walked day by day: whoever is free takes the rack that came first."""
-    waiting = sorted(range(len(came)), key=lambda rack: (came[rack], rack))
-    left, at, day, stands = [0] * crews, [-1] * crews, 0, [0] * len(came)
+    waiting = sorted(range(len(arrived)), key=lambda rack: (arrived[rack], rack))
+    left, at, day, stands = [0] * crews, [-1] * crews, 0, [0] * len(arrived)
     while waiting or any(left):
         for crew in range(crews):
-            if left[crew] == 0 and waiting and came[waiting[0]] <= day:
+            if left[crew] == 0 and waiting and arrived[waiting[0]] <= day:
                 at[crew], left[crew] = waiting.pop(0), days
         for crew in range(crews):
             if left[crew]:
@@ -77,17 +77,17 @@ def put_up_by_walking(came: list[float], crews: int, days: int) -> list[int]:
 @pytest.mark.parametrize(("crews", "days", "gap"), [(1, 1, 1), (2, 3, 1), (3, 2, 1), (5, 4, 1), (1, 3, 2)])
 def test_crews_take_racks_as_they_come(crews: int, days: int, gap: int) -> None:
     found = deployed(Rollout(32, 7.0 / gap, 0.0, float(crews), float(days), test_days=0.0, faulty=0.0), 0)
-    assert found.by_rack == pytest.approx(put_up_by_walking(list(found.came), crews, days))
+    assert found.by_rack == pytest.approx(put_up_by_walking(list(found.arrived), crews, days))
 
 
 @settings(max_examples=60, deadline=None)
 @given(rollout=ROLLOUTS, seed=st.integers(0, 100))
 def test_no_rack_is_of_use_before_it_came_or_later_than_its_block(rollout: Rollout, seed: int) -> None:
     found, whole = deployed(rollout, seed), deployed(rollout, seed, 64 * rollout.racks)
-    for came, alone, block, last in zip(
-        found.came, found.by_rack, found.by_block, whole.by_block, strict=True
+    for arrived, alone, block, last in zip(
+        found.arrived, found.by_rack, found.by_block, whole.by_block, strict=True
     ):
-        assert came + rollout.install_days + rollout.test_days <= alone + 1e-9
+        assert arrived + rollout.install_days + rollout.test_days <= alone + 1e-9
         assert alone + rollout.test_days <= block + 1e-9
         assert block <= last + 1e-9
     assert deployed(rollout, seed, 64).by_rack == found.by_rack

@@ -9,6 +9,7 @@ import pytest
 from shared.basics.errors import InvalidInput
 from shared.models.dcn.cost import (
     PAPER,
+    PRICES,
     answers,
     cost_of,
     dcn_bills,
@@ -17,14 +18,14 @@ from shared.models.dcn.cost import (
     prices_of,
     sensitivities,
     spread,
+    standard_prices,
     watts_of,
 )
-from shared.models.dcn.prices import PRICES, standard
-from shared.models.network.blocks import Block, plant_of
+from shared.models.network.blocks import Block, layout_of
 from tests.support.dcn_plants import plant
 
 FULL = plant(64, (400,), (512,))
-SMALL = plant_of([Block("ab-0", 100, 256), Block("ab-1", 400, 512)], racks=4)
+SMALL = layout_of([Block("ab-0", 100, 256), Block("ab-1", 400, 512)], racks=4)
 
 
 def test_a_small_network_by_hand() -> None:
@@ -62,19 +63,19 @@ def test_every_answer_moves_one_way_with_every_price(name: str) -> None:
     """What halving, and the ends of a range for its extremes, stand on."""
     price = PRICES[name]
     steps = [price.low + n * (price.high - price.low) / 8 for n in range(9)]
-    rows = [answers(FULL, standard() | {name: value}) for value in steps]
+    rows = [answers(FULL, standard_prices() | {name: value}) for value in steps]
     for answer in PAPER:
         differences = [b[answer] - a[answer] for a, b in pairwise(rows)]
         assert min(differences) >= -1e-12 or max(differences) <= 1e-12
 
 
 def test_a_fit_gives_the_papers_figure() -> None:
-    found = sensitivities(FULL, standard())
+    found = sensitivities(FULL, standard_prices())
     fits = [one for one in found if one.fit is not None]
     assert len(fits) > 10
     for one in fits:
         assert one.fit is not None
-        made = answers(FULL, standard() | {one.price: one.fit})[one.answer]
+        made = answers(FULL, standard_prices() | {one.price: one.fit})[one.answer]
         assert made == pytest.approx(PAPER[one.answer][0], abs=1e-9)
     assert {one.answer for one in found} == set(PAPER)
     # A price that an answer does not depend on is not among them.
@@ -82,7 +83,7 @@ def test_a_fit_gives_the_papers_figure() -> None:
 
 
 def test_no_fit_is_no_number() -> None:
-    assert fitted(FULL, standard(), "strand_cost", "dcn_cost_saving") is None
+    assert fitted(FULL, standard_prices(), "strand_cost", "dcn_cost_saving") is None
 
 
 def test_draws_stay_in_the_ranges_and_repeat_themselves() -> None:

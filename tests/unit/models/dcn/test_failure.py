@@ -8,26 +8,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.basics.errors import InvalidInput
-from shared.models.dcn.baselines import uniform_mesh
-from shared.models.dcn.demand import DemandModel, demand_at
+from shared.models.dcn.demand.demand_model import DemandModel, demand_at
+from shared.models.dcn.engineering.baselines import uniform_mesh
 from shared.models.dcn.failure import (
-    KINDS,
+    FAILURE_KINDS,
     capacity_left,
     demand_left,
-    impact_of,
-    loss_of,
+    failure_impact,
     names_of,
-    replanned,
+    remaining_after,
+    replan_after_failure,
     shares_left,
     survivors,
 )
-from shared.models.dcn.matchings import circuits_of, links_of
-from shared.models.dcn.path_program import exact_split
 from shared.models.dcn.planning import plan
-from shared.models.dcn.stages import block_capacity
-from shared.models.dcn.traffic import capacity, direct_shares, largest_use, loads
-from shared.models.dcn.weights import split_demand
-from shared.models.network.blocks import Block, Plant, plant_of
+from shared.models.dcn.rewiring.matchings import circuits_of, links_of
+from shared.models.dcn.rewiring.rewiring_stages import block_capacity
+from shared.models.dcn.routing.path_loads import direct_shares, largest_use, trunk_capacity, trunk_loads
+from shared.models.dcn.routing.path_program import exact_split
+from shared.models.dcn.routing.weights import split_demand
+from shared.models.network.blocks import Block, NetworkLayout, layout_of
 from shared.models.superpod.wiring import IntArray
 from tests.support.dcn_plants import packed_links, plant
 
@@ -35,7 +35,7 @@ ALIKE = plant(8)
 MIXED = plant(7, (100, 400), (512, 256), racks=8)
 
 
-def mesh_circuits(found: Plant) -> IntArray:
+def mesh_circuits(found: NetworkLayout) -> IntArray:
     return circuits_of(found, uniform_mesh(found))
 
 
@@ -47,20 +47,20 @@ def test_what_fails_costs_every_block_its_share_and_no_more(kind: str, share: fl
     used = links_of(circuits).sum(axis=1) == ALIKE.uplinks
     assert used.sum() >= 7  # all ports taken, but for one block's that no other has room for
     for name in names_of(ALIKE, kind):
-        left = capacity_left(ALIKE, circuits, loss_of(ALIKE, [name]))
+        left = capacity_left(ALIKE, circuits, remaining_after(ALIKE, [name]))
         assert left[used] == pytest.approx(1.0 - share, abs=1e-12)
 
 
 def test_several_racks_add_up_and_nothing_is_lost_twice() -> None:
     circuits = mesh_circuits(ALIKE)
     parts = ["rack-0", "rack-1", "ocs-0", "power-1"]
-    left = capacity_left(ALIKE, circuits, loss_of(ALIKE, parts))
+    left = capacity_left(ALIKE, circuits, remaining_after(ALIKE, parts))
     assert left == pytest.approx(1.0 - 2 / 32 - 1 / 4, abs=0.005)
 
 
 def test_a_block_takes_its_own_trunks_with_it() -> None:
     circuits = mesh_circuits(ALIKE)
-    left = survivors(circuits, loss_of(ALIKE, ["ab-2"]))
+    left = survivors(circuits, remaining_after(ALIKE, ["ab-2"]))
     links, before = links_of(left), links_of(circuits)
     assert not links[2].any()
     others = [n for n in range(8) if n != 2]
@@ -73,11 +73,13 @@ def test_a_block_takes_its_own_trunks_with_it() -> None:
     seed=st.integers(0, 10**6),
     data=st.data(),
 )
-def test_survivors_are_those_whose_ends_and_ocs_stand(found: Plant, seed: int, data: st.DataObject) -> None:
+def test_survivors_are_those_whose_ends_and_ocs_stand(
+    found: NetworkLayout, seed: int, data: st.DataObject
+) -> None:
     circuits = circuits_of(found, packed_links(found, seed, 0.2))
-    every = [name for kind in KINDS for name in names_of(found, kind)]
+    every = [name for kind in FAILURE_KINDS for name in names_of(found, kind)]
     parts = data.draw(st.lists(st.sampled_from(every), max_size=4))
-    left = survivors(circuits, loss_of(found, parts))
+    left = survivors(circuits, remaining_after(found, parts))
     for switch, tail, head in np.argwhere(circuits).tolist():
         rack = switch // found.switches
         domain = switch * 4 // found.ocs_count
@@ -88,9 +90,9 @@ def test_survivors_are_those_whose_ends_and_ocs_stand(found: Plant, seed: int, d
 
 
 def test_an_ocs_that_latches_keeps_its_light_without_power() -> None:
-    latching = plant_of([Block(f"ab-{n}", 100, 512) for n in range(4)], technology="robotic")
+    latching = layout_of([Block(f"ab-{n}", 100, 512) for n in range(4)], technology="robotic")
     circuits = mesh_circuits(latching)
-    dark, held = loss_of(plant(4), ["power-0"]), loss_of(latching, ["power-0"])
+    dark, held = remaining_after(plant(4), ["power-0"]), remaining_after(latching, ["power-0"])
     assert not survivors(mesh_circuits(plant(4)), dark)[:32].any()
     assert (survivors(circuits, held) == circuits).all()
     assert held.held.tolist() == [n < 32 for n in range(128)]
@@ -113,7 +115,7 @@ def test_an_ocs_that_latches_keeps_its_light_without_power() -> None:
 )
 def test_what_there_is_not_cannot_fail(name: str, sentence: str) -> None:
     with pytest.raises(InvalidInput, match=re.escape(sentence)):
-        loss_of(ALIKE, [name])
+        remaining_after(ALIKE, [name])
 
 
 def test_a_kind_that_there_is_not_is_named() -> None:
@@ -130,7 +132,7 @@ def test_shares_go_on_over_what_is_left() -> None:
     without = carries.copy()
     without[0, 1] = 0.0
     for share in (direct, half):
-        load = loads(shares_left(share, without), demand)
+        load = trunk_loads(shares_left(share, without), demand)
         assert (load[0, 2], load[2, 1], load[0, 1]) == (4.0, 4.0, 0.0)
     assert (shares_left(half, carries)[0, 1] == half[0, 1]).all()
 
@@ -147,16 +149,16 @@ def test_demand_without_a_path_is_cut_off() -> None:
 @settings(max_examples=40, deadline=None)
 @given(found=st.sampled_from([ALIKE, MIXED]), hour=st.integers(0, 500), data=st.data())
 def test_no_plan_uses_what_is_gone_nor_touches_what_is_held(
-    found: Plant, hour: int, data: st.DataObject
+    found: NetworkLayout, hour: int, data: st.DataObject
 ) -> None:
-    every = [name for kind in KINDS for name in names_of(found, kind)]
+    every = [name for kind in FAILURE_KINDS for name in names_of(found, kind)]
     parts = data.draw(st.lists(st.sampled_from(every), min_size=1, max_size=3))
     demand = demand_at(found, DemandModel(seed=5), hour)
     circuits = mesh_circuits(found)
-    loss = loss_of(found, parts)
+    loss = remaining_after(found, parts)
     if not survivors(circuits, loss).any():
         return
-    done = replanned(found, demand, circuits, loss, promise=0.0)
+    done = replan_after_failure(found, demand, circuits, loss, promise=0.0)
     assert (done.circuits.sum(axis=2) <= loss.ports).all()
     assert (done.circuits.sum(axis=1) <= loss.ports).all()
     left = survivors(circuits, loss)
@@ -168,19 +170,21 @@ def test_no_plan_uses_what_is_gone_nor_touches_what_is_held(
         np.add.at(walked, tuple(stage.made.T), 1)
         assert not loss.held[stage.switches].any()
     assert (walked == done.circuits).all()
-    carries = capacity(found, links_of(done.circuits))
+    carries = trunk_capacity(found, links_of(done.circuits))
     share = done.topology.split.shares(carries)
-    assert largest_use(loads(share, done.demand), carries) == pytest.approx(done.topology.split.use, rel=1e-9)
+    assert largest_use(trunk_loads(share, done.demand), carries) == pytest.approx(
+        done.topology.split.use, rel=1e-9
+    )
     assert done.topology.bound <= done.topology.split.use <= done.rerouted.use
 
 
 def test_weights_solved_anew_are_near_the_optimum_and_better_than_at_once() -> None:
     demand = demand_at(MIXED, DemandModel(seed=1), 9)
     first = plan(MIXED, demand)
-    share = first.topology.split.shares(capacity(MIXED, first.topology.links))
+    share = first.topology.split.shares(trunk_capacity(MIXED, first.topology.links))
     for name in ("rack-3", "power-0", "ab-1/bundle-2", "ab-5"):
-        impact = impact_of(MIXED, demand, first.circuits, share, loss_of(MIXED, [name]))
-        carries = capacity(MIXED, impact.links)
+        impact = failure_impact(MIXED, demand, first.circuits, share, remaining_after(MIXED, [name]))
+        carries = trunk_capacity(MIXED, impact.links)
         rerouted = split_demand(carries, impact.demand)
         assert exact_split(carries, impact.demand).use <= rerouted.use * (1.0 + 1e-6)
         assert rerouted.use <= 1.02 * exact_split(carries, impact.demand).use
@@ -191,10 +195,10 @@ def test_a_block_that_is_gone_leaves_its_uplinks_to_the_others() -> None:
     found = plant(6, (400,), racks=8)
     demand = demand_at(found, DemandModel(load=0.7), 0)
     first = plan(found, demand)
-    done = replanned(found, demand, first.circuits, loss_of(found, ["ab-0"]))
+    done = replan_after_failure(found, demand, first.circuits, remaining_after(found, ["ab-0"]))
     assert done.topology.split.use < done.rerouted.use
     assert not links_of(done.circuits)[0].any()
-    before = block_capacity(found, survivors(first.circuits, loss_of(found, ["ab-0"])))
+    before = block_capacity(found, survivors(first.circuits, remaining_after(found, ["ab-0"])))
     after = block_capacity(found, done.circuits)
     assert after.sum() > 1.1 * before.sum()
     assert all(stage.kept >= 0.75 for stage in done.stages)
@@ -203,6 +207,6 @@ def test_a_block_that_is_gone_leaves_its_uplinks_to_the_others() -> None:
 def test_what_would_hardly_help_is_left_as_it_is() -> None:
     demand = demand_at(ALIKE, DemandModel(), 0)
     first = plan(ALIKE, demand)
-    done = replanned(ALIKE, demand, first.circuits, loss_of(ALIKE, ["control-2"]))
+    done = replan_after_failure(ALIKE, demand, first.circuits, remaining_after(ALIKE, ["control-2"]))
     assert done.stages == []
     assert (done.circuits == first.circuits).all()

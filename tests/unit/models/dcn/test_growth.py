@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from shared.basics.errors import InvalidInput
-from shared.models.dcn.assumptions import ASSUMPTIONS, assumed
-from shared.models.dcn.demand import DemandModel, demand_at
-from shared.models.dcn.growth import Step, grown
-from shared.models.dcn.matchings import circuits_of, halved, links_of
+from shared.models.dcn.dcn_assumptions import ASSUMPTIONS, assumed
+from shared.models.dcn.demand.demand_model import DemandModel, demand_at
+from shared.models.dcn.growth import GrowthStep, growth_steps
 from shared.models.dcn.planning import plan
-from shared.models.dcn.rewiring import made
-from shared.models.dcn.stages import block_capacity
-from shared.models.network.blocks import Block, Plant, plant_of
+from shared.models.dcn.rewiring.matchings import circuits_of, halved, links_of
+from shared.models.dcn.rewiring.rewired_circuits import circuits_made
+from shared.models.dcn.rewiring.rewiring_stages import block_capacity
+from shared.models.network.blocks import Block, NetworkLayout, layout_of
 from shared.models.superpod.wiring import IntArray
 from tests.support.dcn_plants import packed_links, plant
 
@@ -23,17 +23,17 @@ SMALL = [Block(f"ab-{n}", 100, 256) for n in range(6)]
 LARGE = [Block("ab-0", 400, 512), *SMALL[1:], Block("ab-6", 400, 512), Block("ab-7", 100, 256)]
 
 
-def demand(found: Plant) -> IntArray:
+def demand(found: NetworkLayout) -> IntArray:
     return demand_at(found, DemandModel(seed=3), 0)
 
 
-def steps_of(now: Plant, later: Plant) -> tuple[IntArray, list[Step]]:
+def steps_of(now: NetworkLayout, later: NetworkLayout) -> tuple[IntArray, list[GrowthStep]]:
     circuits = plan(now, demand(now)).circuits
-    return circuits, list(grown(now, later, circuits, demand, promise=0.7))
+    return circuits, list(growth_steps(now, later, circuits, demand, promise=0.7))
 
 
 def test_racks_newer_blocks_and_more_of_them_come_one_at_a_time() -> None:
-    now, later = plant_of(SMALL, racks=4), plant_of(LARGE, racks=16)
+    now, later = layout_of(SMALL, racks=4), layout_of(LARGE, racks=16)
     circuits, steps = steps_of(now, later)
     racks = [f"rack-{2 * n + 1}" for n in range(4)] + [f"rack-{2 * n + 1}" for n in range(8)]
     assert [step.what for step in steps] == [*racks, "ab-0", "ab-6", "ab-7"]
@@ -50,12 +50,14 @@ def test_racks_newer_blocks_and_more_of_them_come_one_at_a_time() -> None:
 
 
 def test_a_block_that_only_gets_more_uplinks_is_larger_and_not_newer() -> None:
-    (step,) = steps_of(plant_of(SMALL, racks=8), plant_of([Block("ab-0", 100, 512), *SMALL[1:]], racks=8))[1]
+    (step,) = steps_of(layout_of(SMALL, racks=8), layout_of([Block("ab-0", 100, 512), *SMALL[1:]], racks=8))[
+        1
+    ]
     assert (step.what, step.change, step.laid, step.by_hand) == ("ab-0", "larger block", 256, 0)
 
 
 def test_what_a_step_says_is_what_it_does() -> None:
-    now, later = plant_of(SMALL, racks=8), plant_of(LARGE, racks=8)
+    now, later = layout_of(SMALL, racks=8), layout_of(LARGE, racks=8)
     circuits, steps = steps_of(now, later)
     for step in steps:
         blocks = len(step.plant.blocks)
@@ -67,7 +69,7 @@ def test_what_a_step_says_is_what_it_does() -> None:
             assert (walked >= 0).all()
             np.add.at(walked, tuple(stage.made.T), 1)
         assert (walked == step.circuits).all()
-        removed = made(step.circuits, own)
+        removed = circuits_made(step.circuits, own)
         hands = int(own[:, 0].sum() + own[:, :, 0].sum()) if step.what == "ab-0" else 0
         assert step.disturbed == removed + hands
         circuits = step.circuits
@@ -75,16 +77,16 @@ def test_what_a_step_says_is_what_it_does() -> None:
     assert (newer.laid, newer.by_hand) == (256, 128)
     assert newer.kept == pytest.approx(0.75, abs=0.01)
     assert (first.laid, first.by_hand) == (512, 0)
-    assert first.spine_whole is not None
-    assert first.spine_along is not None
-    assert (first.spine_whole.strands, first.spine_along.strands) == (0, round(1792 * 512 / 2304))
+    assert first.spine_prebuilt is not None
+    assert first.spine_grown is not None
+    assert (first.spine_prebuilt.strands, first.spine_grown.strands) == (0, round(1792 * 512 / 2304))
     assert first.panel.seconds > first.seconds
 
 
 def test_a_rack_takes_half_of_another_from_every_block() -> None:
     now, later = plant(8, racks=8), plant(8, racks=16)
     circuits = circuits_of(now, packed_links(now, 4))
-    steps = list(grown(now, later, circuits, demand))
+    steps = list(growth_steps(now, later, circuits, demand))
     assert len(steps) == 8
     strands = 4 * 8 * 8  # switches × blocks × half of the 16 ports of each
     for n, step in enumerate(steps):
@@ -94,13 +96,13 @@ def test_a_rack_takes_half_of_another_from_every_block() -> None:
         hands = strands * assumed("strand_by_hand_s") / assumed("technicians")
         assert step.seconds == pytest.approx(hands + 50.0)
         if n:
-            assert step.disturbed == made(before, step.circuits)
+            assert step.disturbed == circuits_made(before, step.circuits)
 
 
 def test_the_domains_of_circuits_that_stay_are_the_same() -> None:
     now, later = plant(4, racks=8), plant(4, racks=16)
     circuits = circuits_of(now, packed_links(now, 4))
-    last = list(grown(now, later, circuits, demand))[-1].circuits
+    last = list(growth_steps(now, later, circuits, demand))[-1].circuits
     for domain in range(4):
         before = links_of(circuits[now.domains == domain])
         assert (links_of(last[later.domains == domain]) == before).all()
@@ -118,8 +120,8 @@ def test_halves_are_halves_of_each_port_and_pair() -> None:
 
 
 def test_a_newer_block_carries_more_and_nothing_else_changed_hands() -> None:
-    now = plant_of(SMALL, racks=8)
-    later = plant_of(
+    now = layout_of(SMALL, racks=8)
+    later = layout_of(
         [replace(SMALL[0], generation=200), *[replace(one, generation=200) for one in SMALL[1:]]], racks=8
     )
     circuits, steps = steps_of(now, later)
@@ -130,7 +132,7 @@ def test_a_newer_block_carries_more_and_nothing_else_changed_hands() -> None:
 
 
 def test_the_same_network_takes_no_step() -> None:
-    now = plant_of(SMALL, racks=8)
+    now = layout_of(SMALL, racks=8)
     assert steps_of(now, now)[1] == []
 
 
@@ -138,30 +140,30 @@ def test_the_same_network_takes_no_step() -> None:
     ("later", "sentence"),
     [
         (
-            plant_of(SMALL, racks=4),
+            layout_of(SMALL, racks=4),
             "racks 4 of 32: not allowed after 8 of 32; allowed are as many or more, of 32",
         ),
-        (plant_of(SMALL, racks=16, racks_full=16), "racks 16 of 16: not allowed after 8 of 32"),
-        (plant_of(SMALL[1:], racks=8), "block ab-0: gone in the later network; allowed is to keep it"),
+        (layout_of(SMALL, racks=16, racks_full=16), "racks 16 of 16: not allowed after 8 of 32"),
+        (layout_of(SMALL[1:], racks=8), "block ab-0: gone in the later network; allowed is to keep it"),
         (
-            plant_of([replace(SMALL[0], generation=40), *SMALL[1:]], racks=8),
+            layout_of([replace(SMALL[0], generation=40), *SMALL[1:]], racks=8),
             "block ab-0: generation 40 after 100; allowed is to grow",
         ),
         (
-            plant_of([replace(SMALL[0], customer="one"), *SMALL[1:]], racks=8),
+            layout_of([replace(SMALL[0], customer="one"), *SMALL[1:]], racks=8),
             "block ab-0: customer one after None; allowed is to keep it",
         ),
         (
-            plant_of([replace(SMALL[0], generation=800, modules="cwdm8-bidi"), *SMALL[1:]], racks=8),
+            layout_of([replace(SMALL[0], generation=800, modules="cwdm8-bidi"), *SMALL[1:]], racks=8),
             "block ab-0: modules cwdm8-bidi after cwdm4-bidi; allowed is to keep it",
         ),
-        (plant_of(SMALL, racks=8, switches=8), "switches, technology: not what they were"),
+        (layout_of(SMALL, racks=8, switches=8), "switches, technology: not what they were"),
     ],
 )
-def test_what_growing_cannot_do_is_one_sentence(later: Plant, sentence: str) -> None:
-    now = plant_of(SMALL, racks=8)
+def test_what_growing_cannot_do_is_one_sentence(later: NetworkLayout, sentence: str) -> None:
+    now = layout_of(SMALL, racks=8)
     with pytest.raises(InvalidInput, match=re.escape(sentence)):
-        next(grown(now, later, circuits_of(now, packed_links(now, 1)), demand))
+        next(growth_steps(now, later, circuits_of(now, packed_links(now, 1)), demand))
 
 
 def test_every_assumption_has_a_reason_and_stands_in_the_documentation() -> None:

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from shared.models.dcn.demand import DemandModel, demand_at
-from shared.models.dcn.matchings import links_of
+from shared.models.dcn.demand.demand_model import DemandModel, demand_at
 from shared.models.dcn.planning import plan
-from shared.models.dcn.tables import shares_of
-from shared.models.dcn.traffic import capacity, largest_use, loads
-from shared.models.dcn.weights import split_demand
-from shared.models.network.blocks import Plant
+from shared.models.dcn.rewiring.matchings import links_of
+from shared.models.dcn.routing.path_loads import largest_use, trunk_capacity, trunk_loads
+from shared.models.dcn.routing.wcmp_tables import shares_of
+from shared.models.dcn.routing.weights import split_demand
+from shared.models.network.blocks import NetworkLayout
 from tests.support.dcn_plants import plant
 
 WEEK_H = 168
@@ -17,7 +17,7 @@ CAMPUS = plant(16, (100, 200, 400), (256, 512), racks=16)
 
 
 @pytest.mark.parametrize("found", [plant(6), CAMPUS], ids=["alike", "mixed"])
-def test_a_plan_leads_from_one_weeks_topology_to_the_nexts(found: Plant) -> None:
+def test_a_plan_leads_from_one_weeks_topology_to_the_nexts(found: NetworkLayout) -> None:
     first = plan(found, demand_at(found, DemandModel(), 0))
     demand = demand_at(found, DemandModel(), WEEK_H)
     second = plan(found, demand, first.circuits)
@@ -29,8 +29,11 @@ def test_a_plan_leads_from_one_weeks_topology_to_the_nexts(found: Plant) -> None
         np.subtract.at(circuits, tuple(stage.removed.T), 1)
         np.add.at(circuits, tuple(stage.made.T), 1)
     assert (circuits == second.circuits).all()
-    carries = capacity(found, second.topology.links)
-    assert largest_use(loads(shares_of(second.tables), demand), carries) <= 1.02 * second.topology.split.use
+    carries = trunk_capacity(found, second.topology.links)
+    assert (
+        largest_use(trunk_loads(shares_of(second.tables), demand), carries)
+        <= 1.02 * second.topology.split.use
+    )
 
 
 def test_the_same_input_gives_the_same_plan() -> None:
@@ -44,9 +47,9 @@ def test_a_plan_for_a_week_serves_all_of_it_and_has_weights_for_the_last() -> No
     week = [demand_at(CAMPUS, DemandModel(), hour) for hour in range(0, 168, 24)]
     *history, last = week
     found, alone = plan(CAMPUS, last, history=history), plan(CAMPUS, last)
-    carries = capacity(CAMPUS, found.topology.links)
-    assert found.use_of_all == max(split_demand(carries, one).use for one in week)
+    carries = trunk_capacity(CAMPUS, found.topology.links)
+    assert found.worst_history_use == max(split_demand(carries, one).use for one in week)
     assert found.topology.split.use == split_demand(carries, last).use
-    others = capacity(CAMPUS, alone.topology.links)
-    assert found.use_of_all < max(split_demand(others, one).use for one in week)
-    assert alone.use_of_all == alone.topology.split.use
+    others = trunk_capacity(CAMPUS, alone.topology.links)
+    assert found.worst_history_use < max(split_demand(others, one).use for one in week)
+    assert alone.worst_history_use == alone.topology.split.use

@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 
 from shared.basics.errors import InvalidInput
-from shared.models.dcn.demand import DemandModel, demand_at
-from shared.models.dcn.engineering import engineer
-from shared.models.dcn.matchings import circuits_of, links_of
-from shared.models.dcn.stages import block_capacity
-from shared.models.dcn.turndown import turned_down
-from shared.models.network.blocks import Plant
+from shared.models.dcn.demand.demand_model import DemandModel, demand_at
+from shared.models.dcn.engineering.topology_engineering import engineer
+from shared.models.dcn.growth import turn_down
+from shared.models.dcn.rewiring.matchings import circuits_of, links_of
+from shared.models.dcn.rewiring.rewiring_stages import block_capacity
+from shared.models.network.blocks import NetworkLayout
 from shared.models.superpod.wiring import IntArray
 from tests.support.dcn_plants import plant
 
 
-def running(found: Plant, gone: int) -> tuple[IntArray, IntArray]:
+def running(found: NetworkLayout, gone: int) -> tuple[IntArray, IntArray]:
     """(circuits for a demand, that demand without a block's)."""
     demand = demand_at(found, DemandModel(seed=4), 0)
     circuits = circuits_of(found, engineer(found, demand).links)
@@ -32,7 +32,7 @@ def test_its_circuits_go_to_the_others_in_stages_that_keep_the_promise(
 ) -> None:
     found = plant(6, generations)
     circuits, demand = running(found, gone)
-    done = turned_down(found, circuits, f"ab-{gone}", demand)
+    done = turn_down(found, circuits, f"ab-{gone}", demand)
     walked = circuits.copy()
     others = np.arange(6) != gone
     lesser = np.minimum(block_capacity(found, circuits), block_capacity(found, done.circuits))[others]
@@ -50,7 +50,7 @@ def test_its_circuits_go_to_the_others_in_stages_that_keep_the_promise(
     left = plant(5, [block.generation for n, block in enumerate(found.blocks) if n != gone])
     best = engineer(left, demand[np.ix_(others, others)]).links
     assert (links_of(walked)[others].sum(axis=1) >= 0.95 * best.sum(axis=1)).all()
-    all_of_them = turned_down(found, circuits, f"ab-{gone}", demand, chain_max=None)
+    all_of_them = turn_down(found, circuits, f"ab-{gone}", demand, chain_max=None)
     assert (links_of(all_of_them.circuits)[np.ix_(others, others)] == best).all()
 
 
@@ -62,4 +62,4 @@ def test_a_block_that_is_not_there_or_not_idle_is_named(block: str, sentence: st
     found = plant(6)
     circuits, demand = running(found, 0)
     with pytest.raises(InvalidInput, match=re.escape(sentence)):
-        turned_down(found, circuits, block, demand)
+        turn_down(found, circuits, block, demand)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.basics.errors import InvalidInput
-from shared.models.jobs.multislice import exchange_us, joint_speed_ppm, ring_bytes, step_us
+from shared.models.jobs.multislice_jobs import exchange_us, joint_speed_ppm, joint_step_us, ring_bytes
 from shared.models.jobs.progress import FULL_SPEED
 
 PODS = st.integers(2, 64)
@@ -55,9 +55,9 @@ def test_a_step_is_between_its_longer_part_and_the_sum(
     pods: int, inside_us: int, gradient: int, gbps: float
 ) -> None:
     across_us = exchange_us(pods, gradient, gbps)
-    assert step_us(inside_us, pods, gradient, gbps) == inside_us + across_us
-    assert step_us(inside_us, pods, gradient, gbps, hidden=1.0) == max(inside_us, across_us)
-    half = step_us(inside_us, pods, gradient, gbps, hidden=0.5)
+    assert joint_step_us(inside_us, pods, gradient, gbps) == inside_us + across_us
+    assert joint_step_us(inside_us, pods, gradient, gbps, hidden=1.0) == max(inside_us, across_us)
+    half = joint_step_us(inside_us, pods, gradient, gbps, hidden=0.5)
     assert max(inside_us, across_us) <= half <= inside_us + across_us
 
 
@@ -73,4 +73,4 @@ def test_what_is_no_job_is_refused_in_a_sentence() -> None:
     with pytest.raises(InvalidInput, match=r"^gbps 0.0: not allowed"):
         exchange_us(2, 1, 0.0)
     with pytest.raises(InvalidInput, match=r"^hidden 1.5 *: allowed are 0 to 1"):
-        step_us(1, 2, 1, 1.0, hidden=1.5)
+        joint_step_us(1, 2, 1, 1.0, hidden=1.5)

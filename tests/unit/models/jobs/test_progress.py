@@ -7,20 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.jobs import JobTerms
+from schemas.messages.jobs import JobTerms
 from shared.models.jobs.ledger import PLACES, Ledger
 from shared.models.jobs.progress import (
     FULL_SPEED,
     Progress,
-    asked_to_leave,
-    at,
+    given_notice,
     halted,
     hung,
+    next_change_us,
     placed,
+    progress_at,
     ready,
     slowed,
     struck,
-    turns_us,
     unplaced,
 )
 
@@ -56,18 +56,18 @@ def stepping(terms: JobTerms | None = TERMS, speed_ppm: int = FULL_SPEED) -> Pro
 def test_it_starts_steps_and_writes_by_turns_until_its_work_is_done(
     now_us: int, phase: str, ledger: Ledger
 ) -> None:
-    job = at(stepping(), now_us)
+    job = progress_at(stepping(), now_us)
     assert (job.phase, job.ledger) == (phase, ledger)
-    assert turns_us(stepping()) == 1_130
+    assert next_change_us(stepping()) == 1_130
 
 
 def test_a_fault_takes_what_no_checkpoint_keeps_and_it_goes_on_from_there() -> None:
     job = struck(stepping(), 1_060)
     assert job.ledger == Ledger(startup=10, productive=30, checkpointing=5, lost=15)
-    assert (job.phase, job.kept_us, turns_us(job)) == ("standing", 30, None)
+    assert (job.phase, job.kept_us, next_change_us(job)) == ("standing", 30, None)
     again = ready(job, 1_100)
     assert again.ledger.recovering == 40
-    assert turns_us(again) == 1_100 + 7 + (30 + 5) * 2 + 10 + 5
+    assert next_change_us(again) == 1_100 + 7 + (30 + 5) * 2 + 10 + 5
 
 
 def test_a_fault_in_the_midst_of_a_write_takes_what_it_was_to_keep() -> None:
@@ -77,10 +77,10 @@ def test_a_fault_in_the_midst_of_a_write_takes_what_it_was_to_keep() -> None:
 
 def test_the_time_until_a_fault_is_noticed_is_lost_too() -> None:
     job = hung(stepping(), 1_060)
-    assert (job.phase, turns_us(job), asked_to_leave(job, 1_061).phase) == ("hung", None, "standing")
+    assert (job.phase, next_change_us(job), given_notice(job, 1_061).phase) == ("hung", None, "standing")
     noticed = struck(job, 1_075)
     assert noticed.ledger == Ledger(startup=10, productive=30, checkpointing=5, lost=30)
-    assert at(noticed, 1_080).ledger.recovering == 5
+    assert progress_at(noticed, 1_080).ledger.recovering == 5
     assert hung(noticed, 1_080).phase == "standing"
 
 
@@ -91,8 +91,8 @@ def test_one_that_replicates_goes_on_from_where_it_was_until_its_memory_is_given
     job = halted(stepping(REPLICATES), 1_060)
     assert job.ledger == Ledger(startup=10, productive=30, checkpointing=5, uncommitted=15)
     again = ready(job, 1_100)
-    assert turns_us(again) == 1_100 + 7 + 15 + 5 + (30 + 5) + 10 + 5
-    assert at(again, 1_107 + 15 + 5).kept_us == 60
+    assert next_change_us(again) == 1_100 + 7 + 15 + 5 + (30 + 5) + 10 + 5
+    assert progress_at(again, 1_107 + 15 + 5).kept_us == 60
     assert struck(job, 1_100).ledger.lost == 15
     assert halted(stepping(), 1_060) == struck(stepping(), 1_060)
 
@@ -104,54 +104,60 @@ def test_one_that_replicates_loses_only_the_time_until_a_fault_is_noticed() -> N
 
 def test_what_replicas_kept_is_written_by_one_that_is_asked_to_leave_as_it_starts() -> None:
     again = ready(halted(stepping(REPLICATES), 1_060), 1_100)
-    left = at(asked_to_leave(again, 1_102), 1_107)
-    assert (left.phase, left.kept_us, left.fresh_us) == ("standing", 45, 0)
+    left = progress_at(given_notice(again, 1_102), 1_107)
+    assert (left.phase, left.kept_us, left.uncommitted_us) == ("standing", 45, 0)
 
 
 def test_half_the_speed_takes_twice_the_steps_and_says_what_the_other_half_cost() -> None:
     job = stepping(speed_ppm=500_000)
-    assert turns_us(job) == 1_010 + 200 + 20
-    assert at(job, 1_230).ledger == Ledger(startup=10, productive=100, degraded=100, checkpointing=20)
+    assert next_change_us(job) == 1_010 + 200 + 20
+    assert progress_at(job, 1_230).ledger == Ledger(
+        startup=10, productive=100, degraded=100, checkpointing=20
+    )
 
 
 def test_one_that_is_asked_to_leave_writes_first_and_loses_nothing() -> None:
-    job = asked_to_leave(stepping(), 1_052)
-    assert (job.phase, turns_us(job)) == ("writing", 1_057)
-    left = at(job, 1_060)
+    job = given_notice(stepping(), 1_052)
+    assert (job.phase, next_change_us(job)) == ("writing", 1_057)
+    left = progress_at(job, 1_060)
     assert (left.phase, left.kept_us) == ("standing", 37)
     assert left.ledger == Ledger(startup=10, productive=37, checkpointing=10, recovering=3)
-    assert turns_us(ready(left, 1_060)) == 1_060 + 7 + 35 + 35 + 8
+    assert next_change_us(ready(left, 1_060)) == 1_060 + 7 + 35 + 35 + 8
 
 
 @pytest.mark.parametrize("now_us", [1_005, 1_010])
 def test_one_that_has_nothing_to_keep_leaves_at_once(now_us: int) -> None:
-    assert asked_to_leave(stepping(), now_us).phase == "standing"
+    assert given_notice(stepping(), now_us).phase == "standing"
 
 
 def test_one_that_has_not_begun_or_is_done_need_not_leave() -> None:
-    assert asked_to_leave(placed_at(TERMS, 1_000), 1_001).phase == "preparing"
-    done = at(stepping(), 1_130)
-    assert (asked_to_leave(done, 1_130), struck(done, 1_130), ready(done, 1_130)) == (done, done, done)
+    assert given_notice(placed_at(TERMS, 1_000), 1_001).phase == "preparing"
+    done = progress_at(stepping(), 1_130)
+    assert (given_notice(done, 1_130), struck(done, 1_130), ready(done, 1_130)) == (done, done, done)
     assert unplaced(done, 1_130).phase == "queued"
 
 
 def test_one_that_is_writing_anyway_leaves_after_it() -> None:
-    job = asked_to_leave(stepping(), 1_041)
-    assert turns_us(job) == 1_045
-    assert at(job, 1_050).ledger == Ledger(startup=10, productive=30, checkpointing=5, recovering=5)
+    job = given_notice(stepping(), 1_041)
+    assert next_change_us(job) == 1_045
+    assert progress_at(job, 1_050).ledger == Ledger(startup=10, productive=30, checkpointing=5, recovering=5)
 
 
 def test_without_its_cubes_its_time_counts_nowhere() -> None:
     job = unplaced(stepping(), 1_060)
-    assert at(job, 9_000).ledger == job.ledger == Ledger(startup=10, productive=30, checkpointing=5, lost=15)
+    assert (
+        progress_at(job, 9_000).ledger
+        == job.ledger
+        == Ledger(startup=10, productive=30, checkpointing=5, lost=15)
+    )
     again = ready(placed(job, 9_000), 9_002)
-    assert turns_us(again) == 9_002 + 7 + (30 + 5) * 2 + 10 + 5
+    assert next_change_us(again) == 9_002 + 7 + (30 + 5) * 2 + 10 + 5
 
 
 def test_without_terms_all_that_it_does_is_kept_and_it_has_no_end() -> None:
     job = struck(slowed(stepping(None), 1_103, 250_000), 1_203)
     assert job.ledger == Ledger(startup=3, productive=125, degraded=75)
-    assert turns_us(stepping(None)) is None
+    assert next_change_us(stepping(None)) is None
 
 
 spans = st.integers(0, 60)
@@ -170,7 +176,7 @@ EVENTS: dict[str, Callable[[Progress, int, int], Progress]] = {
     "hung": lambda job, now_us, _: hung(job, now_us),
     "halted": lambda job, now_us, _: halted(job, now_us),
     "struck": lambda job, now_us, _: struck(job, now_us),
-    "asked_to_leave": lambda job, now_us, _: asked_to_leave(job, now_us),
+    "asked_to_leave": lambda job, now_us, _: given_notice(job, now_us),
 }
 histories = st.lists(st.tuples(spans, st.sampled_from(sorted(EVENTS)), speeds), max_size=8)
 
@@ -189,7 +195,7 @@ def test_every_microsecond_is_in_one_place_and_only_what_is_uncommitted_falls(
             assert place == "uncommitted" or getattr(job.ledger, place) >= getattr(before, place)
         if terms is not None:
             assert job.ledger.productive == job.kept_us <= terms.work_us
-            assert job.ledger.uncommitted == job.fresh_us <= terms.checkpoint_every_us
+            assert job.ledger.uncommitted == job.uncommitted_us <= terms.checkpoint_every_us
         if job.phase == "finished":
             break
 
@@ -209,26 +215,28 @@ def test_a_glance_on_the_way_changes_nothing(
     if change is not None:
         job = slowed(job, job.since_us + change[0], change[1])
     if leaves:
-        job = asked_to_leave(job, job.since_us + 5)
+        job = given_notice(job, job.since_us + 5)
     seen = job
     for span_us in glances:
-        seen = at(seen, seen.since_us + span_us)
-        assert turns_us(seen) == (turns_us(job) if seen.phase not in ("standing", "finished") else None)
-    assert seen == at(job, seen.since_us)
+        seen = progress_at(seen, seen.since_us + span_us)
+        assert next_change_us(seen) == (
+            next_change_us(job) if seen.phase not in ("standing", "finished") else None
+        )
+    assert seen == progress_at(job, seen.since_us)
 
 
 @given(terms, speeds, st.integers(0, 300))
 def test_it_turns_when_it_says_and_not_before(terms: JobTerms, ppm: int, span_us: int) -> None:
     job = ready(placed_at(terms, 0), 4, ppm)
-    seen = at(job, 4 + span_us)
-    for one in (job, seen, asked_to_leave(job, 4 + span_us)):
-        turn_us = turns_us(one)
+    seen = progress_at(job, 4 + span_us)
+    for one in (job, seen, given_notice(job, 4 + span_us)):
+        turn_us = next_change_us(one)
         if turn_us is None:
             assert one.phase in ("standing", "finished")
             continue
-        assert at(one, turn_us).phase in ("standing", "finished")
+        assert progress_at(one, turn_us).phase in ("standing", "finished")
         if turn_us > one.since_us:
-            assert at(one, turn_us - 1).phase not in ("standing", "finished")
+            assert progress_at(one, turn_us - 1).phase not in ("standing", "finished")
 
 
 @given(terms, st.integers(0, 400))
@@ -249,9 +257,9 @@ def test_it_is_where_a_walk_of_single_steps_comes_to(terms: JobTerms, span_us: i
             kept, fresh, wrote = kept + fresh, 0, 0
             done = kept == terms.work_us
     ledger |= {"productive": kept, "uncommitted": fresh}
-    assert at(ready(placed_at(terms, 0), 0), span_us).ledger == Ledger(**ledger)
+    assert progress_at(ready(placed_at(terms, 0), 0), span_us).ledger == Ledger(**ledger)
 
 
 def test_a_year_of_checkpoints_is_no_longer_a_walk_than_one() -> None:
     year = replace(stepping(TERMS.model_copy(update={"work_us": 10**15})), since_us=0)
-    assert at(year, 35 * 10**12 + 7).kept_us == 30 * 10**12
+    assert progress_at(year, 35 * 10**12 + 7).kept_us == 30 * 10**12

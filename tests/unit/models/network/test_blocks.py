@@ -5,9 +5,9 @@ import re
 import numpy as np
 import pytest
 
-from schemas.config_network import BlockRow, NetworkConfig
+from schemas.config.network_hardware import BlockGroupConfig, NetworkConfig
 from shared.basics.errors import InvalidInput
-from shared.models.network.blocks import DOMAINS, Block, network_of, plant_of
+from shared.models.network.blocks import DOMAINS, Block, layout_of, network_of
 from tests.support.dcn_plants import plant
 
 
@@ -30,7 +30,7 @@ def test_a_domain_is_a_quarter_of_the_switches_and_holds_whole_racks() -> None:
 
 
 def test_blocks_of_two_customers_may_not_join() -> None:
-    found = plant_of([Block("ab-0", 100, 512, customer="a"), Block("ab-1", 100, 512, customer="b")])
+    found = layout_of([Block("ab-0", 100, 512, customer="a"), Block("ab-1", 100, 512, customer="b")])
     assert not found.may_join.any()
 
 
@@ -66,7 +66,7 @@ def test_what_cannot_be_built_is_one_sentence(
     blocks: list[Block], others: dict[str, int], sentence: str
 ) -> None:
     with pytest.raises(InvalidInput, match=re.escape(sentence)) as refused:
-        plant_of(blocks, **others)  # type: ignore[arg-type]  # one of them is a word
+        layout_of(blocks, **others)  # type: ignore[arg-type]  # one of them is a word
     assert "\n" not in str(refused.value)
 
 
@@ -77,6 +77,6 @@ def test_an_unknown_block_names_the_nearest() -> None:
 
 def test_too_many_blocks_are_counted_before_they_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shared.models.network.blocks.Block", None)  # TypeError for whoever makes one
-    rows = tuple([BlockRow(count=1_024)] * 1_024)
+    rows = tuple([BlockGroupConfig(count=1_024)] * 1_024)
     with pytest.raises(InvalidInput, match="blocks 1048576: not allowed; allowed are 2 to 1,024"):
         network_of(NetworkConfig(blocks=rows))

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.config_network import GENERATIONS_GBPS, BlockRow, NetworkConfig
+from schemas.config.network_hardware import GENERATIONS_GBPS, BlockGroupConfig, NetworkConfig
 from shared.basics.errors import InvalidInput
-from shared.models.network.blocks import DOMAINS, Plant, network_of
-from shared.models.network.parts import network_parts, ocses_of
-from shared.models.network.wiring import NO_PORT, at_ports, counted, links_between, wiring_of
-from shared.models.superpod.plant import port_number
+from shared.models.network.blocks import DOMAINS, NetworkLayout, network_of
+from shared.models.network.network_plant import network_plant, ocses_of
+from shared.models.network.wiring import NO_PORT, assign_ports, circuit_counts, links_between, wiring_of
+from shared.models.superpod.superpod_plant import port_number
 from shared.models.superpod.wiring import SPARE_PORTS, IntArray
 
 LAYOUTS = ((8, 1), (4, 2), (8, 2))
@@ -25,13 +25,13 @@ def hardware(draw: st.DrawFn) -> NetworkConfig:
     racks, switches = draw(st.sampled_from(LAYOUTS))
     most = 120 * 2 * racks * switches // 512
     rows = st.builds(
-        BlockRow, generation=st.sampled_from(GENERATIONS_GBPS), uplinks=st.sampled_from((256, 512))
+        BlockGroupConfig, generation=st.sampled_from(GENERATIONS_GBPS), uplinks=st.sampled_from((256, 512))
     )
     blocks = draw(st.lists(rows, min_size=2, max_size=min(most, 8)))
     return NetworkConfig(blocks=tuple(blocks), racks=racks, racks_full=racks, switches=switches)
 
 
-def some_circuits(plant: Plant, seed: int, share: float) -> IntArray:
+def some_circuits(plant: NetworkLayout, seed: int, share: float) -> IntArray:
     """(K, radix) circuits at random between free ports that fibres enter, never within one block."""
     rng = np.random.default_rng(seed)
     wiring = wiring_of(plant)
@@ -44,7 +44,7 @@ def some_circuits(plant: Plant, seed: int, share: float) -> IntArray:
     return south_of
 
 
-def by_hand(plant: Plant, south_of: IntArray) -> IntArray:
+def by_hand(plant: NetworkLayout, south_of: IntArray) -> IntArray:
     """(K, B, B) the same circuits one by one, a block's ports being told by its uplinks alone."""
     blocks = len(plant.blocks)
     at = [b for b, block in enumerate(plant.blocks) for _ in range(block.uplinks // (2 * plant.ocs_count))]
@@ -61,13 +61,13 @@ def test_circuits_are_counted_one_by_one_and_make_a_link_each(
 ) -> None:
     plant = network_of(config)
     south_of = some_circuits(plant, seed, share)
-    circuits = counted(plant, south_of)
+    circuits = circuit_counts(plant, south_of)
     assert (circuits == by_hand(plant, south_of)).all()
     links = links_between(plant, south_of)
     assert (links == circuits.sum(axis=0) + circuits.sum(axis=0).T).all()
     some = np.random.default_rng(seed).random(south_of.shape) < 0.5
     kept = np.where(some, south_of, NO_PORT)
-    assert (counted(plant, south_of, some) == counted(plant, kept)).all()
+    assert (circuit_counts(plant, south_of, some) == circuit_counts(plant, kept)).all()
     assert (links_between(plant, south_of, some) == links_between(plant, kept)).all()
 
 
@@ -81,12 +81,12 @@ def test_circuits_by_blocks_take_free_ports_and_come_out_as_they_went_in(
     now, then = some_circuits(plant, seed, share), some_circuits(plant, seed + 1, share)
 
     def rows(south_of: IntArray) -> list[tuple[int, int, int]]:
-        circuits = counted(plant, south_of)
+        circuits = circuit_counts(plant, south_of)
         found = np.argwhere(circuits).tolist()
         return [(ocs, one, other) for ocs, one, other in found for _ in range(circuits[ocs, one, other])]
 
     before = now.copy()
-    removed, made = at_ports(plant, now, rows(now), rows(then))
+    removed, made = assign_ports(plant, now, rows(now), rows(then))
     assert (now == before).all(), "what there is is left as it is"
     assert {(ocs, north) for ocs, north, _ in removed} == {tuple(end) for end in np.argwhere(now != NO_PORT)}
     after = np.full_like(now, NO_PORT)
@@ -94,48 +94,48 @@ def test_circuits_by_blocks_take_free_ports_and_come_out_as_they_went_in(
         assert after[ocs, north] == NO_PORT
         assert south not in after[ocs]
         after[ocs, north] = south
-    assert (counted(plant, after) == counted(plant, then)).all()
+    assert (circuit_counts(plant, after) == circuit_counts(plant, then)).all()
 
 
 def test_what_is_not_there_cannot_go_and_what_has_no_port_cannot_come() -> None:
     plant = network_of(
-        NetworkConfig(blocks=(BlockRow(count=2, uplinks=256),), racks=8, racks_full=8, switches=2)
+        NetworkConfig(blocks=(BlockGroupConfig(count=2, uplinks=256),), racks=8, racks_full=8, switches=2)
     )
     empty = np.full((16, wiring_of(plant).radix), NO_PORT)
     with pytest.raises(InvalidInput, match="OCS 3: no circuit from block 0 to block 1 to take away"):
-        at_ports(plant, empty, [(3, 0, 1)], [])
+        assign_ports(plant, empty, [(3, 0, 1)], [])
     each = int(plant.ports[0])
     with pytest.raises(InvalidInput, match="OCS 3: no free North port of block 0"):
-        at_ports(plant, empty, [], [(3, 0, 1)] * (each + 1))
+        assign_ports(plant, empty, [], [(3, 0, 1)] * (each + 1))
     full = empty.copy()
     full[3, each : 2 * each] = np.arange(each, 2 * each)
     with pytest.raises(InvalidInput, match="OCS 3: no free South port of block 1"):
-        at_ports(plant, full, [], [(3, 0, 1)])
-    (gone,), (come,) = at_ports(plant, full, [(3, 1, 1)], [(3, 0, 1)])
+        assign_ports(plant, full, [], [(3, 0, 1)])
+    (gone,), (come,) = assign_ports(plant, full, [(3, 1, 1)], [(3, 0, 1)])
     assert gone == (3, each, each), "the lowest North port goes"
     assert come == (3, 0, each), "and its South port is free again at once"
 
 
 def test_a_circuit_that_is_unfit_is_made_only_where_there_is_no_other() -> None:
     plant = network_of(
-        NetworkConfig(blocks=(BlockRow(count=2, uplinks=256),), racks=8, racks_full=8, switches=2)
+        NetworkConfig(blocks=(BlockGroupConfig(count=2, uplinks=256),), racks=8, racks_full=8, switches=2)
     )
     empty, each = np.full((16, wiring_of(plant).radix), NO_PORT), int(plant.ports[0])
     souths = range(each, 2 * each)
     unfit = {(3, 0, south) for south in souths}
-    _, (come,) = at_ports(plant, empty, [], [(3, 0, 1)], unfit)
+    _, (come,) = assign_ports(plant, empty, [], [(3, 0, 1)], unfit)
     assert come == (3, 1, each)
-    _, (come,) = at_ports(plant, empty, [], [(3, 0, 1)], unfit | {(3, 1, each)})
+    _, (come,) = assign_ports(plant, empty, [], [(3, 0, 1)], unfit | {(3, 1, each)})
     assert come == (3, 1, each + 1)
     every = {(3, north, south) for north in range(each) for south in souths}
-    _, (come,) = at_ports(plant, empty, [], [(3, 0, 1)], every)
+    _, (come,) = assign_ports(plant, empty, [], [(3, 0, 1)], every)
     assert come == (3, 0, each)
 
 
 @given(hardware())
 @settings(max_examples=25, deadline=None)
 def test_every_fibre_is_in_one_bundle_and_every_wired_port_has_one(config: NetworkConfig) -> None:
-    plant, parts = network_of(config), network_parts(config)
+    plant, parts = network_of(config), network_plant(config)
     fibres = parts.ends.fibres
     assert fibres.shape[0] == len(plant.blocks) * plant.racks
     wiring = wiring_of(plant)
@@ -154,7 +154,7 @@ def test_every_fibre_is_in_one_bundle_and_every_wired_port_has_one(config: Netwo
 @given(hardware(), st.randoms(use_true_random=False))
 @settings(max_examples=25, deadline=None)
 def test_every_part_is_found_again_by_its_name(config: NetworkConfig, draw: Random) -> None:
-    parts = network_parts(config)
+    parts = network_plant(config)
     for kind in ("control", "power", "rack", "ocs", "port", "block", "bundle"):
         count = parts.population(kind)
         for index in {0, count - 1, draw.randrange(count)}:

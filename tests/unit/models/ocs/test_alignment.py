@@ -16,7 +16,7 @@ from shared.models.ocs.alignment import (
     ALIGNED,
     UNSEEN,
     UNSTEADY,
-    Loop,
+    AlignmentLoop,
     align,
     drift_loss_db,
     expected_us,
@@ -24,14 +24,14 @@ from shared.models.ocs.alignment import (
     failure_probability,
     pointing_loss_db,
     population,
-    simulated,
+    simulate_tries,
 )
 
-LOOP = Loop()
+LOOP = AlignmentLoop()
 NORMAL = NormalDist()
 
 
-def one_try(loop: Loop, seed: int, number: int) -> tuple[int, int, list[float]]:
+def one_try(loop: AlignmentLoop, seed: int, number: int) -> tuple[int, int, list[float]]:
     """(frames, code, errors of the mirrors): one mirror and tilt after the other, by hand."""
 
     def drawn(mirror: int, tilt: int, frame: int) -> float:
@@ -55,7 +55,7 @@ def one_try(loop: Loop, seed: int, number: int) -> tuple[int, int, list[float]]:
 
 
 LOOPS = st.builds(
-    Loop,
+    AlignmentLoop,
     pointing_urad=st.sampled_from((0.0, 100.0, 300.0, 600.0)),
     camera_noise_urad=st.sampled_from((0.0, 10.0, 30.0, 60.0)),
     gain=st.sampled_from((0.1, 0.6, 1.0, 1.5, 2.5)),
@@ -65,8 +65,8 @@ LOOPS = st.builds(
 
 @settings(max_examples=30, deadline=None)
 @given(LOOPS, st.integers(0, 3))
-def test_every_try_is_that_of_a_scalar_loop(loop: Loop, seed: int) -> None:
-    found = simulated(loop, seed, 40)
+def test_every_try_is_that_of_a_scalar_loop(loop: AlignmentLoop, seed: int) -> None:
+    found = simulate_tries(loop, seed, 40)
     for number in range(40):
         frames, code, error = one_try(loop, seed, number)
         assert (int(found.frames[number]), int(found.code[number])) == (frames, code)
@@ -75,7 +75,7 @@ def test_every_try_is_that_of_a_scalar_loop(loop: Loop, seed: int) -> None:
 
 
 def test_a_slew_misses_what_the_camera_looks_at_as_often_as_rayleigh_says() -> None:
-    found = simulated(LOOP, 5, 200_000)
+    found = simulate_tries(LOOP, 5, 200_000)
     miss = math.exp(-(LOOP.capture_urad**2) / (2 * LOOP.pointing_urad**2))
     share = 1 - (1 - miss) ** 2
     assert (found.code == UNSEEN).mean() == pytest.approx(share, abs=4 * math.sqrt(share / 200_000))
@@ -86,7 +86,7 @@ def test_a_slew_misses_what_the_camera_looks_at_as_often_as_rayleigh_says() -> N
 def test_a_loop_that_goes_on_keeps_its_jitter(gain: float) -> None:
     """Var = g σ² ÷ (2 − g) of either tilt: what drift between commands is held to."""
     loop = replace(LOOP, gain=gain, tolerance_urad=1e-6, frames=80.0, capture_urad=1e6)
-    square = np.square(simulated(loop, 1, 20_000).error_urad).mean() / 2
+    square = np.square(simulate_tries(loop, 1, 20_000).error_urad).mean() / 2
     assert math.sqrt(square) == pytest.approx(loop.jitter_urad, rel=0.02)
     assert loop.jitter_urad < LOOP.tolerance_urad
 
@@ -95,7 +95,7 @@ def test_a_loop_that_goes_on_keeps_its_jitter(gain: float) -> None:
 @given(st.floats(0.02, 4.0).filter(lambda gain: abs(gain - 2.0) > 0.02))
 def test_the_loop_converges_only_for_gains_below_two(gain: float) -> None:
     loop = replace(LOOP, gain=gain, camera_noise_urad=0.0, frames=1_000.0, capture_urad=1e9)
-    found = simulated(loop, 0, 200)
+    found = simulate_tries(loop, 0, 200)
     began_outside = found.frames > 1
     assert began_outside.sum() > 150
     assert ((found.code[began_outside] == ALIGNED) == (gain < 2.0)).all()
@@ -104,7 +104,7 @@ def test_the_loop_converges_only_for_gains_below_two(gain: float) -> None:
 
 def test_without_noise_more_gain_up_to_one_takes_no_more_frames() -> None:
     loops = [replace(LOOP, camera_noise_urad=0.0, gain=gain, frames=1_000.0) for gain in (0.1, 0.3, 0.6, 1)]
-    for slower, faster in pairwise(simulated(loop, 0, 2_000) for loop in loops):
+    for slower, faster in pairwise(simulate_tries(loop, 0, 2_000) for loop in loops):
         assert (faster.frames <= slower.frames).all()
         assert faster.frames.sum() < slower.frames.sum()
 
@@ -122,7 +122,7 @@ def test_more_tries_fail_less_and_more_frames_not_more() -> None:
     loop = replace(LOOP, camera_noise_urad=45.0)
     by_tries = [failure_probability(replace(loop, tries=float(tries))) for tries in (1, 2, 3)]
     assert by_tries[0] > by_tries[1] > by_tries[2]
-    by_frames = [simulated(replace(loop, frames=frames), 0, 2_000).code for frames in (5.0, 20.0, 80.0)]
+    by_frames = [simulate_tries(replace(loop, frames=frames), 0, 2_000).code for frames in (5.0, 20.0, 80.0)]
     for fewer, more in pairwise(by_frames):
         assert ((fewer == ALIGNED) <= (more == ALIGNED)).all()
 
@@ -197,7 +197,7 @@ def test_mirrors_that_no_camera_holds_lose_in_proportion_to_time() -> None:
 
 def test_a_population_is_made_once_and_never_changed() -> None:
     found = population(LOOP)
-    assert population(Loop()) is found
+    assert population(AlignmentLoop()) is found
     with pytest.raises(ValueError, match="read-only"):
         found.time_us[0] = 1
 
@@ -213,4 +213,4 @@ def test_a_population_is_made_once_and_never_changed() -> None:
 )
 def test_a_loop_that_cannot_be_is_refused(field: str, value: float, said: str) -> None:
     with pytest.raises(InvalidInput, match=said):
-        Loop(**{field: value})
+        AlignmentLoop(**{field: value})

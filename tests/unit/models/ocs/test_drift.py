@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from shared.models.ocs.alignment import drift_loss_db
-from shared.models.ocs.assumptions import assumed
 from shared.models.ocs.drift import array_of, drifted_db, step_nrad
+from shared.models.ocs.ocs_assumptions import assumed
 
 PORTS, OCSES = 136, 48
 

@@ -6,9 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from schemas.config_failures import FailuresConfig
-from schemas.config_repairs import RepairsConfig
-from shared.models.ocs.availability import light, lost_light, out_of_order, serviceable, short
+from schemas.config.failures import FailuresConfig
+from schemas.config.repairs import RepairsConfig
+from shared.models.ocs.chassis_availability import (
+    light_availability,
+    light_loss_by_part,
+    serviceable_share,
+    shortage,
+    unavailability,
+)
 from shared.models.ocs.parts import PART, PARTS, POWER_W_MAX, OcsPart, power_w
 
 FAULTS_PER_DAY, REPAIR_DAYS = FailuresConfig().ocs_per_day, RepairsConfig().ocs_repair_h / 24
@@ -23,24 +29,24 @@ def test_the_chassis_draws_what_it_may_at_most() -> None:
 def test_all_faults_are_of_some_part() -> None:
     assert math.isclose(sum(part.share for part in PARTS), 1.0)
     assert all(0 <= part.spare < part.count and part.watts > 0 and part.reason for part in PARTS)
-    assert {part.word for part in PARTS if part.swapped_hot} == {"supply", "fan", "driver"}, (
+    assert {part.word for part in PARTS if part.hot_swappable} == {"supply", "fan", "driver"}, (
         "as [LF] 3.2.2 has it"
     )
 
 
 def test_with_the_defaults_light_and_service_are_what_is_published() -> None:
-    assert light(FAULTS_PER_DAY, REPAIR_DAYS) > 0.9998
-    assert serviceable(FAULTS_PER_DAY, REPAIR_DAYS) == pytest.approx(0.9988, abs=5e-6)
-    lost = lost_light(FAULTS_PER_DAY, REPAIR_DAYS)
+    assert light_availability(FAULTS_PER_DAY, REPAIR_DAYS) > 0.9998
+    assert serviceable_share(FAULTS_PER_DAY, REPAIR_DAYS) == pytest.approx(0.9988, abs=5e-6)
+    lost = light_loss_by_part(FAULTS_PER_DAY, REPAIR_DAYS)
     assert max(lost, key=lambda word: lost[word]) == "driver"
     assert lost["driver"] > 2 * sum(amount for word, amount in lost.items() if word != "driver")
 
 
 def test_redundancy_is_what_keeps_supplies_and_fans_from_mattering() -> None:
-    lost = lost_light(FAULTS_PER_DAY, REPAIR_DAYS)
-    alone = lost_light(FAULTS_PER_DAY, REPAIR_DAYS, [replace(part, spare=0) for part in PARTS])
+    lost = light_loss_by_part(FAULTS_PER_DAY, REPAIR_DAYS)
+    alone = light_loss_by_part(FAULTS_PER_DAY, REPAIR_DAYS, [replace(part, spare=0) for part in PARTS])
     for word in ("supply", "fan"):
-        out = out_of_order(PART[word], FAULTS_PER_DAY, REPAIR_DAYS)
+        out = unavailability(PART[word], FAULTS_PER_DAY, REPAIR_DAYS)
         pairs = math.comb(PART[word].count, 2)
         assert lost[word] == pytest.approx(pairs * out**2, rel=1e-3)
         assert alone[word] > 1_000 * lost[word]
@@ -48,15 +54,19 @@ def test_redundancy_is_what_keeps_supplies_and_fans_from_mattering() -> None:
 
 def test_of_one_part_it_is_the_renewal_formula() -> None:
     part = replace(PART["cpu"], share=1.0, effect="light")
-    assert short(part, 0.5, 2.0) == pytest.approx(0.5)
-    assert light(0.5, 2.0, [part]) == serviceable(0.5, 2.0, [part]) == pytest.approx(0.5)
+    assert shortage(part, 0.5, 2.0) == pytest.approx(0.5)
+    assert light_availability(0.5, 2.0, [part]) == serviceable_share(0.5, 2.0, [part]) == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(("faults_per_day", "repair_days"), [(0.0004, 3.0), (0.05, 3.0), (0.3, 2.0)])
 def test_more_faults_never_give_more_light(faults_per_day: float, repair_days: float) -> None:
-    assert light(2 * faults_per_day, repair_days) < light(faults_per_day, repair_days)
-    assert light(faults_per_day, 2 * repair_days) < light(faults_per_day, repair_days)
-    assert serviceable(faults_per_day, repair_days) < light(faults_per_day, repair_days)
+    assert light_availability(2 * faults_per_day, repair_days) < light_availability(
+        faults_per_day, repair_days
+    )
+    assert light_availability(faults_per_day, 2 * repair_days) < light_availability(
+        faults_per_day, repair_days
+    )
+    assert serviceable_share(faults_per_day, repair_days) < light_availability(faults_per_day, repair_days)
 
 
 def spans_out(draw: random.Random, rate: float, mean_days: float, days: float) -> list[tuple[float, float]]:
@@ -92,7 +102,7 @@ def test_the_closed_form_is_what_a_simulation_comes_to(faults_per_day: float) ->
     runs = [dark_share(draw, faults_per_day, 3.0, 4_000.0) for _ in range(100)]
     mean = math.fsum(runs) / len(runs)
     deviation = math.sqrt(math.fsum((run - mean) ** 2 for run in runs) / (len(runs) - 1) / len(runs))
-    expected = 1.0 - light(faults_per_day, 3.0)
+    expected = 1.0 - light_availability(faults_per_day, 3.0)
     assert abs(mean - expected) < DEVIATIONS * deviation
     assert deviation < 0.05 * expected, "wide enough to let a wrong formula pass"
 

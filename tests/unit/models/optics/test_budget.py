@@ -12,9 +12,9 @@ from shared.models.assumptions import ASSUMPTIONS, Assumption
 from shared.models.optics import budget
 from shared.models.optics.budget import LASER, Budget
 from shared.models.optics.fec import block_loss
-from shared.models.optics.link import LinkDesign, Strands, Switched, evaluate
-from shared.models.optics.made_modules import Lanes
-from shared.models.optics.modules import LANE_RATES, MODULE_KINDS
+from shared.models.optics.link import LinkDesign, OcsPath, Strands, evaluate
+from shared.models.optics.manufactured_modules import Lanes
+from shared.models.optics.module_kinds import LANE_RATES, MODULE_KINDS
 
 LOSS = st.floats(0.0, 30.0)
 RETURN = st.floats(-80.0, -10.0)
@@ -41,7 +41,7 @@ def link_budget(
 ) -> Budget:
     figures = (loss_db, near_return_db, far_return_db, near_excess_db, far_excess_db)
     loss, near, far, *excess = (np.asarray(figure) for figure in figures)
-    return budget.link_budget(design, Strands(Switched(loss, near, far), *excess))
+    return budget.link_budget(design, Strands(OcsPath(loss, near, far), *excess))
 
 
 @given(DESIGNS, LOSS, RETURN, RETURN, EXCESS, EXCESS)
@@ -68,7 +68,7 @@ def test_steps_add_up(
 def test_lanes_are_those_of_many_links_at_once(
     design: LinkDesign, loss: float, near: float, far: float, near_excess: float, far_excess: float
 ) -> None:
-    ocs = Switched(*(np.full(1, figure) for figure in (loss, near, far)))
+    ocs = OcsPath(*(np.full(1, figure) for figure in (loss, near, far)))
     many = evaluate(design, Strands(ocs, np.full(1, near_excess), np.full(1, far_excess)))
     lanes = link_budget(design, loss, near, far, near_excess, far_excess).lanes
     assert [lane.ber for lane in lanes] == pytest.approx(many.ber[0].tolist())
@@ -154,7 +154,7 @@ def test_lanes_tell_how_their_modules_were_made() -> None:
         np.array([5.0, 5.0, 4.5, 5.5]),
         np.array([3.0, -200.0, 40.0, 0.0]),
     )
-    switched = Switched(np.asarray(1.5), np.asarray(-46.0), np.asarray(-40.0))
+    switched = OcsPath(np.asarray(1.5), np.asarray(-46.0), np.asarray(-40.0))
     lanes = budget.link_budget(LinkDesign(launch_dbm=1.0), Strands(switched), made).lanes
     assert [lane.launch_dbm for lane in lanes] == [1.5, 1.0, 1.0, 0.5]
     assert [lane.sensitivity_db for lane in lanes] == [0.0, 0.7, 0.0, 0.0]

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.basics.errors import InvalidInput
+from shared.models.optics.ocs_strands import check_peer, strands_of
 from shared.models.optics.palomar import manufactured_ocses
-from shared.models.optics.strands import check_peer, strands_of
-from shared.models.superpod.plant import superpod_plant
+from shared.models.superpod.superpod_plant import superpod_plant
 from shared.models.superpod.wiring import ENDS_PER_CUBE, LinkEnd, link_end, ocs_radix
 
 CUBES = 80

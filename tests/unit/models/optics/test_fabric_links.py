@@ -6,21 +6,21 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.models.optics.fabric_links import Pairs, pairs
+from shared.models.optics.fabric_links import LinkTable, link_table
 from shared.models.optics.link import LinkDesign
-from shared.models.optics.made_modules import MadeModules
+from shared.models.optics.manufactured_modules import ManufacturedModules
 from shared.models.superpod.wiring import ENDS_PER_CUBE
-from shared.models.telemetry.modules_now import modules_now
+from shared.models.telemetry.installed_modules import installed_modules
 
 SEED, POD, CUBES = 3, "pod-0", 4
 ENDS = CUBES * ENDS_PER_CUBE
 
 
-def made_with(replaced: list[int]) -> MadeModules:
-    return modules_now(SEED, POD, ENDS, 0, dict.fromkeys(replaced, (1, 0)), lambda _: None).made
+def made_with(replaced: list[int]) -> ManufacturedModules:
+    return installed_modules(SEED, POD, ENDS, 0, dict.fromkeys(replaced, (1, 0)), lambda _: None).made
 
 
-def whole(table: Pairs) -> bytes:
+def whole(table: LinkTable) -> bytes:
     """Every figure of a table."""
     return b"".join(table.rows(d, np.arange(CUBES)).tobytes() for d in range(3))
 
@@ -36,25 +36,27 @@ def test_what_shares_the_first_table_is_what_all_computed_anew_is(
 ) -> None:
     """To the last bit, whatever was asked for before, and whatever is replaced later."""
     made = made_with(replaced)
-    shares = pairs(SEED, POD, CUBES, LinkDesign()).over(made, replaced)
+    shares = link_table(SEED, POD, CUBES, LinkDesign()).over(made, replaced)
     shares.rows(asked[0], np.array([asked[1]]))
-    assert whole(shares) == whole(Pairs(SEED, POD, CUBES, LinkDesign(), "palomar", made))
+    assert whole(shares) == whole(LinkTable(SEED, POD, CUBES, LinkDesign(), "palomar", made))
     now = made_with([*replaced, later])
-    renewed = pairs(SEED, POD, CUBES, LinkDesign()).over(made, replaced)
+    renewed = link_table(SEED, POD, CUBES, LinkDesign()).over(made, replaced)
     renewed.rows(asked[0], np.array([asked[1]]))
-    assert whole(renewed.renewed(now, later)) == whole(Pairs(SEED, POD, CUBES, LinkDesign(), "palomar", now))
+    assert whole(renewed.renewed(now, later)) == whole(
+        LinkTable(SEED, POD, CUBES, LinkDesign(), "palomar", now)
+    )
 
 
 def test_only_the_links_of_other_modules_are_computed() -> None:
-    first = pairs(SEED, POD, CUBES, LinkDesign())
+    first = link_table(SEED, POD, CUBES, LinkDesign())
     whole(first)
     computed = []
 
-    def counted(self: Pairs, dimension: int, plus: np.ndarray, *rest: np.ndarray) -> np.ndarray:
+    def counted(self: LinkTable, dimension: int, plus: np.ndarray, *rest: np.ndarray) -> np.ndarray:
         computed.append(np.broadcast(plus, *rest).size)
         return compute(self, dimension, plus, *rest)
 
-    compute = Pairs._figures_of
-    with patch.object(Pairs, "_figures_of", counted):
+    compute = LinkTable._figures_of
+    with patch.object(LinkTable, "_figures_of", counted):
         whole(first.over(made_with([5, 200]), [5, 200]))
     assert sum(computed) == 2 * CUBES

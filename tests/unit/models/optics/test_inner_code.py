@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from shared.models.assumptions import ASSUMPTIONS, Assumption
-from shared.models.optics.inner_code import BLOCK_BITS, DATA_BITS, NEIGHBOURS, OVERHEAD, decoded_log10
+from shared.models.optics.fec import BLOCK_BITS, DATA_BITS, NEIGHBOURS, OVERHEAD, decoded_log10
 
 LEAST_RELIABLE = 6
 """Bits that a Chase decoder turns about in all ways."""

@@ -10,12 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.models.optics.fabric_links import lanes_of
-from shared.models.optics.lane_light import KnownLight, LaneLight, lane_light
+from shared.models.optics.lane_light import KnownLight, LaneLight, lane_light, slicer_snr_db
 from shared.models.optics.link import LinkDesign, Strands, evaluate
-from shared.models.optics.modules import lane_rate
+from shared.models.optics.module_kinds import lane_rate
+from shared.models.optics.ocs_strands import strands_of
 from shared.models.optics.receiver import Receiver
-from shared.models.optics.snr import slicer_snr_db
-from shared.models.optics.strands import strands_of
 
 DESIGN = LinkDesign()
 ENDS = np.arange(96 * 8)

@@ -11,19 +11,21 @@ from hypothesis import strategies as st
 from shared.basics.checks import check_range
 from shared.basics.errors import InvalidInput
 from shared.models.assumptions import ASSUMPTIONS, Assumption, assumed
-from shared.models.optics.dispersion import dispersion_penalty_db, dispersion_ps_per_nm, lanes_nm
 from shared.models.optics.link import (
     FloatArray,
     LinkDesign,
+    OcsPath,
     Strands,
-    Switched,
     arriving,
     connector_return_db,
+    dispersion_penalty_db,
+    dispersion_ps_per_nm,
     evaluate,
+    lanes_nm,
     log10_ber,
 )
-from shared.models.optics.made_modules import Lanes
-from shared.models.optics.modules import LANE_RATES, MODULE_KINDS, lane_rate
+from shared.models.optics.manufactured_modules import Lanes
+from shared.models.optics.module_kinds import LANE_RATES, MODULE_KINDS, lane_rate
 from shared.models.optics.path import loss_db, reflections
 from shared.models.optics.sensitivity import sensitivity_dbm
 
@@ -50,25 +52,23 @@ DESIGNS = st.builds(
 )
 
 
-def switched(loss: float, near_return_db: float, far_return_db: float) -> Switched:
-    return Switched(np.asarray(loss), np.asarray(near_return_db), np.asarray(far_return_db))
+def switched(loss: float, near_return_db: float, far_return_db: float) -> OcsPath:
+    return OcsPath(np.asarray(loss), np.asarray(near_return_db), np.asarray(far_return_db))
 
 
-def strand(ocs: Switched, near_excess_db: float = 0.0, far_excess_db: float = 0.0) -> Strands:
+def strand(ocs: OcsPath, near_excess_db: float = 0.0, far_excess_db: float = 0.0) -> Strands:
     return Strands(ocs, np.asarray(near_excess_db), np.asarray(far_excess_db))
 
 
 def arrives(
-    design: LinkDesign, ocs: Switched, near_excess_db: float = 0.0, far_excess_db: float = 0.0
+    design: LinkDesign, ocs: OcsPath, near_excess_db: float = 0.0, far_excess_db: float = 0.0
 ) -> tuple[float, float]:
     """(power in dBm, interference over it in dB) of the first lane."""
     arrival = arriving(design, strand(ocs, near_excess_db, far_excess_db))
     return float(arrival.received_dbm[0]), float(arrival.interference_db[0])
 
 
-def worst(
-    design: LinkDesign, ocs: Switched, near_excess_db: float = 0.0, far_excess_db: float = 0.0
-) -> float:
+def worst(design: LinkDesign, ocs: OcsPath, near_excess_db: float = 0.0, far_excess_db: float = 0.0) -> float:
     return float(log10_ber(design, strand(ocs, near_excess_db, far_excess_db)).max())
 
 
@@ -201,7 +201,7 @@ def test_lanes_are_on_the_grid_of_their_kind() -> None:
 def test_many_links_at_once_are_each_by_itself() -> None:
     drawn = np.random.default_rng(3)
     limits = ((0, 9), (-60, -30), (-60, -30))
-    ends = Switched(*(drawn.uniform(low, high, 7) for low, high in limits))
+    ends = OcsPath(*(drawn.uniform(low, high, 7) for low, high in limits))
     near_db, far_db = drawn.uniform(0, 3, (2, 7))
     launched, own, needs, bursts = (drawn.normal(0.0, 0.4, (7, 8)) for _ in range(4))
     ratios, offsets = drawn.choice([4.5, 5.0, 5.5], (7, 8)), drawn.normal(0, 30, (7, 8))

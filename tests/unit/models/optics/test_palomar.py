@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from shared.basics.errors import InvalidInput
 from shared.basics.keyed_random import draw_uniform
 from shared.models.assumptions import assumed
+from shared.models.ocs_technologies import TECHNOLOGIES
 from shared.models.optics.palomar import (
     INSERTION_LOSS_GOAL_DB,
     INSERTION_LOSS_TYPICAL_DB,
@@ -22,7 +23,6 @@ from shared.models.optics.palomar import (
     return_loss_db,
 )
 from shared.models.superpod.wiring import OCS_COUNT, PALOMAR_RADIX, ocs_radix
-from shared.models.technologies import TECHNOLOGIES
 
 SEEDS = range(20)
 FABRIC = "pod-0"

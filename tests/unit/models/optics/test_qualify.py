@@ -5,16 +5,21 @@ import json
 import numpy as np
 import pytest
 
-from ops.models.optics.qualify import named, repeat, report, table
-from ops.models.optics.qualify_page import page
+from ops.models.optics.qualification_page import qualification_page
+from ops.models.optics.qualification_report import (
+    pairing_row,
+    qualification_report,
+    qualification_table,
+    repeat_command,
+)
 from shared.basics.errors import InvalidInput
-from shared.models.optics.fabric_links import lanes_of, pairs, rounded, strand_log10_bers
-from shared.models.optics.link import LinkDesign, Strands, Switched, evaluate
-from shared.models.optics.made_modules import lanes_between, made_modules
-from shared.models.optics.modules import MODULE_KINDS, lane_rate
+from shared.models.optics.fabric_links import lanes_of, link_table, rounded, strand_log10_bers
+from shared.models.optics.link import LinkDesign, OcsPath, Strands, evaluate
+from shared.models.optics.manufactured_modules import lanes_between, manufactured_modules
+from shared.models.optics.module_kinds import MODULE_KINDS, lane_rate
+from shared.models.optics.ocs_strands import strands_of
 from shared.models.optics.palomar import insertion_loss_db, return_loss_db
 from shared.models.optics.qualification import Conditions, Qualification
-from shared.models.optics.strands import strands_of
 from shared.models.superpod.wiring import ENDS_PER_CUBE, FACES, LinkEnd, join_ends, link_end, ocs_radix
 from tests.support.qualified import qualified
 
@@ -103,9 +108,9 @@ def one_pairing(conditions: Conditions, end: LinkEnd, partner: int) -> tuple[flo
         far_db[strand] = return_loss_db(*made, ocs, there.side(strand), far, ports)
     if conditions.return_loss_db is not None:
         near_db[:] = far_db[:] = conditions.return_loss_db
-    modules = made_modules(*made, 96 * conditions.cubes)
+    modules = manufactured_modules(*made, 96 * conditions.cubes)
     lanes = lanes_between(modules, np.asarray(end.number), np.asarray(there.number), 2)
-    strands = Strands(Switched(loss_db, near_db, far_db))
+    strands = Strands(OcsPath(loss_db, near_db, far_db))
     log10_ber = evaluate(conditions.design, strands, lanes).log10_ber.ravel()
     worst = int(log10_ber.argmax())
     return float(log10_ber[worst]), worst, float(loss_db[worst // 4])
@@ -131,7 +136,7 @@ def test_all_pairings_are_what_the_twin_looks_up() -> None:
     """The services' table of all links against the sweep."""
     conditions = Conditions(4, cubes=16)
     result = qualified(conditions)
-    kept = pairs(conditions.seed, conditions.fabric, conditions.cubes, conditions.design)
+    kept = link_table(conditions.seed, conditions.fabric, conditions.cubes, conditions.design)
     for plus in (True, False):
         ends = [end for end in map(link_end, range(16 * 96)) if end.is_plus == plus]
         ocs, here, there = np.array([[(e.ocs, e.cube, cube) for cube in range(16)] for e in ends]).T
@@ -149,7 +154,7 @@ def test_the_table_of_all_links_loses_nothing() -> None:
         np.array([LinkEnd(c, 2 * (o // 16) + side, o % 16).number for o, c in zip(ocs, cubes, strict=True)])
         for side, cubes in enumerate((north, south))
     )
-    loss_db, at_north, at_south = pairs(9, "pod-1", 16, design).at(ocs, north, south)
+    loss_db, at_north, at_south = link_table(9, "pod-1", 16, design).at(ocs, north, south)
     switched = strands_of(9, "pod-1", ends, peers, ocs_radix(16))
     assert loss_db == pytest.approx(switched.loss_db.max(axis=1), abs=1e-9)
     for found, (here, there, seen) in (
@@ -161,7 +166,7 @@ def test_the_table_of_all_links_loses_nothing() -> None:
 
 
 def test_links_of_joins_are_those_of_their_ends() -> None:
-    kept = pairs(9, "pod-1", 16, LinkDesign(rate=lane_rate("25G-NRZ")))
+    kept = link_table(9, "pod-1", 16, LinkDesign(rate=lane_rate("25G-NRZ")))
     joins = ((2, 3, 4), (0, 15, 15), (1, 0, 7))
     norths, souths = (ends // ENDS_PER_CUBE for ends in join_ends(joins))
     ocs = np.concatenate([16 * dimension + np.arange(16) for dimension, _, _ in joins])
@@ -199,7 +204,7 @@ def failing() -> Qualification:
 
 
 def test_report_counts_what_is_there(failing: Qualification) -> None:
-    content = json.loads(json.dumps(report(failing, 4)))
+    content = json.loads(json.dumps(qualification_report(failing, 4)))
     rates = 10.0 ** failing.log10_ber.astype(np.float64)
     assert (content["ends"], content["partners"], content["pairings"]) == (768, 8, 6_144)
     assert content["pairings_above"] == int((rates > 2e-4).sum())
@@ -213,24 +218,24 @@ def test_report_counts_what_is_there(failing: Qualification) -> None:
 
 
 def test_pairings_have_names(failing: Qualification) -> None:
-    pairing = named(failing, link_end(3 * 96 + 2 * 16 + 7).number, 5)
+    pairing = pairing_row(failing, link_end(3 * 96 + 2 * 16 + 7).number, 5)
     assert (pairing["end"], pairing["partner"]) == ("pod-0/cube-3/+y/7", "pod-0/cube-5/-y/7")
     assert pairing["margin_orders"] == pytest.approx(np.log10(2e-4) - np.log10(pairing["ber"]))
 
 
 def test_table_and_page_say_the_verdict(failing: Qualification) -> None:
-    content = report(failing, 2)
-    text = table(content)
+    content = qualification_report(failing, 2)
+    text = qualification_table(content)
     assert text.startswith("NOT QUALIFIED: 6,144 pairings of 768 link ends with 8 partners each, ")
     assert "without mitigation and soft fec, every port reflecting -28 dB" in text
     assert content["worst"][0]["end"] in text
-    html = page(failing, content)
+    html = qualification_page(failing, content)
     assert "NOT qualified without mitigation and soft FEC, OCS ports reflecting -28 dB" in html
     assert "https://cdn" not in html.split("Plotly.newPlot")[-1], "the page needs nothing else"
-    assert repeat(failing) == (
+    assert repeat_command(failing) == (
         "lightwave pod qualify --seed 7 --cubes 8 --no-mitigation --no-soft-fec --return-loss-db -28 -o json"
     )
 
 
 def test_no_worst_is_no_table_of_them(failing: Qualification) -> None:
-    assert "PARTNER" not in table(report(failing, 0))
+    assert "PARTNER" not in qualification_table(qualification_report(failing, 0))

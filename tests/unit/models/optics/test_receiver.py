@@ -12,8 +12,8 @@ from scipy.stats import norm
 
 from shared.models.assumptions import ASSUMPTIONS, Assumption, assumed
 from shared.models.optics import receiver
-from shared.models.optics.modules import LANE_RATES, lane_rate
-from shared.models.optics.parts import parts_of
+from shared.models.optics.lane_parts import parts_of
+from shared.models.optics.module_kinds import LANE_RATES, lane_rate
 from shared.models.optics.receiver import BER_THRESHOLD, SYMBOL_GBD, Receiver
 
 RECEIVED_DBM = st.floats(-30, 5)

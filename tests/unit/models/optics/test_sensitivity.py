@@ -12,7 +12,7 @@ from scipy.stats import norm
 from shared.basics.errors import InvalidInput
 from shared.models.assumptions import ASSUMPTIONS, Assumption, assumed
 from shared.models.optics import receiver
-from shared.models.optics.modules import LANE_RATES, lane_rate
+from shared.models.optics.module_kinds import LANE_RATES, lane_rate
 from shared.models.optics.receiver import Receiver
 from shared.models.optics.sensitivity import floor_ber, log10_ber, sensitivity_dbm
 

@@ -5,15 +5,21 @@ from itertools import pairwise, product
 
 import pytest
 
-from ops.models.optics import specification
-from ops.models.optics.specification import DESIGNS, RETURN_LOSSES_DB, Sweep, specification_chart, sweeps
+from ops.models.optics import return_loss_sweep
+from ops.models.optics.return_loss_sweep import (
+    DESIGNS,
+    RETURN_LOSSES_DB,
+    ReturnLossSweep,
+    return_loss_chart,
+    return_loss_sweeps,
+)
 from shared.models.optics.qualification import Conditions, qualify_pod
 
 CUBES = 8
 
 
 def test_curves_are_those_of_the_pod() -> None:
-    found = {(sweep.pairing, sweep.aids): sweep.log10_ber for sweep in sweeps(CUBES)}
+    found = {(sweep.pairing, sweep.aids): sweep.log10_ber for sweep in return_loss_sweeps(CUBES)}
     assert len(found) == 2 * len(DESIGNS)
     at = RETURN_LOSSES_DB.tolist().index(-34.0)
     alone = qualify_pod(Conditions(0, cubes=CUBES, return_loss_db=-34.0))
@@ -27,10 +33,10 @@ def test_curves_are_those_of_the_pod() -> None:
 def test_the_chart_draws_them_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the curves are: computing them takes seconds, which the test above has spent."""
     expected = [
-        Sweep(pairing, aids, tuple(RETURN_LOSSES_DB / (place + 2.0)))
+        ReturnLossSweep(pairing, aids, tuple(RETURN_LOSSES_DB / (place + 2.0)))
         for place, (pairing, aids) in enumerate(product(("median", "worst"), DESIGNS))
     ]
-    monkeypatch.setattr(specification, "sweeps", {CUBES: expected}.__getitem__)
-    chart = specification_chart(CUBES)
+    monkeypatch.setattr(return_loss_sweep, "return_loss_sweeps", {CUBES: expected}.__getitem__)
+    chart = return_loss_chart(CUBES)
     assert [list(trace.y) for trace in chart.data] == [list(sweep.log10_ber) for sweep in expected]
     assert len({trace.name for trace in chart.data}) == len(expected)

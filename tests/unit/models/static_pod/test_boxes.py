@@ -9,8 +9,15 @@ from hypothesis import strategies as st
 
 from schemas.names import Shape
 from shared.basics.errors import InvalidInput
-from shared.models.static_pod.boxes import boxes, check, cube_at, first_box, nearest_that_fits, place_of
-from shared.models.static_pod.plant import CUBES, GRID
+from shared.models.static_pod.boxes import (
+    boxes,
+    check_static_shape,
+    cube_at,
+    first_box,
+    nearest_that_fits,
+    place_of,
+)
+from shared.models.static_pod.static_pod_plant import CUBES, GRID
 from shared.models.superpod.shapes import MESHES, cube_grid, legal_shapes
 
 FITTING = [shape for shape in legal_shapes(CUBES) if shape not in MESHES and max(shape) <= 16]
@@ -107,17 +114,17 @@ def test_what_can_never_lie_in_the_grid_is_refused_by_its_rule(
     shape: Shape, twisted: bool, sentence: str
 ) -> None:
     with pytest.raises(InvalidInput) as refusal:
-        check(shape, twisted)
+        check_static_shape(shape, twisted)
     assert sentence in str(refusal.value)
 
 
 @pytest.mark.parametrize("shape", legal_shapes(CUBES))
 def test_a_shape_is_refused_exactly_if_it_is_too_long(shape: Shape) -> None:
     nearest = nearest_that_fits(shape)
-    check(nearest, False)
+    check_static_shape(nearest, False)
     if max(shape) <= 16:
-        check(shape, False)
+        check_static_shape(shape, False)
         assert nearest == shape
     else:
         with pytest.raises(InvalidInput, match="longer than the fixed grid"):
-            check(shape, False)
+            check_static_shape(shape, False)

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.basics.errors import InvalidInput
-from shared.models.static_pod.plant import neighbour_end, static_pod_plant
-from shared.models.superpod.plant import superpod_plant
+from shared.models.static_pod.static_pod_plant import neighbour_end, static_pod_plant
+from shared.models.superpod.superpod_plant import superpod_plant
 from shared.models.superpod.wiring import FACES, link_end
 
 POD, SUPERPOD = static_pod_plant(), superpod_plant(64)

@@ -9,13 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from shared.basics.errors import InvalidInput
-from shared.models.statistics.means import (
-    Interval,
-    Precision,
-    looks,
-    mean_interval,
-    runs_needed,
-)
+from shared.models.statistics.means import Interval, Precision, check_points, mean_interval, runs_needed
 
 CONFIDENCES = st.floats(0.5, 0.999)
 
@@ -71,9 +65,9 @@ def test_of_two_precisions_the_narrower_one_counts() -> None:
 
 
 def test_it_looks_at_ever_longer_distances_and_at_the_end() -> None:
-    assert looks(10, 60) == (10, 15, 22, 33, 49, 60)
-    assert looks(10, 10) == (10,)
-    assert looks(2, 4) == (2, 3, 4)
+    assert check_points(10, 60) == (10, 15, 22, 33, 49, 60)
+    assert check_points(10, 10) == (10,)
+    assert check_points(2, 4) == (2, 3, 4)
 
 
 @pytest.mark.parametrize("half", [0.5, 0.3, 0.2])
@@ -83,7 +77,9 @@ def test_whoever_stops_when_it_is_narrow_enough_still_holds_the_mean(half: float
     held = 0
     for runs in draws:
         found = next(
-            one for n in looks(20, 400) if (one := mean_interval(runs[:n])).half_width <= half or n == 400
+            one
+            for n in check_points(20, 400)
+            if (one := mean_interval(runs[:n])).half_width <= half or n == 400
         )
         held += found.low <= 1.0 <= found.high
     assert 0.94 - 0.0086 <= held / 4000 <= 0.96, "2.5 standard deviations of so many draws below 0.94 at most"

@@ -10,7 +10,7 @@ from shared.models.superpod.cables import (
     cables_of_host,
     internal_links,
 )
-from shared.models.superpod.plant import superpod_plant
+from shared.models.superpod.superpod_plant import superpod_plant
 from shared.models.superpod.wiring import CHIPS_PER_HOST, HOSTS_PER_CUBE, chip_in_cube, host_of_chip
 
 CHIPS = [(x, y, z) for x in range(4) for y in range(4) for z in range(4)]

@@ -11,7 +11,7 @@ from schemas.names import Join, Shape
 from shared.basics.errors import InvalidInput
 from shared.models.superpod.shapes import (
     MESHES,
-    check,
+    check_shape,
     chips_of,
     cube_grid,
     cubes_of,
@@ -94,10 +94,10 @@ def test_check_and_enumeration_agree_with_brute_force(cubes: int) -> None:
     some = (1, 2, 3, 4, 6, 8, 16, 20)
     for shape in product(some, some, some):
         if brute_force_legal(shape, cubes):
-            check(shape, False, cubes)
+            check_shape(shape, False, cubes)
         else:
             with pytest.raises(InvalidInput):
-                check(shape, False, cubes)
+                check_shape(shape, False, cubes)
 
 
 @pytest.mark.parametrize(
@@ -133,14 +133,14 @@ def test_refusals_name_field_value_and_nearest(
     shape: Shape, twisted: bool, cubes: int, sentence: str
 ) -> None:
     with pytest.raises(InvalidInput) as refusal:
-        check(shape, twisted, cubes)
+        check_shape(shape, twisted, cubes)
     assert sentence in str(refusal.value)
 
 
 @given(SHAPES, st.booleans(), st.integers(4, 144))
 def test_nearest_is_legal_and_itself_for_a_legal_one(shape: Shape, twisted: bool, cubes: int) -> None:
     nearest = nearest_shape(shape, twisted, cubes)
-    check(nearest, twisted, cubes)
+    check_shape(nearest, twisted, cubes)
     assert nearest_shape(nearest, twisted, cubes) == nearest
 
 

@@ -8,25 +8,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.models.ocs.alignment import Loop, pointing_error_urad, pointing_loss_db
+from shared.models.ocs.alignment import AlignmentLoop, pointing_error_urad, pointing_loss_db
 from shared.models.ocs.parts import PART, power_w
-from shared.models.telemetry.ocs_fields import BIT, OCS_FIELDS, ocs_fields_of
+from shared.models.telemetry.ocs_fields import OCS_FIELD_BIT, OCS_FIELDS, ocs_fields_of
 from shared.models.telemetry.ocs_readings import (
-    Chassis,
+    ChassisState,
     OcsReadings,
-    calibration,
+    ocs_calibration,
     ocs_flags,
     ocs_unread,
-    read,
+    read_ocses,
 )
 
 SEED, FABRIC, COUNT, PORTS = 7, "pod-0", 48, 136
 WATTS = power_w() - 2 * PART["supply"].watts
 
 
-def sound(count: int = COUNT, ports: int = PORTS) -> Chassis:
+def sound(count: int = COUNT, ports: int = PORTS) -> ChassisState:
     """All circuits made, over half of the largest angle."""
-    return Chassis(
+    return ChassisState(
         deflection=np.full((count, 2, ports), 0.5),
         loss_db=np.zeros((count, 2, ports)),
         cameras=np.ones((count, 2), dtype=np.bool_),
@@ -36,21 +36,23 @@ def sound(count: int = COUNT, ports: int = PORTS) -> Chassis:
         watts=np.full(count, WATTS),
         answers=np.ones(count, dtype=np.bool_),
         run=np.ones(count, dtype=np.bool_),
-        loop=Loop(),
+        loop=AlignmentLoop(),
     )
 
 
-def said(is_so: Chassis, at_us: int = 0) -> OcsReadings:
-    return read(SEED, FABRIC, calibration(SEED, FABRIC, *is_so.deflection.shape[::2]), is_so, at_us)
+def said(chassis: ChassisState, at_us: int = 0) -> OcsReadings:
+    return read_ocses(
+        SEED, FABRIC, ocs_calibration(SEED, FABRIC, *chassis.deflection.shape[::2]), chassis, at_us
+    )
 
 
-def struck(name: str, *places: Any, by: Any = False) -> Chassis:
+def struck(name: str, *places: Any, by: Any = False) -> ChassisState:
     """A sound one, but for these places of an array."""
-    is_so = sound()
-    array = getattr(is_so, name).copy()
+    chassis = sound()
+    array = getattr(chassis, name).copy()
     for place in places:
         array[place] = by
-    return replace(is_so, **{name: array})
+    return replace(chassis, **{name: array})
 
 
 def flags_of(readings: OcsReadings, ocs: int) -> tuple[list[str], list[str]]:
@@ -83,7 +85,7 @@ def test_the_drive_goes_with_the_root_of_the_angle() -> None:
 
 
 def test_a_held_mirror_reads_the_noise_of_its_images_and_the_jitter_of_the_loop() -> None:
-    tilt = np.hypot(10.0, Loop().jitter_urad)
+    tilt = np.hypot(10.0, AlignmentLoop().jitter_urad)
     readings = said(sound())
     assert np.sqrt(np.mean(readings.mirror_error_urad**2)) == pytest.approx(np.sqrt(2) * tilt, rel=0.01)
 
@@ -158,8 +160,8 @@ def test_without_an_answer_nothing_is_read_and_without_the_fpga_nothing_of_mirro
 
 
 def test_mirrors_without_a_circuit_read_nothing_and_the_worst_is_of_those_that_do() -> None:
-    is_so = struck("deflection", (4, 0), (4, 1, slice(1, None)), by=np.nan)
-    readings = said(is_so)
+    chassis = struck("deflection", (4, 0), (4, 1, slice(1, None)), by=np.nan)
+    readings = said(chassis)
     assert np.isfinite(readings.mirror_error_urad[4]).sum() == 1
     assert readings.worst("mirror_error_urad")[4] == readings.mirror_error_urad[4, 1, 0]
 
@@ -168,7 +170,7 @@ def test_mirrors_without_a_circuit_read_nothing_and_the_worst_is_of_those_that_d
     ("noise_urad", "flags"), [(20.0, []), (31.0, ["camera_snr_db"]), (45.0, ["camera_snr_db"])]
 )
 def test_worse_images_show_where_alignment_begins_to_suffer(noise_urad: float, flags: list[str]) -> None:
-    warnings, alarms = flags_of(said(replace(sound(), loop=Loop(camera_noise_urad=noise_urad))), 0)
+    warnings, alarms = flags_of(said(replace(sound(), loop=AlignmentLoop(camera_noise_urad=noise_urad))), 0)
     assert [name for name in warnings if name == "camera_snr_db"] == flags
     assert ("camera_snr_db" in alarms) is (noise_urad > 40)
 
@@ -206,4 +208,4 @@ def test_every_field_has_thresholds_beyond_what_is_usual_and_a_bit() -> None:
         bounds = [bound for bound in (field.high_warning, field.high_alarm) if bound is not None]
         assert bounds == sorted(bounds), name
         assert all(bound > high for bound in bounds), name
-        assert ocs_fields_of(BIT[name]) == [name]
+        assert ocs_fields_of(OCS_FIELD_BIT[name]) == [name]

@@ -19,8 +19,8 @@ from shared.models.topology.routing import (
     routing_table,
 )
 from shared.models.topology.routing.escape import escape_hops, escape_tree
-from shared.models.topology.routing.lines import lines_of
-from shared.models.topology.routing.spread import load_of, ways_of
+from shared.models.topology.routing.load_spreading import load_of, ways_of
+from shared.models.topology.routing.straight_runs import straight_runs_of
 from shared.models.topology.routing.table import DIRECT, ESCAPE, FreeHops
 from tests.support.routing_oracle import Followed, chip_graph, follow
 
@@ -57,7 +57,7 @@ def test_a_healthy_table_takes_shortest_ways_in_order_of_dimensions(
 
 @pytest.mark.parametrize(("shape", "twisted"), HEALTHY)
 def test_each_ring_has_one_dateline_in_each_direction(shape: tuple[int, int, int], twisted: bool) -> None:
-    lines = lines_of(slice_topology(shape, twisted))
+    lines = straight_runs_of(slice_topology(shape, twisted))
     for direction in range(len(FACES)):
         onward = lines.healthy.neighbours[:, direction]
         graph = nx.DiGraph([(chip, far) for chip, far in enumerate(onward.tolist()) if far >= 0])

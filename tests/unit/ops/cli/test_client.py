@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from ops.common.client import Client, RequestFailed
-from ops.common.following import followed
+from ops.client.event_stream import follow_events
+from ops.client.http_client import Client, RequestFailed
 from shared.basics.errors import TwinUnreachable
 from tests.support.authority import Authority
 from tests.support.fake_twin import DROP, Answer, answering, as_json, environment, lightwave
@@ -73,8 +73,8 @@ def check(done: subprocess.CompletedProcess[str], code: int, sentence: str) -> N
     ],
     ids=["html", "object", "list", "text", "other fields", "other error", "moved"],
 )
-def test_what_is_no_twin_is_not_taken_for_one(words: str, foreign: Answer) -> None:
-    with answering(otherwise=foreign) as twin:
+def test_what_is_no_twin_is_not_taken_for_one(words: str, not_a_twin: Answer) -> None:
+    with answering(otherwise=not_a_twin) as twin:
         check(lightwave(*words.split(), url=twin.url), UNREACHABLE, f"what answers at {twin.url} is no twin")
 
 
@@ -145,7 +145,7 @@ def test_all_that_a_command_asks_of_the_past_is_of_one_moment() -> None:
         twin.headers["Lightwave-At-Us"] = "7200000000"
         client = Client(twin.url, at="-2h")
         client.rows("/v1/ocs", "name", state="up")
-        client.thing("/v1/clock", "now_us")
+        client.resource("/v1/clock", "now_us")
         assert [asked.query for asked in twin.asked] == ["state=up&at=-2h", "at=7200000000us"]
         named = Client(twin.url, at="scheduler@pod-0/7")
         for _ in range(2):
@@ -289,14 +289,14 @@ def test_no_answer_is_left_to_close_itself(monkeypatch: pytest.MonkeyPatch) -> N
         with pytest.raises(RequestFailed):
             list(client.stream("/v1/events/stream", None))
         with pytest.raises(TwinUnreachable):
-            client.thing("/v1/clock")
+            client.resource("/v1/clock")
     assert [answer.closed for answer in made] == [True, True, True]
 
 
 @pytest.mark.parametrize("line", [b"data: garbage", b"data: null", b"data: [", b"id: \xff"])
 def test_a_stream_that_is_none_is_not_taken_up_again(line: bytes) -> None:
     with answering({"/v1/events/stream": [(200, "text/event-stream", line + b"\n\n")]}) as fake:
-        stream = followed(Client(fake.url), "pod-0", {}, "pod-0:3", return_s=0.0)
+        stream = follow_events(Client(fake.url), "pod-0", {}, "pod-0:3", reconnect_s=0.0)
         with pytest.raises(TwinUnreachable, match="is no twin of this version"):
             next(stream)
 
@@ -306,7 +306,7 @@ def test_what_a_twin_says_is_one_line_that_shows_what_it_hides() -> None:
         answering({"/v1/twin": [as_json({"error": "\x1b[31mred\nalert"}, 500)]}) as fake,
         pytest.raises(RequestFailed) as caught,
     ):
-        Client(fake.url).thing("/v1/twin")
+        Client(fake.url).resource("/v1/twin")
     assert str(caught.value) == r"\x1b[31mred\nalert"
 
 
@@ -331,19 +331,19 @@ def test_an_answer_that_trickles_in_is_not_waited_for() -> None:
     url = _spoken([head, *[b" "] * 100], 0.05)
     begun = time.monotonic()
     with pytest.raises(TwinUnreachable, match="its answer does not come to an end"):
-        Client(url, timeout_s=0.3).thing("/v1/twin")
+        Client(url, timeout_s=0.3).resource("/v1/twin")
     assert time.monotonic() - begun < 3.0
 
 
 def test_an_answer_that_breaks_off_is_lost() -> None:
     url = _spoken([b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n{}"], 0.0)
     with pytest.raises(TwinUnreachable, match="no twin answers at"):
-        Client(url).thing("/v1/twin")
+        Client(url).resource("/v1/twin")
 
 
 def test_what_speaks_no_http_is_told_briefly() -> None:
     with pytest.raises(TwinUnreachable) as caught:
-        Client(_spoken([b"\x00\x07" * 5_000], 0.0)).thing("/v1/twin")
+        Client(_spoken([b"\x00\x07" * 5_000], 0.0)).resource("/v1/twin")
     assert len(str(caught.value)) < 300
     assert str(caught.value).isprintable()
 

@@ -8,9 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
+from ops.cli.look.plot import NO_SAMPLES, chart_text
 from ops.cli.main import root
-from ops.cli.plot import NOTHING, drawn
-from ops.common.chart import chart
+from ops.report.terminal_chart import braille_chart
 from shared.basics.errors import InvalidInput, NotFound
 from shared.basics.units import US_PER_S
 from tests.support.fake_twin import Answer, FakeTwin, answering, as_json
@@ -105,14 +105,14 @@ def test_a_plot_is_drawn_of_the_samples(asked: FakeTwin) -> None:
 
 def test_rates_are_drawn_by_orders_of_magnitude() -> None:
     samples = [{"at_us": n * STEP_US, "value": 10.0 ** (-9 + n)} for n in range(5)]
-    text = drawn([*samples, {"at_us": 9 * STEP_US, "value": None}], "ber of it", is_rate=True)
+    text = chart_text([*samples, {"at_us": 9 * STEP_US, "value": None}], "ber of it", is_rate=True)
     axis = [line.partition("┤")[0].strip() for line in text.splitlines() if "┤" in line]
     assert axis[0] == "1.0e-05"
     assert axis[-1] == "1.0e-09"
 
 
 def test_a_line_goes_from_corner_to_corner_without_a_gap() -> None:
-    lines = chart([(0.0, 1.0), (5.0, 2.0)], 10, 5, "{:.2f}".format)
+    lines = braille_chart([(0.0, 1.0), (5.0, 2.0)], 10, 5, "{:.2f}".format)
     assert [line.split()[0] for line in (lines[0], lines[-1])] == ["2.00", "1.00"]
     drawn_at = [line.partition("┤")[2] or line.partition("│")[2] for line in lines]
     assert len(drawn_at[0]) == 10, "it ends above at the right"
@@ -123,14 +123,14 @@ def test_a_line_goes_from_corner_to_corner_without_a_gap() -> None:
 
 def test_a_flat_line_and_a_single_point_are_drawn() -> None:
     for points in ([(0.0, 3.0), (1.0, 3.0)], [(4.0, 0.0)]):
-        lines = chart(points, 12, 5, "{:.2f}".format)
+        lines = braille_chart(points, 12, 5, "{:.2f}".format)
         dotted = [n for n, line in enumerate(lines) if any(ord(c) > 0x2800 for c in line)]
         assert dotted == [2], "in the middle"
 
 
 def test_nothing_to_draw_is_a_sentence() -> None:
-    assert drawn([], "x", is_rate=False) == NOTHING
-    assert drawn([{"at_us": 1, "value": 0.0}], "x", is_rate=True) == NOTHING
+    assert chart_text([], "x", is_rate=False) == NO_SAMPLES
+    assert chart_text([{"at_us": 1, "value": 0.0}], "x", is_rate=True) == NO_SAMPLES
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_bad_input_is_a_sentence(words: list[str], sentence: str) -> None:
 # --- export -------------------------------------------------------------------------------------------------
 
 
-def frames_of(gateway: Client) -> dict[str, list[Answer]]:
+def frames_suffix(gateway: Client) -> dict[str, list[Answer]]:
     """The frames that the gateway has, as a client asks for one after another."""
     found = [
         gateway.get(f"/v1/telemetry/pod-0?after_us={us}")
@@ -165,7 +165,7 @@ def frames_of(gateway: Client) -> dict[str, list[Answer]]:
 def test_frames_are_exported_as_one_table(gateway: Client, tmp_path: Path) -> None:
     paths = {f"/v1/{path}": [as_json(gateway.get(f"/v1/{path}").json())] for path in ("clock", "fabrics")}
     out = tmp_path / "readings.parquet"
-    with answering(paths | frames_of(gateway)) as twin:
+    with answering(paths | frames_suffix(gateway)) as twin:
         code, said = invoke(twin.url, "telemetry", "export", "--parquet", str(out))
     assert code == 0, said
     assert f"{FRAMES} frames up to 0d01:15:00" in said

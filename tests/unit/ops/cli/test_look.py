@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from ops.cli.get import _described
-from ops.cli.kinds import table_of
+from ops.cli.common.kind_tables import table_of
+from ops.cli.look.get import _description_text
 from ops.cli.main import root
 from shared.basics.errors import LightwaveError, NotFound
 from tests.support.fake_twin import FakeTwin, answering, as_json, told
@@ -221,7 +221,7 @@ def test_an_end_that_is_not_there_is_told_what_is_allowed(
 def test_an_empty_section_says_what_is_well(kind: str, thing: dict[str, Any], told: dict[str, str]) -> None:
     sections: dict[str, list[Any]] = {title.lower(): [] for title in told}
     content = {"object": thing, "related": sections, "events": [], "events_in_all": 0}
-    lines = _described(kind, content).splitlines()
+    lines = _description_text(kind, content).splitlines()
     assert {title: lines[lines.index(f"{title}:") + 1].strip() for title in told} == told
 
 
@@ -233,7 +233,7 @@ def test_lengths_of_time_are_told_as_such() -> None:
         "waits": {"median_us": 5_400_000_000, "p95_us": 90_000_000},
     }
     content = {"object": thing, "related": {"slices": [thing]}, "events": [], "events_in_all": 0}
-    told = _described("faults", content)
+    told = _description_text("faults", content)
     for line in (
         "Requested:  1d02:00:00",
         "Duration:   2h",
@@ -307,7 +307,7 @@ def test_a_verdict_is_told_with_how_sure_it_is() -> None:
     ]
     repair = {"name": "pod-0/repair-2", "kind": "connector", "target": SOUND, "work": "clean"}
     times = {"state": "completed", "technician": 0, "requested_us": 0, "began_us": 0, "ended_us": 0}
-    told = repair | times | {"in_vain": True, "verdict": "pod-0/verdict-5"}
+    told = repair | times | {"ineffective": True, "verdict": "pod-0/verdict-5"}
     headers, (row,) = table_of("repairs", [told], 0)
     shown = dict(zip(headers, row, strict=True))
     assert (shown["WORK"], shown["IN-VAIN"], shown["VERDICT"]) == ("clean", True, "pod-0/verdict-5")

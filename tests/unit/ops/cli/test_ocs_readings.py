@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from ops.cli.main import root
-from schemas.api_readings import OcsFieldName, OcsFieldReading, OcsReadingRow
+from schemas.api.sensor_readings import OcsFieldName, OcsFieldReading, OcsReadingRow
 from shared.models.telemetry.ocs_fields import OCS_FIELDS, ocs_fields_of
 from tests.support.fake_twin import FakeTwin, answering, as_json
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin

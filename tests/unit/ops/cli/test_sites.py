@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-import ops.cli.audit
+import ops.cli.run.audit
 from ops.cli.main import root
 from tests.support.fake_twin import answering, as_json
 
@@ -26,7 +26,7 @@ ALONE = SITE | {"site": "pod-7", "fabrics": ["pod-7"], "messages": 9, "states_cl
 
 def test_an_audit_tells_of_every_site(monkeypatch: pytest.MonkeyPatch) -> None:
     report = {"clean": False, "sites": [SITE, ALONE | {"differing_states": ["ocs@pod-7: radix"]}]}
-    monkeypatch.setattr(ops.cli.audit, "_audit_folder", lambda *_: report)
+    monkeypatch.setattr(ops.cli.run.audit, "_audit_folder", lambda *_: report)
     said = CliRunner().invoke(root, ["audit", "--data", "a-folder"])
     assert said.output.splitlines() == [
         "campus (pod-0, pod-1): clean; 12,345 messages, 2 requests, 0 dead letters",

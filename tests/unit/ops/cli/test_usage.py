@@ -11,12 +11,11 @@ import typer
 from click.testing import CliRunner
 from typer.core import TyperArgument
 
+from ops.cli.common.options import split_repeated
+from ops.cli.common.param_types import FileParam
 from ops.cli.main import COMMANDS, root
-from ops.cli.options import repeated
-from ops.cli.types import File
-from ops.common.sites import AskedTwin
-from ops.lab.repeat import repeat_words
-from ops.lab.run import RunPlan
+from ops.lab.run import RunPlan, repeat_command
+from ops.sites.site_plans import NewTwinOptions
 from tests.support.commands import leaf, leaves
 from tests.support.fake_twin import answering, as_json, lightwave
 
@@ -126,7 +125,7 @@ def test_every_command_explains_itself(words: list[str]) -> None:
 def test_no_path_may_be_the_empty_word(words: list[str]) -> None:
     """Which would mean the current folder."""
     paths = [param for param in leaf(root, words).params if isinstance(param.type, click.Path)]
-    assert [param.name for param in paths if not isinstance(param.type, File)] == []
+    assert [param.name for param in paths if not isinstance(param.type, FileParam)] == []
 
 
 def test_a_default_is_shown_as_it_can_be_typed() -> None:
@@ -223,19 +222,23 @@ def test_only_what_is_asked_for_is_listed() -> None:
 
 
 def test_a_run_says_how_to_repeat_it() -> None:
-    words = repeat_words(AskedTwin(2, seed=7, pairs=("a.b=1", "c=two words")), RunPlan((), 365.0), None, ())
+    words = repeat_command(
+        NewTwinOptions(2, seed=7, pairs=("a.b=1", "c=two words")), RunPlan((), 365.0), None, ()
+    )
     assert words[:9] == ["lightwave", "lab", "run", "--pods", "2", "--days", "365", "--seed", "7"]
     assert words[9:] == ["--set", "a.b=1", "--set", "c=two words", "-o", "json"]
-    assert "0.1" in repeat_words(AskedTwin(seed=7), RunPlan((), 0.1), None, ())
-    assert repeat_words(AskedTwin(kind="static-pod"), RunPlan((), 1.0, 0.5), None, ())[3:7] == [
+    assert "0.1" in repeat_command(NewTwinOptions(seed=7), RunPlan((), 0.1), None, ())
+    assert repeat_command(NewTwinOptions(kind="static-pod"), RunPlan((), 1.0, 0.5), None, ())[3:7] == [
         "--pods",
         "1",
         "--kind",
         "static-pod",
     ]
-    of_files = repeat_words(AskedTwin(site_files=(Path("/x/campus.yaml"),)), RunPlan((), 1.0), None, ())
+    of_files = repeat_command(
+        NewTwinOptions(site_files=(Path("/x/campus.yaml"),)), RunPlan((), 1.0), None, ()
+    )
     assert of_files == ["lightwave", "lab", "run", "--site", "/x/campus.yaml", "--days", "1", "-o", "json"]
-    by_setting = repeat_words(AskedTwin(pairs=("seed=3",)), RunPlan((), 1.0, 0.5), None, ())
+    by_setting = repeat_command(NewTwinOptions(pairs=("seed=3",)), RunPlan((), 1.0, 0.5), None, ())
     assert by_setting[5:] == ["--days", "1", "--warmup", "0.5", "--set", "seed=3", "-o", "json"]
 
 
@@ -257,6 +260,6 @@ def test_every_argument_says_what_it_is(words: list[str]) -> None:
 def test_words_behind_an_option_that_may_be_repeated_are_more_of_its_values() -> None:
     context = typer.Context(click.Command("x"))
     context.args = ["b", "c,d"]
-    assert repeated(["a"], context) == ["a", "b", "c", "d"]
+    assert split_repeated(["a"], context) == ["a", "b", "c", "d"]
     with pytest.raises(click.UsageError, match=r"unexpected extra argument \(b\)"):
-        repeated(None, context)
+        split_repeated(None, context)

@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from ops.experiments.document import Experiment
-from ops.experiments.reading import Planned, checked
+from ops.experiments.dataset import RunKey, RunRow
+from ops.experiments.loader import PlannedExperiment, plan_experiment
 from ops.experiments.results import results_of
-from ops.experiments.run_file import Key, RunRow
-from ops.experiments.sweep import Swept, seed_of
+from ops.experiments.schema import Experiment
+from ops.experiments.sweep import SweepResult, seed_of
 from shared.models.availability.alternating_renewal import AlternatingRenewal
 
 SEED = int(os.environ.get("FRESH", "1"))
@@ -31,7 +31,7 @@ CHANGES = 40
 Array = npt.NDArray[np.float64]
 
 
-def planned(**changed: object) -> Planned:
+def planned(**changed: object) -> PlannedExperiment:
     base: dict[str, object] = {
         "title": "Coverage",
         "question": "Does it hold?",
@@ -41,7 +41,7 @@ def planned(**changed: object) -> Planned:
         "seeds": {"count": RUNS},
         "compare": {"against": {"repairs.technicians": 1}},
     }
-    return checked(Experiment.model_validate(base | changed), Path())
+    return plan_experiment(Experiment.model_validate(base | changed), Path())
 
 
 def up_shares(kind: AlternatingRenewal, units: Array) -> Array:
@@ -54,7 +54,7 @@ def up_shares(kind: AlternatingRenewal, units: Array) -> Array:
     return shares
 
 
-def rows_of(plan: Planned, figures: Array) -> dict[Key, RunRow]:
+def rows_of(plan: PlannedExperiment, figures: Array) -> dict[RunKey, RunRow]:
     """Runs of these figures, shape (variant, run)."""
     found = {}
     for variant, values in zip(plan.variants, figures, strict=True):
@@ -78,7 +78,7 @@ def test_95_of_100_intervals_hold_the_mean_and_the_difference() -> None:
     for _ in range(EXPERIMENTS):
         units = drawn.exponential(size=(RUNS, MACHINES, 2 * CHANGES))
         figures = np.array([up_shares(kind, units) for kind in KINDS])
-        results = results_of(plan, Swept(rows_of(plan, figures), RUNS, is_enough=True))
+        results = results_of(plan, SweepResult(rows_of(plan, figures), RUNS, is_enough=True))
         interval = results.figures[0].interval
         means += interval.low <= answers[0] <= interval.high
         more = results.compared[0].interval
@@ -105,7 +105,7 @@ def test_the_interval_of_one_long_run_holds_nearly_as_often() -> None:
         rows = rows_of(plan, np.full((2, 1), course.mean()))
         results = results_of(
             plan,
-            Swept(rows, 1, is_enough=True),
+            SweepResult(rows, 1, is_enough=True),
             lambda *_, values=values: {"cube_availability": values},
         )
         interval = results.figures[0].interval

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ops.experiments.dataset import RUNS, SERIES, Dataset, digest_of, opened, require_same
-from ops.experiments.document import Experiment
-from ops.experiments.reading import Planned
-from ops.experiments.trial import Trial, Window
+from ops.experiments.dataset import RUNS, SERIES, Dataset, digest_of, open_dataset, require_same_identity
+from ops.experiments.loader import PlannedExperiment
+from ops.experiments.schema import Experiment
+from ops.experiments.service_run import RunResult, Window
 from ops.experiments.variants import Variant, variants_of
 from shared.basics.errors import InvalidInput, OperationFailed
 
@@ -23,7 +23,7 @@ ONE, TWO = (Variant((("repairs.technicians", n),)) for n in (1, 2))
 BUILD = "1.0+abc"
 
 
-def planned(**changed: object) -> Planned:
+def planned(**changed: object) -> PlannedExperiment:
     base: dict[str, object] = {
         "title": "t",
         "question": "q",
@@ -32,11 +32,11 @@ def planned(**changed: object) -> Planned:
         "vary": {"grid": {"repairs.technicians": [1, 2]}},
     }
     asked = Experiment.model_validate(base | changed)
-    return Planned(asked, variants_of(asked), Path())
+    return PlannedExperiment(asked, variants_of(asked), Path())
 
 
-def trial(goodput: float, windows: int = 3) -> Trial:
-    return Trial(
+def trial(goodput: float, windows: int = 3) -> RunResult:
+    return RunResult(
         figures={"goodput": goodput, "queue_h_p95": None},
         windows=tuple(Window(n, n + 1, {"goodput": goodput}) for n in range(windows)),
         messages=7,
@@ -46,7 +46,7 @@ def trial(goodput: float, windows: int = 3) -> Trial:
 
 
 def fill(folder: Path, order: list[tuple[Variant, int]]) -> None:
-    with opened(folder, planned(), BUILD, resume=True) as dataset:
+    with open_dataset(folder, planned(), BUILD, resume=True) as dataset:
         for variant, seed in order:
             dataset.keep(variant, seed, trial(0.5 + seed / 100))
 
@@ -83,7 +83,7 @@ def test_whatever_the_order_the_dataset_is_the_same(tmp_path: Path) -> None:
 
 def test_runs_that_are_done_are_known_again(tmp_path: Path) -> None:
     fill(tmp_path / "r", [(ONE, 3), (TWO, 0)])
-    with opened(tmp_path / "r", planned(), BUILD, resume=True) as dataset:
+    with open_dataset(tmp_path / "r", planned(), BUILD, resume=True) as dataset:
         dataset.keep_failure(TWO, 1, "ZeroDivisionError: here")
         found = dataset.done()
     assert {(key, row.error) for key, row in found.items()} == {
@@ -98,7 +98,7 @@ def test_what_a_kill_left_half_written_is_no_run(tmp_path: Path) -> None:
     fill(tmp_path / "r", [(ONE, 3)])
     half = tmp_path / "r" / RUNS / f"{TWO.key}-0.part"
     half.write_bytes(b"PAR1")
-    with opened(tmp_path / "r", planned(), BUILD, resume=True) as dataset:
+    with open_dataset(tmp_path / "r", planned(), BUILD, resume=True) as dataset:
         assert [*dataset.done()] == [(ONE.key, 3)]
     assert not half.exists()
 
@@ -107,7 +107,7 @@ def test_results_are_not_gone_on_with_unasked(tmp_path: Path) -> None:
     fill(tmp_path / "r", [(ONE, 3)])
     with (
         pytest.raises(InvalidInput, match="has 1 runs already; go on with --resume"),
-        opened(tmp_path / "r", planned(), BUILD, resume=False),
+        open_dataset(tmp_path / "r", planned(), BUILD, resume=False),
     ):
         pass
 
@@ -128,7 +128,7 @@ def test_results_of_something_else_are_refused(
     before = digest_of(tmp_path / "r")
     with (
         pytest.raises(InvalidInput, match=f"its 1 runs are of another {field}"),
-        opened(tmp_path / "r", planned(**changed), build, resume=True),
+        open_dataset(tmp_path / "r", planned(**changed), build, resume=True),
     ):
         pass
     assert digest_of(tmp_path / "r") == before
@@ -137,7 +137,7 @@ def test_results_of_something_else_are_refused(
 def test_more_variants_and_seeds_may_be_asked_for(tmp_path: Path) -> None:
     fill(tmp_path / "r", [(ONE, 3)])
     more = planned(vary={"grid": {"repairs.technicians": [1, 2, 3]}}, seeds={"count": 50}, title="other")
-    with opened(tmp_path / "r", more, BUILD, resume=True) as dataset:
+    with open_dataset(tmp_path / "r", more, BUILD, resume=True) as dataset:
         assert [*dataset.done()] == [(ONE.key, 3)]
 
 
@@ -147,7 +147,7 @@ def test_two_processes_do_not_write_one_folder(tmp_path: Path) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with (
             pytest.raises(OperationFailed, match="another process"),
-            opened(tmp_path / "r", planned(), BUILD, resume=True),
+            open_dataset(tmp_path / "r", planned(), BUILD, resume=True),
         ):
             pass
 
@@ -290,8 +290,8 @@ def test_a_site_whose_file_was_edited_is_another(tmp_path: Path) -> None:
                 "vary": {"grid": {"repairs.technicians": [1, 2]}},
             }
         )
-        plan = Planned(asked, variants_of(asked), tmp_path)
-        with opened(tmp_path / "r", plan, BUILD, resume=True) as dataset:
+        plan = PlannedExperiment(asked, variants_of(asked), tmp_path)
+        with open_dataset(tmp_path / "r", plan, BUILD, resume=True) as dataset:
             if not dataset.done():
                 dataset.keep(ONE, 0, trial(0.5))
 
@@ -308,7 +308,7 @@ def test_columns_are_of_the_type_of_their_parameter(tmp_path: Path) -> None:
         {"repairs.technicians": 2, "transceivers.soft_fec": False},
     ]
     plan = planned(vary={"list": values})
-    with opened(tmp_path / "r", plan, BUILD, resume=False) as dataset:
+    with open_dataset(tmp_path / "r", plan, BUILD, resume=False) as dataset:
         for variant in plan.variants[:2]:
             dataset.keep(variant, 0, trial(0.5))
         dataset.keep_failure(plan.variants[2], 0, "ValueError: no")
@@ -327,24 +327,24 @@ def test_runs_that_nobody_tells_of_what_are_no_ones(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"has 1 runs, and no identity.json that tells of what"):
         fill(tmp_path / "r", [])
     with pytest.raises(InvalidInput, match=r"has 1 runs, and no identity.json that tells of what"):
-        require_same(tmp_path / "r", planned())
+        require_same_identity(tmp_path / "r", planned())
 
 
 def test_runs_answer_the_document_that_they_are_of_and_what_asks_for_less(tmp_path: Path) -> None:
-    require_same(tmp_path / "r", planned(fabric={"days": 2.0}))  # there is none to be of another
+    require_same_identity(tmp_path / "r", planned(fabric={"days": 2.0}))  # there is none to be of another
     fill(tmp_path / "r", [(ONE, 3)])
-    require_same(tmp_path / "r", planned())
-    require_same(tmp_path / "r", planned(measure=("goodput",), confidence=0.9))
+    require_same_identity(tmp_path / "r", planned())
+    require_same_identity(tmp_path / "r", planned(measure=("goodput",), confidence=0.9))
     with pytest.raises(InvalidInput, match=r"of another fabric, \{'days': 1.0\} and not \{'days': 2"):
-        require_same(tmp_path / "r", planned(fabric={"days": 2.0}))
+        require_same_identity(tmp_path / "r", planned(fabric={"days": 2.0}))
     with pytest.raises(InvalidInput, match=r"1 runs are of another measure"):
-        require_same(tmp_path / "r", planned(measure=("utilisation",)))
+        require_same_identity(tmp_path / "r", planned(measure=("utilisation",)))
 
 
 def test_a_run_that_lost_its_series_is_done_again(tmp_path: Path) -> None:
     fill(tmp_path / "r", [(ONE, 3), (TWO, 0)])
     (tmp_path / "r" / SERIES / f"{ONE.key}-3.parquet").unlink()
-    with opened(tmp_path / "r", planned(), BUILD, resume=True) as dataset:
+    with open_dataset(tmp_path / "r", planned(), BUILD, resume=True) as dataset:
         dataset.keep_failure(TWO, 1, "ZeroDivisionError: here")  # which never had one
         assert {*dataset.done()} == {(TWO.key, 0), (TWO.key, 1)}
     assert len(Dataset(tmp_path / "r", MEASURES).done()) == 3, "its row can still be read"

@@ -7,23 +7,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ops.experiments.document import Claim, Experiment
-from ops.experiments.page import answer, page
-from ops.experiments.reading import Planned, checked
-from ops.experiments.result_json import as_json
-from ops.experiments.results import Results, judged, results_of
-from ops.experiments.run_file import Key, RunRow
-from ops.experiments.sweep import Swept, is_enough, rounds, seed_of, so_far
-from ops.experiments.told import shown
-from shared.models.statistics.batches import batch_means
+from ops.experiments.dataset import RunKey, RunRow
+from ops.experiments.html_report import answer_text, html_report
+from ops.experiments.interval_text import interval_text
+from ops.experiments.loader import PlannedExperiment, plan_experiment
+from ops.experiments.result_json import results_json
+from ops.experiments.results import Results, judge_claim, results_of
+from ops.experiments.schema import Experiment, ExperimentClaim
+from ops.experiments.sweep import SweepResult, is_enough, partial_result, seed_of, seed_rounds
+from shared.models.statistics.batch_means import batch_means
 from shared.models.statistics.bootstrap import bca_interval
 from shared.models.statistics.means import Interval, mean_interval
-from shared.models.statistics.pairs import paired_difference
+from shared.models.statistics.paired_runs import paired_difference
 
 FEW, MANY = {"repairs.technicians": 1}, {"repairs.technicians": 4}
 
 
-def planned(**changed: object) -> Planned:
+def planned(**changed: object) -> PlannedExperiment:
     base: dict[str, object] = {
         "title": "Technicians",
         "question": "Do more <b>help</b>?",
@@ -33,10 +33,12 @@ def planned(**changed: object) -> Planned:
         "seeds": {"count": 30},
         "compare": {"against": FEW},
     }
-    return checked(Experiment.model_validate(base | changed), Path())
+    return plan_experiment(Experiment.model_validate(base | changed), Path())
 
 
-def rows_of(plan: Planned, apart: float = 0.05, scatter: float = 0.1, seeds: int = 30) -> dict[Key, RunRow]:
+def rows_of(
+    plan: PlannedExperiment, apart: float = 0.05, scatter: float = 0.1, seeds: int = 30
+) -> dict[RunKey, RunRow]:
     """Runs whose goodput has most of its scatter in common."""
     drawn = np.random.default_rng(1)
     common, own = scatter * drawn.normal(size=seeds), 0.1 * scatter * drawn.normal(size=(2, seeds))
@@ -55,7 +57,7 @@ def rows_of(plan: Planned, apart: float = 0.05, scatter: float = 0.1, seeds: int
 def test_every_figure_has_the_interval_of_its_runs() -> None:
     plan = planned()
     rows = rows_of(plan)
-    results = results_of(plan, Swept(rows, 30, is_enough=True))
+    results = results_of(plan, SweepResult(rows, 30, is_enough=True))
     assert len(results.figures) == 4
     first = results.figures[0]
     want = mean_interval([rows[plan.variants[0].key, n].figures["goodput"] or 0.0 for n in range(30)])
@@ -65,7 +67,7 @@ def test_every_figure_has_the_interval_of_its_runs() -> None:
 def test_variants_are_compared_seed_by_seed() -> None:
     plan = planned()
     rows = rows_of(plan)
-    found = results_of(plan, Swept(rows, 30, is_enough=True)).compared[0]
+    found = results_of(plan, SweepResult(rows, 30, is_enough=True)).compared[0]
     values = [[rows[v.key, n].figures["goodput"] or 0.0 for n in range(30)] for v in plan.variants]
     want = paired_difference(values[1], values[0])
     assert found.interval == want.interval
@@ -80,7 +82,7 @@ def test_without_common_seeds_they_are_two_samples() -> None:
     plan = planned(seeds={"count": 30, "common": False})
     seeds = {seed_of(plan, variant, n) for variant in plan.variants for n in range(30)}
     assert len(seeds) == 60
-    found = results_of(plan, Swept(rows_of(plan), 30, is_enough=True)).compared[0]
+    found = results_of(plan, SweepResult(rows_of(plan), 30, is_enough=True)).compared[0]
     assert found.paired is None
     assert found.interval.half_width > 0.04
     assert found.seeds_needed is not None or found.interval.low > 0
@@ -91,20 +93,20 @@ def test_runs_that_failed_count_nowhere_and_are_told() -> None:
     rows = rows_of(plan)
     key = plan.variants[0].key, 3
     rows[key] = RunRow(*key, {"goodput": None, "queue_h_p95": None}, 0, "", "ValueError: odd")
-    results = results_of(plan, Swept(rows, 30, is_enough=True))
+    results = results_of(plan, SweepResult(rows, 30, is_enough=True))
     assert [row.error for row in results.failed] == ["ValueError: odd"]
     assert results.figures[0].interval.runs == 29
     assert results.compared[0].interval.runs == 29
-    assert "ValueError: odd" in page(results, "lightwave experiment run x.yaml", "1+abc")
+    assert "ValueError: odd" in html_report(results, "lightwave experiment run x.yaml", "1+abc")
 
 
 def test_it_is_enough_when_every_variant_is_told_closely() -> None:
     plan = planned(seeds={"least": 20, "most": 60}, stop_when={"goodput": {"half_width": 0.03}})
-    assert rounds(plan) == (20, 30, 45, 60)
+    assert seed_rounds(plan) == (20, 30, 45, 60)
     rows = rows_of(plan, scatter=0.2, seeds=60)
     assert not is_enough(plan, rows, 20)
     assert is_enough(plan, rows_of(plan, scatter=0.01), 20)
-    results = results_of(plan, Swept(rows, 20, is_enough=False))
+    results = results_of(plan, SweepResult(rows, 20, is_enough=False))
     needed = results.figures[0].seeds_needed
     assert needed is not None
     assert needed == pytest.approx((1.96 * results.figures[0].interval.deviation / 0.03) ** 2, rel=0.1)
@@ -114,7 +116,7 @@ def test_so_far_counts_whole_rounds_of_seeds() -> None:
     plan = planned()
     rows = rows_of(plan)
     del rows[plan.variants[1].key, 12]
-    assert so_far(plan, rows).seeds == 12
+    assert partial_result(plan, rows).seeds == 12
 
 
 def interval(low: float, high: float, deviation: float = 0.1) -> Interval:
@@ -137,22 +139,22 @@ def interval(low: float, high: float, deviation: float = 0.1) -> Interval:
 def test_a_claim_holds_where_all_of_the_interval_is(
     claim: dict[str, float], low: float, high: float, word: str
 ) -> None:
-    found = judged(Claim.model_validate({"measure": "goodput", **claim}), interval(low, high))
+    found = judge_claim(ExperimentClaim.model_validate({"measure": "goodput", **claim}), interval(low, high))
     assert found.word == word
     assert (found.seeds_needed is not None) == (word == "cannot be told yet")
 
 
 def test_the_answer_is_a_sentence_and_the_page_needs_no_network() -> None:
     plan = planned(claim={"measure": "goodput", "of": MANY, "over": FEW, "more_than": 0.01})
-    results = results_of(plan, Swept(rows_of(plan), 30, is_enough=True))
-    assert answer(results) == (
+    results = results_of(plan, SweepResult(rows_of(plan), 30, is_enough=True))
+    assert answer_text(results) == (
         "The claim holds: the difference of goodput is 4.94 ± 0.53 points; claimed is more than 1 points."
     )
-    text = page(results, "lightwave experiment run x.yaml", "1+abc")
+    text = html_report(results, "lightwave experiment run x.yaml", "1+abc")
     assert "Do more &lt;b&gt;help&lt;/b&gt;?" in text
     assert "lightwave experiment run x.yaml" in text
     assert "1+abc" in text
-    content = as_json(results)
+    content = results_json(results)
     assert content["claim"]["verdict"] == "holds"
     assert [row["measure"] for row in content["figures"]] == ["goodput", "queue_h_p95"] * 2
 
@@ -169,10 +171,10 @@ def test_the_answer_is_a_sentence_and_the_page_needs_no_network() -> None:
 def test_figures_have_the_digits_that_their_intervals_tell(
     value: float, half: float, measure: str, said: str
 ) -> None:
-    assert shown(Interval(value, value - half, value + half, 0.95, 9, 1.0), measure) == said
+    assert interval_text(Interval(value, value - half, value + half, 0.95, 9, 1.0), measure) == said
 
 
-def alone(seed_count: int = 1) -> tuple[Planned, dict[Key, RunRow]]:
+def alone(seed_count: int = 1) -> tuple[PlannedExperiment, dict[RunKey, RunRow]]:
     plan = planned(seeds={"count": seed_count})
     return plan, rows_of(plan, seeds=seed_count)
 
@@ -187,35 +189,35 @@ def course(variant: str, _seed: int) -> dict[str, list[float]]:
 
 def test_a_figure_of_one_run_has_the_interval_of_its_course() -> None:
     plan, rows = alone()
-    results = results_of(plan, Swept(rows, 1, is_enough=True), course)
+    results = results_of(plan, SweepResult(rows, 1, is_enough=True), course)
     first, queue = results.figures[:2]
     want = batch_means(course(plan.variants[0].key, 0)["goodput"])
     assert first.interval.value == rows[plan.variants[0].key, 0].figures["goodput"]
     assert first.interval.half_width == pytest.approx(want.interval.half_width)
     assert first.batches == want
-    assert (as_json(results)["figures"][0]["method"], as_json(results)["figures"][1]["method"]) == (
+    assert (results_json(results)["figures"][0]["method"], results_json(results)["figures"][1]["method"]) == (
         "batch means",
         "none",
     )
     assert not math.isfinite(queue.interval.half_width)
-    assert "no interval" in shown(queue.interval, queue.measure)
-    assert f"{want.count} batches of {want.length} windows" in page(results, "x", "1+abc")
+    assert "no interval" in interval_text(queue.interval, queue.measure)
+    assert f"{want.count} batches of {want.length} windows" in html_report(results, "x", "1+abc")
 
 
 def test_two_single_runs_differ_by_what_their_courses_do() -> None:
     plan, rows = alone()
-    found = results_of(plan, Swept(rows, 1, is_enough=True), course).compared[0]
-    half = results_of(plan, Swept(rows, 1, is_enough=True), course).figures[0].interval.half_width
+    found = results_of(plan, SweepResult(rows, 1, is_enough=True), course).compared[0]
+    half = results_of(plan, SweepResult(rows, 1, is_enough=True), course).figures[0].interval.half_width
     assert 0.0 < found.interval.half_width < 0.2 * half, "what both have in common is in neither"
     assert found.chance < 0.01
-    without = results_of(plan, Swept(rows, 1, is_enough=True)).compared[0]
+    without = results_of(plan, SweepResult(rows, 1, is_enough=True)).compared[0]
     assert not math.isfinite(without.interval.half_width)
     assert without.chance == 1.0
 
 
 def test_a_course_that_is_too_short_tells_nothing() -> None:
     plan, rows = alone()
-    results = results_of(plan, Swept(rows, 1, is_enough=True), lambda *_: {"goodput": [0.5] * 19})
+    results = results_of(plan, SweepResult(rows, 1, is_enough=True), lambda *_: {"goodput": [0.5] * 19})
     assert not math.isfinite(results.figures[0].interval.half_width)
 
 
@@ -228,12 +230,12 @@ def test_quantiles_have_the_bounds_of_the_bootstrap_from_20_runs_on() -> None:
             for variant in plan.variants
             for n in range(seeds)
         }
-        results = results_of(plan, Swept(rows, seeds, is_enough=True))
+        results = results_of(plan, SweepResult(rows, seeds, is_enough=True))
         figure = results.figures[0]
-        assert as_json(results)["figures"][0]["method"] == method
+        assert results_json(results)["figures"][0]["method"] == method
         bounds = bca_interval(waits[:seeds])
         assert ((figure.interval.low, figure.interval.high) == bounds) == (method == "bootstrap")
-        assert ("(" in shown(figure.interval, "queue_h_p95")) == (method == "bootstrap")
+        assert ("(" in interval_text(figure.interval, "queue_h_p95")) == (method == "bootstrap")
         assert (figure.bootstrap is None) == (method == "bootstrap")
 
 
@@ -258,7 +260,7 @@ class Outside(HTMLParser):
 
 def test_a_page_refers_to_nothing_outside_of_it() -> None:
     plan = planned(claim={"measure": "goodput", "of": MANY, "over": FEW, "more_than": 0.01})
-    text = page(results_of(plan, Swept(rows_of(plan), 30, is_enough=True)), "repeat me", "1+abc")
+    text = html_report(results_of(plan, SweepResult(rows_of(plan), 30, is_enough=True)), "repeat me", "1+abc")
     outside = Outside()
     outside.feed(text)
     assert outside.found == []
@@ -271,14 +273,14 @@ def test_a_page_refers_to_nothing_outside_of_it() -> None:
 
 def test_it_is_told_how_intervals_became_narrower() -> None:
     plan = planned()
-    results = results_of(plan, Swept(rows_of(plan), 30, is_enough=True))
+    results = results_of(plan, SweepResult(rows_of(plan), 30, is_enough=True))
     (first, _) = results.convergence
     assert first.seeds == tuple(range(3, 31))
     assert first.half_widths[-1] == results.figures[0].interval.half_width
     assert first.half_widths[-1] < first.half_widths[0]
 
 
-def controlled(mean: float) -> tuple[Results, dict[Key, RunRow]]:
+def controlled(mean: float) -> tuple[Results, dict[RunKey, RunRow]]:
     """Goodput goes with the availability of cubes, whose mean is 0.9."""
     plan = planned(
         measure=("goodput", "cube_availability"),
@@ -300,7 +302,7 @@ def controlled(mean: float) -> tuple[Results, dict[Key, RunRow]]:
         for place, variant in enumerate(plan.variants)
         for n in range(30)
     }
-    return results_of(plan, Swept(rows, 30, is_enough=True)), rows
+    return results_of(plan, SweepResult(rows, 30, is_enough=True)), rows
 
 
 def test_what_is_known_exactly_of_one_measure_tells_another_more_closely() -> None:
@@ -309,9 +311,9 @@ def test_what_is_known_exactly_of_one_measure_tells_another_more_closely() -> No
     assert first.controlled is not None
     assert first.controlled.saved > 10
     assert first.controlled.interval.low < 0.5 < first.controlled.interval.high
-    assert as_json(results)["figures"][0]["controlled"]["variance_saved"] == first.controlled.saved
-    assert as_json(results)["figures"][1]["controlled"] is None
-    assert "by its control, which saved" in page(results, "x", "1+abc")
+    assert results_json(results)["figures"][0]["controlled"]["variance_saved"] == first.controlled.saved
+    assert results_json(results)["figures"][1]["controlled"] is None
+    assert "by its control, which saved" in html_report(results, "x", "1+abc")
 
 
 def test_a_mean_that_runs_deny_bends_nothing() -> None:
@@ -333,7 +335,9 @@ def test_the_bootstrap_is_told_of_runs_that_are_far_from_normal_alone(runs: int)
                 (key, n): RunRow(key, n, {"goodput": float(value)}, 1, "", None)
                 for n, value in enumerate(row)
             }
-            found += results_of(plan, Swept(rows, runs, is_enough=True)).figures[0].bootstrap is not None
+            found += (
+                results_of(plan, SweepResult(rows, runs, is_enough=True)).figures[0].bootstrap is not None
+            )
         return found / 60
 
     assert told("normal") < 0.35

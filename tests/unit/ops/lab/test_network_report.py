@@ -4,11 +4,11 @@ from itertools import pairwise
 
 import pytest
 
-from ops.common.configuration import config_of
 from ops.lab.network_report import network_report, network_totals
+from ops.sites.configuration import config_from_sections
 from schemas.envelope import Envelope
+from schemas.messages.traffic import TrafficCarried
 from schemas.registry import decode
-from schemas.traffic import TrafficCarried
 from services.fleet import services_of
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.runtimes.lab import Lab
@@ -25,7 +25,7 @@ def test_shares_are_means_over_all_that_was_asked(since_us: int | None) -> None:
     log: list[Envelope] = []
     lab = Lab(
         "dcn-0",
-        {"dcn-0": config_of("dcn", NETWORK, "dcn-0")},
+        {"dcn-0": config_from_sections("dcn", NETWORK, "dcn-0")},
         services_of,
         lambda lines: log.extend(map(decode, lines.splitlines())),
     )

@@ -8,9 +8,9 @@ from typing import NoReturn
 import pytest
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-from ops.common.sites import AskedTwin
 from ops.lab import run as lab
-from ops.reproduce import labs
+from ops.reproduce import lab_runs
+from ops.sites.site_plans import NewTwinOptions
 from shared.basics.errors import OperationFailed
 
 
@@ -26,7 +26,7 @@ def test_a_run_whose_worker_is_killed_says_so_and_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lab, "run_site", killed_at_work)
-    plan = lab.RunPlan(AskedTwin(pods=3).sites(), days=1)
+    plan = lab.RunPlan(NewTwinOptions(pods=3).sites(), days=1)
     with pytest.raises(OperationFailed, match=r"--jobs: a worker process was killed, .*; fewer --jobs"):
         lab.run_lab(plan, jobs=2, log=tmp_path / "month.jsonl.zst", repeat=[])
     assert list(tmp_path.iterdir()) == []
@@ -36,6 +36,8 @@ def test_lab_runs_ahead_say_so_too(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(**_options: object) -> NoReturn:
         raise TerminatedWorkerError("a worker process was ended")
 
-    monkeypatch.setattr(labs, "Parallel", broken)
+    monkeypatch.setattr(lab_runs, "Parallel", broken)
     with pytest.raises(OperationFailed, match="--jobs: a worker process was killed"):
-        labs.run_ahead([labs.RunPlan(1.0, seed=10_001), labs.RunPlan(1.0, seed=10_002)], jobs=2)
+        lab_runs.run_ahead(
+            [lab_runs.ClaimRunPlan(1.0, seed=10_001), lab_runs.ClaimRunPlan(1.0, seed=10_002)], jobs=2
+        )

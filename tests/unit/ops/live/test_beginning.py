@@ -11,21 +11,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.common.version import software
-from ops.live.beginning import begun_from
-from ops.live.refolding import served_services
+from ops.live.parallel_fold import served_services, start_from_snapshots
+from ops.local.software_version import software_version
 from schemas.envelope import enclose
-from schemas.operator import DrainCube, InjectFault
+from schemas.messages.operator import DrainCube, InjectFault
+from schemas.messages.sequencer import FabricRetired, MessageSkipped
 from schemas.registry import decode, encode
-from schemas.sequencer import FabricRetired, MessageSkipped
 from shared.basics.units import US_PER_HOUR
 from shared.runtimes.dead_letter import SKIPPED
 from shared.runtimes.live.kafka.layout import TWIN as TWIN_HEADER
-from shared.runtimes.live.kafka.records import Record, dead_letter, output_headers
-from shared.runtimes.live.past import Past
-from shared.runtimes.live.refold import Begun, Refold
-from shared.storage.snapshots.folder import SnapshotFolder
-from shared.storage.store import Commit
+from shared.runtimes.live.kafka.records import Record, dead_letter_line, output_headers
+from shared.runtimes.live.partition_replay import PartitionReplay, ReplayStart, UnfoldedLog
+from shared.storage.snapshots.snapshot_folder import SnapshotFolder
+from shared.storage.store.state_store import Commit
 from tests.simulation.test_live_swarm import CONFIG, PODS, SITES
 from tests.support.live_swarm import TWIN, LiveSwarm
 from tests.support.swarm_snapshots import keep_snapshots
@@ -68,25 +66,25 @@ def kept(swarm: LiveSwarm, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of snapshots of both sites of the partition, at different places."""
     folder = tmp_path_factory.mktemp("kept")
     for site, every in (("pod-0", 40), ("pod-2", 55)):
-        assert len(keep_snapshots(swarm, site, folder, every, software())) > 3
+        assert len(keep_snapshots(swarm, site, folder, every, software_version())) > 3
     return folder
 
 
-def begun(swarm: LiveSwarm, folder: Path, end: int | None = None) -> tuple[Past, Begun | None]:
+def begun(swarm: LiveSwarm, folder: Path, end: int | None = None) -> tuple[UnfoldedLog, ReplayStart | None]:
     """What is read of the log, and what its fold begins with."""
     records = swarm.log.records[0][:end]
-    past = Past(0, TWIN, served_services())
+    past = UnfoldedLog(0, TWIN, served_services())
     for start in range(0, len(records), 100):
         past.take(records[start : start + 100])
 
     def line_before(offset: int) -> bytes:
         return records[offset - 1].value if offset <= len(records) else b""
 
-    return past, begun_from(line_before, 0, past.sites, folder, folder / "upgrades")[0]
+    return past, start_from_snapshots(line_before, 0, past.sites, folder, folder / "upgrades")[0]
 
 
-def folded(swarm: LiveSwarm, begun: Begun | None = None, end: int | None = None) -> Commit:
-    anew = Refold(0, TWIN, served_services(), begun)
+def folded(swarm: LiveSwarm, begun: ReplayStart | None = None, end: int | None = None) -> Commit:
+    anew = PartitionReplay(0, TWIN, served_services(), begun)
     records = swarm.log.records[0][:end]
     for start in range(anew.end, len(records), 100):
         anew.take(records[start : start + 100])
@@ -121,7 +119,7 @@ def test_an_image_from_snapshots_is_the_one_from_the_beginning(
 
 
 def test_where_the_log_ends_with_a_snapshot_nothing_is_folded(swarm: LiveSwarm, kept: Path) -> None:
-    folder = SnapshotFolder(kept / "pod-0", "pod-0", software())
+    folder = SnapshotFolder(kept / "pod-0", "pod-0", software_version())
     for position in folder.positions():
         end = folder.read(position).offset
         past, start = begun(swarm, kept, end)
@@ -144,7 +142,7 @@ def test_what_is_damaged_or_of_another_log_is_told_of_and_an_older_one_is_used(
     shutil.copytree(kept, tmp_path / "x")
     positions = {}
     for site in ("pod-0", "pod-2"):
-        folder = SnapshotFolder(tmp_path / "x" / site, site, software())
+        folder = SnapshotFolder(tmp_path / "x" / site, site, software_version())
         *_, third, second, last = folder.positions()
         path = folder.folder / f"{last:012d}.snapshot"
         path.write_bytes(path.read_bytes()[:-7])
@@ -166,7 +164,7 @@ def test_where_no_site_has_one_it_begins_with_the_log(swarm: LiveSwarm, tmp_path
 
 
 def test_what_was_passed_over_on_the_way_is_a_dead_letter(swarm: LiveSwarm) -> None:
-    past = Past(0, TWIN, served_services())
+    past = UnfoldedLog(0, TWIN, served_services())
     records = swarm.log.records[0][:40]
     past.take(records)
     asked = decode(records[1].value)
@@ -176,4 +174,4 @@ def test_what_was_passed_over_on_the_way_is_a_dead_letter(swarm: LiveSwarm) -> N
     )
     headers = output_headers(passed_over.type, passed_over.source, TWIN)
     past.take([Record(0, len(records), encode(passed_over), headers)])
-    assert past.letters_of_skips([records]) == {1: dead_letter(records[1], "cubes", SKIPPED)}
+    assert past.letters_of_skips([records]) == {1: dead_letter_line(records[1], "cubes", SKIPPED)}

@@ -1,10 +1,10 @@
 """Which twin a log belongs to is told by its own first messages, and by nobody else's records."""
 
-from ops.live.rebuild import _begun_twin
-from schemas.config import SuperpodConfig
+from ops.live.rebuild import _twin_of_record
+from schemas.config.pods import SuperpodConfig
+from schemas.messages.sequencer import FabricCommissioned
 from schemas.registry import encode
-from schemas.sequencer import FabricCommissioned
-from shared.engine.roots import commissioning
+from shared.engine.roots import commissioning_message
 from shared.runtimes.live.kafka.layout import TWIN
 from shared.runtimes.live.kafka.records import Record, root_headers
 
@@ -12,17 +12,17 @@ NAME = "0123456789abcdef" * 2
 
 
 def begun(name: str) -> Record:
-    message = commissioning("pod-0", FabricCommissioned(site="pod-0", config=SuperpodConfig()))
+    message = commissioning_message("pod-0", FabricCommissioned(site="pod-0", config=SuperpodConfig()))
     return Record(0, 0, encode(message), root_headers(message, offset=0, quiet=0, twin=name))
 
 
 def test_a_commissioning_names_its_twin() -> None:
-    assert _begun_twin(begun(NAME)) == NAME
+    assert _twin_of_record(begun(NAME)) == NAME
 
 
 def test_what_is_none_names_no_twin() -> None:
     sound = begun(NAME)
-    assert _begun_twin(begun("/srv/victim")) is None
-    assert _begun_twin(Record(0, 0, b"hello", {TWIN: NAME.encode()})) is None
-    assert _begun_twin(Record(0, 0, sound.value, {TWIN: NAME.encode()})) is None
-    assert _begun_twin(Record(0, 0, b"", {})) is None
+    assert _twin_of_record(begun("/srv/victim")) is None
+    assert _twin_of_record(Record(0, 0, b"hello", {TWIN: NAME.encode()})) is None
+    assert _twin_of_record(Record(0, 0, sound.value, {TWIN: NAME.encode()})) is None
+    assert _twin_of_record(Record(0, 0, b"", {})) is None

@@ -14,8 +14,8 @@ import yaml
 from ops.live.settings import LiveSettings, variable
 from ops.servers.kafka_jars import kafka_version
 from ops.servers.kafka_server import ONE_NODE
-from ops.servers.redis_server import LASTING
-from services.roster import service_names
+from ops.servers.redis_server import DURABLE_SETTINGS
+from services.service_names import service_names
 from tests.support.deployment import (
     VARIABLE,
     Compose,
@@ -154,7 +154,9 @@ def test_redis_keeps_what_it_confirmed() -> None:
     assert redis["image"] == "redis:7"
     binary, *words = redis["command"]
     assert binary == "redis-server"
-    wanted = {f"--{key}": it for key, it in (LASTING | {"aclfile": "/run/secrets/redis-users"}).items()}
+    wanted = {
+        f"--{key}": it for key, it in (DURABLE_SETTINGS | {"aclfile": "/run/secrets/redis-users"}).items()
+    }
     assert dict(zip(words[::2], words[1::2], strict=True)) == wanted
     assert redis["volumes"] == ["redis:/data"]
 

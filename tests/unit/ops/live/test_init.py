@@ -6,23 +6,25 @@ from typing import Any
 
 import pytest
 
-from ops.common.sites import AskedTwin
-from ops.live.init import NewTwin, make_twin, planned
+from ops.live.init import NewTwin, make_twin, planned_twin
+from ops.sites.site_plans import NewTwinOptions
 from schemas.registry import decode
 from shared.basics.errors import InvalidInput, OperationFailed
-from shared.runtimes.live.clock import read_epoch
 from shared.runtimes.live.kafka.records import open_record
+from shared.runtimes.live.live_clock import read_epoch
 from shared.runtimes.live.twin_record import find_twin
-from shared.runtimes.operations import MemoryOperations
-from shared.storage.memory import MemoryStore
+from shared.runtimes.operations_log import MemoryOperations
+from shared.storage.store.memory_store import MemoryStore
 from tests.support.live_swarm import FakeLog
 
-ASKED = AskedTwin(pods=5, seed=7)
+ASKED = NewTwinOptions(pods=5, seed=7)
 PODS = [f"pod-{number}" for number in range(5)]
 
 
-def new(asked: AskedTwin = ASKED, **options: Any) -> NewTwin:
-    return NewTwin(**{"sites": asked.sites(), "asked": asked, "partitions": 3, "speed": 60.0, **options})
+def new(requested: NewTwinOptions = ASKED, **options: Any) -> NewTwin:
+    return NewTwin(
+        **{"sites": requested.sites(), "requested": requested, "partitions": 3, "speed": 60.0, **options}
+    )
 
 
 class Killed(BaseException):
@@ -41,13 +43,13 @@ class Mortal:
             return found
         if asyncio.iscoroutinefunction(found):
 
-            async def asked(*given: Any) -> Any:
+            async def requested(*given: Any) -> Any:
                 self._spend(before=True)
                 answer = await found(*given)
                 self._spend(before=False)
                 return answer
 
-            return asked
+            return requested
 
         def call(*given: Any, **named: Any) -> Any:
             self._spend(before=True)
@@ -73,18 +75,18 @@ class World:
         self.operations = MemoryOperations()
         self.store = MemoryStore(wall_s=lambda: 0.0)
 
-    def init(self, asked: NewTwin, life: int | None = None, *, after: bool = False) -> None:
+    def init(self, requested: NewTwin, life: int | None = None, *, after: bool = False) -> None:
         """Make a twin here; with a life, by somebody who dies after so many calls."""
         parts: list[Any] = [self.operations, self.store, self.log]
         if life is not None:
             left = [life]
             parts = [Mortal(part, left, after=after) for part in parts]
         operations, store, log = parts
-        asyncio.run(make_twin(asked, operations, store, log, "t.log", "topic"))
+        asyncio.run(make_twin(requested, operations, store, log, "t.log", "topic"))
 
     def check(self, pods: list[str] = PODS) -> None:
         """It holds the planned twin, each first message once."""
-        plan = planned(self.operations)
+        plan = planned_twin(self.operations)
         twin = find_twin(self.store)
         assert plan is not None
         assert twin is not None
@@ -132,11 +134,11 @@ def test_what_was_begun_otherwise_is_refused_by_name() -> None:
         world.init(new(), 12)
     for other, sentence in (
         (
-            new(AskedTwin(pods=6, seed=7)),
+            new(NewTwinOptions(pods=6, seed=7)),
             r"--pods 6: the twin is of 5 sites: pod-0, .*; its making was",
         ),
         (
-            new(AskedTwin(pods=5, seed=8)),
+            new(NewTwinOptions(pods=5, seed=8)),
             "--seed 8: pod-0 has 7; its making was begun: leave it out",
         ),
         (new(partitions=4), "--partitions 4: the twin was planned with 3; leave it out"),
@@ -145,7 +147,7 @@ def test_what_was_begun_otherwise_is_refused_by_name() -> None:
     ):
         with pytest.raises(InvalidInput, match=sentence):
             world.init(other)
-    plain = AskedTwin()
+    plain = NewTwinOptions()
     world.init(NewTwin(plain.sites(), plain))
     world.check()
 
@@ -183,5 +185,5 @@ def test_a_log_that_holds_a_twin_is_left_alone() -> None:
     with pytest.raises(OperationFailed, match=r"topic t\.log: holds a twin already; `lightwave live"):
         stranger.init(new())
     assert sum(map(len, world.log.records.values())) == before
-    assert planned(stranger.operations) is None
+    assert planned_twin(stranger.operations) is None
     assert decode(world.log.records[0][0].value).fabric == "pod-0"

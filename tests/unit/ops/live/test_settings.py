@@ -9,7 +9,7 @@ from faust.auth import SASLCredentials, SSLCredentials
 
 from ops.live.settings import LiveSettings, live_settings, variable
 from shared.basics.errors import InvalidInput
-from shared.runtimes.live.worker.pump import credentials
+from shared.runtimes.live.worker.faust_pump import credentials
 from tests.support.authority import Authority
 
 

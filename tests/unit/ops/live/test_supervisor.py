@@ -10,9 +10,9 @@ from threading import Thread
 
 import pytest
 
-from ops.live.supervise import SupervisedProcess, Supervisor
+from ops.live.supervisor import SupervisedProcess, Supervisor
 from shared.basics.errors import OperationFailed
-from shared.runtimes.waiting import until
+from shared.runtimes.poll import poll_until
 
 WAIT_S_MAX = 20.0
 
@@ -48,45 +48,45 @@ def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
 
 def test_what_is_killed_is_started_again(supervisor: Supervisor) -> None:
     supervisor.keep("a", SLEEP)
-    assert until(lambda: supervisor.pids()["a"], WAIT_S_MAX)
+    assert poll_until(lambda: supervisor.pids()["a"], WAIT_S_MAX)
     first = supervisor.send_signal("a", signal.SIGKILL)
     assert first is not None
-    assert until(lambda: supervisor.pids()["a"] not in (None, first), WAIT_S_MAX)
+    assert poll_until(lambda: supervisor.pids()["a"] not in (None, first), WAIT_S_MAX)
     assert supervisor.exits() == {"a": [-signal.SIGKILL]}
     assert is_gone(first)
 
 
 def test_how_it_ended_is_remembered_of_what_is_dropped_and_kept_again(supervisor: Supervisor) -> None:
     supervisor.keep("a", (*PYTHON, "raise SystemExit(3)"))
-    assert until(lambda: supervisor.exits()["a"], WAIT_S_MAX)
+    assert poll_until(lambda: supervisor.exits()["a"], WAIT_S_MAX)
     supervisor.drop("a", signal.SIGKILL)
     ends = supervisor.exits()["a"]
     assert {*ends} == {3}
     supervisor.keep("a", SLEEP)
-    assert until(lambda: supervisor.pids()["a"], WAIT_S_MAX)
+    assert poll_until(lambda: supervisor.pids()["a"], WAIT_S_MAX)
     assert supervisor.send_signal("a", signal.SIGKILL) is not None
-    assert until(lambda: supervisor.exits()["a"] == [*ends, -signal.SIGKILL], WAIT_S_MAX)
+    assert poll_until(lambda: supervisor.exits()["a"] == [*ends, -signal.SIGKILL], WAIT_S_MAX)
 
 
 def test_a_process_is_told_how_often_it_was_started_again(supervisor: Supervisor, tmp_path: Path) -> None:
     supervisor.keep("b", COUNTS)
-    assert until(lambda: len(supervisor.exits()["b"]) >= 2, WAIT_S_MAX)
+    assert poll_until(lambda: len(supervisor.exits()["b"]) >= 2, WAIT_S_MAX)
     assert (tmp_path / "b.log").read_text().splitlines()[:2] == ["0 of ours", "1 of ours"]
     assert supervisor.exits()["b"][:2] == [0, 0]
 
 
 def test_a_paused_process_stands_until_it_is_resumed(supervisor: Supervisor) -> None:
     supervisor.keep("a", SLEEP)
-    assert until(lambda: supervisor.pids()["a"], WAIT_S_MAX)
+    assert poll_until(lambda: supervisor.pids()["a"], WAIT_S_MAX)
     pid = supervisor.send_signal("a", signal.SIGSTOP)
     assert pid is not None
 
     def state() -> str:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
-    assert until(lambda: state() == "T", WAIT_S_MAX)
+    assert poll_until(lambda: state() == "T", WAIT_S_MAX)
     supervisor.resume(pid)
-    assert until(lambda: state() != "T", WAIT_S_MAX)
+    assert poll_until(lambda: state() != "T", WAIT_S_MAX)
     assert supervisor.exits() == {"a": []}
 
 
@@ -94,7 +94,7 @@ def test_dropping_ends_it_in_good_order_and_nobody_starts_it_again(
     supervisor: Supervisor, tmp_path: Path
 ) -> None:
     supervisor.keep("c", STUBBORN)
-    assert until(lambda: (tmp_path / "c.log").exists() and (tmp_path / "c.log").read_text(), WAIT_S_MAX)
+    assert poll_until(lambda: (tmp_path / "c.log").exists() and (tmp_path / "c.log").read_text(), WAIT_S_MAX)
     pid = supervisor.pids()["c"]
     assert pid is not None
     supervisor.drop("c")
@@ -105,7 +105,7 @@ def test_dropping_ends_it_in_good_order_and_nobody_starts_it_again(
 
 def test_what_is_killed_while_it_is_dropped_is_not_started_again(supervisor: Supervisor) -> None:
     supervisor.keep("a", STUBBORN)
-    assert until(lambda: supervisor.pids()["a"], WAIT_S_MAX)
+    assert poll_until(lambda: supervisor.pids()["a"], WAIT_S_MAX)
     pid = supervisor.pids()["a"]
     assert pid is not None
     supervisor.drop("a", signal.SIGKILL)
@@ -117,7 +117,7 @@ def test_stop_ends_even_what_stands_still(tmp_path: Path) -> None:
     supervisor = Supervisor({}, tmp_path)
     supervisor.keep("a", SLEEP)
     supervisor.keep("b", STUBBORN)
-    assert until(lambda: all(supervisor.pids().values()), WAIT_S_MAX)
+    assert poll_until(lambda: all(supervisor.pids().values()), WAIT_S_MAX)
     pids = supervisor.pids()
     supervisor.send_signal("a", signal.SIGSTOP)
     supervisor.stop()
@@ -134,12 +134,12 @@ def test_a_command_that_cannot_be_started_is_told(supervisor: Supervisor) -> Non
             return str(error) == "x: /nowhere/at/all: No such file or directory"
         return False
 
-    assert until(told, WAIT_S_MAX)
+    assert poll_until(told, WAIT_S_MAX)
 
 
 def test_a_command_that_is_used_wrongly_is_told_and_not_started_again(supervisor: Supervisor) -> None:
     supervisor.keep("x", (*PYTHON, "import sys; sys.exit(2)"))
-    assert until(lambda: supervisor.exits()["x"], WAIT_S_MAX)
+    assert poll_until(lambda: supervisor.exits()["x"], WAIT_S_MAX)
     time.sleep(0.5)
     assert supervisor.exits() == {"x": [2]}
     with pytest.raises(OperationFailed, match=r"^x: exit code 2 after \d\.\d s, which is not tried again$"):
@@ -162,7 +162,7 @@ def test_what_is_interrupted_while_it_starts_is_ended_by_a_stop(
     with pytest.raises(KeyboardInterrupt):
         supervisor.keep("a", SLEEP)
     monkeypatch.undo()
-    assert until(lambda: supervisor.pids()["a"], WAIT_S_MAX)
+    assert poll_until(lambda: supervisor.pids()["a"], WAIT_S_MAX)
     pid = supervisor.pids()["a"]
     supervisor.stop()
     assert pid is not None
@@ -185,7 +185,7 @@ def test_a_process_that_cannot_be_tied_to_its_parent_is_told(
     def fail() -> None:
         raise PermissionError
 
-    monkeypatch.setattr("ops.live.supervise.dies_with_parent", lambda: fail)
+    monkeypatch.setattr("ops.live.supervisor.dies_with_parent", lambda: fail)
     supervisor.keep("a", SLEEP)
 
     def told() -> bool:
@@ -195,4 +195,4 @@ def test_a_process_that_cannot_be_tied_to_its_parent_is_told(
             return "preexec_fn" in str(error)
         return False
 
-    assert until(told, WAIT_S_MAX)
+    assert poll_until(told, WAIT_S_MAX)

@@ -14,16 +14,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ops.common.sites import AskedTwin
-from ops.models.dcn.files import SiteNetwork, read_circuits, read_demands, read_network
-from ops.models.dcn.report import circuit_rows
-from schemas.documents_dcn import DemandDocument
+from ops.models.dcn.input_files import SiteNetwork, read_circuits, read_demands, read_network
+from ops.models.dcn.study_report import circuit_rows
+from ops.sites.site_plans import NewTwinOptions
+from schemas.documents.dcn import DemandDocument
 from services.fleet import services_of
 from shared.basics.errors import InvalidInput
 from shared.basics.units import US_PER_HOUR
-from shared.models.dcn.baselines import uniform_mesh
-from shared.models.dcn.matchings import circuits_of
-from shared.models.network.blocks import Block, plant_of
+from shared.models.dcn.engineering.baselines import uniform_mesh
+from shared.models.dcn.rewiring.matchings import circuits_of
+from shared.models.network.blocks import Block, layout_of
 from shared.runtimes.lab import Lab
 from tests.support.dcn_plants import plant
 
@@ -227,7 +227,7 @@ def test_a_state_that_is_none_of_this_plant_is_refused(tmp_path: Path, text: str
 
 
 def test_blocks_of_two_customers_in_a_state_are_refused(tmp_path: Path) -> None:
-    found = plant_of([Block("ab-0", 100, 512, customer="one"), Block("ab-1", 100, 512, customer="two")])
+    found = layout_of([Block("ab-0", 100, 512, customer="one"), Block("ab-1", 100, 512, customer="two")])
     path = tmp_path / "state.json"
     path.write_text('{"circuits": [{"ocs": "ocs-0", "circuits": [["ab-0", "ab-1"]]}]}')
     refused(lambda: read_circuits(path, found), path, "ocs-0: ab-0 and ab-1 may not be joined")
@@ -397,7 +397,7 @@ def test_a_slip_in_a_site_is_one_sentence_with_block_and_field(
     path.write_text(SITE.replace(was, now, 1))
     refused(lambda: read_network(path), path, sentence)
     with pytest.raises(InvalidInput) as of_the_lab:
-        AskedTwin(site_files=(path,)).sites()
+        NewTwinOptions(site_files=(path,)).sites()
     with pytest.raises(InvalidInput) as of_the_command:
         read_network(path)
     assert str(of_the_lab.value) == f"--site {of_the_command.value}"

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from ops.models.topology.draw import COLOURS, WIDTHS, draw
-from ops.models.topology.scene import KINDS, slice_scene
+from ops.models.topology.slice_drawing import COLOURS, WIDTHS, draw_slice
+from ops.models.topology.slice_scene import LINE_KINDS, slice_scene
 from schemas.names import Shape
 from shared.models.superpod.shapes import cubes_of
 from shared.models.topology import slice_topology
@@ -57,18 +57,18 @@ def test_arcs_end_at_the_chips_that_the_link_joins() -> None:
 
 @pytest.mark.parametrize(("shape", "twisted"), [((4, 4, 8), True), ((1, 1, 1), False), ((2, 2, 4), False)])
 def test_the_page_holds_all_it_needs(shape: Shape, twisted: bool, tmp_path: Path) -> None:
-    said = draw(shape, twisted, tmp_path / "slice.html")
+    said = draw_slice(shape, twisted, tmp_path / "slice.html")
     page = (tmp_path / "slice.html").read_text(encoding="utf-8")
     assert said.startswith(str(tmp_path / "slice.html"))
     assert "<script src=" not in page
     assert "Plotly.newPlot" in page
     names = [json.loads(f'"{name}"') for name in re.findall(r'"name":"((?:[^"\\]|\\.)*)"', page)]
-    for kind, name in KINDS.items():
+    for kind, name in LINE_KINDS.items():
         assert (name in names) == bool(slice_scene(shape, twisted).lines[kind])
 
 
 def test_the_picture_shows_every_kind_of_line(tmp_path: Path) -> None:
-    draw((4, 4, 8), True, tmp_path / "slice.PNG")
+    draw_slice((4, 4, 8), True, tmp_path / "slice.PNG")
     pixels = matplotlib.image.imread(tmp_path / "slice.PNG")[..., :3]
     assert pixels.shape[0] > 800
     for kind in ("copper", "optical", "around", "twisted"):
@@ -78,8 +78,8 @@ def test_the_picture_shows_every_kind_of_line(tmp_path: Path) -> None:
 
 
 def test_every_kind_of_line_has_a_colour_and_a_width() -> None:
-    assert set(KINDS) <= set(COLOURS)
-    assert set(KINDS) <= set(WIDTHS)
+    assert set(LINE_KINDS) <= set(COLOURS)
+    assert set(LINE_KINDS) <= set(WIDTHS)
 
 
 @pytest.mark.parametrize("shape", [(1, 1, 1), (1, 1, 2), (2, 2, 2), (4, 4, 4)])

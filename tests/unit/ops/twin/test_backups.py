@@ -13,18 +13,18 @@ from typing import Any
 import orjson
 import pytest
 
-from ops.common.sites import single_fabric_sites
-from ops.twin.backups import restoring, taking
-from ops.twin.backups.files import INBOX, MANIFEST, PARTIAL, log_pieces, whole_folder
-from ops.twin.backups.manifest import signed, verify
-from ops.twin.backups.point import twin_of
-from ops.twin.backups.restoring import run_restore
-from ops.twin.backups.taking import run_backup
-from ops.twin.data import MARK, DataFolder, TwinIdentity
-from schemas.backup import BackupPoint, CancelledKey, KeptClock, SiteCut, WaitingRequest
+from ops.sites.site_plans import single_fabric_sites
+from ops.twin.backups import create, restore
+from ops.twin.backups.backup_files import INBOX, MANIFEST, PARTIAL, atomic_folder, log_chunks
+from ops.twin.backups.backup_point import twin_identity
+from ops.twin.backups.create import run_backup
+from ops.twin.backups.manifest import manifest_bytes, verify_backup
+from ops.twin.backups.restore import run_restore
+from ops.twin.data_folder import IDENTITY_FILE, DataFolder, TwinIdentity
+from schemas.files.backup_manifest import BackupPoint, CancelledKey, SavedClock, SiteLogCut, WaitingRequest
 from shared.basics.errors import InvalidInput, LightwaveError, LogDamaged, NotFound, OperationFailed
-from shared.runtimes.embedded.operations import FileOperations
-from shared.storage.log.log_bytes import log_of
+from shared.runtimes.embedded.operations_file import OperationsFile
+from shared.storage.log.log_bytes import site_log
 
 LOG = b'{"one": 1}\n{"two": 2}\n'
 BEYOND = b'{"three": 3}\n{"to'
@@ -33,8 +33,8 @@ POINT = BackupPoint(
     software="1.0+0",
     wall_us=1_000,
     plans=single_fabric_sites(1, pairs=["pod.cubes=4"]),
-    sites=(SiteCut(site="pod-0", position=2, size=len(LOG)),),
-    clock=KeptClock(speed=60.0, paused=True, now_us=7_000),
+    sites=(SiteLogCut(site="pod-0", position=2, size=len(LOG)),),
+    clock=SavedClock(speed=60.0, paused=True, now_us=7_000),
     inbox=(WaitingRequest(site="pod-0", number=9, fabric="pod-0", type="DrainCube", body="{}"),),
     cancelled=(CancelledKey(key="k", kept_s=5),),
     operations_size=8,
@@ -53,15 +53,15 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "telemetry/pod-0/00000000000000007000.arrows": b"of then",
         "telemetry/pod-0/00000000000000007001.arrows": b"of later",
         "operations.jsonl": b"{then}\n\n{later}\n",
-        MARK: TwinIdentity(sites=POINT.plans).model_dump_json().encode(),
+        IDENTITY_FILE: TwinIdentity(sites=POINT.plans).model_dump_json().encode(),
         "running.json": b"secret",
         "redis/password.conf": b"secret",
     }
     for name, content in files.items():
         (place / name).parent.mkdir(parents=True, exist_ok=True)
         (place / name).write_bytes(content)
-    monkeypatch.setattr(taking, "standing_point", lambda _folder, _redis: POINT)
-    monkeypatch.setattr(restoring, "_make_states", lambda *_given: None)
+    monkeypatch.setattr(create, "stopped_backup_point", lambda _folder, _redis: POINT)
+    monkeypatch.setattr(restore, "_make_states", lambda *_given: None)
     return place
 
 
@@ -74,20 +74,20 @@ def test_a_restored_folder_holds_all_up_to_the_point_and_is_another_twin(data: P
     kept = files_in(tmp_path / "b")
     assert not [name for name, content in kept.items() if b"secret" in content]
     assert {row.path for row in manifest.files} == kept.keys() - {MANIFEST}
-    assert verify(tmp_path / "b") == manifest
+    assert verify_backup(tmp_path / "b") == manifest
     assert json.loads(kept[INBOX])["waiting"][0]["number"] == 9
     assert run_restore(tmp_path / "b", tmp_path / "new") == manifest
     made = files_in(tmp_path / "new")
     operations = made.pop("operations.jsonl")
     assert operations.startswith(b"{then}\n\n")
     assert made.keys() == {
-        *("log/pod-0.jsonl", "clock.json", MARK),
+        *("log/pod-0.jsonl", "clock.json", IDENTITY_FILE),
         *("snapshots/pod-0/000000000002.snapshot", "telemetry/pod-0/00000000000000007000.arrows"),
     }
     assert made["log/pod-0.jsonl"] == LOG
     folder = DataFolder(tmp_path / "new")
-    assert folder.kept_clock() == POINT.clock
-    assert twin_of(FileOperations(folder.operations)) not in ("", "first")
+    assert folder.stored_clock() == POINT.clock
+    assert twin_identity(OperationsFile(folder.operations)) not in ("", "first")
     assert ((tmp_path / "new").stat().st_mode & 0o777) == 0o700
 
 
@@ -201,11 +201,11 @@ def test_what_is_there_is_never_written_over(data: Path, tmp_path: Path, command
 
 
 def test_two_at_once_do_not_write_one_folder(tmp_path: Path) -> None:
-    with whole_folder(tmp_path / "made", "backup") as part:
+    with atomic_folder(tmp_path / "made", "backup") as part:
         (part / MANIFEST).write_text("first")
         with (
             pytest.raises(OperationFailed, match="is being written by another process"),
-            whole_folder(tmp_path / "made", "backup"),
+            atomic_folder(tmp_path / "made", "backup"),
         ):
             pass
     assert (tmp_path / "made" / MANIFEST).read_text() == "first"
@@ -244,18 +244,18 @@ def test_every_change_of_a_backup_is_found_and_named(data: Path, tmp_path: Path)
 def test_a_foreign_folder_is_no_backup(tmp_path: Path, text: bytes, said: str) -> None:
     (tmp_path / MANIFEST).write_bytes(text)
     with pytest.raises(OperationFailed, match=said):
-        verify(tmp_path)
+        verify_backup(tmp_path)
     with pytest.raises(NotFound, match="no such folder"):
-        verify(tmp_path / "nowhere")
+        verify_backup(tmp_path / "nowhere")
 
 
 def test_a_path_that_leads_out_of_the_backup_is_no_manifest(data: Path, tmp_path: Path) -> None:
     manifest = run_backup(tmp_path / "b", data)
     first = manifest.files[0].model_copy(update={"path": "snapshots/../../lightwave-twin.json"})
     forged = manifest.model_copy(update={"files": (first, *manifest.files[1:])})
-    (tmp_path / "b" / MANIFEST).write_bytes(signed(forged))
+    (tmp_path / "b" / MANIFEST).write_bytes(manifest_bytes(forged))
     with pytest.raises(OperationFailed, match="is no manifest of a backup"):
-        verify(tmp_path / "b")
+        verify_backup(tmp_path / "b")
 
 
 def test_a_log_that_is_not_what_the_twin_wrote_is_not_backed_up(data: Path, tmp_path: Path) -> None:
@@ -268,10 +268,10 @@ def test_a_log_that_is_not_what_the_twin_wrote_is_not_backed_up(data: Path, tmp_
 def test_a_log_that_cannot_be_read_is_told_by_its_data_folder(tmp_path: Path) -> None:
     """Of backups and of forks."""
     (tmp_path / "log" / "pod-0.jsonl").mkdir(parents=True)
-    log = log_of(tmp_path / "log", "pod-0")
+    log = site_log(tmp_path / "log", "pod-0")
     with pytest.raises(OperationFailed, match=rf"^data folder {tmp_path}: pod-0.jsonl: Is a directory$"):
-        [*log_pieces(tmp_path, log, 5)]
-    assert [*log_pieces(tmp_path, log_of(tmp_path / "log", "pod-1"), 0)] == []
+        [*log_chunks(tmp_path, log, 5)]
+    assert [*log_chunks(tmp_path, site_log(tmp_path / "log", "pod-1"), 0)] == []
 
 
 def test_a_build_that_reads_the_log_otherwise_says_so(
@@ -282,7 +282,7 @@ def test_a_build_that_reads_the_log_otherwise_says_so(
     def otherwise(*_given: object) -> None:
         raise LogDamaged("pod-0: position 1 differs")
 
-    monkeypatch.setattr(restoring, "_make_states", otherwise)
+    monkeypatch.setattr(restore, "_make_states", otherwise)
     with pytest.raises(OperationFailed, match=r"was made by 1\.0\+0, and this is .*: position 1 differs"):
         run_restore(tmp_path / "b", tmp_path / "new")
     assert not (tmp_path / "new").exists()

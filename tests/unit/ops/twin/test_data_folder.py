@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from ops.twin.archives import run_archive
-from ops.twin.audit import run_audit
-from ops.twin.backups.taking import run_backup
-from ops.twin.data import OF_LIVE, DataFolder
-from ops.twin.forks.forking import ForkAsked, run_fork
+from ops.twin.backups.create import run_backup
+from ops.twin.data_folder import LIVE_TWIN_FILES, DataFolder
+from ops.twin.folder_audit import run_audit
+from ops.twin.forks.create_fork import ForkOptions, run_fork
+from ops.twin.log_archive import run_archive
 from ops.twin.up import UpOptions, run_up
-from ops.twin.upgrading import check_upgrade, run_upgrade
+from ops.twin.version_upgrade import check_upgrade, run_upgrade
 from shared.basics.errors import OperationFailed
 
 TAKES: dict[str, Callable[[Path], object]] = {
@@ -20,7 +20,7 @@ TAKES: dict[str, Callable[[Path], object]] = {
     "up --fresh": lambda data: run_up(UpOptions(data, port=0, fresh=True)),
     "audit": lambda data: run_audit(data=data),
     "backup": lambda data: run_backup(data.parent / "backup", data),
-    "fork": partial(run_fork, ForkAsked("copy")),
+    "fork": partial(run_fork, ForkOptions("copy")),
     "archive": lambda data: run_archive(data, 0),
     "upgrade": run_upgrade,
     "upgrade --check": check_upgrade,
@@ -31,7 +31,7 @@ def files_in(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize("part", OF_LIVE)
+@pytest.mark.parametrize("part", LIVE_TWIN_FILES)
 @pytest.mark.parametrize("name", TAKES)
 def test_a_live_twin_s_folder_is_left_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, part: str

@@ -10,27 +10,27 @@ from typing import Any
 
 import pytest
 
-from ops.common.version import software
-from ops.forecast.future import future
-from ops.twin.audit import run_audit
-from ops.twin.backups.files import PARTIAL
-from ops.twin.data import MARK, DataFolder, TwinIdentity
-from ops.twin.forks.forking import ForkAsked, run_fork
-from ops.twin.forks.origin import origin_of
-from ops.twin.forks.places import fork_row, forks_folder, names, place_of, remove
-from ops.twin.lived import lived
-from ops.twin.making import states_made
-from schemas.config import PodConfig, SuperpodConfig
-from schemas.config_failures import FailuresConfig
-from schemas.operations import TwinForked
-from schemas.site_plan import SitePlan
+from ops.forecast.future_run import run_future
+from ops.local.software_version import software_version
+from ops.twin.backups.backup_files import PARTIAL
+from ops.twin.data_folder import IDENTITY_FILE, DataFolder, TwinIdentity
+from ops.twin.folder_audit import run_audit
+from ops.twin.forks.create_fork import ForkOptions, run_fork
+from ops.twin.forks.fork_folders import fork_folder, fork_names, fork_row, forks_folder, remove_fork
+from ops.twin.forks.fork_origin import read_origin
+from ops.twin.history_reader import read_history
+from ops.twin.rebuild import rebuilt_states
+from schemas.config.failures import FailuresConfig
+from schemas.config.pods import PodConfig, SuperpodConfig
+from schemas.files.operations_log import TwinForked
+from schemas.files.site_plan import SitePlan
 from services.fleet import services_of
 from shared.basics.errors import InvalidInput, LightwaveError, NotFound, OperationFailed
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
-from shared.runtimes.embedded.operations import FileOperations
-from shared.storage.snapshots.folder import SnapshotFolder
-from shared.storage.snapshots.history import EVERY, History, Moment
+from shared.runtimes.embedded.operations_file import OperationsFile
+from shared.storage.snapshots.site_history import SNAPSHOT_EVERY, ReplayedSite, SiteHistory
 from shared.storage.snapshots.site_snapshot import from_bytes, to_bytes
+from shared.storage.snapshots.snapshot_folder import SnapshotFolder
 from tests.support.pods import POD, pod_lab
 from tests.unit.storage.test_snapshots import Recorded
 
@@ -57,11 +57,13 @@ def snapshots(lines: list[bytes]) -> dict[str, bytes]:
     lived = Recorded([line.rstrip(b"\n") for line in lines])
     found: dict[str, bytes] = {}
 
-    def look(moment: Moment) -> None:
-        if len(found) < moment.position // EVERY:
-            found[f"{moment.position:012d}.snapshot"] = to_bytes(moment.snapshot(software()))
+    def look(moment: ReplayedSite) -> None:
+        if len(found) < moment.position // SNAPSHOT_EVERY:
+            found[f"{moment.position:012d}.snapshot"] = to_bytes(moment.snapshot(software_version()))
 
-    History(lived, SnapshotFolder(Path("/nowhere"), POD, software()), services_of).at(lived.end, look)
+    SiteHistory(lived, SnapshotFolder(Path("/nowhere"), POD, software_version()), services_of).at(
+        lived.end, look
+    )
     return found
 
 
@@ -75,7 +77,7 @@ def parent(
     plan = TwinIdentity(sites=(SitePlan(site=POD, fabrics={POD: CONFIG}),))
     files = {
         f"log/{POD}.jsonl": b"".join(lines) + b'{"torn',
-        MARK: plan.model_dump_json().encode(),
+        IDENTITY_FILE: plan.model_dump_json().encode(),
         "clock.json": json.dumps({"speed": 60.0, "paused": True, "now_us": LIVED}).encode(),
         f"telemetry/{POD}/{FORKED_AT:020d}.arrows": b"of then",
         f"telemetry/{POD}/{FORKED_AT + 1:020d}.arrows": b"of later",
@@ -98,15 +100,15 @@ def files_in(place: Path) -> dict[str, tuple[bytes, float]]:
 
 
 def log_of(name: str) -> list[bytes]:
-    return (place_of(name) / "log" / f"{POD}.jsonl").read_bytes().splitlines(keepends=True)
+    return (fork_folder(name) / "log" / f"{POD}.jsonl").read_bytes().splitlines(keepends=True)
 
 
 def driven(name: str, until_us: int) -> list[bytes]:
     """What a fork then lives, from the states that its Redis holds."""
-    folder = DataFolder(place_of(name))
+    folder = DataFolder(fork_folder(name))
     identity = folder.identity()
     assert identity is not None
-    with states_made(folder, identity, by_snapshots=True) as (runner,):
+    with rebuilt_states(folder, identity, by_snapshots=True) as (runner,):
         while (root := runner.site.next_root(None, clock_us=until_us)) is not None:
             runner.take(root)
     return log_of(name)
@@ -116,7 +118,7 @@ def test_a_fork_without_changes_stays_equal_to_its_parent_for_thirty_days(
     parent: Path, lines: list[bytes]
 ) -> None:
     before = files_in(parent)
-    origin = run_fork(ForkAsked("calm", "5d"), parent)
+    origin = run_fork(ForkOptions("calm", "5d"), parent)
     assert files_in(parent) == before
     (own,) = origin.sites
     had = log_of("calm")
@@ -126,17 +128,17 @@ def test_a_fork_without_changes_stays_equal_to_its_parent_for_thirty_days(
     assert own.last_sha256 == hashlib.sha256(had[-1].rstrip(b"\n")).hexdigest()
     assert 0 < own.position < len(lines) // 3
     assert driven("calm", LIVED) == lines
-    folder = DataFolder(place_of("calm"))
-    assert origin_of(folder) == origin
-    assert folder.kept_clock().model_dump(exclude_none=True) == {
+    folder = DataFolder(fork_folder("calm"))
+    assert read_origin(folder) == origin
+    assert folder.stored_clock().model_dump(exclude_none=True) == {
         "speed": 60.0,
         "paused": False,
         "now_us": FORKED_AT,
     }
-    kept = {path.name for path in place_of("calm").rglob("*.arrows")}
+    kept = {path.name for path in fork_folder("calm").rglob("*.arrows")}
     assert kept == {f"{FORKED_AT:020d}.arrows"}
-    assert not (place_of("calm") / "running.json").exists()
-    noted = [found.body for _, found in FileOperations(folder.operations).read()]
+    assert not (fork_folder("calm") / "running.json").exists()
+    noted = [found.body for _, found in OperationsFile(folder.operations).read()]
     assert noted == [TwinForked(twin=origin.twin, origin="", name="calm", at_us=FORKED_AT)]
 
 
@@ -144,9 +146,9 @@ def test_after_a_message_is_after_all_that_followed_from_it_at_once(parent: Path
     messages = [json.loads(line) for line in lines]
     at = next(n for n, one in enumerate(messages) if n > 2_000 and messages[n + 1]["cause"] == one["id"])
     end = next(n for n in range(at + 1, len(messages)) if messages[n]["cause"] is None)
-    (own,) = run_fork(ForkAsked("one", messages[at]["id"]), parent).sites
+    (own,) = run_fork(ForkOptions("one", messages[at]["id"]), parent).sites
     assert own.position == end > at + 1
-    (now,) = run_fork(ForkAsked("two"), parent).sites
+    (now,) = run_fork(ForkOptions("two"), parent).sites
     assert now.position == len(lines)
 
 
@@ -154,7 +156,7 @@ def test_its_tail_begins_with_other_draws_and_parameters_and_is_the_future_of_a_
     parent: Path, lines: list[bytes]
 ) -> None:
     origin = run_fork(
-        ForkAsked("other", "5d", 7, ("failures.host_per_day=0.02", "repairs.technicians=3")), parent
+        ForkOptions("other", "5d", 7, ("failures.host_per_day=0.02", "repairs.technicians=3")), parent
     )
     (own,) = origin.sites
     tail = [json.loads(line) for line in log_of("other")[own.position :]]
@@ -165,41 +167,41 @@ def test_its_tail_begins_with_other_draws_and_parameters_and_is_the_future_of_a_
     asked = next(one["body"]["settings"] for one in tail if one["type"] == "SetParameters")
     assert [one["name"] for one in asked] == ["failures.host_per_day", "repairs.technicians"]
     assert "ParametersChanged" in {one["type"] for one in tail}
-    run_fork(ForkAsked("seventh", "5d", 7), parent)
-    moment = lived(DataFolder(parent)).at(POD, own.position)
-    told = future(from_bytes(to_bytes(moment.snapshot("x"))), FORKED_AT, FORESEEN, salt=7, keep=True)
+    run_fork(ForkOptions("seventh", "5d", 7), parent)
+    moment = read_history(DataFolder(parent)).at(POD, own.position)
+    told = run_future(from_bytes(to_bytes(moment.snapshot("x"))), FORKED_AT, FORESEEN, salt=7, keep=True)
     lives = driven("seventh", FORKED_AT + FORESEEN)[own.position :]
     assert len(lives) == told.messages
     assert lives[100:] != lines[own.position + 100 : own.position + len(lives)]
-    assert {one.at_us for one in told.happened} <= {json.loads(line)["at_us"] for line in lives}
+    assert {one.at_us for one in told.notable} <= {json.loads(line)["at_us"] for line in lives}
 
 
 def test_an_audit_covers_both_parts_and_says_of_what_it_is_a_fork(parent: Path) -> None:
-    origin = run_fork(ForkAsked("calm", "5d"), parent)
-    assert run_audit(data=place_of("calm"))["clean"]  # the states that it was made with
+    origin = run_fork(ForkOptions("calm", "5d"), parent)
+    assert run_audit(data=fork_folder("calm"))["clean"]  # the states that it was made with
     end = len(driven("calm", FORKED_AT + DAY))
-    report = run_audit(data=place_of("calm"))
+    report = run_audit(data=fork_folder("calm"))
     assert report["clean"]
     (own,) = origin.sites
     fork = report["fork"]
     assert (fork["name"], fork["place"], fork["at_us"]) == ("calm", str(parent.resolve()), FORKED_AT)
     assert (fork["positions"], fork["own"]) == ({POD: own.position}, {POD: end - own.position})
-    content = json.loads((place_of("calm") / "origin.json").read_text())
+    content = json.loads((fork_folder("calm") / "origin.json").read_text())
     content["sites"][0]["sha256"] = "0" * 64
-    (place_of("calm") / "origin.json").write_text(json.dumps(content))
-    report = run_audit(data=place_of("calm"))
+    (fork_folder("calm") / "origin.json").write_text(json.dumps(content))
+    report = run_audit(data=fork_folder("calm"))
     assert not report["clean"]
     (sentence,) = report["fork"]["differing"]
     assert sentence.startswith(f"{POD}: the first {own.position:,} messages are not its parent's")
-    (place_of("calm") / "origin.json").write_text("{}")
-    report = run_audit(data=place_of("calm"))
+    (fork_folder("calm") / "origin.json").write_text("{}")
+    report = run_audit(data=fork_folder("calm"))
     assert "origin.json is damaged" in report["fork"]["differing"][0]
 
 
 def test_a_fork_of_a_fork_has_the_history_of_both(parent: Path, lines: list[bytes]) -> None:
-    first = run_fork(ForkAsked("first", "5d"), parent)
+    first = run_fork(ForkOptions("first", "5d"), parent)
     driven("first", FORKED_AT + DAY)
-    second = run_fork(ForkAsked("second", f"{FORKED_AT + US_PER_HOUR}us"), place_of("first"))
+    second = run_fork(ForkOptions("second", f"{FORKED_AT + US_PER_HOUR}us"), fork_folder("first"))
     assert second.parent == first.twin != second.twin
     assert log_of("second") == lines[: second.sites[0].position]
     assert second.sites[0].position > first.sites[0].position
@@ -208,23 +210,23 @@ def test_a_fork_of_a_fork_has_the_history_of_both(parent: Path, lines: list[byte
 @pytest.mark.parametrize("name", ["", "A", "a/b", "..", "-a", "a-", "a" * 41, "a.partial", "é", "a\n"])
 def test_what_is_no_name_is_one_sentence(parent: Path, name: str) -> None:
     with pytest.raises(InvalidInput, match=r"^fork .*: not a name; allowed are 1 to 40 small letters"):
-        run_fork(ForkAsked(name), parent)
+        run_fork(ForkOptions(name), parent)
 
 
 @pytest.mark.parametrize(
     ("asked", "error", "said"),
     [
-        (ForkAsked("x", "36d"), InvalidInput, "at '36d': the twin has not lived then"),
-        (ForkAsked("x", "soon"), InvalidInput, "at 'soon': not a moment"),
-        (ForkAsked("x", "scheduler@pod-0/99999999"), NotFound, "not in any log"),
-        (ForkAsked("x", settings=("pod.cubes=4",)), InvalidInput, "pod.cubes"),
-        (ForkAsked("x", settings=("failures.host_per_day=500",)), InvalidInput, "500.0 is not allowed"),
-        (ForkAsked("x", settings=("repairs.technicians=3@2h",)), InvalidInput, "leave @IN out"),
-        (ForkAsked("x", settings=("repairs.technicians=3",) * 2), InvalidInput, "is set twice"),
+        (ForkOptions("x", "36d"), InvalidInput, "at '36d': the twin has not lived then"),
+        (ForkOptions("x", "soon"), InvalidInput, "at 'soon': not a moment"),
+        (ForkOptions("x", "scheduler@pod-0/99999999"), NotFound, "not in any log"),
+        (ForkOptions("x", settings=("pod.cubes=4",)), InvalidInput, "pod.cubes"),
+        (ForkOptions("x", settings=("failures.host_per_day=500",)), InvalidInput, "500.0 is not allowed"),
+        (ForkOptions("x", settings=("repairs.technicians=3@2h",)), InvalidInput, "leave @IN out"),
+        (ForkOptions("x", settings=("repairs.technicians=3",) * 2), InvalidInput, "is set twice"),
     ],
 )
 def test_what_cannot_be_leaves_nothing(
-    parent: Path, asked: ForkAsked, error: type[LightwaveError], said: str
+    parent: Path, asked: ForkOptions, error: type[LightwaveError], said: str
 ) -> None:
     before = files_in(parent)
     with pytest.raises(error) as raised:
@@ -235,23 +237,23 @@ def test_what_cannot_be_leaves_nothing(
 
 
 def test_one_that_is_there_is_refused_and_one_that_is_removed_is_gone(parent: Path) -> None:
-    run_fork(ForkAsked("calm", "5d"), parent)
+    run_fork(ForkOptions("calm", "5d"), parent)
     with pytest.raises(OperationFailed, match="fork calm: there is one already"):
-        run_fork(ForkAsked("calm"), parent)
+        run_fork(ForkOptions("calm"), parent)
     row = fork_row("calm")
     assert (row.place, row.at_us, row.now_us, row.runs) == (str(parent), FORKED_AT, FORKED_AT, False)
     assert row.bytes > 100_000
-    held = DataFolder(place_of("calm"))
+    held = DataFolder(fork_folder("calm"))
     held.hold()
     assert fork_row("calm").runs
     with pytest.raises(OperationFailed, match="fork calm: runs; end it first"):
-        remove("calm")
+        remove_fork("calm")
     held.release()
-    remove("calm")
-    assert names() == []
+    remove_fork("calm")
+    assert fork_names() == []
     assert [*forks_folder().iterdir()] == []
     with pytest.raises(NotFound, match="fork calm: no such fork"):
-        remove("calm")
+        remove_fork("calm")
 
 
 def test_killed_on_the_way_it_leaves_no_fork_and_is_done_again(parent: Path) -> None:
@@ -268,15 +270,15 @@ def test_killed_on_the_way_it_leaves_no_fork_and_is_done_again(parent: Path) -> 
                 sync(number)
 
             os.fsync = killed  # type: ignore[assignment]  # of this child alone
-            run_fork(ForkAsked("calm", "5d"), parent)
+            run_fork(ForkOptions("calm", "5d"), parent)
             os._exit(0)
         assert os.waitpid(child, 0)[1] == signal.SIGKILL
-        assert names() == []
+        assert fork_names() == []
         assert [path.name for path in forks_folder().iterdir()] == [f"calm{PARTIAL}"]
-    run_fork(ForkAsked("calm", "5d"), parent)
+    run_fork(ForkOptions("calm", "5d"), parent)
     assert [path.name for path in forks_folder().iterdir()] == ["calm"]
     (forks_folder() / f"calm{PARTIAL}").mkdir()
-    remove("calm")
+    remove_fork("calm")
     assert [*forks_folder().iterdir()] == []
 
 
@@ -290,5 +292,5 @@ def test_on_a_full_disk_nothing_is_left(parent: Path, monkeypatch: pytest.Monkey
 
         monkeypatch.setattr(os, "fsync", full)
         with pytest.raises(OperationFailed, match=r"^fork .*calm.*No space left on device"):
-            run_fork(ForkAsked("calm", "5d"), parent)
+            run_fork(ForkOptions("calm", "5d"), parent)
         assert [*forks_folder().iterdir()] == []

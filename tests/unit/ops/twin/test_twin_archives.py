@@ -9,19 +9,19 @@ from typing import Any
 
 import pytest
 
-from ops.cli.archive import KEEP_S
-from ops.common.sites import single_fabric_sites
-from ops.twin.archives import LivingArchive, run_archive
-from ops.twin.data import MARK, DataFolder, TwinIdentity
-from schemas.operations import LogArchived
-from services.gateway.dead_letters import SOMEBODY
+from ops.cli.run.archive import KEEP_S
+from ops.sites.site_plans import single_fabric_sites
+from ops.twin.data_folder import IDENTITY_FILE, DataFolder, TwinIdentity
+from ops.twin.log_archive import LogArchiver, run_archive
+from schemas.files.operations_log import LogArchived
+from services.gateway.admin.dead_letters import ANONYMOUS
+from services.gateway.http.access.caller import Caller, Role
+from services.gateway.http.access.tokens import Tokens
 from services.gateway.http.app import create_app
-from services.gateway.http.caller import Caller, Role
-from services.gateway.http.tokens import Tokens
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed
 from shared.basics.units import US_PER_HOUR
-from shared.runtimes.embedded.operations import FileOperations
-from shared.storage.log.archiving import closed, compress, part_of
+from shared.runtimes.embedded.operations_file import OperationsFile
+from shared.storage.log.archive_writer import find_archivable, truncated_path, write_segment
 from shared.storage.log.log_bytes import LogBytes
 from tests.support.gateway_twin import Client, DrivenTwin
 
@@ -50,9 +50,9 @@ def read(log: LogBytes) -> bytes:
 
 
 def compressed(log: LogBytes, hours: float) -> int:
-    found = closed(log, int(hours * US_PER_HOUR))
+    found = find_archivable(log, int(hours * US_PER_HOUR))
     assert found is not None
-    compress(log, found)
+    write_segment(log, found)
     return found.end.offset
 
 
@@ -63,7 +63,7 @@ def answers(client: Client) -> list[tuple[int, Any]]:
 
 
 def test_a_running_twin_goes_on_in_a_shorter_file_and_answers_as_before(twin: DrivenTwin) -> None:
-    archive = LivingArchive(twin.logs, twin.twin, twin.operations)
+    archive = LogArchiver(twin.logs, twin.twin, twin.operations)
     client = twin.client(archive=archive.take)
     log = content(twin)
     before, told, size = read(log), answers(client), log.path.stat().st_size
@@ -76,7 +76,7 @@ def test_a_running_twin_goes_on_in_a_shorter_file_and_answers_as_before(twin: Dr
         assert again.json() == asked.json()  # its answer was lost
         assert (read(log), answers(client)) == (before, told)
     noted = [found for found in map(itemgetter(1), twin.operations.read()) if found.type == "LogArchived"]
-    assert [(found.who, found.body.model_dump()["site"]) for found in noted] == 2 * [(SOMEBODY, "pod-0")]
+    assert [(found.who, found.body.model_dump()["site"]) for found in noted] == 2 * [(ANONYMOUS, "pod-0")]
     assert noted[-1].body.model_dump()["position"] == twin.logs.open("pod-0").begins().position
     assert log.path.stat().st_size < size
     twin.advance(2)
@@ -87,7 +87,7 @@ def test_a_running_twin_goes_on_in_a_shorter_file_and_answers_as_before(twin: Dr
 
 
 def test_what_no_archive_says_is_refused(twin: DrivenTwin) -> None:
-    archive, log = LivingArchive(twin.logs, twin.twin, twin.operations), content(twin)
+    archive, log = LogArchiver(twin.logs, twin.twin, twin.operations), content(twin)
     client, before = twin.client(archive=archive.take), read(log)
     with pytest.raises(NotFound, match="site pod-7: no such site"):
         archive.take("pod-7", 5, "me")
@@ -99,7 +99,7 @@ def test_what_no_archive_says_is_refused(twin: DrivenTwin) -> None:
     answer = client.post("/v1/archive", json={"site": "pod-0", "offset": offset})
     assert (answer.status_code, "last stretch is of another log than pod-0" in answer.text) == (503, True)
     assert client.post("/v1/archive", json={"site": "pod-0"}).status_code == 422
-    assert (read(log), part_of(log).exists()) == (before, False)
+    assert (read(log), truncated_path(log).exists()) == (before, False)
 
 
 def test_a_full_disk_is_its_asker_s_and_the_twin_goes_on(
@@ -116,12 +116,12 @@ def test_a_full_disk_is_its_asker_s_and_the_twin_goes_on(
         sync(number)
 
     monkeypatch.setattr(os, "fsync", full)
-    archive = LivingArchive(twin.logs, twin.twin, twin.operations)
+    archive = LogArchiver(twin.logs, twin.twin, twin.operations)
     for _ in range(2):
         with pytest.raises(OperationFailed, match="No space left on device"):
             archive.take("pod-0", offset, "me")
         twin.advance(0.5)
-        assert not part_of(log).exists()
+        assert not truncated_path(log).exists()
     assert archive.take("pod-0", offset, "me").offset == offset
     twin.advance(0.5)
     twin.twin.sites[0].check_log()
@@ -130,7 +130,7 @@ def test_a_full_disk_is_its_asker_s_and_the_twin_goes_on(
 def test_a_loop_that_comes_too_late_leaves_the_file_alone(
     twin: DrivenTwin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from shared.runtimes.embedded import twin as twin_module
+    from shared.runtimes.embedded import twin_loop as twin_module
 
     log = content(twin)
     offset, before = compressed(log, 9), read(log)
@@ -139,17 +139,17 @@ def test_a_loop_that_comes_too_late_leaves_the_file_alone(
     holding = threading.Thread(target=lambda: _held(twin, may_go_on))
     holding.start()
     with pytest.raises(OperationFailed, match="did not come to a quiet moment"):
-        LivingArchive(twin.logs, twin.twin, twin.operations).take("pod-0", offset, "me")
+        LogArchiver(twin.logs, twin.twin, twin.operations).take("pod-0", offset, "me")
     may_go_on.set()
     holding.join()
     twin.advance(1)
-    assert (read(log)[: len(before)], part_of(log).exists()) == (before, False)
+    assert (read(log)[: len(before)], truncated_path(log).exists()) == (before, False)
     twin.twin.sites[0].check_log()
 
 
 def _held(twin: DrivenTwin, may_go_on: threading.Event) -> None:
     try:
-        twin.twin.at_quiet(lambda: may_go_on.wait(30))
+        twin.twin.run_when_quiet(lambda: may_go_on.wait(30))
     except OperationFailed:
         return
 
@@ -172,7 +172,7 @@ def test_a_twin_that_does_not_run_is_archived_by_the_command(tmp_path: Path) -> 
     before, log = read(content(twin)), content(twin)
     twin.close()
     plan = TwinIdentity(sites=single_fabric_sites(1, pairs=PAIRS, seed=3))
-    (tmp_path / MARK).write_text(plan.model_dump_json())
+    (tmp_path / IDENTITY_FILE).write_text(plan.model_dump_json())
     (row,) = run_archive(tmp_path, KEEP_S * 1_000_000)
     assert (row.file, row.messages, row.begins) == (None, 0, 0)
     (row,) = run_archive(tmp_path, 5 * US_PER_HOUR)
@@ -181,7 +181,7 @@ def test_a_twin_that_does_not_run_is_archived_by_the_command(tmp_path: Path) -> 
     (again,) = run_archive(tmp_path, 5 * US_PER_HOUR)
     assert (again.file, again.begins) == (None, row.begins)
     assert read(log) == before
-    noted = [found.body for _, found in FileOperations(DataFolder(tmp_path).operations).read()]
+    noted = [found.body for _, found in OperationsFile(DataFolder(tmp_path).operations).read()]
     assert noted == [LogArchived(site="pod-0", position=row.begins)]
     assert not (tmp_path / "running.json").exists()
 

@@ -5,18 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from ops.common.version import software
-from ops.twin.data import DataFolder
+from ops.local.software_version import software_version
+from ops.twin.data_folder import DataFolder
 from ops.twin.snapshots import TwinSnapshots
-from schemas.config import SuperpodConfig
+from schemas.config.pods import SuperpodConfig
 from services.fleet import services_of
 from shared.basics.units import US_PER_HOUR
 from shared.engine.site import Site
-from shared.runtimes.waiting import until
-from shared.storage.log.indexed import IndexedLogs
-from shared.storage.residents import Resident
-from shared.storage.snapshots.history import EVERY
-from shared.storage.snapshots.site_snapshot import taken
+from shared.runtimes.poll import poll_until
+from shared.storage.log.indexed_log import IndexedLogs
+from shared.storage.snapshots.site_history import SNAPSHOT_EVERY
+from shared.storage.snapshots.site_snapshot import take_snapshot
+from shared.storage.store.fabric_registry import FabricRegistration
 from tests.support.pods import POD, pod_lab, pod_site
 
 
@@ -37,25 +37,25 @@ def test_what_cannot_be_written_is_a_problem_until_it_can(tmp_path: Path, logs: 
     snapshots = TwinSnapshots(DataFolder(tmp_path), logs)
     taker = snapshots.taker(POD)
     assert snapshots.problems == []
-    site, residents = pod_site(), {POD: Resident(POD, "superpod")}
-    taker.look(site, EVERY, b"", residents)
-    assert until(lambda: bool(snapshots.problems), 10)
+    site, residents = pod_site(), {POD: FabricRegistration(POD, "superpod")}
+    taker.on_quiet(site, SNAPSHOT_EVERY, b"", residents)
+    assert poll_until(lambda: bool(snapshots.problems), 10)
     (problem,) = snapshots.problems
     assert problem.startswith(f"snapshots {tmp_path}/snapshots/pod-0: ")
     assert problem.endswith("; there is no snapshot until one can be written")
     (tmp_path / "snapshots" / POD).unlink()
-    taker.look(site, 2 * EVERY, b"", residents)
-    assert until(lambda: not snapshots.problems, 10)
+    taker.on_quiet(site, 2 * SNAPSHOT_EVERY, b"", residents)
+    assert poll_until(lambda: not snapshots.problems, 10)
     snapshots.close()
-    assert snapshots.folder(POD).positions() == [2 * EVERY]
+    assert snapshots.folder(POD).positions() == [2 * SNAPSHOT_EVERY]
 
 
 def test_those_of_a_longer_log_go_and_the_newest_is_given_once(tmp_path: Path, logs: IndexedLogs) -> None:
     end = logs.open(POD).end
     snapshots = TwinSnapshots(DataFolder(tmp_path), logs)
     history = snapshots.history(POD)
-    snapshots.folder(POD).put(history.at(end).snapshot(software()))
-    beyond = taken(Site(POD, services_of), end + 1, b"", software=software(), kinds={})
+    snapshots.folder(POD).put(history.at(end).snapshot(software_version()))
+    beyond = take_snapshot(Site(POD, services_of), end + 1, b"", software=software_version(), kinds={})
     snapshots.folder(POD).put(beyond)
     snapshots.taker(POD)
     assert snapshots.folder(POD).positions() == [end]

@@ -6,53 +6,53 @@ from pathlib import Path
 
 import pytest
 
-import shared.storage.log.folder as folder_module
-from ops.common.sites import AskedTwin
-from ops.twin.data import MARK, DataFolder, default_data
-from ops.twin.notable import told
-from ops.twin.noting import note_plan
-from ops.twin.up import UpOptions, _again, run_up
-from schemas.backup import KeptClock
+import shared.storage.files.folder_lock as folder_module
+from ops.sites.site_plans import NewTwinOptions
+from ops.twin.data_folder import IDENTITY_FILE, DataFolder, default_data
+from ops.twin.notable_events import notable_text
+from ops.twin.operation_notes import record_plan
+from ops.twin.up import UpOptions, _resume_command, run_up
 from schemas.body import Body
-from schemas.config import SuperpodConfig
+from schemas.config.pods import SuperpodConfig
 from schemas.envelope import Envelope
-from schemas.ocs import OcsDown
-from schemas.operations import ClockChanged
-from schemas.scheduler import CubeSwapped
+from schemas.files.backup_manifest import SavedClock
+from schemas.files.operations_log import ClockChanged
+from schemas.messages.ocs import OcsDown
+from schemas.messages.scheduler import CubeSwapped
 from shared.basics.errors import InvalidInput, OperationFailed, StoreUnreachable
-from shared.runtimes.embedded.clock import EmbeddedClock
-from shared.runtimes.embedded.dead_letters import DeadLetters
-from shared.runtimes.embedded.operations import FileOperations
-from shared.runtimes.operations import new_operation
-from shared.storage.log.folder import LOCK
-from shared.storage.whole import replace_text
+from shared.runtimes.embedded.dead_letter_file import DeadLetterFile
+from shared.runtimes.embedded.embedded_clock import EmbeddedClock
+from shared.runtimes.embedded.operations_file import OperationsFile
+from shared.runtimes.operations_log import new_operation
+from shared.storage.files.atomic_files import write_private_text
+from shared.storage.files.folder_lock import LOCK
 
 SLIPS = [
-    AskedTwin(pairs=("pod.cube=8",)),
-    AskedTwin(kind="superpot"),
-    AskedTwin(site_files=(Path("no-such.yaml"),)),
-    AskedTwin(2, site_files=(Path("no-such.yaml"),)),
+    NewTwinOptions(pairs=("pod.cube=8",)),
+    NewTwinOptions(kind="superpot"),
+    NewTwinOptions(site_files=(Path("no-such.yaml"),)),
+    NewTwinOptions(2, site_files=(Path("no-such.yaml"),)),
 ]
 
 
-@pytest.mark.parametrize("asked", SLIPS)
-def test_a_slip_beside_fresh_loses_nothing(asked: AskedTwin, tmp_path: Path) -> None:
+@pytest.mark.parametrize("requested", SLIPS)
+def test_a_slip_beside_fresh_loses_nothing(requested: NewTwinOptions, tmp_path: Path) -> None:
     folder = DataFolder(tmp_path)
-    folder.settle(AskedTwin())
+    folder.open_or_create(NewTwinOptions())
     folder.logs.mkdir()
     (folder.logs / "pod-0.jsonl").write_text("what has happened\n")
     with pytest.raises(InvalidInput):
-        run_up(UpOptions(data=tmp_path, asked=asked, fresh=True, port=0))
+        run_up(UpOptions(data=tmp_path, requested=requested, fresh=True, port=0))
     assert (folder.logs / "pod-0.jsonl").read_text() == "what has happened\n"
-    assert (tmp_path / MARK).exists()
+    assert (tmp_path / IDENTITY_FILE).exists()
 
 
 def test_a_redis_that_does_not_answer_beside_fresh_loses_nothing(tmp_path: Path) -> None:
     folder = DataFolder(tmp_path)
-    folder.settle(AskedTwin())
+    folder.open_or_create(NewTwinOptions())
     with pytest.raises(StoreUnreachable):
         run_up(UpOptions(data=tmp_path, fresh=True, port=0, redis="redis://127.0.0.1:1/0"))
-    assert (tmp_path / MARK).exists()
+    assert (tmp_path / IDENTITY_FILE).exists()
 
 
 def test_who_begins_a_twin_twice_hears_of_its_folder_first_and_then_of_the_port(tmp_path: Path) -> None:
@@ -74,10 +74,10 @@ def test_who_begins_a_twin_twice_hears_of_its_folder_first_and_then_of_the_port(
     assert not elsewhere.exists()
 
 
-@pytest.mark.parametrize("asked", SLIPS)
-def test_a_slip_leaves_no_new_folder_behind(asked: AskedTwin, tmp_path: Path) -> None:
+@pytest.mark.parametrize("requested", SLIPS)
+def test_a_slip_leaves_no_new_folder_behind(requested: NewTwinOptions, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput):
-        run_up(UpOptions(data=tmp_path / "new", asked=asked, port=0))
+        run_up(UpOptions(data=tmp_path / "new", requested=requested, port=0))
     assert not (tmp_path / "new").exists()
 
 
@@ -104,41 +104,41 @@ def test_a_redis_that_does_not_answer_leaves_no_twin_behind(tmp_path: Path) -> N
 def test_a_clock_that_nobody_wrote_is_as_none(text: str, tmp_path: Path) -> None:
     folder = DataFolder(tmp_path)
     folder.clock.write_text(text)
-    assert folder.kept_clock() == KeptClock()
+    assert folder.stored_clock() == SavedClock()
 
 
 @pytest.mark.parametrize("text", [None, "{", '{"speed":0}'])
 def test_a_clock_whose_file_is_lost_is_as_it_was_last_changed(text: str | None, tmp_path: Path) -> None:
     folder = DataFolder(tmp_path)
-    operations = FileOperations(folder.operations)
+    operations = OperationsFile(folder.operations)
     for speed, paused in ((600.0, False), (60.0, True)):
         operations.append(new_operation(ClockChanged(speed=speed, paused=paused, anchor_us=7), "ada"))
     if text is not None:
         folder.clock.write_text(text)
-    assert folder.kept_clock() == KeptClock(speed=60.0, paused=True, now_us=7)
+    assert folder.stored_clock() == SavedClock(speed=60.0, paused=True, now_us=7)
 
 
 @pytest.mark.parametrize("text", [None, "{", '{"sites":[{"site":"pod-0"}]}'])
 def test_a_twin_whose_file_is_lost_is_what_was_planned(text: str | None, tmp_path: Path) -> None:
     folder = DataFolder(tmp_path)
-    made = folder.settle(AskedTwin(2, seed=5))
-    whole = (tmp_path / MARK).read_text()
-    note_plan(FileOperations(folder.operations), made, EmbeddedClock(speed=1.0).show())
+    made = folder.open_or_create(NewTwinOptions(2, seed=5))
+    whole = (tmp_path / IDENTITY_FILE).read_text()
+    record_plan(OperationsFile(folder.operations), made, EmbeddedClock(speed=1.0).show())
     folder.logs.mkdir()
     (folder.logs / "pod-0.jsonl").write_text("what has happened\n")
-    (tmp_path / MARK).unlink()
+    (tmp_path / IDENTITY_FILE).unlink()
     if text is not None:
-        (tmp_path / MARK).write_text(text)
+        (tmp_path / IDENTITY_FILE).write_text(text)
     assert folder.identity() == made
     with pytest.raises(InvalidInput, match="--pods 3: the twin is of 2 sites"):
-        folder.settle(AskedTwin(3))
-    assert folder.settle(AskedTwin()) == made
-    assert (tmp_path / MARK).read_text() == whole
+        folder.open_or_create(NewTwinOptions(3))
+    assert folder.open_or_create(NewTwinOptions()) == made
+    assert (tmp_path / IDENTITY_FILE).read_text() == whole
 
 
 def test_a_twin_whose_file_and_plan_are_lost_is_to_be_restored(tmp_path: Path) -> None:
     folder = DataFolder(tmp_path)
-    (tmp_path / MARK).write_text("{")
+    (tmp_path / IDENTITY_FILE).write_text("{")
     with pytest.raises(
         OperationFailed, match=r"is damaged, and operations.jsonl has no plan .* from a backup"
     ):
@@ -146,15 +146,15 @@ def test_a_twin_whose_file_and_plan_are_lost_is_to_be_restored(tmp_path: Path) -
 
 
 def test_a_folder_where_a_file_should_be_is_named(tmp_path: Path) -> None:
-    for name in (LOCK, "running.json", MARK, "dead-letters.jsonl"):
+    for name in (LOCK, "running.json", IDENTITY_FILE, "dead-letters.jsonl"):
         (tmp_path / name / "inner").mkdir(parents=True)
     folder = DataFolder(tmp_path)
     for act, said in (
         (folder.hold, f"data folder {tmp_path}: lock: Is a directory"),
         (lambda: folder.announce("", ""), f"data folder {tmp_path}: running.json: Is a directory"),
-        (folder.identity, f"data folder {tmp_path}: {MARK}: Is a directory"),
+        (folder.identity, f"data folder {tmp_path}: {IDENTITY_FILE}: Is a directory"),
         (folder.clear, f"data folder {tmp_path}: dead-letters.jsonl: Is a directory"),
-        (lambda: DeadLetters(folder.dead_letters), f"dead letters {folder.dead_letters}: Is a directory"),
+        (lambda: DeadLetterFile(folder.dead_letters), f"dead letters {folder.dead_letters}: Is a directory"),
     ):
         with pytest.raises(OperationFailed) as refused:
             act()
@@ -173,7 +173,7 @@ def test_what_a_twin_keeps_is_its_user_s_alone(tmp_path: Path) -> None:
     place = tmp_path / "twin"
     place.mkdir(mode=0o755)
     folder = DataFolder(place)
-    folder.settle(AskedTwin())
+    folder.open_or_create(NewTwinOptions())
     folder.hold()
     folder.announce("http://127.0.0.1:1", "redis://:secret@127.0.0.1:2/0")
     assert stat.S_IMODE(place.stat().st_mode) == 0o700
@@ -212,7 +212,7 @@ def test_a_link_under_the_name_of_a_part_is_not_followed(tmp_path: Path) -> None
     victim = tmp_path / "victim"
     victim.write_text("precious")
     (tmp_path / "clock.part").symlink_to(victim)
-    replace_text(tmp_path / "clock.json", "{}")
+    write_private_text(tmp_path / "clock.json", "{}")
     assert victim.read_text() == "precious"
     assert (tmp_path / "clock.json").read_text() == "{}"
 
@@ -229,7 +229,7 @@ def test_a_link_under_the_name_of_a_part_is_not_followed(tmp_path: Path) -> None
     ],
 )
 def test_a_twin_is_resumed_with_the_options_that_found_it(options: UpOptions, told: str) -> None:
-    assert _again(options) == told
+    assert _resume_command(options) == told
 
 
 @pytest.mark.parametrize(
@@ -254,4 +254,4 @@ def test_what_up_tells_has_names_and_a_time(body: Body, said: str) -> None:
         v=1,
         body=body,
     )
-    assert told(message, SuperpodConfig()) == f"0d05:37:53 pod-0 {said}"
+    assert notable_text(message, SuperpodConfig()) == f"0d05:37:53 pod-0 {said}"

@@ -14,20 +14,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.config import PodConfig, SuperpodConfig
-from schemas.config_failures import FailuresConfig
-from schemas.operator import DrainCube, InjectFault, RequestSlice
-from schemas.sequencer import FabricCommissioned, FabricRetired
+from schemas.config.failures import FailuresConfig
+from schemas.config.pods import PodConfig, SuperpodConfig
+from schemas.messages.operator import DrainCube, InjectFault, RequestSlice
+from schemas.messages.sequencer import FabricCommissioned, FabricRetired
 from services.fleet import services_of
 from shared.basics.errors import LogDamaged
-from shared.runtimes.embedded.dead_letters import DeadLetters
+from shared.runtimes.embedded.dead_letter_file import DeadLetterFile
 from shared.runtimes.embedded.site_runner import SiteRunner
 from shared.runtimes.embedded.snapshot_taker import SnapshotTaker
-from shared.storage.log.indexed import IndexedLog
-from shared.storage.memory import MemoryStore
-from shared.storage.snapshots.folder import SnapshotFolder
-from shared.storage.snapshots.history import History
+from shared.storage.log.indexed_log import IndexedLog
+from shared.storage.snapshots.site_history import SiteHistory
 from shared.storage.snapshots.site_snapshot import SiteSnapshot, to_bytes
+from shared.storage.snapshots.snapshot_folder import SnapshotFolder
+from shared.storage.store.memory_store import MemoryStore
 from tests.support.pods import POD, first_message, under
 
 EVERY = 60
@@ -42,7 +42,7 @@ class Kept:
         self.store = MemoryStore(count(1).__next__, wall_s=lambda: 0.0)
         self.log = IndexedLog(folder / "pod-0.jsonl")
         self.snapshots = SnapshotFolder(folder / "snapshots", POD, "build")
-        self.letters = DeadLetters(folder / "dead-letters.jsonl")
+        self.letters = DeadLetterFile(folder / "dead-letters.jsonl")
 
     def runner(self, taker: SnapshotTaker | None = None) -> SiteRunner:
         return SiteRunner(
@@ -60,7 +60,7 @@ class Kept:
         self.log.close()
 
     def starts(self) -> list[SiteSnapshot]:
-        return [*History(self.log, self.snapshots, services_of).fitting()]
+        return [*SiteHistory(self.log, self.snapshots, services_of).matching_snapshots()]
 
 
 def live(folder: Path) -> None:
@@ -180,9 +180,9 @@ def test_a_snapshot_that_does_not_lead_to_the_log_is_told_of_and_all_is_folded(
 
     def wrong(found: list[SiteSnapshot]) -> SiteSnapshot:
         states = {key: dict(stored) for key, stored in found[1].states.items()}
-        book = states["cubes", POD]["_book"]
+        book = states["cubes", POD]["_counters"]
         assert b'"ticks":' in book
-        states["cubes", POD]["_book"] = book.replace(b'"ticks":', b'"ticks":1')
+        states["cubes", POD]["_counters"] = book.replace(b'"ticks":', b'"ticks":1')
         return replace(found[1], states=states)
 
     with caplog.at_level(logging.WARNING):
@@ -222,9 +222,9 @@ def test_snapshots_of_a_longer_log_are_removed(lived: Path, tmp_path: Path) -> N
     shutil.copytree(lived / "snapshots", tmp_path / "snapshots")
     folder = SnapshotFolder(tmp_path / "snapshots", POD, "build")
     before = folder.positions()
-    assert folder.forget_beyond(before[2]) == len(before) - 3
+    assert folder.discard_after(before[2]) == len(before) - 3
     assert folder.positions() == before[:3]
-    assert folder.forget_beyond(before[2]) == 0
+    assert folder.discard_after(before[2]) == 0
 
 
 def test_one_that_cannot_be_opened_is_passed_over(

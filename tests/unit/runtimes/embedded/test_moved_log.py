@@ -3,7 +3,7 @@
 import time
 from pathlib import Path
 
-from shared.runtimes.waiting import until
+from shared.runtimes.poll import poll_until
 from tests.support.gateway_twin import DrivenTwin
 
 
@@ -13,7 +13,7 @@ def test_time_stands_still_while_the_log_is_away(tmp_path: Path) -> None:
     (log,) = tmp_path.rglob("pod-0.jsonl")
     away = log.rename(log.with_suffix(".away"))
     end = twin.logs.end("pod-0")
-    assert until(lambda: twin.twin.problem is not None, 20)
+    assert poll_until(lambda: twin.twin.problem is not None, 20)
     assert twin.twin.problem == (
         f"log file {log}: was moved, removed or replaced while the twin writes it; put it back"
     )
@@ -22,7 +22,7 @@ def test_time_stands_still_while_the_log_is_away(tmp_path: Path) -> None:
     time.sleep(0.2)
     assert (twin.logs.end("pod-0"), log.read_bytes()) == (end, b"")
     away.rename(log)
-    assert until(lambda: twin.twin.problem is None, 20)
+    assert poll_until(lambda: twin.twin.problem is None, 20)
     twin.advance(1)
     twin.close()
     assert twin.logs.end("pod-0") > end

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from schemas.operator import DrainCube
+from schemas.messages.operator import DrainCube
 from shared.basics.errors import OperationFailed
-from shared.runtimes.embedded import twin as twin_module
+from shared.runtimes.embedded import twin_loop as twin_module
 from tests.support.gateway_twin import QUIET, DrivenTwin
 
 DRAIN = DrainCube(cube="pod-0/cube-1")
@@ -28,7 +28,7 @@ def test_nothing_moves_while_it_is_looked_at(tmp_path: Path) -> None:
         return [number]
 
     before = [site.position for site in twin.twin.sites]
-    waiting = twin.twin.at_quiet(look)
+    waiting = twin.twin.run_when_quiet(look)
     assert seen == [(position, True, waiting) for position in before]
     assert len(sizes) == 2
     assert all(told == held > 0 for told, held in sizes)
@@ -44,8 +44,8 @@ def test_what_the_question_raises_is_its_asker_s_and_the_loop_goes_on(tmp_path: 
         raise OperationFailed("the disk is full")
 
     with pytest.raises(OperationFailed, match="the disk is full"):
-        twin.twin.at_quiet(raises)
-    assert twin.twin.at_quiet(lambda: 7) == 7
+        twin.twin.run_when_quiet(raises)
+    assert twin.twin.run_when_quiet(lambda: 7) == 7
     twin.close()
 
 
@@ -55,8 +55,8 @@ def test_a_loop_that_stands_still_says_why(tmp_path: Path, monkeypatch: pytest.M
     asked: list[int] = []
     monkeypatch.setattr(twin_module, "ANSWER_S_MAX", 0.05)
     with pytest.raises(OperationFailed, match=r"did not come to a quiet moment within 0\.05 s"):
-        twin.twin.at_quiet(lambda: asked.append(1))
+        twin.twin.run_when_quiet(lambda: asked.append(1))
     twin.twin.problem = "Redis does not answer"
     with pytest.raises(OperationFailed, match="between two steps: Redis does not answer"):
-        twin.twin.at_quiet(lambda: asked.append(1))
+        twin.twin.run_when_quiet(lambda: asked.append(1))
     assert asked == []

@@ -13,25 +13,25 @@ from typing import Any, ClassVar
 import orjson
 import pytest
 
-from ops.common.configuration import settings as configured
-from schemas.config import SuperpodConfig
+from ops.sites.configuration import superpod_config as configured
+from schemas.config.pods import SuperpodConfig
 from schemas.envelope import Envelope
-from schemas.operator import DrainCube, InjectFault, RequestSlice
+from schemas.messages.operator import DrainCube, InjectFault, RequestSlice
+from schemas.messages.sequencer import Tick
 from schemas.registry import decode, encode
-from schemas.sequencer import Tick
 from services.fleet import services_of
 from shared.basics.errors import LogDamaged, OperationFailed, ServiceFailed, UpgradeNeeded
-from shared.engine.codec import encode_instance
+from shared.engine.compatibility import RULES, StateCodeVersion, recorded_code_version, state_layouts
 from shared.engine.roots import is_root
-from shared.engine.rules import RULES, StatesCode, forms_of, noted_code
 from shared.engine.service import AnyService, Output, on
+from shared.engine.state_codec import encode_instance
 from shared.runtimes.embedded import site_runner as runner_module
-from shared.runtimes.embedded.dead_letters import DeadLetters
+from shared.runtimes.embedded.dead_letter_file import DeadLetterFile
 from shared.runtimes.embedded.site_runner import Fenced, SiteRunner
-from shared.storage.log.frames import FRAMES_MAX, TelemetryFolder
-from shared.storage.log.indexed import IndexedLog
-from shared.storage.memory import MemoryStore
-from shared.storage.store import Commit
+from shared.storage.log.indexed_log import IndexedLog
+from shared.storage.log.telemetry_frames import FRAMES_MAX, TelemetryFolder
+from shared.storage.store.memory_store import MemoryStore
+from shared.storage.store.state_store import Commit
 from tests.support.pods import POD, SUPERPOD, first_message, has, next_tick, pod_place
 from tests.support.toy_services import CUBES_TOY, PERIOD_US, TOYS, ToyState, toy
 
@@ -49,7 +49,7 @@ class Twin:
         self.services = services
         self.store = store or MemoryStore()
         folder.mkdir(parents=True, exist_ok=True)
-        self.letters = DeadLetters(folder / "dead-letters.jsonl")
+        self.letters = DeadLetterFile(folder / "dead-letters.jsonl")
 
     opened: ClassVar[list[IndexedLog]] = []
 
@@ -484,12 +484,12 @@ def test_a_store_that_went_back_is_noticed_and_caught_up(tmp_path: Path) -> None
 
 def test_dead_letters_keep_line_error_and_origin_once(tmp_path: Path) -> None:
     path = tmp_path / "dead-letters.jsonl"
-    letters = DeadLetters(path)
+    letters = DeadLetterFile(path)
     assert (letters.count(), letters.read()) == (0, [])
     letters.put("pod-0:7", "not JSON", b"caf\xc3\xa9 \xff\x00")
     letters.put("pod-0:7", "not JSON", b"again")
     letters.put("pod-1:7", "another", b"")
-    again = DeadLetters(path)
+    again = DeadLetterFile(path)
     again.put("pod-0:7", "not JSON", b"once more")
     assert again.count() == 2
     assert [(found.origin, found.error, found.line) for found in again.read()] == [
@@ -500,7 +500,7 @@ def test_dead_letters_keep_line_error_and_origin_once(tmp_path: Path) -> None:
 
 
 def test_a_dead_letter_of_a_long_line_keeps_its_beginning_and_its_digest(tmp_path: Path) -> None:
-    letters = DeadLetters(tmp_path / "dead-letters.jsonl")
+    letters = DeadLetterFile(tmp_path / "dead-letters.jsonl")
     letters.put("pod-0:7", "not JSON", b"\xff" * 8_000_000)
     (found,) = letters.read()
     assert found.line == "\\xff" * 2_048
@@ -515,19 +515,19 @@ def test_a_dead_letter_that_a_crash_cut_off_takes_no_other_with_it(tmp_path: Pat
     path = tmp_path / "dead-letters.jsonl"
     for cut in (1, 2, 20):
         path.unlink(missing_ok=True)
-        letters = DeadLetters(path)
+        letters = DeadLetterFile(path)
         for n in range(3):
             letters.put(f"pod-0:{n}", "not JSON", b"x")
         path.write_bytes(path.read_bytes()[:-cut])
-        again = DeadLetters(path)
+        again = DeadLetterFile(path)
         assert again.count() == (3 if cut == 1 else 2)
         again.put("pod-0:2", "not JSON", b"x")
         again.put("pod-0:3", "not JSON", b"x")
-        assert [letter.origin for letter in DeadLetters(path).read()] == [f"pod-0:{n}" for n in range(4)]
+        assert [letter.origin for letter in DeadLetterFile(path).read()] == [f"pod-0:{n}" for n in range(4)]
 
 
 def test_dead_letters_that_cannot_be_kept_are_one_sentence(tmp_path: Path) -> None:
-    letters = DeadLetters(tmp_path / "no" / "dead-letters.jsonl")
+    letters = DeadLetterFile(tmp_path / "no" / "dead-letters.jsonl")
     with pytest.raises(OperationFailed, match="No such file or directory"):
         letters.put("pod-0:1", "not JSON", b"x")
 
@@ -593,7 +593,7 @@ def test_every_tick_of_a_service_with_telemetry_publishes_its_frame(tmp_path: Pa
 
 def test_a_service_may_render_a_frame_at_the_tick_of_another_beside_that_one_s(tmp_path: Path) -> None:
     cubes, ocs, *others = TOYS
-    beside = replace(ocs, frames_at=("cubes",), frames_of="ocs")
+    beside = replace(ocs, frames_on_ticks_of=("cubes",), frames_suffix="ocs")
     twin = Twin(tmp_path, (cubes, beside, *others))
     folder = TelemetryFolder(tmp_path / "telemetry")
     twin.start(telemetry=folder)
@@ -615,7 +615,7 @@ def test_frames_that_would_hold_up_the_twin_are_passed_over_and_counted(
     """A frame of 20 ms is followed by 180 ms without any, and by 380 ms where there are two fabrics: all
     together take a tenth of the time."""
     now_s = [100.0]
-    monkeypatch.setattr("shared.storage.log.frames.time.perf_counter", lambda: now_s[0])
+    monkeypatch.setattr("shared.storage.log.telemetry_frames.time.perf_counter", lambda: now_s[0])
     folder = TelemetryFolder(tmp_path)
 
     def slow() -> bytes:
@@ -625,7 +625,7 @@ def test_frames_that_would_hold_up_the_twin_are_passed_over_and_counted(
     folder.make("pod-0", 1, slow)
     now_s[0] += 0.1799
     folder.make("pod-0", 2, slow)
-    assert (folder.passed_over, len(list((tmp_path / "pod-0").iterdir()))) == (1, 1)
+    assert (folder.not_rendered, len(list((tmp_path / "pod-0").iterdir()))) == (1, 1)
     folder.make("pod-1", 2, slow)
     assert folder.latest("pod-1") == b"frame"
     folder.make("pod-0", 3, slow)
@@ -633,12 +633,12 @@ def test_frames_that_would_hold_up_the_twin_are_passed_over_and_counted(
     now_s[0] += 0.37
     for fabric in ("pod-0", "pod-1"):
         folder.make(fabric, 4, slow)
-    assert folder.passed_over == 2, "that of pod-0; pod-1 has waited for as long, and longer ago"
+    assert folder.not_rendered == 2, "that of pod-0; pod-1 has waited for as long, and longer ago"
     for at_us in (5, 6):
         now_s[0] += 1.0
         folder.make("pod-0", at_us, lambda: None)
         folder.make("pod-0", at_us, lambda: b"cheap")
-    assert (folder.passed_over, folder.latest("pod-0")) == (2, b"cheap")
+    assert (folder.not_rendered, folder.latest("pod-0")) == (2, b"cheap")
 
 
 def test_a_frame_that_cannot_be_written_is_told_and_counted_and_the_twin_goes_on(
@@ -694,11 +694,15 @@ def test_states_of_another_build_of_the_same_rules_are_gone_on_with(tmp_path: Pa
     twin = Twin(tmp_path)
     twin.start(software="1.0+one")
     twin.runner.take(first_message(CONFIG))
-    assert noted_code(twin.store.values(0)) == StatesCode(RULES, forms_of(TOYS), "1.0+one")
+    assert recorded_code_version(twin.store.values(0)) == StateCodeVersion(
+        RULES, state_layouts(TOYS), "1.0+one"
+    )
     twin.stop()
     twin.start(software="1.0+two")
     twin.step()
-    assert noted_code(twin.store.values(0)) == StatesCode(RULES, forms_of(TOYS), "1.0+two")
+    assert recorded_code_version(twin.store.values(0)) == StateCodeVersion(
+        RULES, state_layouts(TOYS), "1.0+two"
+    )
 
 
 @pytest.mark.parametrize(
@@ -725,4 +729,6 @@ def test_states_of_other_rules_or_another_form_are_refused_until_made_again(
         twin.start(software="1.0+two")
     assert held_by(twin.store) == before
     assert twin.runner.rebuild() == position
-    assert noted_code(twin.store.values(0)) == StatesCode(RULES, forms_of(twin.services), "1.0+two")
+    assert recorded_code_version(twin.store.values(0)) == StateCodeVersion(
+        RULES, state_layouts(twin.services), "1.0+two"
+    )

@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from schemas.config import PodConfig, SuperpodConfig
-from schemas.config_failures import FailuresConfig
+from schemas.config.failures import FailuresConfig
+from schemas.config.pods import PodConfig, SuperpodConfig
 from services.fleet import services_of
-from shared.runtimes.embedded.dead_letters import DeadLetters
+from shared.runtimes.embedded.dead_letter_file import DeadLetterFile
 from shared.runtimes.embedded.site_runner import SiteRunner
 from shared.runtimes.embedded.snapshot_taker import SnapshotTaker
-from shared.storage.log.indexed import IndexedLog
-from shared.storage.memory import MemoryStore
-from shared.storage.snapshots.folder import SnapshotFolder
-from shared.storage.snapshots.history import History
+from shared.storage.log.indexed_log import IndexedLog
+from shared.storage.snapshots.site_history import SiteHistory
+from shared.storage.snapshots.snapshot_folder import SnapshotFolder
+from shared.storage.store.memory_store import MemoryStore
 from tests.support.pods import POD, first_message
 
 EVERY = 60
@@ -28,7 +28,7 @@ class Living:
         self.store = store or MemoryStore()
         self.log = IndexedLog(folder / "pod-0.jsonl")
         self.snapshots = SnapshotFolder(folder / "snapshots", POD, "build")
-        newest = next(History(self.log, self.snapshots, services_of).fitting(), None)
+        newest = next(SiteHistory(self.log, self.snapshots, services_of).matching_snapshots(), None)
         self.taker = SnapshotTaker(self.snapshots, 0 if newest is None else newest.position, EVERY)
         self.runner = SiteRunner(
             POD,
@@ -37,7 +37,7 @@ class Living:
             store=self.store,
             place=self.store.place,
             log=self.log,
-            dead_letters=DeadLetters(folder / "dead-letters.jsonl"),
+            dead_letters=DeadLetterFile(folder / "dead-letters.jsonl"),
             snapshots=self.taker,
         )
         if not self.runner.recover() and not self.log.end:
@@ -62,7 +62,7 @@ def test_each_is_what_the_fold_of_the_log_gives(tmp_path: Path) -> None:
     assert (
         len(twin.snapshots.positions()) >= 2
     )  # of ten: one that is due while another is written is left out
-    without = History(twin.log, SnapshotFolder(tmp_path / "none", POD, "build"), services_of)
+    without = SiteHistory(twin.log, SnapshotFolder(tmp_path / "none", POD, "build"), services_of)
     for snapshot in twin.snapshots.good():
         assert without.at(snapshot.position).snapshot("build") == snapshot
 
@@ -106,4 +106,4 @@ def test_of_a_log_that_is_shorter_than_the_newest_they_are_taken_anew(tmp_path: 
     (position, *_) = second.snapshots.positions()
     found = second.snapshots.read(position)
     none = SnapshotFolder(tmp_path / "none", POD, "build")
-    assert found == History(second.log, none, services_of).at(position).snapshot("build")
+    assert found == SiteHistory(second.log, none, services_of).at(position).snapshot("build")

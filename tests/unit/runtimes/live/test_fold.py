@@ -6,26 +6,26 @@ from dataclasses import replace
 
 import pytest
 
-from ops.common.configuration import settings
+from ops.sites.configuration import superpod_config
 from schemas.envelope import Envelope, enclose
-from schemas.operator import DrainCube, UndrainCube
+from schemas.messages.operator import DrainCube, UndrainCube
+from schemas.messages.sequencer import MessageSkipped, Tick
 from schemas.registry import encode
-from schemas.sequencer import MessageSkipped, Tick
 from services.cubes.logic import on_drain
 from services.cubes.service import SERVICE as CUBES
 from services.cubes.state import CubesState
 from services.ocs.service import SERVICE as OCS
 from shared.basics.errors import LogDamaged, UpgradeNeeded
-from shared.engine.rules import RULES, StatesCode, code_note, forms_of
+from shared.engine.compatibility import RULES, StateCodeVersion, code_version_values, state_layouts
 from shared.engine.service import AnyService, Output, on
 from shared.runtimes.live.kafka.records import Record, output_headers, root_headers
-from shared.runtimes.live.worker import fold as fold_module
-from shared.runtimes.live.worker.fold import PartitionFold, WentBack
-from shared.storage.memory import MemoryStore
+from shared.runtimes.live.worker import partition_fold as fold_module
+from shared.runtimes.live.worker.partition_fold import PartitionFold, StoreRolledBack
+from shared.storage.store.memory_store import MemoryStore
 from tests.support.pods import OPERATOR, first_message, pod_place, served
 
 TWIN = "twin"
-CONFIG = settings(["pod.cubes=8"])
+CONFIG = superpod_config(["pod.cubes=8"])
 
 
 def ask(number: int, body: DrainCube | UndrainCube) -> Envelope:
@@ -79,7 +79,9 @@ def store() -> MemoryStore:
 def test_a_service_renders_a_frame_at_the_tick_of_another_and_reads_nothing_of_it(store: MemoryStore) -> None:
     frames: list[tuple[str, int, bytes]] = []
     service = replace(
-        OCS, telemetry=lambda state, tick: f"{state.now_us} {tick.at_us}".encode(), frames_at=("cubes",)
+        OCS,
+        telemetry=lambda state, tick: f"{state.now_us} {tick.at_us}".encode(),
+        frames_on_ticks_of=("cubes",),
     )
     fold = PartitionFold(served(service), 0, TWIN, store, publish=lambda *frame: frames.append(frame))
     ticks = [
@@ -137,7 +139,7 @@ def test_a_service_takes_up_a_fabric_that_another_one_has_noted(store: MemorySto
     assert ocs.take(RECORDS[:1])
     assert [*store.progress(0)] == [("cubes", "pod-0"), ("ocs", "pod-0")]
     assert store.load(0, "ocs", "pod-0")
-    noted = code_note(StatesCode(RULES, forms_of(both), "1.0+one"))
+    noted = code_version_values(StateCodeVersion(RULES, state_layouts(both), "1.0+one"))
     assert store.values(0) == {"fabric:pod-0": "pod-0 superpod"} | noted
 
 
@@ -179,7 +181,7 @@ def test_a_store_that_went_back_ends_it(store: MemoryStore) -> None:
     fold.take(RECORDS)
     store.erase(0)
     assert not fold.take([as_root(4, drain(4, 4))])  # refused by the fence
-    with pytest.raises(WentBack, match="had come to 4, but the store stands at 0"):
+    with pytest.raises(StoreRolledBack, match="had come to 4, but the store stands at 0"):
         fold.take([as_root(4, drain(4, 4))])
 
 

@@ -10,15 +10,15 @@ from shared.basics.errors import LogDamaged
 from shared.runtimes.live.kafka.brokers import Brokers
 from shared.runtimes.live.kafka.records import (
     Record,
+    fill_gaps,
+    gap_record,
     has_gap,
-    is_nothing,
-    nothing_at,
+    is_gap,
     open_record,
     void_headers,
-    without_gaps,
 )
-from shared.runtimes.live.worker import gaps
-from shared.runtimes.live.worker.gaps import gaps_read_again, refuse_gaps
+from shared.runtimes.live.worker import offset_gaps
+from shared.runtimes.live.worker.offset_gaps import refuse_gaps, reread_gaps
 from tests.support.live_swarm import TWIN, FakeLog
 from tests.unit.runtimes.live.test_lost_tail import EPOCH, WRITTEN, Store, log, sequencer, store
 
@@ -30,9 +30,9 @@ def some(*offsets: int) -> list[Record]:
 
 
 def test_an_offset_without_a_record_is_void() -> None:
-    assert open_record(nothing_at(0, 7), TWIN) is None
-    assert is_nothing(nothing_at(0, 7))
-    assert not is_nothing(Record(0, 7, b"", void_headers(TWIN)))
+    assert open_record(gap_record(0, 7), TWIN) is None
+    assert is_gap(gap_record(0, 7))
+    assert not is_gap(Record(0, 7, b"", void_headers(TWIN)))
     assert open_record(Record(0, 7, b"", void_headers(TWIN)), TWIN) is None
 
 
@@ -48,9 +48,9 @@ def test_an_offset_without_a_record_is_void() -> None:
 def test_there_is_a_record_for_every_offset(
     start: int, given: tuple[int, ...], end: int, void: tuple[int, ...]
 ) -> None:
-    found = [*without_gaps(0, start, some(*given), end)]
+    found = [*fill_gaps(0, start, some(*given), end)]
     assert [record.offset for record in found] == [*range(start, end)]
-    assert tuple(record.offset for record in found if is_nothing(record)) == void
+    assert tuple(record.offset for record in found if is_gap(record)) == void
     assert has_gap(start, some(*given)) is (len(given) != (given[-1] + 1 - start if given else 0))
 
 
@@ -63,14 +63,14 @@ class TestReadingAgain:
             _brokers: Brokers, _topic: str, _partition: int, start: int, end: int
         ) -> Iterator[list[Record]]:
             inside = [record for record in some(3, 4, 7, 8) if start <= record.offset < end]
-            yield [*without_gaps(0, start, inside, end)]
+            yield [*fill_gaps(0, start, inside, end)]
 
-        monkeypatch.setattr(gaps, "read_partition", read)
+        monkeypatch.setattr(offset_gaps, "read_partition", read)
 
     def test_what_kafka_has_nothing_to_give_for_is_void(self) -> None:
         given = some(3, 4, 7, 8)
-        found = gaps_read_again(Brokers("nowhere"), "")(0, 2, given)
-        assert [(r.offset, is_nothing(r)) for r in found] == [
+        found = reread_gaps(Brokers("nowhere"), "")(0, 2, given)
+        assert [(r.offset, is_gap(r)) for r in found] == [
             (2, True),
             (3, False),
             (4, False),
@@ -79,12 +79,12 @@ class TestReadingAgain:
             (7, False),
             (8, False),
         ]
-        assert [r for r in found if not is_nothing(r)] == given
+        assert [r for r in found if not is_gap(r)] == given
 
     @pytest.mark.parametrize("given", [(4, 7), (3, 7), (3, 4, 8)])
     def test_what_it_gives_now_was_lost_on_the_way(self, given: tuple[int, ...]) -> None:
         with pytest.raises(LogDamaged, match=r"partition 0: \d did not come, but \d: messages are missing"):
-            gaps_read_again(Brokers("nowhere"), "")(0, 2, some(*given))
+            reread_gaps(Brokers("nowhere"), "")(0, 2, some(*given))
 
     def test_who_gives_every_record_has_no_gaps(self) -> None:
         with pytest.raises(LogDamaged, match="partition 0: 5 did not come, but 7: messages are missing"):
@@ -92,12 +92,12 @@ class TestReadingAgain:
 
 
 def test_a_gap_at_the_end_gets_a_void_record_behind_it(store: Store, log: FakeLog) -> None:
-    log.records[0].append(nothing_at(0, WRITTEN))
+    log.records[0].append(gap_record(0, WRITTEN))
     found = sequencer(store, log)
     assert asyncio.run(found.step(EPOCH)) is False
     assert found.end == WRITTEN + 2
     last = log.records[0][-1]
-    assert (last.offset, last.value, is_nothing(last)) == (WRITTEN + 1, b"", False)
+    assert (last.offset, last.value, is_gap(last)) == (WRITTEN + 1, b"", False)
     assert open_record(last, TWIN) is None
     again = sequencer(store, log)
     assert asyncio.run(again.step(EPOCH)) is False
@@ -105,7 +105,7 @@ def test_a_gap_at_the_end_gets_a_void_record_behind_it(store: Store, log: FakeLo
 
 
 def test_a_gap_before_the_end_gets_nothing(store: Store, log: FakeLog) -> None:
-    log.records[0][-2] = nothing_at(0, WRITTEN - 2)
+    log.records[0][-2] = gap_record(0, WRITTEN - 2)
     found = sequencer(store, log)
     assert asyncio.run(found.step(EPOCH)) is False
     assert found.end == WRITTEN
@@ -117,6 +117,6 @@ def test_a_log_that_begins_later_without_a_root_message_is_told(store: Store, lo
             return 1
 
     short = Shortened(random.Random(0))
-    short.records[0] = [nothing_at(0, 0), *log.records[0][1:]]
+    short.records[0] = [gap_record(0, 0), *log.records[0][1:]]
     with pytest.raises(LogDamaged, match="partition 0: begins at 1, without a root message behind"):
         asyncio.run(sequencer(store, short).step(EPOCH))

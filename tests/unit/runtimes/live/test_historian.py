@@ -10,11 +10,11 @@ from unittest.mock import MagicMock
 import pytest
 
 from services.fleet import services_of
-from shared.runtimes.live.historian import Historian, sentence_of
-from shared.runtimes.live.status import found_wrong
-from shared.storage.log.offsets import OffsetFile
-from shared.storage.snapshots.folder import SnapshotFolder
-from shared.storage.snapshots.followed import StateDifference
+from shared.runtimes.live.historian import Historian, difference_text
+from shared.runtimes.live.live_status import historian_findings
+from shared.storage.log.offset_file import OffsetFile
+from shared.storage.snapshots.shadow_fold import StateDifference
+from shared.storage.snapshots.snapshot_folder import SnapshotFolder
 from tests.support.pods import POD
 from tests.unit.storage.test_snapshots import some_snapshot
 
@@ -30,7 +30,7 @@ def place(offset: int, _: StateDifference) -> tuple[int, int]:
 
 
 def historian(folder: Path) -> Historian:
-    mirror = MagicMock(behind=lambda: 0, problem=None)
+    mirror = MagicMock(lag_records=lambda: 0, problem=None)
     return Historian(
         MagicMock(),
         mirror,
@@ -49,7 +49,7 @@ def row(one: Historian) -> dict[str, Any]:
 
 
 def test_a_sentence_shows_where_two_values_part() -> None:
-    text = sentence_of(difference(b"a" * 100 + b"b" + b"c" * 100, b"a" * 100 + b"d" + b"c" * 100), 2, 77)
+    text = difference_text(difference(b"a" * 100 + b"b" + b"c" * 100, b"a" * 100 + b"d" + b"c" * 100), 2, 77)
     assert text.startswith(
         "cubes@pod-0: Redis holds another health/3 than the log comes to, at offset 77 of partition 2: "
     )
@@ -62,7 +62,7 @@ def test_a_sentence_shows_where_two_values_part() -> None:
     [(None, b"{}", "'{}' (2 bytes), and not nothing"), (b"1", None, "nothing, and not '1' (1 bytes)")],
 )
 def test_a_field_that_is_missing_is_nothing(expected: bytes | None, found: bytes | None, shown: str) -> None:
-    assert shown in sentence_of(difference(expected, found), 0, 1)
+    assert shown in difference_text(difference(expected, found), 0, 1)
 
 
 def test_a_wrong_state_is_told_once_as_it_was_found_and_until_it_is_right(
@@ -76,8 +76,8 @@ def test_a_wrong_state_is_told_once_as_it_was_found_and_until_it_is_right(
         assert "at offset 7 of partition 0" in problem
         one._note((), (), partial(place, 10))
         assert one.report().problems == (problem,), "what is not compared is as it was"
-        assert found_wrong([row(one)]) == ([f"historian-a: {problem}"], [])
-        assert found_wrong([row(one) | {"alive": False}]) == ([], [])
+        assert historian_findings([row(one)]) == ([f"historian-a: {problem}"], [])
+        assert historian_findings([row(one) | {"alive": False}]) == ([], [])
         one._note((KEY,), (), partial(place, 11))
     assert one.report().problems == ()
     samples = {sample.name: sample.value for sample in one.report().samples}
@@ -95,11 +95,11 @@ def test_a_snapshot_that_cannot_be_written_is_told_and_the_next_may_be(tmp_path:
     one._keep(some_snapshot())
     (problem,) = one.report().problems
     assert problem.endswith("; there is no snapshot until one can be written")
-    assert found_wrong([row(one)]) == ([], [f"historian-a: {problem}"])
+    assert historian_findings([row(one)]) == ([], [f"historian-a: {problem}"])
     folder.unlink()
     one._keep(some_snapshot())
     assert one.report().problems == ()
-    assert one.done.snapshots == 1
+    assert one.counts.snapshots == 1
 
 
 def test_offsets_are_found_by_position_and_back_and_written_over_where_the_log_was_not(

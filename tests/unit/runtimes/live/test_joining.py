@@ -9,26 +9,25 @@ from pathlib import Path
 import pytest
 
 from shared.basics.errors import OperationFailed, StoreUnreachable, UpgradeNeeded
-from shared.engine.rules import RULES, StatesCode, code_note
-from shared.runtimes.embedded.server import EmbeddedServer
+from shared.engine.compatibility import RULES, StateCodeVersion, code_version_values
+from shared.runtimes.embedded.valkey_server import EmbeddedValkey
 from shared.runtimes.live.kafka.brokers import Brokers
+from shared.runtimes.live.kafka.kafka_errors import LogUnreachable
 from shared.runtimes.live.kafka.layout import Endpoints, Topics
-from shared.runtimes.live.kafka.unreachable import LogUnreachable
-from shared.runtimes.live.process import joining
-from shared.runtimes.live.process.joining import join_twin
+from shared.runtimes.live.process import startup
+from shared.runtimes.live.process.startup import VERSIONS, join_twin
 from shared.runtimes.live.twin_record import NoTwin, TwinRecord, write_twin
-from shared.runtimes.live.version_note import VERSIONS
-from shared.runtimes.ports import free_port
-from shared.storage.redis_store import RedisStore
-from shared.storage.store import Commit
+from shared.runtimes.tcp_ports import free_port
+from shared.storage.store.redis_store import RedisStore
+from shared.storage.store.state_store import Commit
 
 TWIN = TwinRecord("a" * 32, 4, "topic")
-CODE = StatesCode(RULES, {"ocs": "form"}, "1")
+CODE = StateCodeVersion(RULES, {"ocs": "form"}, "1")
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[RedisStore]:
-    server = EmbeddedServer(tmp_path / "redis")
+    server = EmbeddedValkey(tmp_path / "redis")
     try:
         server.ensure()
         yield RedisStore(server.url)
@@ -42,9 +41,9 @@ class Kafka:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, away: int = 0, topic: str = "topic") -> None:
         self.away = away
         self._topic = topic
-        monkeypatch.setattr(joining, "topic_id", self.topic_id)
-        monkeypatch.setattr(joining, "partition_count", lambda *_: TWIN.partitions)
-        monkeypatch.setattr(joining, "POLL_S", 0.01)
+        monkeypatch.setattr(startup, "topic_id", self.topic_id)
+        monkeypatch.setattr(startup, "partition_count", lambda *_: TWIN.partitions)
+        monkeypatch.setattr(startup, "POLL_S", 0.01)
 
     def topic_id(self, *_: object) -> str:
         if self.away:
@@ -114,21 +113,21 @@ def test_a_log_of_another_twin_is_not_waited_for(store: RedisStore, monkeypatch:
 @pytest.mark.parametrize(
     ("held", "sentence"),
     [
-        (StatesCode(RULES + 1, {"ocs": "form"}, "2"), "which are older: start it with that version"),
+        (StateCodeVersion(RULES + 1, {"ocs": "form"}, "2"), "which are older: start it with that version"),
         (
-            StatesCode(RULES, {"ocs": "another"}, "2"),
+            StateCodeVersion(RULES, {"ocs": "another"}, "2"),
             "stores those of ocs in another form: `lightwave live up",
         ),
     ],
 )
 def test_one_of_another_version_is_refused_whichever_partition_it_is_given(
-    store: RedisStore, monkeypatch: pytest.MonkeyPatch, held: StatesCode, sentence: str
+    store: RedisStore, monkeypatch: pytest.MonkeyPatch, held: StateCodeVersion, sentence: str
 ) -> None:
     Kafka(monkeypatch)
     write_twin(store, TWIN.twin, TWIN.partitions, TWIN.topic_id)
-    others = code_note(StatesCode(RULES, {"cubes": "x"}, "2"))
+    others = code_version_values(StateCodeVersion(RULES, {"cubes": "x"}, "2"))
     assert store.commit(Commit(2, {}, {"ocs": 1}, fields=others))
     assert join(store, 0) == TWIN
-    assert store.commit(Commit(3, {}, {"ocs": 1}, fields=code_note(held)))
+    assert store.commit(Commit(3, {}, {"ocs": 1}, fields=code_version_values(held)))
     with pytest.raises(UpgradeNeeded, match=f"^partition 3: .*{sentence}"):
         join(store, 0)

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.asked import key_of
-from schemas.config import SuperpodConfig
-from schemas.operator import DrainCube
+from schemas.config.pods import SuperpodConfig
+from schemas.messages.operator import DrainCube
+from schemas.request_metadata import idempotency_key
 from shared.basics.errors import InvalidInput
-from shared.runtimes.clock import Epoch
 from shared.runtimes.live.kafka.appender import Entry
-from shared.runtimes.live.sequencer.partition import PartitionSequencer
-from shared.storage.inbox import Cancelled
-from shared.storage.store import SequencerView
+from shared.runtimes.live.sequencer.partition_sequencer import PartitionSequencer
+from shared.runtimes.simulated_clock import Epoch
+from shared.storage.inbox.request_inbox import CancelOutcome
+from shared.storage.store.state_store import SequencerView
 from tests.support.live_swarm import TWIN, FlakyStore, LiveSwarm
 from tests.support.pods import under
 from tests.support.toy_services import CUBES_TOY, OCS_TOY
@@ -43,7 +43,7 @@ def on_log(swarm: LiveSwarm) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for pod in PODS:
         for message in swarm.messages(pod):
-            if (key := key_of(message.body)) is not None:
+            if (key := idempotency_key(message.body)) is not None:
                 found.setdefault(key, []).append(message.id)
     return found
 
@@ -115,7 +115,7 @@ class Cancelling:
     """People who cancel what waits at any moment, also while a sequencer is about to append it."""
 
     def __init__(self, swarm: LiveSwarm, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.told: dict[int, Cancelled] = {}
+        self.told: dict[int, CancelOutcome] = {}
         self._swarm = swarm
         store, log = swarm.store, swarm.log
         view, append = store.view, log.append
@@ -150,5 +150,5 @@ def test_what_was_cancelled_is_never_on_the_log_and_what_was_not_is(seed: int) -
             swarm.step(faults=False)
             swarm.log.fail = 0.2
     swarm.run_out()
-    cancelled = {key for key, number in asked.items() if people.told.get(number) is Cancelled.DONE}
+    cancelled = {key for key, number in asked.items() if people.told.get(number) is CancelOutcome.DONE}
     assert on_log(swarm).keys() == asked.keys() - cancelled

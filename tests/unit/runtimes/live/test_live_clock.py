@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from services.fleet import services_of
 from shared.basics.errors import OperationFailed
-from shared.runtimes.clock import ClockChange, Epoch
-from shared.runtimes.live.clock import LiveClock, note_changes, read_epoch
-from shared.runtimes.operations import MemoryOperations, last_clock
-from shared.storage.memory import MemoryStore
-from shared.storage.store import Snapshot
+from shared.runtimes.live.live_clock import LiveClock, log_pending_operations, read_epoch
+from shared.runtimes.operations_log import MemoryOperations, last_clock
+from shared.runtimes.simulated_clock import ClockChange, Epoch
+from shared.storage.store.memory_store import MemoryStore
+from shared.storage.store.state_store import PartitionSnapshot
 from tests.support.pods import pod_place
 
 START = Epoch(0, 0, 1.0, paused=False)
@@ -45,7 +45,7 @@ def started() -> InterruptedStore:
 
 def noted(store: MemoryStore) -> MemoryOperations:
     operations = MemoryOperations()
-    note_changes(store, operations)
+    log_pending_operations(store, operations)
     return operations
 
 
@@ -100,11 +100,11 @@ def test_a_change_is_noted_once_and_after_a_kill_as_well() -> None:
     clock_of(store).pause("mia")
     operations = MemoryOperations()
     before = store.read_globals("clock")
-    assert note_changes(store, operations) == 2
+    assert log_pending_operations(store, operations) == 2
     store.set_globals("clock", before)  # as if the sequencer had been killed before it could say so
-    assert note_changes(store, operations) == 2
+    assert log_pending_operations(store, operations) == 2
     assert [found.who for _, found in operations.read()] == ["init", "mia"]
-    assert note_changes(store, operations) == 0
+    assert log_pending_operations(store, operations) == 0
 
 
 def test_of_two_that_begin_a_clock_one_does() -> None:
@@ -131,7 +131,7 @@ def test_a_change_reads_every_partition_once() -> None:
     read: list[int] = []
 
     class Counted(MemoryStore):
-        def snapshot(self, partition: int, states: Sequence[tuple[str, str]]) -> Snapshot:
+        def snapshot(self, partition: int, states: Sequence[tuple[str, str]]) -> PartitionSnapshot:
             read.append(partition)
             return super().snapshot(partition, states)
 

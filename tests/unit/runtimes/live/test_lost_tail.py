@@ -9,17 +9,17 @@ from typing import cast
 import pytest
 
 from shared.basics.errors import LogDamaged, UpgradeNeeded
-from shared.engine.rules import RULES, StatesCode, begun_note, code_note
-from shared.runtimes.clock import Epoch
+from shared.engine.compatibility import RULES, StateCodeVersion, code_version_values, upgrade_begun_value
 from shared.runtimes.live.kafka.appender import Entry
-from shared.runtimes.live.sequencer import loop as relay
-from shared.runtimes.live.sequencer.loop import SequencerLoop
-from shared.runtimes.live.sequencer.partition import PartitionSequencer, root_entry
+from shared.runtimes.live.sequencer import sequencer_loop as relay
+from shared.runtimes.live.sequencer.partition_sequencer import PartitionSequencer, root_entry
+from shared.runtimes.live.sequencer.sequencer_loop import SequencerLoop
 from shared.runtimes.live.twin_record import TwinRecord
-from shared.runtimes.operations import MemoryOperations
-from shared.storage.redis_store import RedisStore
-from shared.storage.residents import Resident, note_of
-from shared.storage.store import Commit, OutboxTrim
+from shared.runtimes.operations_log import MemoryOperations
+from shared.runtimes.simulated_clock import Epoch
+from shared.storage.store.fabric_registry import FabricRegistration, registration_value
+from shared.storage.store.redis_store import RedisStore
+from shared.storage.store.state_store import Commit, OutboxTrim
 from tests.support.live_swarm import PARTITIONS, TWIN, FakeLog, FlakyStore
 from tests.support.pods import KIND, POD, first_message, has, pod_place
 from tests.support.toy_services import CUBES_TOY, OCS_TOY
@@ -64,7 +64,7 @@ def log() -> FakeLog:
 def store() -> Store:
     """Its sequencer noted how far it wrote; one service has not read the last of it."""
     found = Store()
-    noted = note_of(POD, Resident(POD, KIND))
+    noted = registration_value(POD, FabricRegistration(POD, KIND))
     found.commit(Commit(0, {}, {"cubes": WRITTEN - 2, "ocs": WRITTEN - 3}, fields=noted))
     found.trim(OutboxTrim(0, fields={"end": str(WRITTEN)}))
     return found
@@ -107,7 +107,7 @@ def test_services_that_read_nothing_for_long_make_it_ask_again(
     store: Store, log: FakeLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They wait for what is lost, and the sequencer, which has nothing to append, would wait for them."""
-    monkeypatch.setattr(relay, "ASK_AGAIN_S", 0.05)
+    monkeypatch.setattr(relay, "END_RECHECK_S", 0.05)
 
     class Shortened(FakeLog):
         """Loses its end after it was first asked for it; ends the relay when the loss must be known."""
@@ -131,7 +131,7 @@ def test_services_that_read_nothing_for_long_make_it_ask_again(
 
 
 def test_one_of_other_rules_appends_nothing(store: Store, log: FakeLog) -> None:
-    noted = code_note(StatesCode(RULES + 1, {}, "1.0+two"))
+    noted = code_version_values(StateCodeVersion(RULES + 1, {}, "1.0+two"))
     store.commit(Commit(0, {}, {"cubes": WRITTEN, "ocs": WRITTEN}, fields=noted))
     sentence = r"partition 0: its states are of rules .*, by 1\.0\+two, and this"
     with pytest.raises(UpgradeNeeded, match=sentence):
@@ -141,7 +141,7 @@ def test_one_of_other_rules_appends_nothing(store: Store, log: FakeLog) -> None:
 
 def test_while_an_upgrade_is_under_way_nothing_is_appended(store: Store, log: FakeLog) -> None:
     """Not by code of its rules, either: the states are those of before."""
-    begun = begun_note(StatesCode(RULES, {}, "1.0+two"))
+    begun = upgrade_begun_value(StateCodeVersion(RULES, {}, "1.0+two"))
     store.commit(Commit(0, {}, {"cubes": WRITTEN, "ocs": WRITTEN}, fields=begun))
     sentence = rf"an upgrade to rules {RULES} by 1\.0\+two was begun and is not done"
     with pytest.raises(UpgradeNeeded, match=sentence):

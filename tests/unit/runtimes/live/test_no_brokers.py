@@ -8,7 +8,7 @@ from aiokafka.client import AIOKafkaClient, CoordinationType
 from aiokafka.consumer import consumer
 from aiokafka.errors import KafkaError
 
-from shared.runtimes.live.kafka.no_brokers import ask_again_without_brokers
+from shared.runtimes.live.worker.faust_pump import retry_without_brokers
 
 
 async def look() -> None:
@@ -28,7 +28,7 @@ def test_no_broker_is_an_answer_after_which_it_asks_again(monkeypatch: pytest.Mo
         AssertionError
     ):  # it ends the search; where this no longer holds, nothing is to be done
         asyncio.run(look())
-    ask_again_without_brokers()
+    retry_without_brokers()
     with pytest.raises(KafkaError) as found:
         asyncio.run(look())
     assert (found.value.retriable, str(found.value)) == (

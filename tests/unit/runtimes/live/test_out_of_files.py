@@ -14,19 +14,19 @@ from kafka import KafkaConsumer
 from kafka.errors import KafkaError
 from prometheus_client import CollectorRegistry
 
-from schemas.operations import RebuildBegun
-from shared.basics.errors import OutOfFiles
-from shared.runtimes.live.kafka import mirror as mirrors
+from schemas.files.operations_log import RebuildBegun
+from shared.basics.errors import OutOfFileDescriptors
+from shared.runtimes.live.kafka import log_mirror as mirrors
 from shared.runtimes.live.kafka.brokers import Brokers
-from shared.runtimes.live.kafka.clients import reaching
+from shared.runtimes.live.kafka.clients import make_client
+from shared.runtimes.live.kafka.kafka_errors import LogUnreachable
 from shared.runtimes.live.kafka.layout import Endpoints, Topics
-from shared.runtimes.live.kafka.mirror import LogMirror
-from shared.runtimes.live.kafka.operations import KafkaOperations
-from shared.runtimes.live.kafka.scan import read_partition
-from shared.runtimes.live.kafka.unreachable import LogUnreachable
+from shared.runtimes.live.kafka.log_mirror import LogMirror
+from shared.runtimes.live.kafka.operations_topic import KafkaOperations
+from shared.runtimes.live.kafka.partition_reader import read_partition
 from shared.runtimes.live.process import health
 from shared.runtimes.live.twin_record import TwinRecord
-from shared.runtimes.operations import new_operation
+from shared.runtimes.operations_log import new_operation
 from tests.support.descriptors import no_descriptor_left
 
 LACK = "this process has no file descriptor left of the {} that it may have; raise its limit (`ulimit -n`, "
@@ -64,7 +64,7 @@ def test_whoever_would_ask_kafka_says_so(deaf: Brokers) -> None:
 NOWHERE = """
 import asyncio, sys, uvloop
 from shared.runtimes.live.kafka.brokers import Brokers
-from shared.runtimes.live.kafka.unreachable import unreachable
+from shared.runtimes.live.kafka.kafka_errors import unreachable
 from tests.support.descriptors import no_descriptor_left
 if sys.argv[1] == "uvloop":
     asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
@@ -88,7 +88,7 @@ def test_a_consumer_that_does_not_reach_kafka_leaves_nothing_behind(deaf: Broker
     before = threading.active_count()
     for _ in range(3):
         with pytest.raises(KafkaError):
-            reaching(KafkaConsumer, deaf, bootstrap_timeout_ms=50)
+            make_client(KafkaConsumer, deaf, bootstrap_timeout_ms=50)
     assert threading.active_count() == before
 
 
@@ -112,7 +112,10 @@ def test_the_copy_of_a_log_says_it_once_and_goes_on(
     problem = f"Kafka at {deaf}: {LACK.format(most)}"
     assert (mirror.problem or "").startswith(problem)
     assert [record.getMessage() for record in caplog.records] == [mirror.problem]
-    with no_descriptor_left(), pytest.raises(OutOfFiles, match=r"^file .*offsets\.json: this process has no"):
+    with (
+        no_descriptor_left(),
+        pytest.raises(OutOfFileDescriptors, match=r"^file .*offsets\.json: this process has no"),
+    ):
         mirror._save()
     mirror.stop()
 
@@ -125,6 +128,6 @@ def test_probes_that_cannot_be_answered_are_not_tried_again_at_once(monkeypatch:
             patched.setattr(time, "sleep", slept.append)
             with no_descriptor_left(), pytest.raises(OSError, match="Too many open files"):
                 server.get_request()
-            assert slept == [health.ACCEPT_AGAIN_S]
+            assert slept == [health.ACCEPT_RETRY_S]
             server.get_request()[0].close()
-        assert slept == [health.ACCEPT_AGAIN_S]
+        assert slept == [health.ACCEPT_RETRY_S]

@@ -19,14 +19,20 @@ from kafka.errors import KafkaConnectionError, KafkaTimeoutError
 from shared.basics.errors import StoreUnreachable
 from shared.runtimes.child_process import RESTARTS
 from shared.runtimes.live.kafka.brokers import Brokers
+from shared.runtimes.live.kafka.kafka_errors import LogUnreachable
 from shared.runtimes.live.kafka.layout import Endpoints, Topics
-from shared.runtimes.live.kafka.unreachable import LogUnreachable
 from shared.runtimes.live.process import health as process
-from shared.runtimes.live.process.health import AGAIN, HealthServer, Heartbeat, Report, Sample
-from shared.runtimes.live.process.heartbeat import ProcessInfo, restarts
-from shared.runtimes.live.worker import process as worker_process
-from shared.storage import redis_client
-from shared.storage.redis_store import RedisStore
+from shared.runtimes.live.process.health import (
+    EXIT_RESTART,
+    HealthServer,
+    MetricSample,
+    ProcessHeartbeat,
+    ProcessReport,
+)
+from shared.runtimes.live.process.process_registry import ProcessInfo, restarts
+from shared.runtimes.live.worker import worker_process
+from shared.storage.store import redis_client
+from shared.storage.store.redis_store import RedisStore
 
 WORKER = ProcessInfo("ocs-a", "worker", "ocs")
 WAIT_S_MAX = 20.0
@@ -71,7 +77,7 @@ def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @contextmanager
 def server_of(
-    store: Any, report: Callable[[], Report] = Report, guard: Callable[[], str | None] = nothing
+    store: Any, report: Callable[[], ProcessReport] = ProcessReport, guard: Callable[[], str | None] = nothing
 ) -> Iterator[HealthServer]:
     server = HealthServer(WORKER, store, report, guard, host="127.0.0.1", port=0)
     server.start()
@@ -102,10 +108,10 @@ def test_a_beat_goes_on_after_a_report_that_raised(caplog: pytest.LogCaptureFixt
     broken = threading.Event()
     broken.set()
 
-    def report() -> Report:
+    def report() -> ProcessReport:
         if broken.is_set():
             raise KeyError("partition")
-        return Report((3,))
+        return ProcessReport((3,))
 
     with server_of(store, report) as server:
         until(lambda: len(store.rows) > 3)
@@ -196,8 +202,8 @@ def test_a_redis_that_hangs_holds_up_neither_health_nor_metrics(
 
 
 def test_metrics_take_a_query_and_a_client_that_goes_away(capfd: pytest.CaptureFixture[str]) -> None:
-    samples = tuple(Sample(f"s{n}_total", n, "any", (("partition", "1"),)) for n in range(2_000))
-    with server_of(Notes(), lambda: Report(samples=samples)) as server:
+    samples = tuple(MetricSample(f"s{n}_total", n, "any", (("partition", "1"),)) for n in range(2_000))
+    with server_of(Notes(), lambda: ProcessReport(samples=samples)) as server:
         assert 'lightwave_worker_s7_total{partition="1",service="ocs"} 7.0' in metrics(server, "/metrics?a=b")
         port = int(server.address.rpartition(":")[2])
         before = threading.active_count()
@@ -228,11 +234,11 @@ def test_restarts_are_what_the_supervisor_says(
 
 GUARDED = """
 import sys, threading, time
-from ops.common.logs import configure
+from ops.cli.common.log_format import configure
 from shared.runtimes.child_process import RESTARTS
 from shared.runtimes.live.kafka.brokers import Brokers
 from shared.runtimes.live.kafka.layout import Endpoints, Topics
-from shared.runtimes.live.kafka.unreachable import LogUnreachable
+from shared.runtimes.live.kafka.kafka_errors import LogUnreachable
 from shared.runtimes.live.process import health as process
 from tests.unit.runtimes.live.test_process import Notes, WORKER
 configure(as_json=True, replica="ocs-a")
@@ -255,7 +261,7 @@ def guarded(word: str) -> "subprocess.CompletedProcess[str]":
 
 def test_the_guard_ends_a_process_whose_work_is_stuck() -> None:
     done = guarded("is stuck")
-    assert done.returncode == AGAIN
+    assert done.returncode == EXIT_RESTART
     (line,) = done.stderr.splitlines()
     said = json.loads(line)
     assert (said["text"], said["level"]) == ("partition 3: it went back", "error")
@@ -269,7 +275,7 @@ def test_a_process_that_is_told_to_end_is_not_ended_by_its_guard() -> None:
 
 def test_a_beat_that_stopped_does_not_come_back() -> None:
     store = Notes()
-    beat = Heartbeat(WORKER, store, Report, nothing, address=None)  # type: ignore[arg-type]  # enough of a store
+    beat = ProcessHeartbeat(WORKER, store, ProcessReport, nothing, address=None)  # type: ignore[arg-type]  # enough of a store
     beat.start()
     until(lambda: store.rows)
     beat.stop()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from shared.runtimes.live.worker import pump
+from shared.runtimes.live.worker import faust_pump
 
 
 class CountingQueue(asyncio.Queue[SimpleNamespace]):
@@ -42,7 +42,7 @@ class FakeStream:
 
 async def batches_of(stream: Any, count: int) -> list[list[int]]:
     found: list[list[int]] = []
-    async for events in pump._batches(stream):
+    async for events in faust_pump._batches(stream):
         found.append([event.number for event in events])  # type: ignore[attr-defined]  # of the fake
         if len(found) == count:
             break
@@ -52,24 +52,24 @@ async def batches_of(stream: Any, count: int) -> list[list[int]]:
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """However slow this machine is, only what comes ends a batch."""
-    monkeypatch.setattr(pump, "WITHIN_S", 60.0)
+    monkeypatch.setattr(faust_pump, "WITHIN_S", 60.0)
 
 
 @pytest.mark.usefixtures("patient")
 def test_a_batch_is_all_that_has_come_up_to_a_bound() -> None:
     async def run() -> list[list[int]]:
         stream = FakeStream()
-        stream.arrive(1, range(pump.BATCH + 3))
+        stream.arrive(1, range(faust_pump.BATCH + 3))
         return await batches_of(stream, 2)
 
     full, rest = asyncio.run(run())
-    assert full == [*range(pump.BATCH)]
-    assert rest == [*range(pump.BATCH, pump.BATCH + 3)]
+    assert full == [*range(faust_pump.BATCH)]
+    assert rest == [*range(faust_pump.BATCH, faust_pump.BATCH + 3)]
 
 
 @pytest.mark.usefixtures("patient")
 def test_what_follows_within_the_pause_is_of_the_same_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pump, "PAUSE_S", 0.2)
+    monkeypatch.setattr(faust_pump, "PAUSE_S", 0.2)
 
     async def run() -> list[list[int]]:
         stream = FakeStream()
@@ -81,7 +81,7 @@ def test_what_follows_within_the_pause_is_of_the_same_batch(monkeypatch: pytest.
 
 
 def test_a_batch_that_has_filled_for_long_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pump, "WITHIN_S", 0.0)
+    monkeypatch.setattr(faust_pump, "WITHIN_S", 0.0)
 
     async def run() -> list[list[int]]:
         stream = FakeStream()

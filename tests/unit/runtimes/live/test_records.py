@@ -6,16 +6,16 @@ from hashlib import sha256
 import orjson
 import pytest
 
-from ops.common.configuration import settings
-from schemas.cubes import CubeDrained
+from ops.sites.configuration import superpod_config
 from schemas.envelope import Envelope, enclose
-from schemas.operator import DrainCube
+from schemas.messages.cubes import CubeDrained
+from schemas.messages.operator import DrainCube
 from schemas.registry import Unreadable, encode
 from shared.runtimes.live.kafka.layout import Topics
 from shared.runtimes.live.kafka.records import (
     Record,
-    dead_letter,
-    is_known,
+    dead_letter_line,
+    has_known_headers,
     level_of,
     open_record,
     output_headers,
@@ -46,7 +46,7 @@ def test_the_topics_of_a_twin_begin_with_its_prefix() -> None:
 def test_messages_come_back_as_they_were() -> None:
     assert open_record(root(), TWIN) == ASK
     assert open_record(saying(), TWIN) == SAY
-    first = first_message(settings([]), "pod-5", site="campus")
+    first = first_message(superpod_config([]), "pod-5", site="campus")
     assert open_record(root(message=first), TWIN) == first
 
 
@@ -103,7 +103,7 @@ def test_what_does_not_belong_is_unreadable_with_one_sentence(record: Record, se
     ],
 )
 def test_headers_tell_what_may_be_passed_over_without_parsing(headers: dict[str, bytes], known: bool) -> None:
-    assert is_known(Record(1, 0, b"", headers)) is known
+    assert has_known_headers(Record(1, 0, b"", headers)) is known
 
 
 def test_the_level_of_a_root_message_is_that_of_a_valid_one_only() -> None:
@@ -136,16 +136,16 @@ def test_a_dead_letter_is_small_whatever_the_record_is() -> None:
         record = replace(saying(), value=value)
         with pytest.raises(Unreadable) as unreadable:
             open_record(record, TWIN)
-        letter = dead_letter(record, "cubes", str(unreadable.value))
+        letter = dead_letter_line(record, "cubes", str(unreadable.value))
         assert len(letter) < 20_000
         row = orjson.loads(letter)
         assert row["line_bytes"] == len(value)
         assert row["line_sha256"] == sha256(value).hexdigest()
-    whole = orjson.loads(dead_letter(replace(saying(), value=b"x" * 2_048), "cubes", "not JSON"))
+    whole = orjson.loads(dead_letter_line(replace(saying(), value=b"x" * 2_048), "cubes", "not JSON"))
     assert whole["line"] == "x" * 2_048
     assert "line_bytes" not in whole
 
 
 def test_a_dead_letter_says_where_it_comes_from() -> None:
-    letter = dead_letter(replace(saying(), value=b"\xff{"), "cubes", "not JSON")
+    letter = dead_letter_line(replace(saying(), value=b"\xff{"), "cubes", "not JSON")
     assert letter == b'{"origin":"1:10","error":"not JSON","line":"\\\\xff{","service":"cubes"}'

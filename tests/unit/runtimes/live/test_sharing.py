@@ -6,7 +6,7 @@ import pytest
 from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberMetadata
 
-from shared.runtimes.live.worker.sharing import sharing_of
+from shared.runtimes.live.worker.faust_pump import partition_assignor
 
 TOPIC = "lightwave.log"
 
@@ -30,7 +30,7 @@ def shared(assignor: Any, told: set[int] | None, *members: str) -> dict[str, lis
 
 @pytest.mark.parametrize("told", [None, set(), {0}, {0, 1, 2, 3}])
 def test_nothing_is_left_out_by_a_leader_that_was_told_nothing_yet(told: set[int] | None) -> None:
-    sharing = sharing_of(TOPIC, 4)
+    sharing = partition_assignor(TOPIC, 4)
     assert shared(sharing, told, "ocs-a") == {"ocs-a": [0, 1, 2, 3]}
     assert shared(sharing, told, "ocs-a", "ocs-b") == {"ocs-a": [0, 2], "ocs-b": [1, 3]}
 
@@ -38,7 +38,7 @@ def test_nothing_is_left_out_by_a_leader_that_was_told_nothing_yet(told: set[int
 def test_it_shares_as_the_client_s_own_where_that_was_told_all() -> None:
     names = ("ocs-a", "ocs-b", "ocs-c")
     plain = shared(RoundRobinPartitionAssignor, {0, 1, 2, 3}, *names)
-    assert shared(sharing_of(TOPIC, 4), {0, 1, 2, 3}, *names) == plain
+    assert shared(partition_assignor(TOPIC, 4), {0, 1, 2, 3}, *names) == plain
     assert shared(RoundRobinPartitionAssignor, None, *names) == {name: [] for name in names}, (
         "what it was for"
     )

@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.body import Body
-from schemas.config import FabricConfig, SuperpodConfig
+from schemas.config.pods import FabricConfig, SuperpodConfig
 from schemas.envelope import Envelope
+from schemas.messages.sequencer import FabricCommissioned, FabricRetired
 from schemas.registry import decode
-from schemas.sequencer import FabricCommissioned, FabricRetired
-from shared.engine.codec import encode_instance
 from shared.engine.replay import Replay
 from shared.engine.roots import is_root
 from shared.engine.site import Site
+from shared.engine.state_codec import encode_instance
 from shared.runtimes.lab import Lab, LabRequest
 from shared.runtimes.live.kafka.appender import Entry
 from shared.runtimes.live.kafka.layout import EXPECTED_OFFSET

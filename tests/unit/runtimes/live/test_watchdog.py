@@ -7,22 +7,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.basics.errors import OperationFailed, StoreUnreachable
-from shared.runtimes.live.kafka.unreachable import LogUnreachable
-from shared.runtimes.live.worker.stoppage import Stopped
+from shared.runtimes.live.kafka.kafka_errors import LogUnreachable
+from shared.runtimes.live.worker.service_stop import ServiceStop
 from shared.runtimes.live.worker.watchdog import (
     STALL_S_MAX,
     TOPIC_EVERY_S,
     UNSEEN_S_MAX,
-    Stall,
-    WorkerWatch,
-    stall_of,
-    verdict,
+    PartitionStall,
+    WorkerWatchdog,
+    next_stall,
+    restart_reason,
 )
-from shared.runtimes.live.worker.worker import PartitionPosition
-from shared.storage.memory import MemoryStore
-from shared.storage.store import Commit, FabricPlace, Snapshot
+from shared.runtimes.live.worker.worker_folds import PartitionPosition
+from shared.storage.store.memory_store import MemoryStore
+from shared.storage.store.state_store import Commit, FabricPlace, PartitionSnapshot
 
-STOPPED = Stopped(10, "pod-0", "tick.ocs@pod-0/1", "ocs of pod-0 raised")
+STOPPED = ServiceStop(10, "pod-0", "tick.ocs@pod-0/1", "ocs of pod-0 raised")
 offsets = st.integers(0, 1_000)
 looks = st.lists(
     st.tuples(st.floats(0, UNSEEN_S_MAX), st.integers(0, 3), st.sampled_from("owo?")), max_size=60
@@ -31,15 +31,17 @@ looks = st.lists(
 
 @given(offsets, offsets)
 def test_a_store_behind_what_was_committed_went_back(position: int, stored: int) -> None:
-    found = verdict("ocs", 3, PartitionPosition(position, 0.0, None), stored, None)
+    found = restart_reason("ocs", 3, PartitionPosition(position, 0.0, None), stored, None)
     assert (found is not None and "went back" in found) == (stored < position)
 
 
-def seen(standing: PartitionPosition, stored: int, end: int | None, moments: list[float]) -> Stall | None:
+def seen(
+    fold_progress: PartitionPosition, stored: int, end: int | None, moments: list[float]
+) -> PartitionStall | None:
     """After looks at these moments, between which nothing moved."""
     stall = None
     for now_s in moments:
-        stall = stall_of(stall, standing, stored, end, now_s)
+        stall = next_stall(stall, fold_progress, stored, end, now_s)
     return stall
 
 
@@ -48,8 +50,8 @@ class TestStall:
 
     def test_nothing_committed_for_half_a_minute_with_something_to_read(self) -> None:
         moments = [100.0 + n for n in range(32)]
-        assert verdict("ocs", 3, self.HERE, 10, seen(self.HERE, 10, 11, moments[:31])) is None
-        found = verdict("ocs", 3, self.HERE, 10, seen(self.HERE, 10, 11, moments))
+        assert restart_reason("ocs", 3, self.HERE, 10, seen(self.HERE, 10, 11, moments[:31])) is None
+        found = restart_reason("ocs", 3, self.HERE, 10, seen(self.HERE, 10, 11, moments))
         assert found == (
             "partition 3: ocs stands at 10, there is more to read, and nothing was committed for 31 s; "
             "starting again"
@@ -58,34 +60,34 @@ class TestStall:
     def test_a_message_after_a_quiet_hour_is_given_its_time(self) -> None:
         """The last commit is long ago because there was nothing to commit."""
         quiet = seen(self.HERE, 10, 10, [3_600.0])
-        stall = stall_of(quiet, self.HERE, 10, 11, 3_601.0)
-        assert verdict("ocs", 3, self.HERE, 10, stall) is None
+        stall = next_stall(quiet, self.HERE, 10, 11, 3_601.0)
+        assert restart_reason("ocs", 3, self.HERE, 10, stall) is None
 
     def test_a_worker_that_another_overtook_ends_once_the_other_does_not_go_on_either(self) -> None:
         """It may hold the partition again without knowing it; whoever starts anew asks."""
         stall = None
         for now_s in range(100):
-            stall = stall_of(stall, self.HERE, 12 + now_s, 1_000, float(now_s))
-            assert verdict("ocs", 3, self.HERE, 12 + now_s, stall) is None
+            stall = next_stall(stall, self.HERE, 12 + now_s, 1_000, float(now_s))
+            assert restart_reason("ocs", 3, self.HERE, 12 + now_s, stall) is None
         stall = seen(self.HERE, 112, 1_000, [float(now_s) for now_s in range(200, 240)])
-        assert "stands at 112" in (verdict("ocs", 3, self.HERE, 112, stall) or "")
+        assert "stands at 112" in (restart_reason("ocs", 3, self.HERE, 112, stall) or "")
 
     def test_who_is_stopped_on_a_message_need_not_end(self) -> None:
-        standing = replace(self.HERE, stopped=STOPPED)
-        assert seen(standing, 10, 100, [float(n) for n in range(100)]) is None
+        fold_progress = replace(self.HERE, stopped=STOPPED)
+        assert seen(fold_progress, 10, 100, [float(n) for n in range(100)]) is None
 
     def test_a_fresh_assignment_begins_anew(self) -> None:
         stall = seen(self.HERE, 10, 11, [float(n) for n in range(29)])
         taken_up = PartitionPosition(10, 28.5, None)
         for n in range(29, 59):
-            stall = stall_of(stall, taken_up, 10, 11, float(n))
-            assert verdict("ocs", 3, taken_up, 10, stall) is None
-        assert verdict("ocs", 3, taken_up, 10, stall_of(stall, taken_up, 10, 11, 60.0)) is not None
+            stall = next_stall(stall, taken_up, 10, 11, float(n))
+            assert restart_reason("ocs", 3, taken_up, 10, stall) is None
+        assert restart_reason("ocs", 3, taken_up, 10, next_stall(stall, taken_up, 10, 11, 60.0)) is not None
 
     def test_time_in_which_nobody_could_look_does_not_count(self) -> None:
         """The process was stopped by a signal, or the store did not answer: then nobody could commit."""
         stall = seen(self.HERE, 10, 11, [float(n) for n in range(20)])
-        stall = stall_of(stall, self.HERE, 10, 11, 20.0 + UNSEEN_S_MAX)
+        stall = next_stall(stall, self.HERE, 10, 11, 20.0 + UNSEEN_S_MAX)
         assert stall is not None
         assert stall.since_s == 20.0 + UNSEEN_S_MAX
 
@@ -93,8 +95,8 @@ class TestStall:
         """It asks every few seconds while something is left unread, and knows none meanwhile."""
         stall = None
         for n in range(32):
-            stall = stall_of(stall, self.HERE, 10, None if n % 10 == 9 else 11, float(n))
-        assert verdict("ocs", 3, self.HERE, 10, stall) is not None
+            stall = next_stall(stall, self.HERE, 10, None if n % 10 == 9 else 11, float(n))
+        assert restart_reason("ocs", 3, self.HERE, 10, stall) is not None
         assert seen(self.HERE, 10, None, [float(n) for n in range(100)]) is None
 
     @given(looks)
@@ -113,10 +115,10 @@ class TestStall:
             elif (began_s is None and shown == "w") or (began_s is not None and moved):
                 began_s = now_s
             end = {"o": stored, "w": stored + 5, "?": None}[shown]
-            standing = PartitionPosition(stored, 0.0, None)
-            stall = stall_of(stall, standing, stored, end, now_s)
+            fold_progress = PartitionPosition(stored, 0.0, None)
+            stall = next_stall(stall, fold_progress, stored, end, now_s)
             stalls = began_s is not None and now_s - began_s > STALL_S_MAX
-            assert (verdict("ocs", 3, standing, stored, stall) is not None) == stalls
+            assert (restart_reason("ocs", 3, fold_progress, stored, stall) is not None) == stalls
 
 
 class Unsteady(MemoryStore):
@@ -124,7 +126,7 @@ class Unsteady(MemoryStore):
 
     away = False
 
-    def snapshot(self, partition: int, states: object) -> Snapshot:
+    def snapshot(self, partition: int, states: object) -> PartitionSnapshot:
         if self.away:
             raise StoreUnreachable("Redis at x does not answer")
         return super().snapshot(partition, [])
@@ -146,8 +148,8 @@ class TestWorkerWatch:
             raise self.topic
         return self.topic
 
-    def watch(self) -> WorkerWatch:
-        return WorkerWatch(
+    def watch(self) -> WorkerWatchdog:
+        return WorkerWatchdog(
             "ocs",
             self.store,  # type: ignore[arg-type]  # of which the watch asks only for snapshots
             lambda: self.owned,
@@ -157,11 +159,11 @@ class TestWorkerWatch:
             wall_s=lambda: self.now_s,
         )
 
-    def looks(self, watch: WorkerWatch, seconds: int) -> str | None:
+    def looks(self, watch: WorkerWatchdog, seconds: int) -> str | None:
         """One look a second, until it says something."""
         for _ in range(seconds):
             self.now_s += 1.0
-            if (found := watch.look()) is not None:
+            if (found := watch.check()) is not None:
                 return found
         return None
 
@@ -170,7 +172,7 @@ class TestWorkerWatch:
         assert self.asked == 100 / TOPIC_EVERY_S
 
     @staticmethod
-    def shown(watch: WorkerWatch) -> list[str]:
+    def shown(watch: WorkerWatchdog) -> list[str]:
         return list(watch.problems)
 
     def place(self, partition: int, read: int, end: int, **fields: str) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from schemas.cubes import (
+from schemas.messages.cubes import (
     CubeCooled,
     CubeHealthy,
     CubeOverheated,
@@ -14,7 +14,7 @@ from schemas.cubes import (
     RepairRequested,
     RepairWithdrawn,
 )
-from schemas.failures import FaultBegan
+from schemas.messages.failures import FaultBegan
 from schemas.names import FaultKind
 from shared.models.superpod.cables import cable_hosts
 from tests.support.rig import Bench, bodies

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.body import Body
-from schemas.config import PodConfig, SuperpodConfig
-from schemas.config_cubes import CubesConfig
-from schemas.cubes import (
+from schemas.config.cubes import CubesConfig
+from schemas.config.pods import PodConfig, SuperpodConfig
+from schemas.messages.cubes import (
     CubeDrained,
     CubeHealthy,
     CubeUndrained,
@@ -21,10 +21,10 @@ from schemas.cubes import (
     RepairRequested,
     RepairWithdrawn,
 )
-from schemas.failures import FaultBegan, FaultEnded
+from schemas.messages.failures import FaultBegan, FaultEnded
+from schemas.messages.operator import DrainCube, UndrainCube
+from schemas.messages.transceivers import ModuleReported
 from schemas.names import FaultKind
-from schemas.operator import DrainCube, UndrainCube
-from schemas.transceivers import ModuleReported
 from services.cubes.logic import next_heartbeat_us
 from services.cubes.service import SERVICE
 from shared.basics.units import US_PER_S

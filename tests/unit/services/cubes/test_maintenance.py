@@ -6,10 +6,10 @@ from statistics import fmean
 
 import pytest
 
-from schemas.config import PodConfig, SuperpodConfig
-from schemas.config_cubes import CubesConfig
-from schemas.cubes import CubeDrained, CubeUndrained, DrainRefused
-from schemas.operator import DrainCube, UndrainCube
+from schemas.config.cubes import CubesConfig
+from schemas.config.pods import PodConfig, SuperpodConfig
+from schemas.messages.cubes import CubeDrained, CubeUndrained, DrainRefused
+from schemas.messages.operator import DrainCube, UndrainCube
 from services.cubes.service import SERVICE
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from tests.support.rig import Bench, bodies

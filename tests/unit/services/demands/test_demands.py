@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from schemas.config_dcn import DcnConfig
-from schemas.demands import DemandMoved
+from schemas.config.dcn import DcnConfig
 from schemas.envelope import Envelope
-from schemas.scheduler import PodsJoined, PodsParted, PodsRunning
+from schemas.messages.demands import DemandMoved
+from schemas.messages.scheduler import PodsJoined, PodsParted, PodsRunning
 from services.demands.service import SERVICE
 from services.demands.state import DemandsState
 from shared.basics.units import US_PER_HOUR, US_PER_S
-from shared.models.dcn.living import demand_of
+from shared.models.dcn.routing.carried_traffic import demand_of
 from tests.support.rig import Bench, bodies
 
 JOB = "pod-1/slice-3"

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.names import FaultKind
-from services.diagnosis.attribution import Suspicion, more_off, suspicions
-from shared.models.telemetry.looks import Look
+from services.diagnosis.attribution import Suspicion, farther_off, suspicions
+from shared.models.telemetry.inspections import Inspection
 
 NEAR, FAR = 7, 1_200
 USUAL = (0.0, 0.0)
-SOUND = Look(
+SOUND = Inspection(
     end=NEAR,
     far=FAR,
     silent=False,
@@ -116,8 +116,12 @@ def test_what_is_lost_is_what_both_ends_say() -> None:
 def test_here_is_the_end_of_which_the_evidence_is_told() -> None:
     dirty = {"rx_db": LOW, "mpi_db": (9.0, 9.4), "snr_db": (-2.4, -2.4)}
     [found] = both(dirty, {"rx_db": LOW, "mpi_db": (6.5, 6.1), "snr_db": (-2.4, -2.4)})
-    assert found.seen_from(NEAR) == "1.5 dB are lost both ways, and 7.7 dB more come back here (4.8 dB there)"
-    assert found.seen_from(FAR) == "1.5 dB are lost both ways, and 4.8 dB more come back here (7.7 dB there)"
+    assert (
+        found.evidence_at(NEAR) == "1.5 dB are lost both ways, and 7.7 dB more come back here (4.8 dB there)"
+    )
+    assert (
+        found.evidence_at(FAR) == "1.5 dB are lost both ways, and 4.8 dB more come back here (7.7 dB there)"
+    )
 
 
 def test_what_is_sound_is_not_suspected() -> None:
@@ -180,6 +184,6 @@ def test_whatever_stands_out_one_matter_is_held_of_an_end_at_most(
 def test_of_two_mirrors_the_one_that_is_farther_off_is_the_likelier(
     own: float | None, other: float | None, least: float, most: float
 ) -> None:
-    sure = more_off(own, other, 60.0, 0.058)
+    sure = farther_off(own, other, 60.0, 0.058)
     assert least - 1e-9 <= sure <= most + 1e-9
-    assert sure + more_off(other, own, 60.0, 0.058) == pytest.approx(1.0)
+    assert sure + farther_off(other, own, 60.0, 0.058) == pytest.approx(1.0)

@@ -2,33 +2,37 @@
 
 import pytest
 
-from schemas.diagnosis import Work
-from services.diagnosis.attribution import SURE, Suspicion
+from schemas.messages.diagnosis import RepairWork
+from services.diagnosis.attribution import CONFIDENCE_MAX, Suspicion
 from services.diagnosis.remedies import Remedy, remedy
-from services.diagnosis.state import Tried
+from services.diagnosis.state import RepairAttempt
 from shared.models.superpod.wiring import link_end
 
 NEAR, FAR = 7, 1_200
 NAMES = {end: link_end(end).name("pod-0") for end in (NEAR, FAR)}
 ENDS = {name: end for end, name in NAMES.items()}
-DIRT = Suspicion("connector", NEAR, SURE, "more comes back here", FAR, evidence_there="less comes back here")
+DIRT = Suspicion(
+    "connector", NEAR, CONFIDENCE_MAX, "more comes back here", FAR, evidence_at_other="less comes back here"
+)
 
 
-def done(work: Work, end: int, number: int = 0, *, was_usual: bool = False) -> Tried:
-    return Tried("connector", NAMES[end], work, f"pod-0/repair-{number}", number, was_usual=was_usual)
+def done(work: RepairWork, end: int, number: int = 0, *, read_normal_since: bool = False) -> RepairAttempt:
+    return RepairAttempt(
+        "connector", NAMES[end], work, f"pod-0/repair-{number}", number, read_normal_since=read_normal_since
+    )
 
 
 def in_turn(one: Suspicion) -> list[Remedy]:
     """All that is done while nothing helps."""
     found: list[Remedy] = []
-    tried: list[Tried] = []
-    while (option := remedy("pod-0", one, tried)) is not None:
+    attempts: list[RepairAttempt] = []
+    while (option := remedy("pod-0", one, attempts)) is not None:
         found.append(option)
-        tried.append(done(option.work, ENDS[option.target], len(found)))
+        attempts.append(done(option.work, ENDS[option.target], len(found)))
     return found
 
 
-def turns(one: Suspicion) -> list[tuple[int, Work]]:
+def turns(one: Suspicion) -> list[tuple[int, RepairWork]]:
     return [(ENDS[option.target], option.work) for option in in_turn(one)]
 
 
@@ -42,11 +46,11 @@ def test_where_either_may_be_it_they_take_turns() -> None:
     assert turns(either) == [(end, work) for work in ("clean", "reseat", "replace") for end in (NEAR, FAR)]
 
 
-@pytest.mark.parametrize("sure", [0.5, 0.7, 0.9, SURE])
+@pytest.mark.parametrize("sure", [0.5, 0.7, 0.9, CONFIDENCE_MAX])
 def test_nobody_is_sent_to_the_less_likely_end(sure: float) -> None:
     found = in_turn(Suspicion("connector", NEAR, sure, "", FAR))
     assert len(found) == 6
-    assert all(0.5 <= option.confidence <= SURE for option in found)
+    assert all(0.5 <= option.confidence <= CONFIDENCE_MAX for option in found)
 
 
 def test_the_evidence_is_told_of_the_end_that_is_suspected() -> None:
@@ -59,21 +63,23 @@ def test_the_evidence_is_told_of_the_end_that_is_suspected() -> None:
 
 
 def test_what_helped_for_a_while_was_in_vain_if_it_is_the_same_end_again() -> None:
-    flap = Suspicion("flap", NEAR, SURE, "")
-    lately = Tried("flap", NAMES[NEAR], "reseat", "pod-0/repair-3", 3, was_usual=True)
+    flap = Suspicion("flap", NEAR, CONFIDENCE_MAX, "")
+    lately = RepairAttempt("flap", NAMES[NEAR], "reseat", "pod-0/repair-3", 3, read_normal_since=True)
     found = remedy("pod-0", flap, [lately])
     assert found is not None
     assert (found.work, found.after) == ("replace", "pod-0/repair-3")
 
 
 def test_what_helped_at_one_end_is_not_in_vain_when_the_other_is_bad() -> None:
-    lately = done("clean", NEAR, was_usual=True)
-    found = remedy("pod-0", Suspicion("connector", FAR, SURE, "", NEAR), [lately])
+    lately = done("clean", NEAR, read_normal_since=True)
+    found = remedy("pod-0", Suspicion("connector", FAR, CONFIDENCE_MAX, "", NEAR), [lately])
     assert found is not None
     assert (found.target, found.work, found.after) == (NAMES[FAR], "clean", None)
 
 
 def test_what_helped_lately_for_another_matter_counts_for_nothing() -> None:
-    found = remedy("pod-0", Suspicion("flap", NEAR, SURE, ""), [done("reseat", NEAR, was_usual=True)])
+    found = remedy(
+        "pod-0", Suspicion("flap", NEAR, CONFIDENCE_MAX, ""), [done("reseat", NEAR, read_normal_since=True)]
+    )
     assert found is not None
     assert (found.work, found.after) == ("reseat", None)

@@ -2,22 +2,22 @@
 
 import pytest
 
-from schemas.config import SuperpodConfig
-from schemas.diagnosis import TestWanted, VerdictGiven, VerdictWithdrawn
-from schemas.failures import FaultBegan, FaultEnded
+from schemas.config.pods import SuperpodConfig
+from schemas.messages.diagnosis import TestWanted, VerdictGiven, VerdictWithdrawn
+from schemas.messages.failures import FaultBegan, FaultEnded
+from schemas.messages.ocs import CircuitsConnected, CircuitsDisconnected
+from schemas.messages.operator import ClearFault, InjectFault
+from schemas.messages.repairs import RepairCompleted
+from schemas.messages.scheduler import ConnectCircuits, DisconnectCircuits
+from schemas.messages.transceivers import EndsStoodOut, LinkTested
 from schemas.names import FaultKind
-from schemas.ocs import CircuitsConnected, CircuitsDisconnected
-from schemas.operator import ClearFault, InjectFault
-from schemas.repairs import RepairCompleted
-from schemas.scheduler import ConnectCircuits, DisconnectCircuits
-from schemas.transceivers import EndsStoodOut, LinkTested
 from services.diagnosis.service import SERVICE as DIAGNOSIS
 from services.failures.service import SERVICE as FAILURES
 from services.ocs.service import SERVICE as OCS
 from services.repairs.service import SERVICE as REPAIRS
 from services.transceivers.service import SERVICE as TRANSCEIVERS
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_MIN
-from shared.models.link_faults import LINK_FAULTS, PATH_FAULTS
+from shared.models.faults.link_faults import LINK_FAULTS, PATH_FAULTS
 from tests.support.rig import Bench, bodies
 
 TARGET = "pod-0/cube-1/+x/7"
@@ -58,7 +58,7 @@ def test_every_fault_is_seen_named_and_mended(bench: Bench, kind: FaultKind) -> 
     state = bench.state("diagnosis")
     assert not state.looks
     assert not state.verdicts
-    assert not state.checks
+    assert not state.rechecks
     bench.assert_documents_hold()
 
 
@@ -106,18 +106,18 @@ def test_work_that_does_not_help_is_in_vain_and_more_is_tried() -> None:
     bench.run(60 * US_PER_DAY)
     summary = bench.documents["summaries", "pod-0/repairs"]
     assert {"clean"} < {*works(bench)} <= {"clean", "reseat", "replace"}
-    assert summary.in_vain == len(works(bench)) - 32 > 0
+    assert summary.ineffective == len(works(bench)) - 32 > 0
     assert bench.documents["summaries", "pod-0/failures"].active == 0
-    in_vain = [
-        document for key, document in bench.documents.items() if key[0] == "repairs" and document.in_vain
+    ineffective = [
+        document for key, document in bench.documents.items() if key[0] == "repairs" and document.ineffective
     ]
-    assert len(in_vain) == summary.in_vain
+    assert len(ineffective) == summary.ineffective
     ended = [document for key, document in bench.documents.items() if key[0] == "verdicts"]
-    acted_on = {document.verdict for document in in_vain}
-    assert {document.name for document in ended if document.state == "in-vain"} == acted_on
-    assert {document.state for document in ended} == {"repaired", "in-vain"}
+    acted_on = {document.verdict for document in ineffective}
+    assert {document.name for document in ended if document.state == "ineffective"} == acted_on
+    assert {document.state for document in ended} == {"repaired", "ineffective"}
     diagnosis = bench.documents["summaries", "pod-0/diagnosis"]
-    assert (diagnosis.in_vain, diagnosis.repaired) == (len(in_vain), len(ended))
+    assert (diagnosis.ineffective, diagnosis.repaired) == (len(ineffective), len(ended))
 
 
 def test_a_link_that_flaps_again_soon_was_mended_in_vain_and_more_is_done() -> None:
@@ -132,9 +132,9 @@ def test_a_link_that_flaps_again_soon_was_mended_in_vain_and_more_is_done() -> N
     by_target = {target: [one.work for one in verdicts(bench) if one.target == target] for target in targets}
     assert {*map(tuple, by_target.values())} == {("reseat",), ("reseat", "replace")}
     again = sum(len(done) == 2 for done in by_target.values())
-    assert bench.documents["summaries", "pod-0/repairs"].in_vain == again
+    assert bench.documents["summaries", "pod-0/repairs"].ineffective == again
     states = [document.state for key, document in bench.documents.items() if key[0] == "verdicts"]
-    assert states.count("in-vain") == again
+    assert states.count("ineffective") == again
     assert states.count("repaired") == len(targets)
     assert bench.documents["summaries", "pod-0/failures"].active == 0
     bench.assert_documents_hold()
@@ -197,7 +197,7 @@ def test_what_can_be_read_again_and_reads_as_it_should_is_withdrawn(by_hand: Ben
     [withdrawn] = bodies(by_hand.log, VerdictWithdrawn)
     assert withdrawn.target == TARGET
     state = by_hand.state("transceivers")
-    assert not state.told
+    assert not state.reported
     assert not state.unseen
 
 

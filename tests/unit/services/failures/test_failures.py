@@ -7,20 +7,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.common.configuration import config_of
-from schemas.config import PodConfig, SuperpodConfig
-from schemas.config_failures import FailuresConfig
-from schemas.failures import FaultBegan, FaultEnded, FaultRefused
+from ops.sites.configuration import config_from_sections
+from schemas.config.failures import FailuresConfig
+from schemas.config.pods import PodConfig, SuperpodConfig
+from schemas.messages.failures import FaultBegan, FaultEnded, FaultRefused
+from schemas.messages.operator import ClearFault, InjectFault
+from schemas.messages.repairs import RepairCompleted
 from schemas.names import FaultKind
-from schemas.operator import ClearFault, InjectFault
-from schemas.repairs import RepairCompleted
 from services.failures import logic
 from services.failures.service import SERVICE
 from shared.basics.units import US_PER_HOUR, US_PER_S
-from shared.engine.ledger import ENDED_MAX
+from shared.engine.ended_rows import ENDED_MAX
 from shared.models.assumptions import assumed
-from shared.models.faults import FAULTS, kinds_of
-from shared.models.plants import plant_of
+from shared.models.fabric_plants import plant_of
+from shared.models.faults.fault_kinds import FAULTS, kinds_of
 from shared.models.superpod.wiring import link_end
 from tests.support.rig import Bench, bodies
 
@@ -66,7 +66,7 @@ def test_every_kind_can_be_injected_and_cleared(kind: FaultKind, target: str) ->
 
 @pytest.mark.parametrize("make", KINDS)
 def test_whatever_can_be_injected_is_counted(make: str) -> None:
-    config = config_of(make, {"failures": {"enabled": False}}, "pod-0")
+    config = config_from_sections(make, {"failures": {"enabled": False}}, "pod-0")
     kinds = kinds_of(plant_of(make, config.hardware))
     bench = Bench([SERVICE], config)
     for kind in kinds:

@@ -7,17 +7,17 @@ from statistics import fmean
 
 import pytest
 
-from schemas.config import PodConfig, SuperpodConfig
-from schemas.config_failures import FailuresConfig
-from schemas.failures import FaultBegan
+from schemas.config.failures import FailuresConfig
+from schemas.config.pods import PodConfig, SuperpodConfig
+from schemas.messages.failures import FaultBegan
+from schemas.messages.repairs import RepairCompleted
 from schemas.names import FaultKind
-from schemas.repairs import RepairCompleted
 from services.failures.hazards import draw_target, population
 from services.failures.service import SERVICE
 from shared.basics.units import US_PER_DAY
-from shared.models.link_faults import NATURAL_SHARES
+from shared.models.faults.link_faults import NATURAL_SHARES
 from shared.models.ocs.parts import PARTS
-from shared.models.superpod.plant import superpod_plant
+from shared.models.superpod.superpod_plant import superpod_plant
 from tests.support.rig import Bench, bodies
 
 DEVIATIONS = 4.5

@@ -6,17 +6,17 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from schemas.config import PodConfig, SuperpodConfig
-from schemas.config_failures import FailuresConfig
-from schemas.failures import FaultBegan, FaultEnded
+from schemas.config.failures import FailuresConfig
+from schemas.config.pods import PodConfig, SuperpodConfig
+from schemas.messages.failures import FaultBegan, FaultEnded
+from schemas.messages.operator import InjectFault
+from schemas.messages.repairs import RepairCompleted
 from schemas.names import FaultKind
-from schemas.operator import InjectFault
-from schemas.repairs import RepairCompleted
 from services.failures.hazards import Hazard, first_hazard, next_hazard, seeds_of
 from services.failures.service import SERVICE
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
-from shared.models.hazards import Variation
-from shared.models.superpod.plant import superpod_plant
+from shared.models.faults.hazards import Variation
+from shared.models.superpod.superpod_plant import superpod_plant
 from tests.support.rig import Bench, bodies
 
 PODS, WEEKS = 200, 100

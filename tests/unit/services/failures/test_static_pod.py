@@ -2,15 +2,15 @@
 
 import pytest
 
-from schemas.config import StaticPodConfig
-from schemas.config_failures import StaticFailuresConfig
-from schemas.failures import FaultBegan, FaultRefused
+from schemas.config.failures import StaticFailuresConfig
+from schemas.config.pods import StaticPodConfig
+from schemas.messages.failures import FaultBegan, FaultRefused
+from schemas.messages.operator import InjectFault
 from schemas.names import FaultKind
-from schemas.operator import InjectFault
 from services.failures.service import SERVICE
 from services.failures.state import FailuresState
 from shared.basics.units import US_PER_DAY
-from shared.engine.codec import decode_state, encode_state
+from shared.engine.state_codec import decode_state, encode_state
 from tests.support.rig import Bench, bodies
 
 OFTEN = StaticFailuresConfig(host_per_day=0.05, link_per_day=0.01, until_days=20)

@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
-from services.gateway.http import access
+from services.gateway.http import guard
+from services.gateway.http.access.caller import RIGHTS, Caller, Right, Role, right_needed
+from services.gateway.http.access.rate_limit import RateLimit
+from services.gateway.http.access.tokens import Tokens
 from services.gateway.http.app import create_app
-from services.gateway.http.bodies import BODY_MAX
-from services.gateway.http.caller import RIGHTS, Caller, Right, Role, right_needed
-from services.gateway.http.middleware import GoodEnd
-from services.gateway.http.rates import Rate
-from services.gateway.http.tokens import Tokens
+from services.gateway.http.middleware import BODY_MAX, ShutdownResponse
 from shared.basics.errors import InvalidInput
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin
 
@@ -49,8 +48,8 @@ def client(twin: DrivenTwin) -> Client:
 def guarded(twin: DrivenTwin, monkeypatch: pytest.MonkeyPatch) -> Client:
     """A gateway that knows one of each role. What may be done at once comes back so slowly that a test may
     take as long as it likes."""
-    monkeypatch.setattr(access, "WRITES_PER_S", 0.01)
-    monkeypatch.setattr(access, "WRONG_PER_S", 0.01)
+    monkeypatch.setattr(guard, "WRITES_PER_S", 0.01)
+    monkeypatch.setattr(guard, "WRONG_PER_S", 0.01)
     known = Tokens((token, Caller(f"the-{role}", role)) for role, token in TOKENS.items())
     return Client(create_app(twin.ports, tokens=known))
 
@@ -199,7 +198,7 @@ def test_two_may_not_have_one_token() -> None:
 
 def test_a_rate_lets_a_burst_pass_and_then_so_many_a_second() -> None:
     now_s = 100.0
-    rate = Rate(per_s=2, burst=3, monotonic_s=lambda: now_s)
+    rate = RateLimit(per_s=2, burst=3, monotonic_s=lambda: now_s)
     assert [rate.wait_s("a") for _ in range(5)] == [0, 0, 0, 1, 1]
     assert rate.wait_s("b") == 0
     now_s += 0.5
@@ -210,9 +209,9 @@ def test_a_rate_lets_a_burst_pass_and_then_so_many_a_second() -> None:
 
 def test_who_writes_too_often_is_told_when_to_ask_again(guarded: Client) -> None:
     headers = bearer(Role.ADMINISTRATOR)
-    answers = [guarded.post("/v1/none", headers=headers) for _ in range(access.WRITES_AT_ONCE + 100)]
+    answers = [guarded.post("/v1/none", headers=headers) for _ in range(guard.WRITES_BURST + 100)]
     late = next(answer for answer in answers if answer.status_code == 429)
-    assert answers.index(late) == access.WRITES_AT_ONCE
+    assert answers.index(late) == guard.WRITES_BURST
     assert int(late.headers["retry-after"]) >= 1
     assert "the-administrator" in sentence(late)
     assert guarded.get("/v1/clock", headers=headers).status_code == 200
@@ -221,8 +220,10 @@ def test_who_writes_too_often_is_told_when_to_ask_again(guarded: Client) -> None
 
 def test_wrong_tokens_are_slowed_and_right_ones_are_not(guarded: Client) -> None:
     wrong = {"authorization": "Bearer wrong"}
-    statuses = [guarded.get("/v1/clock", headers=wrong).status_code for _ in range(access.WRONG_AT_ONCE + 20)]
-    assert set(statuses[: access.WRONG_AT_ONCE]) == {401}
+    statuses = [
+        guarded.get("/v1/clock", headers=wrong).status_code for _ in range(guard.WRONG_TOKENS_BURST + 20)
+    ]
+    assert set(statuses[: guard.WRONG_TOKENS_BURST]) == {401}
     assert 429 in statuses
     assert guarded.get("/v1/clock").status_code == 401
     assert guarded.get("/v1/clock", headers=bearer(Role.READER)).status_code == 200
@@ -346,7 +347,7 @@ def test_who_waits_when_the_gateway_ends_gets_one_sentence() -> None:
         async def receive() -> Any:
             return {"type": "http.request"}
 
-        task = asyncio.create_task(GoodEnd(forever)({"type": "http"}, receive, send))
+        task = asyncio.create_task(ShutdownResponse(forever)({"type": "http"}, receive, send))
         await asyncio.sleep(0)
         task.cancel()
         await task

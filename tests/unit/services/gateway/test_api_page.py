@@ -9,10 +9,10 @@ import fastapi.routing
 import pytest
 from jsonschema import Draft202012Validator
 
-from schemas.config_by_kind import CONFIGS
+from schemas.config.fabric_kinds import CONFIGS
 from schemas.kinds import KINDS
+from services.gateway.http.access.tokens import Tokens
 from services.gateway.http.app import create_app
-from services.gateway.http.tokens import Tokens
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin
 
 NO_JSON = {

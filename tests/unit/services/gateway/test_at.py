@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from ops.cli.diff import differences
-from ops.common.configuration import settings_of
+from ops.cli.past.diff import differences
+from ops.sites.configuration import config_from_pairs
+from schemas.files.site_plan import SitePlan
 from schemas.kinds import KINDS
-from schemas.site_plan import SitePlan
 from shared.basics.units import US_PER_HOUR
 from tests.support.gateway_twin import Client, DrivenTwin
 
 PAIRS = ["pod.cubes=8", "failures.host_per_day=0.2", "failures.ocs_per_day=0.1"]
 PLANS = [
-    SitePlan(site="campus", fabrics={"pod-0": settings_of("superpod", PAIRS, seed=3)}),
-    SitePlan(site="annex", fabrics={"pod-1": settings_of("static-pod", [], seed=4)}),
+    SitePlan(site="campus", fabrics={"pod-0": config_from_pairs("superpod", PAIRS, seed=3)}),
+    SitePlan(site="annex", fabrics={"pod-1": config_from_pairs("static-pod", [], seed=4)}),
 ]
 NAMED = ("fabrics", "cubes", "links", "ocs", "slices", "faults")
 OF_NOW = {"speed", "achieved_speed", "paused", "lag_us", "until_us"}
@@ -63,7 +63,7 @@ class Lived:
             paths = asked({kind: name for kind, name in found if name})
             now_us = self.client.get("/v1/clock").json()["now_us"]
             self.answers[now_us] = {path: told(self.client, path) for path in paths}
-        assert self.twin.history("campus").keep_up(every=80) > 3
+        assert self.twin.history("campus").take_due_snapshots(every=80) > 3
 
     def _one(self, kind: str) -> str:
         rows = self.client.get(f"/v1/{kind}", params={"fabric": "pod-0"} if kind != "fabrics" else {}).json()

@@ -1,10 +1,10 @@
 """Where a backup is cut, as the gateway tells it."""
 
-from ops.common.sites import single_fabric_sites
-from schemas.backup import BackupPoint, KeptClock, SiteCut
+from ops.sites.site_plans import single_fabric_sites
+from schemas.files.backup_manifest import BackupPoint, SavedClock, SiteLogCut
+from services.gateway.http.access.caller import Caller, Role
+from services.gateway.http.access.tokens import Tokens
 from services.gateway.http.app import create_app
-from services.gateway.http.caller import Caller, Role
-from services.gateway.http.tokens import Tokens
 from tests.support.gateway_twin import Client, DrivenTwin
 
 POINT = BackupPoint(
@@ -12,8 +12,8 @@ POINT = BackupPoint(
     software="1.0+0",
     wall_us=1_000,
     plans=single_fabric_sites(1),
-    sites=(SiteCut(site="pod-0", position=2, size=22),),
-    clock=KeptClock(),
+    sites=(SiteLogCut(site="pod-0", position=2, size=22),),
+    clock=SavedClock(),
     inbox=(),
     cancelled=(),
     operations_size=8,

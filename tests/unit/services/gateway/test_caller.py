@@ -3,9 +3,9 @@
 import httpx
 from fastapi import FastAPI
 
-from services.gateway.http.access import Guard
-from services.gateway.http.caller import Asking
-from services.gateway.http.tokens import one_token
+from services.gateway.http.access.caller import CurrentCaller
+from services.gateway.http.access.tokens import single_token
+from services.gateway.http.guard import AccessGuard
 from tests.support.gateway_twin import Client
 
 TOKEN = "a-token-of-ours-for-all"  # noqa: S105 -- of this test alone
@@ -14,10 +14,10 @@ TOKEN = "a-token-of-ours-for-all"  # noqa: S105 -- of this test alone
 def told(token: str | None, **request: object) -> httpx.Response:
     """What a route behind the guard learns of who asks."""
     app = FastAPI()
-    app.add_middleware(Guard, tokens=one_token(token))
+    app.add_middleware(AccessGuard, tokens=single_token(token))
 
     @app.get("/who")
-    def who(caller: Asking) -> dict[str, str | None]:
+    def who(caller: CurrentCaller) -> dict[str, str | None]:
         return {"name": caller.name, "role": caller.role}
 
     return Client(app).get("/who", **request)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ops.cli.kinds import table_of
+from ops.cli.common.kind_tables import table_of
 from tests.support.gateway_twin import DrivenTwin
 from tests.support.joined_twin import JOB, NETWORK, SLICES, WAIT, joined_twin
 
@@ -192,24 +192,24 @@ def test_a_circuit_of_a_network_says_which_blocks_it_joins(campus: DrivenTwin) -
 def test_what_is_in_the_way_of_a_job_in_the_network_is_told(campus: DrivenTwin, name: str) -> None:
     """The trunk that gives it least; what is broken; and that there is no path."""
 
-    def in_the_way() -> list[dict[str, str]]:
-        found: list[dict[str, str]] = asked(campus, f"explain/slices/{name}")["in_the_way"]
+    def obstacles() -> list[dict[str, str]]:
+        found: list[dict[str, str]] = asked(campus, f"explain/slices/{name}")["obstacles"]
         return found
 
-    (trunk,) = in_the_way()
+    (trunk,) = obstacles()
     row = asked(campus, f"trunks/{trunk['name']}")
     assert trunk["kind"] == "trunk"
     assert trunk["why"].startswith((f"{row['use_out']:.0%} full", f"{row['use_back']:.0%} full"))
 
     fault = broken(campus, "rack", "rack-2")
-    first, second = in_the_way()
+    first, second = obstacles()
     assert (first["kind"], first["name"]) == ("fault", fault)
     assert first["why"].startswith(f"rack {NETWORK}/rack-2 is out of use since ")
     assert second["kind"] == "trunk"
     mended(campus, fault)
 
     fault = broken(campus, "block", "block-1")
-    first, second = in_the_way()
+    first, second = obstacles()
     assert first["name"] == fault
     assert (second["name"], second["why"]) == (
         f"{NETWORK}/block-0/trunk-1",
@@ -221,6 +221,6 @@ def test_what_is_in_the_way_of_a_job_in_the_network_is_told(campus: DrivenTwin, 
 @pytest.mark.parametrize(("kind", "part"), [("bundle", "block-5/bundle-1"), ("control", "control-2")])
 def test_what_takes_no_links_of_a_job_is_not_in_its_way(campus: DrivenTwin, kind: str, part: str) -> None:
     fault = broken(campus, kind, part)
-    kinds = [row["kind"] for row in asked(campus, f"explain/slices/{SLICES[0]}")["in_the_way"]]
+    kinds = [row["kind"] for row in asked(campus, f"explain/slices/{SLICES[0]}")["obstacles"]]
     assert kinds == ["trunk"]
     mended(campus, fault)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.gateway.http.json_body import _once
+from services.gateway.http.route_options import _once
 from shared.basics.errors import InvalidInput
 
 KEYS = 2_000

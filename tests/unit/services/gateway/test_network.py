@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from ops.cli.kinds import table_of
-from ops.cli.trace import TRUNK_FIELDS, _trunk
+from ops.cli.common.kind_tables import table_of
+from ops.cli.look.trace import TRUNK_FIELDS, _trunk
 from schemas import kinds
 from shared.models.network.blocks import network_of
 from tests.support.gateway_twin import NETWORK, Client, DrivenTwin, get, pod_and_network

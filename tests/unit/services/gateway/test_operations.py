@@ -7,10 +7,10 @@ from typing import Any, cast
 import pytest
 from fastapi import FastAPI
 
-from schemas.operations import VersionStarted
-from services.gateway.http.operations import routes
+from schemas.files.operations_log import VersionStarted
+from services.gateway.http.routes.operations import routes
 from services.gateway.ports import TwinPorts
-from shared.runtimes.operations import MemoryOperations, new_operation
+from shared.runtimes.operations_log import MemoryOperations, new_operation
 from tests.support.gateway_twin import Client
 
 

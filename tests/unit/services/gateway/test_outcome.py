@@ -5,22 +5,22 @@ from collections.abc import Iterator
 
 import pytest
 
-from schemas.api import TwinAbout
+from schemas.api.rows import TwinInfo
 from schemas.body import Body
-from schemas.config import SuperpodConfig
-from schemas.cubes import CubeDrained, CubeUnhealthy
+from schemas.config.pods import SuperpodConfig
 from schemas.envelope import Envelope, enclose
-from schemas.operator import DrainCube
+from schemas.messages.cubes import CubeDrained, CubeUnhealthy
+from schemas.messages.operator import DrainCube
 from services.fleet import services_of
 from services.gateway.ports import TwinPorts
-from services.gateway.requests import Terms, submit
-from services.questions import Questions
-from shared.runtimes.embedded.clock import EmbeddedClock
-from shared.runtimes.operations import MemoryOperations
-from shared.storage.copies import Copies
-from shared.storage.inbox import Received
-from shared.storage.log.reader import LineFilter, LogQuery
-from shared.storage.memory import MemoryStore
+from services.gateway.requests.operator_requests import RequestTerms, submit
+from services.what_if.queries import WhatIfQueries
+from shared.runtimes.embedded.embedded_clock import EmbeddedClock
+from shared.runtimes.operations_log import MemoryOperations
+from shared.storage.inbox.request_inbox import InboxReceipt
+from shared.storage.log.log_reader import LineFilter, LogQuery
+from shared.storage.store.memory_store import MemoryStore
+from shared.storage.store.state_copies import StateCopies
 from tests.support.pods import OPERATOR, pod_place
 
 BODY = DrainCube(cube="pod-0/cube-1")
@@ -75,7 +75,7 @@ class Store(MemoryStore):
         self._log = log
         self._tick = tick
 
-    def put(self, partition: int, fabric: str, body: Body) -> Received:
+    def put(self, partition: int, fabric: str, body: Body) -> InboxReceipt:
         received = super().put(partition, fabric, body)
         ask = message(BODY, OPERATOR, received.number, None)
         first = message(CubeDrained(cube=1), "cubes@pod-0", 1, ask.id)
@@ -91,7 +91,7 @@ def test_the_answer_holds_all_that_followed(tick: bool) -> None:
     log = GrowingLog()
     store = Store(log, tick=tick)
     twin = TwinPorts(
-        about=TwinAbout(runtime="embedded", version="1.0", place="/twin"),
+        about=TwinInfo(runtime="embedded", version="1.0", place="/twin"),
         documents=store,
         inbox=store,
         log=log,
@@ -106,8 +106,8 @@ def test_the_answer_holds_all_that_followed(tick: bool) -> None:
         dead_letters=list,
         claim=lambda _fabric, site: site,
         is_quiet=lambda _: not tick and log.seen == 3,
-        questions=Questions(Copies(store, services_of)),
+        queries=WhatIfQueries(StateCopies(store, services_of)),
     )
-    said = asyncio.run(submit(twin, "pod-0", BODY, Terms(wait_s=5.0)))
+    said = asyncio.run(submit(twin, "pod-0", BODY, RequestTerms(wait_s=5.0)))
     assert (said.status, said.complete) == ("accepted", True)
     assert [message.type for message in said.outcome] == ["CubeDrained", "CubeUnhealthy"]

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from ops.common.configuration import settings_of
-from schemas.operator import DrainCube
-from schemas.sequencer import FabricRetired
-from schemas.site_plan import SitePlan
+from ops.sites.configuration import config_from_pairs
+from schemas.files.site_plan import SitePlan
+from schemas.messages.operator import DrainCube
+from schemas.messages.sequencer import FabricRetired
 from shared.basics.units import US_PER_HOUR
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin
 
@@ -17,11 +17,11 @@ PLANS = (
     SitePlan(
         site="campus",
         fabrics={
-            "pod-0": settings_of("superpod", ["pod.cubes=4", *QUIET], seed=3),
-            "pod-1": settings_of("superpod", BUSY, seed=4),
+            "pod-0": config_from_pairs("superpod", ["pod.cubes=4", *QUIET], seed=3),
+            "pod-1": config_from_pairs("superpod", BUSY, seed=4),
         },
     ),
-    SitePlan(site="annex", fabrics={"pod-7": settings_of("superpod", ["pod.cubes=4", *QUIET], seed=3)}),
+    SitePlan(site="annex", fabrics={"pod-7": config_from_pairs("superpod", ["pod.cubes=4", *QUIET], seed=3)}),
 )
 
 

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from ops.common.configuration import settings_of
-from schemas.config import FabricConfig
-from schemas.site_plan import SitePlan
-from services.gateway import history
-from services.gateway.following import Following
-from services.gateway.history import Asked
-from services.gateway.http import stream
+from ops.sites.configuration import config_from_pairs
+from schemas.config.pods import FabricConfig
+from schemas.files.site_plan import SitePlan
+from services.gateway.http import event_stream
+from services.gateway.log import history
+from services.gateway.log.history import LogFilter
+from services.gateway.log.tail import LogTail
 from shared.basics.errors import InvalidInput
-from shared.models.static_pod.plant import static_pod_plant
-from shared.runtimes.clock import ClockState
+from shared.models.static_pod.static_pod_plant import static_pod_plant
+from shared.runtimes.simulated_clock import ClockState
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin, as_logged, get
 
 SWITCHED, FIXED, APART = "pod-1", "pod-2", "pod-7"
@@ -26,11 +26,11 @@ PLANS = (
     SitePlan(
         site="campus",
         fabrics={
-            SWITCHED: settings_of("superpod", ["pod.cubes=4", *QUIET], seed=3),
-            FIXED: settings_of("static-pod", QUIET, seed=3),
+            SWITCHED: config_from_pairs("superpod", ["pod.cubes=4", *QUIET], seed=3),
+            FIXED: config_from_pairs("static-pod", QUIET, seed=3),
         },
     ),
-    SitePlan(site="annex", fabrics={APART: settings_of("superpod", ["pod.cubes=4", *QUIET], seed=3)}),
+    SitePlan(site="annex", fabrics={APART: config_from_pairs("superpod", ["pod.cubes=4", *QUIET], seed=3)}),
 )
 
 
@@ -104,14 +104,14 @@ async def _take(stream: AsyncIterator[dict[str, str]], count: int) -> list[dict[
 def test_a_stream_of_a_fabric_goes_on_where_its_reader_stopped(twin: DrivenTwin) -> None:
     own = [m["id"] for m in twin.messages("campus") if m["fabric"] == FIXED]
     seen: list[str] = []
-    site, query = history.query_of(twin.ports, Asked(FIXED))
+    site, query = history.log_query(twin.ports, LogFilter(FIXED))
     while len(seen) < len(own):
-        took = asyncio.run(_take(stream.events(Following(twin.ports), FIXED, site, query), 2))
+        took = asyncio.run(_take(event_stream.events(LogTail(twin.ports), FIXED, site, query), 2))
         seen.append(json.loads(took[1]["data"])["id"])
-        query = replace(query, start=stream.place(twin.ports, "cursor", took[1]["id"], site) + 1)
+        query = replace(query, start=event_stream.parse_place(twin.ports, "cursor", took[1]["id"], site) + 1)
     assert seen == own
     with pytest.raises(InvalidInput, match="not on the log of campus, which is asked for"):
-        stream.place(twin.ports, "cursor", f"{APART}:3", "campus")
+        event_stream.parse_place(twin.ports, "cursor", f"{APART}:3", "campus")
 
 
 def test_causes_and_consequences_are_found_on_the_sites_log(client: Client, twin: DrivenTwin) -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ops.common.version import software
-from ops.forecast.future import future
+from ops.forecast.future_run import run_future
+from ops.local.software_version import software_version
 from shared.basics.units import US_PER_HOUR
 from shared.storage.snapshots.site_snapshot import from_bytes
 from tests.support.gateway_twin import Client, DrivenTwin
@@ -26,7 +26,7 @@ def test_it_is_what_the_twin_holds(twin: DrivenTwin) -> None:
     answer = twin.client().get("/v1/snapshots/pod-0")
     assert answer.status_code == 200
     held = from_bytes(answer.content)
-    assert (held.site, held.software) == ("pod-0", software())
+    assert (held.site, held.software) == ("pod-0", software_version())
     assert held.digest == twin.twin.sites[0].digest()
 
 
@@ -42,7 +42,7 @@ def test_of_then_it_is_what_it_held_then(twin: DrivenTwin) -> None:
 def test_it_lives_on_as_the_twin_does(twin: DrivenTwin) -> None:
     held = from_bytes(twin.client().get("/v1/snapshots/pod-0").content)
     start = twin.logs.open("pod-0").end
-    found = future(held, held.at_us, 4 * US_PER_HOUR)
+    found = run_future(held, held.at_us, 4 * US_PER_HOUR)
     until_us = held.at_us + 4 * US_PER_HOUR
     twin.advance(5.0)
     later = [m for _, m in twin.logs.read("pod-0", start) if m.at_us <= until_us]

@@ -17,12 +17,12 @@ import uvicorn
 from sse_starlette.sse import AppStatus
 
 from schemas.envelope import Envelope
-from services.gateway import following
-from services.gateway.following import Following
-from services.gateway.http import stream
+from services.gateway.http import event_stream
+from services.gateway.http.access.tokens import Tokens
 from services.gateway.http.app import create_app
-from services.gateway.http.tokens import Tokens
-from shared.storage.log.reader import LogQuery
+from services.gateway.log import tail
+from services.gateway.log.tail import LogTail
+from shared.storage.log.log_reader import LogQuery
 from tests.support.gateway_twin import QUIET, DrivenTwin, as_logged
 
 END_S_MAX = 10.0
@@ -196,7 +196,7 @@ def test_pages_lead_through_messages_of_one_microsecond(twin: DrivenTwin) -> Non
 def test_a_long_past_is_read_in_parts(
     twin: DrivenTwin, served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(following, "STRIDE", 7)
+    monkeypatch.setattr(tail, "STRIDE", 7)
     messages = twin.messages("pod-1")
     with served.stream("?fabric=pod-1&since=1000d") as answer:
         assert [message for _, message in events(answer, len(messages))] == messages
@@ -215,7 +215,7 @@ def test_the_log_is_not_read_any_more_for_a_client_that_went_away(
     monkeypatch.setattr(twin.logs, "end", counted)
     with served.stream("?fabric=pod-1"):
         wait_for(lambda: len(looks) > 3)
-    quiet_s = 3 * following.LOOK_S
+    quiet_s = 3 * tail.POLL_S
 
     def has_ended() -> bool:
         before = len(looks)
@@ -226,7 +226,7 @@ def test_the_log_is_not_read_any_more_for_a_client_that_went_away(
 
 
 def test_a_name_has_so_many_streams_and_no_more(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream, "STREAMS_MAX", 3)
+    monkeypatch.setattr(event_stream, "STREAMS_MAX", 3)
 
     def refusal() -> str | None:
         with closing(http.client.HTTPConnection("127.0.0.1", served.port, timeout=END_S_MAX)) as connection:
@@ -248,7 +248,7 @@ def test_a_name_has_so_many_streams_and_no_more(served: Served, monkeypatch: pyt
 def test_streams_that_open_at_once_are_counted_one_by_one(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stream, "STREAMS_MAX", 5)
+    monkeypatch.setattr(event_stream, "STREAMS_MAX", 5)
     together = threading.Barrier(20)
 
     def opened(stack: ExitStack) -> int:
@@ -282,7 +282,7 @@ def test_streams_share_their_looks_and_what_they_read(
 
     monkeypatch.setattr(twin.logs, "end", counted_end)
     monkeypatch.setattr(twin.logs, "find", counted_find)
-    shared, start = Following(twin.ports), twin.logs.end("pod-0")
+    shared, start = LogTail(twin.ports), twin.logs.end("pod-0")
 
     async def take(query: LogQuery) -> list[dict[str, Any]]:
         async with aclosing(shared.follow("pod-0", query)) as rows:

@@ -7,7 +7,7 @@ import pytest
 
 from schemas import kinds
 from services.gateway.ports import TwinPorts
-from shared.storage.store import FabricPlace
+from shared.storage.store.state_store import FabricPlace
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin, get
 from tests.support.light_paths import circuits, light_path
 

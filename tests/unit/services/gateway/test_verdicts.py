@@ -50,14 +50,14 @@ def test_a_verdict_is_listed_as_its_document_is(client: Client) -> None:
         "ended_us": None,
     }
     assert set(row["ends"]) == {END, OTHER}
-    assert (row["batch"], row["alike"]) == (None, 0), "a connector is of no batch"
+    assert (row["batch"], row["batch_verdicts"]) == (None, 0), "a connector is of no batch"
     assert get(client, "verdicts?state=open&kind=connector&sort=-confidence") == [row]
     assert get(client, "verdicts?state=withdrawn") == []
 
 
 def test_a_repair_says_on_which_verdict_it_acts(client: Client) -> None:
     (row,) = get(client, f"repairs?verdict={VERDICT}")
-    assert (row["name"], row["work"], row["in_vain"]) == (REPAIR, "clean", False)
+    assert (row["name"], row["work"], row["ineffective"]) == (REPAIR, "clean", False)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_a_verdict_is_described_with_its_ends_and_what_was_done(client: Client) 
 
 def test_a_fabric_counts_its_verdicts_and_repairs(client: Client) -> None:
     row = get(client, "fabrics/pod-0")
-    assert row["verdicts"] == {"open": 1, "given": 1, "repaired": 0, "in_vain": 0, "withdrawn": 0}
+    assert row["verdicts"] == {"open": 1, "given": 1, "repaired": 0, "ineffective": 0, "withdrawn": 0}
     assert row["repairs"] == {
         "queued": 0,
         "begun": 1,
@@ -98,7 +98,7 @@ def test_a_fabric_counts_its_verdicts_and_repairs(client: Client) -> None:
         "completed": 0,
         "cancelled": 0,
         "failed": 0,
-        "in_vain": 0,
+        "ineffective": 0,
     }
 
 
@@ -152,19 +152,19 @@ def test_modules_of_one_batch_that_stand_out_alike_are_told_together(tmp_path: P
         assert answer.status_code == 200, answer.text
         twin.advance(0.1)
     twin.advance(3.0)
-    alike = get(client, "verdicts?batch=batch-1")
+    batch_verdicts = get(client, "verdicts?batch=batch-1")
     lit = {link_end(number).name("pod-0") for number in range(1, 96, 4)}
     of_the_batch = {link_end(number).name("pod-0") for number in range(1, 4 * 96, 4)}
-    targets = [row["target"] for row in alike]
+    targets = [row["target"] for row in batch_verdicts]
     assert lit <= set(targets) <= of_the_batch
-    assert {(row["kind"], row["batch"], row["alike"]) for row in alike} == {
+    assert {(row["kind"], row["batch"], row["batch_verdicts"]) for row in batch_verdicts} == {
         ("laser", "pod-0/batch-1", len(targets))
     }
-    last = alike[-1]
+    last = batch_verdicts[-1]
     (shown,) = [row for row in get(client, f"why/{last['name']}") if row["type"] == "EndsStoodOut"]
     assert f"{last['target']} (" in shown["text"], "of the many that stood out with it the suspect is told"
     related = get(client, "describe/faults/pod-0/fault-0")["related"]
     assert [row["name"] for row in related["faults"]] == ["pod-0/fault-0"]
-    assert {row["name"] for row in related["verdicts"]} == {row["name"] for row in alike}
-    assert {row["target"] for row in related["repairs"]} == {row["target"] for row in alike}
+    assert {row["name"] for row in related["verdicts"]} == {row["name"] for row in batch_verdicts}
+    assert {row["target"] for row in related["repairs"]} == {row["target"] for row in batch_verdicts}
     twin.close()

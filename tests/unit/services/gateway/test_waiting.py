@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from schemas.config_scheduler import SchedulerConfig
+from schemas.config.scheduler import SchedulerConfig
 from shared.basics.units import US_PER_S
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin
 

@@ -1,12 +1,12 @@
 """The rules of jobs, driven through the dispatch path with hand-made messages of the scheduler."""
 
 from schemas.body import Body
-from schemas.config import SuperpodConfig
-from schemas.config_cubes import JobsConfig
-from schemas.documents import JobDocument, JobsSummary
+from schemas.config.cubes import JobsConfig
+from schemas.config.pods import SuperpodConfig
+from schemas.documents.pods import JobDocument, JobsSummary
 from schemas.envelope import Envelope, enclose
-from schemas.jobs import JobCheckpointed, JobFinished, JobTerms
-from schemas.scheduler import (
+from schemas.messages.jobs import JobCheckpointed, JobFinished, JobTerms
+from schemas.messages.scheduler import (
     CubeSwapped,
     SliceAdmitted,
     SliceCompleted,
@@ -18,15 +18,15 @@ from schemas.scheduler import (
     SliceRestored,
     SliceStarted,
 )
-from schemas.sequencer import FabricCommissioned, Tick
-from schemas.workload import SliceRequested
+from schemas.messages.sequencer import FabricCommissioned, Tick
+from schemas.messages.workload import SliceRequested
 from services.jobs.service import SERVICE
 from services.jobs.state import JobsState
 from shared.basics.units import US_PER_HOUR
-from shared.engine.codec import decode_state, encode_state
-from shared.engine.dispatch import ServiceInstance, read
-from shared.engine.ledger import ENDED_MAX
-from shared.models.jobs.goodput import OTHERS, OWNERS_MAX, by_group, use_of
+from shared.engine.dispatch import ServiceInstance, deliver
+from shared.engine.ended_rows import ENDED_MAX
+from shared.engine.state_codec import decode_state, encode_state
+from shared.models.jobs.goodput_accounting import OTHER_OWNERS, OWNERS_MAX, job_use, sum_by_group
 from tests.support.requested import slice_requested
 
 NAME = "pod-0/slice-0"
@@ -58,7 +58,7 @@ class Driver:
     def feed(self, body: Body, at_us: int) -> list[Envelope]:
         self.seq += 1
         source = f"{type(body).writer}@pod-0"
-        return read(
+        return deliver(
             self.held,
             enclose(body, fabric="pod-0", at_us=at_us, cause=None, source=source, seq=self.seq),
         )
@@ -93,10 +93,10 @@ class Driver:
     def used(self, at_us: int) -> dict[str, int]:
         """What the chips were used for, without what they were not, in microseconds of the slice."""
         rows = [SERVICE.document(self.state, key) for key in SERVICE.document_keys(self.state)]
-        uses = [use_of(row) for row in rows if isinstance(row, JobDocument)]
+        uses = [job_use(row) for row in rows if isinstance(row, JobDocument)]
         ended = {(book.owner, book.tier): book.used for book in self.state.books.values()}
         living = [(use.group, use.used(at_us)) for use in uses if not use.ended]
-        used = by_group([*ended.items(), *living])["team", "research"]
+        used = sum_by_group([*ended.items(), *living])["team", "research"]
         assert all(chip_us % CHIPS == 0 for chip_us in used.by_place().values())
         return {place: chip_us // CHIPS for place, chip_us in used.by_place().items() if chip_us}
 
@@ -144,7 +144,7 @@ def test_of_one_that_replicates_a_warm_cube_takes_nothing_and_any_other_choice_d
             driver.feed(SWAPPED, 90)
         driver.feed(SliceRestored(slice=NAME), 100)
         assert driver.used(100).get("lost", 0) == lost
-        assert driver.state.jobs[0].progress.fresh_us == 18 - lost
+        assert driver.state.jobs[0].progress.uncommitted_us == 18 - lost
 
 
 def test_a_swap_without_a_stall_costs_a_restart_too() -> None:
@@ -246,7 +246,7 @@ def test_a_slice_without_a_job_is_productive_from_its_start_and_never_done() -> 
 def test_its_document_tells_how_it_stands() -> None:
     driver = Driver()
     driver.start()
-    assert ("jobs", NAME) in driver.state.touched
+    assert ("jobs", NAME) in driver.state.changed_documents
     found = SERVICE.document(driver.state, ("jobs", NAME))
     assert isinstance(found, JobDocument)
     assert (found.phase, found.since_us, found.finishes_us, found.terms) == ("starting", 20, 147, TERMS)
@@ -272,7 +272,7 @@ def test_what_ended_stays_readable_as_long_as_its_slice_does() -> None:
         driver.feed(requested(TERMS).model_copy(update={"slice": name}), number)
         driver.feed(SliceEvicted(slice=name, reason="by hand"), number)
     assert SERVICE.document(driver.state, ("jobs", NAME)) is None
-    assert ("jobs", NAME) in driver.state.touched
+    assert ("jobs", NAME) in driver.state.changed_documents
     assert len(list(SERVICE.document_keys(driver.state))) == ENDED_MAX + 1
 
 
@@ -282,7 +282,7 @@ def test_owners_without_a_book_of_their_own_share_one() -> None:
         body = requested(None).model_copy(update={"owner": f"u{number}", "slice": f"pod-0/slice-{number}"})
         driver.feed(body, 0)
     owners = [job.owner for job in driver.state.jobs.values()]
-    assert owners == [*(f"u{number}" for number in range(OWNERS_MAX)), OTHERS, OTHERS]
+    assert owners == [*(f"u{number}" for number in range(OWNERS_MAX)), OTHER_OWNERS, OTHER_OWNERS]
     driver.feed(requested(None).model_copy(update={"owner": "u3", "slice": "pod-0/slice-999"}), 0)
     assert driver.state.jobs[999].owner == "u3"
     assert len(driver.state.books) == OWNERS_MAX + 1

@@ -3,8 +3,8 @@
 from random import Random
 
 from schemas.body import Body
-from schemas.jobs import JobTerms
-from schemas.scheduler import (
+from schemas.messages.jobs import JobTerms
+from schemas.messages.scheduler import (
     CubeSwapped,
     SliceCompleted,
     SliceDegraded,
@@ -15,7 +15,7 @@ from schemas.scheduler import (
     SliceStarted,
 )
 from shared.models.jobs.ledger import Ledger
-from tests.unit.services.jobs.test_faults import began, ended
+from tests.unit.services.jobs.test_job_faults import began, ended
 from tests.unit.services.jobs.test_jobs import NAME, RECOVERING, Driver, requested
 
 LIFETIMES = 10_000

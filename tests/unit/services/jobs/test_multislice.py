@@ -2,13 +2,13 @@
 
 import pytest
 
-from ops.common.configuration import settings
+from ops.sites.configuration import superpod_config
 from schemas.body import Body
-from schemas.documents import SliceDocument
+from schemas.documents.pods import SliceDocument
 from schemas.envelope import enclose
-from schemas.jobs import PodSignalled
-from schemas.operator import RequestSlice
-from schemas.traffic import JobBandwidthSet
+from schemas.messages.jobs import PodSignalled
+from schemas.messages.operator import RequestSlice
+from schemas.messages.traffic import JobBandwidthSet
 from services.fleet import services_of
 from services.jobs.state import JobsState
 from shared.basics.units import US_PER_S
@@ -25,7 +25,7 @@ STEP_US, GRADIENT = 17_600_000, 10**12
 @pytest.fixture
 def lab() -> Lab:
     """Two pods on which one job runs."""
-    config = settings(["pod.cubes=4", "workload.enabled=false", "failures.enabled=false"], seed=3)
+    config = superpod_config(["pod.cubes=4", "workload.enabled=false", "failures.enabled=false"], seed=3)
     lab = Lab("campus", dict.fromkeys(PODS, config), services_of)
     lab.run(1_000 * US_PER_S, [LabRequest(1, "pod-0", RequestSlice(shape=(4, 4, 8), pods=PODS), 1)])
     return lab
@@ -85,7 +85,7 @@ def test_all_slices_of_a_job_say_which_one_is_slow(lab: Lab) -> None:
 
 def test_the_scheduler_knows_how_far_a_job_is_that_was_told_its_share_before_it_began() -> None:
     """And after it stood: whom to pre-empt and what work is left are decided by that."""
-    config = settings(["pod.cubes=4", "workload.enabled=false", "failures.enabled=false"], seed=3)
+    config = superpod_config(["pod.cubes=4", "workload.enabled=false", "failures.enabled=false"], seed=3)
     lab = Lab("campus", dict.fromkeys(PODS, config), services_of)
     lab.run(2 * US_PER_S, [LabRequest(US_PER_S, "pod-0", RequestSlice(shape=(4, 4, 8), pods=PODS), 1)])
     say(lab, JobBandwidthSet(job=JOB, mbps=800_000), "dcn-0", "traffic", 1)

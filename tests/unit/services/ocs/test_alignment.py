@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.body import Body
-from schemas.config import PodOcsConfig, SuperpodConfig
-from schemas.documents import OcsDocument
+from schemas.config.pods import PodOcsConfig, SuperpodConfig
+from schemas.documents.pods import OcsDocument
+from schemas.messages.ocs import CircuitsConnected, CircuitsDisconnected, CircuitsRestored
+from schemas.messages.scheduler import ConnectCircuits, DisconnectCircuits
 from schemas.names import Join
-from schemas.ocs import CircuitsConnected, CircuitsDisconnected, CircuitsRestored
-from schemas.scheduler import ConnectCircuits, DisconnectCircuits
 from services.ocs.service import SERVICE
 from shared.basics.units import US_PER_MS, US_PER_S
-from shared.models.ocs.alignment import REASONS, UNSTEADY, Loop, align
+from shared.models.ocs.alignment import REASONS, UNSTEADY, AlignmentLoop, align
 from shared.models.superpod.wiring import join_ports
 from tests.support.ocs_model import CONFIG, fault_began, fault_ended
 from tests.support.rig import Bench, bodies
@@ -68,7 +68,7 @@ def test_a_command_takes_as_long_as_its_slowest_circuit() -> None:
     bench = Bench([SERVICE], with_noise(10.0))
     bench.say(connect(JOIN), 100)
     ocs, north, _ = join_ports((JOIN,))
-    first = align(Loop(), 7, "pod-0", ocs, north, np.ones_like(ocs))
+    first = align(AlignmentLoop(), 7, "pod-0", ocs, north, np.ones_like(ocs))
     assert bench.due_us() == 100 + first.time_us.max()
     assert 6 * US_PER_MS <= first.time_us.max() <= 30 * US_PER_MS
     assert after(bench, 30 * US_PER_MS) == [
@@ -76,7 +76,7 @@ def test_a_command_takes_as_long_as_its_slowest_circuit() -> None:
     ]
     bench.say(connect(OTHER), US_PER_S)
     ocs, north, _ = join_ports((OTHER,))
-    second = align(Loop(), 7, "pod-0", ocs, north, np.full_like(ocs, 2))
+    second = align(AlignmentLoop(), 7, "pod-0", ocs, north, np.full_like(ocs, 2))
     assert bench.due_us() == US_PER_S + second.time_us.max()
 
 

@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.body import Body
-from schemas.config import SuperpodConfig
-from schemas.failures import FaultBegan
-from schemas.names import Join, number_of
-from schemas.ocs import (
+from schemas.config.pods import SuperpodConfig
+from schemas.messages.failures import FaultBegan
+from schemas.messages.ocs import (
     CircuitsConnected,
     CircuitsDisconnected,
     CircuitsRefused,
@@ -20,7 +19,8 @@ from schemas.ocs import (
     PortDown,
     PortsDown,
 )
-from schemas.scheduler import ConnectCircuits, DisconnectCircuits
+from schemas.messages.scheduler import ConnectCircuits, DisconnectCircuits
+from schemas.names import Join, number_of
 from services.ocs.service import SERVICE
 from shared.engine.service import AnyService
 from tests.support.ocs_model import (

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from schemas.body import Body
-from schemas.config import PodConfig
-from schemas.failures import FaultBegan
-from schemas.names import Join
-from schemas.ocs import (
+from schemas.config.pods import PodConfig
+from schemas.messages.failures import FaultBegan
+from schemas.messages.ocs import (
     CircuitsConnected,
     CircuitsDisconnected,
     CircuitsRefused,
@@ -21,7 +20,8 @@ from schemas.ocs import (
     PortDown,
     PortUp,
 )
-from schemas.scheduler import ConnectCircuits, DisconnectCircuits, LeaveCircuits
+from schemas.messages.scheduler import ConnectCircuits, DisconnectCircuits, LeaveCircuits
+from schemas.names import Join
 from services.ocs.service import SERVICE
 from shared.models.optics.palomar import insertion_loss_db
 from shared.models.superpod.wiring import OCS_COUNT
@@ -323,9 +323,9 @@ def test_documents_show_what_every_wanted_circuit_loses_and_no_other(made: Bench
         pairs = [(n, s) for n, s in enumerate(document.wanted) if s >= 0]
         assert len(pairs) == document.circuits_wanted
         north, south = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-        by_hand = insertion_loss_db(CONFIG.seed, "pod-0", np.asarray(ocs), north, south)
+        manual_circuits = insertion_loss_db(CONFIG.seed, "pod-0", np.asarray(ocs), north, south)
         assert [loss_db for loss_db in document.losses_db if loss_db is not None] == [
-            round(loss_db, 4) for loss_db in by_hand.tolist()
+            round(loss_db, 4) for loss_db in manual_circuits.tolist()
         ]
         assert [n for n, loss_db in enumerate(document.losses_db) if loss_db is not None] == north.tolist()
 

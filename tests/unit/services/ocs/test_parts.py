@@ -5,9 +5,8 @@ from collections import Counter
 import pytest
 
 from schemas.body import Body
-from schemas.failures import FaultBegan
-from schemas.names import FaultKind, Join
-from schemas.ocs import (
+from schemas.messages.failures import FaultBegan
+from schemas.messages.ocs import (
     CircuitsConnected,
     CircuitsDisconnected,
     CircuitsParked,
@@ -23,7 +22,8 @@ from schemas.ocs import (
     PortsUp,
     PortUp,
 )
-from schemas.scheduler import ConnectCircuits, DisconnectCircuits, LeaveCircuits
+from schemas.messages.scheduler import ConnectCircuits, DisconnectCircuits, LeaveCircuits
+from schemas.names import FaultKind, Join
 from services.ocs.ports import ports_of_board
 from services.ocs.service import SERVICE
 from shared.models.optics.palomar import manufactured_ocses

@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ops.invariants.checker import check_all
-from schemas.config import PodOcsConfig
-from schemas.documents import PatchStatus
-from schemas.failures import FaultEnded
+from schemas.config.pods import PodOcsConfig
+from schemas.documents.pods import PatchStatus
+from schemas.messages.failures import FaultEnded
+from schemas.messages.ocs import CircuitsRestored, PortDown, PortNotPatched, PortPatched, PortUp
+from schemas.messages.operator import ClearFault, InjectFault
+from schemas.messages.repairs import PatchPort, RepairCompleted, RepairFailed
+from schemas.messages.scheduler import ConnectCircuits, DisconnectCircuits
 from schemas.names import FaultKind, Join
-from schemas.ocs import CircuitsRestored, PortDown, PortNotPatched, PortPatched, PortUp
-from schemas.operator import ClearFault, InjectFault
-from schemas.repairs import PatchPort, RepairCompleted, RepairFailed
-from schemas.scheduler import ConnectCircuits, DisconnectCircuits
 from services.failures.service import SERVICE as FAILURES
 from services.ocs.ports import ports_of_board
 from services.ocs.service import SERVICE as OCS

@@ -4,9 +4,8 @@ import pytest
 
 from ops.invariants.circuits import CircuitChecker
 from schemas.body import Body
-from schemas.config import PodOcsConfig
-from schemas.names import Join
-from schemas.ocs import (
+from schemas.config.pods import PodOcsConfig
+from schemas.messages.ocs import (
     CircuitsConnected,
     CircuitsParked,
     CircuitsRestored,
@@ -18,8 +17,9 @@ from schemas.ocs import (
     OcsUp,
     RestartRefused,
 )
-from schemas.operator import RestartOcs
-from schemas.scheduler import ConnectCircuits, DisconnectCircuits
+from schemas.messages.operator import RestartOcs
+from schemas.messages.scheduler import ConnectCircuits, DisconnectCircuits
+from schemas.names import Join
 from services.ocs.service import SERVICE
 from shared.basics.units import US_PER_S
 from tests.support.ocs_model import CONFIG, SWITCHING_US, fault_began, fault_ended

@@ -9,15 +9,22 @@ import pytest
 from scipy.special import betaln
 
 from schemas.body import Body
-from schemas.config import PodOcsConfig, SuperpodConfig
-from schemas.documents import OcsDocument
-from schemas.failures import FaultBegan
+from schemas.config.pods import PodOcsConfig, SuperpodConfig
+from schemas.documents.pods import OcsDocument
+from schemas.messages.failures import FaultBegan
+from schemas.messages.ocs import (
+    CircuitsConnected,
+    CircuitsRestored,
+    LinkTestRefused,
+    PortDown,
+    PortPatched,
+    PortUp,
+)
+from schemas.messages.operator import TestLink
+from schemas.messages.repairs import PatchPort
+from schemas.messages.scheduler import ConnectCircuits, DisconnectCircuits
 from schemas.names import Join
-from schemas.ocs import CircuitsConnected, CircuitsRestored, LinkTestRefused, PortDown, PortPatched, PortUp
-from schemas.operator import TestLink
-from schemas.repairs import PatchPort
-from schemas.scheduler import ConnectCircuits, DisconnectCircuits
-from services.ocs.misses import is_beyond_chance
+from services.ocs.mirror_alignment import is_beyond_chance
 from services.ocs.service import SERVICE
 from shared.basics.units import US_PER_DAY, US_PER_S
 from shared.models.ocs.patches import place_of
@@ -77,7 +84,7 @@ def test_a_circuit_that_stands_does_so_until_it_is_switched_and_then_fails_with_
     assert [text[:3] for text in document(bench).unaligned] == ["N4:"]
 
 
-def given_up() -> tuple[Bench, FaultBegan, PortDown]:
+def failed_mirrors() -> tuple[Bench, FaultBegan, PortDown]:
     bench = bench_of()
     connect(bench, *JOINS)
     began = stray()
@@ -89,7 +96,7 @@ def given_up() -> tuple[Bench, FaultBegan, PortDown]:
 
 
 def test_it_is_given_up_when_its_misses_stand_out_and_its_fibre_is_moved() -> None:
-    bench, _, down = given_up()
+    bench, _, down = failed_mirrors()
     assert (down.ocs, down.side, down.port, down.spare) == (OCS, "N", PORT, None)
     assert down.reason is not None
     assert "missed its place" in down.reason
@@ -104,10 +111,10 @@ def test_it_is_given_up_when_its_misses_stand_out_and_its_fibre_is_moved() -> No
 
 
 def test_one_that_is_cleared_is_in_use_again_and_a_dead_one_is_not() -> None:
-    bench, began, _ = given_up()
+    bench, began, _ = failed_mirrors()
     assert bodies(bench.say(fault_ended(began))) == [PortUp(ocs=OCS, side="N", port=PORT)]
     assert [type(body) for body in run(bench, 10)] == [CircuitsRestored]
-    bench, began, _ = given_up()
+    bench, began, _ = failed_mirrors()
     (patched,) = bodies(bench.say(PatchPort(repair="pod-0/repair-0", ocs=OCS, side="N", port=PORT)))
     assert isinstance(patched, PortPatched)
     assert bench.say(fault_ended(began)) == []
@@ -141,7 +148,7 @@ def test_a_bad_camera_has_no_mirror_given_up(noise_urad: float) -> None:
             joins = tuple((1, a, (a + 1 + turn % 3) % CUBES) for a in range(CUBES))
             assert not [*downs(connect(bench, *joins, wait_s=US_PER_DAY / US_PER_S))]
             disconnect(bench, *joins)
-        assert not bench.state("ocs").given_up
+        assert not bench.state("ocs").failed_mirrors
 
 
 def test_a_stray_is_told_from_a_camera_that_fails_every_eighth_circuit() -> None:

@@ -6,17 +6,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from schemas.config import OcsConfig
-from schemas.documents import OcsDocument
+from schemas.config.pods import OcsConfig
+from schemas.documents.pods import OcsDocument
 from schemas.envelope import Envelope, enclose
-from schemas.failures import FaultBegan, FaultEnded
-from schemas.ocs import CircuitsRestored, OcsDown, OcsPartDown, OcsUp, PortDown, PortUp
-from schemas.sequencer import Tick
-from services.ocs import documents, faults, logic
-from services.ocs.circuits import Circuits, circuits_of
-from services.ocs.state import NO_OWNER, NO_PORT, OcsState
-from services.ocs.switch import Port, busy_port, drop, foreign_circuit, make, north_of, want
-from services.ocs.turning import begin
+from schemas.messages.failures import FaultBegan, FaultEnded
+from schemas.messages.ocs import CircuitsRestored, OcsDown, OcsPartDown, OcsUp, PortDown, PortUp
+from schemas.messages.sequencer import Tick
+from services.ocs import documents, logic, ocs_faults
+from services.ocs.mirror_alignment import start_alignment
+from services.ocs.state import NO_OWNER, NO_PORT, Circuits, OcsState, circuits_of
+from services.ocs.switch import (
+    Port,
+    busy_port,
+    disconnect,
+    foreign_circuit,
+    make_circuits,
+    mark_wanted,
+    north_of,
+)
 from shared.engine.service import CausedBy
 from tests.support.ocs_model import SWITCHING_US, fault_began, fault_ended
 
@@ -53,7 +60,7 @@ def state() -> OcsState:
         frozen_faults=np.zeros(OCS_COUNT, dtype=np.int16),
         blind_faults=np.zeros(OCS_COUNT, dtype=np.int16),
         changed_us=np.zeros(OCS_COUNT, dtype=np.int64),
-        turns=np.zeros(OCS_COUNT, dtype=np.int64),
+        alignment_rounds=np.zeros(OCS_COUNT, dtype=np.int64),
         tried=np.zeros((2, OCS_COUNT), dtype=np.int64),
         missed=np.zeros((2, OCS_COUNT), dtype=np.int64),
         busy_us=np.zeros(OCS_COUNT, dtype=np.int64),
@@ -70,12 +77,12 @@ def about(body: FaultBegan | FaultEnded | Tick) -> Envelope:
 
 
 def began(state: OcsState, fault: FaultBegan) -> list[object]:
-    return [*faults.on_fault_began(state, fault, about(fault))]
+    return [*ocs_faults.on_fault_began(state, fault, about(fault))]
 
 
 def ended(state: OcsState, fault: FaultBegan) -> list[object]:
     body = fault_ended(fault)
-    return [*faults.on_fault_ended(state, body, about(body))]
+    return [*ocs_faults.on_fault_ended(state, body, about(body))]
 
 
 def tick(state: OcsState) -> list[object]:
@@ -88,23 +95,27 @@ def tick(state: OcsState) -> list[object]:
 
 
 def test_circuits_are_wanted_then_made_then_dropped(state: OcsState) -> None:
-    turning = want(state, TWO, OWNER)
+    turning = mark_wanted(state, TWO, OWNER)
     assert turning.all()
     assert places(state.turning) == places(state.wanted != NO_PORT) == [(1, 0), (4, 2)]
     assert places(state.owner == OWNER) == [(1, 0), (4, 2)]
     assert not state.made.any()
-    assert begin(state, TWO, turning) == (100 + SWITCHING_US, ())
-    up, sound = make(state, TWO)
+    assert start_alignment(state, TWO, turning) == (100 + SWITCHING_US, ())
+    up, sound = make_circuits(state, TWO)
     assert up.all()
     assert sound.all()
     assert places(state.made) == [(1, 0), (4, 2)]
     assert not state.turning.any()
     assert state.cross_connects == 2
-    drop(state, circuits((4, 2, 2)))
+    disconnect(state, circuits((4, 2, 2)))
     assert places(state.made) == places(state.wanted != NO_PORT) == [(1, 0)]
     assert places(state.wanted_from != NO_PORT) == [(1, 3)]
     assert state.changed_us.tolist() == [0, 100, 0, 0, 100]
-    assert state.touched == {("ocs", "pod-0/ocs-1"), ("ocs", "pod-0/ocs-4"), ("summaries", "pod-0/ocs")}
+    assert state.changed_documents == {
+        ("ocs", "pod-0/ocs-1"),
+        ("ocs", "pod-0/ocs-4"),
+        ("summaries", "pod-0/ocs"),
+    }
 
 
 def test_places_of_ports_are_those_of_a_flat_array(state: OcsState) -> None:
@@ -117,7 +128,7 @@ def test_places_of_ports_are_those_of_a_flat_array(state: OcsState) -> None:
 
 def test_a_port_in_the_way_and_a_foreign_circuit_are_found(state: OcsState) -> None:
     assert busy_port(state, TWO) is None
-    want(state, TWO, OWNER)
+    mark_wanted(state, TWO, OWNER)
     assert busy_port(state, circuits((0, 0, 3), (1, 1, 3))) == Port(1, 1, 3)
     assert busy_port(state, circuits((1, 1, 3), (4, 2, 0))) == Port(4, 0, 2), "North ports come first"
     assert busy_port(state, circuits((1, 1, 2), (4, 3, 3))) is None
@@ -130,26 +141,26 @@ def test_a_port_in_the_way_and_a_foreign_circuit_are_found(state: OcsState) -> N
 
 
 def test_what_breaks_while_the_mirrors_turn_is_not_made(state: OcsState) -> None:
-    want(state, TWO, OWNER)
+    mark_wanted(state, TWO, OWNER)
     assert began(state, fault_began("pod-0/fault-0", "ocs", "pod-0/ocs-1")) == [
         OcsPartDown(part="pod-0/ocs-1"),
         OcsDown(ocs=1),
     ]
     port = fault_began("pod-0/fault-1", "port", "pod-0/ocs-4/S2")
     assert began(state, port) == [PortDown(ocs=4, side="S", port=2)]
-    up, sound = make(state, TWO)
+    up, sound = make_circuits(state, TWO)
     assert (up.tolist(), sound.tolist()) == ([False, True], [True, False])
     assert not state.made.any()
     assert state.cross_connects == 0
 
 
 def test_what_comes_back_is_made_again_unless_a_command_still_turns_there(state: OcsState) -> None:
-    want(state, circuits((4, 2, 2)), OWNER)
-    make(state, circuits((4, 2, 2)))
+    mark_wanted(state, circuits((4, 2, 2)), OWNER)
+    make_circuits(state, circuits((4, 2, 2)))
     chassis = fault_began("pod-0/fault-0", "ocs", "pod-0/ocs-4")
     assert began(state, chassis)[1:] == [OcsDown(ocs=4)]
     assert ended(state, chassis)[1:] == [OcsUp(ocs=4)]
-    want(state, circuits((4, 0, 1)), OWNER)
+    mark_wanted(state, circuits((4, 0, 1)), OWNER)
     assert tick(state) == [CausedBy("failures@pod-0/1", CircuitsRestored(ocs=4, circuits=((2, 2),)))]
     assert places(state.turning) == [(4, 0)]
     assert places(state.made) == [(4, 2)]
@@ -163,7 +174,7 @@ def test_every_ocs_has_a_document_of_its_size(state: OcsState) -> None:
     *ocses, summary = documents.document_keys(state)
     assert ocses == [("ocs", f"pod-0/ocs-{ocs}") for ocs in range(OCS_COUNT)]
     assert summary == ("summaries", "pod-0/ocs")
-    want(state, TWO, OWNER)
+    mark_wanted(state, TWO, OWNER)
     document = documents.document(state, ("ocs", "pod-0/ocs-4"))
     assert isinstance(document, OcsDocument)
     assert document.radix == RADIX
@@ -171,6 +182,6 @@ def test_every_ocs_has_a_document_of_its_size(state: OcsState) -> None:
 
 
 def test_only_the_commissioning_and_the_commands_know_a_superpod() -> None:
-    modules = Path(faults.__file__).parent.glob("*.py")
+    modules = Path(ocs_faults.__file__).parent.glob("*.py")
     knowing = {path.name for path in modules if re.search(r"models\.superpod", path.read_text())}
     assert knowing == {"state.py", "superpod.py", "loops.py"}

@@ -2,16 +2,16 @@
 
 import pytest
 
-from schemas.config import PodOcsConfig
-from schemas.documents import OcsDocument
-from schemas.failures import FaultBegan
+from schemas.config.pods import PodOcsConfig
+from schemas.documents.pods import OcsDocument
+from schemas.messages.failures import FaultBegan
+from schemas.messages.ocs import CircuitsConnected, CircuitsRestored, OcsDown, OcsFreed, OcsHeld
+from schemas.messages.scheduler import ConnectCircuits, DisconnectCircuits
 from schemas.names import Join
-from schemas.ocs import CircuitsConnected, CircuitsRestored, OcsDown, OcsFreed, OcsHeld
-from schemas.scheduler import ConnectCircuits, DisconnectCircuits
 from services.ocs.service import SERVICE
 from shared.basics.units import US_PER_S
+from shared.models.ocs_technologies import TECHNOLOGIES
 from shared.models.optics.palomar import manufactured_ocses
-from shared.models.technologies import TECHNOLOGIES
 from tests.support.ocs_model import CONFIG, fault_began, fault_ended
 from tests.support.rig import Bench, bodies
 

@@ -6,14 +6,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from schemas.config import SuperpodConfig
-from schemas.config_links import TransceiversConfig
-from schemas.failures import FaultBegan
+from schemas.config.pods import SuperpodConfig
+from schemas.config.transceivers import TransceiversConfig
+from schemas.messages.failures import FaultBegan
+from schemas.messages.operator import RestartOcs
+from schemas.messages.repairs import PatchPort
+from schemas.messages.scheduler import ConnectCircuits
+from schemas.messages.sequencer import Tick
 from schemas.names import FaultKind, Join
-from schemas.operator import RestartOcs
-from schemas.repairs import PatchPort
-from schemas.scheduler import ConnectCircuits
-from schemas.sequencer import Tick
 from services.ocs.service import SERVICE
 from services.ocs.telemetry import chassis_of, frame
 from services.transceivers.service import SERVICE as TRANSCEIVERS
@@ -51,7 +51,7 @@ def at_next_frame(made: Bench) -> Any:
     tick = next_tick(made.site)
     assert isinstance(tick.body, Tick)
     assert (tick.body.service, tick.at_us % INTERVAL_US) == ("transceivers", 0)
-    assert SERVICE.is_asked_for_frames(tick.body.service)
+    assert SERVICE.emits_frames_at(tick.body.service)
     made.step()
     found = frame(made.state("ocs"), tick)
     assert found is not None

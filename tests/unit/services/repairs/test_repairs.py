@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.body import Body
-from schemas.config import SuperpodConfig
-from schemas.config_repairs import RepairsConfig
-from schemas.cubes import RepairRequested, RepairWithdrawn
+from schemas.config.pods import SuperpodConfig
+from schemas.config.repairs import RepairsConfig
 from schemas.envelope import Envelope
-from schemas.ocs import (
+from schemas.messages.cubes import RepairRequested, RepairWithdrawn
+from schemas.messages.ocs import (
     OcsPartDown,
     OcsPartUp,
     PortDown,
@@ -24,7 +24,7 @@ from schemas.ocs import (
     PortsUp,
     PortUp,
 )
-from schemas.repairs import (
+from schemas.messages.repairs import (
     HandsOnBegun,
     PatchPort,
     RepairBegun,
@@ -35,7 +35,7 @@ from schemas.repairs import (
 )
 from services.repairs.service import SERVICE
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_MIN
-from shared.engine.ledger import ENDED_MAX
+from shared.engine.ended_rows import ENDED_MAX
 from tests.support.rig import Bench, bodies
 
 AskedKind = Literal["host", "chip", "link", "connector"]

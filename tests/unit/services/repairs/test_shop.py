@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from ops.invariants.repairs import RepairChecker
-from schemas.config import SuperpodConfig
-from schemas.config_repairs import RepairsConfig
-from schemas.cubes import RepairRequested, RepairWithdrawn
-from schemas.ocs import OcsPartDown
-from schemas.repairs import (
+from schemas.config.pods import SuperpodConfig
+from schemas.config.repairs import RepairsConfig
+from schemas.messages.cubes import RepairRequested, RepairWithdrawn
+from schemas.messages.ocs import OcsPartDown
+from schemas.messages.repairs import (
     BurnInBegun,
     RepairBegun,
     RepairCancelled,
@@ -22,7 +22,7 @@ from schemas.repairs import (
 )
 from services.repairs.service import SERVICE
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
-from shared.engine.codec import decode_state, encode_state
+from shared.engine.state_codec import decode_state, encode_state
 from tests.support.rig import Bench, bodies
 
 SURE = {"repair_sigma": 0.0, "fibre_technicians": 0}
@@ -228,7 +228,7 @@ def test_whatever_is_asked_in_whatever_shop_ends(data: st.DataObject) -> None:
     state = bench.state("repairs")
     assert (state.queued, state.begun, state.tested) == ({}, {}, {})
     assert state.completed + state.cancelled == state.opened == asked
-    for stock, held in state.shelf.items():
-        coming = sum(of == stock for _, of in state.ordered)
+    for stock, held in state.stock_levels.items():
+        coming = sum(of == stock for _, of in state.spares_on_order)
         assert held + coming == (bench.state("repairs").config.host_spares if stock == "host" else 1)
     assert_sound(bench)

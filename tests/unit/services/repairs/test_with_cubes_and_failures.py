@@ -4,15 +4,15 @@ import random
 
 import pytest
 
-from schemas.config import PodConfig, StaticPodConfig, SuperpodConfig
-from schemas.config_cubes import CubesConfig
-from schemas.config_failures import FailuresConfig
-from schemas.config_repairs import RepairsConfig
-from schemas.cubes import CubeHealthy, CubeUnhealthy, RepairRequested, RepairWithdrawn
-from schemas.failures import FaultBegan, FaultEnded
+from schemas.config.cubes import CubesConfig
+from schemas.config.failures import FailuresConfig
+from schemas.config.pods import PodConfig, StaticPodConfig, SuperpodConfig
+from schemas.config.repairs import RepairsConfig
+from schemas.messages.cubes import CubeHealthy, CubeUnhealthy, RepairRequested, RepairWithdrawn
+from schemas.messages.failures import FaultBegan, FaultEnded
+from schemas.messages.operator import InjectFault
+from schemas.messages.repairs import RepairCompleted, RepairOpened
 from schemas.names import FaultKind
-from schemas.operator import InjectFault
-from schemas.repairs import RepairCompleted, RepairOpened
 from services.cubes.service import SERVICE as CUBES
 from services.failures.service import SERVICE as FAILURES
 from services.repairs.service import SERVICE as REPAIRS

@@ -2,9 +2,8 @@
 
 import pytest
 
-from schemas.config_scheduler import SchedulerConfig
-from schemas.names import Shape
-from schemas.scheduler import (
+from schemas.config.scheduler import SchedulerConfig
+from schemas.messages.scheduler import (
     ConnectCircuits,
     DisconnectCircuits,
     LeaveCircuits,
@@ -13,21 +12,22 @@ from schemas.scheduler import (
     SliceRefused,
     SliceStarted,
 )
-from schemas.workload import SliceReleased
-from shared.engine.ledger import ENDED_MAX
+from schemas.messages.workload import SliceReleased
+from schemas.names import Shape
+from shared.engine.ended_rows import ENDED_MAX
 from shared.models.superpod.shapes import slice_joins
 from tests.support.requested import slice_requested
 from tests.support.scheduler_model import SWITCHING_US, Said, World
 
 
-def admitted(said: list[Said]) -> list[str]:
-    return [body.slice for body in said if isinstance(body, SliceAdmitted)]
+def admitted(emitted: list[Said]) -> list[str]:
+    return [body.slice for body in emitted if isinstance(body, SliceAdmitted)]
 
 
 def test_a_torus_is_admitted_connected_trained_and_started() -> None:
     world = World()
-    name, said = world.request((4, 4, 8), twisted=True)
-    assert said == [
+    name, emitted = world.request((4, 4, 8), twisted=True)
+    assert emitted == [
         SliceAdmitted(slice=name, shape=(4, 4, 8), twisted=True, cubes=(0, 1), corner=None, waited_us=0),
         ConnectCircuits(slice=name, joins=slice_joins((4, 4, 8), True, (0, 1))),
     ]
@@ -40,15 +40,15 @@ def test_a_torus_is_admitted_connected_trained_and_started() -> None:
 
 
 def test_one_cube_is_a_torus_with_loops_of_its_own() -> None:
-    name, said = World().request((4, 4, 4))
-    assert said[1] == ConnectCircuits(slice=name, joins=((0, 0, 0), (1, 0, 0), (2, 0, 0)))
+    name, emitted = World().request((4, 4, 4))
+    assert emitted[1] == ConnectCircuits(slice=name, joins=((0, 0, 0), (1, 0, 0), (2, 0, 0)))
 
 
 def test_a_mesh_has_no_circuits_and_starts_at_once() -> None:
     world = World()
-    first, said = world.request((2, 4, 4))
+    first, emitted = world.request((2, 4, 4))
     second, more = world.request((1, 1, 1))
-    assert [type(body) for body in said] == [SliceAdmitted, SliceStarted]
+    assert [type(body) for body in emitted] == [SliceAdmitted, SliceStarted]
     assert more[0] == SliceAdmitted(
         slice=second, shape=(1, 1, 1), twisted=False, cubes=(0,), corner=(2, 0, 0), waited_us=0
     )
@@ -66,14 +66,14 @@ def test_release_disconnects_completes_and_admits_the_next_in_one_answer() -> No
     assert world.status(second).reason == (
         "first in line; needs 4 healthy idle cubes: of 4 cubes 0 idle and 4 used"
     )
-    said = world.release(first, after_us=1_000)
-    assert [type(body) for body in said] == [
+    emitted = world.release(first, after_us=1_000)
+    assert [type(body) for body in emitted] == [
         LeaveCircuits,
         SliceCompleted,
         SliceAdmitted,
         ConnectCircuits,
     ]
-    assert said[2] == SliceAdmitted(
+    assert emitted[2] == SliceAdmitted(
         slice=second, shape=(4, 8, 8), twisted=False, cubes=(0, 1, 2, 3), corner=None, waited_us=1_000
     )
     world.check()
@@ -84,8 +84,8 @@ def test_an_admission_from_the_queue_is_caused_by_its_own_request() -> None:
     first = world.start((4, 8, 8))
     world.request((4, 4, 4))
     request = f"workload@pod-0/{world.seq}"
-    said = world.envelopes(SliceReleased(slice=first, reason="finished"))
-    causes = {message.type: message.cause for message in said}
+    emitted = world.envelopes(SliceReleased(slice=first, reason="finished"))
+    causes = {message.type: message.cause for message in emitted}
     release = f"workload@pod-0/{world.seq}"
     assert causes == {
         "LeaveCircuits": release,
@@ -100,8 +100,8 @@ def test_a_waiting_slice_that_is_released_is_withdrawn() -> None:
     world = World(cubes=4)
     world.start((4, 8, 8))
     waiting, _ = world.request((4, 4, 4))
-    said = world.release(waiting)
-    assert said == [SliceRefused(slice=waiting, reason="withdrawn while it waited (operator)")]
+    emitted = world.release(waiting)
+    assert emitted == [SliceRefused(slice=waiting, reason="withdrawn while it waited (operator)")]
     world.check()
 
 
@@ -144,13 +144,13 @@ def test_nobody_crowds_out_another_owner() -> None:
     running = world.start((4, 8, 8))
     world.request((4, 8, 8))
     world.request((4, 4, 4))
-    name, said = world.request((4, 4, 4))
+    name, emitted = world.request((4, 4, 4))
     reason = "2 slices of team wait, of 2 that may (scheduler.queue_max)"
-    assert said == [SliceRefused(slice=name, reason=reason)]
+    assert emitted == [SliceRefused(slice=name, reason=reason)]
     assert world.status(name).reason == reason
     world.check()
-    other, said = world.request((4, 4, 4), owner="operator")
-    assert said == []
+    other, emitted = world.request((4, 4, 4), owner="operator")
+    assert emitted == []
     assert world.status(other).state == "queued"
     world.release(running)
     assert world.state.refused == 1
@@ -159,9 +159,9 @@ def test_nobody_crowds_out_another_owner() -> None:
 def test_who_may_let_nothing_wait_still_gets_what_fits() -> None:
     world = World(cubes=4, policy=SchedulerConfig(queue_max=0))
     assert admitted(world.request((4, 4, 4))[1]) == ["pod-0/slice-0"]
-    name, said = world.request((4, 8, 8))
+    name, emitted = world.request((4, 8, 8))
     reason = "0 slices of team wait, of 0 that may (scheduler.queue_max)"
-    assert said == [SliceRefused(slice=name, reason=reason)]
+    assert emitted == [SliceRefused(slice=name, reason=reason)]
 
 
 def test_a_recorded_trace_may_wait_as_a_whole() -> None:
@@ -225,5 +225,5 @@ def test_the_accounts_integrate_allocated_chips() -> None:
     summary = world.summary()
     assert summary.chip_us["allocated"] == 128 * 150 + 16 * 1_050
     assert sum(summary.chip_us.values()) == 512 * 1_150
-    assert (summary.at_us, summary.chips, summary.chips_by_place["allocated"]) == (1_150, 512, 0)
+    assert (summary.at_us, summary.chips, summary.chips_by_category["allocated"]) == (1_150, 512, 0)
     assert (summary.admitted, summary.completed, summary.running, summary.queued) == (2, 2, 0, 0)

@@ -5,10 +5,9 @@ from collections.abc import Iterator, Sequence
 from random import Random
 from typing import TypeVar
 
-from schemas.api_answers import SlicePlan
-from schemas.config_scheduler import SchedulerConfig
-from schemas.names import Shape, Tier
-from schemas.scheduler import (
+from schemas.api.explain import SlicePlan
+from schemas.config.scheduler import SchedulerConfig
+from schemas.messages.scheduler import (
     ConnectCircuits,
     SchedulerBody,
     SliceAdmitted,
@@ -16,13 +15,14 @@ from schemas.scheduler import (
     SliceRecovering,
     SliceRefused,
 )
-from schemas.workload import SliceRequested
-from services.scheduler.asking.dry_run import copied
-from services.scheduler.asking.explaining import explain
-from services.scheduler.asking.planning import plan
-from services.scheduler.recovery.recovery import decided_us
+from schemas.messages.workload import SliceRequested
+from schemas.names import Shape, Tier
+from services.scheduler.explain.dry_run import copy_of
+from services.scheduler.explain.request_plan import plan_request
+from services.scheduler.explain.slice_explanation import explain_slice
+from services.scheduler.recovery.recovery import next_decision_us
 from services.scheduler.state import SchedulerState
-from shared.engine.codec import encode_state
+from shared.engine.state_codec import encode_state
 from shared.models.superpod.shapes import chips_of, legal_shapes, parse_shape, shape_text
 from tests.support.scheduler_model import FABRIC, Said, World
 from tests.unit.services.scheduler.test_swarm import ASKERS, SHAPES, long_life, play
@@ -54,7 +54,7 @@ def wanted(
 
 def asked(world: World) -> SchedulerState:
     """The state as it is when somebody asks now."""
-    state = copied(world.state)
+    state = copy_of(world.state)
     state.now_us = world.now_us
     return state
 
@@ -72,15 +72,15 @@ def moments(seeds: int, steps: int = 120, every: int = 9) -> Iterator[tuple[Worl
 BodyT = TypeVar("BodyT", bound=SchedulerBody)
 
 
-def of(kind: type[BodyT], said: Sequence[SchedulerBody], name: str) -> BodyT | None:
+def of(kind: type[BodyT], emitted: Sequence[SchedulerBody], name: str) -> BodyT | None:
     return next(
-        (body for body in said if isinstance(body, kind) and getattr(body, "slice", None) == name), None
+        (body for body in emitted if isinstance(body, kind) and getattr(body, "slice", None) == name), None
     )
 
 
-def check_came_true(world: World, told: SlicePlan, name: str, said: list[Said]) -> None:
+def check_came_true(world: World, told: SlicePlan, name: str, emitted: list[Said]) -> None:
     """What was told is what happened."""
-    admitted, refused = of(SliceAdmitted, said, name), of(SliceRefused, said, name)
+    admitted, refused = of(SliceAdmitted, emitted, name), of(SliceRefused, emitted, name)
     assert (admitted is not None) == (told.decision == "placed")
     assert (refused is not None) == (told.decision == "refused")
     if refused is not None:
@@ -96,16 +96,16 @@ def check_came_true(world: World, told: SlicePlan, name: str, said: list[Said]) 
             assert (told.start.basis, told.start.at_us) == ("promise", document.promised_us)
     if told.decision == "claims":
         leavers = {leaver.slice for leaver in told.leavers}
-        newly = {leaver.slice for leaver in told.leavers if not leaver.leaves_anyway}
-        assert newly == {body.slice for body in said if isinstance(body, SliceNoticed)}
+        newly = {leaver.slice for leaver in told.leavers if not leaver.already_leaving}
+        assert newly == {body.slice for body in emitted if isinstance(body, SliceNoticed)}
         for victim in sorted(leavers):
             if int(victim.rpartition("-")[2]) in world.state.notices:
-                said += world.checkpoint(victim)
-        admitted = of(SliceAdmitted, said, name)
+                emitted += world.checkpoint(victim)
+        admitted = of(SliceAdmitted, emitted, name)
     if admitted is not None:
         assert tuple([f"{FABRIC}/cube-{cube}" for cube in admitted.cubes]) == told.cubes
         assert admitted.corner == told.corner
-        connected = of(ConnectCircuits, said, name)
+        connected = of(ConnectCircuits, emitted, name)
         joins = connected.joins if connected is not None else ()
         assert told.circuits_kept + told.circuits_made == len(told.circuits) == 32 * len(joins)
 
@@ -116,14 +116,16 @@ def test_a_request_comes_out_as_planned() -> None:
         shape, twisted = random.choice(SHAPES)
         tier, estimate_us = random.choice(ASKERS)
         before = encode_state(world.state)
-        told = plan(asked(world), wanted(world, shape, twisted=twisted, tier=tier, estimate_us=estimate_us))
+        told = plan_request(
+            asked(world), wanted(world, shape, twisted=twisted, tier=tier, estimate_us=estimate_us)
+        )
         assert encode_state(world.state) == before
-        stood = {(key[0], a, b) for key, (owner, a, b) in world.north.items() if not owner}
-        name, said = world.request(shape, twisted, tier=tier, estimate_us=estimate_us)
-        connected = of(ConnectCircuits, said, name)
+        leftover_before = {(key[0], a, b) for key, (owner, a, b) in world.north.items() if not owner}
+        name, emitted = world.request(shape, twisted, tier=tier, estimate_us=estimate_us)
+        connected = of(ConnectCircuits, emitted, name)
         if connected is not None:
-            assert told.circuits_kept == 32 * len(stood & set(connected.joins))
-        check_came_true(world, told, name, said)
+            assert told.circuits_kept == 32 * len(leftover_before & set(connected.joins))
+        check_came_true(world, told, name, emitted)
         happened[told.decision] += 1
     assert min(happened[decision] for decision in ("placed", "claims", "waits", "refused")) > 5, happened
 
@@ -135,17 +137,17 @@ def test_what_a_recovery_is_said_to_come_to_is_what_is_decided() -> None:
         slow = SchedulerConfig(**policy.model_dump() | {"decision_s": 30})
         world = World(cubes=8, policy=slow)
         for _ in play(world, life):
-            due_us = decided_us(world.state)
+            due_us = next_decision_us(world.state)
             if due_us is None or due_us != world.held.due_us or due_us < world.now_us:
                 continue
-            state = copied(world.state)
+            state = copy_of(world.state)
             state.now_us = due_us
             told = {
-                number: explain(state, f"{FABRIC}/slice-{number}")
-                for number, stall in state.stalls.items()
-                if stall.choice is None
+                number: explain_slice(state, f"{FABRIC}/slice-{number}")
+                for number, interruption in state.interruptions.items()
+                if interruption.choice is None
             }
-            if len(state.stalls) != 1 or len(told) != 1:
+            if len(state.interruptions) != 1 or len(told) != 1:
                 continue
             ((number, one),) = told.items()
             recovering = of(SliceRecovering, world.tick(), f"{FABRIC}/slice-{number}")
@@ -163,11 +165,11 @@ def test_what_a_recovery_is_said_to_come_to_is_what_is_decided() -> None:
 def test_no_larger_shape_would_fit_than_the_largest_that_is_told() -> None:
     found: Counter[bool] = Counter()
     for world, _ in moments(8, every=25):
-        told = plan(asked(world), wanted(world, (4, 4, 4), estimate_us=600_000_000))
+        told = plan_request(asked(world), wanted(world, (4, 4, 4), estimate_us=600_000_000))
         largest = 0 if told.largest_now is None else chips_of(parse_shape(told.largest_now))
         found[largest > 0] += 1
         for shape in legal_shapes(8):
-            fits = plan(asked(world), wanted(world, shape, estimate_us=600_000_000)).decision
+            fits = plan_request(asked(world), wanted(world, shape, estimate_us=600_000_000)).decision
             if chips_of(shape) > largest:
                 assert fits in ("waits", "refused"), shape
             elif chips_of(shape) == largest and told.largest_now == shape_text(shape):

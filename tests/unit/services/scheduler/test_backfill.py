@@ -3,9 +3,9 @@
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from schemas.config_scheduler import SchedulerConfig
+from schemas.config.scheduler import SchedulerConfig
+from schemas.messages.scheduler import SliceAdmitted, SliceOverran
 from schemas.names import Shape
-from schemas.scheduler import SliceAdmitted, SliceOverran
 from shared.basics.units import US_PER_HOUR
 from tests.support.scheduler_model import Said, World
 
@@ -17,8 +17,8 @@ WHOLE: Shape = (4, 8, 8)
 PATIENT = {"research_waits_h": 10_000.0, "production_waits_h": 10_000.0}
 
 
-def admitted(said: list[Said]) -> list[str]:
-    return [body.slice for body in said if isinstance(body, SliceAdmitted)]
+def admitted(emitted: list[Said]) -> list[str]:
+    return [body.slice for body in emitted if isinstance(body, SliceAdmitted)]
 
 
 def test_the_first_in_line_is_promised_its_start_and_only_who_ends_before_that_passes() -> None:
@@ -27,11 +27,11 @@ def test_the_first_in_line_is_promised_its_start_and_only_who_ends_before_that_p
     head, _ = world.request(WHOLE)
     promised_us = world.state.slices[0].ends_us
     assert (world.status(head).promised_us, world.status(head).queue_position) == (promised_us, 1)
-    long, said = world.request(CUBE, estimate_us=3 * US_PER_HOUR)
-    assert said == []
+    long, emitted = world.request(CUBE, estimate_us=3 * US_PER_HOUR)
+    assert emitted == []
     assert world.status(long).reason == f"would delay {head}, the first in line (scheduler.backfill easy)"
-    short, said = world.request(CUBE, estimate_us=US_PER_HOUR)
-    assert admitted(said) == [short]
+    short, emitted = world.request(CUBE, estimate_us=US_PER_HOUR)
+    assert admitted(emitted) == [short]
     assert world.status(head).promised_us == promised_us
     world.check()
 
@@ -40,10 +40,10 @@ def test_who_needs_no_cube_that_is_promised_passes_for_as_long_as_it_likes() -> 
     world = World(cubes=4)
     world.start(PAIR, estimate_us=2 * US_PER_HOUR)
     head, _ = world.request(TRIPLE)
-    endless, said = world.request(CUBE)
-    assert admitted(said) == [endless]
-    late, said = world.request(CUBE)
-    assert said == []
+    endless, emitted = world.request(CUBE)
+    assert admitted(emitted) == [endless]
+    late, emitted = world.request(CUBE)
+    assert emitted == []
     assert world.status(late).reason == f"would delay {head}, the first in line (scheduler.backfill easy)"
 
 
@@ -53,8 +53,8 @@ def test_a_mesh_passes_into_a_cube_that_is_not_free_by_then_anyway() -> None:
     world.start(TRIPLE, estimate_us=US_PER_HOUR)
     head, _ = world.request(TRIPLE)
     promised_us = world.status(head).promised_us
-    passer, said = world.request(HALF)
-    assert admitted(said) == [passer]
+    passer, emitted = world.request(HALF)
+    assert admitted(emitted) == [passer]
     assert world.status(head).promised_us == promised_us
 
 
@@ -62,8 +62,8 @@ def test_nobody_holds_up_a_pod_for_ever_even_where_nobody_passes() -> None:
     world = World(cubes=4, policy=SchedulerConfig(backfill="none"))
     world.start(PAIR)  # without an estimate: nobody knows when it ends
     world.request(WHOLE)
-    _, said = world.request(CUBE)
-    assert [type(body) for body in said[:1]] == [SliceAdmitted]
+    _, emitted = world.request(CUBE)
+    assert [type(body) for body in emitted[:1]] == [SliceAdmitted]
     world.check()
 
 
@@ -71,8 +71,8 @@ def test_without_back_filling_nobody_passes() -> None:
     world = World(cubes=4, policy=SchedulerConfig(backfill="none"))
     world.start(PAIR, estimate_us=2 * US_PER_HOUR)
     head, _ = world.request(WHOLE)
-    short, said = world.request(CUBE, estimate_us=1)
-    assert said == []
+    short, emitted = world.request(CUBE, estimate_us=1)
+    assert emitted == []
     reason = f"{head} is first in line, and nobody passes it (scheduler.backfill none)"
     assert world.status(short).reason == reason
 
@@ -87,11 +87,11 @@ def test_conservative_back_filling_delays_no_promise() -> None:
     second, _ = world.request(WHOLE, estimate_us=US_PER_HOUR)
     ends_us = [world.state.slices[number].ends_us for number in (0, 1)]
     assert [world.status(name).promised_us for name in (first, second)] == ends_us
-    delays_second, said = world.request(CUBE, estimate_us=6 * US_PER_HOUR)
-    assert said == []
+    delays_second, emitted = world.request(CUBE, estimate_us=6 * US_PER_HOUR)
+    assert emitted == []
     assert world.status(delays_second).promised_us is not None
-    passes, said = world.request(CUBE, estimate_us=US_PER_HOUR)
-    assert admitted(said) == [passes]
+    passes, emitted = world.request(CUBE, estimate_us=US_PER_HOUR)
+    assert admitted(emitted) == [passes]
     world.check()
 
 
@@ -102,8 +102,8 @@ def test_an_overrun_doubles_the_estimate_and_moves_the_promise() -> None:
     ends_us = world.status(head).promised_us
     assert ends_us is not None
     assert ends_us + 1 == world.held.due_us  # one that ends just then has not overrun
-    (said,) = world.tick()
-    assert said == SliceOverran(slice=runs, estimate_us=2 * US_PER_HOUR, ends_us=ends_us + US_PER_HOUR)
+    (emitted,) = world.tick()
+    assert emitted == SliceOverran(slice=runs, estimate_us=2 * US_PER_HOUR, ends_us=ends_us + US_PER_HOUR)
     assert world.status(head).promised_us == ends_us + US_PER_HOUR
     assert world.status(runs).estimate_us == 2 * US_PER_HOUR
     world.check()
@@ -135,8 +135,8 @@ def test_the_promise_of_the_first_in_line_is_kept_if_the_estimates_are_true(
     world = World(cubes=5, policy=SchedulerConfig.model_validate({"backfill": policy, **PATIENT}))
     for shape, hours in before:
         world.request(shape, estimate_us=us(hours))
-    head, said = world.request(wanted, priority=9, estimate_us=US_PER_HOUR)
-    if admitted(said):
+    head, emitted = world.request(wanted, priority=9, estimate_us=US_PER_HOUR)
+    if admitted(emitted):
         return
     promised_us = world.status(head).promised_us
     for shape, hours in after:

@@ -5,10 +5,10 @@ from itertools import combinations, permutations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.config_scheduler import SchedulerConfig
+from schemas.config.scheduler import SchedulerConfig
+from schemas.messages.scheduler import CubeSwapped, SliceAdmitted, SliceNoticed, SliceRestored
 from schemas.names import Shape
-from schemas.scheduler import CubeSwapped, SliceAdmitted, SliceNoticed, SliceRestored
-from services.scheduler.placement.occupancy import BLOCKS
+from services.scheduler.structures.occupancy import BLOCKS
 from shared.models.superpod.shapes import chips_of
 from tests.support.scheduler_model import Said, World
 
@@ -17,8 +17,8 @@ HALF: Shape = (2, 4, 4)
 QUARTER: Shape = (2, 2, 4)
 
 
-def noticed(said: list[Said]) -> list[str]:
-    return [body.slice for body in said if isinstance(body, SliceNoticed)]
+def noticed(emitted: list[Said]) -> list[str]:
+    return [body.slice for body in emitted if isinstance(body, SliceNoticed)]
 
 
 def scattered() -> tuple[World, list[str]]:
@@ -32,25 +32,25 @@ def scattered() -> tuple[World, list[str]]:
 
 def test_who_is_blocked_only_by_scattered_meshes_has_one_moved_for_each_cube() -> None:
     world, meshes = scattered()
-    asker, said = world.request(CUBE)
-    assert noticed(said) == [meshes[0]]
-    (notice,) = said
+    preemptor, emitted = world.request(CUBE)
+    assert noticed(emitted) == [meshes[0]]
+    (notice,) = emitted
     assert isinstance(notice, SliceNoticed)
     assert notice.why == "compacted"
     world.check()
-    said = world.checkpoint(meshes[0])
-    (swapped,) = [body for body in said if isinstance(body, CubeSwapped)]
+    emitted = world.checkpoint(meshes[0])
+    (swapped,) = [body for body in emitted if isinstance(body, CubeSwapped)]
     assert (swapped.left, swapped.corner, swapped.reason) == (0, (2, 0, 0), "compacted")
-    assert SliceRestored(slice=meshes[0]) in said
-    assert [body.slice for body in said if isinstance(body, SliceAdmitted)] == [asker]
-    assert world.held_cubes[asker] == (0,)
+    assert SliceRestored(slice=meshes[0]) in emitted
+    assert [body.slice for body in emitted if isinstance(body, SliceAdmitted)] == [preemptor]
+    assert world.held_cubes[preemptor] == (0,)
     world.check()
 
 
 def test_if_its_slice_is_withdrawn_the_mesh_moves_and_nothing_is_left_behind() -> None:
     world, meshes = scattered()
-    asker, _ = world.request((4, 4, 8))
-    world.release(asker)
+    preemptor, _ = world.request((4, 4, 8))
+    world.release(preemptor)
     world.check()
     for mesh in sorted({f"pod-0/slice-{number}" for number in world.state.notices}):
         world.checkpoint(mesh)
@@ -62,12 +62,12 @@ def test_if_its_slice_is_withdrawn_the_mesh_moves_and_nothing_is_left_behind() -
 
 def test_a_mesh_whose_new_place_fails_stays_and_the_slice_waits_again() -> None:
     world, meshes = scattered()
-    asker, _ = world.request(CUBE)
+    preemptor, _ = world.request(CUBE)
     spare = world.state.moves[0].spare
     world.fail(spare)
     world.checkpoint(meshes[0])
     world.check()
-    assert world.status(asker).state in ("queued", "programming")
+    assert world.status(preemptor).state in ("queued", "programming")
 
 
 def test_none_moves_where_no_other_cube_has_room() -> None:
@@ -75,8 +75,8 @@ def test_none_moves_where_no_other_cube_has_room() -> None:
     for _ in range(4):
         world.start(HALF)
     world.start((4, 4, 8))
-    _, said = world.request(CUBE)
-    assert noticed(said) == []
+    _, emitted = world.request(CUBE)
+    assert noticed(emitted) == []
     world.check()
 
 
@@ -125,8 +125,8 @@ def test_no_fewer_meshes_would_have_done_and_none_move_in_vain(
             [world.shapes[name][0] for name in moved], [used[cube] for cube in busy if cube not in emptied]
         )
     ]
-    _, said = world.request((4, 4, 4 * wanted))
-    assert len(noticed(said)) == min(counts, default=0)
+    _, emitted = world.request((4, 4, 4 * wanted))
+    assert len(noticed(emitted)) == min(counts, default=0)
     world.check()
     while world.state.notices:
         world.checkpoint(f"pod-0/slice-{min(world.state.notices)}")

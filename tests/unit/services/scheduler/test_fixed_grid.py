@@ -4,11 +4,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.config import StaticPodConfig
-from schemas.config_scheduler import SchedulerConfig
-from schemas.cubes import CubeDrained, CubeHealthy, CubeUndrained, CubeUnhealthy
-from schemas.names import Shape
-from schemas.scheduler import (
+from schemas.config.pods import StaticPodConfig
+from schemas.config.scheduler import SchedulerConfig
+from schemas.messages.cubes import CubeDrained, CubeHealthy, CubeUndrained, CubeUnhealthy
+from schemas.messages.scheduler import (
     CubeSwapped,
     SliceAdmitted,
     SliceDegraded,
@@ -19,14 +18,15 @@ from schemas.scheduler import (
     SliceRestored,
     SliceStarted,
 )
-from schemas.transceivers import LinksChanged
-from schemas.workload import SliceReleased, SliceRequested
-from services.scheduler.placement.occupancy import Occupancy
-from services.scheduler.placement.placement import FixedGrid, Switched
+from schemas.messages.transceivers import LinksChanged
+from schemas.messages.workload import SliceReleased, SliceRequested
+from schemas.names import Shape
 from services.scheduler.service import SERVICE
+from services.scheduler.structures.occupancy import Occupancy
+from services.scheduler.structures.pod_placement import FixedGridPlacement, SwitchedPlacement
 from shared.basics.units import US_PER_HOUR
 from shared.models.static_pod.boxes import boxes
-from shared.models.static_pod.plant import CUBES, neighbour_end
+from shared.models.static_pod.static_pod_plant import CUBES, neighbour_end
 from shared.models.superpod.shapes import MESHES, chips_of, legal_shapes
 from shared.models.superpod.wiring import ENDS_PER_CUBE
 from tests.support.requested import slice_requested
@@ -98,8 +98,8 @@ def test_a_box_is_taken_only_where_all_its_cubes_are_idle() -> None:
     assert bench.say(requested(64, (4, 4, 8)), 7) == []
     reason = "first in line; needs 1×1×2 adjacent healthy idle cubes: of 64 cubes 3 idle and 61 used"
     assert bench.documents["slices", name(64)].reason == reason
-    said = bodies(bench.say(SliceReleased(slice=name(1), reason="finished"), 9), SliceAdmitted)
-    assert said == [admitted(64, (4, 4, 8), (0, 1), waited_us=2)]
+    emitted = bodies(bench.say(SliceReleased(slice=name(1), reason="finished"), 9), SliceAdmitted)
+    assert emitted == [admitted(64, (4, 4, 8), (0, 1), waited_us=2)]
 
 
 def test_what_never_fits_is_refused_by_its_rule() -> None:
@@ -121,9 +121,9 @@ def fill(bench: Bench, first: int) -> None:
 def test_a_slice_of_several_cubes_stays_on_its_failed_cube_if_nothing_else_is_free() -> None:
     bench = running((4, 4, 8))
     fill(bench, 1)
-    (said,) = bodies(bench.say(CubeUnhealthy(cube=1, reasons=("host-3",)), 10))
-    assert isinstance(said, SliceRecovering)
-    assert (said.part, said.choice) == ("pod-0/cube-1", "wait")
+    (emitted,) = bodies(bench.say(CubeUnhealthy(cube=1, reasons=("host-3",)), 10))
+    assert isinstance(emitted, SliceRecovering)
+    assert (emitted.part, emitted.choice) == ("pod-0/cube-1", "wait")
     document = bench.documents["slices", NAME]
     assert (document.state, document.reason) == (
         "recovering",
@@ -149,14 +149,14 @@ def test_it_makes_way_for_others_until_another_box_comes_free_if_that_is_cheaper
     bench = running((12, 16, 16))
     for number in range(1, 17):
         bench.say(requested(number, (4, 4, 4), estimate_us=US_PER_HOUR), 6)
-    said = bodies(bench.say(CubeUnhealthy(cube=20, reasons=("host-3",)), 10))
-    assert isinstance(said[0], SliceRecovering)
-    assert said[0].choice == "evict"
-    assert isinstance(said[1], SliceRequeued)
+    emitted = bodies(bench.say(CubeUnhealthy(cube=20, reasons=("host-3",)), 10))
+    assert isinstance(emitted[0], SliceRecovering)
+    assert emitted[0].choice == "evict"
+    assert isinstance(emitted[1], SliceRequeued)
     assert bench.documents["slices", NAME].promised_us == 6 + US_PER_HOUR
     for number in range(1, 17):
-        said = bodies(bench.say(SliceReleased(slice=name(number), reason="finished"), 20 + number))
-    (placed,) = [body for body in said if isinstance(body, SliceAdmitted)]
+        emitted = bodies(bench.say(SliceReleased(slice=name(number), reason="finished"), 20 + number))
+    (placed,) = [body for body in emitted if isinstance(body, SliceAdmitted)]
     assert placed.slice == NAME
     assert 20 not in placed.cubes
 
@@ -164,13 +164,13 @@ def test_it_makes_way_for_others_until_another_box_comes_free_if_that_is_cheaper
 def test_a_slice_inside_one_cube_moves_to_any_other() -> None:
     for shape, corner in (((2, 4, 4), (0, 0, 0)), ((4, 4, 4), None)):
         bench = running(shape)
-        said = bodies(bench.say(CubeUnhealthy(cube=0, reasons=("host-3",)), 10))
+        emitted = bodies(bench.say(CubeUnhealthy(cube=0, reasons=("host-3",)), 10))
         swapped = CubeSwapped(slice=NAME, left=0, spare=1, corner=corner, reason="failed")
-        assert said[1:] == [swapped, SliceRestored(slice=NAME)]
+        assert emitted[1:] == [swapped, SliceRestored(slice=NAME)]
         (told,) = bodies(bench.say(CubeDrained(cube=1), 20))
         assert isinstance(told, SliceNoticed)
-        said = bodies(bench.run(told.until_us))
-        assert said[1] == CubeSwapped(slice=NAME, left=1, spare=2, corner=corner, reason="drained")
+        emitted = bodies(bench.run(told.until_us))
+        assert emitted[1] == CubeSwapped(slice=NAME, left=1, spare=2, corner=corner, reason="drained")
 
 
 def test_a_slice_of_several_cubes_runs_on_on_a_drained_one() -> None:
@@ -186,10 +186,10 @@ def test_only_links_between_a_slices_own_cubes_are_its_links() -> None:
     bench = running((4, 4, 8))  # cubes 0 and 1, joined by +z of 0 and −z of 1
     between, outside = face(0, 4), face(1, 4) + face(0, 5) + face(0, 0)
     assert bench.say(changed(down=outside), 10) == []
-    said = bodies(bench.say(changed(down=between[:3], degraded=between[3:4]), 20))
+    emitted = bodies(bench.say(changed(down=between[:3], degraded=between[3:4]), 20))
     speed_ppm = 10**12 // (10**6 + 300_000 * 187_500 // 812_500)  # 13 of 16 links are left
-    assert isinstance(said[0], SliceRecovering)
-    assert said[1:] == [SliceDegraded(slice=NAME, links_down=3, links_degraded=1, speed_ppm=speed_ppm)]
+    assert isinstance(emitted[0], SliceRecovering)
+    assert emitted[1:] == [SliceDegraded(slice=NAME, links_down=3, links_degraded=1, speed_ppm=speed_ppm)]
     assert bodies(bench.say(changed(up=between[:4]), 30)) == [SliceRestored(slice=NAME)]
 
 
@@ -205,9 +205,9 @@ def test_links_wrap_around_only_a_slice_that_spans_the_grid() -> None:
 def test_bad_links_are_remembered_while_nobody_uses_them() -> None:
     bench = grid_bench()
     bench.say(changed(down=face(0, 4)[:1], degraded=face(1, 5)[:2]), 10)
-    said = bodies(bench.say(requested(0, (4, 4, 8)), 20))
+    emitted = bodies(bench.say(requested(0, (4, 4, 8)), 20))
     slow = SliceDegraded(slice=NAME, links_down=1, links_degraded=2, speed_ppm=ONE_GONE_PPM)
-    assert said[1:] == [SliceStarted(slice=NAME, speed_ppm=ONE_GONE_PPM), slow]
+    assert emitted[1:] == [SliceStarted(slice=NAME, speed_ppm=ONE_GONE_PPM), slow]
     assert bench.documents["slices", NAME].state == "degraded"
     bench.say(SliceReleased(slice=NAME, reason="finished"), 30)
     assert bodies(bench.say(requested(1, (4, 4, 8)), 40), SliceDegraded) == [
@@ -223,8 +223,8 @@ def test_a_slice_fits_a_static_pod_only_if_it_would_fit_a_superpod(shape: Shape,
     for cube in busy:
         occupancy.allow(cube, False)
     for whole_cubes in (True, False):
-        fixed = FixedGrid().room_for(occupancy, shape, whole_cubes)
-        switched = Switched().room_for(occupancy, shape, whole_cubes)
+        fixed = FixedGridPlacement().find_fit(occupancy, shape, whole_cubes)
+        switched = SwitchedPlacement().find_fit(occupancy, shape, whole_cubes)
         if shape in MESHES or chips_of(shape) == 64:
             assert fixed == switched
         elif switched is None:

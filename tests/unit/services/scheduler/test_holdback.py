@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.config_scheduler import SchedulerConfig
+from schemas.config.scheduler import SchedulerConfig
+from schemas.messages.scheduler import CubeSwapped, SliceAdmitted, SliceNoticed, SliceRefused
 from schemas.names import Shape, Tier
-from schemas.scheduler import CubeSwapped, SliceAdmitted, SliceNoticed, SliceRefused
 from services.scheduler.placement.holdback import held_back
-from shared.models.availability.goodput import goodput
+from shared.models.availability.promised_goodput import promised_goodput
 from tests.support.scheduler_model import Said, World
 
 CUBE: Shape = (4, 4, 4)
@@ -18,31 +18,31 @@ PAIR: Shape = (4, 4, 8)
 TWO = SchedulerConfig(hold_back="fixed", hold_back_cubes=2)
 
 
-def admitted(said: list[Said]) -> list[str]:
-    return [body.slice for body in said if isinstance(body, SliceAdmitted)]
+def admitted(emitted: list[Said]) -> list[str]:
+    return [body.slice for body in emitted if isinstance(body, SliceAdmitted)]
 
 
 def test_firm_slices_leave_so_many_cubes_and_filler_may_stand_on_them() -> None:
     world = World(cubes=4, policy=TWO)
     world.start(PAIR)
-    waits, said = world.request(CUBE, tier="production")
-    assert admitted(said) == []
+    waits, emitted = world.request(CUBE, tier="production")
+    assert admitted(emitted) == []
     assert world.status(waits).reason == (
         "first in line; needs 1 healthy idle cube: of 4 cubes 2 idle and 2 used; 2 are held back "
         "(scheduler.hold_back fixed)"
     )
-    assert world.summary().chips_by_place["held_back"] == 128
-    filler, said = world.request(PAIR, tier="filler")
-    assert admitted(said) == [filler]
-    assert world.summary().chips_by_place["held_back"] == 0
+    assert world.summary().chips_by_category["held_back"] == 128
+    filler, emitted = world.request(PAIR, tier="filler")
+    assert admitted(emitted) == [filler]
+    assert world.summary().chips_by_category["held_back"] == 0
     world.check()
 
 
 def test_what_would_wait_for_ever_for_the_reserve_is_refused() -> None:
     world = World(cubes=4, policy=SchedulerConfig(hold_back="fixed", hold_back_cubes=1, hot_spares=1))
-    _, (said,) = world.request((4, 4, 12))
-    assert isinstance(said, SliceRefused)
-    assert said.reason == (
+    _, (emitted,) = world.request((4, 4, 12))
+    assert isinstance(emitted, SliceRefused)
+    assert emitted.reason == (
         "shape 4x4x12: it takes 3 cubes, and of 4 at most 2 are to be had beside those in reserve "
         "(scheduler.hold_back, scheduler.hot_spares)"
     )
@@ -57,8 +57,8 @@ def test_what_would_wait_for_ever_for_the_reserve_is_refused() -> None:
 def test_a_failed_cube_is_swapped_for_one_that_is_held_back() -> None:
     world = World(cubes=4, policy=TWO)
     world.start(PAIR)
-    said = [*world.fail(0), *world.tick()]
-    assert CubeSwapped in [type(body) for body in said]
+    emitted = [*world.fail(0), *world.tick()]
+    assert CubeSwapped in [type(body) for body in emitted]
     world.check()
 
 
@@ -66,7 +66,7 @@ def test_a_failed_cube_is_swapped_for_one_that_is_held_back() -> None:
 def test_what_is_promised_leaves_what_the_closed_form_says_less_what_is_missing(slice_cubes: int) -> None:
     policy = SchedulerConfig(hold_back="availability", hold_back_slice_cubes=slice_cubes)
     world = World(cubes=64, policy=policy)
-    promised = goodput(0.999, 64 * slice_cubes, "reconfigurable", target=0.97, cubes=64)
+    promised = promised_goodput(0.999, 64 * slice_cubes, "reconfigurable", target=0.97, cubes=64)
     assert held_back(world.state) == promised.held_back_cubes > 0
     world.fail(3)
     assert held_back(world.state) == promised.held_back_cubes - 1

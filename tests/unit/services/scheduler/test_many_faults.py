@@ -1,30 +1,30 @@
 """Many faults at once: several cubes, a row that has power in common, three OCSes, and all of these. One plan
 for all slices that were hit, the most urgent first, and nobody is forgotten."""
 
-from schemas.config_scheduler import SchedulerConfig
-from schemas.ocs import OcsDown, OcsUp
-from schemas.recovery import recovery_policy
-from schemas.scheduler import SliceRecovering, SliceRequeued
-from services.scheduler.placement.scores import DOMAIN_CUBES
+from schemas.config.scheduler import SchedulerConfig
+from schemas.messages.ocs import OcsDown, OcsUp
+from schemas.messages.scheduler import SliceRecovering, SliceRequeued
+from schemas.recovery_policy import parse_recovery_policy
+from services.scheduler.placement.cube_ranking import DOMAIN_CUBES
 from shared.basics.units import US_PER_HOUR, US_PER_S
 from tests.support.scheduler_model import Said, World, ends_of, ocs_of
 
 AT_ONCE = SchedulerConfig(decision_s=30, preflight_s=120)
 
 
-def choices(said: list[Said]) -> list[tuple[str, str | None]]:
+def choices(emitted: list[Said]) -> list[tuple[str, str | None]]:
     """(slice, choice) in the order of the plan, without those that are not decided yet."""
-    hits = [body for body in said if isinstance(body, SliceRecovering) and body.choice is not None]
+    hits = [body for body in emitted if isinstance(body, SliceRecovering) and body.choice is not None]
     return [(body.slice, body.choice) for body in hits]
 
 
 def decide(world: World, began_us: int) -> list[Said]:
     """Until everything that failed at `began_us` is decided on."""
-    said: list[Said] = []
+    emitted: list[Said] = []
     while world.held.due_us is not None and world.held.due_us <= began_us + 30 * US_PER_S:
-        said += world.tick()
+        emitted += world.tick()
         world.check()
-    return said
+    return emitted
 
 
 def go_on(world: World, until_us: int) -> None:
@@ -60,8 +60,8 @@ def test_five_cubes_of_three_slices() -> None:
     few, many, all_of = [cubes_of(world, name) for name in (*research, production)]
     for cube in (*few[1:], *many[:2], *all_of):
         assert choices(world.fail(cube)) == []
-    said = decide(world, began_us)
-    assert choices(said) == [(production, "swap"), (research[1], "wait"), (research[0], "wait")]
+    emitted = decide(world, began_us)
+    assert choices(emitted) == [(production, "swap"), (research[1], "wait"), (research[0], "wait")]
     world.release(spared)
     go_on(world, world.now_us + 600 * US_PER_S)
     assert {world.status(name).state for name in (*research, production)} == {"running"}
@@ -91,14 +91,16 @@ def test_a_row_of_cubes_loses_its_power_and_comes_back() -> None:
 def test_three_ocses_take_links_of_everybody_and_each_slice_goes_its_own_way() -> None:
     world = World(cubes=8, policy=AT_ONCE)
     around = world.start((4, 4, 8))
-    strict = world.start((4, 4, 8), tier="production", recovery=recovery_policy("swap,route:1%,wait,evict"))
-    stays = world.start((4, 4, 4), recovery=recovery_policy("swap,wait"))
+    strict = world.start(
+        (4, 4, 8), tier="production", recovery=parse_recovery_policy("swap,route:1%,wait,evict")
+    )
+    stays = world.start((4, 4, 4), recovery=parse_recovery_policy("swap,wait"))
     mesh = world.start((2, 4, 4))
     began_us = world.now_us
     lose_ocses(world, (3, 20, 44))
-    said = decide(world, began_us)
-    assert choices(said) == [(strict, "evict"), (around, "route"), (stays, "wait")]
-    assert [body.slice for body in said if isinstance(body, SliceRequeued)] == [strict]
+    emitted = decide(world, began_us)
+    assert choices(emitted) == [(strict, "evict"), (around, "route"), (stays, "wait")]
+    assert [body.slice for body in emitted if isinstance(body, SliceRequeued)] == [strict]
     states = [world.status(name).state for name in (around, strict, stays, mesh)]
     assert states == ["degraded", "queued", "recovering", "running"]
     assert "pod-0/ocs-3, expected back at" in (world.status(strict).reason or "")

@@ -4,41 +4,50 @@ from dataclasses import replace
 
 import pytest
 
-from ops.common.configuration import settings
-from services.scheduler.multislice.holding import backoff_us
-from services.scheduler.multislice.member import Member, all_heard, heard, parted
+from ops.sites.configuration import superpod_config
+from services.scheduler.multislice.gang_hold import backoff_us
 from services.scheduler.state import SchedulerState, Slice, commission
+from services.scheduler.structures.multislice_member import (
+    MultisliceMember,
+    after_departure,
+    with_status,
+    with_status_of_all,
+)
 from shared.basics.units import US_PER_S
 
-NEW = Member(
+NEW = MultisliceMember(
     job="pod-0/slice-4",
     pods=("pod-0", "pod-1", "pod-2"),
     gradient_bytes=1,
     step_us=1,
     slices=("", "", ""),
-    says=("nothing", "nothing", "nothing"),
+    status=("nothing", "nothing", "nothing"),
     speeds_ppm=(None, None, None),
 )
 NAMES = ("pod-0/slice-4", "pod-1/slice-9", "pod-2/slice-0")
 
 
 def test_a_word_is_kept_under_its_pod() -> None:
-    member = heard(heard(NEW, NAMES[2], "waits"), NAMES[1], "holds")
+    member = with_status(with_status(NEW, NAMES[2], "waits"), NAMES[1], "holds")
     assert member.slices == ("", NAMES[1], NAMES[2])
-    assert member.says == ("nothing", "holds", "waits")
+    assert member.status == ("nothing", "holds", "waits")
 
 
 def test_who_parts_takes_all_along_but_those_who_have_cubes_kept_anew() -> None:
-    joined = all_heard(NEW, NAMES, "joined")
-    assert parted(heard(joined, NAMES[2], "stands"), NAMES[1]).says == ("waits", "waits", "waits")
+    joined = with_status_of_all(NEW, NAMES, "joined")
+    assert after_departure(with_status(joined, NAMES[2], "stands"), NAMES[1]).status == (
+        "waits",
+        "waits",
+        "waits",
+    )
     # The first has parted, too, and has cubes kept again, before the word of the second is read.
-    anew = heard(parted(joined, NAMES[0]), NAMES[0], "holds")
-    assert parted(anew, NAMES[1]).says == ("holds", "waits", "waits")
+    anew = with_status(after_departure(joined, NAMES[0]), NAMES[0], "holds")
+    assert after_departure(anew, NAMES[1]).status == ("holds", "waits", "waits")
 
 
 def scheduler(mean_s: int, fabric: str = "pod-0", hold_s: int = 600) -> SchedulerState:
     pairs = [f"scheduler.pods_backoff_s={mean_s}", f"scheduler.pods_hold_s={hold_s}"]
-    return commission(fabric, settings(pairs, seed=7), 0)
+    return commission(fabric, superpod_config(pairs, seed=7), 0)
 
 
 def row_of(number: int) -> Slice:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.names import Shape
-from services.scheduler.placement.occupancy import (
+from services.scheduler.structures.occupancy import (
     BLOCKS,
     WHOLE_CUBE,
     Corner,
@@ -52,7 +52,7 @@ def test_meshes_fill_partly_used_cubes_before_they_open_another() -> None:
     occupancy.allow(0, False)
     placed = []
     for number in range(5):
-        room = occupancy.room_for(32, whole_cubes=True)
+        room = occupancy.find_fit(32, whole_cubes=True)
         assert room is not None
         cubes, corner = room
         occupancy.hold(number, cubes, (2, 4, 4), corner)
@@ -64,9 +64,9 @@ def test_meshes_fill_partly_used_cubes_before_they_open_another() -> None:
         ((2,), (2, 0, 0)),
         ((3,), (0, 0, 0)),
     ]
-    assert occupancy.room_for(32, whole_cubes=False) == ((3,), (2, 0, 0))
+    assert occupancy.find_fit(32, whole_cubes=False) == ((3,), (2, 0, 0))
     occupancy.free(1, (1,), (2, 4, 4), (2, 0, 0))
-    assert occupancy.room_for(1, whole_cubes=False) == ((1,), (2, 0, 0))
+    assert occupancy.find_fit(1, whole_cubes=False) == ((1,), (2, 0, 0))
     assert occupancy.torus_at(1) is None
 
 
@@ -74,9 +74,9 @@ def test_a_torus_takes_the_lowest_idle_cubes_and_no_partly_used_one() -> None:
     occupancy = Occupancy(6)
     occupancy.hold(0, (1,), (1, 1, 1), (0, 0, 0))
     occupancy.allow(3, False)
-    assert occupancy.room_for(256, whole_cubes=True) == ((0, 2, 4, 5), None)
-    assert occupancy.room_for(256, whole_cubes=False) is None
-    assert occupancy.room_for(320, whole_cubes=True) is None
+    assert occupancy.find_fit(256, whole_cubes=True) == ((0, 2, 4, 5), None)
+    assert occupancy.find_fit(256, whole_cubes=False) is None
+    assert occupancy.find_fit(320, whole_cubes=True) is None
     occupancy.hold(1, (0, 2), (4, 4, 8), None)
     assert [occupancy.torus_at(cube) for cube in range(6)] == [1, None, 1, None, None, None]
     occupancy.allow(3, True)

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.common.configuration import settings
-from schemas.config_scheduler import SchedulerConfig
+from ops.sites.configuration import superpod_config
+from schemas.config.quotas import parse_quotas
+from schemas.config.scheduler import SchedulerConfig
+from schemas.messages.scheduler import SliceAdmitted
 from schemas.names import Tier
-from schemas.quotas import quota_chips
-from schemas.scheduler import SliceAdmitted
-from services.scheduler.queue.order import borrows
+from services.scheduler.queue.order import borrowed_chips
 from shared.basics.errors import InvalidInput
 from tests.support.scheduler_model import Said, World
 
@@ -17,8 +17,8 @@ CUBE = (4, 4, 4)
 WHOLE = (4, 8, 8)
 
 
-def admitted(said: list[Said]) -> list[str]:
-    return [body.slice for body in said if isinstance(body, SliceAdmitted)]
+def admitted(emitted: list[Said]) -> list[str]:
+    return [body.slice for body in emitted if isinstance(body, SliceAdmitted)]
 
 
 def served(world: World, running: str, count: int) -> list[str]:
@@ -73,14 +73,17 @@ def test_without_quotas_all_owners_that_want_something_have_equal_shares() -> No
 
 @given(st.integers(0, 4096), st.integers(0, 4096))
 def test_who_has_less_than_its_quota_borrows_nothing(held: int, quota: int) -> None:
-    assert (borrows(held, quota) == 0) == (held < quota)
-    assert borrows(held + 1, quota) >= borrows(held, quota)
+    assert (borrowed_chips(held, quota) == 0) == (held < quota)
+    assert borrowed_chips(held + 1, quota) >= borrowed_chips(held, quota)
 
 
 def test_quotas_are_chips_or_shares() -> None:
-    assert quota_chips("", 64) == {}
-    assert quota_chips("team-1=1024, team-2=25%", 64) == {"team-1": 1024, "team-2": 1024}
-    assert settings(["scheduler.quotas=team-1=1024,team-2=25%"]).scheduler.quotas == "team-1=1024,team-2=25%"
+    assert parse_quotas("", 64) == {}
+    assert parse_quotas("team-1=1024, team-2=25%", 64) == {"team-1": 1024, "team-2": 1024}
+    assert (
+        superpod_config(["scheduler.quotas=team-1=1024,team-2=25%"]).scheduler.quotas
+        == "team-1=1024,team-2=25%"
+    )
 
 
 @pytest.mark.parametrize(
@@ -97,5 +100,5 @@ def test_quotas_are_chips_or_shares() -> None:
 )
 def test_what_is_no_quota_is_refused_in_one_sentence(text: str, wrong: str) -> None:
     with pytest.raises(InvalidInput) as refusal:
-        settings([f"scheduler.quotas={text}"])
+        superpod_config([f"scheduler.quotas={text}"])
     assert str(refusal.value) == f"--set scheduler.quotas: {wrong}"

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.scheduler.queue.plan import Plan
-from services.scheduler.queue.promise import FOREVER
+from services.scheduler.structures.reservations import ReservationTable
+from services.scheduler.structures.timeline import FOREVER
 
 NOW_US = 10
 TIMES = [10, 11, 12, 15, 20, FOREVER]
@@ -17,7 +17,7 @@ BOOKINGS = st.lists(
 def test_free_is_what_nobody_has_at_any_moment(
     ends: list[int], bookings: list[tuple[int, int, int]], until_us: int
 ) -> None:
-    plan = Plan(NOW_US, ends)
+    plan = ReservationTable(NOW_US, ends)
     kept = [(cubes, start, end) for cubes, start, end in bookings if start < end]
     for cubes, start, end in kept:
         plan.book(cubes, start, end)

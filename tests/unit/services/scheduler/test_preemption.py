@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.config_scheduler import SchedulerConfig
-from schemas.jobs import JobTerms
-from schemas.names import Shape, Tier
-from schemas.scheduler import (
+from schemas.config.scheduler import SchedulerConfig
+from schemas.messages.jobs import JobTerms
+from schemas.messages.scheduler import (
     LeaveCircuits,
     SliceAdmitted,
     SliceEvicted,
@@ -17,6 +16,7 @@ from schemas.scheduler import (
     SliceRefused,
     SliceRequeued,
 )
+from schemas.names import Shape, Tier
 from shared.basics.units import US_PER_HOUR, US_PER_S
 from tests.support.scheduler_model import Said, World
 
@@ -29,12 +29,12 @@ JOB = JobTerms(
 SLOW_TO_WRITE = JOB.model_copy(update={"write_us": 600 * US_PER_S})
 
 
-def noticed(said: list[Said]) -> list[str]:
-    return [body.slice for body in said if isinstance(body, SliceNoticed)]
+def noticed(emitted: list[Said]) -> list[str]:
+    return [body.slice for body in emitted if isinstance(body, SliceNoticed)]
 
 
-def admitted(said: list[Said]) -> list[str]:
-    return [body.slice for body in said if isinstance(body, SliceAdmitted)]
+def admitted(emitted: list[Said]) -> list[str]:
+    return [body.slice for body in emitted if isinstance(body, SliceAdmitted)]
 
 
 @pytest.mark.parametrize(
@@ -50,20 +50,22 @@ def admitted(said: list[Said]) -> list[str]:
         ("research", "production", None),
     ],
 )
-def test_who_makes_room_for_whom_and_when(asker: Tier, victim: Tier, leaves_after_h: float | None) -> None:
+def test_who_makes_room_for_whom_and_when(
+    preemptor: Tier, victim: Tier, leaves_after_h: float | None
+) -> None:
     """The victims are older."""
     world = World(cubes=4)
     running = world.start(WHOLE, tier=victim)
-    _, said = world.request(CUBE, tier=asker)
+    _, emitted = world.request(CUBE, tier=preemptor)
     if leaves_after_h is None:
-        assert said == []
+        assert emitted == []
         assert world.held.due_us is None
         return
     if leaves_after_h:
-        assert said == []
+        assert emitted == []
         assert world.held.due_us == world.now_us + leaves_after_h * US_PER_HOUR
-        said = world.tick()
-    assert noticed(said) == [running]
+        emitted = world.tick()
+    assert noticed(emitted) == [running]
     world.check()
 
 
@@ -71,14 +73,14 @@ def test_research_that_has_waited_takes_the_cubes_of_younger_research() -> None:
     world = World(cubes=4)
     world.start(PAIR, tier="production")
     older = world.start(CUBE)
-    asker, _ = world.request(PAIR)
+    preemptor, _ = world.request(PAIR)
     younger = world.start(CUBE)  # nobody knows when the first in line can start: all may pass
     world.release(older, after_us=US_PER_HOUR)
-    assert world.status(asker).state == "queued"
-    assert world.held.due_us == world.status(asker).requested_us + 6 * US_PER_HOUR
-    said = world.tick()
-    assert noticed(said) == [younger]
-    assert admitted(world.checkpoint(younger)) == [asker]
+    assert world.status(preemptor).state == "queued"
+    assert world.held.due_us == world.status(preemptor).requested_us + 6 * US_PER_HOUR
+    emitted = world.tick()
+    assert noticed(emitted) == [younger]
+    assert admitted(world.checkpoint(younger)) == [preemptor]
     world.check()
 
 
@@ -87,11 +89,11 @@ def test_one_that_had_to_leave_drives_out_nobody_of_its_kind() -> None:
     world = World(cubes=4)
     runs = [world.start(CUBE, estimate_us=100 * US_PER_HOUR) for _ in range(4)]
     world.now_us += 7 * US_PER_HOUR
-    asker, _ = world.request(CUBE, tier="production")
+    preemptor, _ = world.request(CUBE, tier="production")
     (left,) = noticed(world.tick())
     assert left in runs
-    said = world.checkpoint(left)
-    assert admitted(said) == [asker]
+    emitted = world.checkpoint(left)
+    assert admitted(emitted) == [preemptor]
     for _ in range(9):
         world.now_us += 10 * US_PER_HOUR
         assert noticed(world.request((1, 1, 1))[1]) == []
@@ -102,12 +104,12 @@ def test_nobody_leaves_who_has_only_just_got_its_cubes() -> None:
     world = World(cubes=4)
     world.start((4, 4, 12), tier="production")
     blocker = world.start(CUBE)
-    asker, _ = world.request(CUBE)
+    preemptor, _ = world.request(CUBE)
     late, _ = world.request(CUBE)
     world.now_us += 7 * US_PER_HOUR
-    assert admitted(world.release(blocker)) == [asker]
+    assert admitted(world.release(blocker)) == [preemptor]
     assert world.held.due_us is None  # the second in line is younger than who runs
-    world.release(asker)
+    world.release(preemptor)
     world.train()
     assert world.status(late).state == "running"
 
@@ -115,22 +117,22 @@ def test_nobody_leaves_who_has_only_just_got_its_cubes() -> None:
 def test_whoever_leaves_writes_its_checkpoint_first_and_comes_back_at_its_old_place() -> None:
     world = World(cubes=4)
     victim = world.start(WHOLE, tier="filler", job=JOB)
-    asker, said = world.request(PAIR)
+    preemptor, emitted = world.request(PAIR)
     until_us = world.now_us + 120 * US_PER_S
-    assert said == [SliceNoticed(slice=victim, why="preempted", until_us=until_us)]
-    assert world.status(asker).reason == f"has cube-0, cube-1 as soon as {victim} left"
+    assert emitted == [SliceNoticed(slice=victim, why="preempted", until_us=until_us)]
+    assert world.status(preemptor).reason == f"has cube-0, cube-1 as soon as {victim} left"
     assert world.status(victim).state == "running"
     world.check()
-    said = world.checkpoint(victim, after_us=10 * US_PER_S)
-    assert [type(body) for body in said[:3]] == [LeaveCircuits, SliceRequeued, SliceAdmitted]
-    assert admitted(said) == [asker]
+    emitted = world.checkpoint(victim, after_us=10 * US_PER_S)
+    assert [type(body) for body in emitted[:3]] == [LeaveCircuits, SliceRequeued, SliceAdmitted]
+    assert admitted(emitted) == [preemptor]
     document = world.status(victim)
     assert (document.state, document.restarts, document.cubes) == ("queued", 1, ())
     world.check()
     younger, _ = world.request(WHOLE, tier="filler")
     assert world.status(victim).queue_position == 1
     world.train()
-    assert admitted(world.release(asker)) == [victim]
+    assert admitted(world.release(preemptor)) == [victim]
     assert world.status(younger).state == "queued"
     assert world.train() != []
     assert world.status(victim).state == "running"
@@ -140,13 +142,13 @@ def test_whoever_leaves_writes_its_checkpoint_first_and_comes_back_at_its_old_pl
 def test_when_the_grace_is_over_the_cubes_are_taken() -> None:
     world = World(cubes=4)
     victim = world.start(WHOLE, tier="filler", job=SLOW_TO_WRITE)
-    asker, said = world.request(WHOLE)
-    (notice,) = said
+    preemptor, emitted = world.request(WHOLE)
+    (notice,) = emitted
     assert isinstance(notice, SliceNoticed)
     assert world.held.due_us == notice.until_us
-    said = world.tick()
-    assert admitted(said) == [asker]
-    assert SliceRequeued(slice=victim, reason=f"pre-empted for {asker}, which is research") in said
+    emitted = world.tick()
+    assert admitted(emitted) == [preemptor]
+    assert SliceRequeued(slice=victim, reason=f"pre-empted for {preemptor}, which is research") in emitted
     world.check()
 
 
@@ -156,20 +158,20 @@ def test_who_comes_back_is_said_to_have_lost_what_it_did_not_keep() -> None:
         victim = world.start(WHOLE, tier="filler", job=SLOW_TO_WRITE)
         begun_us = world.now_us + SLOW_TO_WRITE.startup_us
         world.request(WHOLE, after_us=600 * US_PER_S)
-        said = world.checkpoint(victim) if keeps else world.tick()
-        (requeued,) = [body for body in said if isinstance(body, SliceRequeued)]
+        emitted = world.checkpoint(victim) if keeps else world.tick()
+        (requeued,) = [body for body in emitted if isinstance(body, SliceRequeued)]
         assert requeued.lost_chip_us == (0 if keeps else 256 * (world.now_us - begun_us))
 
 
 def test_a_claim_goes_with_its_slice_and_leaves_nothing_behind() -> None:
     world = World(cubes=4)
     victim = world.start(WHOLE, tier="filler", job=JOB)
-    asker, _ = world.request(PAIR)
-    assert [type(body) for body in world.release(asker)] == [SliceRefused]
+    preemptor, _ = world.request(PAIR)
+    assert [type(body) for body in world.release(preemptor)] == [SliceRefused]
     world.check()
     assert world.state.claims == {}
-    said = world.checkpoint(victim)
-    assert admitted(said) == [victim]  # whoever was told to leave does, and finds the pod empty
+    emitted = world.checkpoint(victim)
+    assert admitted(emitted) == [victim]  # whoever was told to leave does, and finds the pod empty
     world.check()
 
 
@@ -177,28 +179,28 @@ def test_nobody_else_gets_the_cubes_of_a_claim() -> None:
     world = World(cubes=4)
     first = world.start(PAIR, tier="filler", job=JOB)
     second = world.start(PAIR, tier="filler", job=JOB)
-    asker, said = world.request(WHOLE)
-    assert noticed(said) == [first, second]
+    preemptor, emitted = world.request(WHOLE)
+    assert noticed(emitted) == [first, second]
     world.checkpoint(first)
-    late, said = world.request(CUBE, tier="production")
-    assert said == []
+    late, emitted = world.request(CUBE, tier="production")
+    assert emitted == []
     assert world.status(late).state == "queued"
     world.check()
-    assert admitted(world.checkpoint(second)) == [asker]
+    assert admitted(world.checkpoint(second)) == [preemptor]
 
 
 def test_a_claim_on_a_cube_that_fails_is_given_up_and_made_anew() -> None:
     world = World(cubes=4)
     filler = [world.start(CUBE, tier="filler", job=JOB) for _ in range(4)]
-    asker, said = world.request(PAIR)
-    assert noticed(said) == filler[:2]
+    preemptor, emitted = world.request(PAIR)
+    assert noticed(emitted) == filler[:2]
     world.checkpoint(filler[0])
-    said = world.fail(0)
-    assert noticed(said) == filler[2:3]
+    emitted = world.fail(0)
+    assert noticed(emitted) == filler[2:3]
     world.check()
     assert world.state.claims[4].cubes == (1, 2)
     world.checkpoint(filler[1])
-    assert admitted(world.checkpoint(filler[2])) == [asker]
+    assert admitted(world.checkpoint(filler[2])) == [preemptor]
     world.check()
 
 
@@ -208,13 +210,13 @@ def test_research_has_a_bounded_number_of_lives_and_filler_has_not() -> None:
     for tier, count in lives.items():
         victim = world.start(WHOLE, tier=tier)
         for life in range(count):
-            asker, said = world.request(WHOLE, tier="production")
-            assert noticed(said) == [victim]
-            said = world.checkpoint(victim)
-            evicted = [body for body in said if isinstance(body, SliceEvicted)]
+            preemptor, emitted = world.request(WHOLE, tier="production")
+            assert noticed(emitted) == [victim]
+            emitted = world.checkpoint(victim)
+            evicted = [body for body in emitted if isinstance(body, SliceEvicted)]
             assert len(evicted) == (tier == "research" and life == 1)
             world.train()
-            world.release(asker)
+            world.release(preemptor)
             world.train()
             world.check()
     (evicted_for_good,) = [body for body in world.ended.values() if isinstance(body, SliceEvicted)]
@@ -243,9 +245,9 @@ def test_no_fewer_would_have_done_and_none_is_refused_that_could_be_had(
     cubes: dict[str, int] = {}
     tiers: dict[str, Tier] = {}
     for shape, tier in sorted(rows, key=lambda row: row[1] == "filler"):  # filler last: nobody is evicted yet
-        name, said = world.request(shape, tier=tier)
-        assert noticed(said) == [] or tier == "production"
-        if admitted(said) == [name]:
+        name, emitted = world.request(shape, tier=tier)
+        assert noticed(emitted) == [] or tier == "production"
+        if admitted(emitted) == [name]:
             cubes[name], tiers[name] = shape[2] // 4, tier
     if world.state.queued:
         return
@@ -256,9 +258,9 @@ def test_no_fewer_would_have_done_and_none_is_refused_that_could_be_had(
         for choice in chain.from_iterable(combinations(may, size) for size in range(len(may) + 1))
         if idle + sum(cubes[name] for name in choice) >= wanted[2] // 4 * (wanted[1] // 4)
     ]
-    _, said = world.request(wanted, tier="production" if production else "research")
-    told = noticed(said)
-    assert bool(told or admitted(said)) == bool(choices)
+    _, emitted = world.request(wanted, tier="production" if production else "research")
+    told = noticed(emitted)
+    assert bool(told or admitted(emitted)) == bool(choices)
     if choices:
         research = min(sum(tiers[name] == "research" for name in choice) for choice in choices)
         assert sum(tiers[name] == "research" for name in told) <= len(told)
@@ -276,13 +278,13 @@ def test_what_a_victim_has_written_in_its_grace_counts_when_it_comes_back() -> N
     world = World(cubes=4)
     victim = world.start(WHOLE, tier="filler", job=JOB, estimate_us=10 * US_PER_HOUR)
     started_us = world.now_us
-    asker, _ = world.request(PAIR, after_us=US_PER_HOUR // 2)
-    said = world.checkpoint(victim, after_us=US_PER_S)
-    (requeued,) = [body for body in said if isinstance(body, SliceRequeued)]
+    preemptor, _ = world.request(PAIR, after_us=US_PER_HOUR // 2)
+    emitted = world.checkpoint(victim, after_us=US_PER_S)
+    (requeued,) = [body for body in emitted if isinstance(body, SliceRequeued)]
     assert requeued.lost_chip_us == 0
     kept_us = world.now_us - US_PER_S - started_us - JOB.startup_us
     assert _kept_us(world, victim) == kept_us
-    world.release(asker)
+    world.release(preemptor)
     row = world.state.slices[int(victim.rpartition("-")[2])]
     assert row.ends_us == world.now_us + 10_000 + 10 * US_PER_HOUR - kept_us
 

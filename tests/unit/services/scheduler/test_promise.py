@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.names import Shape
-from services.scheduler.placement.occupancy import BLOCKS, WHOLE_CUBE
-from services.scheduler.placement.placement import PLACEMENTS
-from services.scheduler.queue.promise import FOREVER, Stay, Timeline
+from services.scheduler.structures.occupancy import BLOCKS, WHOLE_CUBE
+from services.scheduler.structures.pod_placement import PLACEMENTS
+from services.scheduler.structures.timeline import FOREVER, BusyInterval, Timeline
 from shared.models.superpod.shapes import chips_of
 
 NOW_US = 10
@@ -19,7 +19,7 @@ CUBES = st.lists(STAYS, min_size=1, max_size=5)
 SHAPES: list[Shape] = [(2, 2, 4), (2, 4, 4), (4, 4, 4), (4, 4, 8), (4, 4, 12)]
 
 
-def fits_at(cubes: list[tuple[Stay, ...]], shape: Shape, held_back: int, at_us: int) -> bool:
+def fits_at(cubes: list[tuple[BusyInterval, ...]], shape: Shape, held_back: int, at_us: int) -> bool:
     """By hand, from the chips in use: a mesh in a cube with others, or in one beyond those held back."""
     used = [sum({bit for mask, until in cube if until > at_us for bit in bits(mask)}) for cube in cubes]
     free = used.count(0) - held_back
@@ -30,7 +30,7 @@ def fits_at(cubes: list[tuple[Stay, ...]], shape: Shape, held_back: int, at_us: 
     )
 
 
-def timeline(cubes: list[tuple[Stay, ...]]) -> Timeline:
+def timeline(cubes: list[tuple[BusyInterval, ...]]) -> Timeline:
     """Cubes that one slice has as a whole are told by their ends alone."""
     alone = {at: stays[0] for at, stays in enumerate(cubes) if len(stays) == 1}
     whole = {at: until_us for at, (mask, until_us) in alone.items() if mask == WHOLE_CUBE}
@@ -44,7 +44,7 @@ def bits(mask: int) -> set[int]:
 
 @given(CUBES, st.sampled_from(SHAPES), st.integers(0, 2))
 def test_a_start_is_the_first_moment_at_which_the_slice_fits(
-    cubes: list[tuple[Stay, ...]], shape: Shape, held_back: int
+    cubes: list[tuple[BusyInterval, ...]], shape: Shape, held_back: int
 ) -> None:
     found = PLACEMENTS["superpod"].start_us(timeline(cubes), shape, held_back)
     fits = [at_us for at_us in (NOW_US, 11, 12, 15, 20) if fits_at(cubes, shape, held_back, at_us)]
@@ -53,7 +53,7 @@ def test_a_start_is_the_first_moment_at_which_the_slice_fits(
 
 @given(CUBES, st.data(), MASKS, TIMES_US)
 def test_one_more_slice_is_one_more_stay(
-    cubes: list[tuple[Stay, ...]], data: st.DataObject, mask: int, until_us: int
+    cubes: list[tuple[BusyInterval, ...]], data: st.DataObject, mask: int, until_us: int
 ) -> None:
     chosen = data.draw(
         st.sampled_from([c for n in (1, 2) for c in combinations(range(len(cubes)), n)] or [()])

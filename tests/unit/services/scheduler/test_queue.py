@@ -5,7 +5,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.scheduler.queue.queue import FILLER, Line, Queue
+from services.scheduler.structures.waiting_lines import FILLER, Line, Queue
 
 LINES: list[Line] = [
     (0, "operator", (4, 4, 4)),

@@ -1,9 +1,9 @@
 """Failed and drained cubes: one plan for all, swaps, waits, first claims, moves after a checkpoint."""
 
-from schemas.config_scheduler import SchedulerConfig
-from schemas.cubes import CubeUnhealthy, HostDown
-from schemas.jobs import JobTerms
-from schemas.scheduler import (
+from schemas.config.scheduler import SchedulerConfig
+from schemas.messages.cubes import CubeUnhealthy, HostDown
+from schemas.messages.jobs import JobTerms
+from schemas.messages.scheduler import (
     ConnectCircuits,
     CubeSwapped,
     DisconnectCircuits,
@@ -22,18 +22,18 @@ from shared.basics.units import US_PER_S
 from tests.support.scheduler_model import Said, World
 
 
-def choice_of(said: Said) -> tuple[str, str, str | None]:
+def choice_of(emitted: Said) -> tuple[str, str, str | None]:
     """(slice, part, choice) of a slice that is hit."""
-    assert isinstance(said, SliceRecovering)
-    return said.slice, said.part, said.choice
+    assert isinstance(emitted, SliceRecovering)
+    return emitted.slice, emitted.part, emitted.choice
 
 
 def test_a_failed_cube_is_swapped_and_only_circuits_that_touch_it_change() -> None:
     world = World()
     name = world.start((4, 4, 12))
-    hit, *said = world.fail(1)
+    hit, *emitted = world.fail(1)
     assert choice_of(hit) == (name, "pod-0/cube-1", "swap")
-    assert said == [
+    assert emitted == [
         CubeSwapped(slice=name, left=1, spare=3, corner=None, reason="failed"),
         DisconnectCircuits(slice=name, joins=((0, 1, 1), (1, 1, 1), (2, 0, 1), (2, 1, 2))),
         ConnectCircuits(slice=name, joins=((0, 3, 3), (1, 3, 3), (2, 0, 3), (2, 3, 2))),
@@ -49,8 +49,8 @@ def test_a_failed_cube_is_swapped_and_only_circuits_that_touch_it_change() -> No
 def test_a_job_that_fails_is_believed_before_its_cube_misses_a_heartbeat_and_once() -> None:
     world = World()
     name = world.start((4, 4, 12))
-    said = world.complain(name, 1)
-    assert said[1] == CubeSwapped(slice=name, left=1, spare=3, corner=None, reason="failed")
+    emitted = world.complain(name, 1)
+    assert emitted[1] == CubeSwapped(slice=name, left=1, spare=3, corner=None, reason="failed")
     assert world.complain(name, 1) == world.fail(1, after_us=5) == []
     assert world.state.suspects == {}
     assert 1 not in world.idle
@@ -81,11 +81,11 @@ def test_without_a_spare_it_stalls_and_has_first_claim_on_the_next() -> None:
     assert document.state == "recovering"
     assert document.reason is not None
     assert document.reason.startswith("pod-0/cube-2 failed")
-    said = world.release(last)
-    assert [type(body) for body in said[:2]] == [LeaveCircuits, SliceCompleted]
-    assert choice_of(said[2]) == (younger, "pod-0/cube-2", "swap")
-    assert said[3] == CubeSwapped(slice=younger, left=2, spare=3, corner=None, reason="failed")
-    assert not any(isinstance(body, SliceAdmitted) for body in said)
+    emitted = world.release(last)
+    assert [type(body) for body in emitted[:2]] == [LeaveCircuits, SliceCompleted]
+    assert choice_of(emitted[2]) == (younger, "pod-0/cube-2", "swap")
+    assert emitted[3] == CubeSwapped(slice=younger, left=2, spare=3, corner=None, reason="failed")
+    assert not any(isinstance(body, SliceAdmitted) for body in emitted)
     assert world.train() == [SliceRestored(slice=younger)]
     assert world.status(younger).reason is None
     assert world.status(waiting).state == "queued"
@@ -143,8 +143,8 @@ def test_what_fails_together_is_planned_together_and_the_most_urgent_first() -> 
     ]
     assert {world.status(name).state for name in (research, filler, production)} == {"recovering"}
     assert world.held.due_us == began_us + 30 * US_PER_S
-    said = world.tick()
-    hits = [choice_of(body) for body in said if isinstance(body, SliceRecovering)]
+    emitted = world.tick()
+    hits = [choice_of(body) for body in emitted if isinstance(body, SliceRecovering)]
     assert hits == [
         (production, "pod-0/cube-3", "swap"),
         (research, "pod-0/cube-0", "wait"),
@@ -160,11 +160,11 @@ def test_a_row_of_cubes_is_replaced_in_one_plan() -> None:
     idle = list(world.idle)
     for cube in (0, 1, 2, 3):
         world.fail(cube)
-    said = world.tick()
-    assert choice_of(said[0]) == (name, "pod-0/cube-0", "swap")
-    swapped = [(body.left, body.spare) for body in said if isinstance(body, CubeSwapped)]
+    emitted = world.tick()
+    assert choice_of(emitted[0]) == (name, "pod-0/cube-0", "swap")
+    swapped = [(body.left, body.spare) for body in emitted if isinstance(body, CubeSwapped)]
     assert swapped == list(zip((0, 1, 2, 3), idle, strict=True))
-    assert sum(isinstance(body, SliceRecovering) for body in said) == 1
+    assert sum(isinstance(body, SliceRecovering) for body in emitted) == 1
     assert world.train() == [SliceRestored(slice=name)]
     world.check()
 
@@ -177,7 +177,7 @@ def test_it_goes_back_to_the_queue_where_waiting_costs_more_than_to_start_anew()
     world.start((4, 8, 8), estimate_us=3_600 * US_PER_S)
     world.now_us += 10 * US_PER_S
     world.request((4, 8, 16))
-    hit, *said = world.fail(3)
+    hit, *emitted = world.fail(3)
     assert choice_of(hit) == (name, "pod-0/cube-3", "evict")
     assert isinstance(hit, SliceRecovering)
     assert hit.costs_chip_us is not None
@@ -186,7 +186,7 @@ def test_it_goes_back_to_the_queue_where_waiting_costs_more_than_to_start_anew()
     assert hit.costs_chip_us.wait == 192 * left_us + 256 * 10_000
     grace_us = SchedulerConfig().grace_s * US_PER_S
     assert hit.costs_chip_us.evict == 256 * (left_us // 2 + grace_us + 10_000)
-    assert [type(body) for body in said[:2]] == [LeaveCircuits, SliceRequeued]
+    assert [type(body) for body in emitted[:2]] == [LeaveCircuits, SliceRequeued]
     assert (world.status(name).state, world.status(name).restarts) == ("queued", 1)
     world.check()
 
@@ -200,9 +200,9 @@ def test_filler_makes_room_for_one_that_lost_a_cube() -> None:
     assert isinstance(told, SliceNoticed)
     assert (told.slice in fillers, told.why) == (True, "preempted")
     world.check()
-    said = world.checkpoint(told.slice)
-    assert isinstance(said[1], SliceRequeued)
-    assert choice_of(said[2]) == (name, "pod-0/cube-0", "swap")
+    emitted = world.checkpoint(told.slice)
+    assert isinstance(emitted[1], SliceRequeued)
+    assert choice_of(emitted[2]) == (name, "pod-0/cube-0", "swap")
     assert SliceRestored(slice=name) in world.train()
     world.check()
 
@@ -232,12 +232,12 @@ def test_a_warm_spare_needs_no_preflight() -> None:
     world = World(cubes=4, policy=SchedulerConfig(decision_s=0, hot_spares=1))
     name = world.start((4, 4, 8))
     assert world.cube_use("pod-0/cube-3").slices == ()
-    assert world.summary().chips_by_place["held_back"] == 64
-    hit, *said = world.fail(0)
+    assert world.summary().chips_by_category["held_back"] == 64
+    hit, *emitted = world.fail(0)
     assert choice_of(hit) == (name, "pod-0/cube-0", "spare")
-    assert said[0] == CubeSwapped(slice=name, left=0, spare=3, corner=None, reason="failed")
+    assert emitted[0] == CubeSwapped(slice=name, left=0, spare=3, corner=None, reason="failed")
     assert world.train() == [SliceRestored(slice=name)]
-    assert list(world.state.hot) == [2]
+    assert list(world.state.warm_cubes) == [2]
     world.check()
 
 
@@ -259,7 +259,7 @@ def test_a_warm_spare_loses_a_job_that_replicates_no_work() -> None:
         costs[replicates] = hit.costs_chip_us
         progress = world.state.slices[0].progress
         assert progress is not None
-        assert progress.fresh_us == (600 * US_PER_S if replicates else 0)
+        assert progress.uncommitted_us == (600 * US_PER_S if replicates else 0)
         world.check()
     assert costs[True].swap == costs[False].swap
     with_copy, without = costs[True].spare, costs[False].spare
@@ -272,7 +272,7 @@ def test_a_warm_spare_is_kept_from_those_who_wait() -> None:
     world.start((4, 4, 4))
     assert world.status(world.request((4, 4, 8))[0]).state == "queued"
     world.fail(3)
-    assert sorted(world.state.hot) == [1, 2]
+    assert sorted(world.state.warm_cubes) == [1, 2]
     world.check()
 
 
@@ -291,8 +291,8 @@ def test_a_recovering_slice_that_is_released_is_completed() -> None:
     world = World(cubes=4)
     name = world.start((4, 8, 8))
     world.fail(0)
-    said = world.release(name)
-    assert [type(body) for body in said] == [LeaveCircuits, SliceCompleted]
+    emitted = world.release(name)
+    assert [type(body) for body in emitted] == [LeaveCircuits, SliceCompleted]
     assert world.held.due_us is None
     assert world.idle == [1, 2, 3]
     world.check()
@@ -310,8 +310,8 @@ def test_a_drained_cube_is_left_after_a_checkpoint_when_a_spare_is_idle() -> Non
     assert world.status(fits).cubes == ("pod-0/cube-3",)
     full, _ = world.request((4, 4, 4))
     assert world.status(full).state == "queued"
-    said = world.checkpoint(name)
-    assert said[0] == CubeSwapped(slice=name, left=0, spare=2, corner=None, reason="drained")
+    emitted = world.checkpoint(name)
+    assert emitted[0] == CubeSwapped(slice=name, left=0, spare=2, corner=None, reason="drained")
     assert SliceRestored(slice=name) in world.train()
     assert [type(body) for body in world.undrain(0)] == [SliceAdmitted, ConnectCircuits]
     world.check()
@@ -371,8 +371,8 @@ def test_meshes_of_a_failed_cube_move_each_to_where_it_fits() -> None:
     half, small = world.request((2, 4, 4))[0], world.request((1, 1, 1))[0]
     filler = world.request((2, 4, 4))[0]
     assert world.status(filler).cubes == ("pod-0/cube-1",)
-    said = [body for body in world.fail(0) if not isinstance(body, SliceRecovering)]
-    assert said == [
+    emitted = [body for body in world.fail(0) if not isinstance(body, SliceRecovering)]
+    assert emitted == [
         CubeSwapped(slice=half, left=0, spare=1, corner=(2, 0, 0), reason="failed"),
         SliceRestored(slice=half),
         CubeSwapped(slice=small, left=0, spare=2, corner=(0, 0, 0), reason="failed"),

@@ -6,22 +6,22 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.recovery import CHOICES
+from schemas.recovery_policy import CHOICES
 from services.scheduler.recovery.recovery_plan import (
-    Delays,
-    Hit,
+    RecoveryDelays,
+    RecoveryInput,
     expected_costs,
     expected_left_us,
     free_after_us,
     recovery_plan,
 )
 
-DELAYS = Delays(decision_us=30, circuits_us=10, preflight_us=120, grace_us=40)
-DEAD = Hit(
+DELAYS = RecoveryDelays(decision_us=30, circuits_us=10, preflight_us=120, grace_us=40)
+DEAD = RecoveryInput(
     slice=7,
     urgency=(1,),
     chips=256,
-    standing=192,
+    idle_chips=192,
     cubes=1,
     moves=True,
     lost_us=1_000,
@@ -30,16 +30,16 @@ DEAD = Hit(
     route_ppm=0,
     repair_us=86_400,
     ends=((600, 2), (1_200, 4)),
-    short=1,
+    cubes_short=1,
     box_us=None,
 )
-FIXED = replace(DEAD, moves=False, short=None, box_us=43_200)
-CUT = replace(DEAD, standing=256, cubes=0, moves=False, route_ppm=980_000, short=None)
+FIXED = replace(DEAD, moves=False, cubes_short=None, box_us=43_200)
+CUT = replace(DEAD, idle_chips=256, cubes=0, moves=False, route_ppm=980_000, cubes_short=None)
 COMMON = 256 * (1_000 + 300 + 30)
 
 
 def test_a_dead_cube_costs_the_work_since_the_checkpoint_a_restart_and_what_the_choice_takes() -> None:
-    assert expected_costs(DEAD, spares=1, hot=1, delays=DELAYS) == {
+    assert expected_costs(DEAD, spares=1, warm_cubes=1, delays=DELAYS) == {
         "spare": COMMON + 256 * 10,
         "swap": COMMON + 256 * 130,
         "wait": COMMON + 192 * 86_400 + 256 * 130,
@@ -48,18 +48,18 @@ def test_a_dead_cube_costs_the_work_since_the_checkpoint_a_restart_and_what_the_
 
 
 def test_without_a_spare_the_healthy_chips_stand_until_the_first_cube_is_free() -> None:
-    costs = expected_costs(DEAD, spares=0, hot=0, delays=DELAYS)
+    costs = expected_costs(DEAD, spares=0, warm_cubes=0, delays=DELAYS)
     assert costs == {
         "wait": COMMON + 192 * 600 + 256 * 130,
         "evict": COMMON + 256 * (130 + 40) + 128 * 600,
     }
-    stuck = replace(DEAD, ends=(), short=1, choices=CHOICES)
+    stuck = replace(DEAD, ends=(), cubes_short=1, choices=CHOICES)
     assert expected_costs(stuck, 0, 0, DELAYS)["evict"] == COMMON + 256 * (130 + 40) + 128 * 86_400
 
 
 def test_where_no_cube_takes_anothers_place_a_box_that_comes_free_is_held_against_the_repair() -> None:
     for spares in (0, 9):
-        assert expected_costs(FIXED, spares, hot=1, delays=DELAYS) == {
+        assert expected_costs(FIXED, spares, warm_cubes=1, delays=DELAYS) == {
             "wait": COMMON + 192 * 86_400 + 256 * 130,
             "evict": COMMON + 256 * (130 + 40) + 128 * 43_200,
         }
@@ -67,24 +67,24 @@ def test_where_no_cube_takes_anothers_place_a_box_that_comes_free_is_held_agains
 
 def test_a_link_costs_its_tax_until_it_is_repaired_or_the_work_is_done() -> None:
     tax_us = 86_400 * 10**6 // 980_000 - 86_400
-    costs = expected_costs(CUT, spares=9, hot=0, delays=DELAYS)
+    costs = expected_costs(CUT, spares=9, warm_cubes=0, delays=DELAYS)
     assert costs == {"route": COMMON + 256 * tax_us, "wait": COMMON + 256 * 86_400 + 256 * 130}
     soon = replace(CUT, left_us=100)
     assert expected_costs(soon, 9, 0, DELAYS)["route"] == COMMON + 256 * 2
 
 
 def test_the_most_urgent_takes_what_there_is() -> None:
-    waits = replace(DEAD, short=None)
+    waits = replace(DEAD, cubes_short=None)
     first, second = replace(waits, slice=9, urgency=(0,)), replace(waits, slice=3)
-    plan = recovery_plan([second, first], spares=1, hot=0, delays=DELAYS)
+    plan = recovery_plan([second, first], spares=1, warm_cubes=0, delays=DELAYS)
     assert [(decision.slice, decision.choice) for decision in plan] == [(9, "swap"), (3, "wait")]
 
 
 def test_who_needs_more_than_there_are_has_first_claim_on_those() -> None:
     """Or one that needs eight would wait behind every one that needs one."""
-    second = replace(DEAD, short=None)
-    first = replace(second, slice=9, urgency=(0,), cubes=3, standing=64)
-    plan = recovery_plan([first, second], spares=2, hot=0, delays=DELAYS)
+    second = replace(DEAD, cubes_short=None)
+    first = replace(second, slice=9, urgency=(0,), cubes=3, idle_chips=64)
+    plan = recovery_plan([first, second], spares=2, warm_cubes=0, delays=DELAYS)
     assert [decision.choice for decision in plan] == ["wait", "wait"]
 
 
@@ -98,11 +98,11 @@ def test_cubes_come_free_as_others_leave() -> None:
 
 
 hits = st.builds(
-    Hit,
+    RecoveryInput,
     slice=st.integers(0, 9),
     urgency=st.tuples(st.integers(0, 2)),
     chips=st.sampled_from([8, 64, 128, 512]),
-    standing=st.integers(0, 512),
+    idle_chips=st.integers(0, 512),
     cubes=st.integers(0, 3),
     moves=st.booleans(),
     lost_us=st.integers(0, 10**6),
@@ -111,32 +111,32 @@ hits = st.builds(
     route_ppm=st.sampled_from([0, 500_000, 979_000, 10**6]),
     repair_us=st.integers(1, 10**9),
     ends=st.lists(st.tuples(st.integers(0, 10**9), st.integers(1, 4)), max_size=4).map(tuple),
-    short=st.one_of(st.none(), st.integers(1, 8)),
+    cubes_short=st.one_of(st.none(), st.integers(1, 8)),
     box_us=st.one_of(st.none(), st.integers(0, 10**9)),
 )
 
 
 @given(st.lists(hits, max_size=8, unique_by=lambda hit: hit.slice), st.integers(0, 6), st.integers(0, 3))
 def test_everybody_gets_the_cheapest_that_is_left_and_no_cube_is_given_twice(
-    hit: list[Hit], spares: int, hot: int
+    hit: list[RecoveryInput], spares: int, warm_cubes: int
 ) -> None:
-    plan = recovery_plan(hit, spares, hot, DELAYS)
+    plan = recovery_plan(hit, spares, warm_cubes, DELAYS)
     by_slice = {one.slice: one for one in hit}
     assert sorted(decision.slice for decision in plan) == sorted(by_slice)
     order = [(by_slice[decision.slice].urgency, decision.slice) for decision in plan]
     assert all(before < after for before, after in pairwise(order))
     for decision in plan:
         one = by_slice[decision.slice]
-        costs = expected_costs(one, spares, hot, DELAYS)
+        costs = expected_costs(one, spares, warm_cubes, DELAYS)
         assert decision.costs == costs
         assert "wait" in costs
         cheapest = [choice for choice in CHOICES if costs.get(choice) == min(costs.values())]
         assert decision.choice == cheapest[0]
         if decision.choice == "spare":
-            hot -= one.cubes
+            warm_cubes -= one.cubes
         elif decision.choice == "swap":
             spares -= one.cubes
         elif decision.choice == "wait" and one.moves and "swap" not in costs:
             spares = 0
         assert spares >= 0
-        assert hot >= 0
+        assert warm_cubes >= 0

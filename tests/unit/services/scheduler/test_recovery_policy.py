@@ -2,10 +2,16 @@
 
 import pytest
 
-from schemas.config_scheduler import SchedulerConfig
-from schemas.ocs import OcsDown, OcsUp
-from schemas.recovery import RecoveryPolicy, recovery_policy
-from schemas.scheduler import CubeSwapped, SliceAdmitted, SliceDegraded, SliceNoticed, SliceRecovering
+from schemas.config.scheduler import SchedulerConfig
+from schemas.messages.ocs import OcsDown, OcsUp
+from schemas.messages.scheduler import (
+    CubeSwapped,
+    SliceAdmitted,
+    SliceDegraded,
+    SliceNoticed,
+    SliceRecovering,
+)
+from schemas.recovery_policy import RecoveryPolicy, parse_recovery_policy
 from shared.basics.units import US_PER_HOUR, US_PER_S
 from tests.support.scheduler_model import Said, World
 
@@ -13,8 +19,8 @@ ONE_OCS_TAX = 0.02
 """Of a slice one cube wide: 0.3 of a step × (16/15 − 1)."""
 
 
-def choice_of(said: list[Said]) -> str | None:
-    hits = [body for body in said if isinstance(body, SliceRecovering)]
+def choice_of(emitted: list[Said]) -> str | None:
+    hits = [body for body in emitted if isinstance(body, SliceRecovering)]
     assert len(hits) == 1
     return hits[0].choice
 
@@ -41,7 +47,7 @@ def lose_ocs(world: World) -> list[Said]:
 def test_of_the_choices_that_an_owner_allows_the_cheapest_is_taken(recovery: str | None, choice: str) -> None:
     """A dead cube beside idle ones: to start anew on those costs as much as a swap."""
     world = World(cubes=8)
-    name = world.start((4, 4, 8), recovery=None if recovery is None else recovery_policy(recovery))
+    name = world.start((4, 4, 8), recovery=None if recovery is None else parse_recovery_policy(recovery))
     assert choice_of(world.fail(0)) == choice
     world.check()
     assert world.status(name).recovery == (recovery or "spare,swap,route,wait,evict")
@@ -50,23 +56,23 @@ def test_of_the_choices_that_an_owner_allows_the_cheapest_is_taken(recovery: str
 @pytest.mark.parametrize(("recovery", "goes_around"), [("wait,route:2%", True), ("wait,route:1.9%", False)])
 def test_a_slice_goes_around_as_far_as_its_owner_tolerates_that(recovery: str, goes_around: bool) -> None:
     world = World(cubes=4)
-    name = world.start((4, 4, 4), recovery=recovery_policy(recovery))
-    said = lose_ocs(world)
-    assert choice_of(said) == ("route" if goes_around else "wait")
-    assert isinstance(said[-1], SliceDegraded) == goes_around
+    name = world.start((4, 4, 4), recovery=parse_recovery_policy(recovery))
+    emitted = lose_ocs(world)
+    assert choice_of(emitted) == ("route" if goes_around else "wait")
+    assert isinstance(emitted[-1], SliceDegraded) == goes_around
     document = world.status(name)
     assert document.state == ("degraded" if goes_around else "recovering")
     world.check()
     if goes_around:
-        (slow,) = [body for body in said if isinstance(body, SliceDegraded)]
+        (slow,) = [body for body in emitted if isinstance(body, SliceDegraded)]
         assert slow.speed_ppm == int(1_000_000 / (1 + ONE_OCS_TAX))
 
 
 def test_who_tolerates_less_than_the_tax_waits_in_the_queue_with_when_the_ocs_is_expected_back() -> None:
     world = World(cubes=4)
     world.feed(OcsDown(ocs=7), 3_600 * US_PER_S)
-    name, said = world.request((4, 4, 4), recovery=recovery_policy("route:1%,wait"))
-    assert said == []
+    name, emitted = world.request((4, 4, 4), recovery=parse_recovery_policy("route:1%,wait"))
+    assert emitted == []
     assert world.status(name).reason == (
         "waits for pod-0/ocs-7, expected back at 3d01:00:00: to go around would slow its steps by 2.0% "
         "(recovery route:1%,wait)"
@@ -80,8 +86,8 @@ def test_around_all_sixteen_ocses_of_a_dimension_no_way_leads_for_anybody() -> N
     world = World(cubes=4)
     for ocs in range(16):
         world.feed(OcsDown(ocs=ocs))
-    name, said = world.request((4, 4, 4))
-    assert said == []
+    name, emitted = world.request((4, 4, 4))
+    assert emitted == []
     assert ": no way leads around (recovery spare,swap,route,wait,evict)" in (world.status(name).reason or "")
     assert SliceAdmitted in [type(body) for body in world.request((2, 2, 2))[1]]
     world.check()
@@ -98,9 +104,9 @@ def test_who_lost_a_cube_makes_others_leave_as_the_first_in_line_would(tier: str
     hit = world.start((4, 4, 12), tier="production" if tier == "production" else "research")
     victim = world.start((4, 4, 4))
     world.now_us += 7 * US_PER_HOUR
-    said = world.fail(0)
-    assert choice_of(said) == "wait"
-    assert [body.slice for body in said if isinstance(body, SliceNoticed)] == [victim]
+    emitted = world.fail(0)
+    assert choice_of(emitted) == "wait"
+    assert [body.slice for body in emitted if isinstance(body, SliceNoticed)] == [victim]
     world.check()
     swapped = [body for body in world.checkpoint(victim) if isinstance(body, CubeSwapped)]
     assert [(body.slice, body.left, body.spare) for body in swapped] == [(hit, 0, 3)]
@@ -114,12 +120,12 @@ def test_who_leaves_for_a_slice_that_lost_a_cube_leaves_for_nobody_else() -> Non
     victim = world.start((4, 4, 4))
     world.now_us += 7 * US_PER_HOUR
     world.fail(0)
-    asker, said = world.request((4, 4, 4), tier="production")
-    assert said == []
+    preemptor, emitted = world.request((4, 4, 4), tier="production")
+    assert emitted == []
     assert world.state.claims == {}
     swapped = [body for body in world.checkpoint(victim) if isinstance(body, CubeSwapped)]
     assert [(body.slice, body.left, body.spare) for body in swapped] == [(hit, 0, 3)]
-    assert world.status(asker).state == "queued"
+    assert world.status(preemptor).state == "queued"
     world.check()
 
 
@@ -130,10 +136,10 @@ def test_who_was_told_leaves_for_others_when_the_slice_that_waited_is_gone() -> 
     world.now_us += 7 * US_PER_HOUR
     world.fail(0)
     world.release(hit)
-    asker, _ = world.request((4, 4, 16), tier="production")
+    preemptor, _ = world.request((4, 4, 16), tier="production")
     world.heal(0)
     world.checkpoint(victim)
-    assert world.held_cubes[asker] == (0, 1, 2, 3)
+    assert world.held_cubes[preemptor] == (0, 1, 2, 3)
     world.check()
 
 
@@ -143,6 +149,6 @@ def test_nobody_leaves_for_filler_or_for_who_waits_for_the_repair_even_so() -> N
         world.start((4, 4, 12), tier="filler" if tier == "filler" else "production", recovery=recovery)
         world.start((4, 4, 4))
         world.now_us += 7 * US_PER_HOUR
-        said = world.fail(0)
-        assert not any(isinstance(body, SliceNoticed) for body in said)
+        emitted = world.fail(0)
+        assert not any(isinstance(body, SliceNoticed) for body in emitted)
         world.check()

@@ -5,8 +5,8 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.repairs import RepairCancelled, RepairOpened
-from services.scheduler.placement.scores import DOMAIN_CUBES, score, spread_repair_domains
+from schemas.messages.repairs import RepairCancelled, RepairOpened
+from services.scheduler.placement.cube_ranking import DOMAIN_CUBES, rank_cubes, spread_repair_domains
 from services.scheduler.state import Slice
 from tests.support.scheduler_model import World
 
@@ -45,8 +45,8 @@ def test_a_port_that_waits_for_repair_counts_for_the_cube_behind_it() -> None:
 
 def test_a_cube_whose_loops_stand_goes_to_a_slice_of_one_cube() -> None:
     world = World(cubes=8)
-    world.state.standing.update({3 * 5 + dimension: 5 for dimension in range(3)})
-    world.state.standing.update({3 * 0 + dimension: 0 for dimension in range(3)})
+    world.state.leftover_circuits.update({3 * 5 + dimension: 5 for dimension in range(3)})
+    world.state.leftover_circuits.update({3 * 0 + dimension: 0 for dimension in range(3)})
     pair, _ = world.request((4, 4, 8))
     assert world.held_cubes[pair] == (1, 2)
     single, _ = world.request((4, 4, 4))
@@ -60,7 +60,7 @@ def test_a_slice_goes_where_one_of_its_shape_has_left_its_circuits() -> None:
     joins = world.state.placement.joins((4, 4, 8), False, (1, 2))
     world.release(pair)
     world.release(first)
-    world.state.standing.update({3 * north + dimension: south for dimension, north, south in joins})
+    world.state.leftover_circuits.update({3 * north + dimension: south for dimension, north, south in joins})
     again, _ = world.request((4, 4, 8))
     assert world.held_cubes[again] == (1, 2)
 
@@ -75,9 +75,9 @@ def test_no_cube_would_be_better_for_a_slice_of_one(
         world.fail(cube)
     world.state.tickets.update(dict(enumerate(sorted(ticketed))))
     loops = {3 * cube + d: cube for cube in looped for d in range(3)}
-    world.state.standing.update(loops)
+    world.state.leftover_circuits.update(loops)
     name, _ = world.request((4, 4, 4))
-    world.state.standing.update(loops)  # as they stood when it was decided
+    world.state.leftover_circuits.update(loops)  # as they stood when it was decided
     row: Slice = world.state.slices[0]
-    scores = [score(world.state, row, choice) for choice in combinations(sorted(idle), 1)]
-    assert score(world.state, row, world.held_cubes[name])[:3] == min(scores)[:3]
+    scores = [rank_cubes(world.state, row, choice) for choice in combinations(sorted(idle), 1)]
+    assert rank_cubes(world.state, row, world.held_cubes[name])[:3] == min(scores)[:3]

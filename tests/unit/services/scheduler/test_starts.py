@@ -2,15 +2,15 @@
 
 import pytest
 
-from schemas.api_answers import SliceExplanation
-from schemas.config_scheduler import SchedulerConfig
+from schemas.api.explain import SliceExplanation
+from schemas.config.scheduler import SchedulerConfig
+from schemas.messages.ocs import OcsDown
+from schemas.messages.scheduler import SliceNoticed
 from schemas.names import Shape, Tier
-from schemas.ocs import OcsDown
-from schemas.scheduler import SliceNoticed
-from services.scheduler.asking.explaining import explain
-from services.scheduler.asking.planning import plan
+from services.scheduler.explain.request_plan import plan_request
+from services.scheduler.explain.slice_explanation import explain_slice
 from services.scheduler.state import waits_for_ocs
-from shared.basics.times import moment
+from shared.basics.time_format import format_time
 from shared.basics.units import US_PER_HOUR
 from shared.models.superpod.shapes import chips_of, parse_shape
 from tests.support.scheduler_model import FABRIC, World
@@ -24,18 +24,18 @@ WHOLE: Shape = (4, 8, 8)
 
 
 def explained(world: World, name: str) -> SliceExplanation:
-    found = explain(asked(world), name)
+    found = explain_slice(asked(world), name)
     assert found is not None
     return found
 
 
-def because(found: SliceExplanation) -> str:
+def reason(found: SliceExplanation) -> str:
     assert found.start is not None
-    return found.start.because
+    return found.start.reason
 
 
 def rules(found: SliceExplanation) -> list[str]:
-    return [row.name for row in found.in_the_way if row.kind == "rule"]
+    return [row.name for row in found.obstacles if row.kind == "rule"]
 
 
 def test_the_largest_shape_is_what_that_very_slice_would_get() -> None:
@@ -60,13 +60,13 @@ def test_the_first_in_line_without_a_promise_hears_from_when_on_research_leaves_
     world = World(cubes=4)
     world.start(PAIR, tier="production")
     world.start(PAIR)
-    told = plan(asked(world), wanted(world, PAIR, tier="production"))
+    told = plan_request(asked(world), wanted(world, PAIR, tier="production"))
     name, _ = world.request(PAIR, tier="production")
     found = explained(world, name)
     assert told.start == found.start
-    assert because(found) == (
+    assert reason(found) == (
         "nobody knows when enough cubes come free: 2 slices without an estimate have cubes; from "
-        f"{moment(world.now_us + US_PER_HOUR // 2)} on it may make research leave"
+        f"{format_time(world.now_us + US_PER_HOUR // 2)} on it may make research leave"
     )
 
 
@@ -75,7 +75,9 @@ def test_one_with_a_promise_hears_it_too() -> None:
     world.start(PAIR, estimate_us=5 * US_PER_HOUR)
     name, _ = world.request(WHOLE, tier="production")
     at_us = world.now_us + US_PER_HOUR // 2
-    assert because(explained(world, name)).endswith(f"; from {moment(at_us)} on it may make research leave")
+    assert reason(explained(world, name)).endswith(
+        f"; from {format_time(at_us)} on it may make research leave"
+    )
 
 
 def test_who_needs_cubes_of_filler_then_starts_within_its_grace_of_what_was_promised() -> None:
@@ -84,7 +86,7 @@ def test_who_needs_cubes_of_filler_then_starts_within_its_grace_of_what_was_prom
     filler = world.start(PAIR, tier="filler")
     name, _ = world.request(WHOLE)
     promised_us = world.status(name).promised_us
-    assert because(explained(world, name)).endswith("; those whom it makes leave then have 120 s for that")
+    assert reason(explained(world, name)).endswith("; those whom it makes leave then have 120 s for that")
     assert promised_us is not None
     world.now_us = promised_us
     (told,) = [body for body in world.release(holder) if isinstance(body, SliceNoticed)]
@@ -103,13 +105,13 @@ def test_the_rule_is_named_from_which_the_moment_comes(tier: Tier, runs_h: float
     """A younger slice of research has its cubes for as long as the older one waits."""
     world = World(cubes=4, policy=SchedulerConfig(decision_s=0, preflight_s=0, research_runs_h=runs_h))
     world.start(TRIPLE, tier="production")
-    asker, _ = world.request(PAIR, tier=tier)
+    preemptor, _ = world.request(PAIR, tier=tier)
     world.start(CUBE)
-    found = explained(world, asker)
+    found = explained(world, preemptor)
     assert rules(found) == [rule]
-    (why,) = [row.why for row in found.in_the_way if row.kind == "rule"]
+    (why,) = [row.why for row in found.obstacles if row.kind == "rule"]
     assert world.held.due_us is not None
-    assert why == f"it may make more of the others leave from {moment(world.held.due_us)} on"
+    assert why == f"it may make more of the others leave from {format_time(world.held.due_us)} on"
 
 
 def test_who_is_behind_one_that_research_makes_room_for_is_not_told_to_start_now() -> None:
@@ -121,13 +123,13 @@ def test_who_is_behind_one_that_research_makes_room_for_is_not_told_to_start_now
     head, _ = world.request(WHOLE, tier="production")
     world.tick()
     assert world.status(head).promised_us is not None
-    behind, said = world.request(CUBE, tier="production")
-    assert said == []
+    behind, emitted = world.request(CUBE, tier="production")
+    assert emitted == []
     start = explained(world, behind).start
     assert start is not None
     assert (start.at_us, start.basis) == (None, "unknown")
     rule = f"would delay {head}, the first in line (scheduler.backfill easy)"
-    assert start.because == f"there are cubes for it now, but {rule}"
+    assert start.reason == f"there are cubes for it now, but {rule}"
 
 
 def test_where_nobody_passes_nobody_is_told_to_start_before_those_before_it() -> None:
@@ -147,7 +149,7 @@ def test_who_lacks_cubes_that_are_out_of_order_does_not_hear_of_slices() -> None
     world = World(cubes=4)
     world.fail(0)
     name, _ = world.request(WHOLE)
-    assert because(explained(world, name)) == (
+    assert reason(explained(world, name)) == (
         "nobody knows when enough cubes come free: 1 cube is out of order or drained"
     )
 
@@ -157,7 +159,7 @@ def test_who_comes_after_one_without_an_estimate_hears_of_that_one() -> None:
     world.start(WHOLE, estimate_us=2 * US_PER_HOUR)
     world.request(WHOLE)
     behind, _ = world.request((1, 1, 1))
-    assert because(explained(world, behind)) == (
+    assert reason(explained(world, behind)) == (
         "nobody knows when enough cubes come free: 1 slice before it in line has no estimate "
         "(only the first in line has a promise)"
     )
@@ -170,7 +172,7 @@ def test_a_single_cube_is_held_back_in_the_singular() -> None:
     world.start(TRIPLE, tier="production")
     name, _ = world.request(CUBE)
     found = explained(world, name)
-    assert [row.why for row in found.in_the_way if row.name == "scheduler.hold_back fixed"] == [
+    assert [row.why for row in found.obstacles if row.name == "scheduler.hold_back fixed"] == [
         "1 healthy cube is left to slices that lose one"
     ]
     assert str(found.reason).endswith("; 1 is held back (scheduler.hold_back fixed)")

@@ -9,13 +9,13 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.config_scheduler import SchedulerConfig
+from schemas.config.scheduler import SchedulerConfig
+from schemas.messages.scheduler import CubeSwapped
 from schemas.names import Shape, Tier
-from schemas.recovery import RecoveryPolicy
-from schemas.scheduler import CubeSwapped
-from services.scheduler.queue.order import chips_held
+from schemas.recovery_policy import RecoveryPolicy
+from services.scheduler.queue.order import chips_by_owner
 from services.scheduler.state import waits_for_ocs
-from shared.engine.codec import encode_state
+from shared.engine.state_codec import encode_state
 from tests.support.scheduler_model import Said, World
 
 Step = tuple[str, int, int, int]
@@ -142,7 +142,7 @@ def check_no_wait_is_in_vain(world: World) -> None:
     """The first in line, and filler, wait only for what is not there: counted chip by chip from what was
     said, and from what is kept for others."""
     state, in_use = world.state, world.chips_in_use()
-    kept = set(state.hot) | {cube for claim in state.claims.values() for cube in claim.cubes}
+    kept = set(state.warm_cubes) | {cube for claim in state.claims.values() for cube in claim.cubes}
     kept |= {move.spare for move in state.moves.values()}
     fit = [cube for cube in range(state.cubes) if cube not in world.unhealthy | world.drained | kept]
     chips = {cube: {chip for chip in in_use if chip[0] == cube} for cube in fit}
@@ -177,8 +177,8 @@ def test_invariants_hold_after_every_message(steps: list[Step], policy: Schedule
 @given(STEPS, POLICIES)
 def test_a_decoded_state_behaves_as_the_original(steps: list[Step], policy: SchedulerConfig) -> None:
     kept, decoded = World(cubes=8, policy=policy), World(cubes=8, policy=policy, stored=True)
-    for said, again in zip(play(kept, steps), play(decoded, steps), strict=True):
-        assert said == again
+    for emitted, again in zip(play(kept, steps), play(decoded, steps), strict=True):
+        assert emitted == again
     assert encode_state(kept.state) == encode_state(decoded.state)
 
 
@@ -219,11 +219,11 @@ def test_invariants_hold_over_long_lives_in_which_everything_happens() -> None:
     for seed in range(25):
         steps, policy = long_life(seed, 250)
         world = World(cubes=8, policy=policy)
-        for said in play(world, steps):
+        for emitted in play(world, steps):
             world.check()
             assert world.cycle_again() == []
-            happened.update(type(body).__name__ for body in said)
-            swaps = [body for body in said if isinstance(body, CubeSwapped)]
+            happened.update(type(body).__name__ for body in emitted)
+            swaps = [body for body in emitted if isinstance(body, CubeSwapped)]
             happened.update(f"{swap.reason} corner" if swap.corner else swap.reason for swap in swaps)
     for event in ("failed", "drained", "failed corner", "drained corner"):
         assert happened[event] > 10, event
@@ -259,9 +259,9 @@ def test_when_all_is_healthy_and_released_the_pod_is_empty_again(
         world.release(f"pod-0/slice-{min(world.state.slices)}")
     world.check()
     assert not any(name for name, _, _ in world.north.values())
-    assert world.idle == [cube for cube in range(8) if cube not in world.state.hot]
-    assert len(world.state.hot) <= policy.hot_spares
-    assert chips_held(world.state) == {}
+    assert world.idle == [cube for cube in range(8) if cube not in world.state.warm_cubes]
+    assert len(world.state.warm_cubes) <= policy.hot_spares
+    assert chips_by_owner(world.state) == {}
     if world.state.suspects:  # of a cube that a job complained of, and that was well when that was said
         world.tick()
     assert {name: left for name in TABLES.split() if (left := getattr(world.state, name))} == {}

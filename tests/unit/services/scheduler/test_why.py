@@ -5,13 +5,13 @@ from collections import Counter
 from dataclasses import dataclass
 from itertools import product
 
-from schemas.config_scheduler import SchedulerConfig
-from services.scheduler.asking.explaining import explain
+from schemas.config.scheduler import SchedulerConfig
+from services.scheduler.explain.slice_explanation import explain_slice
 from services.scheduler.placement.holdback import held_back
-from services.scheduler.placement.occupancy import BLOCKS
-from services.scheduler.queue.preemption import evictable
-from services.scheduler.queue.promise import FOREVER
+from services.scheduler.queue.preemption import preemptable_by
 from services.scheduler.state import Slice
+from services.scheduler.structures.occupancy import BLOCKS
+from services.scheduler.structures.timeline import FOREVER
 from shared.models.superpod.shapes import cubes_of, is_mesh
 from tests.support.scheduler_model import FABRIC, World
 from tests.unit.services.scheduler.test_swarm import long_life, play
@@ -33,7 +33,12 @@ def cubes_in(world: World) -> Cubes:
     """Kept are those of claims and moves, and warm spares: these are the scheduler's own to say."""
     state = world.state
     users = {cube: {name for name, held in world.held_cubes.items() if cube in held} for cube in range(CUBES)}
-    closed = {*state.unhealthy, *state.drained, *state.hot, *(move.spare for move in state.moves.values())}
+    closed = {
+        *state.unhealthy,
+        *state.drained,
+        *state.warm_cubes,
+        *(move.spare for move in state.moves.values()),
+    }
     closed |= {cube for claim in state.claims.values() for cube in claim.cubes}
     open_ = [cube for cube in range(CUBES) if cube not in closed]
     idle = [cube for cube in open_ if not users[cube]]
@@ -57,7 +62,7 @@ def room_for_mesh(world: World, row: Slice, cubes: Cubes) -> bool:
     for number, move in state.moves.items():
         blocks.append((state.slices[number].shape, (move.spare,), move.corner))
     used = {chip for block in blocks for chip in world.chips(*block)}
-    closed = {*state.unhealthy, *state.drained, *state.hot, *cubes.idle, *cubes.filler}
+    closed = {*state.unhealthy, *state.drained, *state.warm_cubes, *cubes.idle, *cubes.filler}
     partly = [cube for cube in range(CUBES) if cube not in closed and any(cube in at for _, at, _ in blocks)]
     return any(
         not {(cube, *chip) for chip in product(*_sides(corner, row))} & used
@@ -73,7 +78,7 @@ def _sides(corner: tuple[int, int, int], row: Slice) -> list[range]:
 def head_start_us(world: World, head: Slice, taken: list[int]) -> int:
     """When the first in line can start if these cubes are never free again: one cube after the other comes
     free as its slices leave, but for those that it may make leave."""
-    state, yielding = world.state, evictable(world.state, head)
+    state, yielding = world.state, preemptable_by(world.state, head)
     free_us = []
     for cube in range(CUBES):
         holders = [
@@ -83,7 +88,7 @@ def head_start_us(world: World, head: Slice, taken: list[int]) -> int:
         ]
         ends = [row.ends_us or FOREVER for row in holders if row.number not in yielding]
         ends += [FOREVER] * (
-            cube in taken or cube in state.unhealthy or cube in state.drained or cube in state.hot
+            cube in taken or cube in state.unhealthy or cube in state.drained or cube in state.warm_cubes
         )
         for number, claim in state.claims.items():
             estimate_us = state.slices[number].estimate_us
@@ -137,7 +142,7 @@ def test_what_a_slice_is_said_to_wait_for_is_true() -> None:
 
 def test_who_is_said_to_delay_the_first_in_line_would() -> None:
     """Whole cubes only: for those, any cubes that are free now are as good as others."""
-    checked = 0
+    links_checked = 0
     for seed in range(120):
         life, policy = long_life(seed, 100)
         calm = [step for step in life if step[0] in ("request", "train", "checkpoint", "release")]
@@ -160,8 +165,8 @@ def test_who_is_said_to_delay_the_first_in_line_would() -> None:
                 ends_us = world.now_us + (row.estimate_us or FOREVER)
                 assert ends_us > promised_us or cubes.filler
                 assert head_start_us(world, head, taken) > promised_us
-                checked += 1
-    assert checked > 100
+                links_checked += 1
+    assert links_checked > 100
 
 
 def test_everything_can_be_explained() -> None:
@@ -172,7 +177,7 @@ def test_everything_can_be_explained() -> None:
             if number % 15:
                 continue
             for one in [*world.state.slices, *world.state.ended]:
-                told = explain(world.state, f"{FABRIC}/slice-{one}")
+                told = explain_slice(world.state, f"{FABRIC}/slice-{one}")
                 assert told is not None
                 document = world.status(told.name)
                 assert (told.state, told.reason) == (document.state, document.reason)
@@ -180,4 +185,4 @@ def test_everything_can_be_explained() -> None:
                 assert (told.start is not None) == (told.state == "queued")
                 assert (told.recovery is not None) == (told.state == "recovering")
                 if told.state in ("queued", "degraded"):
-                    assert told.in_the_way or told.start is not None
+                    assert told.obstacles or told.start is not None

@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 
 from ops.invariants import check_all
-from schemas.config_dcn import DcnConfig
-from schemas.config_network import BlockRow, NetworkConfig
-from schemas.documents_dcn import RewiringDocument
-from schemas.names import OcsCircuit
-from schemas.ocs import CircuitsRewired, RewiringRefused
-from schemas.operator import AbortRewiring, ApproveRewiring, ClearFault, InjectFault, PlanTopology
-from schemas.topology import (
+from schemas.config.dcn import DcnConfig
+from schemas.config.network_hardware import BlockGroupConfig, NetworkConfig
+from schemas.documents.dcn import RewiringDocument
+from schemas.messages.ocs import CircuitsRewired, RewiringRefused
+from schemas.messages.operator import AbortRewiring, ApproveRewiring, ClearFault, InjectFault, PlanTopology
+from schemas.messages.topology import (
     PlanRefused,
     RewireCircuits,
     RewiringApproved,
@@ -26,12 +25,13 @@ from schemas.topology import (
     StageWaits,
     TopologyKept,
 )
-from schemas.trunks import CircuitsQualified, TrunksChanged
+from schemas.messages.trunks import CircuitsQualified, TrunksChanged
+from schemas.names import OcsCircuit
 from services.fleet import services_of
 from services.topology.documents import document
 from services.topology.state import TopologyState
-from services.trunks.carrying import carrying
 from services.trunks.state import TrunksState
+from services.trunks.trunk_links import carrying_circuits
 from shared.basics.units import US_PER_HOUR, US_PER_MS, US_PER_S
 from shared.models.network.blocks import network_of
 from shared.models.network.wiring import wiring_of
@@ -41,7 +41,7 @@ from tests.support.rig import Bench, bodies
 MIRRORS_US = 30 * US_PER_MS
 """More than any mirrors take longer than the mean."""
 HARDWARE = NetworkConfig(
-    blocks=(BlockRow(count=3, generation=400), BlockRow(count=3, uplinks=256)),
+    blocks=(BlockGroupConfig(count=3, generation=400), BlockGroupConfig(count=3, uplinks=256)),
     racks=8,
     racks_full=8,
     switches=2,
@@ -102,7 +102,7 @@ def assert_holds(bench: Bench) -> None:
     assert (topology.links == trunks.links).all()
     assert (bench.state("traffic").links == trunks.links).all()
     if not topology.current:
-        assert (carrying(trunks) == (trunks.south_of >= 0)).all()
+        assert (carrying_circuits(trunks) == (trunks.south_of >= 0)).all()
         assert (ocs.made == (ocs.wanted >= 0)).all()
 
 

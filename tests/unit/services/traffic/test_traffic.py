@@ -4,12 +4,12 @@ told that they get, message by message."""
 import numpy as np
 import pytest
 
-from schemas.config_dcn import DcnConfig
-from schemas.demands import DemandMoved
+from schemas.config.dcn import DcnConfig
 from schemas.envelope import Envelope
-from schemas.sequencer import Tick
-from schemas.traffic import JobBandwidthSet, TrafficCarried
-from schemas.trunks import TrunksChanged
+from schemas.messages.demands import DemandMoved
+from schemas.messages.sequencer import Tick
+from schemas.messages.traffic import JobBandwidthSet, TrafficCarried
+from schemas.messages.trunks import TrunksChanged
 from services.traffic.service import SERVICE
 from services.traffic.state import TrafficState
 from shared.basics.units import US_PER_HOUR, US_PER_S
@@ -82,7 +82,7 @@ def solved(bench: Bench) -> TrafficCarried:
     return body
 
 
-def told(log: list[Envelope]) -> list[int]:
+def reported(log: list[Envelope]) -> list[int]:
     return [body.mbps for body in bodies(log, JobBandwidthSet)]
 
 
@@ -206,7 +206,7 @@ def test_what_is_asked_and_served_is_summed_over_time() -> None:
     state = bench.state("traffic")
     assert isinstance(state, TrafficState)
     mbps = [round(by * EVEN.sum() * TRUNK_MBPS) for by in (1.0, 4.0)]
-    assert state.asked_mbit == 3_600 * mbps[0] + 3 * 3_600 * mbps[1]
+    assert state.demanded_mbit == 3_600 * mbps[0] + 3 * 3_600 * mbps[1]
     assert bodies_[0].served_ppm == FULL > bodies_[1].served_ppm
     served = 3_600 * mbps[0] + 3 * 3_600 * mbps[1] * bodies_[1].served_ppm / FULL
     assert state.served_mbit == pytest.approx(served, abs=2)
@@ -215,10 +215,10 @@ def test_what_is_asked_and_served_is_summed_over_time() -> None:
 
 def test_a_job_is_told_what_it_gets_where_that_is_news() -> None:
     bench = network(NEVER)
-    (first,) = told(want(bench, EVEN, rings=(RING,)))
-    assert told(want(bench, 1.02 * EVEN, rings=(RING,))) == [], "within a twentieth"
+    (first,) = reported(want(bench, EVEN, rings=(RING,)))
+    assert reported(want(bench, 1.02 * EVEN, rings=(RING,))) == [], "within a twentieth"
     # Against what was told, not against what it got the last time: small steps add up.
-    steps = [told(want(bench, (1.02 + 0.01 * step) * EVEN, rings=(RING,))) for step in range(1, 8)]
+    steps = [reported(want(bench, (1.02 + 0.01 * step) * EVEN, rings=(RING,))) for step in range(1, 8)]
     news = [mbps for step in steps for mbps in step]
     assert 0 < len(news) < len(steps)
     assert first > news[0] > 0.9 * first
@@ -227,14 +227,14 @@ def test_a_job_is_told_what_it_gets_where_that_is_news() -> None:
 def test_a_job_that_is_cut_off_gets_nothing_and_hears_so_once() -> None:
     bench = network()
     want(bench, EVEN, rings=(RING,))
-    assert told(wire(bench, 0, block=1)) == [0]
-    assert told(wire(bench, 0, block=1)) == []
-    (back,) = told(wire(bench, LINKS, block=1))
+    assert reported(wire(bench, 0, block=1)) == [0]
+    assert reported(wire(bench, 0, block=1)) == []
+    (back,) = reported(wire(bench, LINKS, block=1))
     assert back > 0
 
 
 def test_a_job_that_comes_again_is_told_again() -> None:
     bench = network()
-    (first,) = told(want(bench, EVEN, rings=(RING,)))
-    assert told(want(bench, EVEN)) == []
-    assert told(want(bench, EVEN, rings=(RING,))) == [first]
+    (first,) = reported(want(bench, EVEN, rings=(RING,)))
+    assert reported(want(bench, EVEN)) == []
+    assert reported(want(bench, EVEN, rings=(RING,))) == [first]

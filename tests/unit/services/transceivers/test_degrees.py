@@ -4,17 +4,17 @@ comes and goes when it should, and is gone without a trace when it has ended."""
 import numpy as np
 import pytest
 
-from schemas.config import SuperpodConfig
-from schemas.failures import FaultBegan, FaultEnded
+from schemas.config.pods import SuperpodConfig
+from schemas.messages.failures import FaultBegan, FaultEnded
+from schemas.messages.ocs import CircuitsConnected, PortPatched
+from schemas.messages.repairs import RepairCompleted
+from schemas.messages.transceivers import LinksChanged, ModuleReported
 from schemas.names import FaultKind
-from schemas.ocs import CircuitsConnected, PortPatched
-from schemas.repairs import RepairCompleted
-from schemas.transceivers import LinksChanged, ModuleReported
 from services.transceivers.service import SERVICE
 from services.transceivers.state import DOWN, UP, TransceiversState
 from services.transceivers.telemetry import readings_of
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_S
-from shared.models.telemetry.readings import Readings
+from shared.models.telemetry.module_readings import Readings
 from tests.support.rig import Bench, bodies
 
 NEAR, FAR = 1 * 96 + 7, 2 * 96 + 16 + 7
@@ -207,7 +207,7 @@ def test_a_fault_grows_in_steps_while_it_comes(bench: Bench) -> None:
     for hour in range(10):
         bench.run(DAY + hour * US_PER_HOUR)
         wrong = state_of(bench).impaired.get(NEAR)
-        grown.append(0.0 if wrong is None else wrong.deaf_db)
+        grown.append(0.0 if wrong is None else wrong.sensitivity_loss_db)
     assert grown == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 8.0]
     assert state_of(bench).code[NEAR] != UP
 

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from schemas.config import SuperpodConfig
-from schemas.failures import FaultBegan, FaultEnded
+from schemas.config.pods import SuperpodConfig
+from schemas.messages.failures import FaultBegan, FaultEnded
+from schemas.messages.ocs import CircuitsConnected, PortPatched
 from schemas.names import FaultKind
-from schemas.ocs import CircuitsConnected, PortPatched
 from services.transceivers.service import SERVICE
 from services.transceivers.state import TransceiversState
 from services.transceivers.telemetry import readings_of
@@ -100,7 +100,7 @@ def test_readings_and_errors_tell_and_nothing_is_left_when_the_camera_is_back() 
     assert (state.log10_ber[ends] > ber[ends] + 0.5).all()
     end(bench, "injector-S", 0, at_us + 1)
     assert not state.impaired
-    assert not state.adrift
+    assert not state.drifting
     np.testing.assert_array_equal(state.log10_ber, ber)
     np.testing.assert_array_equal(state.code, code)
     bench.assert_documents_hold()

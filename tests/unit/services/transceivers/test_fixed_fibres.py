@@ -6,19 +6,19 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from schemas.config import StaticPodConfig
-from schemas.config_links import TransceiversConfig
-from schemas.transceivers import LinksChanged, ModuleReported
-from services.transceivers.design import design_of
+from schemas.config.pods import StaticPodConfig
+from schemas.config.transceivers import TransceiversConfig
+from schemas.messages.transceivers import LinksChanged, ModuleReported
 from services.transceivers.service import SERVICE
 from services.transceivers.state import TransceiversState
 from shared.basics.units import US_PER_DAY, US_PER_S
-from shared.engine.codec import decode_state, encode_state
+from shared.engine.state_codec import decode_state, encode_state
 from shared.models.assumptions import assumed
 from shared.models.optics.link import LinkDesign, connector_return_db
-from shared.models.optics.made_modules import made_modules
+from shared.models.optics.link_design import design_of
+from shared.models.optics.manufactured_modules import manufactured_modules
 from shared.models.optics.path import Element
-from shared.models.static_pod.plant import neighbour_end
+from shared.models.static_pod.static_pod_plant import neighbour_end
 from tests.support.ocs_model import fault_began, fault_ended
 from tests.support.rig import Bench, bodies
 
@@ -53,7 +53,7 @@ def log10_ber(design: LinkDesign, end: int, peer: int, excess_db: float = 0.0) -
         plain("circulator"),
         plain("mux"),
     ]
-    made, lanes = made_modules(StaticPodConfig().seed, "pod-0", ENDS), np.arange(8) % 4
+    made, lanes = manufactured_modules(StaticPodConfig().seed, "pod-0", ENDS), np.arange(8) % 4
     bounced_db = 2 * assumed("mux_bounce_loss_db") * lanes
     loss_db = sum(float(element.loss_db) for element in path) + bounced_db
     received_dbm = design.launched_dbm + made.launch_db[peer] - loss_db

@@ -10,19 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.body import Body
-from schemas.config_links import TransceiversConfig
+from schemas.config.transceivers import TransceiversConfig
 from schemas.envelope import Envelope
-from schemas.failures import FaultBegan
+from schemas.messages.failures import FaultBegan
+from schemas.messages.ocs import CircuitsConnected, CircuitsDisconnected
+from schemas.messages.transceivers import LinksChanged, LinksTrained, ModuleReported
 from schemas.names import Join
-from schemas.ocs import CircuitsConnected, CircuitsDisconnected
-from schemas.transceivers import LinksChanged, LinksTrained, ModuleReported
 from services.ocs.service import SERVICE as OCS
 from services.transceivers.service import SERVICE as TRANSCEIVERS
-from services.transceivers.state import STATES
-from shared.models.optics.link import LinkDesign, Strands, Switched, evaluate
-from shared.models.optics.made_modules import Lanes, made_modules
+from services.transceivers.state import LINK_STATES
+from shared.models.optics.link import LinkDesign, OcsPath, Strands, evaluate
+from shared.models.optics.manufactured_modules import Lanes, manufactured_modules
 from shared.models.optics.palomar import manufactured_ocses
-from shared.models.superpod.plant import superpod_plant
+from shared.models.superpod.superpod_plant import superpod_plant
 from shared.models.superpod.wiring import FACES
 from tests.support.ocs_model import (
     COMMANDS,
@@ -87,7 +87,9 @@ class LinksRun(Run):
         self.bench.log.clear()
         expected = self.expected()
         assert self.reported == expected
-        assert [STATES[code] for code in self.bench.state("transceivers").code] == list(expected.values())
+        assert [LINK_STATES[code] for code in self.bench.state("transceivers").code] == list(
+            expected.values()
+        )
         assert self.conditions == {end: self.condition(end) for end in expected}
 
     def read(self, message: Envelope, by_id: dict[str, Body]) -> None:
@@ -155,7 +157,7 @@ def lane_bers(
     made = manufactured_ocses(LINKS.seed, "pod-0", 136)
     loss_db = made.insertion_loss_db()[ocs, north, south]
     ports_db = made.north_return_loss_db[ocs, north], made.south_return_loss_db[ocs, south]
-    modules = made_modules(LINKS.seed, "pod-0", 96 * CUBES)
+    modules = manufactured_modules(LINKS.seed, "pod-0", 96 * CUBES)
     found = []
     for turn in (1, -1):
         here, there = ends[::turn]
@@ -169,7 +171,7 @@ def lane_bers(
             modules.frequency_ghz[here, numbers] - modules.frequency_ghz[there, numbers],
         )
         dirt = (np.asarray(each_db) for each_db in dirt_db[::turn])
-        found.append(evaluate(DESIGN, Strands(Switched(loss_db, *ports_db[::turn]), *dirt), lanes).ber)
+        found.append(evaluate(DESIGN, Strands(OcsPath(loss_db, *ports_db[::turn]), *dirt), lanes).ber)
     return np.concatenate(found)
 
 

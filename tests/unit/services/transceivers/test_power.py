@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from schemas.failures import FaultBegan
-from schemas.transceivers import LinksChanged, LinksTrained, ModuleReported
-from services.transceivers import optics
+from schemas.messages.failures import FaultBegan
+from schemas.messages.transceivers import LinksChanged, LinksTrained, ModuleReported
+from services.transceivers import link_optics
 from services.transceivers.state import DOWN
 from services.transceivers.telemetry import readings_of
 from tests.support.ocs_model import fault_began, fault_ended
@@ -34,7 +34,7 @@ def test_all_links_of_a_cube_without_power_are_down_at_once_and_up_again_with_it
     assert said == [LinksChanged(up=(), degraded=(), down=LINKS)]
     state = bench.state("transceivers")
     assert state.failed.sum() == 96
-    assert not optics.receiving(state, slice(None)).any(), "at neither end there is light to measure"
+    assert not link_optics.receiving(state, slice(None)).any(), "at neither end there is light to measure"
     bench.assert_documents_hold()
     said = bodies(bench.say(fault_ended(OUTAGE), 300))
     assert said == [LinksChanged(up=LINKS, degraded=(), down=())]

@@ -8,22 +8,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.config import PodOcsConfig, SuperpodConfig
-from schemas.config_links import TransceiversConfig
-from schemas.failures import FaultBegan
-from schemas.ocs import CircuitsConnected, CircuitsDisconnected, PortDown, PortPatched
-from schemas.transceivers import LinksChanged, LinksTrained, ModuleReported
-from services.transceivers.optics import lane_log10_bers
+from schemas.config.pods import PodOcsConfig, SuperpodConfig
+from schemas.config.transceivers import TransceiversConfig
+from schemas.messages.failures import FaultBegan
+from schemas.messages.ocs import CircuitsConnected, CircuitsDisconnected, PortDown, PortPatched
+from schemas.messages.transceivers import LinksChanged, LinksTrained, ModuleReported
+from services.transceivers.link_optics import lane_log10_bers
 from services.transceivers.service import SERVICE
 from shared.basics.units import US_PER_S
 from shared.models.assumptions import assumed
-from shared.models.optics.link import LinkDesign, Strands, Switched, evaluate
-from shared.models.optics.made_modules import lanes_between, made_modules
+from shared.models.ocs_technologies import TECHNOLOGIES
+from shared.models.optics.link import LinkDesign, OcsPath, Strands, evaluate
+from shared.models.optics.manufactured_modules import lanes_between, manufactured_modules
 from shared.models.optics.palomar import insertion_loss_db, manufactured_ocses
 from shared.models.optics.receiver import BER_THRESHOLD
 from shared.models.superpod.wiring import ocs_radix
-from shared.models.technologies import TECHNOLOGIES
-from shared.models.telemetry.fields import FIELDS, names_of
+from shared.models.telemetry.module_fields import MODULE_FIELDS, module_fields_of
 from tests.support.ocs_model import CONFIG, fault_began, fault_ended
 from tests.support.rig import Bench, bodies
 
@@ -222,7 +222,7 @@ def test_an_end_measures_what_the_elements_of_its_link_leave(
     bench.say(CircuitsConnected(slice=NAME, joins=joins, missing_ocs=(), missing_ports=()), 100)
     made = manufactured_ocses(seed, "pod-0", ocs_radix(4), technology=technology)
     insertion_loss_db = made.insertion_loss_db()
-    modules = made_modules(seed, "pod-0", 4 * 96)
+    modules = manufactured_modules(seed, "pod-0", 4 * 96)
     state = bench.state("transceivers")
     for index in range(16):
         ocs, ends = (
@@ -240,7 +240,7 @@ def test_an_end_measures_what_the_elements_of_its_link_leave(
             loss_db.append(insertion_loss_db[ocs, *ports[:: 1 - 2 * strand]])
             back_db = returns_db[strand][plus], returns_db[1 - strand][minus]
             for way, backs in enumerate((back_db, back_db[::-1])):
-                switched = Switched(*(np.asarray(value) for value in (loss_db[-1], *backs)))
+                switched = OcsPath(*(np.asarray(value) for value in (loss_db[-1], *backs)))
                 here, there = np.array(ends[:: 1 - 2 * way])
                 lanes = lanes_between(modules, here, there, 2).part(strand)
                 worst[way].append(evaluate(LinkDesign(), Strands(switched), lanes).log10_ber.max())
@@ -304,7 +304,7 @@ def test_a_frame_has_a_row_for_every_connected_end() -> None:
                 [0, 1, 2, 3],
                 [4, 5, 6, 7],
             )
-            assert names_of(row["alarms"]) == ["rx_power_dbm"]
+            assert module_fields_of(row["alarms"]) == ["rx_power_dbm"]
         else:
             assert row["loss_db"] == round(state.loss_db[end] + (5.0 if number == 0 else 0), 4)
             # A mux and a demux, two circulators, up to three bounces; lasers as they are made.
@@ -317,7 +317,7 @@ def test_a_frame_has_a_row_for_every_connected_end() -> None:
             assert row["ber"] == pytest.approx(kept, rel=0.05), "as many errors as a second counts"
             assert len(set(row["lane_bers"])) > 4, "no two lanes are alike"
             assert row["at_us"] == 900 * US_PER_S
-            assert (names_of(row["warnings"]) == []) == (number != 0)
+            assert (module_fields_of(row["warnings"]) == []) == (number != 0)
     assert table.schema.metadata == {b"fabric": b"pod-0", b"at_us": b"900000000"}
 
 
@@ -341,7 +341,7 @@ def test_nothing_is_received_from_a_dead_laser_nor_by_a_dead_module(trained: Ben
     struck = seen()
     partner, dead = struck.pop(NORTH), struck.pop(SOUTH)
     assert partner["state"] == dead["state"] == "down"
-    assert all(dead[name] is None for name in FIELDS)
+    assert all(dead[name] is None for name in MODULE_FIELDS)
     assert partner["lane_rx_power_dbm"] == [-40.0] * 8
     assert [partner[name] for name in ("ber", "raw_ber", "snr_db", "mpi_db", "shown_ber")] == [None] * 5
     assert partner["tx_power_dbm"] == pytest.approx(healthy[NORTH]["tx_power_dbm"], abs=0.4)

@@ -3,11 +3,11 @@
 import pytest
 
 from schemas.body import Body
-from schemas.config_dcn import DcnConfig
+from schemas.config.dcn import DcnConfig
+from schemas.messages.ocs import CircuitsRestored, CircuitsRewired, OcsDown, OcsesDown, PortDown
+from schemas.messages.topology import StageBegun, StageUndrained
+from schemas.messages.trunks import CircuitsQualified, NetworkPartDown, NetworkPartUp, TrunksChanged
 from schemas.names import FaultKind, OcsCircuit
-from schemas.ocs import CircuitsRestored, CircuitsRewired, OcsDown, OcsesDown, PortDown
-from schemas.topology import StageBegun, StageUndrained
-from schemas.trunks import CircuitsQualified, NetworkPartDown, NetworkPartUp, TrunksChanged
 from services.trunks.service import SERVICE
 from services.trunks.state import TrunksState
 from shared.basics.units import US_PER_S

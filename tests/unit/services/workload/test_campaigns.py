@@ -9,9 +9,17 @@ from statistics import fmean, pstdev
 
 import pytest
 
-from schemas.config_workload import WorkloadConfig
+from schemas.config.workload import WorkloadConfig
 from schemas.names import Tier
-from services.workload.campaigns import Asked, Campaign, begin, demand_of, next_job, run_us_of, standing
+from services.workload.campaigns import (
+    Campaign,
+    ShapeDemand,
+    begin_campaign,
+    demand_of,
+    initial_stream,
+    next_job,
+    run_us_of,
+)
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 
 DAYS = 200
@@ -30,12 +38,12 @@ class Job:
     twisted: bool
 
 
-def jobs_of(asked: Asked, days: int, at_us: int = 0) -> Iterator[Job]:
+def jobs_of(asked: ShapeDemand, days: int, at_us: int = 0) -> Iterator[Job]:
     """All jobs that one shape is wanted for, campaign by campaign."""
     end_us = at_us + days * US_PER_DAY
-    stream, campaigns = standing(asked, 0, at_us)
+    stream, campaigns = initial_stream(asked, 0, at_us)
     while stream.next_us < end_us:
-        campaign, stream = begin(asked, 0, stream)
+        campaign, stream = begin_campaign(asked, 0, stream)
         campaigns.append(campaign)
     for number, campaign in enumerate(campaigns):
         going: Campaign | None = campaign

@@ -4,20 +4,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.config_workload import WorkloadConfig
-from services.workload.filler import filler_shape, kept_waiting
-from shared.models.superpod.shapes import check, cubes_of
+from schemas.config.workload import WorkloadConfig
+from services.workload.filler import filler_backlog, filler_shape
+from shared.models.superpod.shapes import check_shape, cubes_of
 
 FILLED = WorkloadConfig(filler=True)
 
 
 def test_none_waits_where_there_is_none() -> None:
-    assert kept_waiting(WorkloadConfig(filler=False), 64) == {}
-    assert kept_waiting(WorkloadConfig(filler=True, filler_cubes_min=8), 4) == {}
+    assert filler_backlog(WorkloadConfig(filler=False), 64) == {}
+    assert filler_backlog(WorkloadConfig(filler=True, filler_cubes_min=8), 4) == {}
 
 
 def test_the_default_pod_has_eight_of_the_largest_and_one_of_each_other() -> None:
-    assert kept_waiting(FILLED, 64) == {8: 8, 4: 1, 2: 1}
+    assert filler_backlog(FILLED, 64) == {8: 8, 4: 1, 2: 1}
 
 
 @given(st.integers(1, 16), st.integers(1, 40), st.integers(4, 144), st.data())
@@ -26,7 +26,9 @@ def test_the_largest_that_fits_never_runs_out_in_any_hole(
 ) -> None:
     """Placed by brute force: the largest size that fits into what is left, until none does."""
     least, most = min(least, most), max(least, most)
-    waiting = kept_waiting(WorkloadConfig(filler=True, filler_cubes_min=least, filler_cubes_max=most), cubes)
+    waiting = filler_backlog(
+        WorkloadConfig(filler=True, filler_cubes_min=least, filler_cubes_max=most), cubes
+    )
     left = hole = data.draw(st.integers(0, cubes))
     while fits := [size for size in waiting if size <= left]:
         waiting[max(fits)] -= 1
@@ -38,5 +40,5 @@ def test_the_largest_that_fits_never_runs_out_in_any_hole(
 @pytest.mark.parametrize("cubes", [1, 2, 4, 8, 16, 3])
 def test_filler_has_a_legal_shape_of_its_size(cubes: int) -> None:
     shape = filler_shape(cubes)
-    check(shape, False, cubes)
+    check_shape(shape, False, cubes)
     assert cubes_of(shape) == cubes

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.bounds import DURATION_US_MAX
-from schemas.config_workload import WorkloadConfig
-from schemas.jobs import JobTerms
+from schemas.config.workload import WorkloadConfig
+from schemas.limits import DURATION_US_MAX
+from schemas.messages.jobs import JobTerms
 from services.workload.run_times import (
     WORK_LEAST_US,
     draw_estimate_us,
@@ -19,7 +19,7 @@ from services.workload.run_times import (
     run_mean_h,
 )
 from shared.basics.units import US_PER_HOUR, US_PER_S
-from shared.models.jobs.progress import Progress, placed, ready, turns_us
+from shared.models.jobs.progress import Progress, next_change_us, placed, ready
 
 DRAWS = 20_000
 
@@ -96,7 +96,7 @@ def test_a_job_runs_as_long_as_it_was_drawn_to_within_a_write(
     """Played through by the model of jobs, undisturbed, from the start of its slice."""
     config = WorkloadConfig(startup_s=startup_s, checkpoint_every_s=every_s, checkpoint_write_s=write_s)
     terms = draw_terms_for(7, "x", number, config, run_us)
-    ends_us = turns_us(ready(placed(Progress(terms, 0), 0), 0))
+    ends_us = next_change_us(ready(placed(Progress(terms, 0), 0), 0))
     assert ends_us is not None
     writes = -(-WORK_LEAST_US // terms.checkpoint_every_us)
     least_us = terms.startup_us + min(run_us, WORK_LEAST_US) + writes * terms.write_us

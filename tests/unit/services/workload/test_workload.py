@@ -8,25 +8,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.body import Body
-from schemas.config import PodConfig, SuperpodConfig
-from schemas.config_workload import TraceRow, WorkloadConfig
-from schemas.documents import WorkloadSummary
+from schemas.config.pods import PodConfig, SuperpodConfig
+from schemas.config.workload import TraceRow, WorkloadConfig
+from schemas.documents.pods import WorkloadSummary
 from schemas.envelope import Envelope, enclose
+from schemas.messages.operator import ReleaseSlice, RequestSlice
+from schemas.messages.scheduler import SliceAdmitted, SliceCompleted, SliceEvicted, SliceRefused, SliceStarted
+from schemas.messages.sequencer import FabricCommissioned, Tick
+from schemas.messages.workload import ReleaseRefused, RequestBalked, SliceReleased, SliceRequested
 from schemas.names import Shape, Tier
-from schemas.operator import ReleaseSlice, RequestSlice
 from schemas.registry import writer_of
-from schemas.scheduler import SliceAdmitted, SliceCompleted, SliceEvicted, SliceRefused, SliceStarted
-from schemas.sequencer import FabricCommissioned, Tick
-from schemas.workload import ReleaseRefused, RequestBalked, SliceReleased, SliceRequested
-from services.workload.asking import ROWS_PER_TICK_MAX, ahead_chip_us
-from services.workload.filler import kept_waiting
+from services.workload.filler import filler_backlog
 from services.workload.logic import FILLER_AGAIN_US
-from services.workload.mix import PRODUCTION_MIX
 from services.workload.service import SERVICE
+from services.workload.slice_mix import PRODUCTION_MIX
+from services.workload.slice_requests import ROWS_PER_TICK_MAX, queued_chip_us
 from services.workload.state import WorkloadState
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_S
-from shared.engine.codec import decode_state, encode_state
-from shared.engine.dispatch import ServiceInstance, read
+from shared.engine.dispatch import ServiceInstance, deliver
+from shared.engine.state_codec import decode_state, encode_state
 from shared.models.superpod.shapes import chips_of, cubes_of
 
 QUIET = SuperpodConfig(workload=WorkloadConfig(enabled=False))
@@ -69,7 +69,7 @@ class Driver:
         source = f"{body.writer}@pod-0"
         message = enclose(body, fabric="pod-0", at_us=self.now_us, cause=None, source=source, seq=self.seq)
         assert writer_of(source) == body.writer
-        return read(self.held, message)
+        return deliver(self.held, message)
 
     def tick(self, at_us: int | None = None) -> list[Envelope]:
         due_us = self.due_us
@@ -217,7 +217,7 @@ def test_owners_see_the_work_of_slices_no_larger_and_production_only_its_own(
         asked += bodies(SliceRequested, driver.feed(RequestSlice.model_validate(wish)))
     driver.feed(admitted(asked[4]))
     work = {n: chips_of(body.shape) * 10**n for n, body in enumerate(asked, start=1)}
-    assert ahead_chip_us(driver.state, tier, chips) == sum([work[n] for n in seen])
+    assert queued_chip_us(driver.state, tier, chips) == sum([work[n] for n in seen])
 
 
 # --- filler -------------------------------------------------------------------------------------------------
@@ -257,7 +257,7 @@ def test_the_next_filler_takes_the_place_of_one_that_is_placed() -> None:
         assert driver.feed(admitted(body)) == []  # pre-empted, and placed again
         driver.feed(SliceCompleted(slice=body.slice, reason="finished"))
     assert len(names) == len(works) == 2 * len(first)
-    assert driver.state.fillers_waiting == kept_waiting(FILLED.workload, 64)
+    assert driver.state.fillers_waiting == filler_backlog(FILLED.workload, 64)
 
 
 def test_filler_that_is_refused_is_asked_for_again_after_an_hour() -> None:
@@ -467,9 +467,9 @@ def test_the_summary_counts_requests_and_is_touched_by_them() -> None:
     driver = Driver(SuperpodConfig(pod=PodConfig(cubes=4), workload=WorkloadConfig(enabled=False)))
     (key,) = SERVICE.document_keys(driver.state)
     assert driver.summary().requested == 0
-    driver.state.touched.clear()
+    driver.state.changed_documents.clear()
     driver.request()
-    assert driver.state.touched == {key}
+    assert driver.state.changed_documents == {key}
     assert driver.summary().model_dump() == {
         "name": "pod-0/workload",
         "commissioned_us": 0,

@@ -1,0 +1,1 @@
+"""What several commands share: options, parameter types, completion, output, tables."""

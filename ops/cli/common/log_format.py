@@ -1,0 +1,109 @@
+"""Logs on stderr: for people by default, as JSON lines on demand. Both carry message and cause ids where
+there are any.
+"""
+
+import json
+import logging
+import sys
+import time
+from collections.abc import Callable
+
+from ops.report.safe_text import escape_control
+from shared.storage.files.fd_limits import out_of_descriptors
+
+FIELDS = ("message_id", "cause", "fabric", "at_us", "service", "partition", "offset", "replica")
+LIBRARY_LEVELS = {
+    **dict.fromkeys(("asyncio", "faust", "mode"), logging.WARNING),
+    "aiokafka": logging.ERROR,
+    "kafka": logging.CRITICAL,
+}
+"""Libraries that tell of every connection, and of each again that fails; what comes of it the twin says."""
+
+
+REPEAT_S = 30.0
+"""A library that cannot reach its server says so many times a second: once in so long is enough."""
+REMEMBERED_MAX = 1_000
+
+
+class TextFormatter(logging.Formatter):
+    """`12:00:01 replica: error: text (message id)`, what there is of it, and below it the traceback."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        text = time.strftime("%H:%M:%S ", time.localtime(record.created))
+        if replica := getattr(record, "replica", None):
+            text += f"{replica}: "
+        if record.levelno >= logging.WARNING:
+            text += f"{record.levelname.lower()}: "
+        text += escape_control(record.getMessage())
+        if message_id := getattr(record, "message_id", None):
+            text += f" ({message_id})"
+        return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        row: dict[str, object] = {
+            "time": record.created,
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "text": record.getMessage(),
+        }
+        row.update({name: value for name in FIELDS if (value := getattr(record, name, None)) is not None})
+        if record.exc_info:
+            row["exception"] = self.formatException(record.exc_info)
+        return json.dumps(row)
+
+
+def configure_logging(*, as_json: bool, level: int = logging.INFO, replica: str | None = None) -> None:
+    """Send the twin's logs to stderr in one of the two forms. Every line carries the name of the process,
+    where there are several."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter() if as_json else TextFormatter())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level)
+    if replica is not None:
+        handler.addFilter(_add_replica(replica))
+    handler.addFilter(_explain_descriptor_limit)
+    handler.addFilter(_drop_repeats(tuple(LIBRARY_LEVELS)))
+    for name, least in LIBRARY_LEVELS.items():
+        logging.getLogger(name).setLevel(least)
+
+
+def _add_replica(replica: str) -> Callable[[logging.LogRecord], bool]:
+    def name(record: logging.LogRecord) -> bool:
+        record.replica = replica
+        return True
+
+    return name
+
+
+def _explain_descriptor_limit(record: logging.LogRecord) -> bool:
+    """Where no file descriptor is left, anything may fail, in any library: a sentence says what to do, and a
+    traceback only where it was met first."""
+    lack = out_of_descriptors(record.exc_info[1]) if record.exc_info else None
+    if lack is not None:
+        first, _, _rest = record.getMessage().partition("\n")
+        record.msg, record.args = f"{first}: {lack}", ()
+        record.exc_info = record.exc_text = None
+    return True
+
+
+def _drop_repeats(libraries: tuple[str, ...]) -> Callable[[logging.LogRecord], bool]:
+    """Passes over what a library has said a moment ago in the same words."""
+    last_logged_s: dict[str, float] = {}
+
+    def is_new(record: logging.LogRecord) -> bool:
+        if not record.name.startswith(libraries):
+            return True
+        text = record.getMessage()
+        if record.created - last_logged_s.get(text, -REPEAT_S) < REPEAT_S:
+            return False
+        if len(last_logged_s) >= REMEMBERED_MAX:
+            last_logged_s.clear()
+        last_logged_s[text] = record.created
+        return True
+
+    return is_new

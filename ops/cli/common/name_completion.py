@@ -1,0 +1,220 @@
+"""Names of things as arguments, completed from the running twin."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ops.requests.name_expansion import can_be_in, lacks_fabric, with_fabric
+from schemas.kinds import KINDS, find_kind
+from shared.basics.errors import NotFound
+from shared.models.faults.fault_kinds import FAULTS
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from ops.client.http_client import Client
+
+COMPLETION_TIMEOUT_S = 0.3
+"""How long a person who pressed Tab waits for the twin."""
+COMPLETIONS_MAX = 200
+KIND_OF_PART = {
+    "host": "hosts",
+    "chip": "hosts",
+    "cube": "cubes",
+    "cable": "cubes",
+    "end": "links",
+    "ocs": "ocs",
+    "port": "ocs",
+    "block": "blocks",
+    "bundle": "bundles",
+    "rack": "racks",
+    "control": "domains",
+    "power": "domains",
+}
+"""Kind of part → the kind of thing whose names its own begins with."""
+DOMAINS = ("control", "power")
+"""Kinds of parts that are listed together."""
+FAULT_KINDS = tuple(FAULTS)
+TIERS = ("production", "research", "filler")
+CHIPS_PER_HOST = 4
+
+
+class NameParam(click.ParamType):
+    """A thing's name; of the given kind, or of the one that the command's KIND says."""
+
+    name = "name"
+
+    def __init__(self, kind: str | None = None, state: str | None = None) -> None:
+        self.kind = kind
+        self.state = state
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> "list[CompletionItem]":
+        kind = self.kind or ctx.params.get("kind")
+        return _items(list_names(kind, incomplete, self.state), incomplete) if kind else []
+
+
+class TraceableNameParam(click.ParamType):
+    """The name of what light can be followed through: a link end, or a trunk."""
+
+    name = "name"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> "list[CompletionItem]":
+        return _items(
+            [name for kind in ("links", "trunks") for name in list_names(kind, incomplete)], incomplete
+        )
+
+
+class SensorNameParam(click.ParamType):
+    """The name of what reads itself: a link end, or an OCS."""
+
+    name = "name"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> "list[CompletionItem]":
+        return _items(
+            [name for kind in ("links", "ocs") for name in list_names(kind, incomplete)], incomplete
+        )
+
+
+class KindAndNameParam(click.ParamType):
+    """KIND/NAME, such as slice/pod-0/slice-3."""
+
+    name = "thing"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> "list[CompletionItem]":
+        word, slash, name = incomplete.partition("/")
+        if not slash:
+            return _items([f"{kind.spellings[0]}/" for kind in KINDS.values()], incomplete)
+        kind = find_kind(word)
+        found = list_names(kind.word, name) if kind is not None else []
+        return _items([f"{word}/{one}" for one in found], incomplete)
+
+
+class SiteNameParam(click.ParamType):
+    """The name of a site of the running twin."""
+
+    name = "site"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> "list[CompletionItem]":
+        return _items(dict.fromkeys(str(row["site"]) for row in _rows("fabrics", None, "site")), incomplete)
+
+
+class SettingParam(click.ParamType):
+    """KEY=VALUE; completed up to the value, with the parameters of the command's --kind."""
+
+    name = "setting"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> "list[CompletionItem]":
+        from ops.sites.configuration import DEFAULT_KIND, parameters
+
+        kind = ctx.params.get("kind") or DEFAULT_KIND
+        return _items([f"{parameter.name}=" for parameter in parameters(kind)], incomplete)
+
+
+class RuntimeSettingParam(click.ParamType):
+    """KEY=VALUE; completed up to the value, with the parameters that may change while a fabric lives."""
+
+    name = "setting"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> "list[CompletionItem]":
+        from schemas.config.runtime_parameters import RUNTIME_PARAMETERS
+
+        return _items([f"{name}=" for name in RUNTIME_PARAMETERS], incomplete)
+
+
+class PartNameParam(click.ParamType):
+    """The name of a part: OCSes and cubes, and behind a whole one's name what is in it."""
+
+    name = "part"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> "list[CompletionItem]":
+        whole_ones = ("ocs", "cubes", "blocks", "racks", "domains")
+        kinds = ("hosts", "links", "bundles") if incomplete.count("/") > 1 else whole_ones
+        if kinds[0] == "hosts" and incomplete.split("/")[1].startswith("ocs-"):
+            return _items(_ports(incomplete), incomplete)
+        return _items([name for kind in kinds for name in list_names(kind, incomplete)], incomplete)
+
+
+class FaultTargetParam(click.ParamType):
+    """What a fault of the command's KIND can strike."""
+
+    name = "target"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> "list[CompletionItem]":
+        fault = str(ctx.params.get("kind"))
+        part = next((row.strikes for kind, row in FAULTS.items() if kind == fault), None)
+        names = list_names(KIND_OF_PART[part], incomplete) if part is not None else []
+        if part == "chip":
+            names = [f"{name}/chip-{chip}" for name in names for chip in range(CHIPS_PER_HOST)]
+        elif part == "cable":
+            from shared.models.superpod.cables import CABLES_PER_CUBE
+
+            names = [f"{name}/cable-{cable}" for name in names for cable in range(CABLES_PER_CUBE)]
+        elif part == "port":
+            names = [f"{name}/{side}" for name in names for side in "NS"]
+        elif part in DOMAINS:
+            names = [name for name in names if name.partition("/")[2].startswith(f"{part}-")]
+        return _items(names, incomplete)
+
+
+def expand_name(client: "Client", name: str) -> str:
+    """A name with its fabric in front, where only one that can have it is there and none was said."""
+    if not lacks_fabric(name):
+        return name
+    try:
+        rows = client.rows("/v1/fabrics", "name")
+    except NotFound:  # what answers there is no twin, and the next question says so
+        return name
+    fits = [str(row["name"]) for row in rows if can_be_in(name, network=row.get("network") is not None)]
+    return with_fabric(name, fits)
+
+
+def list_names(kind: str, incomplete: str = "", state: str | None = None) -> list[str]:
+    """The names of all things of a kind, where a whole fabric's name is typed only its own; none where no
+    twin answers at once."""
+    fabric, slash, _ = incomplete.partition("/")
+    return [str(row["name"]) for row in _rows(kind, fabric if slash else None, "name", state=state)]
+
+
+def _ports(incomplete: str) -> list[str]:
+    """The ports of the OCS whose whole name is typed."""
+    fabric, ocs = incomplete.split("/")[:2]
+    name = f"{fabric}/{ocs}"
+    radix = next(
+        (int(row["radix"]) for row in _rows("ocs", fabric, "name", "radix") if row["name"] == name), 0
+    )
+    return [f"{name}/{side}{port}" for side in "NS" for port in range(radix)]
+
+
+def _rows(kind: str, fabric: str | None, *fields: str, state: str | None = None) -> list[dict[str, Any]]:
+    from ops.client.http_client import Client
+    from shared.basics.errors import LightwaveError
+
+    try:
+        return Client(timeout_s=COMPLETION_TIMEOUT_S).rows(f"/v1/{kind}", *fields, fabric=fabric, state=state)
+    except LightwaveError:
+        return []
+
+
+def _items(names: Iterable[str], incomplete: str) -> "list[CompletionItem]":
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)][:COMPLETIONS_MAX]

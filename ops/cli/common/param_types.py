@@ -1,0 +1,348 @@
+"""Types of parameters: how people write kinds, durations, shapes, speeds, keys and files."""
+
+import math
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ops.report.safe_text import quoted
+from schemas.kinds import KIND_BY_NAME_PREFIX, KINDS, find_kind
+from schemas.limits import IDEMPOTENCY_KEY_MAX, SPEED_MAX
+from shared.basics.parsing import OWNERS_ALLOWED, is_owner_name, parse_duration_s, parse_sides
+from shared.basics.spelling import closest_match
+from shared.basics.time_format import parse_time_us
+from shared.basics.units import US_PER_S
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+
+class ChoiceParam(click.ParamType):
+    """One word of a few, in any case; completed, and with a hint at the nearest."""
+
+    def __init__(self, name: str, words: Sequence[str]) -> None:
+        self.name = name
+        self.words = words
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        word = self._match(value.lower())
+        return word or self.fail(unknown_word_text(self.name, value, self.words), param, ctx)
+
+    def _match(self, word: str) -> str | None:
+        return word if word in self.words else None
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> "list[CompletionItem]":
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(word) for word in self.words if word.startswith(incomplete.lower())]
+
+
+class KindParam(ChoiceParam):
+    """A kind of thing: singular or plural, in any case."""
+
+    def __init__(self) -> None:
+        super().__init__("kind", tuple(KINDS))
+
+    def _match(self, word: str) -> str | None:
+        kind = find_kind(word)
+        return kind.word if kind is not None else None
+
+
+class KindOrNameParam(KindParam):
+    """The same, or a name, which stays as it is."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return self._match(value.lower()) or value
+
+
+class MessageTypeParam(click.ParamType):
+    """A type of message: completed; which there are is the twin's to say."""
+
+    name = "type"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> "list[CompletionItem]":
+        from click.shell_completion import CompletionItem
+
+        from schemas.registry import TYPES
+
+        return [CompletionItem(kind) for kind in TYPES if kind.lower().startswith(incomplete.lower())]
+
+
+class CrossConnectParam(click.ParamType):
+    """Ports of either side of an OCS, `1A:5B`, or the key of a cross-connect, `1A-5B`: given as the key."""
+
+    name = "cross-connect"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        key = value.replace(":", "-")
+        if not re.fullmatch(r"[1-9][0-9]{0,3}A-[1-9][0-9]{0,3}B", key):
+            self.fail(f"{value!r}: allowed are two ports, one of either side, such as 1A:5B", param, ctx)
+        return key
+
+
+class DurationParam(click.ParamType):
+    """`30s`, `15m`, `2h`, `1d12h`, as seconds."""
+
+    name = "duration"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        found_s = parse_duration_s(str(value))
+        if not found_s:
+            allowed = "30s, 15m, 2h, 1d12h and the like, up to 100 years"
+            self.fail(f"{str(value)!r} is no duration; allowed are {allowed}", param, ctx)
+        return found_s
+
+
+class MomentParam(click.ParamType):
+    """`2h` back from now, or `3d02:15:04` since the beginning; as it was typed."""
+
+    name = "time"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        text = str(value)
+        if parse_duration_s(text) is None and parse_time_us(text) is None:
+            allowed = "2h, 1d12h and the like, back from now, and moments like 3d02:15:04"
+            self.fail(f"{text!r} is no time; allowed are {allowed}", param, ctx)
+        return text
+
+
+class FutureMomentParam(click.ParamType):
+    """`3d` or `3d02:15:04` since the twin's beginning, as microseconds."""
+
+    name = "moment"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        text = str(value)
+        span_s, moment = parse_duration_s(text), parse_time_us(text)
+        if not span_s and moment is None:
+            allowed = "3d, 1d12h and the like, and moments like 3d02:15:04, since the twin's beginning"
+            self.fail(f"{text!r} is no moment; allowed are {allowed}", param, ctx)
+        return moment[0] if moment is not None else (span_s or 0) * US_PER_S
+
+
+class ShapeParam(click.ParamType):
+    """`4x4x8`: the form only; whether a pod can hold it is the twin's to say."""
+
+    name = "shape"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        sides = parse_sides(value)
+        if sides is None:
+            self.fail(f"{value!r} is no shape; allowed are three sides in chips, like 4x4x8", param, ctx)
+        return "x".join(map(str, sides))
+
+
+class OwnerParam(click.ParamType):
+    """`team-7`: the form only; what its quota is, the twin knows."""
+
+    name = "owner"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if not is_owner_name(value):
+            self.fail(f"{value!r} is no owner; allowed are {OWNERS_ALLOWED}", param, ctx)
+        return value
+
+
+class RecoveryParam(click.ParamType):
+    """`swap,route:2%,wait`, as it was typed."""
+
+    name = "recovery"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from schemas.recovery_policy import parse_recovery_policy
+
+        try:
+            parse_recovery_policy(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        return value
+
+
+class PodsParam(click.ParamType):
+    """`2`, or `pod-0,pod-3`, as it was typed."""
+
+    name = "pods"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from schemas.multislice import parse_pods
+
+        try:
+            parse_pods(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        return value
+
+
+class NumberParam(click.ParamType):
+    """A finite number from `least`, or with `above` only above it, up to `most`."""
+
+    name = "float"
+
+    def __init__(self, unit: str, least: float, most: float, *, above: bool = False) -> None:
+        self._least, self._most, self._above = least, most, above
+        self._allowed = f"{unit} {'above' if above else 'from'} {least:g} up to {most:,.15g}"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            number = float(str(value))
+        except ValueError:
+            number = math.nan
+        if not self._least <= number <= self._most or (self._above and number == self._least):
+            self.fail(f"{str(value)!r} is not allowed; allowed are {self._allowed}", param, ctx)
+        return number
+
+
+class SpeedParam(click.ParamType):
+    """Simulated over wall time."""
+
+    name = "speed"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            speed = float(str(value))
+        except ValueError:
+            speed = math.nan
+        if not 0 < speed <= SPEED_MAX:
+            self.fail(f"{value!r} is no speed; allowed are numbers above 0 up to {SPEED_MAX:g}", param, ctx)
+        return speed
+
+
+class IdempotencyKeyParam(click.ParamType):
+    """An idempotency key, as it may stand in an HTTP header."""
+
+    name = "key"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if not 0 < len(value) <= IDEMPOTENCY_KEY_MAX or not re.fullmatch(r"[!-~]+", value):
+            self.fail(
+                f"{value!r} is no key; allowed are 1 to {IDEMPOTENCY_KEY_MAX} visible ASCII characters",
+                param,
+                ctx,
+            )
+        return value
+
+
+class FieldValueParam(click.ParamType):
+    """FIELD=VALUE, of which fields and values there are the twin knows; a field may be spelt as tables head
+    it."""
+
+    name = "field=value"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if not re.match(r"[A-Za-z_-]+=", value):
+            self.fail(f"{value!r} is no FIELD=VALUE, like state=down", param, ctx)
+        field, _, wanted = value.partition("=")
+        return f"{field_of_heading(field)}={wanted}"
+
+
+class SortOrderParam(click.ParamType):
+    """FIELDS, each with - in front where the highest comes first; which there are the twin knows."""
+
+    name = "fields"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        words = value.split(",")
+        return ",".join(
+            [
+                word[:1] + field_of_heading(word[1:]) if word[:1] == "-" else field_of_heading(word)
+                for word in words
+            ]
+        )
+
+
+def field_of_heading(heading: str) -> str:
+    """The field below a heading of a table, `USE-OUT`; of a field itself that one."""
+    return heading.lower().replace("-", "_")
+
+
+class PriceParam(click.ParamType):
+    """`name=value` with a number for value."""
+
+    name = "name=value"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if re.fullmatch(r"[a-z_]{1,60}=-[0-9.]+", value):
+            self.fail(f"{value!r} is below 0; allowed are numbers from 0, like ocs_cost=20000", param, ctx)
+        if not re.fullmatch(r"[a-z_]{1,60}=[0-9]{1,12}(\.[0-9]{1,9})?", value):
+            self.fail(f"{value!r} is no NAME=VALUE, like ocs_cost=20000", param, ctx)
+        return value
+
+
+class FileParam(click.Path):
+    """A path that is not the empty word, which would mean the current folder."""
+
+    name = "path"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not str(value) or "\0" in str(value):
+            self.fail(f"{value!r} is no path", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+class OutFileParam(FileParam):
+    """A file to be written: refused before any work is done for it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = Path(super().convert(value, param, ctx))
+        if path.is_dir():
+            self.fail(f"{path} is a folder, not a file", param, ctx)
+        if not path.parent.is_dir():
+            self.fail(f"{path}: there is no folder {path.parent}", param, ctx)
+        if not os.access(path if path.exists() else path.parent, os.W_OK):
+            self.fail(f"{path} cannot be written", param, ctx)
+        return path
+
+
+FILE = FileParam(path_type=Path)
+OUT_FILE = OutFileParam(path_type=Path)
+
+
+def unknown_word_text(what: str, word: str, allowed: Sequence[str]) -> str:
+    """A sentence for a word that is not one of the allowed."""
+    near = closest_match(word.lower(), allowed)
+    hint = f"did you mean {near}? " if near else ""
+    return f"no {what} {word!r}; {hint}allowed are {', '.join(allowed)}"
+
+
+_INNER_PART = re.compile(
+    r"((?:[^/]+/)?ocs-[0-9]{1,6})"
+    r"/(?:(?:supply|fan|driver)-[0-9]{1,3}|cpu|fpga|(?:camera|injector)-[NS]|[NS][0-9]{1,4})"
+    r"|((?:[^/]+/)?cube-[0-9]{1,6}/host-[0-9]{1,3})/chip-[0-9]{1,3}"
+    r"|((?:[^/]+/)?cube-[0-9]{1,6})/cable-[0-9]{1,3}"
+)
+"""A part that is shown with what it is in: one or a port of an OCS, a chip of a host, a cable of a cube."""
+
+
+def unknown_name_text(word: str) -> str:
+    """A sentence for a name of a form that no thing has, with the name that may have been meant."""
+    place, _, last = word.rpartition("/")
+    if re.fullmatch(r"batch-[0-9]{1,6}", last):
+        return (
+            f"NAME {quoted(word)}: modules that were made together are not described as one; "
+            f"`lightwave impact {word}` tells what hangs on them, "
+            f"`lightwave get verdicts --where batch={last}` what is held of them"
+        )
+    if (inner := _INNER_PART.fullmatch(word)) is not None:
+        whole = inner[1] or inner[2] or inner[3]
+        return (
+            f"NAME {quoted(word)}: is a part of what `lightwave describe {whole}` shows; "
+            f"`lightwave history {word}` has what happened to it"
+        )
+    told = (
+        f"NAME {quoted(word)}: nothing has such a name; names are like pod-0/cube-12 or dcn-0/block-3/trunk-7"
+    )
+    spelt = re.fullmatch(r"([A-Za-z]+)[-_]?([0-9]{1,6})", last)
+    near = closest_match(spelt[1].lower(), tuple(KIND_BY_NAME_PREFIX)) if spelt else None
+    return told if spelt is None or near is None else f"{told}; did you mean {place}/{near}-{spelt[2]}?"

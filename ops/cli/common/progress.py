@@ -1,0 +1,99 @@
+"""How far something long has come: one line on stderr that is written over, where a terminal listens."""
+
+import contextlib
+import sys
+import time
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import Self
+
+from shared.basics.time_format import format_duration
+from shared.basics.units import US_PER_S
+
+REFRESH_S = 0.5
+PACE_WINDOW_S = 20.0
+"""Time left goes by the pace of so long."""
+CLEAR_LINE = "\r\x1b[K"
+
+
+class StatusLine:
+    """One line on stderr that is written over, at most every half second; nothing where that is no terminal.
+    It is gone when the work is done, or has failed."""
+
+    def __init__(self) -> None:
+        self._shown = sys.stderr is not None and sys.stderr.isatty()
+        self._shown_s: float | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._shown_s is not None:
+            sys.stderr.write(CLEAR_LINE)
+            sys.stderr.flush()
+
+    def is_due(self) -> bool:
+        """Whether somebody listens, and has not been told anything just now."""
+        return self._shown and (self._shown_s is None or time.monotonic() - self._shown_s >= REFRESH_S)
+
+    def say(self, said: str, *, is_last: bool = False) -> None:
+        """Show that in its place, if it is due, or the last for a while."""
+        if self.is_due() or (is_last and self._shown):
+            self._shown_s = time.monotonic()
+            sys.stderr.write(CLEAR_LINE + said)
+            sys.stderr.flush()
+
+
+class ProgressLine(StatusLine):
+    """Tells of a number that rises to `whole`, in the caller's words for both."""
+
+    def __init__(self, said: Callable[[float, float], str], whole: float) -> None:
+        super().__init__()
+        self._text_of, self._whole = said, whole
+        self._samples: deque[tuple[float, float]] = deque()
+
+    def report_progress(self, done: float) -> None:
+        """So much is done by now."""
+        if not self.is_due():
+            return
+        now_s = time.monotonic()
+        self._samples.append((now_s, done))
+        while now_s - self._samples[0][0] > PACE_WINDOW_S:
+            self._samples.popleft()
+        self.say(progress_line(self._samples, self._whole, self._text_of))
+
+
+def progress_line(
+    samples: deque[tuple[float, float]], whole: float, said: Callable[[float, float], str]
+) -> str:
+    """What is told after these (seconds, done): how much, which share, and how long it still takes at their
+    pace, once there is one. `said` is given what is done, and how much of it in a second."""
+    (first_s, first), (now_s, done) = samples[0], samples[-1]
+    pace = (done - first) / (now_s - first_s) if now_s > first_s else 0.0
+    share = f"{min(done / whole, 1.0):.0%}" if whole > 0 else "100%"
+    left = (
+        f", {format_duration(round((whole - done) / pace) * US_PER_S)} left"
+        if pace > 0 and done < whole
+        else ""
+    )
+    return f"{said(done, pace)}, {share}{left}"
+
+
+class AuditProgress(contextlib.ExitStack):
+    """Tells of the messages of one site after the other that were compared."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lines: dict[str, ProgressLine] = {}
+
+    def report_progress(self, site: str, done: int, whole: int) -> None:
+        """So many of a site's messages are compared by now, of so many."""
+        if site not in self._lines:
+            self.close()
+            self._lines[site] = self.enter_context(ProgressLine(partial(_compared_text, site, whole), whole))
+        self._lines[site].report_progress(done)
+
+
+def _compared_text(site: str, whole: int, done: float, pace: float) -> str:
+    return f"{site}: {done:,.0f} of {whole:,} messages compared, {pace:,.0f}/s"

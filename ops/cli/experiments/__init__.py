@@ -1,0 +1,1 @@
+"""Commands that run the lab, experiments and the claims of the papers."""

@@ -1,0 +1,403 @@
+"""`lightwave experiment`: questions about availability, answered by many runs of the lab."""
+
+import json
+import shlex
+import signal
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated
+
+import click
+import typer
+
+from ops.cli.common.command_groups import command_app
+from ops.cli.common.options import Output
+from ops.cli.common.output import Form, echo, show, write_or_print
+from ops.cli.common.param_types import FILE, OUT_FILE
+from ops.cli.common.progress import StatusLine
+from ops.report.tables import text_table
+from shared.basics.errors import Interrupted, InvalidInput, NotFound
+from shared.basics.time_format import format_duration
+from shared.basics.units import US_PER_S
+
+if TYPE_CHECKING:
+    from ops.experiments.comparison import ExperimentComparison
+    from ops.experiments.dataset import RunKey, RunRow
+    from ops.experiments.loader import PlannedExperiment
+    from ops.experiments.results import Results
+    from ops.experiments.sweep import SweepProgress
+
+SUFFIX, QUICK_SUFFIX = ".results", ".quick.results"
+Document = Annotated[
+    str, typer.Argument(metavar="FILE", help="an experiment's file, or the name of a ready one (`list`)")
+]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        click_type=FILE,
+        metavar="DIR",
+        help="folder of the results [default: the file's name with .results, here]",
+    ),
+]
+Quick = Annotated[
+    bool,
+    typer.Option(
+        "--quick", help="two seeds of a day, to see that it runs; its results are in a folder of their own"
+    ),
+]
+
+app = command_app("experiment")
+
+
+@app.callback()
+def experiment() -> None:
+    """Ask how available a fabric is, over years and seeds, with intervals."""
+
+
+@app.command("run")
+def run(
+    file: Document,
+    workers: Annotated[
+        int | None, typer.Option(min=1, max=256, help="processes that work at a time [default: 1]")
+    ] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="work on the Dask cluster whose scheduler is there, such as tcp://10.0.0.7:8786",
+        ),
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="go on with what is there already")] = False,
+    quick: Quick = False,
+    out: Out = None,
+    html: Annotated[
+        Path | None, typer.Option(click_type=OUT_FILE, metavar="FILE", help="write the report")
+    ] = None,
+    output: Output = "table",
+) -> None:
+    """Do all runs of an experiment that are not there yet, and say what came of it."""
+    from ops.experiments.dask_cluster import cluster_at
+    from ops.experiments.dataset import open_dataset
+    from ops.experiments.results import results_of
+    from ops.experiments.sweep import run_sweep
+    from ops.local.software_version import software_version
+
+    if dask is not None and workers is not None:
+        raise click.UsageError("--workers goes without --dask, whose cluster has its own")
+    signal.signal(signal.SIGTERM, _interrupt)
+    planned = _planned(file, quick=quick)
+    folder = _folder(file, out, quick=quick)
+    with (
+        nullcontext(workers or 1) if dask is None else cluster_at(dask) as those,
+        open_dataset(folder, planned, software_version(), resume=resume) as dataset,
+    ):
+        try:
+            with StatusLine() as line:
+                swept = run_sweep(
+                    planned, dataset, workers=those, told=lambda found: line.say(_progress_text(found))
+                )
+        except KeyboardInterrupt:
+            done = len(dataset.done())
+            raise Interrupted(f"interrupted; {done} runs are kept in {folder}, go on with --resume") from None
+    results = results_of(planned, swept, dataset.series)
+    _show(results, folder, _command(file, out, quick=quick), html, output)
+    if results.failed:
+        sys.exit(1)
+
+
+@app.command("validate")
+def validate(file: Document) -> None:
+    """Read an experiment and every variant of it, and run nothing."""
+    planned = _planned(file)
+    echo(
+        f"{file}: sound; {len(planned.variants)} variants, {_runs_max(planned)} runs at most; "
+        f"{planned.method.sentence}"
+    )
+
+
+@app.command("plan")
+def plan(file: Document, quick: Quick = False, output: Output = "table") -> None:
+    """Say what an experiment will take: runs, processor time and disk, by a pilot of one short run."""
+    from ops.experiments.sweep import estimate_cost
+
+    planned = _planned(file, quick=quick)
+    found = estimate_cost(planned)
+    show(
+        found,
+        output,
+        lambda: text_table(("WHAT", "AMOUNT"), [[k.replace("_", " "), v] for k, v in found.items()]),
+    )
+
+
+@app.command("status")
+def status(file: Document, quick: Quick = False, out: Out = None, output: Output = "table") -> None:
+    """Say how far an experiment's runs are."""
+    planned, folder = _planned(file, quick=quick), _folder(file, out, quick=quick)
+    rows = _finished_runs(planned, file, folder)
+    failed = sum(row.error is not None for row in rows.values())
+    found = {"folder": str(folder), "done": len(rows) - failed, "failed": failed, "most": _runs_max(planned)}
+    show(found, output, lambda: text_table([word.upper() for word in found], [list(found.values())]))
+
+
+@app.command("report")
+def report(
+    file: Document,
+    quick: Quick = False,
+    out: Out = None,
+    html: Annotated[
+        Path | None, typer.Option(click_type=OUT_FILE, metavar="FILE", help="write the page")
+    ] = None,
+    output: Output = "table",
+) -> None:
+    """Say what the runs that are there say, and run nothing."""
+    from ops.experiments.dataset import Dataset
+    from ops.experiments.results import results_of
+    from ops.experiments.sweep import partial_result
+
+    planned, folder = _planned(file, quick=quick), _folder(file, out, quick=quick)
+    rows = _finished_runs(planned, file, folder)
+    series = Dataset(folder, planned.experiment.measure).series
+    swept = partial_result(planned, rows)
+    if not swept.seeds:
+        raise NotFound(
+            f"{folder}: of no seed all variants are done yet; {len(rows)} "
+            f"runs are there, of {_runs_max(planned)}"
+        )
+    results = results_of(planned, swept, series)
+    _show(results, folder, _command(file, out, quick=quick), html, output)
+
+
+@app.command("compare")
+def compare(
+    first: Annotated[Path, typer.Argument(click_type=FILE, metavar="DIR", help="a folder of results")],
+    second: Annotated[
+        Path | None,
+        typer.Argument(click_type=FILE, metavar="[DIR]", help="another, such as of another build"),
+    ] = None,
+    against: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="of one folder: the variant from which all others' differences are told; may be given again",
+        ),
+    ] = None,
+    output: Output = "table",
+) -> None:
+    """Say how much more measures are in the second of two folders of results, variant by variant.
+
+    Variants are matched by their values, or the only ones of both. Where both have the same seeds, runs are
+    compared seed by seed, else as two samples (Welch). Chances are read among all differences (Holm)."""
+    from ops.experiments.comparison import compare as compared
+    from ops.experiments.comparison import compare_within, read_stored
+    from ops.experiments.comparison import comparison_json as results_json
+
+    if (second is None) == (not against):
+        raise click.UsageError("give a second folder, or of one folder the variant to compare --against")
+    found = (
+        compare_within(read_stored(first), against or ())
+        if second is None
+        else compared(read_stored(first), read_stored(second))
+    )
+    folders = {"first": str(first), "second": str(second or first)}
+    show(folders | results_json(found), output, lambda: _comparison_text(found))
+
+
+@app.command("list")
+def list_ready(output: Output = "table") -> None:
+    """List the ready experiments, each with its question."""
+    from ops.experiments.library import ready
+
+    rows = [{"name": name, "question": question} for name, question in ready()]
+    show(
+        rows,
+        output,
+        lambda: text_table(("NAME", "QUESTION"), [[row["name"], row["question"]] for row in rows]),
+    )
+
+
+@app.command("show")
+def show_document(file: Document) -> None:
+    """Print an experiment's document as it is written."""
+    from ops.sites.yaml_reader import read_text_file
+
+    try:
+        echo(read_text_file(_path(file)).rstrip())
+    except InvalidInput as error:
+        raise InvalidInput(f"{file}: {error}") from None
+
+
+@app.command("new")
+def new(
+    file: Annotated[Path, typer.Argument(click_type=FILE, metavar="FILE", help="where to write it")],
+) -> None:
+    """Write a document to begin with."""
+    from ops.experiments.library import TEMPLATE
+
+    try:
+        with file.open("x", encoding="utf-8") as fresh:
+            fresh.write(TEMPLATE)
+    except FileExistsError:
+        raise NotFound(f"{file}: is there already; give another name") from None
+    echo(f"written to {file}; `lightwave experiment run {file}` runs it", to_stderr=True)
+
+
+@app.command("measures")
+def measures(output: Output = "table") -> None:
+    """List what can be measured, with units."""
+    from ops.experiments.measures import MEASURES
+
+    rows = [
+        {
+            "name": name,
+            "unit": one.unit,
+            "of": sorted(one.kinds),
+            "over_time": one.over_time,
+            "meaning": one.meaning,
+        }
+        for name, one in MEASURES.items()
+    ]
+    table = [[row["name"], row["unit"], ", ".join(row["of"]), row["meaning"]] for row in rows]  # type: ignore[arg-type]  # a list of words
+    show(rows, output, lambda: text_table(("NAME", "UNIT", "OF", "MEANING"), table))
+
+
+@app.command("schema")
+def schema() -> None:
+    """Print the JSON Schema of a document, by which an editor completes it."""
+    from ops.experiments.schema import Experiment
+
+    echo(json.dumps(Experiment.model_json_schema(), indent=2, ensure_ascii=False))
+
+
+def _interrupt(_sign: int, _frame: FrameType | None) -> None:
+    """SIGTERM ends it as Ctrl-C does: the workers with it."""
+    raise KeyboardInterrupt
+
+
+def _planned(file: str, *, quick: bool = False) -> "PlannedExperiment":
+    from ops.experiments.loader import quick_version as quick_form
+    from ops.experiments.loader import read_experiment
+
+    planned = read_experiment(_path(file))
+    return quick_form(planned) if quick else planned
+
+
+def _path(file: str) -> Path:
+    """The file, or that of the ready experiment of this name."""
+    from ops.experiments.library import library_path
+
+    path = Path(file)
+    if path.exists() or path.suffix or "/" in file:
+        return path
+    return library_path(file)
+
+
+def _folder(file: str, out: Path | None, *, quick: bool) -> Path:
+    return Path(Path(file).stem + (QUICK_SUFFIX if quick else SUFFIX)) if out is None else out
+
+
+def _runs_max(planned: "PlannedExperiment") -> int:
+    seeds = planned.experiment.seeds
+    return len(planned.variants) * (seeds.count or seeds.most or 0)
+
+
+def _command(file: str, out: Path | None, *, quick: bool) -> str:
+    words = ["lightwave", "experiment", "run", file, *(["--quick"] if quick else [])]
+    return shlex.join(words if out is None else [*words, "--out", str(out)])
+
+
+def _finished_runs(planned: "PlannedExperiment", file: str, folder: Path) -> "dict[RunKey, RunRow]":
+    """The runs of a folder that are there, and are of this document."""
+    from ops.experiments.dataset import Dataset, require_same_identity
+
+    if not folder.is_dir():
+        raise NotFound(f"{folder}: there are no results yet; `lightwave experiment run {file}` makes them")
+    require_same_identity(folder, planned)
+    return Dataset(folder, planned.experiment.measure).done()
+
+
+def _show(results: "Results", folder: Path, command: str, html: Path | None, output: Form) -> None:
+    """What runs say, as a page where one is asked for, and as people or programs read it."""
+    from ops.experiments.dataset import IDENTITY, Dataset, read_identity
+    from ops.experiments.result_json import results_json
+
+    build = str(read_identity(folder / IDENTITY).get("software"))
+    if html is not None:
+        from ops.experiments.html_report import html_report
+
+        write_or_print(html_report(results, command, build), html)
+    cpu_s = Dataset(folder, results.planned.experiment.measure).cpu_s()
+    content = results_json(results) | {
+        "folder": str(folder),
+        "repeat": command,
+        "software": build,
+        "cpu_s": cpu_s,
+    }
+    show(content, output, lambda: _results_text(results, command))
+
+
+def _comparison_text(found: "ExperimentComparison") -> str:
+    from ops.experiments.html_report import difference_note
+    from ops.experiments.interval_text import interval_text
+    from ops.experiments.measures import MEASURES
+
+    rows = [
+        [
+            one.compared.variant.words,
+            one.compared.measure,
+            interval_text(one.first, one.compared.measure),
+            interval_text(one.second, one.compared.measure),
+            interval_text(one.compared.interval, one.compared.measure, difference=True),
+            MEASURES[one.compared.measure].unit,
+            one.compared.interval.runs,
+            difference_note(one.compared) + (f"; {one.left_out} runs left out" if one.left_out else ""),
+        ]
+        for one in found.contrasts
+    ]
+    lines = [f"{name}: {before} there, {after} here" for name, (before, after) in found.differs.items()]
+    lines += [f"only one has {variant.words}" for variant in found.alone]
+    table = text_table(("VARIANT", "MEASURE", "FIRST", "SECOND", "MORE", "UNIT", "RUNS", ""), rows)
+    return "\n".join([*lines, *([""] if lines else []), table])
+
+
+def _results_text(results: "Results", command: str) -> str:
+    from ops.experiments.html_report import answer_text, difference_note, estimate_note
+    from ops.experiments.interval_text import interval_text
+    from ops.experiments.measures import MEASURES
+
+    rows = [
+        [
+            one.variant.words,
+            one.measure,
+            interval_text(one.interval, one.measure),
+            MEASURES[one.measure].unit,
+            one.interval.runs,
+            estimate_note(one),
+        ]
+        for one in results.figures
+    ]
+    lines = [results.planned.experiment.question, answer_text(results), results.planned.method.sentence, ""]
+    lines.append(text_table(("VARIANT", "MEASURE", "FIGURE", "UNIT", "RUNS", ""), rows))
+    if results.compared:
+        rows = [
+            [
+                one.variant.words,
+                one.measure,
+                interval_text(one.interval, one.measure, difference=True),
+                difference_note(one),
+            ]
+            for one in results.compared
+        ]
+        lines += ["", f"against {results.compared[0].against.words}"]
+        lines.append(text_table(("VARIANT", "MEASURE", "MORE", ""), rows))
+    if not results.is_enough:
+        lines += ["", f"the precision asked for was not reached with {results.seeds} seeds"]
+    lines += [f"failed: variant {row.variant}, seed {row.seed}: {row.error}" for row in results.failed]
+    return "\n".join([*lines, "", f"repeat: {command}"])
+
+
+def _progress_text(found: "SweepProgress") -> str:
+    left = "" if found.left_s is None else f", {format_duration(round(found.left_s) * US_PER_S)} left"
+    failed = f", {found.failed} failed" if found.failed else ""
+    return f"{found.done} of {found.wanted} runs{failed}{left}"

@@ -1,0 +1,317 @@
+"""`lightwave lab`: the same services in virtual time."""
+
+import functools
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import click
+import typer
+
+from ops.cli.common.command_groups import command_app
+from ops.cli.common.options import (
+    CalibrationOption,
+    KindOfFabric,
+    LogJson,
+    Output,
+    Pods,
+    SiteFiles,
+    seed_option,
+    settings_option,
+)
+from ops.cli.common.output import Form, show, write_or_print
+from ops.cli.common.param_types import FILE, OUT_FILE, NumberParam
+from ops.report.tables import setting_text, text_table
+from shared.basics.errors import Interrupted
+from shared.basics.time_format import format_duration
+
+DAYS_MAX = 36_500
+SLICES = ("requested", "balked", "completed", "evicted", "refused", "running", "queued", "swapped")
+TraceOption = Annotated[
+    Path | None,
+    typer.Option(
+        click_type=FILE,
+        metavar="FILE",
+        help="CSV of recorded requests, played in place of arrivals in every pod alike: a header of "
+        "submit_s, duration_s, chips and, if you like, shape, twisted, priority, owner, tier and "
+        "estimate_s; then a row a request",
+    ),
+]
+WarmupOption = Annotated[
+    float,
+    typer.Option(
+        click_type=NumberParam("days", 0, DAYS_MAX),
+        metavar="DAYS",
+        help="simulate so many days first that no figure counts",
+    ),
+]
+InjectOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="KIND:TARGET@TIME+FOR[,severity=N][,onset=12h]",
+        help="inject a fault, such as ocs:pod-0/ocs-17@2d+10m; TIME counts from the beginning, warm-up "
+        "included; without +FOR it lasts until it is repaired; severity and onset as of `lightwave "
+        "inject`; may be repeated",
+    ),
+]
+FromOption = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        metavar="TWIN[@TIME]",
+        help="go on from what a living twin held then, in place of new fabrics: its data folder, its URL or "
+        "a fork's name, and a moment as of --at [default: now]; or a .snapshot file of it",
+    ),
+]
+
+app = command_app("lab")
+
+
+@app.callback()
+def lab() -> None:
+    """Run the same services in virtual time."""
+
+
+@app.command("run")
+def lab_run(
+    pods: Pods = None,
+    kind: KindOfFabric = None,
+    site: SiteFiles = None,
+    days: Annotated[float, typer.Option(click_type=NumberParam("days", 0, DAYS_MAX, above=True))] = 1.0,
+    seed: Annotated[int | None, seed_option("of every fabric that has none of its own [default: 0]")] = None,
+    trace: TraceOption = None,
+    warmup: WarmupOption = 0.0,
+    inject: InjectOption = None,
+    log: Annotated[
+        Path | None,
+        typer.Option(click_type=FILE, metavar="FILE", help="write the log; .zst and .gz compress it"),
+    ] = None,
+    chart: Annotated[
+        Path | None,
+        typer.Option(click_type=OUT_FILE, metavar="FILE", help="draw goodput over time there: .html"),
+    ] = None,
+    pairs: Annotated[list[str] | None, settings_option("a parameter; `lab config` lists them")] = None,
+    calibration: CalibrationOption = None,
+    start_from: FromOption = None,
+    jobs: Annotated[int, typer.Option(min=1, max=64, help="worker processes")] = 1,
+    output: Output = "table",
+    log_json: LogJson = False,
+) -> None:
+    """Run fabrics for simulated days and print what came of them.
+
+    With --from the draws are the twin's own: it is what the twin will live, if nobody asks for anything else.
+    """
+    from ops.cli.common.log_format import configure_logging
+    from ops.cli.experiments.lab_start import check_start_options, start_snapshots
+    from ops.lab.from_snapshot import plan_from_snapshots
+    from ops.lab.injections import injections
+    from ops.lab.run import RunPlan, partial_path, repeat_command, run_lab
+    from ops.lab.workload_trace import read_trace
+    from ops.sites.site_plans import NewTwinOptions
+
+    configure_logging(as_json=log_json)
+    _check(chart)
+    requested = NewTwinOptions(pods, kind, seed, tuple(pairs or ()), tuple(site or ()), calibration)
+    if start_from is not None:
+        check_start_options(requested, trace)
+        snapshots, start_from = start_snapshots(start_from)
+        plan = plan_from_snapshots(snapshots, days, warmup, inject or ())
+    else:
+        sites = requested.sites(trace=None if trace is None else functools.partial(read_trace, trace))
+        plan = RunPlan(sites, days, warmup, injections(inject or (), sites, warmup + days))
+    plan = replace(plan, spans=chart is not None)
+    with _progress_bar() as progress:
+        words = repeat_command(requested, plan, trace, inject or (), start_from)
+        result = run_lab(plan, jobs=jobs, log=log, repeat=words, progress=progress)
+    if chart is not None:
+        _draw(chart, result)
+    show(result, output, lambda: _summary(result))
+    if result["interrupted"]:
+        kept = "" if log is None else f"; its log up to there is {partial_path(log)}"
+        raise Interrupted(f"the run was interrupted{kept}")
+
+
+def _check(chart: Path | None) -> None:
+    if chart is not None and chart.suffix.lower() != ".html":
+        raise click.UsageError(f"--chart {chart}: is not named like a page; allowed is .html")
+
+
+def _draw(chart: Path, result: dict[str, Any]) -> None:
+    """Draw goodput over time, which is not printed as well."""
+    from ops.report.goodput_page import goodput_page
+
+    pods = [row for row in result["fabrics"] if "spans" in row]
+    charts = [(pod["fabric"], pod.pop("span"), pod.pop("spans")) for pod in pods]
+    note = f"Made by `{result['repeat']}`; {result['warmup_days']:g} days of warm-up are left out."
+    write_or_print(goodput_page("Where chip-time went", note, charts), chart)
+
+
+@contextmanager
+def _progress_bar() -> Iterator[Callable[[float], None] | None]:
+    """A progress bar on stderr where that is a terminal; None elsewhere."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("lab", total=1.0)
+        yield lambda done: bar.update(task, completed=done)
+
+
+def _summary(result: dict[str, Any]) -> str:
+    headers = (
+        "FABRIC",
+        "KIND",
+        "SITE",
+        *(word.upper() for word in SLICES),
+        "USED",
+        "CUBES-UP",
+        "FAULTS",
+        "REPAIRS",
+        "STARTUP",
+        "RECOVERY",
+    )
+    rows = [
+        [
+            pod["fabric"],
+            pod["kind"],
+            pod["site"],
+            *(pod["slices"][word] for word in SLICES),
+            f"{100 * pod['utilisation']:.1f}%",
+            f"{100 * pod['cube_availability']:.2f}%",
+            sum(pod["faults"].values()),
+            pod["repairs"],
+            *(format_duration(pod[what]["p50_us"]) for what in ("startups", "recoveries")),
+        ]
+        for pod in result["fabrics"]
+        if "slices" in pod
+    ]
+    tables = [text_table(headers, rows)] if rows else []
+    if networks := [row for row in result["fabrics"] if "rewirings" in row]:
+        tables.append(_network_table(networks))
+    rate = f"{result['messages_per_s']:,} a second"
+    whole, covered = "repeat", []
+    if result["interrupted"]:
+        whole = "the whole run, whose digests are others"
+        covered = [f"interrupted: figures of {result['fabric_days']:.2f} fabric-days behind the warm-up"]
+    return "\n".join(
+        [
+            "\n\n".join(tables) or "no figures: it ended within its warm-up",
+            *covered,
+            "",
+            f"{result['messages']:,} messages in {result['wall_s']:.1f} s, {rate}",
+            f"log {result['log_sha256']}",
+            f"state {result['state_sha256']}",
+            f"{whole}: {result['repeat']}",
+        ]
+    )
+
+
+def _network_table(found: list[dict[str, Any]]) -> str:
+    """The table of networks: what was served, how full the fullest trunk was and for how long overfull, how
+    the traffic went, and what was done for it."""
+    headers = (
+        *("FABRIC", "KIND", "SITE", "SERVED", "MEAN-USE", "OVERFULL", "DIRECT", "PATH", "WEIGHTS"),
+        *("REWIRED", "BROKEN-OFF", "KEPT", "CIRCUITS", "FAULTS", "REPAIRS"),
+    )
+    rows = [
+        [
+            *(row["fabric"], row["kind"], row["site"]),
+            *(f"{100 * row[word]:.2f}%" for word in ("served", "use", "overfull", "direct")),
+            f"{row['mean_path']:.3f}",
+            row["weights_solved"],
+            row["rewirings"]["completed"],
+            sum(n for word, n in row["rewirings"].items() if word != "completed"),
+            row["plans_not_worth_it"],
+            row["cross_connects"],
+            sum(row["faults"].values()),
+            row["repairs"],
+        ]
+        for row in found
+    ]
+    return text_table(headers, rows)
+
+
+@app.command("replay")
+def lab_replay(
+    file: Annotated[
+        Path, typer.Argument(click_type=FILE, metavar="FILE", help="as `lab run --log` writes it")
+    ],
+    output: Output = "table",
+) -> None:
+    """Fold a recorded log again and report the first difference, if any."""
+    from ops.lab.replay import replay
+
+    report = replay(file).report()
+    show(report, output, lambda: _replay_text(report))
+    if not report["clean"]:
+        sys.exit(1)
+
+
+def _replay_text(report: dict[str, Any]) -> str:
+    lines = [f"{report['messages']:,} messages of {', '.join(report['sites']) or 'no site'}"]
+    if report["clean"]:
+        lines.append(f"clean: every message is what the services say; state {report['state_sha256']}")
+    elif found := report["first_difference"]:
+        lines += [
+            f"differs in {found['site']} at position {found['position']}",
+            f"  expected {found['expected']}",
+            f"  found    {found['found']}",
+        ]
+    elif not report["messages"] and not report["not_commissioned"]:
+        lines.append("not a log of this twin: no message of it could be read")
+    lines += [
+        f"{row['fabric']} was never commissioned in this file before line {row['line']}: what it says from "
+        "there on cannot be folded"
+        for row in report["not_commissioned"]
+    ]
+    lines += [f"violation: {problem}" for problem in report["violations"]]
+    if report["torn"]:
+        lines.append("cut off: the last line has no end")
+    lines += [
+        f"cut off: {count:,} messages of {site} must follow its last one"
+        for site, count in report["unfinished"].items()
+    ]
+    shown = report["dead_letters"][:10]
+    lines += [f"dead letter, line {letter['line']}: {letter['error']}" for letter in shown]
+    if report["dead_letters_count"] > len(shown):
+        lines.append(f"and {report['dead_letters_count'] - len(shown):,} more dead letters")
+    return "\n".join(lines)
+
+
+@app.command("config")
+def lab_config(
+    kind: KindOfFabric = None, calibration: CalibrationOption = None, output: Output = "table"
+) -> None:
+    """List every parameter of a kind of fabric, with unit, default and source; or those of a calibration.
+
+    --set takes all but lists, which a site file takes (--site).
+    """
+    from dataclasses import asdict
+
+    if calibration is not None:
+        _show_calibration(calibration, output)
+        return
+    from ops.sites.configuration import DEFAULT_KIND, parameters
+
+    rows = [asdict(parameter) for parameter in parameters(kind or DEFAULT_KIND)]
+    fields = ("name", "default", "unit", "source", "meaning")
+    table = [[setting_text(row[field]) for field in fields] for row in rows]
+    show(rows, output, lambda: text_table([field.upper() for field in fields], table))
+
+
+def _show_calibration(name: str, output: Form) -> None:
+    """The values of a calibration, each with how sure it is."""
+    from dataclasses import asdict
+
+    from ops.sites.calibration import read_calibration
+
+    rows = [asdict(one) for one in read_calibration(name)]
+    fields = ("name", "value", "sure", "source")
+    table = [[setting_text(row[field]) for field in fields] for row in rows]
+    show(rows, output, lambda: text_table([field.upper() for field in fields], table))

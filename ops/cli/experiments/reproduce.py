@@ -1,0 +1,59 @@
+"""`lightwave reproduce`: what the papers state, computed anew and put side by side."""
+
+import os
+from typing import Annotated
+
+import typer
+
+from ops.cli.common.command_groups import command_app
+from ops.cli.common.options import Out, split_repeated
+from ops.cli.common.output import PageForm, render, write_or_print
+
+app = command_app()
+
+
+# The words behind the first of --only are extra arguments to click: `--only goodput mix`.
+@app.command(context_settings={"allow_extra_args": True})
+def reproduce(
+    context: typer.Context,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME...",
+            help="claims with this name, prefix (goodput) or pattern ('*/lf-*'); may be repeated",
+        ),
+    ] = None,
+    output: Annotated[
+        PageForm, typer.Option("-o", "--output", help="form; html draws the papers' figures as well")
+    ] = "table",
+    out: Out = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=64,
+            help="worker processes of lab runs; unless given, as many as processors are free to use",
+        ),
+    ] = None,
+) -> None:
+    """Compute what the papers state, and say whether it holds.
+
+    Every row is computed now, by closed form, model or runs of the lab with several seeds, and says what kind
+    of evidence it is: predictions count. One that does not hold says why.
+    """
+    from ops.reproduce.claim_tables import claim_table
+    from ops.reproduce.lab_runs import run_ahead
+    from ops.reproduce.registry import select_claims
+
+    names = tuple(split_repeated(only, context))
+    claims = select_claims(names)
+    run_ahead((run for claim in claims for run in claim.runs), jobs or len(os.sched_getaffinity(0)))
+    rows = [claim.row() for claim in claims]
+    if output == "html":
+        from ops.reproduce.charts import charts
+        from ops.reproduce.html_page import html_page
+
+        text = html_page(rows, charts())
+    else:
+        text = render(rows, output, lambda: claim_table(rows))
+    write_or_print(text, out)

@@ -1,0 +1,166 @@
+"""Commands that read the log: events, as they were or as they come, and why."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import click
+import typer
+
+from ops.cli.common.command_groups import command_app
+from ops.cli.common.event_table import EVENT_HEADERS, event_row, event_rows
+from ops.cli.common.name_completion import PartNameParam, expand_name
+from ops.cli.common.options import At, Fabric, Output
+from ops.cli.common.output import Form, echo, json_line, render, show
+from ops.cli.common.param_types import MessageTypeParam, MomentParam
+from ops.client.event_stream import RECONNECT_S_MAX, follow_events
+from ops.client.http_client import Client, default_fabric, escape_path
+from ops.report.tables import table_line
+from shared.basics.time_format import format_time_ms
+
+MESSAGE = ("id", "type", "at_us", "cause", "text")
+LIMIT_MAX = 1_000_000
+FILTERED_LIMIT = 100_000
+"""Messages that are shown to who says no --limit."""
+DEFAULT_LIMIT = 100
+"""Those of `events` to who says no --since or --cause either."""
+FOLLOW_WIDTHS = (16, 28, 20, 28, 0)
+"""Of the columns of `--follow`, whose rows are not known beforehand."""
+
+Types = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--type", click_type=MessageTypeParam(), metavar="TYPE", help="only this type; several: again"
+    ),
+]
+Since = Annotated[
+    str | None,
+    typer.Option(click_type=MomentParam(), metavar="2h", help="back from now, or since 3d02:15:04"),
+]
+Until = Annotated[str | None, typer.Option(click_type=MomentParam(), metavar="1h", help="the last moment")]
+Limit = Annotated[int | None, typer.Option(min=1, max=LIMIT_MAX, help="at most so many")]
+
+app = command_app()
+
+
+@app.command()
+def events(
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="go on as they come, until Ctrl-C")] = False,
+    types: Types = None,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--for", click_type=PartNameParam(), metavar="NAME", help="only what is about this thing"
+        ),
+    ] = None,
+    cause: Annotated[
+        str | None, typer.Option(metavar="ID", help="only what followed from this message")
+    ] = None,
+    since: Since = None,
+    until: Until = None,
+    ticks: Annotated[bool, typer.Option("--ticks/--no-ticks", help="with or without Ticks")] = True,
+    limit: Limit = None,
+    fabric: Fabric = None,
+    output: Output = "table",
+) -> None:
+    """Show messages of the log, oldest first; without --since, --cause or --limit the last hundred."""
+    client = Client()
+    name = expand_name(client, name) if name is not None else None
+    ask: dict[str, object] = {"type": types, "for": name, "cause": cause, "since": since}
+    ask["ticks"] = None if ticks else "false"
+    if not follow:
+        found = ask | {"fabric": fabric, "until": until}
+        _show(client, found, output, limit, FILTERED_LIMIT if since or cause else DEFAULT_LIMIT)
+        return
+    if limit or until:
+        raise click.UsageError("--follow goes on for ever: it does not go with --limit or --until")
+    if output == "table":
+        echo(table_line(EVENT_HEADERS, FOLLOW_WIDTHS))
+    _follow(client, _fabric_or_default(client, fabric or (name and name.split("/")[0])), ask, output)
+
+
+@app.command()
+def history(
+    name: Annotated[
+        str, typer.Argument(click_type=PartNameParam(), metavar="NAME", help="such as pod-0/cube-12/+y/7")
+    ],
+    types: Types = None,
+    since: Since = None,
+    until: Until = None,
+    limit: Limit = None,
+    at: At = None,
+    output: Output = "table",
+) -> None:
+    """Show all that has happened to a thing: who used a cube, the partners of a link, what a slice met."""
+    client = Client(at=at)
+    ask = {"for": expand_name(client, name), "type": types, "since": since, "until": until, "ticks": "false"}
+    _show(client, ask, output, limit, FILTERED_LIMIT)
+
+
+def _show(client: Client, ask: Mapping[str, object], output: Form, limit: int | None, default: int) -> None:
+    """Show so many messages; where nobody said how many, and there are more, say so and what shows them."""
+    found, more = client.pages("/v1/events", *MESSAGE, most=limit or default, **ask)
+    with client.reading():
+        show(found, output, lambda: event_rows(found) if found else _none_text(client, ask))
+    if more and limit is None:
+        onwards = ask["since"] or ask.get("cause")
+        which = "oldest; a later --since" if onwards else "newest; --since, an earlier --until"
+        echo(f"lightwave: these are the {default:,} {which} or a --limit shows others", to_stderr=True)
+
+
+def _none_text(client: Client, ask: Mapping[str, object]) -> str:
+    """That there are none, and of which fabric that is true, where the question was of one of several."""
+    if ask.get("for") or ask.get("cause"):
+        return event_rows([])
+    fabric = _fabric_or_default(client, str(ask["fabric"]) if ask.get("fabric") else None)
+    others = [name for row in client.rows("/v1/fabrics", "name") if (name := str(row["name"])) != fabric]
+    return f"{event_rows([])} of {fabric}" + (
+        f"; --fabric {others[0]} asks for those of it" if others else ""
+    )
+
+
+def _fabric_or_default(client: Client, fabric: str | None) -> str:
+    """The fabric that is meant where none is named, as the twin takes it."""
+    return fabric if fabric is not None else default_fabric(client)
+
+
+def _follow(client: Client, fabric: str, asked: dict[str, object], output: Form) -> None:
+    """Print as they come."""
+    for _, message in follow_events(client, fabric, asked, None, reconnect_s=RECONNECT_S_MAX):
+        with client.reading():
+            _print(message, output)
+
+
+def _print(message: dict[str, Any], output: Form) -> None:
+    """One message: a row, a line of JSON, or a YAML document."""
+    if output == "table":
+        echo(table_line(event_row(message), FOLLOW_WIDTHS))
+    elif output == "json":
+        echo(json_line(message))
+    else:
+        echo("---\n" + render(message, output, str))
+
+
+@app.command()
+def why(
+    message_id: Annotated[
+        str,
+        typer.Argument(metavar="ID|NAME", help="a message, such as scheduler@pod-0/42, or pod-0/slice-7"),
+    ],
+    at: At = None,
+    output: Output = "table",
+) -> None:
+    """Show the chain of causes from a message, or from the last state of a thing, back to its root."""
+    client = Client(at=at)
+    chain = client.rows(f"/v1/why/{escape_path(expand_name(client, message_id))}", *MESSAGE)
+    with client.reading():
+        show(chain, output, lambda: chain_text(chain))
+
+
+def chain_text(chain: list[dict[str, Any]]) -> str:
+    """A message and its causes, the root last."""
+    lines = []
+    for depth, message in enumerate(chain):
+        arrow = "" if depth == 0 else "  " * (depth - 1) + "└ because of "
+        told = f"{message['type']} {message['text']}".rstrip()
+        lines.append(f"{arrow}{told}  [{message['id']}, {format_time_ms(message['at_us'])}]")
+    return "\n".join(lines)

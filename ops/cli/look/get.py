@@ -1,0 +1,352 @@
+"""Commands that only look at things: get, describe, trace."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Annotated, Any
+
+import click
+import typer
+
+from ops.cli.common.command_groups import command_app
+from ops.cli.common.event_table import event_rows
+from ops.cli.common.kind_tables import table_of
+from ops.cli.common.name_completion import NameParam, expand_name
+from ops.cli.common.options import At, Output, Watch, WideOutput
+from ops.cli.common.output import Form, render, watch_loop
+from ops.cli.common.param_types import (
+    FieldValueParam,
+    KindOrNameParam,
+    KindParam,
+    SortOrderParam,
+    unknown_name_text,
+    unknown_word_text,
+)
+from ops.cli.look.reading_tables import NO_ORDER, lane_rows, split_link_order, wide_table
+from ops.client.http_client import Client, escape_path
+from ops.report.light_path_text import patched_port
+from ops.report.tables import display_value, setting_text, text_table
+from schemas.kinds import KINDS, kind_by_name_form
+from shared.basics.errors import NotFound
+from shared.basics.field_text import format_percent
+from shared.basics.time_format import format_duration, format_time
+
+DESCRIPTION = ("object", "related", "events", "events_in_all")
+OF_OCSES = ("ocs", "ocs_down", "ocs_held", "ocs_parts_down", "cross_connects")
+"""Fields of a fabric that say nothing of one without OCSes."""
+HEALTHY_TEXT = {
+    "ocs": "all up",
+    "cubes": "all healthy, none drained",
+    "hosts": "all up",
+    "links": "none down or degraded",
+    "readings": "none: nothing is connected, or no telemetry frame came yet",
+    "slices": "none waits, is degraded or recovering",
+    "blocks": "all up",
+    "trunks": "none down",
+    "rewirings": "none planned or under way",
+    "domains": "all have control and power",
+    "faults": "none active",
+    "verdicts": "none open",
+    "repairs": "none open",
+}
+"""Section of a description → what it means that nothing is in it."""
+LINKS_NOW = "Links of its ends as they are now (Ends and Evidence are of when it was given)"
+"""Above the links of a verdict, which slices have wired anew since."""
+PPM = 1_000_000
+SPANS = frozenset(
+    {
+        "takes_us",
+        "duration_us",
+        "waited_us",
+        "ran_us",
+        "left_us",
+        "onset_us",
+        "late_us",
+        "median_us",
+        "p95_us",
+    }
+)
+"""Fields that are lengths of time and not points in it."""
+SHARES = frozenset(
+    {
+        "served",
+        "served_mean",
+        "use",
+        "use_out",
+        "use_back",
+        "bound",
+        "transit",
+        "share",
+        "capacity_kept",
+        "confidence",
+    }
+)
+"""Fields that are parts of one, beside those in millionths."""
+FIELD_SPELLING = {"ocs": "OCS", "ocses": "OCSes", "ber": "BER", "db": "dB", "gbps": "Gb/s", "mbps": "Mb/s"}
+"""Words of a field's name that people write otherwise."""
+
+
+TOP_MAX = 10_000
+
+KindArgument = Annotated[str, typer.Argument(click_type=KindParam(), metavar="KIND", help=", ".join(KINDS))]
+
+app = command_app()
+
+
+@app.command()
+def get(
+    kind: KindArgument,
+    name: Annotated[
+        str | None, typer.Argument(click_type=NameParam(), metavar="NAME", help="only this one")
+    ] = None,
+    fabric: Annotated[
+        str | None, typer.Option(click_type=NameParam("fabrics"), help="only of this fabric")
+    ] = None,
+    state: Annotated[
+        list[str] | None, typer.Option(metavar="STATE", help="only in this state; may be repeated")
+    ] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            click_type=FieldValueParam(), metavar="FIELD=VALUE", help="only with this value; may be repeated"
+        ),
+    ] = None,
+    sort: Annotated[
+        str | None,
+        typer.Option(
+            "--sort",
+            "--sort-by",
+            click_type=SortOrderParam(),
+            metavar="FIELDS",
+            help="such as `ber`; --sort=-ber has the highest first",
+        ),
+    ] = None,
+    top: Annotated[int | None, typer.Option(min=1, max=TOP_MAX, metavar="N", help="only the first N")] = None,
+    at: At = None,
+    output: WideOutput = "table",
+    watch: Watch = False,
+) -> None:
+    """List things of a KIND, or show one by NAME.
+
+    Fields are those of `-o json`, or as the table heads them; names may lack their fabric; `null` is no
+    value. `get links --where state=up --sort=-ber --top 5`
+    """
+    given = {"--fabric": fabric, "--state": state, "--where": where, "--sort": sort, "--top": top}
+    if name is not None and (unfit := [option for option, value in given.items() if value]):
+        raise click.UsageError(f"{unfit[0]} goes with a whole list, not with a NAME")
+    query = {"fabric": fabric, "sort": sort, "limit": top} | values_by_field(state, where)
+    order = split_link_order(query, is_wide=output == "wide") if kind == "links" else NO_ORDER
+    if output == "wide" and kind != "links":
+        raise click.UsageError(
+            f"-o wide: shows what modules of links read, not {kind}; allowed is `get links`"
+        )
+    if name == "":
+        raise click.UsageError(f"NAME '': is empty; without one, `lightwave get {kind}` lists all")
+    client = Client(at=at)
+    path = f"/v1/{kind}/{escape_path(expand_name(client, name))}" if name is not None else None
+    form: Form = "table" if output == "wide" else output
+    table = partial(wide_table, order=order) if output == "wide" else partial(_table, kind=kind)
+
+    def look() -> str:
+        if path is not None:
+            resource = client.resource(path, "name")
+            return render(resource, form, lambda: table(client, [resource]))
+        things = client.rows(f"/v1/{kind}", "name", **query)
+        return render(things, form, lambda: table(client, things))
+
+    watch_loop(look, watch)
+
+
+def values_by_field(states: list[str] | None, where: list[str] | None) -> dict[str, list[str]]:
+    """Field → the values of which a row must have one, from --state and --where."""
+    found: dict[str, list[str]] = {"state": states} if states else {}
+    for pair in where or ():
+        field, _, value = pair.partition("=")
+        found.setdefault(field, []).append(value)
+    return found
+
+
+def _table(client: Client, rows: list[dict[str, Any]], *, kind: str) -> str:
+    if not rows:
+        return f"no {kind}"
+    now_us = client.resource("/v1/clock", "now_us")["now_us"]
+    with client.reading():
+        return text_table(*table_of(kind, rows, now_us))
+
+
+@app.command()
+def describe(
+    kind: Annotated[
+        str,
+        typer.Argument(
+            click_type=KindOrNameParam(), metavar="[KIND]", help=f"{', '.join(KINDS)}; or the name tells"
+        ),
+    ],
+    name: Annotated[
+        str | None,
+        typer.Argument(click_type=NameParam(), metavar="NAME", help="such as pod-0/cube-12"),
+    ] = None,
+    at: At = None,
+    output: Output = "table",
+    watch: Watch = False,
+) -> None:
+    """Show one thing, what stands around it, and its last events."""
+    if name is None:
+        kind, name = _kind_and_name(kind)
+    elif kind not in KINDS:
+        raise click.UsageError(unknown_word_text("kind", kind, tuple(KINDS)))
+    client = Client(at=at)
+    path = f"/v1/describe/{kind}/{escape_path(expand_name(client, name))}"
+
+    def look() -> str:
+        content = client.resource(path, *DESCRIPTION)
+        with client.reading():
+            return render(content, output, lambda: _description_text(kind, content))
+
+    watch_loop(look, watch)
+
+
+def _kind_and_name(word: str) -> tuple[str, str]:
+    """(kind, name) where somebody gave one word: a name, which tells its kind."""
+    if word in KINDS:
+        raise click.UsageError("Missing argument 'NAME'.")
+    found = kind_by_name_form(word)
+    if (found is None and "/" in word) or word.startswith("batch-"):
+        raise NotFound(unknown_name_text(word))
+    if found is None:
+        near = unknown_word_text("kind", word, tuple(KINDS))
+        raise click.UsageError(f"{near}; names are like pod-0/cube-12 or dcn-0/block-3/trunk-7")
+    return found.word, word
+
+
+def _description_text(kind: str, content: Mapping[str, Any]) -> str:
+    shown = content["object"]
+    if kind == "fabrics" and not shown["ocs"]:
+        shown = {field: value for field, value in shown.items() if field not in OF_OCSES}
+    if kind == "fabrics":
+        shown = _without_null_fields(shown)
+    if kind == "ocs":
+        shown = _with_ports_text(shown | {"circuits": _circuits(shown["circuits"])})
+    things = {_title(field): value for field, value in shown.items()}
+    widest = max(map(len, things), default=0) + 1
+    lines = []
+    for (field, value), title in zip(shown.items(), things, strict=True):
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            lines += [f"{title}:", *_rows(value)]
+        elif isinstance(value, dict) and any(isinstance(item, dict) for item in value.values()):
+            lines += [
+                f"{title}:",
+                *(f"  {_title(name)}:  {_value(name, item)}" for name, item in value.items()),
+            ]
+        else:
+            lines.append(f"{title + ':':<{widest}}  {_value(field, value)}")
+    for section, rows in content["related"].items():
+        if rows is None:  # a fabric of this kind has none
+            continue
+        well = f"  {_empty_section_text(kind, section, shown)}"
+        listed = lane_rows(rows) if section == "readings" else rows
+        if section == "parameters":
+            listed = [
+                {**row, **{name: setting_text(row[name]) for name in ("value", "commissioned")}}
+                for row in rows
+            ]
+        title = LINKS_NOW if (kind, section) == ("verdicts", "links") else _title(section)
+        lines += [f"{title}:", *(_rows(listed) if listed else [well])]
+    shown_count = len(content["events"])
+    count_text = (
+        f" ({shown_count} of {content['events_in_all']})" if shown_count < content["events_in_all"] else ""
+    )
+    lines.append(f"Last events{count_text}:")
+    lines += [f"  {line}" for line in event_rows(content["events"]).splitlines()]
+    return "\n".join(lines)
+
+
+def _circuits(circuits: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Circuits without what those of another kind of fabric have: slices, or blocks."""
+    other = ("slice",) if any(row["north_block"] for row in circuits) else ("north_block", "south_block")
+    return [{field: value for field, value in row.items() if field not in other} for row in circuits]
+
+
+def _with_ports_text(ocs: Mapping[str, Any]) -> dict[str, Any]:
+    """An OCS with what became of its ports in words."""
+    north, south = ocs["spares_left"]
+    return {
+        **ocs,
+        "patches": [patched_port(patch["port"], patch["spare"]) for patch in ocs["patches"]],
+        "spares_left": f"{north} North, {south} South",
+    }
+
+
+def _without_null_fields(fabric: Mapping[str, Any]) -> dict[str, Any]:
+    """A fabric without the fields that say nothing of one of its kind, which are null."""
+    of_any = {"retired_us"} if fabric.get("slices") is None else {"retired_us", "waits"}
+    return {field: value for field, value in fabric.items() if value is not None or field in of_any}
+
+
+def _empty_section_text(kind: str, section: str, shown: Mapping[str, Any]) -> str:
+    """What an empty list below a title means, which holds only what is not as it should be."""
+    if kind == "fabrics" and section in ("ocs", "cubes"):
+        return f"{shown[section]}, {HEALTHY_TEXT[section]}" if shown.get(section) else "none"
+    is_whole = (kind, section) in (("slices", "cubes"), ("cubes", "slices"), ("slices", "ocs"))
+    return "none" if is_whole else HEALTHY_TEXT.get(section, "none")
+
+
+def _rows(rows: list[Any]) -> list[str]:
+    """Related things below their title: of objects the plain fields, as a table."""
+    if not isinstance(rows[0], dict):
+        return [f"  {row}" for row in rows]
+    plain = [[field for field, value in row.items() if not isinstance(value, list | dict)] for row in rows]
+    fields = list(dict.fromkeys(field for found in plain for field in found))
+    headers = [field.removesuffix("_us").removesuffix("_ppm").upper().replace("_", "-") for field in fields]
+    table = text_table(headers, [[_cell(field, row.get(field)) for field in fields] for row in rows])
+    return [f"  {line}" for line in table.splitlines()]
+
+
+def _cell(field: str, value: Any) -> object:
+    if (share := _share(field, value)) is not None:
+        return share
+    if field.endswith("_us"):
+        return format_duration(value) if field in SPANS else format_time(value)
+    return display_value(field, value)
+
+
+def _share(field: str, value: Any) -> str | None:
+    """A share as lists show it, to the hundredth of a per cent, and 100 where it is that; None of what is
+    none."""
+    in_ppm = field.endswith("_ppm")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not (in_ppm or field in SHARES):
+        return None
+    return format_percent(value / PPM if in_ppm else value)
+
+
+def _word(field: str) -> str:
+    bare = field.removesuffix("_us").removesuffix("_ppm")
+    return " ".join(FIELD_SPELLING.get(word, word) for word in bare.split("_"))
+
+
+def _title(field: str) -> str:
+    words = _word(field)
+    return words[:1].upper() + words[1:]
+
+
+def _value(field: str, value: Any) -> str:
+    if value is None or value == []:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if field.endswith("_us"):
+        return format_duration(value) if field in SPANS else format_time(value)
+    if isinstance(value, list):
+        return ", ".join(str(item) for item in value)
+    if isinstance(value, dict):
+        return ", ".join(f"{_word(name)} {_nested_value(name, item)}" for name, item in value.items())
+    if (share := _share(field, value)) is not None:
+        return share
+    value = display_value(field, value)
+    return f"{value:.4f}" if isinstance(value, float) else str(value)
+
+
+def _nested_value(field: str, value: Any) -> str:
+    """A value in a value: of a list its items, with nothing but spaces between."""
+    if value is None:
+        return "-"
+    return " ".join(map(str, value)) if isinstance(value, list) else str(_cell(field, value))

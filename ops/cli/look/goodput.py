@@ -1,0 +1,123 @@
+"""`lightwave goodput`: where the chip-time of the running twin went."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import click
+import typer
+
+from ops.cli.common.command_groups import command_app
+from ops.cli.common.name_completion import NameParam
+from ops.cli.common.options import At, Out, PageOutput, check_page
+from ops.cli.common.output import render, write_or_print
+from ops.cli.common.param_types import ChoiceParam, MomentParam
+from ops.client.http_client import Client
+from ops.report.tables import text_table
+from shared.basics.time_format import format_chip_hours, format_time
+
+BY = ("pod", "owner", "slice", "tier")
+FIELDS = ("by", "since_us", "until_us", "total_chip_us", "chip_us", "rows", "spans")
+SPANS = 120
+"""Columns of the chart at most."""
+FIRST_POD = "pod-0"
+
+app = command_app()
+
+
+@app.command()
+def goodput(
+    since: Annotated[
+        str | None,
+        typer.Option(
+            click_type=MomentParam(),
+            metavar="7d",
+            help="from the full hour before, by owner and slice the full day: back from now, or 3d02:15:04 "
+            "[default: the beginning]",
+        ),
+    ] = None,
+    by: Annotated[str, typer.Option(click_type=ChoiceParam("grouping", BY), help=", ".join(BY))] = "pod",
+    fabric: Annotated[
+        str | None,
+        typer.Option(click_type=NameParam("fabrics"), help="[default: pod-0, or the first; --by pod: all]"),
+    ] = None,
+    at: At = None,
+    output: PageOutput = "table",
+    out: Out = None,
+) -> None:
+    """Show where chip-time went: every chip-second of a pod is in one place.
+
+    -o html draws it over time. What is called what: docs/scheduler.md.
+    """
+    check_page(out, output)
+    client = Client(at=at)
+    ask: dict[str, object] = {"by": by, "since": since}
+    if output == "html":
+        if by != "pod":
+            raise click.UsageError(f"--by {by} goes without -o html, which draws pods over time")
+        names = (
+            [fabric] if fabric is not None else [row["name"] for row in client.rows("/v1/fabrics", "name")]
+        )
+        write_or_print(_page(client, names, ask), out)
+        return
+    found = client.resource("/v1/goodput", *FIELDS, fabric=fabric, **ask)
+    with client.reading():
+        write_or_print(render(found, output, lambda: _table(found)), out)
+
+
+def _page(client: Client, names: list[str], ask: dict[str, object]) -> str:
+    from ops.report.goodput_page import goodput_page
+
+    ask = ask | {"by": "tier", "spans": SPANS}
+    found = {name: client.resource("/v1/goodput", *FIELDS, fabric=name, **ask) for name in names}
+    with client.reading():
+        charts = [(name, _whole(one), one["spans"]) for name, one in found.items()]
+        return goodput_page("Where chip-time went", "Columns are whole hours; the last ends now.", charts)
+
+
+def _whole(found: Mapping[str, Any]) -> dict[str, Any]:
+    """All of the time as one span."""
+    filler = next(row["chip_us"] for row in found["rows"] if row["name"] == "filler")
+    return {"total_chip_us": found["total_chip_us"], "chip_us": found["chip_us"], "filler_chip_us": filler}
+
+
+def _table(found: Mapping[str, Any]) -> str:
+    """A line with the shares, then a row for each pod, owner, slice or tier: places as shares of its own."""
+    places = [place for place, us in found["chip_us"].items() if us]
+    rows = [row for row in found["rows"] if row["total_chip_us"]]
+    about_owners = any(row["owner"] is not None for row in rows)
+    heads = [found["by"].upper(), *(["OWNER"] if found["by"] == "slice" else [])]
+    heads += ["TIER"] if about_owners else []
+    table = []
+    for row in rows:
+        named = [row["name"], *([row["owner"]] if found["by"] == "slice" else [])]
+        named += [row["tier"]] if about_owners else []
+        total = row["total_chip_us"]
+        shares = [_share(row["chip_us"].get(place, 0), total) for place in places]
+        table.append([*named, format_chip_hours(total), *shares])
+    headers = [*heads, "CHIP-HOURS", *(place.upper().replace("_", "-") for place in places)]
+    return "\n".join([_summary(found), "", text_table(headers, table)] if table else [_summary(found)])
+
+
+def _summary(found: Mapping[str, Any]) -> str:
+    span = f"{format_time(found['since_us'])} to {format_time(found['until_us'])}"
+    if found["utilisation"] is None:
+        return f"{span}: no time has passed"
+    tiers = ", ".join(f"{tier} {_percent(share)}" for tier, share in found["utilisation_by_tier"].items())
+    lines = [
+        f"{span}: {format_chip_hours(found['total_chip_us'])} chip-hours",
+        f"utilisation {_percent(found['utilisation'])} of the chips in order ({tiers})",
+    ]
+    if found["runtime_goodput"] is not None:
+        lines.append(
+            f"scheduling goodput {_percent(found['scheduling_goodput'])}, "
+            f"runtime goodput {_percent(found['runtime_goodput'])}"
+        )
+    return "\n".join(lines)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2f} %"
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.2f}%" if part else "-"

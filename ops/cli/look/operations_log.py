@@ -1,0 +1,52 @@
+"""`lightwave operations`: what concerned all of the twin, with who did it and when."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import typer
+
+from ops.cli.common.command_groups import command_app
+from ops.cli.common.options import Output
+from ops.cli.common.output import show
+from ops.client.http_client import Client
+from ops.report.tables import text_table
+from shared.basics.field_text import fields_text
+from shared.basics.units import US_PER_S
+
+FIELDS = ("number", "wall_us", "who", "type", "body")
+
+app = command_app()
+
+
+@app.command()
+def operations(
+    start: Annotated[
+        int | None, typer.Option("--from", min=0, metavar="NUMBER", help="[default: the last ones]")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1_000, help="at most so many")] = 100,
+    output: Output = "table",
+) -> None:
+    """Show clock changes, rebuilds, skips and the like: who did what, and when."""
+    client = Client()
+    rows = client.rows("/v1/operations", *FIELDS, start=start, limit=limit)
+    with client.reading():
+        show(rows, output, lambda: _table(rows))
+
+
+def _table(rows: list[dict[str, Any]]) -> str:
+    headers = ("NUMBER", "WHEN", "WHO", "WHAT", "")
+    return text_table(
+        headers, [[r["number"], _when(r["wall_us"]), r["who"], r["type"], _body_text(r)] for r in rows]
+    )
+
+
+def _when(wall_us: int) -> str:
+    return datetime.fromtimestamp(wall_us / US_PER_S, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _body_text(row: dict[str, Any]) -> str:
+    """What it says in short; a plan by its sites."""
+    body = dict(row["body"])
+    if row["type"] == "TwinPlanned":
+        body["sites"] = ",".join(site["site"] for site in body["sites"])
+    return fields_text(body)

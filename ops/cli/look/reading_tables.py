@@ -1,0 +1,176 @@
+"""How tables show what modules and OCSes read of themselves."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any
+
+import click
+
+from ops.cli.common.kind_tables import Row
+from ops.client.http_client import Client
+from ops.report.tables import text_table
+from shared.basics.time_format import format_duration
+from shared.models.telemetry.module_fields import MODULE_FIELDS
+from shared.models.telemetry.ocs_fields import OCS_FIELDS
+
+WIDE_HEADERS = ("NAME", "STATE", "RX-DBM", "TX-DBM", "BIAS-MA", "TEMP-C", "SNR-DB", "BER", "MPI-DB", "FLAGS")
+OF_MODULES = ("GEN", "AGE")
+"""Columns before FLAGS of what is known of the modules of listed links."""
+FLAG_NAMES = {
+    "rx_power_dbm": "rx",
+    "tx_power_dbm": "tx",
+    "bias_ma": "bias",
+    "temperature_c": "temperature",
+    "supply_v": "supply",
+    "snr_db": "snr",
+    "ber": "ber",
+    "raw_ber": "raw ber",
+    "mpi_db": "mpi",
+    "mirror_drive_v": "mirror drive",
+    "mirror_error_urad": "mirror error",
+    "camera_snr_db": "camera",
+    "monitor_power_dbm": "monitor beam",
+    "inlet_c": "inlet",
+    "supply_a": "current",
+    "fan_rpm": "fan",
+}
+"""Field → how flags name it."""
+
+
+FIELD_BY_HEADING = {
+    "rx_dbm": "rx_power_dbm",
+    "tx_dbm": "tx_power_dbm",
+    "temp_c": "temperature_c",
+    **{
+        name: name
+        for name in ("rx_power_dbm", "tx_power_dbm", "bias_ma", "temperature_c", "snr_db", "mpi_db")
+    },
+}
+"""Heading of the wide table, or field → the field that a module reads. BER is known of links themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingOrder:
+    """How rows of the wide table are sorted, by what modules read: (field, upwards), the most significant
+    first, and how many of them are wanted; in the twin's own order without."""
+
+    by: tuple[tuple[str, bool], ...] = ()
+    top: int | None = None
+
+
+NO_ORDER = ReadingOrder()
+
+
+def split_link_order(query: dict[str, Any], *, is_wide: bool) -> ReadingOrder:
+    """Spell what is asked of links as the twin does, and take out of it what only readings tell.
+
+    An age grows as the moment of installation falls. What modules read is known to the newest frame and not
+    to the list of links: the wide table is sorted by it here, and filtered by none of it.
+    """
+    for field in {*query} - {"fabric", "sort", "limit"}:
+        if field == "gen":
+            query["generation"] = query.pop("gen")
+        elif field in ("age", "flags", *FIELD_BY_HEADING):
+            raise click.UsageError(
+                f"--where {field}: is shown and not filtered by; sort by it, or see `lightwave top links`"
+            )
+    words = query["sort"].split(",") if query["sort"] else []
+    order = [(word.removeprefix("-"), not word.startswith("-")) for word in words]
+    if "flags" in dict(order):
+        raise click.UsageError("--sort flags: is no order; `lightwave top links` has the worst first")
+    if not FIELD_BY_HEADING.keys() & dict(order).keys():
+        own = {"gen": ("generation", False), "age": ("installed_us", True)}
+        found = [(own[name][0], up != own[name][1]) if name in own else (name, up) for name, up in order]
+        query["sort"] = ",".join(name if up else f"-{name}" for name, up in found) or None
+        return ReadingOrder()
+    if not is_wide:
+        raise click.UsageError(f"--sort {query['sort']}: is what modules read; sort so with -o wide")
+    if unfit := [name for name, _ in order if name not in FIELD_BY_HEADING]:
+        raise click.UsageError(
+            f"--sort {unfit[0]}: goes not with what modules read; allowed "
+            f"beside it are {', '.join(FIELD_BY_HEADING)}"
+        )
+    found_top = query["limit"]
+    query["sort"] = query["limit"] = None
+    return ReadingOrder(tuple((FIELD_BY_HEADING[name], up) for name, up in order), found_top)
+
+
+def reading_value(field: str, value: float | None) -> str | None:
+    """A value as tables show that field: rates by their order of magnitude, a supply to the millivolt, most
+    others to the hundredth."""
+    if value is None:
+        return None
+    if field.endswith("ber"):
+        return f"{value:.1e}" if value else "0"
+    digits = {"supply_v": 3, "mirror_error_urad": 1, "fan_rpm": 0}.get(field, 2)
+    return f"{value:.{digits}f}"
+
+
+def flags_text(reading: Mapping[str, Any]) -> str | None:
+    """`!` and the fields of a warning, `!!` and those of an alarm, `?` and those that should be read and are
+    not; and how old they are where others are newer."""
+    alarms = [FLAG_NAMES[field] for field in reading["alarms"]]
+    warnings = [FLAG_NAMES[field] for field in reading["warnings"] if field not in reading["alarms"]]
+    unread = [FLAG_NAMES[field] for field in reading["unread"]]
+    if len(unread) == len(MODULE_FIELDS if "rx_power_dbm" in reading else OCS_FIELDS):
+        unread = ["nothing is read"]
+    marked = (("!!", alarms), ("?", unread), ("!", warnings))
+    told = [f"{mark} {', '.join(names)}" for mark, names in marked if names]
+    late_us = reading.get("late_us", 0)
+    return "; ".join([*told, *([f"{format_duration(late_us)} old"] if late_us else [])]) or None
+
+
+def readings_by_link(client: Client, fabrics: Sequence[str]) -> dict[str, Row]:
+    """By link end, of all that are connected."""
+    rows = [row for fabric in fabrics for row in client.rows("/v1/readings", "name", fabric=fabric)]
+    return {row["name"]: row for row in rows}
+
+
+def wide_table(client: Client, links: Sequence[Row], order: ReadingOrder = NO_ORDER) -> str:
+    """The table of some link ends by what their modules read; what none is read of comes last."""
+    if not links:
+        return "no links"
+    fabrics = dict.fromkeys(row["name"].partition("/")[0] for row in links)
+    found = readings_by_link(client, list(fabrics))
+    now_us = client.resource("/v1/clock", "now_us")["now_us"]
+    links = _sorted(links, found, order)
+    with client.reading():
+        rows = [_with_module(row, found.get(row["name"]), now_us) for row in links]
+        return text_table((*WIDE_HEADERS[:-1], *OF_MODULES, WIDE_HEADERS[-1]), rows)
+
+
+def _sorted(links: Sequence[Row], readings: dict[str, Row], order: ReadingOrder) -> Sequence[Row]:
+    rows = list(links)
+    for field, up in reversed(order.by):
+        read = [(readings.get(row["name"], {}).get(field), row) for row in rows]
+        there = sorted((one for one in read if one[0] is not None), key=itemgetter(0), reverse=not up)
+        rows = [row for _, row in there] + [row for value, row in read if value is None]
+    return rows[: order.top]
+
+
+def _with_module(link: Row, reading: Row | None, now_us: int) -> list[object]:
+    *measures, raised = wide_cells(link["name"], link["state"], reading)
+    return [*measures, link["generation"], format_duration(now_us - link["installed_us"]), raised]
+
+
+def wide_cells(name: str, state: str, reading: Row | None) -> list[object]:
+    """A row of the wide table; without a reading, for it is dark or there is no frame yet, only its head."""
+    if reading is None:
+        return [name, state, *[None] * (len(WIDE_HEADERS) - 2)]
+    shown = ("rx_power_dbm", "tx_power_dbm", "bias_ma", "temperature_c", "snr_db", "ber", "mpi_db")
+    return [name, state, *(reading_value(field, reading[field]) for field in shown), flags_text(reading)]
+
+
+def lane_rows(readings: Sequence[Row]) -> list[Row]:
+    """All fields of a link end or OCS, its values as tables show them; without when each was read, for that
+    is one moment, but with how old they are where others are newer."""
+    plain = ("field", "unit", "flag", "count", "at", "late_us")
+    return [
+        {
+            name: value if name in plain or value is None else reading_value(row["field"], value)
+            for name, value in row.items()
+            if name != "at_us" and (name != "late_us" or value)
+        }
+        for row in readings
+    ]

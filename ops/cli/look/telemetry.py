@@ -1,0 +1,55 @@
+"""`lightwave telemetry`: frames as files for whoever works with data."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ops.cli.common.command_groups import command_app
+from ops.cli.common.options import Fabric
+from ops.cli.common.output import echo
+from ops.cli.common.param_types import OUT_FILE, ChoiceParam, MomentParam
+from ops.client.http_client import Client
+
+app = command_app("telemetry")
+
+Begin = Annotated[
+    str | None,
+    typer.Option("--from", click_type=MomentParam(), metavar="2h", help="back from now, or since 3d02:15:04"),
+]
+End = Annotated[
+    str | None,
+    typer.Option("--to", click_type=MomentParam(), metavar="1h", help="back from now, or up to 3d02:15:04"),
+]
+
+
+@app.callback()
+def telemetry() -> None:
+    """Work with telemetry frames: what modules and OCSes read of themselves, or the loads of trunks."""
+
+
+@app.command()
+def export(
+    parquet: Annotated[Path, typer.Option(click_type=OUT_FILE, metavar="FILE", help="write it there")],
+    fabric: Fabric = None,
+    of: Annotated[
+        str | None,
+        typer.Option(
+            "--of",
+            click_type=ChoiceParam("of", ("links", "trunks", "ocs")),
+            metavar="links|trunks|ocs",
+            help="whose: those of OCSes, a pod's link ends or a network's trunks "
+            "[default: link ends or trunks]",
+        ),
+    ] = None,
+    begin: Begin = None,
+    end: End = None,
+) -> None:
+    """Write the frames that the twin still has into one Parquet file.
+
+    A row a link end (or OCS, or trunk) and frame, with its name and the frame's simulated time before the
+    columns of docs/diagnosis.md. The twin keeps the newest 96 frames of a fabric.
+    """
+    from ops.client.telemetry_frames import export_frames
+
+    echo(export_frames(Client(), fabric, of, begin, end, parquet), to_stderr=True)

@@ -1,0 +1,162 @@
+"""The command that shows the worst, again and again: link ends by what their modules read, and OCSes by what
+they and the link ends on them read."""
+
+import sys
+from collections import defaultdict
+from typing import Annotated, Any
+
+import typer
+
+from ops.cli.common.command_groups import command_app
+from ops.cli.common.name_completion import NameParam
+from ops.cli.common.output import echo, watch_loop
+from ops.cli.common.param_types import ChoiceParam
+from ops.cli.look.reading_tables import WIDE_HEADERS, flags_text, reading_value, wide_cells
+from ops.client.http_client import Client
+from ops.report.tables import text_table
+from shared.basics.time_format import format_time
+
+LINK_END_HEADERS = ("LINK-ENDS", "DOWN", "DEGRADED", "ALARMS", "WARNINGS", "RX-DBM", "BER", "WORST")
+OWN_HEADERS = ("ERROR-URAD", "MIRROR", "CAMERA-DB", "TEMP-C", "SUPPLY-V", "SUPPLY-A", "FLAGS")
+OCS_HEADERS = ("NAME", *OWN_HEADERS, *LINK_END_HEADERS)
+ROWS_MAX = 1_000
+NONE_YET = "no readings: nothing is connected, or no telemetry frame came yet"
+
+app = command_app()
+
+
+@app.command()
+def top(
+    kind: Annotated[
+        str,
+        typer.Argument(
+            click_type=ChoiceParam("kind", ("links", "ocs")), metavar="links|ocs", help="of which"
+        ),
+    ],
+    fabric: Annotated[
+        str | None, typer.Option(click_type=NameParam("fabrics"), help="only of this fabric")
+    ] = None,
+    count: Annotated[int, typer.Option("-n", "--count", min=1, max=ROWS_MAX, help="so many")] = 10,
+    once: Annotated[bool, typer.Option("--once", help="and end; so it is where no terminal listens")] = False,
+) -> None:
+    """Show the worst link ends or OCSes by what modules and OCSes read, every second anew until Ctrl-C.
+
+    Those with alarms (!!), or of which nothing is read (?), come first, then those with warnings (!), then by
+    bit error rate. OCSes go by how many link ends on them are down, then by their own flags (? is what they
+    should read and do not), then by those of the link ends.
+    """
+    client = Client()
+
+    def look() -> str:
+        rows = client.rows("/v1/readings", "name", fabric=fabric)
+        own = client.rows("/v1/ocs-readings", "name", fabric=fabric) if kind == "ocs" else []
+        with client.reading():
+            if not rows and not own:
+                return NONE_YET
+            return _links(rows, count) if kind == "links" else _ocses(client, rows, own, count)
+
+    if once or not sys.stdout.isatty():
+        echo(look())
+    else:
+        watch_loop(look, watch=True)
+
+
+def badness_key(reading: dict[str, Any]) -> tuple[Any, ...]:
+    """What readings are sorted by."""
+    return *_flag_counts(reading), -(reading["ber"] or 0.0), reading["name"]
+
+
+def _links(rows: list[dict[str, Any]], count: int) -> str:
+    worst = sorted(rows, key=badness_key)[:count]
+    return f"{_head(rows)}\n\n" + text_table(
+        WIDE_HEADERS, [wide_cells(row["name"], row["state"], row) for row in worst]
+    )
+
+
+def _ocses(client: Client, rows: list[dict[str, Any]], own: list[dict[str, Any]], count: int) -> str:
+    """By OCS, what it reads of itself, and the sums and the worst of the link ends on it."""
+    fabrics = dict.fromkeys(row["name"].partition("/")[0] for row in rows)
+    ocs_of = {
+        link["name"]: link["ocs"]
+        for fabric in fabrics
+        for link in client.rows("/v1/links", "name", "ocs", fabric=fabric, fields="name,ocs")
+    }
+    by_ocs: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in rows:
+        if (ocs := ocs_of.get(row["name"])) is not None:
+            by_ocs[ocs].append(row)
+    own_reading = {row["name"]: row for row in own}
+    names = dict.fromkeys([*own_reading, *by_ocs])
+    if not names:
+        return "no OCSes: fibres lead straight from end to end"
+    ranked = sorted(names, key=lambda name: _ocs_badness_key(own_reading.get(name), by_ocs.get(name, [])))
+    lines = [_ocs(name, own_reading.get(name), by_ocs.get(name, [])) for name in ranked[:count]]
+    return f"{_head_of_ocses(own, rows)}\n\n" + text_table(OCS_HEADERS, lines)
+
+
+def _ocs_badness_key(own_reading: dict[str, Any] | None, ends: list[dict[str, Any]]) -> tuple[Any, ...]:
+    """What OCSes are sorted by: link ends that are down, their own flags, those of the link ends, and what
+    these read."""
+    own = (0, 0) if own_reading is None else _flag_counts(own_reading)
+    worst = badness_key(min(ends, key=badness_key)) if ends else (0, 0, 0.0, "")
+    error_urad = 0.0 if own_reading is None else own_reading["mirror_error_urad"] or 0.0
+    down = sum(end["state"] == "down" for end in ends)
+    return -down, own, _flagged_ends(ends), worst, -error_urad
+
+
+def _flag_counts(reading: dict[str, Any]) -> tuple[int, int]:
+    """What it cannot see weighs as much as what is far from usual."""
+    return -len({*reading["alarms"], *reading["unread"]}), -len(reading["warnings"])
+
+
+def _head_of_ocses(own: list[dict[str, Any]], rows: list[dict[str, Any]]) -> str:
+    """Of when the readings are, and how many raise a flag."""
+    if not own:
+        return _head(rows)
+    head = _head(own, "OCSes")
+    return "\n".join([head, _head(rows)]) if rows else head
+
+
+def _head(rows: list[dict[str, Any]], whose: str = "link ends") -> str:
+    """Of when the readings are, and how many raise a flag."""
+    alarms, warnings, unread = (
+        sum(bool(row[level]) for row in rows) for level in ("alarms", "warnings", "unread")
+    )
+    newest_us = max(row["at_us"] for row in rows)
+    head = (
+        f"{format_time(newest_us)}  {len(rows)} {whose} read, {alarms} with alarms, {warnings} with warnings"
+    )
+    return f"{head}, {unread} not read in full" if unread else head
+
+
+def _flagged_ends(ends: list[dict[str, Any]]) -> tuple[int, int]:
+    return -sum(bool(end["alarms"]) for end in ends), -sum(bool(end["warnings"]) for end in ends)
+
+
+def _ocs(name: str, own_reading: dict[str, Any] | None, ends: list[dict[str, Any]]) -> list[object]:
+    shown = ("mirror_error_urad", "camera_snr_db", "temperature_c", "supply_v", "supply_a")
+    own: list[object] = [None] * len(OWN_HEADERS)
+    if own_reading is not None:
+        error, *others = (reading_value(field, own_reading[field]) for field in shown)
+        own = [error, own_reading["mirror"], *others, flags_text(own_reading)]
+    return [name, *own, *_link_end_cells(ends)]
+
+
+def _link_end_cells(ends: list[dict[str, Any]]) -> list[object]:
+    if not ends:
+        return [0, *[None] * (len(LINK_END_HEADERS) - 1)]
+    worst = min(ends, key=badness_key)
+    states = [end["state"] for end in ends]
+    alarms, warnings = _flagged_ends(ends)
+    powers = [end["rx_power_dbm"] for end in ends if end["rx_power_dbm"] is not None]
+    rates = [end["ber"] for end in ends if end["ber"] is not None]
+    return [
+        len(ends),
+        states.count("down"),
+        states.count("degraded"),
+        -alarms,
+        -warnings,
+        reading_value("rx_power_dbm", min(powers, default=None)),
+        reading_value("ber", max(rates, default=None)),
+        f"{worst['name']} {flags_text(worst) or ''}".rstrip(),
+    ]

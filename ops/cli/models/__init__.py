@@ -1,0 +1,1 @@
+"""Commands that compute models without a twin."""

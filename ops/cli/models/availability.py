@@ -1,0 +1,231 @@
+"""`lightwave fabric-availability`, `goodput-model`, `placement-model`: closed forms; no twin is asked."""
+
+from typing import Annotated, Any, TypedDict
+
+import click
+import typer
+
+from ops.cli.common.command_groups import command_app
+from ops.cli.common.options import Out, Output, PageOutput, check_page
+from ops.cli.common.output import Form, PageForm, render, show, write_or_print
+from ops.report.tables import text_table
+
+OcsAvailability = Annotated[float, typer.Option(help="of one OCS")]
+Cubes = Annotated[int, typer.Option(help="cubes of the pod")]
+
+app = command_app()
+
+
+class GoodputModel(TypedDict):
+    """What holds for every point of the model, as `goodput` takes it."""
+
+    target: float
+    cubes: int
+    ocs_availability: float | None
+    kind: str
+
+
+@app.command("fabric-availability")
+def fabric_availability(
+    ocs_availability: OcsAvailability = 0.999,
+    kind: Annotated[
+        str, typer.Option(help="modules: cwdm4-duplex (96 OCSes), cwdm4-bidi (48) or cwdm8-bidi (24)")
+    ] = "cwdm4-bidi",
+    output: Output = "table",
+) -> None:
+    """Print how often all OCSes of a superpod work at a time.
+
+    Lightwave Fabrics, 4.2.2, Figure 15a.
+    """
+    from shared.models.availability.fabric_availability import fabric_availability, fabric_ocs
+
+    ocs = fabric_ocs(kind)
+    found = {"kind": kind, "ocs": ocs, "availability": fabric_availability(ocs_availability, ocs)}
+    show(found, output, lambda: text_table(("KIND", "OCS", "AVAILABILITY"), [_row(found)]))
+
+
+@app.command("goodput-model")
+def goodput_model(
+    host_availability: Annotated[
+        float | None, typer.Option(help="share of the time that a host works [default: 0.999]")
+    ] = None,
+    slice_chips: Annotated[
+        int | None, typer.Option(help="chips of each slice: a multiple of 64 [default: 1024]")
+    ] = None,
+    fabric: Annotated[
+        str | None, typer.Option(help="reconfigurable or static [default: reconfigurable]")
+    ] = None,
+    target: Annotated[
+        float,
+        typer.Option(help="probability with which the slices must be had: what both papers hold constant"),
+    ] = 0.97,
+    ocs_availability: Annotated[
+        float | None,
+        typer.Option(help="of one OCS; the fabric then counts towards the target as well"),
+    ] = None,
+    kind: Annotated[
+        str,
+        typer.Option(
+            help="modules, which set the number of OCSes: with 48 of 99.9 % no slice could meet 97 %"
+        ),
+    ] = "cwdm8-bidi",
+    cubes: Cubes = 64,
+    sweep: Annotated[
+        bool,
+        typer.Option("--sweep", help="all sizes of slices, host availabilities and fabrics of the figure"),
+    ] = False,
+    output: PageOutput = "table",
+    out: Out = None,
+) -> None:
+    """Print the share of a pod that can be promised to equal slices.
+
+    Lightwave Fabrics, 4.2.2, Figure 15b; TPU v4, 2.3, Figure 4. With --sweep the other options keep the
+    curves that they name.
+    """
+    check_page(out, output)
+    model = GoodputModel(target=target, cubes=cubes, ocs_availability=ocs_availability, kind=kind)
+    if sweep:
+        if slice_chips is not None:
+            raise click.UsageError("--slice-chips goes without --sweep, which takes every size")
+        text = _goodput_sweep(host_availability, fabric, model, output)
+    else:
+        if output == "html":
+            raise click.UsageError("-o html goes with --sweep")
+        text = _one_goodput(host_availability, slice_chips, fabric, model, output)
+    write_or_print(text, out)
+
+
+def _one_goodput(
+    host_availability: float | None,
+    slice_chips: int | None,
+    fabric: str | None,
+    model: GoodputModel,
+    output: Form,
+) -> str:
+    """What can be promised to slices of one size, in the form that is asked for."""
+    from dataclasses import asdict
+
+    from shared.models.availability.promised_goodput import FABRICS, promised_goodput
+
+    found = promised_goodput(
+        0.999 if host_availability is None else host_availability,
+        1024 if slice_chips is None else slice_chips,
+        FABRICS[0] if fabric is None else fabric,
+        **model,
+    )
+    one = asdict(found)
+    return render(one, output, lambda: _table([one]))
+
+
+def _goodput_sweep(
+    host_availability: float | None, fabric: str | None, model: GoodputModel, output: PageForm
+) -> str:
+    """Every point of the papers' figure, in the form that is asked for."""
+    from dataclasses import asdict
+
+    from shared.models.availability.promised_goodput import FABRICS, FIGURE_HOST_AVAILABILITY, goodput_figure
+
+    points = goodput_figure(
+        host_availabilities=FIGURE_HOST_AVAILABILITY if host_availability is None else (host_availability,),
+        fabrics=FABRICS if fabric is None else (fabric,),
+        **model,
+    )
+    if output == "html":
+        from ops.models.availability.charts import goodput_chart, html_page, stated_goodput
+
+        title = f"Goodput of equal slices, had with probability {model['target']:g}"
+        return html_page(goodput_chart(points, stated_goodput(model), title))
+    rows = [asdict(point) for point in points]
+    return render(rows, output, lambda: _table(rows))
+
+
+@app.command("placement-model")
+def placement_model(
+    cube_availability: Annotated[float, typer.Option(help="share of the time that a cube can be had")],
+    ocs_availability: OcsAvailability,
+    slice_cubes: Annotated[int | None, typer.Option(help="cubes of the slice [default: every size]")] = None,
+    cubes: Cubes = 64,
+    kind: Annotated[str, typer.Option(help="modules, which set the number of OCSes")] = "cwdm4-bidi",
+    faults_tolerated: Annotated[
+        int | None,
+        typer.Option(help="failed OCSes that routing can go around at a time [default: any number]"),
+    ] = None,
+    output: PageOutput = "table",
+    out: Out = None,
+) -> None:
+    """Print how probable it is that a slice can be placed.
+
+    With and without routing around failed OCSes; without it any failed one is fatal.
+    """
+    from dataclasses import asdict
+
+    from shared.basics.checks import check_count
+    from shared.models.availability.slice_placement import placement_curve
+
+    if output == "html" and slice_cubes is not None:
+        raise click.UsageError("--slice-cubes goes without -o html, which draws every size")
+    check_page(out, output)
+    curve = placement_curve(
+        cube_availability, ocs_availability, cubes=cubes, kind=kind, faults_tolerated=faults_tolerated
+    )
+    if output == "html":
+        from ops.models.availability.charts import html_page, placement_chart
+
+        title = f"Slices that can be placed: cubes {cube_availability:g}, OCSes {ocs_availability:g}"
+        write_or_print(html_page(placement_chart(curve, title, paper=False)), out)
+        return
+    rows = [asdict(point) for point in curve]
+    if slice_cubes is not None:
+        one = rows[check_count("slice-cubes", slice_cubes, 1, len(rows)) - 1]
+        write_or_print(render(one, output, lambda: _table([one])), out)
+        return
+    write_or_print(render(rows, output, lambda: _table(rows)), out)
+
+
+@app.command("rare-model")
+def rare_model(
+    machines: Annotated[int, typer.Option(help="machines that fail")],
+    crews: Annotated[int, typer.Option(help="crews that repair them")],
+    per_day: Annotated[float, typer.Option(help="share of the working machines that fail in a day")],
+    repair_h: Annotated[float, typer.Option(help="mean repair time in hours, exponential")],
+    down: Annotated[int, typer.Option(help="machines that are to be down at a time, at least")],
+    seed: Annotated[int, typer.Option(min=0, help="of the draws")] = 0,
+    effort: Annotated[int, typer.Option(help="trials from each number down, in each repetition")] = 1_000,
+    repetitions: Annotated[int, typer.Option(help="independent repetitions, by which the interval is")] = 20,
+    output: Output = "table",
+) -> None:
+    """Print how probable it is that so many machines are down at a time, however rare.
+
+    Within a busy period, from the first failure until all work again: by splitting, with a 95 % interval,
+    and in closed form.
+    """
+    from shared.basics.checks import check_range
+    from shared.models.reliability.splitting import RATE_MAX, RATE_MIN, exceeds, split
+
+    check_range("per-day", per_day, RATE_MIN, RATE_MAX, "")
+    check_range("repair-h", repair_h, 24.0 / RATE_MAX, 24.0 / RATE_MIN, "")
+    model = (machines, crews, per_day, 24.0 / repair_h, down)
+    found = split(*model, seed=seed, effort=effort, repetitions=repetitions)
+    one: dict[str, Any] = {
+        "probability": found.interval.value,
+        # Where no repetition got there, their likeness tells nothing of how rare it is.
+        "low": max(0.0, found.interval.low) if found.empty < repetitions else None,
+        "high": found.interval.high if found.empty < repetitions else None,
+        "exactly": exceeds(*model),
+        "repetitions": repetitions,
+        "empty": found.empty,
+    }
+    show(one, output, lambda: _table([one]))
+
+
+def _table(rows: list[dict[str, Any]]) -> str:
+    headers = [name.upper().replace("_", "-") for name in rows[0]]
+    return text_table(headers, [_row(row) for row in rows])
+
+
+def _row(row: dict[str, Any]) -> list[object]:
+    """Probabilities need more digits than three, and no row of zeros."""
+    return [
+        "-" if value is None else f"{value:.6g}" if isinstance(value, float) else value
+        for value in row.values()
+    ]

@@ -1,0 +1,258 @@
+"""`lightwave link`: budgets, sensitivity and error curves of the optics, of a twin's link or of one's own."""
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import click
+import typer
+
+from ops.cli.common.command_groups import command_app
+from ops.cli.common.name_completion import NameParam
+from ops.cli.common.options import Output
+from ops.cli.common.output import echo, show
+from ops.cli.common.param_types import OUT_FILE
+
+if TYPE_CHECKING:
+    from ops.models.optics.link_report import LinkCase
+
+
+# `lightwave link agree`: what two modules run a lane at, or why they do not.
+
+
+def link_agree(
+    module: Annotated[str, typer.Argument(metavar="MODULE", help="such as cwdm4-bidi-800G")],
+    other: Annotated[str, typer.Argument(metavar="OTHER", help="such as cwdm4-bidi-400G")],
+    output: Output = "table",
+) -> None:
+    """Print the best rate of a lane that a MODULE and an OTHER have in common, or why there is none.
+
+    A module is a kind and a generation. Lightwave Fabrics, 2.3, 3.3.1.
+    """
+    from shared.models.optics.module_kinds import agree, parse_module
+
+    one, two = parse_module(module), parse_module(other)
+    found = agree(one, two)
+    content = {
+        "modules": [one.name, two.name],
+        "rate": None if found.rate is None else found.rate.name,
+        "lanes": found.lanes,
+        "gbps": found.gbps,
+        "reason": found.reason,
+    }
+    show(content, output, lambda: found.reason)
+
+
+DESIGN = ("launch_dbm", "fibre_loss_db", "length_km", "mitigation", "soft_fec")
+RATES = "10G-NRZ, 25G-NRZ, 50G-PAM4 or 100G-PAM4"
+MPI_DB = (-32.0,)
+"""Interference over the signal that is drawn where nobody says which."""
+
+Rate = Annotated[str, typer.Option(help=RATES)]
+
+app = command_app("link")
+
+
+@app.callback()
+def link() -> None:
+    """Optical links: power, interference and bit error rates."""
+
+
+app.command("agree")(link_agree)
+
+
+@dataclass(frozen=True, slots=True)
+class LinkOptions:
+    """What the options say of a link; None where they say nothing."""
+
+    loss_db: float | None
+    return_loss_db: float | None
+    excess_db: float | None
+    warmer_k: float
+    rate: str | None
+    kind: str | None
+    launch_dbm: float | None
+    fibre_loss_db: float | None
+    length_km: float | None
+    mitigation: bool | None
+    soft_fec: bool | None
+
+    def given(self) -> dict[str, Any]:
+        """What the options do say, by name."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {name: value for name, value in values.items() if value is not None}
+
+    def design(self) -> dict[str, Any]:
+        """What they say of modules and fibre, as `LinkDesign` takes it."""
+        from shared.models.optics.module_kinds import lane_rate
+
+        found = {name: value for name, value in self.given().items() if name in DESIGN}
+        return found if self.rate is None else found | {"rate": lane_rate(self.rate)}
+
+
+@app.command("budget")
+def link_budget(
+    end: Annotated[
+        str | None,
+        typer.Argument(click_type=NameParam("links"), metavar="[END]", help="such as pod-0/cube-12/+y/7"),
+    ] = None,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            click_type=NameParam("links"), metavar="END", help="not the far end of now, but this one"
+        ),
+    ] = None,
+    loss_db: Annotated[
+        float | None, typer.Option(help="insertion loss of the OCS, where no END names one")
+    ] = None,
+    return_loss_db: Annotated[
+        float | None, typer.Option(help="what each of its ports reflects [default: -46, or as made]")
+    ] = None,
+    excess_db: Annotated[
+        float | None, typer.Option(help="of a dirty connector at the receiving end [default: 0]")
+    ] = None,
+    warmer_k: Annotated[
+        float, typer.Option(help="how much warmer END's module is than the far one: lasers drift")
+    ] = 0.0,
+    rate: Annotated[str | None, typer.Option(help=f"{RATES} [default: the twin's, or 50G-PAM4]")] = None,
+    kind: Annotated[
+        str | None, typer.Option(help="of the modules, where no END names a link [default: cwdm4-bidi]")
+    ] = None,
+    launch_dbm: Annotated[float | None, typer.Option(help="average power of a lane into the mux")] = None,
+    fibre_loss_db: Annotated[float | None, typer.Option(help="fibre and connectors of both ends")] = None,
+    length_km: Annotated[float | None, typer.Option(help="of the fibre, for its dispersion")] = None,
+    mitigation: Annotated[
+        bool | None, typer.Option(help="interference mitigation [default: the twin's, or on]")
+    ] = None,
+    soft_fec: Annotated[bool | None, typer.Option(help="the inner code [default: the twin's, or on]")] = None,
+    output: Output = "table",
+) -> None:
+    """Print a link's budget, element by element and lane by lane, as one end receives it.
+
+    END is a link end of the running twin; without one, --loss-db describes the OCS and no twin is asked.
+    Lightwave Fabrics, 3.3, 4.1.2.
+    """
+    options = LinkOptions(
+        loss_db=loss_db,
+        return_loss_db=return_loss_db,
+        excess_db=excess_db,
+        warmer_k=warmer_k,
+        rate=rate,
+        kind=kind,
+        launch_dbm=launch_dbm,
+        fibre_loss_db=fibre_loss_db,
+        length_km=length_km,
+        mitigation=mitigation,
+        soft_fec=soft_fec,
+    )
+    found = _link(end, to, options)
+    from ops.models.optics.link_report import link_report, link_table
+
+    content = link_report(found)
+    show(content, output, lambda: link_table(content))
+
+
+def _link(end: str | None, to: str | None, options: LinkOptions) -> "LinkCase":
+    """The twin's link from this end, or without one a link of one's own."""
+    from shared.models.optics.budget import RANGES, check_ranges
+
+    given = options.given()
+    check_ranges({name: given[name] for name in RANGES if name in given})
+    if end is not None:
+        for name in ("loss_db", "kind"):
+            if name in given:
+                raise click.UsageError(f"--{name.replace('_', '-')} goes without an END: the twin knows it")
+        return _twin_link(end, to, options)
+    if to is not None or options.warmer_k:
+        word = "--to" if to is not None else "--warmer-k"
+        raise click.UsageError(f"{word} goes with the END of a twin's link")
+    if options.loss_db is None:
+        raise click.UsageError("needs the END of a twin's link, or --loss-db of one's own")
+    return _custom_link(options.loss_db, options)
+
+
+def _custom_link(loss_db: float, options: LinkOptions) -> "LinkCase":
+    from ops.models.optics.link_report import LinkCase, StrandCase
+    from shared.models.optics.link import LinkDesign
+    from shared.models.optics.module_kinds import lane_rate, module_kind
+    from shared.models.optics.palomar import RETURN_LOSS_TYPICAL_DB
+
+    design = {"rate": lane_rate("50G-PAM4")} | options.design()
+    design["kind"] = module_kind("cwdm4-bidi" if options.kind is None else options.kind)
+    reflects = RETURN_LOSS_TYPICAL_DB if options.return_loss_db is None else options.return_loss_db
+    return LinkCase(
+        LinkDesign(**design),
+        (StrandCase(loss_db, reflects, reflects),),
+        near_excess_db=options.excess_db or 0.0,
+    )
+
+
+def _twin_link(end: str, to: str | None, options: LinkOptions) -> "LinkCase":
+    """The twin's link, with whatever the options say otherwise."""
+    from dataclasses import replace
+
+    from ops.client.http_client import Client
+    from ops.models.optics.twin_link import link_of_twin
+
+    changed = options.design()
+    found = link_of_twin(Client(), end, to, options.warmer_k)
+    strands = found.strands
+    if options.return_loss_db is not None:
+        reflects = options.return_loss_db
+        strands = tuple(replace(one, near_return_db=reflects, far_return_db=reflects) for one in strands)
+    return replace(
+        found,
+        design=replace(found.design, **changed),
+        strands=strands,
+        near_excess_db=found.near_excess_db + (options.excess_db or 0.0),
+    )
+
+
+@app.command("sensitivity")
+def link_sensitivity(
+    mpi_db: Annotated[float, typer.Option(help="interference over the signal: -80 to 0")],
+    rate: Rate = "50G-PAM4",
+    ber: Annotated[float, typer.Option(help="before the outer code, KP4")] = 2e-4,
+    mitigation: Annotated[
+        bool, typer.Option(show_default=False, help="interference mitigation [default: off]")
+    ] = False,
+    soft_fec: Annotated[bool, typer.Option(show_default=False, help="the inner code [default: off]")] = False,
+    output: Output = "table",
+) -> None:
+    """Print the least received power at which a lane keeps to a bit error rate.
+
+    Lightwave Fabrics, 4.1.2, Figures 11 and 12.
+    """
+    from shared.models.optics.sensitivity import sensitivity_dbm
+
+    needed_dbm = sensitivity_dbm(rate, mpi_db, ber, mitigation=mitigation, soft_fec=soft_fec)
+    asked = {
+        "rate": rate.upper(),
+        "mpi_db": mpi_db,
+        "ber": ber,
+        "mitigation": mitigation,
+        "soft_fec": soft_fec,
+    }
+    show({"sensitivity_dbm": needed_dbm} | asked, output, lambda: f"{needed_dbm:.2f} dBm")
+
+
+@app.command("curve")
+def link_curve(
+    out: Annotated[Path, typer.Option(click_type=OUT_FILE, metavar="FILE", help="page to write: .html")],
+    rate: Rate = "50G-PAM4",
+    mpi_db: Annotated[
+        list[float] | None,
+        typer.Option(help="interference over the signal; may be repeated [default: -32]"),
+    ] = None,
+) -> None:
+    """Draw bit error rate against received power, with and without mitigation and soft FEC.
+
+    Lightwave Fabrics, 4.1.2, Figures 11 and 12.
+    """
+    from ops.models.optics.ber_curves import ber_curves, curve_page, gain_sentences
+
+    if out.suffix != ".html":
+        raise click.UsageError(f"--out {out}: ends in {out.suffix!r}; allowed is .html")
+    found = ber_curves(rate, tuple(mpi_db or MPI_DB))
+    out.write_text(curve_page(rate.upper(), found), encoding="utf-8")
+    echo("\n".join([*gain_sentences(found), f"written to {out}"]))

@@ -1,0 +1,80 @@
+"""`lightwave pod`: what holds for a whole superpod, computed without a twin."""
+
+from typing import Annotated
+
+import click
+import typer
+
+from ops.cli.common.command_groups import command_app
+from ops.cli.common.options import Out, PageOutput, seed_option
+from ops.cli.common.output import render, write_or_print
+
+app = command_app("pod")
+
+
+@app.callback()
+def pod() -> None:
+    """Compute what holds for a whole superpod, without a twin."""
+
+
+@app.command()
+def qualify(
+    seed: Annotated[int, seed_option("the OCSes as manufactured")] = 0,
+    cubes: Annotated[int, typer.Option(min=4, max=144)] = 64,
+    no_mitigation: Annotated[
+        bool, typer.Option("--no-mitigation", help="without the notch against interference")
+    ] = False,
+    no_soft_fec: Annotated[bool, typer.Option("--no-soft-fec", help="without the inner code")] = False,
+    rate: Annotated[str, typer.Option(help="10G-NRZ, 25G-NRZ, 50G-PAM4 or 100G-PAM4")] = "50G-PAM4",
+    launch_dbm: Annotated[
+        float | None, typer.Option(help="average power of a lane into the mux [default: of the rate's laser]")
+    ] = None,
+    circulator: Annotated[
+        str,
+        typer.Option(click_type=click.Choice(["integrated", "external"]), help="in the module, or before it"),
+    ] = "integrated",
+    laser: Annotated[
+        str, typer.Option(click_type=click.Choice(["EML", "DML"]), help="modulated externally, or directly")
+    ] = "EML",
+    return_loss_db: Annotated[
+        float | None,
+        typer.Option(help="every port of every OCS reflects so much [default: as made]"),
+    ] = None,
+    worst: Annotated[int, typer.Option(min=0, max=1_000, help="pairings by name")] = 10,
+    output: PageOutput = "table",
+    out: Out = None,
+) -> None:
+    """Compute the bit error rate of every link end with every possible partner.
+
+    Lightwave Fabrics, 4.1.2, Figure 13.
+    """
+    from ops.models.optics.qualification_report import qualification_report, qualification_table
+    from shared.models.optics.budget import check_ranges
+    from shared.models.optics.link import LinkDesign
+    from shared.models.optics.module_kinds import lane_rate
+    from shared.models.optics.qualification import Conditions, qualify_pod
+
+    given = {"return_loss_db": return_loss_db, "launch_dbm": launch_dbm}
+    check_ranges({name: value for name, value in given.items() if value is not None})
+    conditions = Conditions(
+        seed=seed,
+        cubes=cubes,
+        design=LinkDesign(
+            rate=lane_rate(rate),
+            launch_dbm=launch_dbm,
+            mitigation=not no_mitigation,
+            soft_fec=not no_soft_fec,
+            circulator="external" if circulator == "external" else "integrated",
+            laser="DML" if laser == "DML" else "EML",
+        ),
+        return_loss_db=return_loss_db,
+    )
+    result = qualify_pod(conditions)
+    content = qualification_report(result, worst)
+    if output == "html":
+        from ops.models.optics.qualification_page import qualification_page
+
+        text = qualification_page(result, content)
+    else:
+        text = render(content, output, lambda: qualification_table(content))
+    write_or_print(text, out)

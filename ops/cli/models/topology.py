@@ -1,0 +1,207 @@
+"""`lightwave topology`: slice shapes, what they can carry, and what they look like. No twin is asked."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import click
+import typer
+
+from ops.cli.common.command_groups import command_app
+from ops.cli.common.options import Output, split_repeated
+from ops.cli.common.output import echo, show
+from ops.cli.common.param_types import OUT_FILE
+from ops.report.tables import text_table
+
+# `lightwave topology route`: the routing table of a slice, whole or damaged, with its proof.
+
+# What the commands of `lightwave topology` have in common: their parameters, and figures as a table.
+
+Shape = Annotated[str, typer.Argument(metavar="SHAPE", help="sides in chips, like 4x4x8")]
+Twisted = Annotated[bool, typer.Option("--twisted", help="n×n×2n and n×2n×2n only")]
+WithoutOption = Annotated[
+    list[str] | None,
+    typer.Option("--without", metavar="OCS...", help="number of a failed OCS; may be repeated"),
+]
+
+ALL_TO_ALL_UNIT = "links one way, a chip, its own share included"
+"""Rate per ordered pair × N chips: (N − 1)/N of it leave the chip."""
+
+
+def ocs_number(word: str) -> int:
+    """17 of `17`, `ocs-17` or `pod-0/ocs-17`."""
+    from shared.models.superpod.wiring import OCS_COUNT
+
+    match = re.fullmatch(r"(?:(?:pod-[0-9]+/)?ocs-)?([0-9]{1,6})", word.strip())
+    if match is None:
+        raise click.UsageError(
+            f"--without {word!r}: is no OCS; allowed are numbers 0 to {OCS_COUNT - 1}, like 17"
+        )
+    return int(match[1])
+
+
+def ocs_numbers(lost: list[str] | None, context: typer.Context) -> list[int]:
+    """The OCSes of `--without 1 2,3 --without 4`."""
+    return [ocs_number(word) for word in split_repeated(lost, context)]
+
+
+def figure_table(figures: Mapping[str, object], units: Mapping[str, str]) -> str:
+    """Figures by name, a row each, with their units; a figure of several values is one list."""
+    rows = [
+        (name, ", ".join(map(str, value)) if isinstance(value, tuple) else value, units.get(name, ""))
+        for name, value in figures.items()
+    ]
+    return text_table(("FIGURE", "VALUE", "UNIT"), rows)
+
+
+ROUTE_UNITS = {
+    "missing_links": "links",
+    "pairs": "ordered pairs of different chips",
+    "reached": "of these",
+    "detours": "of these, with a free hop first or last",
+    "escapes": "of these, up and down a tree",
+    "mean_hops": "hops",
+    "max_hops": "hops",
+    "mean_load": "ways over a link",
+    "max_load": "ways over a link",
+    "load_by_dimension": "the most along x, y, z",
+    "all_to_all_throughput": ALL_TO_ALL_UNIT,
+    "all_to_all_kept": "of the healthy slice's",
+    "dependencies": "between channels",
+}
+
+
+def chip_and_direction(word: str) -> tuple[int, int]:
+    """(5, 2) of `5,+y`: a chip's number and a direction's place in FACES."""
+    from shared.models.superpod.wiring import FACES
+
+    chip, _, direction = word.replace(" ", "").partition(",")
+    if not (chip.isdecimal() and chip.isascii() and len(chip) <= 6) or direction not in FACES:
+        raise click.UsageError(
+            f"--without-link {word!r}: is no link; allowed are a chip's number and one of "
+            f"{', '.join(FACES)}, like 5,+y"
+        )
+    return int(chip), FACES.index(direction)
+
+
+def topology_route(
+    context: typer.Context,
+    shape: Shape,
+    twisted: Twisted = False,
+    lost: WithoutOption = None,
+    cut: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--without-link",
+            metavar="CHIP,DIRECTION",
+            help="a failed link from either end, like 5,+y; may be repeated",
+        ),
+    ] = None,
+    output: Output = "table",
+) -> None:
+    """Route a slice around what has failed, and prove that every chip is reached without deadlock.
+
+    Chips are numbered with x slowest and z fastest.
+    """
+    from dataclasses import asdict
+
+    from shared.models.superpod.shapes import parse_shape
+    from shared.models.topology.graph import slice_topology, without_links, without_ocs
+    from shared.models.topology.routing.routing_figures import routing_figures
+
+    failed = ocs_numbers(lost, context)
+    links = [chip_and_direction(word) for word in cut or ()]
+    left = without_links(without_ocs(slice_topology(parse_shape(shape), twisted), failed), links)
+    figures = asdict(routing_figures(left))
+    show(figures, output, lambda: figure_table(figures, ROUTE_UNITS))
+
+
+UNITS = {
+    "diameter": "hops",
+    "mean_hops": "hops",
+    "all_to_all_throughput": ALL_TO_ALL_UNIT,
+    "dimension_order_throughput": ALL_TO_ALL_UNIT,
+    "all_reduce_bandwidth": "links one way, a chip",
+    "all_to_all_gain": "×",
+}
+
+
+EXTRA_ARGUMENTS = {"allow_extra_args": True}
+"""The words behind the first of --without are extra arguments to click: `--without 1 2`."""
+
+app = command_app("topology")
+
+
+@app.callback()
+def topology() -> None:
+    """Slice shapes: figures, pictures, routes, and which suits what."""
+
+
+app.command("route", context_settings=EXTRA_ARGUMENTS)(topology_route)
+
+
+@app.command("show", context_settings=EXTRA_ARGUMENTS)
+def topology_show(
+    context: typer.Context,
+    shape: Shape,
+    twisted: Twisted = False,
+    lost: WithoutOption = None,
+    output: Output = "table",
+) -> None:
+    """Print what a slice is made of and what it can carry.
+
+    Bandwidths are in units of one link in one direction.
+    """
+    from dataclasses import asdict
+
+    from shared.models.superpod.shapes import parse_shape
+    from shared.models.topology.slice_figures import slice_figures
+
+    figures = asdict(slice_figures(parse_shape(shape), twisted, ocs_numbers(lost, context)))
+    show(figures, output, lambda: _figures(figures))
+
+
+def _figures(figures: dict[str, Any]) -> str:
+    listed = {name: value for name, value in figures.items() if name != "notes" and value != ()}
+    return "\n".join([figure_table(listed, UNITS), "", *figures["notes"]]).rstrip()
+
+
+@app.command("suggest")
+def topology_suggest(
+    chips: Annotated[int, typer.Option(min=1, help="chips of the slice")],
+    traffic: Annotated[
+        str, typer.Option(metavar="PATTERN", help="all-to-all, ring:x, ring:y, ring:z or nearest")
+    ] = "all-to-all",
+    output: Output = "table",
+) -> None:
+    """List the shapes of so many chips, the best for a traffic pattern first."""
+    from dataclasses import asdict
+
+    from shared.models.topology.suggest import ranked_shapes, traffic_measure
+
+    shapes = [asdict(suggestion) for suggestion in ranked_shapes(chips, traffic)]
+    measure = traffic_measure(traffic)
+    result = {
+        "chips": chips,
+        "traffic": traffic,
+        "measure": measure.name,
+        "meaning": measure.meaning,
+        "shapes": shapes,
+    }
+    headers = ("RANK", "SHAPE", "TWISTED", "CUBES", measure.name.upper().replace("_", "-"))
+    table = [[row[key] for key in ("rank", "shape", "twisted", "cubes", "figure")] for row in shapes]
+    show(result, output, lambda: f"{text_table(headers, table)}\n\n{measure.meaning}")
+
+
+@app.command("draw")
+def topology_draw(
+    shape: Shape,
+    out: Annotated[Path, typer.Option(click_type=OUT_FILE, metavar="FILE", help="to write: .html or .png")],
+    twisted: Twisted = False,
+) -> None:
+    """Draw a slice: chips, cubes, links around, links twisted; as a page to turn about or as a picture."""
+    from ops.models.topology.slice_drawing import draw_slice
+    from shared.models.superpod.shapes import parse_shape
+
+    echo(draw_slice(parse_shape(shape), twisted, out))

@@ -1,0 +1,1 @@
+"""Commands that send requests to a twin and report the outcome."""

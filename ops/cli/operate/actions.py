@@ -1,0 +1,376 @@
+"""Commands that ask the twin for something: one line says what happened, and as which message."""
+
+from typing import Annotated, Any, NamedTuple
+
+import click
+import typer
+
+from ops.cli.common.command_groups import command_app
+from ops.cli.common.name_completion import (
+    FAULT_KINDS,
+    FaultTargetParam,
+    NameParam,
+    SiteNameParam,
+    expand_name,
+)
+from ops.cli.common.options import (
+    Comment,
+    Fabric,
+    KindOfFabric,
+    MultiPodOption,
+    Output,
+    OwnerOption,
+    PriorityOption,
+    RecoveryOption,
+    RequestKey,
+    RunTimeOption,
+    SliceShape,
+    TierOption,
+    Twisted,
+    seed_option,
+    settings_option,
+    timeout_option,
+)
+from ops.cli.common.output import Form, echo, show
+from ops.cli.common.param_types import ChoiceParam, DurationParam
+from ops.cli.operate.outcome_text import (
+    commission_text,
+    drain_text,
+    fault_and_target,
+    outcome_text,
+    refusal_of,
+    retire_text,
+    still_running_text,
+)
+from ops.cli.operate.wait import poll_until
+from ops.client.http_client import Client, RequestFailed, escape_path, path_with_wait
+from ops.report.tables import text_table
+from shared.models.faults.fault_definition import FaultDefinition
+from shared.models.faults.fault_kinds import FAULTS, severity_of
+
+# The kinds of faults as `lightwave inject --help` lists them.
+
+NO_WRAP = "\b\n"
+"""What tells the help's formatter to leave the lines of a paragraph alone."""
+
+
+def fault_list() -> str:
+    """Every kind: what it strikes, how bad it may be, and what it does."""
+    rows = [[kind, row.example, _severity(row), row.meaning] for kind, row in FAULTS.items()]
+    slow = ", ".join(kind for kind, row in FAULTS.items() if row.onset_h is not None)
+    table = text_table(("KIND", "TARGET", "SEVERITY", "WHAT IT DOES"), rows)
+    return f"{NO_WRAP}{table}\n\nWith --onset a fault grows to its severity: {slow}."
+
+
+def _severity(row: FaultDefinition) -> str:
+    found = row.severity
+    if found is None:
+        return "-"
+    sign = "±" if found.is_signed else ""
+    return f"{sign}{found.least:g}-{found.most:g} {found.unit}"
+
+
+ANSWER_FIELDS = ("id", "status", "repeated", "complete", "outcome")
+"""Fields of the twin's answer to a request."""
+
+
+class RequestNote(NamedTuple):
+    """What is said with a request: its idempotency key, and why."""
+
+    key: str | None
+    comment: str | None
+
+
+CubeArgument = Annotated[
+    str, typer.Argument(click_type=NameParam("cubes"), metavar="TARGET", help="a cube, such as pod-0/cube-12")
+]
+
+app = command_app()
+
+
+@app.command()
+def commission(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="of the new fabric, such as pod-4")],
+    site: Annotated[
+        str,
+        typer.Option(
+            click_type=SiteNameParam(),
+            metavar="SITE",
+            help="that it joins; `lightwave get fabrics` shows them",
+        ),
+    ],
+    kind: KindOfFabric = None,
+    settings: Annotated[list[str] | None, settings_option("a parameter of the new fabric")] = None,
+    seed: Annotated[int | None, seed_option("seed of the new fabric [default: 0]")] = None,
+    key: RequestKey = None,
+    comment: Comment = None,
+    output: Output = "table",
+) -> None:
+    """Let a new fabric join a site of the living twin."""
+    from ops.sites.configuration import DEFAULT_KIND, config_from_pairs
+
+    config = config_from_pairs(kind or DEFAULT_KIND, settings or [], seed=seed)
+    given = config.model_dump(mode="json", exclude_unset=True, exclude={"kind"})
+    body: dict[str, object] = {"name": name, "site": site, "kind": config.kind, "settings": given}
+    client = Client()
+    answer = client.post(path_with_wait("/v1/fabrics", comment), *ANSWER_FIELDS, "at_us", body=body, key=key)
+    with client.reading():
+        show(answer, output, lambda: commission_text(name, site, answer))
+
+
+@app.command()
+def retire(
+    fabric: Annotated[
+        str, typer.Argument(click_type=NameParam("fabrics"), metavar="FABRIC", help="such as pod-4")
+    ],
+    key: RequestKey = None,
+    comment: Comment = None,
+    output: Output = "table",
+) -> None:
+    """End a fabric for good: all in it stops, and its name is never used again."""
+    client = Client()
+    answer = client.post(
+        path_with_wait(f"/v1/fabrics/{escape_path(fabric)}/retire", comment), *ANSWER_FIELDS, "at_us", key=key
+    )
+    with client.reading():
+        show(answer, output, lambda: retire_text(fabric, answer))
+
+
+@app.command(epilog=fault_list())
+def inject(
+    kind: Annotated[
+        str,
+        typer.Argument(
+            click_type=ChoiceParam("kind of fault", FAULT_KINDS), metavar="KIND", help=", ".join(FAULT_KINDS)
+        ),
+    ],
+    target: Annotated[
+        str,
+        typer.Argument(
+            click_type=FaultTargetParam(),
+            metavar="TARGET",
+            help="its name: pod-0/cube-12/host-3, …/host-3/chip-1, pod-0/cube-12/cable-77, "
+            "pod-0/cube-12 (cube-power, cooling), pod-0/cube-12/+y/7 (link, connector), "
+            "pod-0/ocs-17 or pod-0/ocs-17/N24; of a network dcn-0/block-3, dcn-0/block-3/bundle-5, "
+            "dcn-0/rack-5, dcn-0/control-2 or dcn-0/power-2; each kind has its own, below",
+        ),
+    ],
+    duration_s: Annotated[
+        int | None,
+        typer.Option(
+            "--for",
+            click_type=DurationParam(),
+            metavar="2h",
+            help="simulated time; without it until repaired",
+        ),
+    ] = None,
+    severity: Annotated[
+        str | None,
+        typer.Option(metavar="NUMBER", help="how bad, in the unit of the kind: 3 or 3dB [default: drawn]"),
+    ] = None,
+    onset_s: Annotated[
+        int | None,
+        typer.Option(
+            "--onset",
+            click_type=DurationParam(),
+            metavar="12h",
+            help="time until it is as bad [default: none]",
+        ),
+    ] = None,
+    key: RequestKey = None,
+    comment: Comment = None,
+    output: Output = "table",
+) -> None:
+    """Break something: a host, chip, cable, link, connector, OCS or port, power or cooling of a cube; of a
+    network a block, fibre bundle, OCS rack, control or power domain too."""
+    client = Client()
+    badness = (
+        None if severity is None else severity_of(next(one for one in FAULT_KINDS if one == kind), severity)
+    )
+    how = {"duration_s": duration_s, "severity": badness, "onset_s": onset_s}
+    body = {"kind": kind, "target": expand_name(client, target), **how}
+    answer = send_request(client, "inject", "/v1/faults", RequestNote(key, comment), output, body)
+    _show_other_faults(client, answer, output, "is faulty already by")
+
+
+@app.command()
+def clear(
+    fault: Annotated[
+        str | None,
+        typer.Argument(
+            click_type=NameParam("faults", state="active"),
+            metavar="FAULT",
+            help="such as pod-0/fault-7; with --all a part, or a fabric",
+        ),
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="all active faults, or those of a part")] = False,
+    key: RequestKey = None,
+    comment: Comment = None,
+    output: Output = "table",
+) -> None:
+    """End a fault, or with --all those of the twin or of a part."""
+    client = Client()
+    if every:
+        if key is not None:
+            raise click.UsageError("--key goes with one FAULT: --all is a request for each")
+        _clear_all(client, fault, comment, output)
+        return
+    if fault is None:
+        raise click.UsageError("Missing argument 'FAULT'; --all ends all active faults")
+    path = f"/v1/faults/{escape_path(expand_name(client, fault))}/clear"
+    answer = send_request(client, "clear", path, RequestNote(key, comment), output)
+    _show_other_faults(client, answer, output, "stays faulty because of")
+
+
+def _clear_all(client: Client, target: str | None, comment: str | None, output: Form) -> None:
+    """End the active faults within a part; one that has ended by itself meanwhile is no failure."""
+    within = expand_name(client, target) if target is not None else None
+    if within is not None:
+        # Of a name that nobody has there are no faults either, which would read as if all were well: the log
+        # knows whatever there is to break.
+        client.rows("/v1/events", "id", **{"for": within}, limit=1)
+    active = client.rows("/v1/faults", "name", "target", state="active")
+    meant = [
+        str(row["name"])
+        for row in active
+        if within in (None, row["name"]) or f"{row['target']}/".startswith(f"{within}/")
+    ]
+    paths = [f"/v1/faults/{escape_path(name)}/clear" for name in meant]
+    answers = [client.post(path_with_wait(path, comment), *ANSWER_FIELDS) for path in paths]
+    with client.reading():
+        lines = [refusal_of(answer) or outcome_text("clear", answer) for answer in answers]
+        show(answers, output, lambda: "\n".join(lines) or "no active faults")
+
+
+def _show_other_faults(client: Client, answer: dict[str, Any], output: Form, how: str) -> None:
+    """Say which other faults strike the same part or what it is in."""
+    with client.reading():
+        found = fault_and_target(answer)
+    if found is None or output != "table":
+        return
+    target, mine = found
+    rows = client.rows("/v1/faults", "name", "target", fabric=target.split("/")[0], state="active")
+    others = [
+        str(row["name"])
+        for row in rows
+        if row["name"] != mine and f"{target}/".startswith(f"{row['target']}/")
+    ]
+    if others:
+        echo(f"{target} {how} {', '.join(others)}")
+
+
+@app.command()
+def request(
+    shape: SliceShape,
+    twisted: Twisted = False,
+    duration_s: RunTimeOption = None,
+    owner: OwnerOption = "operator",
+    tier: TierOption = "production",
+    priority: PriorityOption = 0,
+    recovery: RecoveryOption = None,
+    pods: MultiPodOption = None,
+    fabric: Fabric = None,
+    key: RequestKey = None,
+    comment: Comment = None,
+    output: Output = "table",
+) -> None:
+    """Ask for a slice of SHAPE, or with --pods for one in each of several pods."""
+    body = {
+        "fabric": fabric,
+        "shape": shape,
+        "twisted": twisted,
+        "owner": owner,
+        "tier": tier,
+        "priority": priority,
+        "duration_s": duration_s,
+        "recovery": recovery,
+        "pods": pods,
+    }
+    send_request(Client(), "request", "/v1/slices", RequestNote(key, comment), output, body)
+
+
+@app.command()
+def release(
+    slice_name: Annotated[
+        str, typer.Argument(click_type=NameParam("slices"), metavar="SLICE", help="such as pod-0/slice-3")
+    ],
+    key: RequestKey = None,
+    comment: Comment = None,
+    output: Output = "table",
+) -> None:
+    """Release a slice, or withdraw it while it waits."""
+    client = Client()
+    path = f"/v1/slices/{escape_path(expand_name(client, slice_name))}/release"
+    send_request(client, "release", path, RequestNote(key, comment), output)
+
+
+@app.command()
+def drain(
+    target: CubeArgument,
+    wait: Annotated[bool, typer.Option("--wait", help="until nothing runs there any more")] = False,
+    timeout_s: Annotated[int | None, timeout_option()] = None,
+    key: RequestKey = None,
+    comment: Comment = None,
+    output: Output = "table",
+) -> None:
+    """Take a cube out of use; what runs there moves if a spare is idle, and else stays until it ends."""
+    if timeout_s is not None and not wait:
+        raise click.UsageError("--timeout goes with --wait")
+    client = Client()
+    name = expand_name(client, target)
+    path = f"/v1/cubes/{escape_path(name)}"
+    answer = request_answer(client, f"{path}/drain", RequestNote(key, comment), None, output)
+    slices = client.resource(path, "slices")["slices"]
+    with client.reading():
+        show(answer, output, lambda: drain_text(name, answer, slices))
+    if not wait:
+        return
+
+    def empty() -> bool | None:
+        return client.resource(path, "drained")["drained"] or None
+
+    if poll_until(empty, timeout_s) is None:
+        left = still_running_text(client.resource(path, "slices")["slices"])
+        raise RequestFailed(f"{name}: {left} after {timeout_s} s; it takes nothing new")
+    if output == "table":
+        echo(f"{name} is drained, nothing runs there")
+
+
+@app.command()
+def undrain(
+    target: CubeArgument, key: RequestKey = None, comment: Comment = None, output: Output = "table"
+) -> None:
+    """Take a drained cube into use again."""
+    client = Client()
+    send_request(
+        client,
+        "undrain",
+        f"/v1/cubes/{escape_path(expand_name(client, target))}/undrain",
+        RequestNote(key, comment),
+        output,
+    )
+
+
+def send_request(
+    client: Client, verb: str, path: str, note: RequestNote, output: Form, body: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Send a request and say what became of it; a refusal is the command's failure."""
+    answer = request_answer(client, path, note, body, output)
+    with client.reading():
+        show(answer, output, lambda: outcome_text(verb, answer))
+    return answer
+
+
+def request_answer(
+    client: Client, path: str, note: RequestNote, body: dict[str, Any] | None, output: Form
+) -> dict[str, Any]:
+    """The twin's answer to a request. RequestFailed where it refuses it, after the whole answer is shown to
+    who wants it in another form than a sentence."""
+    answer = client.post(path_with_wait(path, note.comment), *ANSWER_FIELDS, body=body, key=note.key)
+    with client.reading():
+        refusal = refusal_of(answer)
+    if refusal is not None:
+        if output != "table":
+            show(answer, output, str)
+        raise RequestFailed(refusal)
+    return answer

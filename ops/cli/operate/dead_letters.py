@@ -1,0 +1,107 @@
+"""`lightwave dead-letters`: records of the log that nobody could read, or that were skipped."""
+
+from typing import Annotated, Any
+
+import click
+import typer
+
+from ops.cli.common.command_groups import command_app
+from ops.cli.common.options import Output
+from ops.cli.common.output import show
+from ops.cli.operate.outcome_text import refusal_of
+from ops.client.http_client import Client, RequestFailed, escape_path, path_with_wait
+from ops.report.tables import text_table
+
+FIELDS = ("origin", "error", "line", "line_bytes", "service", "state", "replays_as")
+LINE_SHOWN = 60
+"""Characters of a line that a table shows."""
+
+app = command_app("dead-letters")
+
+Origin = Annotated[str, typer.Argument(metavar="ORIGIN", help="its place on the log, such as pod-0:41")]
+
+
+@app.callback()
+def dead_letters() -> None:
+    """Look at records of the log that nobody could read: replay those that ask for something, drop others."""
+
+
+@app.command("list")
+def list_letters(
+    every: Annotated[bool, typer.Option("--all", help="those that were replayed or dropped, too")] = False,
+    output: Output = "table",
+) -> None:
+    """Show the letters that wait for somebody, the oldest first."""
+    client = Client()
+    rows = client.rows("/v1/dead-letters", *FIELDS, every="true" if every else None)
+    with client.reading():
+        show(rows, output, lambda: _table(rows, every=every))
+
+
+@app.command("show")
+def show_one(origin: Origin, output: Output = "table") -> None:
+    """Show one letter, with its line as it is kept."""
+    client = Client()
+    row = client.resource(f"/v1/dead-letters/{escape_path(origin)}", *FIELDS)
+    with client.reading():
+        show(row, output, lambda: _letter(row))
+
+
+@app.command()
+def replay(
+    origin: Origin,
+    comment: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="why, for whoever reads the log")
+    ] = None,
+    output: Output = "table",
+) -> None:
+    """Ask again for what a letter asks for: a new request with a place of its own on the log, once."""
+    client = Client()
+    path = path_with_wait(f"/v1/dead-letters/{escape_path(origin)}/replay", comment)
+    row = client.post(path, "id", "status", "repeated")
+    with client.reading():
+        if (refusal := refusal_of(row)) is not None:
+            raise RequestFailed(refusal)
+        told = f"{origin}: {row['status']} as {row['id']}"
+        show(row, output, lambda: f"{told}, as before" if row["repeated"] else told)
+
+
+@app.command()
+def drop(
+    origin: Annotated[str | None, typer.Argument(metavar="[ORIGIN]", help="its place on the log")] = None,
+    every: Annotated[bool, typer.Option("--all", help="all that wait")] = False,
+    output: Output = "table",
+) -> None:
+    """Put a letter aside, or all that wait: they are not listed any more. The log keeps them."""
+    if (origin is None) != every:
+        raise click.UsageError("ORIGIN, --all: one of them is needed, and not both")
+    client = Client()
+    row = client.delete(
+        "/v1/dead-letters" if origin is None else f"/v1/dead-letters/{escape_path(origin)}", "dropped"
+    )
+    with client.reading():
+        show(row, output, lambda: f"dropped: {', '.join(row['dropped']) or 'none that waits'}")
+
+
+def _table(rows: list[dict[str, Any]], *, every: bool) -> str:
+    if not rows:
+        return "no dead letters" if every else "no dead letter waits"
+    headers = ["ORIGIN", "STATE", "SERVICE", "REPLAYS AS", "ERROR", "LINE"]
+    shown = [
+        [
+            *(row["origin"], row["state"], row["service"] or "-", row["replays_as"] or "-"),
+            *(_shorten(row["error"]), _shorten(row["line"])),
+        ]
+        for row in rows
+    ]
+    return text_table(headers, shown)
+
+
+def _letter(row: dict[str, Any]) -> str:
+    size = f" (the beginning of {row['line_bytes']} bytes)" if row["line_bytes"] is not None else ""
+    asks = f", replays as {row['replays_as']}" if row["replays_as"] else ", cannot be replayed"
+    return f"{row['origin']}: {row['state']}{asks}\n{row['error']}\n{row['line']}{size}"
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= LINE_SHOWN else f"{text[: LINE_SHOWN - 1]}…"

@@ -1,0 +1,221 @@
+"""`lightwave ocs`: one optical circuit switch, as the factory made it and as the twin has it."""
+
+from typing import Annotated, Any, Literal
+
+import click
+import typer
+
+from ops.cli.common.command_groups import command_app
+from ops.cli.common.name_completion import NameParam
+from ops.cli.common.options import Comment, Out, Output, RequestKey, seed_option
+from ops.cli.common.output import Form, echo, render, write_or_print
+from ops.cli.common.output import show as shown_as
+from ops.cli.common.param_types import ChoiceParam, CrossConnectParam
+
+MatrixForm = Literal["table", "json", "yaml", "csv", "parquet"]
+TECHNOLOGIES = ("palomar", "mems", "robotic", "piezo", "guided-wave", "wavelength")
+"""As `ocs.technology` has them, whose module takes long to import."""
+
+app = command_app("ocs")
+
+
+@app.callback()
+def ocs() -> None:
+    """Look at one optical circuit switch: as the factory made it, and what the twin's tells."""
+
+
+@app.command()
+def matrix(
+    name: Annotated[
+        str, typer.Argument(click_type=NameParam("ocs"), metavar="OCS", help="such as pod-0/ocs-17")
+    ],
+    seed: Annotated[int, seed_option("the OCSes as manufactured")] = 0,
+    cubes: Annotated[int, typer.Option(min=4, max=144, help="of its pod")] = 64,
+    technology: Annotated[
+        str,
+        typer.Option(
+            click_type=ChoiceParam("technology", TECHNOLOGIES), metavar="NAME", help=", ".join(TECHNOLOGIES)
+        ),
+    ] = "palomar",
+    output: Annotated[
+        MatrixForm, typer.Option("-o", "--output", help="form; csv and parquet: a row for each pair of ports")
+    ] = "table",
+    out: Out = None,
+) -> None:
+    """Give what the factory measured: losses of all pairs of ports, reflections, mirrors.
+
+    Lightwave Fabrics, 3.2.2, 4.1.1, Figure 10.
+    """
+    from ops.models.optics.ocs_matrix import as_csv, matrix_table, write_parquet
+    from ops.models.optics.ocs_matrix import ocs_matrix as found
+    from schemas.config.pods import PodConfig, PodOcsConfig, SuperpodConfig
+
+    ocs_config = PodOcsConfig.model_validate({"technology": technology})
+    content = found(name, seed, SuperpodConfig(pod=PodConfig(cubes=cubes), ocs=ocs_config))
+    if output == "parquet":
+        if out is None:
+            raise click.UsageError("-o parquet: is no text; name a file with --out")
+        write_parquet(content, out)
+        echo(f"written to {out}", to_stderr=True)
+    else:
+        write_or_print(
+            as_csv(content) if output == "csv" else render(content, output, lambda: matrix_table(content)),
+            out,
+        )
+
+
+@app.command("test")
+def loopback_test(
+    end: Annotated[
+        str,
+        typer.Argument(click_type=NameParam("links"), metavar="END", help="a dark one, pod-0/cube-12/+y/7"),
+    ],
+    key: RequestKey = None,
+    comment: Comment = None,
+    output: Output = "table",
+) -> None:
+    """Send a dark link end its own light back, and say what its module makes of it.
+
+    An end in use is refused with the slice's name. Lightwave Fabrics, 3.1.
+    """
+    from ops.cli.common.name_completion import expand_name
+    from ops.cli.operate.actions import RequestNote, send_request
+    from ops.client.http_client import Client, escape_path
+
+    client = Client()
+    send_request(
+        client,
+        "test",
+        f"/v1/links/{escape_path(expand_name(client, end))}/test",
+        RequestNote(key, comment),
+        output,
+    )
+
+
+@app.command()
+def restart(
+    name: Annotated[
+        str, typer.Argument(click_type=NameParam("ocs"), metavar="OCS", help="such as pod-0/ocs-17")
+    ],
+    key: RequestKey = None,
+    comment: Comment = None,
+    output: Output = "table",
+) -> None:
+    """Restart the software of an OCS: for some tens of seconds it does nothing that it is told."""
+    from ops.cli.common.name_completion import expand_name
+    from ops.cli.operate.actions import RequestNote, send_request
+    from ops.client.http_client import Client, escape_path
+
+    client = Client()
+    send_request(
+        client,
+        "restart",
+        f"/v1/ocs/{escape_path(expand_name(client, name))}/restart",
+        RequestNote(key, comment),
+        output,
+    )
+
+
+CrossConnectKeys = Annotated[
+    list[str],
+    typer.Argument(
+        click_type=CrossConnectParam(),
+        metavar="A:B...",
+        help="ports of either side, such as 1A:5B, or keys, 1A-5B",
+    ),
+]
+ContinueOption = Annotated[bool, typer.Option("--go-on", help="after one is refused, with the next")]
+
+
+@app.command()
+def connect(
+    name: Annotated[
+        str, typer.Argument(click_type=NameParam("ocs"), metavar="OCS", help="such as pod-0/ocs-17")
+    ],
+    keys: CrossConnectKeys,
+    go_on: ContinueOption = False,
+    key: RequestKey = None,
+    comment: Comment = None,
+    output: Output = "table",
+) -> None:
+    """Make cross-connects by hand, one after another up to the first that is refused.
+
+    Only of ports that nothing else has. They go when a slice takes their ports, or with the chassis' power.
+    """
+    _change_cross_connects("connect", name, keys, go_on, (key, comment), output)
+
+
+@app.command()
+def disconnect(
+    name: Annotated[
+        str, typer.Argument(click_type=NameParam("ocs"), metavar="OCS", help="such as pod-0/ocs-17")
+    ],
+    keys: CrossConnectKeys,
+    go_on: ContinueOption = False,
+    key: RequestKey = None,
+    comment: Comment = None,
+    output: Output = "table",
+) -> None:
+    """Take away cross-connects that were made by hand, up to the first that is refused."""
+    _change_cross_connects("disconnect", name, keys, go_on, (key, comment), output)
+
+
+def _change_cross_connects(
+    verb: str, name: str, keys: list[str], go_on: bool, note: tuple[str | None, str | None], output: Form
+) -> None:
+    """Ask for it; what was refused of it is the command's failure, after the rest is told."""
+    from ops.cli.common.name_completion import expand_name
+    from ops.cli.operate.actions import RequestNote, send_request
+    from ops.cli.operate.outcome_text import partly_refused
+    from ops.client.http_client import Client, escape_path
+
+    client = Client()
+    path = f"/v1/ocs/{escape_path(expand_name(client, name))}/cross-connects"
+    mode = "ignore-error" if go_on else "stop-on-error"
+    body = {"cross_connects": keys, "error_mode": mode}
+    path = path if verb == "connect" else f"{path}/remove"
+    answer = send_request(client, verb, path, RequestNote(*note), output, body)
+    if partly_refused(answer):
+        raise typer.Exit(1)
+
+
+@app.command()
+def show(
+    name: Annotated[
+        str, typer.Argument(click_type=NameParam("ocs"), metavar="OCS", help="such as pod-0/ocs-17")
+    ],
+    output: Output = "table",
+) -> None:
+    """Show an OCS of the twin as a device: ports 1A and 1B on, cross-connects by key, as SAI has them."""
+    from ops.cli.common.name_completion import expand_name
+    from ops.client.http_client import Client, escape_path
+
+    client = Client()
+    path = f"/v1/ocs/{escape_path(expand_name(client, name))}/management"
+    content = client.resource(path, "name", "oper_status", "ports", "ports_a_side", "cross_connects")
+    with client.reading():
+        shown_as(content, output, lambda: _device_text(content))
+
+
+CROSS_CONNECTS = ("KEY", "STATUS", "FACTORY-LOSS-DB", "ACCURACY-DB", "HELD-BY", "REASON")
+
+
+def _device_text(content: dict[str, Any]) -> str:
+    """One line of the OCS, one of its ports that are not up, a table of its cross-connects."""
+    from ops.report.tables import display_value, text_table
+
+    rows = content["cross_connects"]
+    tuned = sum(row["oper_status"] == "tuned" for row in rows)
+    head = f"{content['name']} is {content['oper_status']}: {content['ports_a_side']} ports a side"
+    lines = [f"{head}, {tuned} of {len(rows)} cross-connects tuned"]
+    other = [
+        f"{port['key']} {port['oper_status']}" for port in content["ports"] if port["oper_status"] != "up"
+    ]
+    if other and content["oper_status"] != "down":
+        lines.append(f"ports: {', '.join(other)}")
+    if rows:
+        fields = ("key", "oper_status", "factory_insertion_loss_db", "accuracy_db", "slice", "reason")
+        held = [row | {"slice": row["slice"] or row.get("made_by")} for row in rows]
+        cells = [[display_value("loss_db" if "loss" in f else f, row[f]) for f in fields] for row in held]
+        lines.append(text_table(CROSS_CONNECTS, cells))
+    return "\n".join(lines)

@@ -1,0 +1,72 @@
+"""`lightwave requests`: what became of a request, what waits, and taking one back."""
+
+from typing import Annotated, Any
+
+import typer
+
+from ops.cli.common.command_groups import command_app
+from ops.cli.common.options import Output
+from ops.cli.common.output import show
+from ops.client.http_client import Client, escape_path
+from ops.report.tables import text_table
+from shared.basics.time_format import format_time
+
+FIELDS = ("id", "key", "fabric", "type", "status", "asked_by", "comment", "ahead", "at_us", "reason")
+
+app = command_app("requests")
+
+Request = Annotated[
+    str, typer.Argument(metavar="REQUEST", help="its idempotency key, or the id of its message")
+]
+
+
+@app.callback()
+def requests() -> None:
+    """Look at operators' requests by key or message: what became of one, what waits; take one back."""
+
+
+@app.command("list")
+def list_waiting(output: Output = "table") -> None:
+    """Show the requests that wait for their place on the log, the oldest first."""
+    client = Client()
+    rows = client.rows("/v1/requests", *FIELDS)
+    with client.reading():
+        show(rows, output, lambda: _table(rows))
+
+
+@app.command("show")
+def show_one(request: Request, output: Output = "table") -> None:
+    """Show what became of a request."""
+    client = Client()
+    row = client.resource(f"/v1/requests/{escape_path(request)}", *FIELDS)
+    with client.reading():
+        show(row, output, lambda: _sentence(row))
+
+
+@app.command()
+def cancel(request: Request, output: Output = "table") -> None:
+    """Take back a request that still waits; its key is not used again for a day."""
+    client = Client()
+    row = client.delete(f"/v1/requests/{escape_path(request)}", *FIELDS)
+    with client.reading():
+        show(row, output, lambda: _sentence(row))
+
+
+def _table(rows: list[dict[str, Any]]) -> str:
+    if not rows:
+        return "no request waits"
+    fields = ("type", "fabric", "asked_by", "key", "id", "comment")
+    shown = [[str(row["ahead"]), *(row[field] or "-" for field in fields)] for row in rows]
+    return text_table(["AHEAD", "TYPE", "FABRIC", "ASKED BY", "KEY", "MESSAGE", "COMMENT"], shown)
+
+
+def _sentence(row: dict[str, Any]) -> str:
+    """One line: what was asked for, by whom, and what became of it."""
+    author = f" by {row['asked_by']}" if row["asked_by"] else ""
+    when = f" at {format_time(row['at_us'])}" if row["at_us"] is not None else ""
+    ahead = f", {row['ahead']} before it" if row["ahead"] is not None else ""
+    why = f": {row['reason']}" if row["reason"] else ""
+    comment = f' "{row["comment"]}"' if row["comment"] else ""
+    return (
+        f"{row['type']} of {row['fabric']}{author}{comment} {row['status']}{when}{ahead}{why} ({row['id']})"
+    )

@@ -1,0 +1,139 @@
+"""`lightwave dcn plan --live`, `dcn approve`, `dcn abort`: what is asked of a living network's topology."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import click
+import typer
+
+from ops.cli.common.name_completion import NameParam, expand_name, list_names
+from ops.cli.common.options import Comment, Output, RequestKey
+from ops.cli.common.output import Form, echo, show
+from ops.cli.common.param_types import FILE
+from ops.cli.operate.actions import RequestNote, request_answer, send_request
+from ops.cli.operate.outcome_text import outcome_text
+from ops.cli.operate.wait import poll_until
+from ops.client.http_client import Client, RequestFailed, escape_path
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+LIVE_PARAMETERS = ("wait", "timeout_s", "key", "comment")
+"""Parameters of `dcn plan` that go with --live, and with nothing else."""
+COMMON_PARAMETERS = ("file", "live", "fabric", "output")
+
+Rewiring = Annotated[
+    str,
+    typer.Argument(click_type=NameParam("rewirings"), metavar="REWIRING", help="such as dcn-0/rewiring-2"),
+]
+
+
+class FileOrNetworkParam(click.ParamType):
+    """The file of a network, or with --live the name of one that lives."""
+
+    name = "file"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if ctx is not None and ctx.params.get("live"):
+            if "/" in value or "." in value:
+                raise click.UsageError(
+                    f"FILE {value!r} goes without --live, which asks the running twin for a plan of a "
+                    "network such as dcn-0"
+                )
+            return value
+        return FILE.convert(value, param, ctx)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> "list[CompletionItem]":
+        from click.shell_completion import CompletionItem
+
+        if not ctx.params.get("live"):
+            return FILE.shell_complete(ctx, param, incomplete)
+        return [CompletionItem(name) for name in list_names("fabrics") if name.startswith(incomplete)]
+
+
+def check_plan(ctx: click.Context, file: Path | str | None, live: bool) -> None:
+    """UsageError for what does not go with --live, or only with it."""
+    for param in ctx.command.params:
+        name = str(param.name)
+        given = ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+        if not given or name in COMMON_PARAMETERS:
+            continue
+        if live and name not in LIVE_PARAMETERS:
+            raise click.UsageError(
+                f"{param.opts[0]} goes without --live: a living network has its own demand and state"
+            )
+        if not live and name in LIVE_PARAMETERS:
+            raise click.UsageError(f"{param.opts[0]} goes with --live")
+    if live and file is not None and ctx.params["fabric"] is not None:
+        raise click.UsageError("--fabric goes without another name of the network")
+    if ctx.params["timeout_s"] is not None and not ctx.params["wait"]:
+        raise click.UsageError("--timeout goes with --wait")
+    if not live and file is None:
+        raise click.UsageError("Missing argument 'FILE'; --live plans for a network of the running twin")
+
+
+def plan_live(dcn: str | None, note: RequestNote, output: Form, *, wait: bool, timeout_s: int | None) -> None:
+    """Ask for a plan now, and with `wait` go on until it has been carried out; RequestFailed where it is
+    refused, or ends before it is complete."""
+    client = Client()
+    answer = request_answer(client, "/v1/rewirings", note, {"dcn": dcn}, output)
+    if wait and not answer["complete"]:
+        answer = answer | _complete_report(client, str(answer["id"]), timeout_s)
+    with client.reading():
+        show(answer, output, lambda: outcome_text("plan", answer))
+        names = [row["body"]["rewiring"] for row in answer["outcome"] if row["type"] == "RewiringPlanned"]
+    for name in names if wait else []:
+        _wait_until_ended(client, str(name), timeout_s, output)
+
+
+def _complete_report(client: Client, request: str, timeout_s: int | None) -> dict[str, Any]:
+    """What became of a request, once all of that is known."""
+
+    def look() -> dict[str, Any] | None:
+        report = client.resource(
+            f"/v1/requests/{escape_path(request)}", "complete", "status", "reason", "outcome"
+        )
+        return report if report["complete"] else None
+
+    report = poll_until(look, timeout_s)
+    if report is None:
+        raise RequestFailed(f"{request}: nothing is planned after {timeout_s} s")
+    if report["status"] == "refused":
+        raise RequestFailed(f"{report['reason']} ({request})")
+    return report
+
+
+def _wait_until_ended(client: Client, name: str, timeout_s: int | None, output: Form) -> None:
+    def look() -> dict[str, Any] | None:
+        about: dict[str, object] = {"for": name, "type": "RewiringEnded"}
+        ended = client.rows("/v1/events", "at_us", "body", **about)
+        return ended[-1] if ended else None
+
+    found = poll_until(look, timeout_s)
+    if found is None:
+        raise RequestFailed(f"{name}: has not ended after {timeout_s} s; it goes on")
+    with client.reading():
+        outcome, reason = found["body"]["outcome"], found["body"]["reason"]
+    if outcome != "completed":
+        raise RequestFailed(f"{name}: {outcome}: {reason}")
+    if output == "table":
+        echo(f"{name}: {outcome}: {reason}")
+
+
+def approve(
+    name: Rewiring, key: RequestKey = None, comment: Comment = None, output: Output = "table"
+) -> None:
+    """Carry out a rewiring that was planned and waits for it."""
+    _act_on_rewiring(name, "approve", RequestNote(key, comment), output)
+
+
+def abort(name: Rewiring, key: RequestKey = None, comment: Comment = None, output: Output = "table") -> None:
+    """Drop a planned rewiring; one that is under way ends after the stage that it is in."""
+    _act_on_rewiring(name, "abort", RequestNote(key, comment), output)
+
+
+def _act_on_rewiring(name: str, verb: str, note: RequestNote, output: Form) -> None:
+    client = Client()
+    send_request(client, verb, f"/v1/rewirings/{escape_path(expand_name(client, name))}/{verb}", note, output)

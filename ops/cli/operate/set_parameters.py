@@ -1,0 +1,86 @@
+"""`lightwave set`: parameters of a fabric that change while it lives, and which those are."""
+
+from typing import Annotated, Any
+
+import click
+import typer
+
+from ops.cli.common.command_groups import command_app
+from ops.cli.common.name_completion import NameParam, RuntimeSettingParam
+from ops.cli.common.options import Comment, KindOfFabric, Output, RequestKey
+from ops.cli.common.output import show
+from ops.cli.operate.actions import RequestNote, send_request
+from ops.client.http_client import Client, escape_path
+from ops.report.tables import setting_text, text_table
+
+app = command_app()
+
+
+@app.command("set")
+def set_parameters(
+    fabric: Annotated[
+        str | None,
+        typer.Argument(click_type=NameParam("fabrics"), metavar="[FABRIC]", help="such as pod-0"),
+    ] = None,
+    pairs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            click_type=RuntimeSettingParam(),
+            metavar="[KEY=VALUE]...",
+            help="such as failures.host_per_day=0.002; all of them, or none [default: lists them]",
+        ),
+    ] = None,
+    listed: Annotated[
+        bool, typer.Option("--list", help="which may change; of a FABRIC also what they are now")
+    ] = False,
+    kind: KindOfFabric = None,
+    key: RequestKey = None,
+    comment: Comment = None,
+    output: Output = "table",
+) -> None:
+    """Change parameters of a fabric that lives, from now on; another `set` undoes it."""
+    if fabric is None and not listed:
+        raise click.UsageError("Missing argument 'FABRIC'; --list tells what may be set")
+    if kind is not None and fabric is not None:
+        raise click.UsageError("--kind goes with --list alone: a FABRIC has its own")
+    if pairs and listed:
+        raise click.UsageError("--list changes nothing: leave it out, or KEY=VALUE")
+    if fabric is None:
+        _list(kind, {}, output)
+        return
+    client = Client()
+    found = str(client.resource(f"/v1/fabrics/{escape_path(fabric)}", "kind")["kind"])
+    if not pairs:
+        with client.reading():
+            _list(found, client.resource(f"/v1/config/{escape_path(fabric)}"), output)
+        return
+    from ops.sites.configuration import parse_pairs
+
+    path = f"/v1/fabrics/{escape_path(fabric)}/parameters"
+    send_request(
+        client, "set", path, RequestNote(key, comment), output, {"parameters": parse_pairs(found, pairs)}
+    )
+
+
+def _list(kind: str | None, config: dict[str, Any], output: Output) -> None:
+    """Those of a kind of fabric, each with what it is in the configuration of one."""
+    from dataclasses import asdict
+
+    from ops.sites.configuration import DEFAULT_KIND
+    from schemas.config.runtime_parameters import runtime_parameters
+
+    rows: list[dict[str, Any]] = [
+        asdict(one) | {"services": ", ".join(one.services)}
+        for one in runtime_parameters(kind or DEFAULT_KIND)
+    ]
+    if config:
+        rows = [{"name": row["name"], "now": _now(config, row["name"]), **row} for row in rows]
+    fields = ("name", *(("now",) if config else ()), "allowed", "unit", "services", "meaning")
+    table = [[setting_text(row[field]) for field in fields] for row in rows]
+    show(rows, output, lambda: text_table([field.upper() for field in fields], table))
+
+
+def _now(config: dict[str, Any], name: str) -> object:
+    section, _, field = name.partition(".")
+    found: object = config[section][field]
+    return found

@@ -1,0 +1,1 @@
+"""Commands that compare and search points in time, and fork a twin."""

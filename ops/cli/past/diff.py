@@ -1,0 +1,124 @@
+"""`lightwave diff`: what is otherwise at one moment than at another, field by field."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any
+
+import click
+import typer
+from typer.core import TyperCommand
+
+from ops.cli.common.command_groups import command_app
+from ops.cli.common.options import Output
+from ops.cli.common.output import show
+from ops.cli.common.param_types import KindParam
+from ops.client.http_client import Client
+from ops.report.tables import display_value, text_table
+from schemas.kinds import CLOCK_FIELDS, KINDS, MEAN_FIELDS
+from shared.basics.time_format import format_time
+
+NOW = "now"
+EXIT_DIFFERENT = 1
+"""The exit code where something differs, as diff(1) and kubectl have it."""
+
+NOW_MINUS = "now-"
+"""Before a moment that is before now, where it would else be taken for an option."""
+_BEFORE_NOW = re.compile(r"^-(?=[0-9])")
+
+Row = Mapping[str, Any]
+
+app = command_app()
+
+
+class MomentArgumentsCommand(TyperCommand):
+    """A command whose arguments may be moments before now: `-2h` is none of its options."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, [_BEFORE_NOW.sub(NOW_MINUS, word) for word in args])
+
+
+@dataclass(frozen=True, slots=True)
+class FieldDifference:
+    """One field of one thing that is otherwise; `before` or `after` is None where the thing was not there,
+    and then the field is its name."""
+
+    kind: str
+    name: str
+    field: str
+    before: Any
+    after: Any
+
+
+@app.command(cls=MomentArgumentsCommand)
+def diff(
+    before: Annotated[
+        str, typer.Argument(metavar="FROM", help="a moment, as --at of `get` has them: -2h, 5d3h")
+    ],
+    after: Annotated[str, typer.Argument(metavar="TO", help="another one, or now")] = NOW,
+    kind: Annotated[
+        str | None,
+        typer.Argument(click_type=KindParam(), metavar="[KIND]", help=f"only these: {', '.join(KINDS)}"),
+    ] = None,
+    output: Output = "table",
+) -> None:
+    """Show what is otherwise at one moment than at another: every thing that changed, field by field.
+
+    What time alone changes is left out. Exit code 1 where something differs.
+    """
+    one, other = (Client(at=_at(text)) for text in (before, after))
+    found: list[FieldDifference] = []
+    for word in KINDS if kind is None else (kind,):
+        rows, others = (client.rows(f"/v1/{word}", "name") for client in (one, other))
+        found += differences(word, rows, others)
+    show([asdict(row) for row in found], output, lambda: _table(found))
+    if found:
+        raise typer.Exit(EXIT_DIFFERENT)
+
+
+def _at(text: str) -> str | None:
+    return None if text == NOW else re.sub(f"^{NOW_MINUS}", "-", text)
+
+
+def differences(kind: str, before: Sequence[Row], after: Sequence[Row]) -> Iterator[FieldDifference]:
+    """Of things of one kind, in the order in which they are listed; those that are gone first."""
+    was, is_ = ({str(row["name"]): dict(_flat(row)) for row in rows} for rows in (before, after))
+    for name in [one for one in was if one not in is_]:
+        yield FieldDifference(kind, name, "name", name, None)
+    for name, row in is_.items():
+        if name not in was:
+            yield FieldDifference(kind, name, "name", None, name)
+            continue
+        for field in dict.fromkeys([*was[name], *row]):
+            if was[name].get(field) != row.get(field):
+                yield FieldDifference(kind, name, field, was[name].get(field), row.get(field))
+
+
+def _flat(row: Row, above: str = "") -> Iterator[tuple[str, Any]]:
+    """The fields of a row, those of what is in it by their whole names; without those of time."""
+    for field, value in row.items():
+        if field in CLOCK_FIELDS or field in MEAN_FIELDS:
+            continue
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{above}{field}.")
+        else:
+            yield f"{above}{field}", value
+
+
+def _table(found: Sequence[FieldDifference]) -> str:
+    if not found:
+        return "nothing differs"
+    rows = [
+        (row.kind, row.name, row.field, _cell(row.field, row.before), _cell(row.field, row.after))
+        for row in found
+    ]
+    return text_table(("KIND", "NAME", "FIELD", "BEFORE", "AFTER"), rows)
+
+
+def _cell(field: str, value: Any) -> object:
+    """A value as it is read; moments as moments."""
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    if field.endswith("_us") and isinstance(value, int):
+        return format_time(value)
+    return display_value(field, value)

@@ -1,0 +1,158 @@
+"""`lightwave fork`: another twin, with the history of this one up to a moment."""
+
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import click
+import typer
+
+from ops.cli.common.command_groups import CommandGroup, command_app
+from ops.cli.common.options import Output
+from ops.cli.common.output import show
+from ops.cli.common.param_types import FILE
+from ops.cli.common.target_twin import target_folder
+from ops.report.tables import text_table
+from schemas.limits import FORK_NAMES_ALLOWED
+from shared.basics.time_format import format_time
+
+if TYPE_CHECKING:
+    from ops.twin.forks.fork_folders import ForkRow
+    from schemas.files.fork_origin import ForkOrigin
+
+MAKE_COMMAND = "make"
+"""The command that is meant where the first word is an option."""
+SALT_MAX = 2**52 - 1
+HEADERS = ("NAME", "PARENT", "FROM", "POSITION", "NOW", "MB", "RUNS", "OTHERWISE")
+MB = 1e6
+
+
+class OptionsOrCommandGroup(CommandGroup):
+    """A group without whose words `make` is meant."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        helps = ctx.help_option_names
+        if args and args[0].startswith("-") and args[0] not in helps:
+            args = [MAKE_COMMAND, *args]
+        return super().parse_args(ctx, args)
+
+
+app = command_app("fork", cls=OptionsOrCommandGroup)
+
+
+@app.callback()
+def fork() -> None:
+    """Make another twin, whose history is this one's up to a moment; list and remove such forks.
+
+    `lightwave fork --name NAME` is `lightwave fork make --name NAME`.
+    """
+
+
+@app.command(MAKE_COMMAND)
+def make(
+    name: Annotated[str, typer.Option(metavar="NAME", help=f"of the fork: {FORK_NAMES_ALLOWED}")],
+    at: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="from then on: -2h, 5d3h or 3d02:15:04 since the beginning, 432000000us, or the id of a "
+            "message and after it [default: now]",
+        ),
+    ] = None,
+    future: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=SALT_MAX,
+            metavar="N",
+            help="with other draws from then on, those of this future of `lightwave forecast` [default: its "
+            "own, with which it lives what its parent does]",
+        ),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="a parameter from then on, such as failures.host_per_day=0.002; then, of several fabrics, "
+            ",fabric=pod-1; may be repeated",
+        ),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            click_type=FILE,
+            metavar="DIR",
+            help="the parent's folder [default: the twin that LIGHTWAVE_URL names, or else that of the "
+            "user's state folder]",
+        ),
+    ] = None,
+    output: Output = "table",
+) -> None:
+    """Make another twin, whose history is this one's up to a moment, while this one runs or not.
+
+    Nothing happens to this one. Requests that wait are not the fork's. `lightwave up --fork NAME` runs it.
+    """
+    from ops.twin.forks.create_fork import ForkOptions, run_fork
+    from shared.storage.files.atomic_files import PRIVATE_UMASK
+
+    os.umask(PRIVATE_UMASK)
+    folder, client = target_folder(data, live="only one of `lightwave up` can be forked")
+    origin = run_fork(ForkOptions(name, at, future, tuple(settings or ())), folder, client)
+    show(origin.model_dump(), output, lambda: _made_text(origin))
+
+
+def _made_text(origin: "ForkOrigin") -> str:
+    sites = ", ".join(f"{one.position:,} messages of {one.site}" for one in origin.sites)
+    draws = "" if origin.draws is None else f", the draws of future {origin.draws}"
+    settings = f", {', '.join(origin.settings)}" if origin.settings else ""
+    return (
+        f"fork {origin.name} of the twin in {origin.place} from {format_time(origin.at_us)} on: {sites}"
+        f"{draws}{settings}; `lightwave up --fork {origin.name}` goes on from there"
+    )
+
+
+@app.command("list")
+def list_forks(output: Output = "table") -> None:
+    """Show the forks that there are: of which twin, from which moment, where they are now, which run."""
+    from ops.twin.forks.fork_folders import fork_names, fork_row
+
+    rows = [fork_row(name) for name in fork_names()]
+    table = [
+        (
+            row.name,
+            row.place,
+            _moment(row.at_us),
+            row.position,
+            _moment(row.now_us),
+            f"{row.bytes / MB:.1f}",
+            (row.url or "yes") if row.runs else "no",
+            _overrides_text(row),
+        )
+        for row in rows
+    ]
+    problems = [row.problem for row in rows if row.problem is not None]
+    show([asdict(row) for row in rows], output, lambda: "\n".join([text_table(HEADERS, table), *problems]))
+
+
+def _overrides_text(row: "ForkRow") -> str | None:
+    """What makes its future another one than its parent's."""
+    draws = [] if row.draws is None else [f"future {row.draws}"]
+    return ", ".join([*draws, *row.settings]) or None
+
+
+def _moment(at_us: int | None) -> str | None:
+    return None if at_us is None else format_time(at_us)
+
+
+@app.command("rm")
+def remove(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="of a fork that does not run")],
+    output: Output = "table",
+) -> None:
+    """Remove a fork, without asking again."""
+    from ops.twin.forks.fork_folders import remove_fork as removed
+
+    size = removed(name)
+    show({"name": name, "bytes": size}, output, lambda: f"fork {name} is removed, {size / MB:.1f} MB")

@@ -1,0 +1,1 @@
+"""Commands that start, keep, check, back up and upgrade a twin."""

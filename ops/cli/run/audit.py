@@ -1,0 +1,132 @@
+"""`lightwave audit`: a twin's log and states against the lab on its root messages."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import click
+import typer
+
+from ops.cli.common.command_groups import command_app
+from ops.cli.common.options import Output, TwinData
+from ops.cli.common.output import show
+from ops.cli.common.param_types import FILE
+from ops.cli.common.progress import AuditProgress
+from ops.cli.common.target_twin import target_twin
+from shared.basics.time_format import format_time
+
+app = command_app()
+
+
+@app.command()
+def audit(
+    data: TwinData = None,
+    redis: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", envvar="LIGHTWAVE_UP_REDIS", help="the Redis that the twin uses, if not its own"
+        ),
+    ] = None,
+    live: Annotated[
+        bool, typer.Option("--live", help="the twin on Kafka and Redis, instead of a folder's")
+    ] = False,
+    config: Annotated[
+        Path | None, typer.Option(click_type=FILE, metavar="FILE", help="settings of the live twin as TOML")
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=64,
+            help="worker processes, each for parts of the log between snapshots, which are compared, too "
+            "[default: 1, which needs none]",
+        ),
+    ] = None,
+    output: Output = "table",
+) -> None:
+    """Compare a twin's log and states with the lab on its root messages."""
+    if live and (data is not None or redis is not None):
+        raise click.UsageError("--live: goes by the live twin's settings, without --data and --redis")
+    if config is not None and not live:
+        raise click.UsageError("--config: belongs to --live")
+    if live and jobs is not None:
+        raise click.UsageError("--jobs: is of an embedded twin, which keeps snapshots beside its log")
+    if live:
+        report = _audit_live(config)
+    elif data is not None or redis is not None:
+        report = _audit_folder(data, redis, jobs)
+    else:
+        report = _audit_target_twin(jobs)
+    show(report, output, lambda: _report_text(report))
+    if not report["clean"]:
+        sys.exit(1)
+
+
+def _audit_target_twin(jobs: int | None) -> dict[str, Any]:
+    """The twin that LIGHTWAVE_URL names; without a word of it and where none answers, that of the user's
+    folder."""
+    meant = target_twin(None)
+    if not meant.is_live:
+        return _audit_folder(meant.folder(), None, jobs)
+    if jobs is not None:
+        at = meant.client.url if meant.client is not None else meant.place
+        raise click.UsageError(f"--jobs: is of an embedded twin, and that at {at} is live")
+    return _audit_live(None, twin=meant.place)
+
+
+def _audit_folder(data: Path | None, redis: str | None, jobs: int | None) -> dict[str, Any]:
+    from ops.twin.data_folder import default_data
+    from ops.twin.folder_audit import run_audit
+
+    with AuditProgress() as progress:
+        return run_audit(
+            data=data or default_data(), redis=redis, jobs=jobs or 1, report_progress=progress.report_progress
+        )
+
+
+def _audit_live(config: Path | None, twin: str | None = None) -> dict[str, Any]:
+    from ops.live.audit import audit_live
+    from ops.live.settings import live_settings
+
+    return audit_live(live_settings(config), twin)
+
+
+def _fork_lines(fork: dict[str, Any] | None) -> list[str]:
+    """Whence a fork comes, and whether its logs say the same."""
+    if fork is None:
+        return []
+    lines = []
+    if "name" in fork:
+        of = ", ".join(
+            f"{position:,} messages of {site} are its parent's and {fork['own'][site]:,} its own"
+            for site, position in fork["positions"].items()
+        )
+        since = format_time(fork["at_us"])
+        lines.append(f"fork {fork['name']} of the twin in {fork['place']} from {since} on: {of}")
+    return [*lines, *(f"  NOT CLEAN: {sentence}" for sentence in fork["differing"])]
+
+
+def _report_text(report: dict[str, Any]) -> str:
+    """A line for each site, with the fabrics that share its log where it is not named as its only one."""
+    lines = _fork_lines(report.get("fork"))
+    for row in report["sites"]:
+        alone = row["fabrics"] == [row["site"]]
+        name = row["site"] if alone else f"{row['site']} ({', '.join(row['fabrics'])})"
+        wrong = row.get("wrong_snapshots", [])
+        verdict = "clean" if row["log_clean"] and row["states_clean"] and not wrong else "NOT CLEAN"
+        counts = f"{row['messages']:,} messages, {row['requests']:,} requests"
+        lines.append(f"{name}: {verdict}; {counts}, {row['dead_letters']} dead letters")
+        if since := row.get("since"):
+            before = since["before"]
+            lines.append(
+                f"  from {format_time(since['at_us'])} on, where it was "
+                f"upgraded to rules {since['rules']}; only "
+                f"{before['software']} of rules {before['rules']} can check what was before"
+            )
+        if row["first_difference"]:
+            lines.append(f"  {row['first_difference']}")
+        lines += [f"  {field}" for field in row["differing_states"][:20]]
+        lines += [f"  {sentence}" for sentence in wrong[:20]]
+        if unused := row.get("unused_snapshots", []):
+            lines.append(f"  {len(unused)} snapshots cannot be used; the newest: {unused[-1]}")
+    return "\n".join(lines)

@@ -1,0 +1,131 @@
+"""`lightwave backup` and `lightwave restore`: a living twin in a folder that holds all of it, and back."""
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import click
+import typer
+
+from ops.cli.common.command_groups import command_app
+from ops.cli.common.options import Output, TwinData
+from ops.cli.common.output import show
+from ops.cli.common.param_types import FILE
+from ops.cli.common.progress import StatusLine
+from ops.cli.common.target_twin import target_folder
+from shared.basics.time_format import format_time
+from shared.basics.units import US_PER_S
+
+MB = 1e6
+
+app = command_app()
+
+
+@app.command()
+def backup(
+    folder: Annotated[
+        Path, typer.Argument(click_type=FILE, metavar="DIR", help="a new folder, or an empty one")
+    ],
+    verify: Annotated[
+        bool, typer.Option("--verify", help="write nothing: hold every file of DIR against its digest")
+    ] = False,
+    data: TwinData = None,
+    redis: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            envvar="LIGHTWAVE_UP_REDIS",
+            help="the Redis that a twin which does not run uses, if not its own",
+        ),
+    ] = None,
+    output: Output = "table",
+) -> None:
+    """Write all that a twin is to a folder, as it is at one moment, while it runs or not.
+
+    Tokens and passwords are not in it. `lightwave restore` makes a twin of it.
+    """
+    from ops.twin.backups.manifest import verify_backup as verified
+
+    if verify:
+        if data is not None:
+            raise click.UsageError("--verify: looks at DIR alone, without --data")
+        summary = _backup_row(folder, verified(folder))
+        show(summary, output, lambda: f"{_line(summary)}; every file is as it was written")
+        return
+    from ops.twin.backups.create import run_backup
+    from shared.storage.files.atomic_files import PRIVATE_UMASK
+
+    os.umask(PRIVATE_UMASK)
+    place, client = target_folder(data)
+    summary = _backup_row(folder, run_backup(folder, place, redis=redis, client=client))
+    show(summary, output, lambda: f"{_line(summary)}; tokens and passwords are not in it")
+
+
+@app.command()
+def restore(
+    folder: Annotated[Path, typer.Argument(click_type=FILE, metavar="DIR", help="the backup")],
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            click_type=FILE,
+            metavar="DIR",
+            help="the folder to make, new or empty [default: the user's state folder]",
+        ),
+    ] = None,
+    redis: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            envvar="LIGHTWAVE_UP_REDIS",
+            help="an empty Redis of yours for its states, as `up --redis` has it",
+        ),
+    ] = None,
+    output: Output = "table",
+) -> None:
+    """Make a twin's data folder from a backup: another twin, that goes on from there with `lightwave up`."""
+    from ops.twin.backups.restore import run_restore
+    from ops.twin.data_folder import default_data
+    from shared.storage.files.atomic_files import PRIVATE_UMASK
+
+    os.umask(PRIVATE_UMASK)
+    place = data or default_data()
+    with StatusLine() as line:
+
+        def report_progress(done: int, whole: int) -> None:
+            line.say(_verified_text(done, whole), is_last=done == whole)
+
+        made = run_restore(folder, place, report_progress, redis=redis)
+    summary = _backup_row(folder, made) | {"data": str(place)}
+    on = f"lightwave up --data {place}" + ("" if redis is None else " --redis URL")
+    show(summary, output, lambda: f"{_line(summary)}; `{on}` goes on from there")
+
+
+def _verified_text(done: int, whole: int) -> str:
+    if done < whole:
+        return f"{done / MB:,.1f} of {whole / MB:,.1f} MB are as they were written"
+    return f"all {whole / MB:,.1f} MB are as they were written; the states are made of the logs"
+
+
+def _backup_row(folder: Path, manifest: Any) -> dict[str, Any]:
+    return {
+        "backup": str(folder),
+        "twin": manifest.twin,
+        "software": manifest.software,
+        "wall_us": manifest.wall_us,
+        "clock_us": manifest.clock_us,
+        "sites": {cut.site: cut.position for cut in manifest.sites},
+        "requests_waiting": manifest.requests_waiting,
+        "files": len(manifest.files),
+        "bytes": sum(row.size for row in manifest.files),
+    }
+
+
+def _line(summary: dict[str, Any]) -> str:
+    sites = ", ".join(f"{site} at {position:,} messages" for site, position in summary["sites"].items())
+    made = datetime.fromtimestamp(summary["wall_us"] / US_PER_S, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    return (
+        f"{summary['backup']}: {sites}, {summary['requests_waiting']:,} requests waiting, clock "
+        f"{format_time(summary['clock_us'])}, of {made} UTC; "
+        f"{summary['files']:,} files, {summary['bytes']:,} bytes"
+    )

@@ -1,0 +1,158 @@
+"""`lightwave clock`: the twin's simulated time and speed."""
+
+import time
+from functools import partial
+from typing import Annotated, Any
+
+import typer
+
+from ops.cli.common.command_groups import command_app
+from ops.cli.common.options import Output, Watch
+from ops.cli.common.output import Form, render, show, watch_loop
+from ops.cli.common.param_types import DurationParam, FutureMomentParam, SpeedParam
+from ops.cli.common.progress import ProgressLine
+from ops.client.http_client import Client
+from ops.report.tables import text_table
+from shared.basics.errors import Interrupted
+from shared.basics.time_format import format_duration, format_time
+from shared.basics.units import US_PER_S
+
+FIELDS = ("now_us", "speed", "paused", "achieved_speed", "lag_us", "until_us")
+POLL_S = 0.2
+UNLIMITED_RATIO = 1.05
+"""So much faster than it was told no twin goes that keeps to a speed."""
+
+app = command_app("clock")
+
+
+@app.callback()
+def clock() -> None:
+    """Look at the simulated clock, stop it, change its speed, let it run to a moment."""
+
+
+@app.command("show")
+def show_clock(output: Output = "table", watch: Watch = False) -> None:
+    """Show simulated time and speed."""
+    client = Client()
+
+    def look() -> str:
+        content = client.resource("/v1/clock", *FIELDS)
+        with client.reading():
+            return render(content, output, lambda: _table(content))
+
+    watch_loop(look, watch)
+
+
+@app.command()
+def pause(output: Output = "table") -> None:
+    """Let simulated time stand still."""
+    client = Client()
+    _show_clock(client, client.post("/v1/clock/pause", *FIELDS), output)
+
+
+@app.command()
+def resume(output: Output = "table") -> None:
+    """Let simulated time go on."""
+    client = Client()
+    _show_clock(client, client.post("/v1/clock/resume", *FIELDS), output)
+
+
+# Every word is an argument here, so that -5 is a wrong speed and not an unknown option.
+@app.command(context_settings={"ignore_unknown_options": True})
+def speed(
+    times: Annotated[
+        float, typer.Argument(click_type=SpeedParam(), metavar="X", help="simulated over wall time")
+    ],
+    output: Output = "table",
+) -> None:
+    """Run X times as fast as wall time."""
+    client = Client()
+    _show_clock(client, client.put("/v1/clock/speed", {"speed": times}, *FIELDS), output)
+
+
+RunSpeed = Annotated[
+    float | None,
+    typer.Option(click_type=SpeedParam(), metavar="X", help="times wall time [default: as fast as it can]"),
+]
+Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="until the moment has come")]
+
+
+@app.command()
+def advance(
+    by: Annotated[
+        int,
+        typer.Argument(
+            click_type=DurationParam(), metavar="DURATION", help="simulated time from now, such as 2h"
+        ),
+    ],
+    speed: RunSpeed = None,
+    wait: Wait = True,
+    output: Output = "table",
+) -> None:
+    """Let time run so much further, and stand still there."""
+    _run({"for_s": by}, speed, wait, output)
+
+
+@app.command()
+def until(
+    at: Annotated[
+        int,
+        typer.Argument(
+            click_type=FutureMomentParam(),
+            metavar="MOMENT",
+            help="simulated time since the twin's beginning, such as 3d or 3d02:15:04",
+        ),
+    ],
+    speed: RunSpeed = None,
+    wait: Wait = True,
+    output: Output = "table",
+) -> None:
+    """Let time run to a moment, and stand still there."""
+    _run({"until_us": at}, speed, wait, output)
+
+
+def _run(target: dict[str, object], speed: float | None, wait: bool, output: Form) -> None:
+    """The twin has the moment: whoever asked may go away meanwhile."""
+    client = Client()
+    content = client.put("/v1/clock/run", {**target, "speed": speed}, *FIELDS)
+    with client.reading():
+        wanted_us = content["until_us"]
+        began_us = content["now_us"]
+        try:
+            with ProgressLine(
+                partial(_progress_text, began_us, wanted_us), (wanted_us or began_us) - began_us
+            ) as progress:
+                while wait and content["until_us"] is not None and content["until_us"] == wanted_us:
+                    progress.report_progress(content["now_us"] - began_us)
+                    time.sleep(POLL_S)
+                    content = client.resource("/v1/clock", *FIELDS)
+        except KeyboardInterrupt:
+            told = f"the twin goes on to {format_time(wanted_us)}; `lightwave clock pause` stops it"
+            raise Interrupted(told) from None
+    _show_clock(client, content, output)
+
+
+def _progress_text(began_us: int, wanted_us: int, done_us: float, pace: float) -> str:
+    """Where simulated time is on its way, and how fast it goes."""
+    return f"{format_time(began_us + round(done_us))} of {format_time(wanted_us)}, × {pace / US_PER_S:,.0f}"
+
+
+def _show_clock(client: Client, content: dict[str, Any], output: Form) -> None:
+    with client.reading():
+        show(content, output, lambda: _table(content))
+
+
+def _table(content: dict[str, Any]) -> str:
+    """A twin that runs to a moment may go as fast as it can, which is its speed then; one that stands has
+    none that it could hold."""
+    held = content["achieved_speed"]
+    is_free = content["until_us"] is not None and held > UNLIMITED_RATIO * content["speed"]
+    row = [
+        format_time(content["now_us"]),
+        "as it can" if is_free else f"× {content['speed']:g}",
+        content["paused"],
+        None if content["paused"] else f"× {held:.0f}" if held >= 10 else f"× {held:.2f}",
+        format_duration(content["lag_us"]),
+        format_time(content["until_us"]),
+    ]
+    return text_table(("TIME", "SPEED", "PAUSED", "SPEED-HELD", "BEHIND-CLOCK", "UNTIL"), [row])

@@ -1,0 +1,326 @@
+"""`lightwave live`: the twin on Kafka and Redis, process by process."""
+
+import importlib
+import socket
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ops.cli.common.command_groups import command_app
+from ops.cli.common.options import (
+    PORT_MAX,
+    CalibrationOption,
+    Config,
+    KindOfFabric,
+    LogJson,
+    MetricsPort,
+    Output,
+    Pods,
+    Replica,
+    SiteFiles,
+    Token,
+    Tokens,
+    UpgradeCheck,
+    seed_option,
+    settings_option,
+)
+from ops.cli.common.output import echo, show
+from ops.cli.common.param_types import ChoiceParam, SpeedParam
+from ops.cli.common.progress import AuditProgress
+from ops.cli.run.fast_imports import gc_paused
+from services.service_names import service_names
+from tests.soak.__main__ import soak
+
+if TYPE_CHECKING:
+    from shared.runtimes.live.process.startup import ProcessOptions
+
+SERVICES = service_names()
+
+app = command_app("live")
+
+Wait = Annotated[
+    bool, typer.Option("--wait", help="wait up to 90 s for Kafka, Redis and the twin, instead of ending")
+]
+
+
+@app.callback()
+def live() -> None:
+    """Run and mind a twin of separate processes on Kafka and Redis.
+
+    LIGHTWAVE_KAFKA, LIGHTWAVE_REDIS, LIGHTWAVE_PREFIX and the other settings are in docs/live.md.
+    """
+
+
+app.command()(soak)
+
+
+@app.command()
+def init(
+    pods: Pods = None,
+    kind: KindOfFabric = None,
+    site: SiteFiles = None,
+    seed: Annotated[int | None, seed_option("of every fabric that has none of its own [default: 0]")] = None,
+    pairs: Annotated[list[str] | None, settings_option("a parameter of every pod")] = None,
+    calibration: CalibrationOption = None,
+    partitions: Annotated[int | None, typer.Option(min=1, max=1_000, help="[default: 16]")] = None,
+    replication: Annotated[
+        int | None, typer.Option(min=1, max=9, help="copies on Kafka [default: 1]")
+    ] = None,
+    speed: Annotated[
+        float | None, typer.Option(click_type=SpeedParam(), help="simulated over wall time [default: 1]")
+    ] = None,
+    paused: Annotated[bool, typer.Option("--paused", help="with simulated time standing still")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="wait up to a minute for Kafka and Redis")] = False,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="do nothing where there is a twin of this already")
+    ] = False,
+    config: Config = None,
+    output: Output = "table",
+) -> None:
+    """Make a twin: its topics, its fabrics, its clock; or go on with one whose making was cut off."""
+    from ops.live.init import NewTwin, init_twin
+    from ops.live.settings import live_settings
+    from ops.sites.site_plans import NewTwinOptions
+
+    requested = NewTwinOptions(pods, kind, seed, tuple(pairs or ()), tuple(site or ()), calibration)
+    new = NewTwin(
+        sites=requested.sites(),
+        requested=requested,
+        partitions=partitions,
+        replication=replication,
+        speed=speed,
+        paused=paused,
+        wait=wait,
+        keep=keep,
+    )
+    made = init_twin(live_settings(config), new)
+    show(made, output, lambda: _made_text(made))
+
+
+def _made_text(made: dict[str, Any]) -> str:
+    fabrics = made["fabrics"]
+    named = fabrics[0] if len(fabrics) == 1 else f"{fabrics[0]} to {fabrics[-1]}"
+    if made["kept"]:
+        return f"twin {made['twin']}: is there already, {named}; its clock stays as it is"
+    seeds = "seeds of their own" if made["seed"] is None else f"seed {made['seed']}"
+    return f"twin {made['twin']}: {named} on {made['partitions']} partitions, {seeds}"
+
+
+@app.command()
+def worker(
+    service: Annotated[
+        str,
+        typer.Argument(
+            click_type=ChoiceParam("service", SERVICES), metavar="SERVICE", help=", ".join(SERVICES)
+        ),
+    ],
+    replica: Replica = None,
+    metrics_port: MetricsPort = 0,
+    wait: Wait = False,
+    config: Config = None,
+    log_json: LogJson = False,
+) -> None:
+    """Run a worker of one service, wherever it occurs."""
+    with gc_paused():
+        from ops.cli.common.log_format import configure_logging
+        from services.service_names import kinds_with, services_by_name
+        from shared.runtimes.live.worker.partition_fold import ServedService
+        from shared.runtimes.live.worker.worker_process import serve_worker
+
+        own = importlib.import_module(f"services.{service}.service").SERVICE  # and not its neighbours
+
+    options = _process_options(service, config, replica, metrics_port, wait)
+    configure_logging(as_json=log_json, replica=options.replica)
+    by_kind = dict.fromkeys(kinds_with(service), own)
+    serve_worker(ServedService(service, by_kind, services_by_name), options)
+
+
+@app.command()
+def sequencer(
+    replica: Replica = None,
+    metrics_port: MetricsPort = 0,
+    wait: Wait = False,
+    config: Config = None,
+    log_json: LogJson = False,
+) -> None:
+    """Run the only writer of the log."""
+    with gc_paused():
+        from ops.cli.common.log_format import configure_logging
+        from ops.live.sequencer import run_sequencer
+
+    options = _process_options("sequencer", config, replica, metrics_port, wait)
+    configure_logging(as_json=log_json, replica=options.replica)
+    run_sequencer(options)
+
+
+@app.command()
+def historian(
+    replica: Replica = None,
+    metrics_port: MetricsPort = 0,
+    wait: Wait = False,
+    config: Config = None,
+    log_json: LogJson = False,
+) -> None:
+    """Keep snapshots for questions about the past, and compare log and states all the while."""
+    with gc_paused():
+        from ops.cli.common.log_format import configure_logging
+        from ops.live.historian import run_historian
+        from ops.live.settings import live_settings
+
+    options = _process_options("historian", config, replica, metrics_port, wait)
+    configure_logging(as_json=log_json, replica=options.replica)
+    run_historian(live_settings(config), options)
+
+
+def _process_options(
+    kind: str, config: Path | None, replica: str | None, metrics_port: int, wait: bool
+) -> "ProcessOptions":
+    with gc_paused():
+        from ops.live.settings import live_settings
+        from ops.local.software_version import software_version
+        from shared.runtimes.live.process.startup import WAIT_S_MAX, ProcessOptions
+
+    found = live_settings(config)
+    name = replica or f"{kind}-{socket.gethostname()}"
+    wait_s = WAIT_S_MAX if wait else 0.0
+    return ProcessOptions(found.endpoints, name, software_version(), found.metrics_host, metrics_port, wait_s)
+
+
+@app.command()
+def gateway(
+    host: Annotated[str | None, typer.Option(help="[default: 127.0.0.1]")] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=PORT_MAX, help="[default: 8080]; 0: any free one")
+    ] = None,
+    token: Token = None,
+    tokens: Tokens = None,
+    replica: Replica = None,
+    wait: Wait = False,
+    config: Config = None,
+    log_json: LogJson = False,
+) -> None:
+    """Run the HTTP API that every other command talks to."""
+    with gc_paused():
+        from ops.cli.common.log_format import configure_logging
+        from ops.live.gateway import run_gateway
+        from ops.live.settings import live_settings
+        from shared.runtimes.live.process.startup import WAIT_S_MAX
+
+    found = live_settings(config)
+    name = replica or f"gateway-{socket.gethostname()}"
+    configure_logging(as_json=log_json, replica=name)
+    given = {"host": host, "port": port, "token": token, "tokens": tokens}
+    if token is not None:
+        found = found.model_copy(update={"token_file": None})
+    run_gateway(
+        found.model_copy(update={key: value for key, value in given.items() if value is not None}),
+        name,
+        wait_s=WAIT_S_MAX if wait else 0.0,
+    )
+
+
+@app.command()
+def status(config: Config = None, output: Output = "table") -> None:
+    """Show every process, and how far each service has come."""
+    from ops.live.settings import live_settings
+    from ops.live.status import live_status, status_table
+
+    found = live_status(live_settings(config))
+    show(found, output, lambda: status_table(found))
+
+
+@app.command()
+def skip(
+    fabric: Annotated[str, typer.Argument(metavar="FABRIC", help="such as pod-0")], config: Config = None
+) -> None:
+    """Let the service that stopped FABRIC pass over the message that it raises on."""
+    from ops.live.settings import live_settings
+    from ops.live.skip import skip_message
+    from shared.runtimes.live.kafka.operations_topic import KafkaOperations
+
+    settings = live_settings(config)
+    echo(skip_message(settings, fabric, KafkaOperations(settings.endpoints)))
+
+
+@app.command()
+def rebuild(
+    jobs: Annotated[
+        int | None, typer.Option(min=1, max=64, help="partitions at a time [default: as many as cores]")
+    ] = None,
+    whole: Annotated[
+        bool, typer.Option("--all", help="from the log alone, without snapshots: all of it is folded")
+    ] = False,
+    config: Config = None,
+    output: Output = "table",
+) -> None:
+    """Make every state in Redis again from the newest snapshots and the log behind them."""
+    from ops.live.rebuild import rebuild_twin
+    from ops.live.settings import live_settings
+
+    settings = live_settings(config)
+    found = rebuild_twin(settings, lambda line: echo(line, to_stderr=True), jobs, by_snapshots=not whole)
+    show(found, output, lambda: f"{found['messages']:,} messages read again, digest {found['state_sha256']}")
+
+
+@app.command()
+def upgrade(
+    check: UpgradeCheck = False,
+    config: Config = None,
+    output: Output = "table",
+) -> None:
+    """Take over a live twin that another version ran, and whose processes have ended.
+
+    The log is told, and snapshots of that moment are kept as record beside those of the historian. With
+    --check the exit code is 5 where this version would have made something else of the log so far.
+    """
+    from ops.cli.run.upgrade import NOTHING_TO_UPGRADE, show_check, upgraded_text
+    from ops.live.settings import live_settings
+    from ops.live.upgrade import check_live_upgrade, upgrade_live
+
+    settings = live_settings(config)
+    if check:
+        with AuditProgress() as progress:
+            rows = check_live_upgrade(
+                settings, lambda line: echo(line, to_stderr=True), progress.report_progress
+            )
+        show_check(rows, output, NOTHING_TO_UPGRADE)
+        return
+    rows = upgrade_live(settings, lambda line: echo(line, to_stderr=True))
+    show(rows, output, lambda: upgraded_text(rows) or NOTHING_TO_UPGRADE)
+
+
+@app.command()
+def kafka(config: Config = None) -> None:
+    """Run a Kafka broker for this machine in the foreground."""
+    from ops.live.settings import live_settings
+    from ops.servers.local_servers import run_kafka
+
+    sys.exit(run_kafka(live_settings(config)))
+
+
+@app.command()
+def redis(config: Config = None) -> None:
+    """Run a Redis for this machine in the foreground."""
+    from ops.live.settings import live_settings
+    from ops.servers.local_servers import run_redis
+
+    sys.exit(run_redis(live_settings(config)))
+
+
+@app.command(context_settings={"ignore_unknown_options": True})
+def supervise(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="under which its log lines stand")],
+    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND…", help="with its arguments")],
+    with_parent: Annotated[
+        bool, typer.Option("--with-parent", help="end when the process that started it ends")
+    ] = False,
+    log_json: LogJson = False,
+) -> None:
+    """Run a command, and run it again whenever it ends badly."""
+    from ops.cli.common.log_format import configure_logging
+    from ops.live.supervisor import supervise as run_supervised
+
+    configure_logging(as_json=log_json)
+    sys.exit(run_supervised(name, tuple(command), with_parent=with_parent))

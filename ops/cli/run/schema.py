@@ -1,0 +1,30 @@
+"""`lightwave schema`: what crosses a border, as JSON Schema."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ops.cli.common.command_groups import command_app
+from ops.cli.common.output import echo
+from ops.cli.common.param_types import FILE
+
+app = command_app("schema")
+
+
+@app.callback()
+def schema() -> None:
+    """The messages, documents and configuration as JSON Schema."""
+
+
+@app.command("export")
+def schema_export(
+    directory: Annotated[
+        Path, typer.Argument(click_type=FILE, metavar="DIR", help="made where there is none")
+    ],
+) -> None:
+    """Write one JSON Schema file for everything that crosses a border, and index.json."""
+    from ops.cli.run.schema_export import export
+
+    count = export(directory)
+    echo(f"{count} schemas in {directory}")

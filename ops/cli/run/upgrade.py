@@ -1,0 +1,97 @@
+"""`lightwave upgrade`: this version takes over a twin that another one ran."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ops.cli.common.command_groups import command_app
+from ops.cli.common.options import Output, UpgradeCheck
+from ops.cli.common.output import Form, show
+from ops.cli.common.param_types import FILE
+from ops.cli.common.progress import AuditProgress
+
+app = command_app()
+
+NOTHING_TO_UPGRADE = "nothing to upgrade"
+EXIT_DIFFERS = 5
+"""The exit code of `--check` where something would be otherwise; what could not be looked at ends with 1."""
+
+
+@app.command()
+def upgrade(
+    check: UpgradeCheck = False,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            click_type=FILE, metavar="DIR", help="the twin's folder [default: the user's state folder]"
+        ),
+    ] = None,
+    redis: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", envvar="LIGHTWAVE_UP_REDIS", help="the Redis that it uses, if not its own"
+        ),
+    ] = None,
+    output: Output = "table",
+) -> None:
+    """Take over a twin that another version ran, and that is stopped: bring its states into this version's
+    form, and write down that it goes on by this version's rules.
+
+    With --check the exit code is 5 where this version would have made something else of the log so far.
+    """
+    from ops.twin.data_folder import default_data
+    from ops.twin.version_upgrade import check_upgrade, run_upgrade
+
+    place = data or default_data()
+    if not check:
+        rows = run_upgrade(place, redis=redis)
+        show(rows, output, lambda: _upgraded_with_hint(rows, place))
+        return
+    with AuditProgress() as progress:
+        rows = check_upgrade(place, redis=redis, report_progress=progress.report_progress)
+    show_check(rows, output, f"{place}: {NOTHING_TO_UPGRADE}")
+
+
+def show_check(rows: list[dict[str, Any]], output: Form, nothing: str) -> None:
+    """Show what a check found, in `nothing` where there is none, and end with the code that it has."""
+    show(rows, output, lambda: "\n".join(_check_lines(rows)) or nothing)
+    if any(row["first_difference"] or row["differing_states"] for row in rows):
+        raise typer.Exit(EXIT_DIFFERS)
+
+
+def _upgraded_with_hint(rows: list[dict[str, Any]], place: Path) -> str:
+    if not rows:
+        return f"{place}: {NOTHING_TO_UPGRADE}; `lightwave up --data {place}` goes on"
+    return f"{upgraded_text(rows)}\n`lightwave up --data {place}` goes on from there"
+
+
+def upgraded_text(rows: list[dict[str, Any]]) -> str:
+    """A line for each site."""
+    return "\n".join(_line(row) for row in rows)
+
+
+def _check_lines(rows: list[dict[str, Any]]) -> list[str]:
+    return [line for row in rows for line in (_line(row), *_differences(row))]
+
+
+def _line(row: dict[str, Any]) -> str:
+    before, after, migrated = row["before"], row["after"], row["migrated"]
+    how = f"states of {', '.join(migrated)} in another form" if migrated else "states as they are"
+    return (
+        f"{row['site']}: at {row['position']:,} messages from rules {before['rules']} ({before['software']}) "
+        f"to rules {after['rules']} ({after['software']}), {how}"
+    )
+
+
+def _differences(row: dict[str, Any]) -> list[str]:
+    since = f" from position {row['since']:,} on" if row["since"] else ""
+    if row["first_difference"]:
+        return [f"  this version would have said something else{since}: {row['first_difference']}"]
+    if row["differing_states"]:
+        said = "this version would have said the same"
+        return [
+            f"  {said}{since}, and held other states:",
+            *(f"    {one}" for one in row["differing_states"]),
+        ]
+    return [f"  this version would have said and held the same{since}"]

@@ -1,0 +1,400 @@
+"""A client of the gateway on the standard library alone: it must not slow down a query."""
+
+import contextlib
+import http.client
+import json
+import os
+import re
+import ssl
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
+
+from ops.client.token_variables import TOKEN, token_from_environment
+from ops.report.safe_text import one_line, quoted, shortened
+from schemas.limits import IDEMPOTENCY_KEY_MAX
+from shared.basics.checks import check_range
+from shared.basics.errors import InvalidInput, LightwaveError, NotFound, TwinUnreachable
+from shared.storage.files.tls_files import TlsFiles
+
+# Where a twin is reached.
+
+DEFAULT_URL = "http://127.0.0.1:8080"
+
+
+def url_from_environment() -> str | None:
+    """The twin that the user names, or None."""
+    return os.environ.get("LIGHTWAVE_URL") or None
+
+
+def parse_twin_url(url: str, named_by: str) -> tuple[str, int | None, str, bool]:
+    """(host, port, path, whether TLS) of a URL; InvalidInput if it is none."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port, parts = None, None, urlsplit("")
+    plain = (
+        re.fullmatch(r"[!-~]+", url) and not parts.query and not parts.fragment and "@" not in parts.netloc
+    )
+    if parts.scheme not in ("http", "https") or not host or not plain:
+        raise InvalidInput(
+            f"{named_by} {quoted(url)}: not a twin's address; allowed are URLs like {DEFAULT_URL}"
+        )
+    return host, port, parts.path.rstrip("/"), parts.scheme == "https"
+
+
+CA_FILE = "LIGHTWAVE_CA_FILE"
+NOW = "now"
+"""A moment, too: what is read is as of one clock, whatever a twin that lives does meanwhile."""
+AT_HEADER = "Lightwave-At-Us"
+"""The header of an answer about the past: of which moment it is."""
+TIMEOUT_S = 20.0
+WAIT_S = 10
+"""How long the twin may wait for a request's place on the log; less than TIMEOUT_S."""
+RETRY_S = 0.2
+RETRY_S_MAX = 60
+FIRST_POD = "pod-0"
+PAGE_MAX = 10_000
+"""Rows of one page of a list."""
+LINK_HEADER = re.compile(r'<([^>]+)>; rel="(next|prev)"')
+KEY_PATTERN = re.compile(rf"[!-~]{{1,{IDEMPOTENCY_KEY_MAX}}}")
+"""An idempotency key, as it may stand in a header."""
+TIMEOUT_S_MAX = 86_400.0
+REASON_MAX = 120
+"""Characters of what stands in the way that are repeated."""
+ANSWER_MAX = 64_000_000
+"""Bytes of one answer, or of one line of a stream."""
+CHUNK, BYTES_A_SECOND = 2**16, 10_000
+"""An answer comes in pieces, and no slower than this once its time is over."""
+SILENCE_S_MAX = 45.0
+"""A stream that says nothing for so long is broken: the gateway sends a comment every 15 s."""
+
+
+class RequestFailed(LightwaveError):
+    """The twin answered that it will not, or cannot."""
+
+
+class TwinBusy(RequestFailed):
+    """The twin has too much of this to do just now; asking again in `retry_after_s` is safe."""
+
+    def __init__(self, sentence: str, retry_after_s: int) -> None:
+        super().__init__(sentence)
+        self.retry_after_s = retry_after_s
+
+
+class ConnectionLost(TwinUnreachable):
+    """No connection, or it broke off: the request may or may not have arrived."""
+
+
+class Client:
+    """Talks to the twin at `url`, or that LIGHTWAVE_URL names, with this token, or that of LIGHTWAVE_TOKEN or
+    of the file that LIGHTWAVE_TOKEN_FILE names. Over https it trusts whom LIGHTWAVE_CA_FILE names, or else
+    whom the system trusts. With `at`, what it reads is as it was then; `now`, and a time before now, is that
+    of the now of its first answer."""
+
+    def __init__(
+        self,
+        url: str | None = None,
+        token: str | None = None,
+        *,
+        timeout_s: float = TIMEOUT_S,
+        at: str | None = None,
+    ) -> None:
+        self.url = url or url_from_environment() or DEFAULT_URL
+        self._hint = "give another url" if url else "set LIGHTWAVE_URL"
+        named_by = "url" if url else "LIGHTWAVE_URL"
+        self._host, self._port, self._path, self._secure = parse_twin_url(self.url, named_by)
+        self._timeout_s = check_range("timeout_s", timeout_s, RETRY_S / 100, TIMEOUT_S_MAX, "s")
+        self._at = at
+        self.answered_at_us: int | None = None
+        """Of which moment of the past its last answer was."""
+        self._headers = {"Accept": "application/json"}
+        if own := token or token_from_environment():
+            if not re.fullmatch(r"[!-~]+", own):
+                raise InvalidInput(
+                    f"{'token' if token else TOKEN}: not a bearer token; allowed are visible ASCII characters"
+                )
+            self._headers["Authorization"] = f"Bearer {own}"
+
+    def rows(self, path: str, *fields: str, **query: object) -> list[dict[str, Any]]:
+        """A list of objects, each of which must have these fields."""
+        return self._page(_target(path, query), fields)[0]
+
+    def pages(self, path: str, *fields: str, most: int, **query: object) -> tuple[list[dict[str, Any]], bool]:
+        """(`most` rows of a list that comes in pages, whether there are more): the last ones, in the list's
+        order, where its pages lead back."""
+        target: str | None = _target(path, {**query, "limit": min(most, PAGE_MAX)})
+        pages: list[list[dict[str, Any]]] = []
+        missing, back = most, False
+        while target is not None and missing > 0:
+            page, link = self._page(target, fields)
+            pages.append(page)
+            missing -= len(page)
+            back = back or (link is not None and link[2] == "prev")
+            target = link[1] if link is not None and page else None
+            if target is not None and not target.startswith(f"{path}?"):
+                raise self.not_a_twin(f"its list goes on at {target[:80]!r}")
+        rows = [row for page in (reversed(pages) if back else pages) for row in page]
+        cut = max(0, -missing)
+        return (rows[cut:] if back else rows[: len(rows) - cut]), cut > 0 or target is not None
+
+    def _page(
+        self, target: str, fields: tuple[str, ...]
+    ) -> tuple[list[dict[str, Any]], re.Match[str] | None]:
+        """Rows, and where its header leads on to."""
+        content, link = self._exchange("GET", target, None, None)
+        if not isinstance(content, list):
+            raise self.not_a_twin("a list was expected")
+        for row in content:
+            self._check(row, fields)
+        return content, LINK_HEADER.fullmatch(link)
+
+    def resource(self, path: str, *fields: str, **query: object) -> dict[str, Any]:
+        """One object, which must have these fields."""
+        return self._check(self._request("GET", _target(path, query), None, None), fields)
+
+    def content(self, path: str, **query: object) -> bytes:
+        """What is no JSON, whole."""
+        connection, answer = self._send("GET", _target(path, query), None, {}, self._timeout_s)
+        try:
+            if answer.status != 200:
+                self._content(answer)
+                raise self.not_a_twin(f"it answers HTTP {answer.status}")
+            return answer.read(ANSWER_MAX)
+        except (OSError, http.client.HTTPException) as error:
+            raise self._connection_lost(error) from None
+        finally:
+            _close(connection, answer)
+
+    def require_fields(self, answer: dict[str, Any], *fields: str) -> dict[str, Any]:
+        """An object that was answered, which must have these fields, too."""
+        return self._check(answer, fields)
+
+    def put(self, path: str, body: dict[str, object], *fields: str) -> dict[str, Any]:
+        return self._check(self._request("PUT", path, body, None), fields)
+
+    def delete(self, path: str, *fields: str) -> dict[str, Any]:
+        return self._check(self._request("DELETE", path, None, None), fields)
+
+    def post(
+        self, path: str, *fields: str, body: dict[str, object] | None = None, key: str | None = None
+    ) -> dict[str, Any]:
+        """A request under an idempotency key, so that asking once more for a lost answer is safe."""
+        if key is not None and not KEY_PATTERN.fullmatch(key):
+            raise InvalidInput(
+                f"key {quoted(key)}: not allowed; allowed are 1 to "
+                f"{IDEMPOTENCY_KEY_MAX} visible ASCII characters"
+            )
+        key = key or str(uuid.uuid4())
+        try:
+            content = self._request("POST", path, body, key)
+        except ConnectionLost:
+            time.sleep(RETRY_S)
+            content = self._request("POST", path, body, key)
+        return self._check(content, fields)
+
+    def stream(self, path: str, last_event_id: str | None, **query: object) -> Iterator[tuple[str, Any]]:
+        """(event id, message) of a server-sent stream until it breaks off; ("", None) once connected."""
+        headers = {"Accept": "text/event-stream"}
+        if last_event_id:
+            headers["Last-Event-ID"] = last_event_id
+        connection, answer = self._send("GET", _target(path, query), None, headers, SILENCE_S_MAX)
+        try:
+            if answer.status != 200:
+                self._content(answer)
+            if not (answer.getheader("Content-Type") or "").startswith("text/event-stream"):
+                raise self.not_a_twin("an event stream was expected")
+            yield "", None
+            yield from self._events(answer)
+        finally:
+            _close(connection, answer)
+
+    def _events(self, answer: http.client.HTTPResponse) -> Iterator[tuple[str, Any]]:
+        event_id = ""
+        try:
+            while (line := answer.readline(ANSWER_MAX)).endswith(b"\n"):  # or broken off within it
+                text = self._text(line)
+                if text.startswith("id: "):
+                    event_id = text[4:]
+                elif text.startswith("data: "):
+                    yield event_id, self._message(text[6:])
+        except (OSError, http.client.HTTPException):
+            return  # broken off
+
+    def _text(self, line: bytes) -> str:
+        try:
+            return line.decode().rstrip("\r\n")
+        except UnicodeDecodeError:
+            raise self.not_a_twin("its stream has a line that is no text") from None
+
+    def _message(self, text: str) -> dict[str, Any]:
+        """What a whole line of a stream says."""
+        try:
+            return self._check(json.loads(text), ())
+        except (ValueError, RecursionError):
+            raise self.not_a_twin("its stream has a line that is no message") from None
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[None]:
+        """Around the reading of an answer: where it is not built as it should be, no twin gave it."""
+        try:
+            yield
+        except (LookupError, TypeError, AttributeError, ValueError) as error:
+            raise self.not_a_twin(f"its answer cannot be read: {type(error).__name__} {error}") from error
+
+    def not_a_twin(self, why: str) -> TwinUnreachable:
+        """The error for an answer that no twin gives."""
+        return TwinUnreachable(f"what answers at {self.url} is no twin of this version ({why}); {self._hint}")
+
+    def _check(self, content: Any, fields: tuple[str, ...]) -> dict[str, Any]:
+        if not isinstance(content, dict):
+            raise self.not_a_twin("an object was expected")
+        for field in fields:
+            if field not in content:
+                raise self.not_a_twin(f"its answer has no field {field!r}")
+        return content
+
+    def _request(self, method: str, target: str, body: dict[str, object] | None, key: str | None) -> Any:
+        return self._exchange(method, target, body, key)[0]
+
+    def _exchange(
+        self, method: str, target: str, body: dict[str, object] | None, key: str | None
+    ) -> tuple[Any, str]:
+        """(what the answer says, its header `Link`)."""
+        headers = {"Idempotency-Key": key} if key else {}
+        connection, answer = self._send(method, target, body, headers, self._timeout_s)
+        try:
+            return self._content(answer), answer.getheader("Link") or ""
+        finally:
+            _close(connection, answer)
+
+    def _send(
+        self,
+        method: str,
+        target: str,
+        body: dict[str, object] | None,
+        headers: dict[str, str],
+        timeout_s: float,
+    ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
+        if method == "GET" and self._at is not None:
+            target += f"{'&' if '?' in target else '?'}at={quote(self._at, safe='')}"
+        connection = self._connection(timeout_s)
+        headers = self._headers | headers
+        data = None
+        if body is not None:
+            data, headers = json.dumps(body).encode(), headers | {"Content-Type": "application/json"}
+        try:
+            connection.request(method, self._path + target, body=data, headers=headers)
+            answer = connection.getresponse()
+            self._pin_time(answer.getheader(AT_HEADER, ""))
+            return connection, answer
+        except (OSError, http.client.HTTPException, UnicodeError) as error:
+            connection.close()
+            raise self._connection_lost(error) from None
+
+    def _pin_time(self, then: str) -> None:
+        """One command asks about one moment, though the twin's time goes on."""
+        self.answered_at_us = int(then) if then.isdecimal() else None
+        if self._at is not None and (self._at == NOW or self._at.startswith("-")) and then.isdecimal():
+            self._at = f"{then}us"
+
+    def _connection(self, timeout_s: float) -> http.client.HTTPConnection:
+        if not self._secure:
+            return http.client.HTTPConnection(self._host, self._port, timeout=timeout_s)
+        ca = os.environ.get(CA_FILE)
+        context = TlsFiles(Path(ca) if ca else None).context()
+        return http.client.HTTPSConnection(self._host, self._port, timeout=timeout_s, context=context)
+
+    def _connection_lost(self, error: Exception) -> ConnectionLost:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return ConnectionLost(
+                f"{self.url}: its certificate is not trusted ({error.verify_message}); {CA_FILE} names a "
+                "file of whom to trust"
+            )
+        error_text = " ".join(str(error).split()) or type(error).__name__
+        why = getattr(error, "strerror", None) or shortened(one_line(error_text), REASON_MAX)
+        return ConnectionLost(
+            f"no twin answers at {self.url} ({why}); start one with `lightwave up`, or {self._hint}"
+        )
+
+    def _content(self, answer: http.client.HTTPResponse) -> Any:
+        """What a whole answer says; an error where it says that something went wrong."""
+        try:
+            text = self._read_all(answer)
+        except (OSError, http.client.HTTPException) as error:
+            raise self._connection_lost(error) from None
+        if len(text) > ANSWER_MAX:
+            raise self.not_a_twin(f"its answer is larger than {ANSWER_MAX} bytes")
+        try:
+            content = json.loads(text)
+        except RecursionError:
+            raise self.not_a_twin("its answer is nested too deeply") from None
+        except ValueError:
+            raise self.not_a_twin(f"its answer, HTTP {answer.status}, is not JSON") from None
+        if answer.status < 300 or (answer.status == 409 and _is_receipt(content)):
+            return content
+        if not isinstance(content, dict) or not isinstance(content.get("error"), str):
+            raise self.not_a_twin(f"it answers HTTP {answer.status} without a reason")
+        error_text = one_line(content["error"])
+        if answer.status == 404:
+            raise NotFound(error_text)
+        if answer.status == 422:
+            raise InvalidInput(error_text)
+        if answer.status == 429:
+            again = answer.getheader("Retry-After", "")
+            raise TwinBusy(error_text, min(int(again), RETRY_S_MAX) if again.isdecimal() else 1)
+        raise RequestFailed(error_text)
+
+    def _read_all(self, answer: http.client.HTTPResponse) -> bytes:
+        """All bytes of an answer, or one more than are allowed. TimeoutError where they trickle in: each for
+        itself is in time."""
+        started_s, pieces, taken = time.monotonic(), [], 0
+        while taken <= ANSWER_MAX and (piece := answer.read1(CHUNK)):
+            pieces.append(piece)
+            taken += len(piece)
+            if time.monotonic() - started_s > self._timeout_s + taken / BYTES_A_SECOND:
+                raise TimeoutError("its answer does not come to an end")
+        if taken <= ANSWER_MAX and answer.length:
+            raise http.client.IncompleteRead(b"".join(pieces), answer.length)
+        return b"".join(pieces)
+
+
+def default_fabric(client: Client) -> str:
+    """The fabric that is meant where none is named, as the twin takes it."""
+    try:
+        client.resource(f"/v1/fabrics/{FIRST_POD}", "position")
+    except NotFound:
+        known = client.rows("/v1/fabrics", "name")
+        return str(known[0]["name"]) if known else FIRST_POD
+    return FIRST_POD
+
+
+def _close(connection: http.client.HTTPConnection, answer: http.client.HTTPResponse) -> None:
+    """Close both. An answer left open closes itself as it is collected, and Python silently drops a Ctrl-C
+    that arrives in the middle of that."""
+    answer.close()
+    connection.close()
+
+
+def _is_receipt(content: Any) -> bool:
+    """Whether a conflict is a request that the twin has taken, and then refused."""
+    return isinstance(content, dict) and content.get("status") == "refused"
+
+
+def _target(path: str, query: dict[str, object]) -> str:
+    given = {name: value for name, value in query.items() if value is not None}
+    return f"{path}?{urlencode(given, doseq=True, errors='surrogateescape')}" if given else path
+
+
+def escape_path(name: str) -> str:
+    """A thing's name as part of a path."""
+    return quote(name, safe="/", errors="surrogateescape")
+
+
+def path_with_wait(path: str, comment: str | None) -> str:
+    """Where a request is sent that is waited for; `comment` says why it is made."""
+    return _target(path, {"wait": WAIT_S, "comment": comment})

@@ -1,0 +1,122 @@
+"""Telemetry frames of a living twin, one after another, and as one Parquet file."""
+
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from ops.client.http_client import Client, escape_path
+from ops.local.output_file import atomic_output_file
+from ops.report.safe_text import quoted
+from shared.basics.errors import InvalidInput, NotFound
+from shared.basics.parsing import parse_duration_s
+from shared.basics.time_format import format_time, parse_time_us
+from shared.basics.units import US_PER_S
+from shared.models.superpod.wiring import link_end
+
+FABRIC, FRAME_AT = "fabric", "frame_at_us"
+
+
+def export_frames(
+    client: Client, fabric: str | None, of: str | None, begin: str | None, end: str | None, out: Path
+) -> str:
+    """Write all frames between two moments, as people write them, into a file; a sentence on what it holds.
+    Without `of` those of a pod's link ends or a network's trunks. NotFound if there are none. Whatever goes
+    wrong, no half file is left."""
+    name = resolve_fabric(client, fabric, of)
+    tables = (frame_table(name, *frame) for frame in frames(client, name, begin, end, of_ocses=of == "ocs"))
+    first = next(tables, None)
+    if first is None:
+        raise NotFound(f"{name}: no telemetry frames of that time are kept")
+    count, rows, last_us = 0, 0, 0
+    with atomic_output_file(out) as file, pq.ParquetWriter(file, first.schema, compression="zstd") as writer:
+        for table in chain((first,), tables):
+            if table.schema != first.schema:  # of another version of the twin
+                continue
+            writer.write_table(table)
+            count, rows = count + 1, rows + table.num_rows
+            last_us = int(table.column(FRAME_AT)[0].as_py())
+    return f"{count} frames up to {format_time(last_us)}, {rows:,} rows, written to {out}"
+
+
+def resolve_fabric(client: Client, fabric: str | None, of: str | None) -> str:
+    """The fabric of this name, or where none is given pod-0, or the first where there is none of this name.
+    NotFound if there is no such fabric, InvalidInput where it has nothing of the kind."""
+    rows = {str(row["name"]): row for row in client.rows("/v1/fabrics", "name", "kind", "network", "ocs")}
+    name = fabric if fabric is not None else "pod-0" if "pod-0" in rows else next(iter(rows), "pod-0")
+    if name not in rows:
+        raise NotFound(f"--fabric {quoted(name)}: no such fabric; there is {', '.join(rows)}")
+    row = rows[name]
+    there = ["links" if row["network"] is None else "trunks", *(["ocs"] if row["ocs"] else [])]
+    if of not in (None, *there):
+        raise InvalidInput(
+            f"--of {of}: {name} is a {row['kind']} and has none; allowed are {' and '.join(there)}"
+        )
+    return name
+
+
+def frames(
+    client: Client, fabric: str, begin: str | None, end: str | None, *, of_ocses: bool = False
+) -> Iterator[tuple[int, Any]]:
+    """(simulated time, record batch) of those that the twin keeps by now, the oldest first."""
+    path = f"/v1/telemetry/{escape_path(fabric)}" + ("/ocs" if of_ocses else "")
+    first_us, until_us = time_range_us(client, begin, end)
+    after_us = first_us
+    while True:
+        try:
+            frame = client.content(path, after_us=after_us, until_us=until_us)
+        except NotFound:
+            if after_us == first_us:
+                raise
+            return
+        with client.reading(), pa.ipc.open_stream(frame) as reader:
+            batch = reader.read_next_batch()
+            at_us = int(batch.schema.metadata[b"at_us"])
+        yield at_us, batch
+        after_us = at_us
+
+
+def time_range_us(client: Client, begin: str | None, end: str | None) -> tuple[int, int]:
+    """(the microsecond before the first, the last) of the simulated time that people write: back from now,
+    or a moment. The last is now where none is written: a twin in a hurry makes frames as fast as they are
+    fetched."""
+    now_us = int(client.resource("/v1/clock", "now_us")["now_us"])
+
+    def bounds(text: str) -> tuple[int, int]:
+        back_s = parse_duration_s(text)
+        if back_s is not None:
+            return (now_us - back_s * US_PER_S,) * 2
+        return parse_time_us(text) or (0, now_us)  # the command line has checked it
+
+    first_us = 0 if begin is None else max(0, bounds(begin)[0])
+    last_us = now_us if end is None else max(0, bounds(end)[1])
+    if end is not None and last_us < first_us:
+        raise InvalidInput(f"--to {end}: comes before --from {begin}")
+    return first_us - 1, last_us
+
+
+def frame_table(fabric: str, at_us: int, batch: Any) -> Any:
+    """A frame as a table: before its own columns those of when and whose, and the name of a link end
+    or OCS."""
+    table = pa.Table.from_batches([batch]).replace_schema_metadata({FABRIC: fabric})
+    heads = {FRAME_AT: pa.repeat(pa.scalar(at_us, pa.int64()), table.num_rows)}
+    for column in ("end", "ocs"):
+        if column in table.schema.names:
+            numbers = table.column(column)
+            count = 1 << int(pc.max(numbers).as_py() or 0).bit_length()
+            heads["name"] = _names(column, fabric, count).take(numbers.combine_chunks())
+    columns = heads | {name: table.column(name) for name in table.schema.names}
+    return pa.table(columns, metadata={FABRIC: fabric})
+
+
+@lru_cache(maxsize=4)
+def _names(column: str, fabric: str, count: int) -> Any:
+    """Of the first so many link ends or OCSes, by number: made once, and not for every frame."""
+    named = link_end if column == "end" else None
+    names = [named(n).name(fabric) if named is not None else f"{fabric}/ocs-{n}" for n in range(count)]
+    return pa.array(names, pa.string())

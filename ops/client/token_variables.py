@@ -1,0 +1,24 @@
+"""The tokens of this process: from its environment, or from a file that the environment names."""
+
+import os
+from pathlib import Path
+
+from shared.basics.errors import InvalidInput
+from shared.storage.files.secret_files import read_secret
+
+TOKEN = "LIGHTWAVE_TOKEN"  # noqa: S105 -- the variable's name
+TOKEN_FILE = "LIGHTWAVE_TOKEN_FILE"  # noqa: S105 -- as above
+
+
+def token_from_environment() -> str | None:
+    """The token of this process's environment: in LIGHTWAVE_TOKEN, or in the file that LIGHTWAVE_TOKEN_FILE
+    names."""
+    token, file = os.environ.get(TOKEN), os.environ.get(TOKEN_FILE)
+    if token and file:
+        raise InvalidInput(f"{TOKEN} and {TOKEN_FILE}: only one of them is allowed")
+    return read_secret(Path(file), TOKEN_FILE).strip() if file else token or None
+
+
+def tokens_file_from_environment() -> Path | None:
+    """The file of tokens that LIGHTWAVE_TOKENS names."""
+    return Path(found) if (found := os.environ.get("LIGHTWAVE_TOKENS")) else None

@@ -1,0 +1,193 @@
+"""Results of two experiments side by side, such as of two builds: variant by variant, and seed by seed where
+both have the same seeds."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ops.experiments.dataset import DOCUMENT, IDENTITY, Dataset, RunKey, RunRow, read_identity
+from ops.experiments.loader import parse_experiment
+from ops.experiments.measures import MEASURES
+from ops.experiments.result_json import difference_json
+from ops.experiments.results import VariantDifference, variant_difference, with_holm_chances
+from ops.experiments.schema import Experiment
+from ops.experiments.variants import Variant, value_text, variants_of
+from ops.report.intervals import interval_json
+from ops.sites.yaml_reader import read_yaml_lines
+from shared.basics.errors import InvalidInput, NotFound
+from shared.models.statistics.means import Interval, mean_interval
+from shared.models.statistics.paired_runs import paired_difference, welch_difference
+
+COMMON_SEEDS_SHARE_MIN = 0.5
+"""Differences are paired where the side with fewer seeds has at least such a share of them in common."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredExperiment:
+    """A folder of results, as it was left: `identity` is what all its runs have in common."""
+
+    folder: Path
+    experiment: Experiment
+    variants: tuple[Variant, ...]
+    identity: Mapping[str, Any]
+    rows: Mapping[RunKey, RunRow]
+
+    def values(self, variant: Variant, name: str) -> dict[int, float]:
+        """What a measure came to, by seed."""
+        found = {seed: row.figures.get(name) for (key, seed), row in self.rows.items() if key == variant.key}
+        return {seed: value for seed, value in sorted(found.items()) if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """How much more a measure is in the second than in the first; what both are; and how many runs of both
+    together did not count, for only those of common seeds do where any are paired."""
+
+    compared: VariantDifference
+    first: Interval
+    second: Interval
+    left_out: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentComparison:
+    """Two results side by side. `differs` is what all runs of one have in common and those of the other have
+    not: name → what it is in both. `alone` are variants that only one of both has."""
+
+    contrasts: tuple[Contrast, ...]
+    differs: Mapping[str, tuple[Any, Any]]
+    alone: tuple[Variant, ...]
+
+
+def read_stored(folder: Path) -> StoredExperiment:
+    """The results of a folder; NotFound where there are none, InvalidInput where they cannot be read."""
+    if not (folder / IDENTITY).is_file():
+        raise NotFound(f"{folder}: is no folder of results; `lightwave experiment run` makes one")
+    try:
+        content, _ = read_yaml_lines(folder / DOCUMENT)
+        experiment = parse_experiment(_without_site_defaults(content))
+    except InvalidInput as error:
+        raise InvalidInput(f"{folder / DOCUMENT}: {error}") from None
+    unknown = [name for name in experiment.measure if name not in MEASURES]
+    if unknown:
+        raise InvalidInput(
+            f"{folder / DOCUMENT}: measure: there is no {unknown[0]}; another build measured it"
+        )
+    rows = Dataset(folder, experiment.measure).done()
+    if all(row.error is not None for row in rows.values()):
+        raise NotFound(f"{folder}: no run is done yet; go on with `lightwave experiment run --resume`")
+    return StoredExperiment(
+        folder, experiment, variants_of(experiment), read_identity(folder / IDENTITY), rows
+    )
+
+
+def _without_site_defaults(content: Any) -> Any:
+    """A resolved document says all; with a site nobody may say what stands in its place."""
+    if isinstance(content, dict) and isinstance(fabric := content.get("fabric"), dict) and fabric.get("site"):
+        kept = {name: value for name, value in fabric.items() if name not in ("pods", "kind")}
+        return content | {"fabric": kept}
+    return content
+
+
+def compare(first: StoredExperiment, second: StoredExperiment) -> ExperimentComparison:
+    """Variants with the same values; or the only ones of both. InvalidInput where nothing is in common."""
+    known = {variant.key: variant for variant in first.variants}
+    pairs = [(known[other.key], other) for other in second.variants if other.key in known]
+    if not pairs and len(first.variants) == len(second.variants) == 1:
+        pairs = [(first.variants[0], second.variants[0])]
+    if not pairs:
+        raise InvalidInput(
+            f"{first.folder} and {second.folder}: have no variant in common; one there is "
+            f"{first.variants[0].words}, one here {second.variants[0].words}"
+        )
+    names = [name for name in first.experiment.measure if name in second.experiment.measure]
+    if not names:
+        raise InvalidInput(f"{first.folder} and {second.folder}: have no measure in common")
+    taken = {variant for pair in pairs for variant in pair}
+    every = {variant.key: variant for variant in (*first.variants, *second.variants)}
+    differs = {
+        name: (first.identity.get(name), second.identity.get(name))
+        for name in sorted({*first.identity, *second.identity})
+        if first.identity.get(name) != second.identity.get(name)
+    }
+    alone = tuple(variant for variant in every.values() if variant not in taken)
+    return ExperimentComparison(_contrasts(first, second, pairs, names), differs, alone)
+
+
+def compare_within(results: StoredExperiment, against: Sequence[str]) -> ExperimentComparison:
+    """All variants of one folder against the one that has these `NAME=VALUE`. InvalidInput unless there is
+    exactly one."""
+    wanted = [word.partition("=")[::2] for word in against]
+    found = [
+        variant
+        for variant in results.variants
+        if all((name, value) in {(n, value_text(v)) for n, v in variant.values} for name, value in wanted)
+    ]
+    if len(found) != 1:
+        said = f"are {len(found)} variants; say more, such as" if found else "is no variant; one is"
+        raise InvalidInput(f"--against {' '.join(against)}: {said} {(found or results.variants)[0].words}")
+    pairs = [(found[0], variant) for variant in results.variants if variant != found[0]]
+    return ExperimentComparison(_contrasts(results, results, pairs, results.experiment.measure), {}, ())
+
+
+def _contrasts(
+    first: StoredExperiment,
+    second: StoredExperiment,
+    pairs: Sequence[tuple[Variant, Variant]],
+    names: Sequence[str],
+) -> tuple[Contrast, ...]:
+    confidence = first.experiment.confidence
+    found = []
+    for variant, other in pairs:
+        for name in names:
+            before, after = first.values(variant, name), second.values(other, name)
+            if before and after:
+                found.append(_contrast(variant, other, name, before, after, confidence))
+    told = with_holm_chances([one.compared for one in found])
+    return tuple(
+        Contrast(compared, one.first, one.second, one.left_out)
+        for one, compared in zip(found, told, strict=True)
+    )
+
+
+def _contrast(
+    variant: Variant,
+    other: Variant,
+    name: str,
+    before: Mapping[int, float],
+    after: Mapping[int, float],
+    confidence: float,
+) -> Contrast:
+    common = before.keys() & after.keys()
+    paired = len(common) >= max(1, COMMON_SEEDS_SHARE_MIN * min(len(before), len(after)))
+    if paired:
+        seeds = sorted(common)
+        found = paired_difference([after[n] for n in seeds], [before[n] for n in seeds], confidence)
+    else:
+        found = welch_difference(list(after.values()), list(before.values()), confidence)
+    return Contrast(
+        variant_difference(other, variant, name, found, paired=paired),
+        mean_interval(list(before.values()), confidence),
+        mean_interval(list(after.values()), confidence),
+        len(before) + len(after) - 2 * len(common) if paired else 0,
+    )
+
+
+def comparison_json(found: ExperimentComparison) -> dict[str, Any]:
+    """For programs: in the units of the measures."""
+    return {
+        "differs": {name: list(both) for name, both in found.differs.items()},
+        "alone": [dict(variant.values) for variant in found.alone],
+        "differences": [
+            difference_json(one.compared)
+            | {
+                "parameters": dict(one.compared.variant.values),
+                "unit": MEASURES[one.compared.measure].unit,
+                "first": interval_json(one.first),
+                "second": interval_json(one.second),
+                "left_out": one.left_out,
+            }
+            for one in found.contrasts
+        ],
+    }

@@ -1,0 +1,229 @@
+"""Runs of an experiment on the workers of a Dask cluster that is there already.
+
+Through `distributed` itself: joblib's backend for it ends all runs with the first that kills its workers, and
+waits for ever where the scheduler has gone, or every worker.
+"""
+
+import logging
+import re
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
+from itertools import islice
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ops.local.software_version import FOLD_CODE, VERSION, code_sha256
+from ops.report.safe_text import quoted
+from shared.basics.errors import InvalidInput, OperationFailed
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+Task = Callable[[int, Item], Result]
+
+ADDRESS = re.compile(r"(?:(?:tcp|tls)://)?(?:\[[0-9A-Fa-f:.]+\]|[\w.-]+):[0-9]{1,5}", re.ASCII)
+CONNECT_S = 5.0
+POLL_S = 2.0
+"""So often it is looked whether workers are left, where nothing comes."""
+NO_WORKERS_S_MAX = 60.0
+"""After so long without any worker it is given up: one that is started again takes less."""
+TASKS_AHEAD = 4
+"""Runs that are at the cluster for each of its threads: none waits, and they fit into its memory."""
+KEPT = "runs that are done are kept, go on with --resume"
+NOISY = ("distributed", "distributed.client", "distributed.core", "distributed.comm", "tornado.application")
+"""Loggers that tell of lost connections, which is told here in a sentence."""
+
+
+def build() -> str:
+    """What must be the same on all workers for a run's bytes to be: version, sources, Python."""
+    return (
+        f"{VERSION}+{code_sha256((*FOLD_CODE, 'ops'))[:8]}, Python "
+        f"{sys.version_info[0]}.{sys.version_info[1]}"
+    )
+
+
+class BuildMismatch(Exception):
+    """A worker has other software."""
+
+
+def checked_task(expected: str, task: Task[Item, Result], number: int, item: Item) -> Result:
+    """On a worker: do a task, unless the software there is another."""
+    if (own := build()) != expected:
+        raise BuildMismatch(own)
+    return task(number, item)
+
+
+class Cluster:
+    """Workers of Dask, as somebody started them (`cluster_at`)."""
+
+    def __init__(self, client: "Client", address: str) -> None:
+        self._client = client
+        self._address = address
+        self._expected = build()
+
+    def check(self) -> None:
+        """OperationFailed where no worker comes, or one has other software."""
+        until = time.monotonic() + CONNECT_S
+        while not self._threads():
+            if time.monotonic() > until:
+                raise OperationFailed(
+                    f"--dask {self._address}: has no workers; `dask worker {self._address}` starts one"
+                )
+            time.sleep(0.1)
+        with self._reached():
+            builds: dict[str, Any] = self._client.run(build, on_error="return")
+        for worker, found in sorted(builds.items()):
+            self._poll(worker, BuildMismatch(found) if isinstance(found, str) else found)
+
+    def each(self, task: Task[Item, Result], items: Iterable[Item]) -> Iterator[Result]:
+        """`task(n, item)` of each, in any order. A task whose worker dies is given to another; one that
+        killed as many as the scheduler lets it is told by OperationFailed after all others are there."""
+        ended: SimpleQueue[Future[Any]] = SimpleQueue()
+        running: set[Future[Any]] = set()
+        waiting = iter(enumerate(items))
+        killed, room, last_s = 0, TASKS_AHEAD * self._threads(), time.monotonic()
+        try:
+            while True:
+                with self._reached():
+                    for n, item in islice(waiting, max(0, room - len(running))):
+                        future = self._client.submit(
+                            checked_task, self._expected, task, n, item, pure=False, retries=0
+                        )
+                        running.add(future)
+                        future.add_done_callback(ended.put)
+                if not running:
+                    break
+                try:
+                    future = ended.get(timeout=POLL_S)
+                except Empty:
+                    if threads := self._threads():
+                        room, last_s = TASKS_AHEAD * threads, time.monotonic()
+                    elif time.monotonic() - last_s > NO_WORKERS_S_MAX:
+                        raise OperationFailed(
+                            f"--dask {self._address}: no worker has been there "
+                            f"for {NO_WORKERS_S_MAX:g} s; {KEPT}"
+                        ) from None
+                    continue
+                last_s = time.monotonic()
+                try:
+                    found = self._outcome(future)
+                except _Retry:
+                    future.add_done_callback(ended.put)
+                    continue
+                running.discard(future)
+                if isinstance(found, _Killed):
+                    killed += 1
+                else:
+                    yield found
+        finally:
+            with suppress(Exception):
+                self._client.cancel([*running], force=True)
+        if killed:
+            runs = "1 run" if killed == 1 else f"{killed} runs"
+            raise OperationFailed(
+                f"--dask {self._address}: {runs} killed the workers that had them, as the system does where "
+                f"memory runs out; {KEPT}"
+            )
+
+    def _outcome(self, future: "Future[Any]") -> Any:
+        """What a task that ended came to; _Killed where its workers died of it. _Again where its worker died
+        with what it came to, so that it is done once more."""
+        from distributed.scheduler import KilledWorker
+
+        with self._reached():
+            try:
+                return future.result(timeout=CONNECT_S)
+            except KilledWorker:
+                return _Killed()
+            except TimeoutError:
+                raise _Retry from None
+            except BuildMismatch as error:
+                self._poll("a worker", error)
+        raise AssertionError("unreachable")
+
+    def _poll(self, worker: str, found: BaseException) -> None:
+        """OperationFailed where what a worker says of itself is not what is here."""
+        where = f"--dask {self._address}: {worker}"
+        if not isinstance(found, BuildMismatch):
+            raise OperationFailed(f"{where} cannot run this software ({quoted(str(found))}); {_SAME}")
+        if (other := str(found)) != self._expected:
+            raise OperationFailed(f"{where} has another version, {other} and not {self._expected}; {_SAME}")
+
+    def _threads(self) -> int:
+        """How many tasks run at a time there, now."""
+        with self._reached():
+            return sum(self._client.nthreads().values())
+
+    @contextmanager
+    def _reached(self) -> Iterator[None]:
+        """OperationFailed, one sentence, where the scheduler does not answer any more."""
+        try:
+            yield
+        except (OSError, CancelledError, RuntimeError):
+            raise OperationFailed(
+                f"--dask {self._address}: its scheduler does not answer any more; {KEPT}"
+            ) from None
+
+
+_SAME = "install the same one there, under the same Python"
+
+
+class _Retry(Exception):
+    """A task is done once more."""
+
+
+class _Killed:
+    """A task has no outcome, for its workers died of it."""
+
+
+@contextmanager
+def cluster_at(address: str) -> Iterator[Cluster]:
+    """The cluster whose scheduler is there: `tcp://HOST:PORT`, or `tls://` with the certificates of Dask's
+    own configuration. InvalidInput where that is no address; OperationFailed where `distributed` is not
+    installed, nothing answers, there are no workers, or they have other software."""
+    if ADDRESS.fullmatch(address) is None:
+        raise InvalidInput(
+            f"--dask {quoted(address)}: not the address of a scheduler; allowed are those like "
+            "tcp://10.0.0.7:8786, or tls:// in place of tcp://"
+        )
+    try:
+        from distributed import Client
+    except ModuleNotFoundError as error:
+        raise OperationFailed(f"--dask needs {error.name}: pip install 'lightwave-twin[dask]'") from None
+    with _quiet():
+        try:
+            client = Client(address, timeout=CONNECT_S, set_as_default=False)
+        except (OSError, ValueError, RuntimeError, TypeError) as error:
+            why = f" ({quoted(str(error))})" if isinstance(error, ValueError | TypeError) else ""
+            raise OperationFailed(
+                f"--dask {address}: no scheduler answers there{why}; `dask scheduler` starts one"
+            ) from None
+        try:
+            cluster = Cluster(client, address)
+            cluster.check()
+            yield cluster
+        finally:
+            with suppress(Exception):
+                client.close(timeout=2)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """What Dask logs and warns of on its own stays unsaid meanwhile."""
+    loggers = [logging.getLogger(name) for name in NOISY]
+    before = [logger.level for logger in loggers]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            for logger in loggers:
+                logger.setLevel(logging.CRITICAL + 1)
+            yield
+        finally:
+            for logger, level in zip(loggers, before, strict=True):
+                logger.setLevel(level)

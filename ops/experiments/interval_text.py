@@ -1,0 +1,33 @@
+"""A figure with its interval, as people read it."""
+
+import math
+
+from ops.experiments.measures import MEASURES
+from shared.models.statistics.means import Interval
+
+SKEW_MIN = 0.1
+"""Bounds that are not as far from the figure on one side as on the other, by such a share, are both told."""
+
+
+def display_unit(measure: str, *, difference: bool) -> tuple[float, str]:
+    """(factor, unit): shares are told in percent, and how much more one is in percentage points."""
+    if MEASURES[measure].unit != "share":
+        return 1.0, ""
+    return 100.0, " points" if difference else " %"
+
+
+def interval_text(interval: Interval, measure: str, *, difference: bool = False) -> str:
+    """A figure and its bounds, to the digits that they tell."""
+    factor, unit = display_unit(measure, difference=difference)
+    value, half = factor * interval.value, factor * interval.half_width
+    if not math.isfinite(half):
+        return f"{value:.4g}{unit} (one run, of which no course is kept that is long enough: no interval)"
+    if half == 0.0 and interval.runs == 1:
+        return f"{value:.6g}{unit} exactly"
+    digits = 0 if half == 0.0 else max(0, min(6, 1 - math.floor(math.log10(half))))
+    digits = digits if half else 4
+    value = round(value, digits) + 0.0  # no minus before nothing
+    low, high = factor * interval.low, factor * interval.high
+    if abs(high + low - 2.0 * factor * interval.value) > SKEW_MIN * half:
+        return f"{value:.{digits}f} ({low:.{digits}f} to {high:.{digits}f}){unit}"
+    return f"{value:.{digits}f} ± {half:.{digits}f}{unit}"

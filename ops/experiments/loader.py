@@ -1,0 +1,290 @@
+"""An experiment read from its file: what is wrong with it is one sentence with line, field, value and what is
+allowed."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+
+from ops.experiments.measures import MEASURES
+from ops.experiments.method import SERVICES, Method, choose_method
+from ops.experiments.schema import Experiment, SeedChoice, Values
+from ops.experiments.variant_sites import sites_of
+from ops.experiments.variants import Variant, single_variant, variants_of
+from ops.report.safe_text import dotted, quoted
+from ops.sites.yaml_reader import DEPTH_MAX, SURROGATE, YamlLines, read_yaml_lines
+from shared.basics.checks import closest_match_hint
+from shared.basics.errors import InvalidInput
+
+Place = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedExperiment:
+    """An experiment whose every run can be made: with its variants, and the folder from which its own paths
+    count. It `is_quick` in a form that shows that it runs, and answers nothing (`ops.experiments.loader`)."""
+
+    experiment: Experiment
+    variants: tuple[Variant, ...]
+    folder: Path
+    method: Method = SERVICES
+    is_quick: bool = False
+
+
+def read_experiment(path: Path) -> PlannedExperiment:
+    """InvalidInput names the file, the line, the field, the value and what is allowed."""
+    try:
+        content, lines = read_yaml_lines(path)
+        if not isinstance(content, dict):
+            problem = "is empty" if content is None else f"{quoted(content)} is not allowed"
+            raise InvalidInput(f"{problem}; allowed: {', '.join(Experiment.model_fields)}, with values")
+        try:
+            experiment = parse_experiment(content)
+            return plan_experiment(experiment, path.parent)
+        except InvalidDocument as error:
+            raise InvalidInput(f"line {_line(lines, error.place)}: {error}") from None
+    except InvalidInput as error:
+        raise InvalidInput(f"{path}: {error}") from None
+
+
+class InvalidDocument(InvalidInput):
+    """Something is wrong at a place of the document."""
+
+    def __init__(self, place: Place, problem: str) -> None:
+        super().__init__(problem)
+        self.place = place
+
+
+def parse_experiment(content: Mapping[str, object]) -> Experiment:
+    """The document of these values. Misplaced says what is wrong with the first one that is."""
+    _check_plain(content)
+    try:
+        # Through JSON, for a list there stands for what is a tuple in a strict model.
+        return Experiment.model_validate_json(json.dumps(content))
+    except ValidationError as error:
+        raise _first_problem(error) from None
+    except ValueError as error:
+        raise InvalidDocument((), f"not a document: {error}") from None
+
+
+def _check_plain(value: object, *place: object) -> None:
+    """Misplaced unless it is made of what a file can say: a document may come from Python as well."""
+    if len(place) > DEPTH_MAX:
+        raise InvalidDocument((), f"nested deeper than {DEPTH_MAX}, which is the most")
+    if isinstance(value, Mapping):
+        for name, one in value.items():
+            if not isinstance(name, str):
+                raise InvalidDocument(
+                    place, f"{dotted(*place, name)}: {quoted(name)} is no name; allowed: text"
+                )
+            _check_plain(name, *place, name)
+            _check_plain(one, *place, name)
+    elif isinstance(value, list | tuple):
+        for n, one in enumerate(value):
+            _check_plain(one, *place, n)
+    elif isinstance(value, str):
+        if not value.isascii() and SURROGATE.search(value):
+            raise InvalidDocument(place, f"{dotted(*place)}: {quoted(value)} is half a character")
+    elif value is not None and not isinstance(value, bool | int | float):
+        raise InvalidDocument(
+            place, f"{dotted(*place)}: {quoted(value)} is not allowed; allowed: {SCALARS}, lists and dicts"
+        )
+
+
+def plan_experiment(experiment: Experiment, folder: Path) -> PlannedExperiment:
+    """With its variants, after every measure and every parameter of every variant was looked at."""
+    for n, name in enumerate(experiment.measure):
+        if name not in MEASURES:
+            raise InvalidDocument(
+                ("measure", n),
+                f"measure.{n}: {quoted(name)} is not allowed; allowed: {', '.join(MEASURES)}"
+                f"{closest_match_hint(name, MEASURES)}",
+            )
+        if name in experiment.measure[:n]:
+            raise InvalidDocument(("measure", n), f"measure.{n}: {name} is given twice")
+    variants = _located(("vary",), lambda: variants_of(experiment))
+    _located(("fabric", "set"), lambda: sites_of(experiment, experiment.fabric.set, folder))
+    for variant in variants:
+        sites = _located(
+            _variant_place(experiment, variant, variants),
+            lambda own=variant: sites_of(experiment, {**experiment.fabric.set, **dict(own.values)}, folder),
+        )
+        for n, name in enumerate(experiment.measure):
+            kinds = {config.kind for plan in sites for config in plan.fabrics.values()}
+            if not kinds & MEASURES[name].kinds:
+                raise InvalidDocument(
+                    ("measure", n),
+                    f"measure.{n}: {name} is of {' and '.join(sorted(MEASURES[name].kinds))}; here are only "
+                    f"{' and '.join(sorted(kinds))}",
+                )
+    method = _chosen_method(experiment, variants, folder)
+    if experiment.compare is not None:
+        against = experiment.compare.against
+        _located(("compare", "against"), lambda: single_variant(variants, against, "compare.against"))
+    if (claim := experiment.claim) is not None:
+        _located(("claim", "of"), lambda: single_variant(variants, claim.of, "claim.of"))
+        if claim.over is not None:
+            over: Values = claim.over
+            _located(("claim", "over"), lambda: single_variant(variants, over, "claim.over"))
+            if single_variant(variants, over, "claim.over") == single_variant(variants, claim.of, "claim.of"):
+                raise InvalidDocument(
+                    ("claim", "over"), "claim.over: is the variant of claim.of; allowed: another"
+                )
+    return PlannedExperiment(experiment, variants, folder, method)
+
+
+def _chosen_method(experiment: Experiment, variants: Sequence[Variant], folder: Path) -> Method:
+    """By what it is answered. Misplaced where the document asks for what cannot."""
+    sites = [sites_of(experiment, {**experiment.fabric.set, **dict(v.values)}, folder) for v in variants]
+    found = choose_method(experiment, sites)
+    if (stop := found.rejected.get(found.name)) is not None:
+        raise InvalidDocument(
+            ("method",),
+            f"method: {found.name} cannot answer this: {stop}; allowed: auto, or a way that can",
+        )
+    return found
+
+
+def _variant_place(experiment: Experiment, variant: Variant, variants: Sequence[Variant]) -> Place:
+    """Where a variant comes from in the document."""
+    if experiment.vary.list:
+        return "vary", "list", variants.index(variant)
+    return ("vary",)
+
+
+def _located(place: Place, check: Any) -> Any:
+    try:
+        return check()
+    except InvalidDocument:
+        raise
+    except InvalidInput as error:
+        problem = str(error).removeprefix("--set ")
+        raise InvalidDocument(place, re.sub("^--kind ", "fabric.kind: ", problem)) from None
+
+
+def _line(lines: YamlLines, place: Place) -> int:
+    """Where that stands, or the innermost of what is around it."""
+    while place not in lines and place:
+        place = place[:-1]
+    return lines.get(place, 1)
+
+
+def _first_problem(error: ValidationError) -> InvalidDocument:
+    """The first thing that is wrong, in the words of this project: a slip in a name before what is missing
+    for it."""
+    errors = error.errors()
+    first = next((one for one in errors if one["type"] == "extra_forbidden"), errors[0])
+    if first["type"] == "bool_type" and first["loc"][-1] == "bool":  # no member of the union of scalars
+        first = first | {"type": "scalar"}
+    place: Place = tuple(part for part in first["loc"] if not _is_of_pydantic(part))
+    name = dotted(*place)
+    if first["type"] == "value_error":  # values that do not go together: the model says which
+        problem = str(first["ctx"]["error"])
+        return InvalidDocument(place, f"{name}.{problem}" if name else problem)
+    if first["type"] == "missing":
+        return InvalidDocument(place[:-1], f"{name}: is missing")
+    if first["type"] == "extra_forbidden":
+        fields = _model_at(place[:-1])
+        word = str(place[-1])
+        return InvalidDocument(
+            place, f"{name}: no such field; allowed: {', '.join(fields)}{closest_match_hint(word, fields)}"
+        )
+    return InvalidDocument(
+        place, f"{name}: {quoted(first['input'])} is not allowed; allowed: {_allowed_values(first)}"
+    )
+
+
+def _is_of_pydantic(part: object) -> bool:
+    """Which member of a union was tried is nothing that the file has."""
+    return part in ("bool", "int", "float", "str", "none", "constrained-str", "[key]")
+
+
+def _model_at(place: Place) -> Mapping[str, FieldInfo]:
+    fields: Mapping[str, FieldInfo] = Experiment.model_fields
+    is_named = False
+    for part in place:
+        if is_named:  # a name of the document's own, such as a measure's
+            is_named = False
+            continue
+        found = fields.get(str(part))
+        is_named = found is not None and get_origin(found.annotation) is dict
+        kind = None if found is None else _model_of(found.annotation)
+        if kind is None:
+            return {}
+        fields = kind.model_fields
+    return fields
+
+
+def _model_of(kind: Any) -> type[BaseModel] | None:
+    """The model that a field is of, be it optional or one in a mapping."""
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        return kind
+    for one in getattr(kind, "__args__", ()):
+        if (found := _model_of(one)) is not None:
+            return found
+    return None
+
+
+SCALARS = "text, numbers, true, false and null"
+_ALLOWED_TEXT = {
+    "scalar": SCALARS,
+    "greater_than": "numbers above {gt:g}",
+    "greater_than_equal": "numbers from {ge:,.16g}",
+    "less_than": "numbers below {lt:g}",
+    "less_than_equal": "numbers up to {le:,.16g}",
+    "too_short": "at least {min_length}",
+    "string_too_short": "at least {min_length} characters",
+    "string_too_long": "at most {max_length} characters",
+    "literal_error": "{expected}",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "finite_number": "a finite number",
+    "string_type": "text",
+    "bool_type": "true or false",
+    "tuple_type": "a list",
+    "list_type": "a list",
+    "too_long": "at most {max_length}",
+    "dict_type": "names with values",
+    "model_type": "names with values",
+    "model_attributes_type": "names with values",
+}
+
+
+def _allowed_values(error: Any) -> str:
+    words = _ALLOWED_TEXT.get(error["type"])
+    context = error.get("ctx", {})
+    return str(error["msg"]).lower() if words is None else words.format(**context)
+
+
+# The quick form of an experiment: every variant, as small as shows that it runs.
+
+QUICK_SEEDS, QUICK_DAYS, QUICK_WARM_UP_DAYS = 2, 1.0, 0.25
+QUICK_WINDOWS = 4
+"""Rows of the series that a run has at least."""
+HOURS_A_DAY = 24.0
+
+
+def quick_version(planned: PlannedExperiment) -> PlannedExperiment:
+    """The same question of two seeds, a day after a quarter of one; without a precision to be reached. It
+    answers nothing: of so little nearly nothing can be told."""
+    experiment = planned.experiment
+    fabric, seeds, store = experiment.fabric, experiment.seeds, experiment.store
+    days = min(fabric.days, QUICK_DAYS)
+    warm_up_days = min(fabric.warm_up_days, QUICK_WARM_UP_DAYS)
+    count = min(seeds.count or QUICK_SEEDS, QUICK_SEEDS)
+    window_h = min(store.window_h, days * HOURS_A_DAY / QUICK_WINDOWS)
+    small = experiment.model_copy(
+        update={
+            "fabric": fabric.model_copy(update={"days": days, "warm_up_days": warm_up_days}),
+            "seeds": SeedChoice(first=seeds.first, count=count, common=seeds.common),
+            "stop_when": {},
+            "store": store.model_copy(update={"window_h": window_h}),
+        }
+    )
+    return replace(planned, experiment=small, is_quick=True)

@@ -1,0 +1,239 @@
+"""A run of an experiment by the kernel of failures and repairs: the very faults and repair times that the
+services draw under the same seed, and nothing else of what they do."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ops.experiments.measures import MEASURES
+from ops.experiments.service_run import ExperimentRunPlan, Row, RunResult, Window, measure_all
+from schemas.config.pods import AnyPodConfig, FabricConfig
+from schemas.names import FaultKind
+from services.failures.hazards import CLASSES, Hazard, first_hazard, next_hazard, population, seeds_of
+from services.failures.state import rates_of
+from shared.basics.keyed_random import draw_index, draw_lognormal
+from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_S
+from shared.models.fabric_plants import plant_of
+from shared.models.faults.fault_kinds import FAULTS, mean_repair_h, rate_per_day
+from shared.models.faults.repair_work import WORK_DEFINITIONS
+from shared.models.reliability.draws import FloatArray, IntArray
+from shared.models.reliability.failure_kernel import FailureHistory, FaultPiece, replay
+from shared.models.reliability.repair_shop import PartClass, Shop
+from shared.models.superpod.wiring import ENDS_PER_CUBE, HOSTS_PER_CUBE
+
+PARTS_PER_CUBE = {"host": HOSTS_PER_CUBE, "link": ENDS_PER_CUBE}
+"""Of the classes without any of whose parts a cube is not healthy."""
+
+
+def run_kernel(plan: ExperimentRunPlan) -> RunResult:
+    """Run all fabrics of a plan, which are pods that the kernel can answer for (`ops.experiments.method`)."""
+    began_s = time.process_time()
+    pods = [_Pod(f, c, plan) for site in plan.sites for f, c in site.fabrics.items()]
+    over_time = [name for name in plan.measures if MEASURES[name].over_time]
+    first_us, *_, last_us = plan.window_bounds_us
+    windows = [
+        Window(*window_bounds_us, measure_all(over_time, [pod.row(*window_bounds_us) for pod in pods]))
+        for window_bounds_us in (pairwise(plan.window_bounds_us) if plan.window_us else ())
+    ]
+    digest = sha256(b"".join(pod.digest for pod in pods)).hexdigest()
+    return RunResult(
+        figures=measure_all(plan.measures, [pod.row(first_us, last_us) for pod in pods]),
+        windows=tuple(windows),
+        messages=sum(pod.history.events for pod in pods),
+        cpu_s=time.process_time() - began_s,
+        digest=digest,
+    )
+
+
+def part_classes(config: AnyPodConfig) -> dict[FaultKind, PartClass]:
+    """What breaks by itself in a pod, times in microseconds."""
+    plant, rates = plant_of(config.kind, config.hardware), rates_of(config)
+    found = {}
+    for kind in CLASSES:
+        rate = rate_per_day(kind, rates, plant) if rates.enabled else 0.0
+        if population(kind, plant) and rate:
+            row = FAULTS[kind]
+            mean_us = mean_repair_h(kind, config.repairs) * US_PER_HOUR  # type: ignore[arg-type]  # has what is asked
+            found[kind] = PartClass(
+                kind,
+                population(kind, plant),
+                rate,
+                mean_us,
+                row.rank,
+                special=WORK_DEFINITIONS[row.work].at_link_ends,
+            )
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Unhealthy:
+    """When cubes are not healthy, as monitoring sees it: all spans, of each cube apart from each other."""
+
+    begin: FloatArray
+    end: FloatArray
+
+    def until(self, at_us: float) -> float:
+        """Cube-time of them up to a moment."""
+        return float((np.minimum(self.end, at_us) - np.minimum(self.begin, at_us)).sum())
+
+
+class _Pod:
+    """One pod, run to the end."""
+
+    def __init__(self, fabric: str, config: FabricConfig, plan: ExperimentRunPlan) -> None:
+        assert isinstance(config, AnyPodConfig)  # noqa: S101 -- the method was chosen by it
+        self._fabric, self._config = fabric, config
+        self._classes = part_classes(config)
+        self.history = self._run(float(plan.window_bounds_us[-1]))
+        self._bad = self._unhealthy()
+        self._mended = np.sort(self.history.mended[np.isfinite(self.history.mended)])
+        columns = (self.history.part, self.history.failed, self.history.mended)
+        self.digest = sha256(b"".join(column.tobytes() for column in columns)).digest()
+
+    def row(self, from_us: int, to_us: int) -> Row:
+        """What measures are worked out from that only ask for failures and repairs."""
+        cubes, failed = self._config.pod.cubes, self.history.failed
+        return {
+            "kind": self._config.kind,
+            "cubes": cubes,
+            "span_us": to_us - from_us,
+            "cube_us": cubes * (to_us - from_us) - (self._bad.until(to_us) - self._bad.until(from_us)),
+            "faults": {"all": _clipped_us(failed, from_us, to_us)},
+            "repairs": _clipped_us(self._mended, from_us, to_us),
+        }
+
+    def _run(self, until: float) -> FailureHistory:
+        config, seed = self._config, self._config.seed
+        shop = Shop(
+            tuple(self._classes.values()) or (PartClass("none", 1, 0.0, 1.0),),
+            config.repairs.technicians,
+            config.repairs.fibre_technicians,
+            config.repairs.repair_sigma,
+        )
+        at, of, seen, first = [], [], [], 0
+        for kind, one in self._classes.items():
+            times, struck = self._faults(kind, until)
+            at.append(times)
+            of.append(first + struck)
+            seen.append(self._heartbeats(struck, times) if kind == "host" else times)
+            first += one.number
+        nothing = np.empty(0)
+        every = np.concatenate((nothing, *at))
+        order = np.argsort(every, kind="stable")
+        parts = np.concatenate((nothing, *of)).astype(np.int64)[order]
+        piece = FaultPiece(until, every[order], parts, np.concatenate((nothing, *seen))[order])
+
+        def units(drawn: int, many: int) -> FloatArray:
+            return np.array([self._repair(seed, number) for number in range(drawn, drawn + many)])
+
+        return replay(shop, [piece], units)
+
+    def _repair(self, seed: int, number: int) -> float:
+        sigma = self._config.repairs.repair_sigma
+        return draw_lognormal(seed, self._fabric, "repair time", number, 1.0, sigma)
+
+    def _faults(self, kind: FaultKind, until: float) -> tuple[FloatArray, IntArray]:
+        """When faults of a class come, and which of its parts they strike."""
+        seed, fabric, config = self._config.seed, self._fabric, self._config
+        plant, rates = plant_of(config.kind, config.hardware), rates_of(config)
+        seeds = seeds_of(seed, rates)
+        times, struck = [], []
+        hazard: Hazard = first_hazard(seeds, fabric, kind, rates, plant, 0)
+        while hazard.next_us is not None and hazard.next_us <= until:
+            times.append(hazard.next_us)
+            parts = population(kind, plant)
+            struck.append(draw_index(seed, fabric, f"{kind} fault target", hazard.drawn, parts))
+            hazard = next_hazard(seeds, fabric, kind, rates, plant, hazard)
+        return np.array(times, dtype=np.float64), np.array(struck, dtype=np.int64)
+
+    def _heartbeats(self, hosts: IntArray, after: FloatArray) -> FloatArray:
+        """Of each of these hosts the first heartbeat after a moment."""
+        interval = self._config.cubes.heartbeat_s * US_PER_S
+        phases = np.array([self._phase(int(host), interval) for host in hosts], dtype=np.float64)
+        return np.asarray(after + interval - (after - phases) % interval, dtype=np.float64)
+
+    def _phase(self, number: int, interval: int) -> int:
+        cube, host = divmod(number, HOSTS_PER_CUBE)
+        name = f"{self._fabric}/cube-{cube}/host-{host}"
+        return draw_index(self._config.seed, name, "heartbeat phase", 0, interval)
+
+    def _unhealthy(self) -> _Unhealthy:
+        history, first = self.history, 0
+        spans: list[tuple[int, float, float]] = []
+        for kind, one in self._classes.items():
+            if kind in PARTS_PER_CUBE:
+                mine = (history.part >= first) & (history.part < first + one.number)
+                part = history.part[mine].astype(np.int64) - first
+                begin = history.failed[mine]
+                end = np.where(np.isnan(history.mended[mine]), np.inf, history.mended[mine])
+                if kind == "host":
+                    ended = np.isfinite(end)
+                    begin = self._heartbeats(part, begin)
+                    end[ended] = self._heartbeats(part[ended], end[ended])
+                cube = part // PARTS_PER_CUBE[kind]
+                spans += zip(cube.tolist(), begin.tolist(), end.tolist(), strict=True)
+            first += one.number
+        return _Unhealthy(*_merged_spans(spans))
+
+
+def _merged_spans(spans: Sequence[tuple[int, float, float]]) -> tuple[FloatArray, FloatArray]:
+    """Spans of a cube that overlap made one."""
+    found: list[list[float]] = []
+    for cube, begin, end in sorted(spans):
+        if found and found[-1][0] == cube and begin <= found[-1][2]:
+            found[-1][2] = max(found[-1][2], end)
+        elif end > begin:
+            found.append([cube, begin, end])
+    table = np.array(found, dtype=np.float64).reshape(-1, 3)
+    return table[:, 1], table[:, 2]
+
+
+def _clipped_us(times: FloatArray, from_us: float, to_us: float) -> int:
+    """How many moments are after one and not after another; times are in order."""
+    return int(np.searchsorted(times, to_us, "right") - np.searchsorted(times, from_us, "right"))
+
+
+# An experiment's figures in closed form: of pods with a technician for everything that is down, in the
+# steady state.
+
+NO_LOG_DIGEST = "exact"
+
+
+def run_exact(plan: ExperimentRunPlan) -> RunResult:
+    """What all fabrics of a plan come to in the mean; `ops.experiments.method` says whether there is a closed
+    form for them."""
+    first_us, *_, last_us = plan.window_bounds_us
+    rows = [
+        _closed_form_row(config, last_us - first_us)
+        for site in plan.sites
+        for config in site.fabrics.values()
+    ]
+    assert all(name in MEASURES for name in plan.measures)  # noqa: S101 -- checked with the document
+    return RunResult(measure_all(plan.measures, rows), (), 0, 0.0, NO_LOG_DIGEST)
+
+
+def _closed_form_row(config: Any, span_us: int) -> Row:
+    """Each part works for a mean time, is down until its host's heartbeat is missed, where it is a host, and
+    its repair is done; and is seen to be down until the heartbeat after that. A cube needs all of its
+    parts."""
+    beat_us = config.cubes.heartbeat_s * US_PER_S / 2.0
+    healthy, failures = 1.0, 0.0
+    for kind, one in part_classes(config).items():
+        seen_us = beat_us if kind == "host" else 0.0
+        cycle_us = US_PER_DAY / one.failure_rate + seen_us + one.repair_time
+        healthy *= (1.0 - (one.repair_time + seen_us) / cycle_us) ** PARTS_PER_CUBE.get(kind, 0)
+        failures += one.number / cycle_us
+    cubes = config.pod.cubes
+    return {
+        "kind": config.kind,
+        "cubes": cubes,
+        "span_us": span_us,
+        "cube_us": cubes * span_us * healthy,
+        "faults": {"all": failures * span_us},
+        "repairs": failures * span_us,
+    }

@@ -1,0 +1,150 @@
+"""What an experiment runs: the sites of a variant, with their parameters."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+
+from ops.experiments.schema import Experiment, Scalar, Values
+from ops.report.safe_text import quoted
+from ops.sites.calibration import resolve_calibration
+from ops.sites.configuration import (
+    config_from_sections,
+    merge_sections,
+    parameters,
+    parse_value,
+    to_sections,
+    value_type,
+)
+from ops.sites.site_plans import read_site, single_fabric_sites
+from schemas.config.fabric_kinds import CONFIGS
+from schemas.files.site_plan import SitePlan
+from shared.basics.checks import closest_match_hint
+from shared.basics.errors import InvalidInput
+
+KIND_PARAMETER = "fabric.kind"
+"""Varies as a parameter does, and is none."""
+
+
+def sites_of(experiment: Experiment, values: Values, folder: Path, seed: int = 0) -> tuple[SitePlan, ...]:
+    """The sites under these parameters, whose fabrics have this seed. InvalidInput names a parameter that
+    does not fit."""
+    fabric = experiment.fabric
+    if "seed" in values:
+        raise InvalidInput("seed: is no parameter to set; allowed are seeds: count, first, least and most")
+    if fabric.site is None:
+        kind, own = _kind_of(fabric.kind, values)
+        return single_fabric_sites(
+            fabric.pods,
+            kind=kind,
+            pairs=set_options(own),
+            seed=seed,
+            calibration=None
+            if fabric.calibration is None
+            else resolve_calibration(folder, fabric.calibration),
+        )
+    if KIND_PARAMETER in values:
+        raise InvalidInput(
+            f"{KIND_PARAMETER}: not together with fabric.site, whose file says what it is made of"
+        )
+    plan = read_site(folder / fabric.site, "fabric.site ")
+    known = {name: {p.name for p in parameters(config.kind)} for name, config in plan.fabrics.items()}
+    for name in values:
+        if not any(name in names for names in known.values()):
+            every = sorted(set[str]().union(*known.values()))
+            raise InvalidInput(
+                f"{name}: no fabric of the site has such a parameter{closest_match_hint(name, every)}"
+            )
+    fabrics = {
+        name: config_from_sections(
+            config.kind,
+            merge_sections(
+                config.model_dump(mode="json", exclude_unset=True, exclude={"kind"}),
+                to_sections({own: value for own, value in values.items() if own in known[name]})
+                | {"seed": seed},
+            ),
+            name,
+        )
+        for name, config in plan.fabrics.items()
+    }
+    return (SitePlan(site=plan.site, fabrics=fabrics),)
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentParameter:
+    """A parameter that varies, as one of a kind of fabric. Its values are of one type, however the document
+    writes them."""
+
+    kind: str
+    name: str
+
+    @property
+    def type(self) -> type[bool] | type[int] | type[float] | type[str]:
+        return str if self.name == KIND_PARAMETER else value_type(self.kind, self.name)
+
+    def value(self, given: Scalar) -> Scalar:
+        return given if self.name == KIND_PARAMETER else parse_value(self.kind, self.name, _text(given))
+
+
+def parameters_of(
+    experiment: Experiment, names: Collection[str], folder: Path
+) -> dict[str, ExperimentParameter]:
+    """Those of these names, which the experiment's fabrics have."""
+    (site, *_) = sites_of(experiment, {}, folder)
+    kinds = dict.fromkeys(config.kind for config in site.fabrics.values())
+    if KIND_PARAMETER in names:
+        kinds |= dict.fromkeys(CONFIGS)
+    known = {kind: {*_parameter_names(kind), KIND_PARAMETER} for kind in kinds}
+    return {
+        name: ExperimentParameter(next(kind for kind, own in known.items() if name in own), name)
+        for name in names
+    }
+
+
+def site_sha256(experiment: Experiment, folder: Path) -> str | None:
+    """SHA-256 of what the site's file or the calibration says; None where there is neither."""
+    if experiment.fabric.site is None and experiment.fabric.calibration is None:
+        return None
+    sites = sites_of(experiment, {}, folder)
+    return sha256("".join(site.model_dump_json() for site in sites).encode()).hexdigest()
+
+
+def _kind_of(kind: str, values: Values) -> tuple[str, Values]:
+    """The kind of fabric, which may vary as a parameter does, and the parameters proper. InvalidInput names
+    one that only another kind has."""
+    own = {name: value for name, value in values.items() if name != KIND_PARAMETER}
+    if KIND_PARAMETER not in values:
+        return kind, own
+    wanted = values[KIND_PARAMETER]
+    if wanted not in CONFIGS:
+        known = ", ".join(CONFIGS)
+        raise InvalidInput(
+            f"{KIND_PARAMETER}: {quoted(wanted)} is not allowed; allowed: "
+            f"{known}{closest_match_hint(str(wanted), CONFIGS)}"
+        )
+    kind = str(wanted)
+    for name in own:
+        others = [other for other in CONFIGS if name in _parameter_names(other)]
+        if others and kind not in others:
+            raise InvalidInput(
+                f"{name}: a {kind} has no such parameter, only a {' and a '.join(others)}; give it "
+                f"in vary.list, in the variants of that {KIND_PARAMETER} alone"
+            )
+    return kind, own
+
+
+@cache
+def _parameter_names(kind: str) -> frozenset[str]:
+    return frozenset(parameter.name for parameter in parameters(kind))
+
+
+def set_options(values: Values) -> list[str]:
+    """As `--set` takes them."""
+    return [f"{name}={_text(value)}" for name, value in values.items()]
+
+
+def _text(value: Scalar) -> str:
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    return repr(value) if isinstance(value, float) else str(value)

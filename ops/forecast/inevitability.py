@@ -1,0 +1,139 @@
+"""When something that happened had become inevitable: futures from several moments before it, each with other
+draws, and how many of them come to the same."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from ops.forecast.future_run import drive_site, plant_of_fabric
+from ops.lab.log_lines import message_type_of
+from ops.local.process_pool import WorkerPool
+from ops.requests.timed_requests import TimedRequest
+from schemas.registry import decode
+from services.fleet import services_of
+from shared.basics.units import US_PER_MIN
+from shared.engine.site import Site
+from shared.models.plant.naming import mentioned_names, mentions_by_field
+from shared.models.statistics.means import Interval
+from shared.models.statistics.proportions import wilson_share
+from shared.storage.snapshots.site_snapshot import SiteSnapshot, from_bytes
+
+LAST_US = US_PER_MIN
+"""The last moment that is looked at is so long before what happened."""
+LIKELY = 0.5
+"""What is inevitable happens more often than not."""
+
+
+@dataclass(frozen=True, slots=True)
+class PastEvent:
+    """What happened: a message of this type about this thing of a fabric."""
+
+    at_us: int
+    fabric: str
+    type: str
+    about: str
+
+
+@dataclass(frozen=True, slots=True)
+class StartPoint:
+    """A moment from which it is looked at, with what people asked for from then until it happened."""
+
+    before_us: int
+    snapshot_bytes: bytes
+    from_us: int
+    requests: tuple[TimedRequest, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StartPointResult:
+    """In how many of so many `futures` from a moment, `before_us` before it, the `same` happened by its time
+    and a `within` more, and in how many something of its type (`any`), with the shares."""
+
+    before_us: int
+    futures: int
+    same: int
+    any: int
+    recurred_share: Interval
+    type_share: Interval
+
+
+def start_spans_us(back_us: int, count: int) -> list[int]:
+    """So many spans before what happened, from the longest to a minute, each the same times shorter."""
+    if count == 1:
+        return [back_us]
+    shrinks = (LAST_US / back_us) ** (1 / (count - 1))
+    spans = [
+        max(LAST_US, round(back_us * shrinks**place / US_PER_MIN) * US_PER_MIN) for place in range(count)
+    ]
+    return list(dict.fromkeys([back_us, *spans[1:]]))
+
+
+def try_start_points(
+    event: PastEvent, starts: Sequence[StartPoint], futures: int, within_us: int, workers: WorkerPool
+) -> list[StartPointResult]:
+    """From each start, in their order."""
+    cases = [(start, salt) for start in starts for salt in range(1, futures + 1)]
+    found = list(workers.each(partial(_recurs_in_case, event, event.at_us + within_us), cases))
+    return [
+        _start_point_result(start, found[place * futures : (place + 1) * futures])
+        for place, start in enumerate(starts)
+    ]
+
+
+def _start_point_result(start: StartPoint, found: Sequence[tuple[bool, bool]]) -> StartPointResult:
+    same, some = sum(one for one, _ in found), sum(one for _, one in found)
+    times = len(found)
+    return StartPointResult(
+        start.before_us, times, same, some, wilson_share(same, times), wilson_share(some, times)
+    )
+
+
+def earliest_inevitable(rows: Sequence[StartPointResult]) -> StartPointResult | None:
+    """The earliest moment from which on all that were looked at come to the same more often than not, surely;
+    None if there is none."""
+    found = None
+    for row in reversed(rows):
+        if row.recurred_share.low <= LIKELY:
+            break
+        found = row
+    return found
+
+
+def _recurs_in_case(event: PastEvent, until_us: int, case: tuple[StartPoint, int]) -> tuple[bool, bool]:
+    start, salt = case
+    return recurs(event, start, until_us, salt)
+
+
+def recurs(event: PastEvent, start: StartPoint, until_us: int, salt: int) -> tuple[bool, bool]:
+    """Whether the same happens in one future by then, and whether something of its type does."""
+    snapshot_bytes: SiteSnapshot = from_bytes(start.snapshot_bytes)
+    site = snapshot_bytes.restored(services_of)
+    watch = _EventWatcher(site, event)
+    drive_site(site, start.from_us, until_us, start.requests, salt, watch.take, watch.is_over)
+    return watch.same, watch.any
+
+
+class _EventWatcher:
+    """Reads a future's log for what happened once."""
+
+    def __init__(self, site: Site, event: PastEvent) -> None:
+        self.same = False
+        self.any = False
+        self._event = event
+        self._plant = plant_of_fabric(site, event.fabric)
+        self._type = event.type.encode()
+
+    def is_over(self) -> bool:
+        return self.same
+
+    def take(self, lines: bytes) -> None:
+        for line in lines.splitlines():
+            if message_type_of(line) == self._type:
+                self._check_message(line)
+
+    def _check_message(self, line: bytes) -> None:
+        message = decode(line)
+        if message.fabric == self._event.fabric:
+            self.any = True
+            fields = mentions_by_field(type(message.body), message.body.__dict__, self._plant, message.fabric)
+            self.same = self.same or self._event.about in mentioned_names(fields)

@@ -1,0 +1,87 @@
+"""Nothing is half-held, and slices are air-gapped: between two root messages a slice has all it needs, or
+nothing, and no circuit leads from it to others.
+"""
+
+from collections.abc import Iterator
+
+from schemas.config.pods import SuperpodConfig
+from schemas.envelope import Envelope
+from schemas.messages.scheduler import (
+    ConnectCircuits,
+    CubeSwapped,
+    DisconnectCircuits,
+    LeaveCircuits,
+    SliceAdmitted,
+    SliceCompleted,
+    SliceEvicted,
+    SliceRequeued,
+)
+from schemas.messages.sequencer import FabricCommissioned
+from schemas.names import Join, Shape
+from shared.models.superpod.shapes import cubes_of, slice_joins
+
+END_MESSAGES = (SliceCompleted, SliceEvicted, SliceRequeued)
+
+
+class SliceCircuitsChecker:
+    """Follows what each slice holds, cubes and commanded joins, and looks at those of whom anything was said
+    when the next root message comes: what one message leads to is one step."""
+
+    def __init__(self) -> None:
+        self._has_circuits = False
+        self._shapes: dict[str, tuple[Shape, bool]] = {}
+        self._cubes: dict[str, tuple[int, ...]] = {}
+        self._joins: dict[str, set[Join]] = {}
+        self._left_joins: set[Join] = set()
+        """Joins that stand for nobody."""
+        self._changed: set[str] = set()
+
+    def see(self, message: Envelope) -> Iterator[str]:
+        body = message.body
+        if message.cause is None and self._changed:
+            for name in sorted(self._changed):
+                yield from self._check(name)
+            self._changed.clear()
+        if isinstance(body, FabricCommissioned):
+            self._has_circuits = isinstance(body.config, SuperpodConfig)
+        elif isinstance(body, SliceAdmitted):
+            self._shapes[body.slice] = body.shape, body.twisted
+            self._cubes[body.slice] = body.cubes
+        elif isinstance(body, CubeSwapped):
+            cubes = self._cubes.get(body.slice, ())
+            self._cubes[body.slice] = tuple([body.spare if cube == body.left else cube for cube in cubes])
+        elif isinstance(body, ConnectCircuits):
+            self._left_joins.difference_update(body.joins)
+            self._joins.setdefault(body.slice, set()).update(body.joins)
+        elif isinstance(body, DisconnectCircuits):
+            self._left_joins.difference_update(body.joins)
+            self._joins.get(body.slice, set()).difference_update(body.joins)
+        elif isinstance(body, LeaveCircuits):
+            self._joins.get(body.slice, set()).difference_update(body.joins)
+            self._left_joins.update(body.joins)
+        elif isinstance(body, END_MESSAGES):
+            self._cubes.pop(body.slice, None)
+        else:
+            return
+        if not isinstance(body, FabricCommissioned):
+            self._changed.add(body.slice)
+
+    def _check(self, name: str) -> Iterator[str]:
+        cubes, joins = self._cubes.get(name, ()), self._joins.get(name, set())
+        if not cubes:
+            if joins:
+                yield f"{name} has no cubes and {len(joins)} joins still"
+            self._joins.pop(name, None)
+            self._shapes.pop(name, None)
+            return
+        shape, twisted = self._shapes[name]
+        if len(set(cubes)) != cubes_of(shape):
+            yield f"{name} has cubes {cubes}, its shape takes {cubes_of(shape)}"
+        elif self._has_circuits and joins != set(slice_joins(shape, twisted, cubes)):
+            yield f"{name} has joins {sorted(joins)}, which are not those of its shape on cubes {cubes}"
+        theirs = set(cubes)
+        leading = [
+            join for join in self._left_joins if join[1] != join[2] and not theirs.isdisjoint(join[1:])
+        ]
+        for join in sorted(leading):
+            yield f"join {join} stands and leads to a cube of {name}"

@@ -1,0 +1,44 @@
+"""A run of the lab that goes on from what a living twin's sites held at a moment."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ops.lab.injections import injections
+from ops.lab.run import RunPlan
+from ops.requests.timed_requests import live_fabrics
+from schemas.config.pods import FabricConfig
+from schemas.files.site_plan import SitePlan
+from services.failures.state import FailuresState
+from services.fleet import services_of
+from shared.basics.errors import OperationFailed
+from shared.engine.site import Site
+from shared.storage.snapshots.site_snapshot import SiteSnapshot
+
+
+def plan_from_snapshots(
+    snapshots: Sequence[SiteSnapshot], days: float, warmup_days: float, inject: Sequence[str]
+) -> RunPlan:
+    """A run of so many days of every site in which a fabric lives, with those that do and the configuration
+    by which they go by then; faults to inject count from its beginning. OperationFailed where there is
+    none."""
+    plans, start_snapshots, number = [], [], 0
+    for snapshot in snapshots:
+        site = snapshot.restored(services_of)
+        configs = {fabric: _present_config(site, fabric) for fabric in live_fabrics(site)}
+        if configs:
+            plans.append(SitePlan(site=snapshot.site, fabrics=configs))
+            start_snapshots.append(snapshot)
+            number = max(number, site.last_request)
+    if not start_snapshots:
+        raise OperationFailed("--from: no fabric lives there any more; nothing is to come")
+    plan = RunPlan(tuple(plans), days, warmup_days, start_snapshots=tuple(start_snapshots))
+    span_days, first = warmup_days + days, number + 1
+    requests_to_inject = injections(inject, plans, span_days, since_us=plan.since_us, number=first)
+    return replace(plan, requests=requests_to_inject)
+
+
+def _present_config(site: Site, fabric: str) -> FabricConfig:
+    state = site.instance(fabric, "failures").state
+    if not isinstance(state, FailuresState):
+        raise TypeError(f"{fabric} has no failures")
+    return state.current_config

@@ -1,0 +1,115 @@
+"""How long slices waited for cubes, how long they then took to run, and to run again after something under
+them failed: read off the log as it is written."""
+
+from collections import defaultdict
+from typing import Any
+
+from shared.models.superpod.shapes import chips_of, is_mesh
+
+PERCENTILES = (50, 95)
+DURATIONS = ("startups", "recoveries")
+
+
+class SliceWaits:
+    """The waits of slices that were asked for after a moment, by fabric, tier and size; and the start-ups and
+    recoveries that began after it."""
+
+    def __init__(self, since_us: int) -> None:
+        self._since_us = since_us
+        self._requested: dict[str, tuple[str, str, int, int]] = {}
+        """Slice that waits for its first start → (fabric, tier, chips, since when)."""
+        self._waited: dict[tuple[str, str, int], list[int]] = defaultdict(list)
+        self._began: dict[tuple[str, str], int] = {}
+        """(What it is about, slice) → since when."""
+        self._took: dict[tuple[str, str], list[int]] = defaultdict(list)
+        self._running: dict[str, bool] = {}
+        """Slice that has started → whether something under it has failed since."""
+        self._ran: dict[tuple[str, bool], int] = defaultdict(int)
+        """(fabric, whether something failed under it) → slices that have ended."""
+
+    def see(self, message: dict[str, Any]) -> None:
+        """Take a message of a type whose name begins with `Slice`."""
+        name, at_us = message["body"]["slice"], message["at_us"]
+        self._follow_durations(message, name, at_us)
+        self._follow_disruptions(message, name, at_us)
+        match message["type"]:
+            case "SliceRequested" if at_us > self._since_us:
+                body = message["body"]
+                self._requested[name] = message["fabric"], body["tier"], chips_of(tuple(body["shape"])), at_us
+            case "SliceStarted" if name in self._requested:
+                fabric, tier, chips, requested_us = self._requested.pop(name)
+                self._waited[fabric, tier, chips].append(at_us - requested_us)
+            case "SliceRefused" | "SliceEvicted" | "SliceCompleted":
+                self._requested.pop(name, None)
+
+    def _follow_durations(self, message: dict[str, Any], name: str, at_us: int) -> None:
+        match message["type"]:
+            case "SliceAdmitted" if at_us > self._since_us and not is_mesh(tuple(message["body"]["shape"])):
+                self._began["startups", name] = at_us
+            case "SliceRecovering" if at_us > self._since_us:
+                self._began.setdefault(("recoveries", name), at_us)
+            case "SliceStarted" | "SliceRestored" | "SliceDegraded":
+                for what in DURATIONS:
+                    if (began_us := self._began.pop((what, name), None)) is not None:
+                        self._took[what, message["fabric"]].append(at_us - began_us)
+            case "SliceRequeued":
+                self._began.pop(("startups", name), None)
+            case "SliceEvicted" | "SliceCompleted":
+                for what in DURATIONS:
+                    self._began.pop((what, name), None)
+
+    def _follow_disruptions(self, message: dict[str, Any], name: str, at_us: int) -> None:
+        match message["type"]:
+            case "SliceStarted" if at_us > self._since_us:
+                self._running.setdefault(name, False)
+            case "SliceRecovering" if name in self._running:
+                self._running[name] = True
+            case "SliceCompleted" | "SliceEvicted" if name in self._running:
+                self._ran[message["fabric"], self._running.pop(name)] += 1
+
+    def disrupted(self, fabric: str) -> dict[str, int]:
+        """Of the slices that started and ended: how many, and under how many something failed."""
+        calm, hit = self._ran[fabric, False], self._ran[fabric, True]
+        return {"ended": calm + hit, "disrupted": hit}
+
+    def spans(self, fabric: str) -> dict[str, dict[str, int | None]]:
+        """From cubes to running, of slices that need circuits (`startups`); and from what failed under a
+        slice to running again, be it elsewhere or slower (`recoveries`)."""
+        found: dict[str, dict[str, int | None]] = {}
+        for what in DURATIONS:
+            took = sorted(self._took.get((what, fabric), []))
+            ranks = {f"p{percent}_us": _rank(took, percent) if took else None for percent in PERCENTILES}
+            found[what] = {"count": len(took), **ranks, "most_us": took[-1] if took else None}
+        return found
+
+    def lengths(self, fabric: str, at_us: int) -> dict[str, list[int]]:
+        """All that is known by single slices: what they waited for cubes (`waits`), who still does with the
+        time so far; `startups` and `recoveries`."""
+        waited = [us for key, rows in self._waited.items() if key[0] == fabric for us in rows]
+        waiting = [
+            at_us - requested_us for of, _, _, requested_us in self._requested.values() if of == fabric
+        ]
+        return {"waits": [*waited, *waiting]} | {
+            what: self._took.get((what, fabric), []) for what in DURATIONS
+        }
+
+    def report(self, fabric: str, at_us: int) -> list[dict[str, Any]]:
+        """A row for each tier and size. Who still waits at `at_us` counts with the time so far; who was
+        refused or withdrawn before it started, not at all."""
+        waiting: dict[tuple[str, str, int], list[int]] = defaultdict(list)
+        for of, tier, chips, requested_us in self._requested.values():
+            waiting[of, tier, chips].append(at_us - requested_us)
+        found = []
+        for key in sorted(self._waited.keys() | waiting.keys()):
+            if key[0] == fabric:
+                started = self._waited.get(key, [])
+                waits = sorted([*started, *waiting.get(key, [])])
+                ranks = {f"p{percent}_us": _rank(waits, percent) for percent in PERCENTILES}
+                row = {"tier": key[1], "chips": key[2], "started": len(started)}
+                found.append(row | {"waiting": len(waits) - len(started)} | ranks | {"most_us": waits[-1]})
+        return found
+
+
+def _rank(waits: list[int], percent: int) -> int:
+    """The wait that so many percent do not exceed (nearest rank)."""
+    return waits[-(-len(waits) * percent // 100) - 1]

@@ -1,0 +1,300 @@
+"""`lightwave live upgrade`: the states of a live twin whose processes have ended, as another version left
+them, become this version's, and the log on Kafka says so.
+
+The steps are those of `lightwave upgrade`, for each partition of the log, and each can be done again. Which
+message of its site's log an upgrade is, is told by a copy of that log, which a gateway keeps.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ops.live.audit import skips_in_log
+from ops.live.rebuild import exclusive_rebuild
+from ops.live.settings import LiveSettings
+from ops.local.software_version import software_version
+from ops.twin.site_audit import ReportUpgradeProgress, upgrade_differences
+from schemas.envelope import Envelope
+from schemas.messages.upgrade import Upgraded
+from schemas.registry import Unreadable
+from services.fleet import services_of
+from shared.basics.errors import OperationFailed, UpgradeNeeded
+from shared.engine.compatibility import (
+    RULES,
+    StateCodeVersion,
+    code_version_values,
+    current_code_version,
+    recorded_code_version,
+    upgrade_begun_value,
+)
+from shared.runtimes.live.kafka.appender import KafkaAppender
+from shared.runtimes.live.kafka.log_mirror import LogMirror
+from shared.runtimes.live.kafka.partition_reader import read_partition
+from shared.runtimes.live.kafka.records import open_record
+from shared.runtimes.live.process.process_registry import processes
+from shared.runtimes.live.process.startup import check_log
+from shared.runtimes.live.sequencer.partition_sequencer import root_entry
+from shared.runtimes.live.twin_record import TwinRecord, read_twin
+from shared.runtimes.live.version_fence import REBUILD_COMMAND, UPGRADE_COMMAND, check_no_open_upgrade
+from shared.storage.snapshots.site_history import SiteHistory
+from shared.storage.snapshots.site_upgrade import SiteUpgrade, needs_upgrade, plan_upgrade, stored_states
+from shared.storage.snapshots.snapshot_commit import site_commit
+from shared.storage.store.fabric_registry import registered_fabrics, services_in_partition
+from shared.storage.store.memory_store import MemoryStore
+from shared.storage.store.redis_store import RedisStore
+from shared.storage.store.state_store import Commit, OutboxTrim, PartitionSnapshot
+
+COPY_S_MAX = 3_600.0
+"""How long the copy of the log may take to be whole: a pod-year takes a minute."""
+POLL_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionUpgrade:
+    """What is to become of a partition that all services have read up to `end`: of each of its sites, in
+    order of the offsets at which their messages stand, or will."""
+
+    partition: int
+    end: int
+    offsets: tuple[int, ...]
+    sites: tuple[SiteUpgrade, ...]
+
+
+def upgrade_live(settings: LiveSettings, say: Callable[[str], None]) -> list[dict[str, Any]]:
+    """Upgrade every partition of the twin that needs it; a row for each of its sites. OperationFailed while a
+    process of the twin runs, or where the version before has left something half done; UpgradeNeeded where
+    this version cannot take it over."""
+    with _stopped_twin(settings) as (store, twin):
+        if not _is_needed(store, twin):
+            return []
+        with _log_copy(settings, twin, say) as mirror:
+            found = _all_planned(settings, store, twin, mirror)
+            for one in found:
+                _take_over(settings, store, twin, one)
+    return [site.told() | {"partition": one.partition} for one in found for site in one.sites]
+
+
+def check_live_upgrade(
+    settings: LiveSettings, say: Callable[[str], None], report_progress: ReportUpgradeProgress
+) -> list[dict[str, Any]]:
+    """What `upgrade_live` would do, which is not done, and what this version would have made of the log that
+    there is. Errors as there."""
+    with _stopped_twin(settings) as (store, twin):
+        if not _is_needed(store, twin):
+            return []
+        with _log_copy(settings, twin, say) as mirror:
+            rows = []
+            for one in _all_planned(settings, store, twin, mirror):
+                skips = skips_in_log(settings, twin, one.partition)
+                for site in one.sites:
+                    log = mirror.logs.open(site.site)
+                    snapshots = settings.snapshots_folder(twin.twin, site.site)
+                    begin = SiteHistory(log, snapshots, services_of).starting_snapshot()
+                    found = upgrade_differences(site, log, begin, report_progress, skips)
+                    rows.append(site.told() | {"partition": one.partition} | found)
+            return rows
+
+
+@contextlib.contextmanager
+def _stopped_twin(settings: LiveSettings) -> Iterator[tuple[RedisStore, TwinRecord]]:
+    """A twin of which no process runs, and that nobody rebuilds meanwhile."""
+    store = settings.store()
+    store.check()
+    twin = read_twin(store)
+    check_log(settings.endpoints, twin)
+    with exclusive_rebuild(store):
+        _check_processes_stopped(store)
+        yield store, twin
+
+
+def _is_needed(store: RedisStore, twin: TwinRecord) -> bool:
+    """Whether any partition has states that this version cannot go on with: its log is copied only then."""
+    return any(_code_of(store, partition) is not None for partition in range(twin.partitions))
+
+
+def _all_planned(
+    settings: LiveSettings, store: RedisStore, twin: TwinRecord, mirror: LogMirror
+) -> list[PartitionUpgrade]:
+    """Known of all partitions before anything is changed in one."""
+    return [
+        upgrade
+        for partition in range(twin.partitions)
+        if (upgrade := _planned(settings, store, twin, partition, mirror)) is not None
+    ]
+
+
+def _check_processes_stopped(store: RedisStore) -> None:
+    """A process of the version before would go on with what is taken away from it."""
+    alive = [row["name"] for row in processes(store) if row["alive"] and row["kind"] != "rebuild"]
+    if alive:
+        raise OperationFailed(
+            f"{', '.join(alive)}: still run; pause the clock, wait until `lightwave live status` says that "
+            "all is read, and end every process of the twin"
+        )
+
+
+@contextlib.contextmanager
+def _log_copy(settings: LiveSettings, twin: TwinRecord, say: Callable[[str], None]) -> Iterator[LogMirror]:
+    """A whole copy of the log."""
+    mirror = LogMirror(settings.data / "mirror", settings.endpoints, twin, frames=False)
+    mirror.start()
+    try:
+        until_s = time.monotonic() + COPY_S_MAX
+        while (missing_records := mirror.missing_records()) is not None:
+            if mirror.lost or time.monotonic() > until_s:
+                raise OperationFailed(mirror.problem or missing_records)
+            time.sleep(POLL_S)
+        say(f"the log is copied to {settings.data}")
+        yield mirror
+    finally:
+        mirror.stop()
+
+
+def _planned(
+    settings: LiveSettings, store: RedisStore, twin: TwinRecord, partition: int, mirror: LogMirror
+) -> PartitionUpgrade | None:
+    """None where nothing lives, or this version goes on with what is there."""
+    code = _code_of(store, partition)
+    if code is None:
+        return None
+    found = store.snapshot(partition, [])
+    living = registered_fabrics(found.values)
+    left = len(store.view(partition, 1).dead_letters) + found.outbox_size
+    end = _partition_end(found, services_in_partition(living, services_of), left, partition, code)
+    tail, free = _tail(settings, twin, partition, end)
+    sites: dict[str, dict[str, str]] = {}
+    for fabric, resident in living.items():
+        sites.setdefault(resident.site, {})[fabric] = resident.kind
+    upgrades = []
+    for site, of_site in sorted(sites.items()):
+        log = mirror.logs.open(site)
+        beyond = sum(message.fabric in of_site for _, message in tail)
+        held = stored_states(store, partition, site, of_site, log.end - beyond, code, services_of)
+        upgrades.append(plan_upgrade(held, log, services_of, software_version()))
+    offsets = {message.id: offset for offset, message in tail}
+    # Those that are on the log already stand where they stand.
+    places = []
+    for upgrade in upgrades:
+        if upgrade.on_log:
+            places.append(offsets[upgrade.message.id])
+        else:
+            places.append(free)
+            free += 1
+    return PartitionUpgrade(partition, end, tuple(places), tuple(upgrades))
+
+
+def _code_of(store: RedisStore, partition: int) -> StateCodeVersion | None:
+    """The code that left a partition's states; None where nothing lives, or this version may go on."""
+    where = f"partition {partition}"
+    values = store.values(partition)
+    living = registered_fabrics(values)
+    if not living:
+        return None
+    code = recorded_code_version(values)
+    if code is None:
+        raise UpgradeNeeded(
+            f"{where}: its states are of a version before rules had a "
+            f"number: `{REBUILD_COMMAND}` makes them again"
+        )
+    own = current_code_version(
+        [resident.kind for resident in living.values()], services_of, software_version()
+    )
+    check_no_open_upgrade(partition, values, ends=own.rules)
+    return code if needs_upgrade(where, code, own, upgrade=UPGRADE_COMMAND, remake=REBUILD_COMMAND) else None
+
+
+def _partition_end(
+    found: PartitionSnapshot, services: Sequence[str], left: int, partition: int, code: StateCodeVersion
+) -> int:
+    """The position at which all services stand, with nothing `left` to write."""
+    stood = {found.positions.get(service, 0) for service in services}
+    if len(stood) > 1 or left:
+        raise OperationFailed(
+            f"partition {partition}: its services stand at {', '.join(map(str, sorted(stood)))}, with "
+            f"{left} messages not on Kafka yet: what {code.software} began, only that version "
+            "ends; start it, pause the clock, wait until all is read, and end it"
+        )
+    return stood.pop()
+
+
+def _tail(
+    settings: LiveSettings, twin: TwinRecord, partition: int, end: int
+) -> tuple[list[tuple[int, Envelope]], int]:
+    """(offset, message) of what stands beyond all that was read: an upgrade that was cut off, or nothing. And
+    the offset of the next record: void ones may stand there, too."""
+    endpoints = settings.endpoints
+    found: list[tuple[int, Envelope]] = []
+    after = end
+    for batch in read_partition(endpoints.kafka, endpoints.topics.log, partition, end):
+        after = batch[-1].offset + 1
+        for record in batch:
+            try:
+                message = open_record(record, twin.twin)
+            except Unreadable:
+                continue
+            if message is None:
+                continue
+            if not isinstance(message.body, Upgraded):
+                raise OperationFailed(
+                    f"partition {partition}: the log holds {message.id} at {record.offset}, and services "
+                    f"have read up to {end}; start the version before, pause the clock, and wait until all "
+                    "is read"
+                )
+            found.append((record.offset, message))
+    return found, after
+
+
+def _take_over(settings: LiveSettings, store: RedisStore, twin: TwinRecord, found: PartitionUpgrade) -> None:
+    partition, end = found.partition, found.end
+    _fence(store, partition)
+    for offset, upgrade in zip(found.offsets, found.sites, strict=True):
+        folder = settings.snapshots_folder(twin.twin, upgrade.site).kept_upgrades
+        folder.put(replace(upgrade.snapshot, offset=offset + 1), durable=True)
+    asyncio.run(_append(settings, twin, found))
+    memory = MemoryStore()
+    after = max(found.offsets) + 1
+    values: dict[str, str | None] = {"end": str(after)}
+    services = services_in_partition(registered_fabrics(store.values(partition)), services_of)
+    for upgrade in found.sites:
+        site = upgrade.snapshot.restored(services_of)
+        values |= code_version_values(
+            StateCodeVersion(upgrade.snapshot.rules, upgrade.snapshot.forms, software_version())
+        )
+        memory.commit(site_commit(site, upgrade.snapshot.kinds, partition))
+    image = memory.image(partition)
+    positions = dict.fromkeys(services, after)
+    store.stage(replace(image, positions=positions, fields={**image.fields, **values}), "")
+    store.promote_staged(partition)
+    store.discard_staged(partition)
+    store.trim(OutboxTrim(partition, inbox_informed=((end, after),)))
+    store.discard_after(partition, lambda: after)
+
+
+def _fence(store: RedisStore, partition: int) -> None:
+    """Until the states are replaced nobody joins or commits: a process of the version before would go on by
+    its rules behind what the log says then."""
+    held = store.snapshot(partition, [])
+    note = upgrade_begun_value(StateCodeVersion(RULES, {}, software_version()))
+    if not store.commit(Commit(partition, {}, {}, fields=note, generation=held.generation)):
+        raise OperationFailed(f"partition {partition}: somebody made its states again meanwhile; ask again")
+
+
+async def _append(settings: LiveSettings, twin: TwinRecord, found: PartitionUpgrade) -> None:
+    endpoints = settings.endpoints
+    appender = KafkaAppender(endpoints.kafka, endpoints.topics)
+    try:
+        for offset, upgrade in zip(found.offsets, found.sites, strict=True):
+            if upgrade.on_log:
+                continue
+            entry = root_entry(upgrade.site, upgrade.message, twin.twin, offset=offset, quiet=found.end)
+            (landed,) = await appender.append(found.partition, [entry])
+            if landed != offset:
+                raise OperationFailed(
+                    f"partition {found.partition}: somebody else wrote to the log meanwhile, at {offset}; "
+                    "end every process of the twin"
+                )
+    finally:
+        await appender.close()

@@ -1,0 +1,1 @@
+"""This machine and this build: version, user folders, worker processes, output files."""

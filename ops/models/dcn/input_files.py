@@ -1,0 +1,260 @@
+"""Files about a datacenter network: the site in which it is, recorded demand, and the circuits that run.
+
+Demand comes as CSV, a line `from,to,mbps` for each pair that wants something (header first), or as `.npz`
+with an array `demand` of (B, B) Mb/s or (T, B, B), a matrix for each moment; with `blocks`, the blocks'
+names in the order of its rows, where that is not the order of the site file. What runs is what
+`lightwave dcn plan -o json` printed.
+"""
+
+import csv
+import io
+import json
+import re
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ops.report.safe_text import quoted, shortened
+from ops.sites.site_plans import read_site, with_seed
+from schemas.config.dcn import DcnConfig
+from shared.basics.checks import closest_match_hint
+from shared.basics.errors import InvalidInput
+from shared.models.dcn.demand.demand_model import demand_at, recorded_demand
+from shared.models.dcn.routing.carried_traffic import NetworkDemand, demand_of, flows_of
+from shared.models.network.blocks import NetworkLayout, network_of
+from shared.models.superpod.wiring import IntArray
+
+BYTES_MAX = 2**27
+"""128 MB, unpacked: a week of hourly matrices of 256 blocks."""
+MATRICES_MAX = 2_000
+COLUMNS = ["from", "to", "mbps"]
+_MBPS = re.compile(r"[0-9]{1,12}(\.[0-9]{1,6})?")
+
+
+@dataclass(frozen=True, slots=True)
+class SiteNetwork:
+    """A network of a site, by its name and configuration."""
+
+    fabric: str
+    config: DcnConfig
+
+    @property
+    def plant(self) -> NetworkLayout:
+        return network_of(self.config.network)
+
+    def demand_at(self, hour: int) -> IntArray:
+        """(B, B) Mb/s in one hour, counted from the commissioning, as the living network will see it, but for
+        what slices on its pods send."""
+        return demand_of(self.drawn, hour, flows_of(self.plant, self.config.demand))
+
+    @property
+    def drawn(self) -> NetworkDemand:
+        return NetworkDemand(self.config.seed, self.config.network, self.config.demand)
+
+    def demand_while_growing(self, then: NetworkLayout, hour: int) -> IntArray:
+        """(b, b) Mb/s of the blocks that are there already, some perhaps of an older generation."""
+        places = [self.plant.number(block.name) for block in then.blocks]
+        jobs = np.zeros(self.plant.rates.shape, dtype=np.int64)
+        for tail, head, mbps in flows_of(self.plant, self.config.demand):
+            jobs[tail, head] = mbps
+        return demand_at(then, self.drawn.drawn, hour) + jobs[np.ix_(places, places)]
+
+
+def read_network(path: Path, fabric: str | None = None, seed: int | None = None) -> SiteNetwork:
+    """The network of a site file, which needs no name where it is the only one; `seed` is that of the site's
+    fabrics that have none of their own. InvalidInput names file, block and field."""
+    plan = read_site(path, "")
+    if seed is not None:
+        (plan,) = with_seed([plan], seed)
+    networks = {name: config for name, config in plan.fabrics.items() if isinstance(config, DcnConfig)}
+    named = ", ".join(networks)
+    if fabric is None and len(networks) > 1:
+        raise InvalidInput(f"{path}: has several networks, {named}; --fabric says which")
+    if fabric is None and not networks:
+        raise InvalidInput(f"{path}: has no network; allowed is a site with a fabric of kind dcn")
+    name = next(iter(networks)) if fabric is None else fabric
+    if name not in networks:
+        raise InvalidInput(f"--fabric {name}: no network of {path}, which has {named or 'none'}")
+    return SiteNetwork(name, networks[name])
+
+
+def read_demands(path: Path, plant: NetworkLayout) -> list[IntArray]:
+    """The matrices (B, B) in Mb/s of a file, at least one; InvalidInput names file, line or blocks."""
+    readers = {".csv": _of_csv, ".npz": _of_npz}
+    reader = readers.get(path.suffix.lower())
+    try:
+        if reader is None:
+            raise InvalidInput("is no file of demand; allowed are .csv and .npz")
+        return reader(_bytes_of(path), plant)
+    except InvalidInput as error:
+        raise InvalidInput(f"{path}: {error}") from None
+
+
+def read_circuits(path: Path, plant: NetworkLayout) -> IntArray:
+    """(K, B, B) the circuits that a plan printed; InvalidInput names file, OCS and block where they are none
+    of this plant."""
+    try:
+        try:
+            content = json.loads(_bytes_of(path))
+        except (ValueError, RecursionError) as error:
+            raise InvalidInput(f"not JSON: {shortened(str(error), 120)}") from None
+        rows = content.get("circuits") if isinstance(content, dict) else None
+        if not isinstance(rows, list):
+            raise InvalidInput("has no circuits; allowed is what `lightwave dcn plan -o json` prints")
+        return _checked(plant, _circuits(rows, plant))
+    except InvalidInput as error:
+        raise InvalidInput(f"{path}: {error}") from None
+
+
+def _bytes_of(path: Path) -> bytes:
+    if not path.is_file():
+        raise InvalidInput("no file" if not path.exists() else "no file, but a folder, pipe or device")
+    try:
+        with path.open("rb") as file:
+            content = file.read(BYTES_MAX + 1)
+    except OSError as error:
+        raise InvalidInput(error.strerror or str(error)) from None
+    if len(content) > BYTES_MAX:
+        raise InvalidInput(f"larger than {BYTES_MAX // 2**20} MB, which is the most")
+    return content
+
+
+def _of_csv(content: bytes, plant: NetworkLayout) -> list[IntArray]:
+    try:
+        rows = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True)
+        header = [word.strip() for word in next(rows, [])]
+        if header != COLUMNS:
+            raise InvalidInput(f"line 1: {quoted(','.join(header))}; allowed is {','.join(COLUMNS)}")
+        numbers = {block.name: n for n, block in enumerate(plant.blocks)}
+        matrix = np.zeros(plant.rates.shape)
+        seen: dict[tuple[int, int], int] = {}
+        for row in rows:
+            if row:
+                _add_demand_row(matrix, seen, numbers, [word.strip() for word in row], rows.line_num)
+    except UnicodeDecodeError:
+        raise InvalidInput("not a text in UTF-8") from None
+    except csv.Error as error:
+        raise InvalidInput(f"line {rows.line_num}: not CSV: {error}") from None
+    return [recorded_demand(plant, matrix)]
+
+
+def _add_demand_row(
+    matrix: Any, seen: dict[tuple[int, int], int], numbers: dict[str, int], row: list[str], line: int
+) -> None:
+    """One demand of a CSV file into the matrix; InvalidInput names the line and what is wrong there."""
+    if len(row) != len(COLUMNS):
+        raise InvalidInput(f"line {line}: {len(row)} values; allowed are three: {','.join(COLUMNS)}")
+    for name in row[:2]:
+        if name not in numbers:
+            raise InvalidInput(
+                f"line {line}: block {quoted(name)}: no such block{closest_match_hint(name, numbers)}"
+            )
+    if not _MBPS.fullmatch(row[2]):
+        raise InvalidInput(f"line {line}: mbps {quoted(row[2])} is not allowed; allowed are numbers from 0")
+    pair = numbers[row[0]], numbers[row[1]]
+    if pair in seen:
+        raise InvalidInput(f"line {line}: {row[0]} → {row[1]} is given twice, first in line {seen[pair]}")
+    seen[pair] = line
+    matrix[pair] = float(row[2])
+
+
+def _of_npz(content: bytes, plant: NetworkLayout) -> list[IntArray]:
+    given = _arrays_of(content)
+    if "demand" not in given:
+        raise InvalidInput("has no array demand")
+    stack = given["demand"]
+    if stack.dtype.kind not in "iuf":
+        raise InvalidInput(f"demand: an array of {stack.dtype}; allowed are whole or real numbers")
+    if stack.dtype.kind == "f":
+        stack = stack.astype(np.float64)
+    stack = stack[None] if stack.ndim == 2 else stack
+    if stack.ndim != 3 or not 1 <= len(stack) <= MATRICES_MAX:
+        shape = "×".join(map(str, given["demand"].shape))
+        raise InvalidInput(
+            f"demand: an array of {shape or 'no axes'}; allowed are blocks × blocks, and up to "
+            f"{MATRICES_MAX:,} of these"
+        )
+    square = stack.shape[1] == stack.shape[2]  # what is not is refused below
+    order = _order(given.get("blocks"), plant, len(stack[0])) if square else None
+    return [
+        recorded_demand(plant, matrix if order is None else matrix[np.ix_(order, order)]) for matrix in stack
+    ]
+
+
+def _arrays_of(content: bytes) -> dict[str, NDArray[Any]]:
+    """The arrays `demand` and `blocks` of an .npz, those that it has."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            unpacked = sum(member.file_size for member in archive.infolist())
+        if unpacked > BYTES_MAX:
+            raise InvalidInput(f"unpacks to more than {BYTES_MAX // 2**20} MB, which is the most")
+        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+            given = {name: arrays[name] for name in ("demand", "blocks") if name in arrays.files}
+    except InvalidInput:
+        raise
+    except Exception as error:  # noqa: BLE001 -- what numpy, zip and codecs raise of a damaged file is no fixed set
+        raise InvalidInput(f"no arrays of numpy: {shortened(str(error), 120)}") from None
+    for name, array in given.items():
+        if not isinstance(array, np.ndarray):
+            raise InvalidInput(f"{name}: no array of numpy")
+    return given
+
+
+def _order(names: Any, plant: NetworkLayout, rows: int) -> list[int] | None:
+    """Which row of the matrices each block of the plant has; None where they are in the plant's order."""
+    if names is None:
+        return None
+    given = [str(name) for name in np.asarray(names).ravel().tolist()]
+    wanted = [block.name for block in plant.blocks]
+    if len(given) != rows or sorted(given) != sorted(wanted):
+        odd = sorted(set(given) ^ set(wanted))
+        raise InvalidInput(f"blocks: not the network's, each once{': ' + ', '.join(odd[:3]) if odd else ''}")
+    return [given.index(name) for name in wanted]
+
+
+def _circuits(rows: list[Any], plant: NetworkLayout) -> IntArray:
+    numbers = {block.name: n for n, block in enumerate(plant.blocks)}
+    found = np.zeros((plant.ocs_count, *plant.rates.shape), dtype=np.int64)
+    for row in rows:
+        name = row.get("ocs") if isinstance(row, dict) else None
+        matched = re.fullmatch(r"ocs-(0|[1-9][0-9]{0,5})", name) if isinstance(name, str) else None
+        if matched is None or int(matched[1]) >= plant.ocs_count:
+            raise InvalidInput(
+                f"circuits: {quoted(name)} is no OCS; allowed are ocs-0 to ocs-{plant.ocs_count - 1}"
+            )
+        pairs = row.get("circuits")
+        for pair in pairs if isinstance(pairs, list) else [pairs]:
+            if not isinstance(pair, list) or len(pair) != 2 or not all(isinstance(one, str) for one in pair):
+                raise InvalidInput(
+                    f"{name}: {quoted(pair)} is no circuit; allowed are [north block, south block]"
+                )
+            for one in pair:
+                if one not in numbers:
+                    raise InvalidInput(
+                        f"{name}: block {quoted(one)}: no such block{closest_match_hint(one, numbers)}"
+                    )
+            found[int(matched[1]), numbers[pair[0]], numbers[pair[1]]] += 1
+    return found
+
+
+def _checked(plant: NetworkLayout, circuits: IntArray) -> IntArray:
+    """The circuits, if this plant can have them: ports enough, and no two blocks that may not be joined."""
+    names = [block.name for block in plant.blocks]
+    apart = (circuits > 0) & ~plant.may_join
+    if apart.any():
+        switch, tail, head = np.argwhere(apart)[0].tolist()
+        raise InvalidInput(f"ocs-{switch}: {names[tail]} and {names[head]} may not be joined")
+    for axis, side in ((2, "North"), (1, "South")):
+        over = circuits.sum(axis=axis) > plant.ports
+        if over.any():
+            switch, block = np.argwhere(over)[0].tolist()
+            taken = int(circuits.sum(axis=axis)[switch, block])
+            raise InvalidInput(
+                f"ocs-{switch}: block {names[block]} has {taken} circuits on its {side} side; allowed are "
+                f"{int(plant.ports[block])}"
+            )
+    return circuits

@@ -1,0 +1,339 @@
+"""A network's files as one value, and what the commands ask of it: (content to print, page to draw)."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ops.models.dcn.input_files import SiteNetwork, read_circuits, read_demands
+from ops.models.dcn.study_report import (
+    changes_content,
+    circuit_rows,
+    impact_content,
+    plan_content,
+    plant_content,
+    stage_rows,
+    step_content,
+    traffic_content,
+    trunk_rows,
+)
+from ops.models.dcn.topology_page import topology_page
+from ops.report.safe_text import shortened
+from schemas.config.dcn import TopologyConfig
+from shared.basics.errors import InvalidInput
+from shared.models.dcn.engineering.baselines import uniform_mesh
+from shared.models.dcn.engineering.topology_engineering import engineer, peak_of
+from shared.models.dcn.failure import (
+    failure_impact,
+    names_of,
+    remaining_after,
+    replan_after_failure,
+    survivors,
+)
+from shared.models.dcn.growth import growth_steps
+from shared.models.dcn.planning import plan
+from shared.models.dcn.rewiring.isolation import check_isolation
+from shared.models.dcn.rewiring.matchings import circuits_of, links_of
+from shared.models.dcn.rewiring.rewiring_stages import Timing
+from shared.models.dcn.routing.path_loads import (
+    check_paths,
+    largest_use,
+    trunk_capacity,
+    trunk_loads,
+    worst_use,
+)
+from shared.models.dcn.routing.path_program import exact_split
+from shared.models.dcn.routing.wcmp_tables import fitted_entries, shares_of
+from shared.models.dcn.routing.weights import Split, split_demand
+from shared.models.network.blocks import FloatArray, NetworkLayout
+from shared.models.superpod.wiring import IntArray
+
+ContentAndPage = tuple[dict[str, Any], str]
+WORST_PAIRS = 4
+"""Whose demand turns out otherwise, where nobody says how many."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class NetworkStudy:
+    """A plant, what its blocks want of each other, (B, B) Mb/s, and the circuits (K, B, B) that run, if any
+    do."""
+
+    fabric: str
+    plant: NetworkLayout
+    demand: IntArray
+    circuits: IntArray | None
+    demand_label: str
+    """Which demand it is, in words."""
+    matrices: list[IntArray]
+    """Those that `demand` is the peak of, the latest last."""
+    config: TopologyConfig
+    """How the living network plans: what is not asked for is as there."""
+    hedge: float
+    """As the living network spreads its demand."""
+
+    @property
+    def timing(self) -> Timing:
+        return Timing(self.config.drain_s, self.config.qualify_s, self.config.undrain_s)
+
+    def promise(self, asked: float | None) -> float:
+        """What is asked for, else as the file has it."""
+        return self.config.promise if asked is None else asked
+
+    def plant_content(self) -> dict[str, Any]:
+        """Blocks and racks."""
+        return plant_content(self.plant, self.demand)
+
+    def shown(self) -> ContentAndPage:
+        """Blocks, and trunks with their loads by the best weights."""
+        links, topology = self._links()
+        carries = self._carries(links)
+        split = split_demand(carries, self.demand)
+        load = trunk_loads(split.shares(carries), self.demand)
+        rows = trunk_rows(self.plant, links, load)
+        content = self.plant_content() | {
+            "topology": topology,
+            "largest_use": round(split.use, 4),
+            "trunks": rows,
+        }
+        return content, self._page(links, load, topology)
+
+    def planned(self, promise: float | None = None, chain_max: int | None = None) -> ContentAndPage:
+        """The whole plan, from what runs: links for every matrix, weights for the last."""
+        self._check_demanded()
+        *history, last = self.matrices
+        found = plan(
+            self.plant,
+            last,
+            self.circuits,
+            promise=self.promise(promise),
+            chain_max=self.config.chain_max if chain_max is None else chain_max,
+            history=history,
+            timing=self.timing,
+        )
+        links = found.topology.links
+        carries = trunk_capacity(self.plant, links)
+        share = found.topology.split.shares(carries)
+        load = trunk_loads(share, last)
+        now = found.circuits if self.circuits is None else self.circuits
+        pairs = check_isolation(self.plant, now, found.stages, found.circuits, found.tables)
+        content = {"demand": self.demand_label, "pairs_checked_for_isolation": pairs}
+        content |= traffic_content(share, last, carries, load)
+        content |= plan_content(self.plant, found, load, self.circuits)
+        return content, self._page(links, load, "Planned topology")
+
+    def split(
+        self, hedge: float | None, entries: int, factor: float, pairs: int | None, *, exact: bool
+    ) -> ContentAndPage:
+        """Weights for what runs, how good they are, and what they do where demand turns out otherwise in so
+        many pairs; PAIRS of them, or all where there are fewer, if nobody says."""
+        self._check_demanded()
+        most = len(self.plant.blocks) * (len(self.plant.blocks) - 1)
+        if pairs is not None and pairs > most:
+            raise InvalidInput(f"pairs {pairs}: more than there are; allowed are 0 to {most}")
+        pairs = min(WORST_PAIRS, most) if pairs is None else pairs
+        links, topology = self._links()
+        carries = self._carries(links)
+        found = split_demand(carries, self.demand, self.hedge if hedge is None else hedge)
+        share = found.shares(carries)
+        tables = fitted_entries(share, entries, self.demand, carries)
+        load = trunk_loads(share, self.demand)
+        content: dict[str, Any] = {
+            "topology": topology,
+            "demand": self.demand_label,
+            "largest_use": round(found.use, 4),
+            "lower_bound": round(found.bound, 4),
+            **({"optimum": round(exact_split(carries, self.demand).use, 4)} if exact else {}),
+            "largest_use_by_tables": round(
+                largest_use(trunk_loads(shares_of(tables), self.demand), carries), 4
+            ),
+            "worst_use": round(worst_use(share, self.demand, carries, factor, pairs), 4),
+            **traffic_content(share, self.demand, carries, load),
+            "trunks": trunk_rows(self.plant, links, load),
+            "tables": self._tables(tables),
+        }
+        return content, self._page(links, load, topology)
+
+    def failed(self, parts: list[str], promise: float | None = None) -> ContentAndPage:
+        """What these parts cost when they fail at a time, and what is made of what is left."""
+        loss = remaining_after(self.plant, [self._part(name) for name in parts])
+        circuits, split, carries = self._running()
+        share = split.shares(carries)
+        impact = failure_impact(self.plant, self.demand, circuits, share, loss)
+        content = {"failed": parts, "demand": self.demand_label} | impact_content(
+            self.plant, self.demand, impact
+        )
+        before = round(split.use, 4)
+        title = f"Without {', '.join(parts)}"
+        if not impact.demand.any():  # there is nothing to solve or to plan
+            left = survivors(circuits, loss)
+            content |= {
+                "largest_use": {"before": before, "at_once": None, "rerouted": None, "planned_anew": None},
+                "changes": changes_content(left, left, []),
+                "stages": [],
+                "circuits": circuit_rows(self.plant, left),
+            }
+            return content, self._page(links_of(left), np.zeros(self.demand.shape), title)
+        found = replan_after_failure(
+            self.plant,
+            self.demand,
+            circuits,
+            loss,
+            promise=self.promise(promise),
+            chain_max=self.config.chain_max,
+            timing=self.timing,
+        )
+        check_isolation(self.plant, survivors(circuits, loss), found.stages, found.circuits)
+        content |= {
+            "largest_use": {
+                "before": before,
+                "at_once": round(impact.use, 4),
+                "rerouted": round(found.rerouted.use, 4),
+                "planned_anew": round(found.topology.split.use, 4),
+            },
+            "changes": changes_content(survivors(circuits, loss), found.circuits, found.stages),
+            "stages": stage_rows(self.plant, found.stages),
+            "circuits": circuit_rows(self.plant, found.circuits),
+        }
+        links = found.topology.links
+        load = trunk_loads(found.topology.split.shares(trunk_capacity(self.plant, links)), found.demand)
+        return content, self._page(links, load, title)
+
+    def each_failed(self, kind: str) -> list[dict[str, Any]]:
+        """What every single part of a kind costs, a row each: at once, and with weights solved anew."""
+        circuits, split, carries = self._running()
+        share = split.shares(carries)
+        rows = []
+        for name in names_of(self.plant, kind):
+            impact = failure_impact(
+                self.plant, self.demand, circuits, share, remaining_after(self.plant, [name])
+            )
+            left = impact.demand.any()
+            rerouted = split_demand(trunk_capacity(self.plant, impact.links), impact.demand) if left else None
+            row = impact_content(self.plant, self.demand, impact)
+            row.pop("blocks")
+            rows.append(
+                {
+                    "failed": name,
+                    **row,
+                    "use_at_once": round(impact.use, 4) if left else None,
+                    "use_rerouted": round(rerouted.use, 4) if rerouted else None,
+                }
+            )
+        return rows
+
+    def grown(
+        self, later: SiteNetwork, demands: list[Path], hour: int, promise: float | None = None
+    ) -> list[dict[str, Any]]:
+        """The steps to another network, a row each, with what each disturbs beside a panel and a spine."""
+        plant = later.plant
+        matrices = [matrix for path in demands for matrix in read_demands(path, plant)]
+        peak = peak_of(matrices) if matrices else None
+
+        def demand_of(then: NetworkLayout) -> IntArray:
+            if peak is None:
+                return later.demand_while_growing(then, hour)
+            places = [plant.number(block.name) for block in then.blocks]
+            return peak[np.ix_(places, places)]
+
+        circuits, _, _ = self._running()
+        rows = []
+        for step in growth_steps(self.plant, plant, circuits, demand_of, promise=self.promise(promise)):
+            if step.stages:
+                before = np.pad(circuits, [(0, 0)] + [(0, len(step.plant.blocks) - circuits.shape[1])] * 2)
+                check_isolation(step.plant, before, step.stages, step.circuits)
+            circuits = step.circuits
+            rows.append(step_content(step, self.promise(promise)))
+        return rows
+
+    def _running(self) -> tuple[IntArray, Split, FloatArray]:
+        """(circuits, how demand goes over them, what their trunks carry): what runs, else what is planned."""
+        self._check_demanded()
+        if self.circuits is None:
+            topology = engineer(self.plant, self.demand)
+            return (
+                circuits_of(self.plant, topology.links),
+                topology.split,
+                trunk_capacity(self.plant, topology.links),
+            )
+        carries = self._carries(links_of(self.circuits))
+        return self.circuits, split_demand(carries, self.demand), carries
+
+    def _links(self) -> tuple[IntArray, str]:
+        if self.circuits is None:
+            return uniform_mesh(self.plant), "Uniform mesh"
+        return links_of(self.circuits), "What runs"
+
+    def _carries(self, links: IntArray) -> FloatArray:
+        """What the trunks carry; InvalidInput where a demand has no path over them, or there is none."""
+        self._check_demanded()
+        carries = trunk_capacity(self.plant, links)
+        check_paths(self.plant, carries, self.demand)
+        return carries
+
+    def _check_demanded(self) -> None:
+        """InvalidInput where nobody wants to send anything, which is why if no two blocks may be joined."""
+        if self.demand.any():
+            return
+        if not self.plant.may_join.any():
+            raise InvalidInput(
+                f"{self.fabric}: no two of its blocks may be joined, for each has another customer or other "
+                "modules; allowed are two or more that are alike"
+            )
+        raise InvalidInput(
+            f"demand ({self.demand_label}): nothing is demanded; allowed is one demand or more"
+        )
+
+    def _part(self, name: str) -> str:
+        """A part as the model calls it, which a living twin calls `dcn-0/rack-3`; cut where it is none for
+        its length alone."""
+        return shortened(name.removeprefix(f"{self.fabric}/"))
+
+    def _tables(self, tables: IntArray) -> list[dict[str, Any]]:
+        """Every pair's entries, the direct path under its own block's name."""
+        names = [block.name for block in self.plant.blocks]
+        return [
+            {
+                "from": names[tail],
+                "to": names[head],
+                "entries": {
+                    "direct" if over == head else names[over]: int(tables[tail, head, over])
+                    for over in np.flatnonzero(tables[tail, head]).tolist()
+                },
+            }
+            for tail, head in np.argwhere(self.demand).tolist()
+        ]
+
+    def _page(self, links: IntArray, load: FloatArray, title: str) -> str:
+        use = largest_use(load, trunk_capacity(self.plant, links))
+        note = f"{self.demand_label}; largest use {use:.3f}; point at a curve or a disc for its figures."
+        return topology_page(self.plant, links, load, title, note)
+
+
+def study_of(
+    network: SiteNetwork, demands: list[Path], hour: int, state: Path | None, history_h: int = 0
+) -> NetworkStudy:
+    """What the files say. Without recorded demand that which the site draws, at this hour and so many hours
+    before. InvalidInput names file, block and field."""
+    plant = network.plant
+    matrices = [matrix for path in demands for matrix in read_demands(path, plant)]
+    if matrices:
+        demand_label = ", ".join(path.name for path in demands)
+    else:
+        hours = range(max(hour - history_h, 0), hour + 1)
+        matrices = [network.demand_at(one) for one in hours]
+        demand_label = f"seed {network.config.seed}, hour {hours[0]}{f' to {hour}' if len(hours) > 1 else ''}"
+    if len(matrices) > 1:
+        demand_label += f": {len(matrices):,} matrices"
+    circuits = None if state is None else read_circuits(state, plant)
+    config = network.config
+    return NetworkStudy(
+        network.fabric,
+        plant,
+        peak_of(matrices),
+        circuits,
+        demand_label,
+        matrices,
+        config.topology,
+        config.traffic.hedge,
+    )

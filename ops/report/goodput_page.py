@@ -1,0 +1,155 @@
+"""Where chip-time went, drawn: a page of stacked columns over time that needs no network, and a table of the
+same."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any, TypeAlias
+
+from shared.basics.time_format import format_chip_hours, format_time
+
+PLACE_STYLES: Mapping[str, tuple[str, str]] = {
+    "productive": ("productive", "#2b7a3f"),
+    "uncommitted": ("not kept by a checkpoint yet", "#86c995"),
+    "startup": ("start-up", "#f2c14e"),
+    "checkpointing": ("checkpointing", "#8e6bbf"),
+    "degraded": ("degraded", "#e08e45"),
+    "recovering": ("recovering", "#4f9bd9"),
+    "lost": ("lost", "#c0392b"),
+    "held_back": ("held back", "#6f8f9c"),
+    "idle_wanted": ("idle while slices wait", "#b8b8b8"),
+    "idle_unwanted": ("idle while none waits", "#dedede"),
+    "drained": ("drained", "#7a6a53"),
+    "unhealthy": ("unhealthy", "#3b3b3b"),
+}
+"""Place → (what people call it, colour), from the bottom of a column up."""
+FILLER = ("filler, whatever it did", "#1f6f8b")
+OTHER = "#ff66cc"
+"""Of a place that has no colour of its own."""
+WIDTH, HEIGHT, LEFT, BOTTOM = 1_000, 380, 48, 24
+STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 1100px; margin: 2em auto; color: #222 }
+svg { width: 100%; height: auto } svg text { font: 12px system-ui, sans-serif; fill: #333 }
+rect:hover { stroke: #000; stroke-width: 1 }
+ul { list-style: none; padding: 0; display: flex; flex-wrap: wrap; gap: .2em 1.4em }
+li span { display: inline-block; width: 1em; height: 1em; margin-right: .4em; vertical-align: -.1em;
+  border: 1px solid #999 }
+table { border-collapse: collapse; font-size: 13px } th, td { padding: 3px 10px; text-align: right }
+th { border-bottom: 2px solid #222 } td { border-bottom: 1px solid #ddd }
+th:first-child, td:first-child { text-align: left }
+"""
+
+
+GoodputSpan: TypeAlias = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceBand:
+    """One colour of the chart: its share of each column, 0 to 1."""
+
+    words: str
+    colour: str
+    shares: Sequence[float]
+
+
+def goodput_page(
+    title: str, note: str, charts: Sequence[tuple[str, GoodputSpan, Sequence[GoodputSpan]]]
+) -> str:
+    """A whole HTML page with a chart for each fabric: its name, all of its time and the parts of that, as
+    `/v1/goodput` has `spans`."""
+    drawn = "\n".join(_section(name, whole, spans) for name, whole, spans in charts)
+    return f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title><style>{STYLE}</style></head><body>
+<h1>{escape(title)}</h1>
+<p>{escape(note)} What filler had is shown apart. Every chip-second is in one colour.</p>
+{drawn}
+</body></html>"""
+
+
+def place_bands(spans: Sequence[GoodputSpan]) -> list[PlaceBand]:
+    """Those that are anything in any span, the lowest first."""
+    places = dict.fromkeys([*PLACE_STYLES, *(place for span in spans for place in span["chip_us"])])
+    found = [_band(place, [_share_without_filler(span, place) for span in spans]) for place in places]
+    filler = [sum(span["filler_chip_us"].values()) / span["total_chip_us"] for span in spans]
+    found.insert(list(PLACE_STYLES).index("held_back"), PlaceBand(FILLER[0], FILLER[1], filler))
+    return [band for band in found if any(band.shares)]
+
+
+def _band(place: str, shares: Sequence[float]) -> PlaceBand:
+    words, colour = PLACE_STYLES.get(place, (place.replace("_", " "), OTHER))
+    return PlaceBand(words, colour, shares)
+
+
+def _share_without_filler(span: GoodputSpan, place: str) -> float:
+    """The share of a place, without what filler had there."""
+    chip_us = span["chip_us"].get(place, 0) - span["filler_chip_us"].get(place, 0)
+    return float(chip_us / span["total_chip_us"])
+
+
+def _section(name: str, whole: GoodputSpan, spans: Sequence[GoodputSpan]) -> str:
+    spans = [span for span in spans if span["total_chip_us"]]
+    if not spans:
+        return f"<h2>{escape(name)}</h2><p>No time has passed.</p>"
+    drawn = place_bands(spans)
+    legend = "".join(
+        f'<li><span style="background:{band.colour}"></span>{escape(band.words)}</li>'
+        for band in reversed(drawn)
+    )
+    return f"<h2>{escape(name)}</h2>\n{_chart(name, spans, drawn)}\n<ul>{legend}</ul>\n{_table(whole)}"
+
+
+def _chart(name: str, spans: Sequence[GoodputSpan], drawn: Sequence[PlaceBand]) -> str:
+    begin_us, end_us = spans[0]["since_us"], spans[-1]["until_us"]
+    scale = (WIDTH - LEFT) / (end_us - begin_us)
+    label = (
+        f"Where the chip-time of {name} went from {format_time(begin_us)} "
+        f"to {format_time(end_us)}, as shares of all"
+    )
+    columns = []
+    for n, span in enumerate(spans):
+        x = LEFT + (span["since_us"] - begin_us) * scale
+        width = (span["until_us"] - span["since_us"]) * scale
+        columns += list(_column(n, span, drawn, x, width))
+    return (
+        f'<svg viewBox="0 0 {WIDTH + 8} {HEIGHT + BOTTOM}" role="img" aria-label="{escape(label)}">'
+        f"{''.join(columns)}{''.join(_axes(begin_us, end_us))}</svg>"
+    )
+
+
+def _column(n: int, span: GoodputSpan, drawn: Sequence[PlaceBand], x: float, width: float) -> Iterator[str]:
+    """One span's column, from the bottom up."""
+    when = f"{format_time(span['since_us'])} to {format_time(span['until_us'])}"
+    y = float(HEIGHT)
+    for band in drawn:
+        tall = band.shares[n] * (HEIGHT - 10)
+        y -= tall
+        if tall:
+            yield (
+                f'<rect x="{x:.2f}" y="{y:.2f}" width="{width:.2f}" height="{tall:.2f}" fill="{band.colour}">'
+                f"<title>{escape(band.words)}: {100 * band.shares[n]:.2f} %, {escape(when)}</title></rect>"
+            )
+
+
+def _axes(begin_us: int, end_us: int) -> Iterator[str]:
+    for percent in (0, 25, 50, 75, 100):
+        y = HEIGHT - percent / 100 * (HEIGHT - 10)
+        yield f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{percent} %</text>'
+    for n in range(5):
+        at_us, x = begin_us + (end_us - begin_us) * n // 4, LEFT + (WIDTH - LEFT) * n / 4
+        anchor = ("start", "middle", "middle", "middle", "end")[n]
+        time = escape(format_time(at_us))
+        yield f'<text x="{x:.1f}" y="{HEIGHT + 17}" text-anchor="{anchor}">{time}</text>'
+
+
+def _table(whole: GoodputSpan) -> str:
+    """All of the time in words and numbers."""
+    total = whole["total_chip_us"]
+    rows = []
+    for band in reversed(place_bands([whole])):
+        (share,) = band.shares
+        rows.append(
+            f"<tr><td>{escape(band.words)}</td><td>{format_chip_hours(share * total)}</td>"
+            f"<td>{100 * share:.2f} %</td></tr>"
+        )
+    head = "<tr><th>chips were</th><th>chip-hours</th><th>share</th></tr>"
+    return f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"

@@ -1,0 +1,20 @@
+"""Intervals in JSON, which knows no infinity."""
+
+import math
+
+from shared.models.statistics.means import Interval
+
+
+def interval_json(interval: Interval) -> dict[str, float | int | None]:
+    """None where nothing can be said of a bound or of the deviation."""
+    return {
+        "value": interval.value,
+        "low": finite_or_none(interval.low),
+        "high": finite_or_none(interval.high),
+        "deviation": finite_or_none(interval.deviation),
+        "runs": interval.runs,
+    }
+
+
+def finite_or_none(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,21 @@
+"""What a light path says of itself, as the twin traces it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def unmade_reason(path: Mapping[str, Any]) -> str:
+    """Why a traced path has no far end."""
+    wanted = path["wanted_end"]
+    if wanted is None:
+        return "no circuit is wanted"
+    lost = [strand["strand"] for strand in path["strands"] if None in (strand["north"], strand["south"])]
+    made = [strand["strand"] for strand in path["strands"] if strand["strand"] not in lost]
+    if not made:
+        return f"neither strand to {wanted} is made"
+    return f"strand {lost[0]} is not made; strand {made[0]} leads to {wanted}"
+
+
+def patched_port(port: str, spare: str) -> str:
+    """A fibre that is not at its port: such as `N24 → spare N131`."""
+    return f"{port} → spare {spare}"

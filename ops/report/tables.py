@@ -1,0 +1,49 @@
+"""Tables as kubectl prints them: aligned columns, upper-case headers, no boxes."""
+
+import json
+from collections.abc import Sequence
+
+from ops.report.safe_text import one_line
+
+Table = tuple[Sequence[str], list[Sequence[object]]]
+"""(headers, rows)."""
+
+
+def text_table(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Aligned columns, three spaces between."""
+    cells = [[*headers], *[[_cell(value) for value in row] for row in rows]]
+    widths = [max(len(row[n]) for row in cells) for n in range(len(headers))]
+    return "\n".join(table_line(row, widths) for row in cells)
+
+
+def table_line(cells: Sequence[object], widths: Sequence[int]) -> str:
+    """One row of a table whose widths are known."""
+    padded = (f"{_cell(cell):<{width}}" for cell, width in zip(cells, widths, strict=True))
+    return "   ".join(padded).rstrip()
+
+
+def display_value(field: str, value: object) -> object:
+    """A value as every table shows that field: bit error rates by their order of magnitude, losses to the
+    last digit that is known, rates of traffic to a tenth; others as they are."""
+    if not isinstance(value, float):
+        return value
+    if field == "ber":
+        return f"{value:.1e}"
+    if field.endswith("_gbps"):
+        return f"{value:,.1f}"
+    return f"{value:.4f}" if field.endswith("_db") else value
+
+
+def setting_text(value: object) -> str:
+    """A value as one would give it to --set, or write a list of them into a site file."""
+    if isinstance(value, list):
+        return json.dumps(value)
+    return str(value).lower() if value is None or isinstance(value, bool) else str(value)
+
+
+def _cell(value: object) -> str:
+    if value is None or value == "":
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.3f}" if isinstance(value, float) else one_line(str(value))

@@ -1,0 +1,209 @@
+"""A claim of a paper, what kind of evidence its row is, how it is computed, and whether it holds."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from statistics import fmean, median, stdev
+from typing import Any, Literal
+
+from scipy.special import bdtr, stdtrit
+
+from ops.reproduce.lab_runs import ClaimRunPlan
+
+Bound = Literal["at least", "at most", "above", "below"]
+"""Claims that go one way: the measured value is to be at least (…) the paper's."""
+Computation = Literal["constant", "closed form", "model", "lab run"]
+ROUNDING = 1e-9
+"""Relative: what arithmetic may lose in a claim that is exact."""
+SIGMAS = 3.0
+"""Standard deviations that a count may be off."""
+ON_MACHINES = 0.1
+"""Of a figure measured on machines: how far off a computed or a simulated one may be."""
+CONFIDENCE = 0.95
+"""Of intervals over several seeds."""
+NSDI_SOURCE = "NSDI 2024 (digitised)"
+"""The source of what was read off that paper's figures."""
+JUPITER_SOURCE = "Jupiter Evolving"
+"""The source of what that paper (SIGCOMM 2022) is said to state."""
+UNEXPLAINED = "unexpected: the code has changed since this claim was last looked at"
+"""The note of a claim that does not hold although nobody has said why it might not."""
+
+
+class EvidenceKind(StrEnum):
+    """What a row is evidence of. Only the first kind counts for the twin."""
+
+    PREDICTED = "predicted"
+    CALIBRATED = "calibrated"
+    BY_CONSTRUCTION = "by construction"
+    BETWEEN_PAPERS = "between papers"
+    DERIVED = "derived by us"
+    SECOND_HAND = "second-hand"
+
+
+EVIDENCE_MEANING: dict[EvidenceKind, str] = {
+    EvidenceKind.PREDICTED: (
+        "computed from other figures than the one stated, and could have come out otherwise"
+    ),
+    EvidenceKind.CALIBRATED: (
+        "something was fitted to the figure, or to one that entails it: the twin can, not must"
+    ),
+    EvidenceKind.BY_CONSTRUCTION: "the twin is built with the figure: the row shows it and tests little",
+    EvidenceKind.BETWEEN_PAPERS: (
+        "figures of the papers against each other: no model of the twin is in between"
+    ),
+    EvidenceKind.DERIVED: "the figure beside the computed one is ours, and no paper states it",
+    EvidenceKind.SECOND_HAND: (
+        "NSDI 2024 and Jupiter Evolving, not at hand: figures digitised, or told by others"
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The kind, and what makes it this one: what was fitted to what, the construction, whose figure it is.
+    Of a prediction, which of its inputs were fitted or assumed."""
+
+    kind: EvidenceKind
+    basis: str
+
+
+def predicted(inputs: str) -> Evidence:
+    return Evidence(EvidenceKind.PREDICTED, inputs)
+
+
+def calibrated(fitted: str) -> Evidence:
+    return Evidence(EvidenceKind.CALIBRATED, fitted)
+
+
+def by_construction(construction: str) -> Evidence:
+    return Evidence(EvidenceKind.BY_CONSTRUCTION, construction)
+
+
+def between_papers(compared: str) -> Evidence:
+    return Evidence(EvidenceKind.BETWEEN_PAPERS, compared)
+
+
+def derived(reason: str) -> Evidence:
+    return Evidence(EvidenceKind.DERIVED, reason)
+
+
+def second_hand(basis: str) -> Evidence:
+    """`basis` says what the row would be if the paper were at hand: computed, fitted or set."""
+    return Evidence(EvidenceKind.SECOND_HAND, basis)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A value with what only its computation can say: its own tolerance, such as that of a random sample, the
+    interval that a mean over seeds is known to, and a note."""
+
+    value: float
+    tolerance: float | None = None
+    note: str = ""
+    interval: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """What a paper states. `tolerance` is in the same unit, 0 for what is exact, or the side to be on."""
+
+    value: float
+    unit: str
+    tolerance: float | Bound = 0.0
+
+
+def on_machines(value: float, unit: str) -> Stated:
+    """What a paper measured on machines, to be met within a tenth."""
+    return Stated(value, unit, ON_MACHINES * value)
+
+
+@dataclass(frozen=True, slots=True)
+class PaperClaim:
+    """One statement of a paper. `measure` computes the same figure, in the same unit, every time anew; `note`
+    says what limits the comparison, and why the claim may not hold. `runs` are the lab runs it reads."""
+
+    name: str
+    claim: str
+    source: str
+    stated: Stated
+    evidence: Evidence
+    how: Computation
+    measure: Callable[[], float | Measured]
+    note: str = ""
+    runs: tuple[ClaimRunPlan, ...] = ()
+
+    def row(self) -> dict[str, Any]:
+        """The claim, what was measured now, and whether it holds."""
+        found = self.measure()
+        measured = found if isinstance(found, Measured) else Measured(found)
+        tolerance = self.stated.tolerance if measured.tolerance is None else measured.tolerance
+        kept = holds(measured.value, self.stated.value, tolerance)
+        note = "; ".join(filter(None, (measured.note, self.note)))
+        return {
+            "name": self.name,
+            "claim": self.claim,
+            "kind": self.evidence.kind.value,
+            "basis": self.evidence.basis,
+            "source": self.source,
+            "paper_value": self.stated.value,
+            "unit": self.stated.unit,
+            "measured": measured.value,
+            "interval": measured.interval,
+            "tolerance": tolerance,
+            "holds": kept,
+            "note": note if kept or note else UNEXPLAINED,
+            "how": self.how,
+        }
+
+
+def holds(measured: float, paper_value: float, tolerance: float | Bound) -> bool:
+    """Whether the measured value is within the tolerance of the paper's, or on the right side of it."""
+    if not math.isfinite(measured):
+        return False
+    slack = ROUNDING * max(abs(measured), abs(paper_value))
+    if tolerance == "at least":
+        return measured >= paper_value - slack
+    if tolerance == "at most":
+        return measured <= paper_value + slack
+    if tolerance == "above":
+        return measured > paper_value
+    if tolerance == "below":
+        return measured < paper_value
+    return abs(measured - paper_value) <= tolerance + slack
+
+
+def over_seeds(values: Sequence[float], note: str = "") -> Measured:
+    """The mean over runs that differ in their seed, and the interval that it is known to. The mean is held
+    against the tolerance of the claim, which runs that scatter more do not widen."""
+    mean, deviation, count = fmean(values), stdev(values), len(values)
+    reach = float(stdtrit(count - 1, (1.0 + CONFIDENCE) / 2.0)) * deviation
+    known = reach / math.sqrt(count)
+    each = ", ".join(f"{value:.4g}" for value in values)
+    said = f"mean of {count} seeds ({each})"
+    return Measured(
+        mean,
+        note="; ".join(filter(None, (said, note))),
+        interval=(mean - known, mean + known),
+    )
+
+
+def over_matrices(values: Sequence[float], note: str = "", drawn: str = "matrices") -> Measured:
+    """The median over draws of demand, its interval, which assumes no distribution, and the whole range in
+    the note, which calls the draws `drawn`. Draws of which nothing can be said (not a number) are left out
+    and counted."""
+    known = sorted(value for value in values if not math.isnan(value))
+    if not known:
+        return Measured(math.nan, note=f"none of {len(values)} {drawn} has a figure")
+    count = len(known)
+    # Of 2·m ranks cut off at both ends the median lies outside with 2·P(Binomial(n, ½) < m) at most.
+    cut = max(
+        (m for m in range(1, count // 2) if 2.0 * bdtr(m - 1, count, 0.5) <= 1.0 - CONFIDENCE), default=0
+    )
+    said = f"median of {count} {drawn}, which go from {known[0]:.4g} to {known[-1]:.4g}"
+    lost = f"{len(values) - count} more have no figure" if count < len(values) else ""
+    return Measured(
+        median(known),
+        note="; ".join(filter(None, (said, lost, note))),
+        interval=(known[cut - 1], known[-cut]) if cut else None,
+    )

@@ -1,0 +1,80 @@
+"""The rows of `lightwave reproduce` for people: a table of each kind of evidence, and beneath it why what
+does not hold does not."""
+
+from typing import Any
+
+from ops.report.tables import table_line
+from ops.reproduce.claim import EVIDENCE_MEANING, EvidenceKind
+
+HEADERS = ("CLAIM", "PAPER", "MEASURED", "UNIT", "TOLERANCE", "HOLDS", "KIND", "HOW", "SOURCE")
+
+
+def claim_table(rows: list[dict[str, Any]]) -> str:
+    """All rows under the heading of their kind, the counts, and the notes of those that do not hold."""
+    shown = [[*HEADERS], *(claim_cells(row) for row in rows)]
+    widths = [max(len(row[n]) for row in shown) for n in range(len(HEADERS))]
+    lines: list[str] = []
+    for kind, of_kind in by_kind(rows):
+        lines += [heading(kind, of_kind), table_line(HEADERS, widths)]
+        lines += [table_line(claim_cells(row), widths) for row in of_kind]
+        lines.append("")
+    lines.append(claim_summary(rows))
+    failing = [row for row in rows if not row["holds"]]
+    if failing:
+        lines += ["", "What does not hold:"]
+        lines += [f"  {row['name']} ({row['kind']}): {row['note']}" for row in failing]
+    return "\n".join(lines)
+
+
+def by_kind(rows: list[dict[str, Any]]) -> list[tuple[EvidenceKind, list[dict[str, Any]]]]:
+    """The rows of each kind that there are, predictions first."""
+    groups = ((kind, [row for row in rows if row["kind"] == kind]) for kind in EvidenceKind)
+    return [(kind, of_kind) for kind, of_kind in groups if of_kind]
+
+
+def heading(kind: EvidenceKind, rows: list[dict[str, Any]]) -> str:
+    """`CALIBRATED, 14 of 14 hold: …`."""
+    return f"{kind.upper()}, {_count(rows)} hold: {EVIDENCE_MEANING[kind]}"
+
+
+def claim_summary(rows: list[dict[str, Any]]) -> str:
+    """The predictions that hold; then every other kind by itself."""
+    predicted = [row for row in rows if row["kind"] == EvidenceKind.PREDICTED]
+    apart = [(kind, of_kind) for kind, of_kind in by_kind(rows) if kind != EvidenceKind.PREDICTED]
+    lines = [f"{_count(predicted)} predictions hold" if predicted else "no predictions among these"]
+    if apart:
+        lines.append("apart: " + ", ".join(f"{kind} {_count(of_kind)}" for kind, of_kind in apart))
+    return "; ".join(lines)
+
+
+def claim_cells(row: dict[str, Any]) -> list[str]:
+    """What a row shows, in the order of HEADERS."""
+    return [
+        row["name"],
+        figure(row["paper_value"]),
+        figure(row["measured"]),
+        row["unit"],
+        tolerance(row["tolerance"]),
+        "yes" if row["holds"] else "NO",
+        row["kind"],
+        row["how"],
+        row["source"],
+    ]
+
+
+def tolerance(allowed: float | str) -> str:
+    """`± 0.02`, `exact`, or the side to be on."""
+    if isinstance(allowed, str):
+        return allowed
+    return "exact" if allowed == 0 else f"± {figure(float(f'{allowed:.2g}'))}"
+
+
+def figure(value: float) -> str:
+    """Whole numbers whole, with thousands apart; others to four digits."""
+    if float(value).is_integer() and abs(value) < 1e15:
+        return f"{int(value):,}"
+    return f"{value:,.1f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def _count(rows: list[dict[str, Any]]) -> str:
+    return f"{sum(row['holds'] for row in rows)} of {len(rows)}"

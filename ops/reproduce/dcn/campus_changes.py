@@ -1,0 +1,280 @@
+"""Claims on a campus whose services, and whose clusters, are turned up and down. [LF] 1 names the use, says
+that gains are *substantial*, and has no number.
+
+FROZEN before any of the rows was run, with ASSUMPTIONS of `shared.models.dcn.demand.campus_services`:
+
+- **Network**: that of `ops.reproduce.dcn.study`, its blocks the clusters. **Measures**: its throughput of
+endless
+  flows, slowdown and largest use; weights are the best for the hour everywhere.
+- **Demand**: 24 campuses, number n of seed n, over half a year; measured in one hour in the middle of three
+  weeks of it, hour n of the day.
+- **Links** are fixed once for the mean of the first week; or follow, made anew every week for the mean of the
+  week before; or are a mesh that knows nothing. A campus counts once: its weeks are not independent.
+- **Substantial** is a tenth or more: what is below is in the noise (docs/reproduce.md).
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from itertools import chain
+from statistics import fmean, median
+
+import numpy as np
+
+from ops.reproduce.claim import Measured, PaperClaim, Stated, derived, over_matrices
+from ops.reproduce.dcn.study import VERDICT, Outcome, outcome
+from shared.models.dcn.demand.campus_services import (
+    ASSUMPTIONS,
+    WEEK_H,
+    Campus,
+    CampusService,
+    hour_demand,
+    mean_demand,
+    services_of,
+)
+from shared.models.dcn.demand.demand_model import DAY_H
+from shared.models.dcn.engineering.baselines import uniform_mesh
+from shared.models.dcn.engineering.topology_engineering import engineer
+from shared.models.dcn.growth import growth_steps, turn_down
+from shared.models.dcn.planning import CHAIN_MAX, PROMISE
+from shared.models.dcn.rewiring.matchings import circuits_of
+from shared.models.dcn.rewiring.rewired_circuits import circuits_made, rewired
+from shared.models.dcn.rewiring.rewiring_stages import Stage, block_capacity
+from shared.models.network.blocks import NetworkLayout, layout_of
+from shared.models.superpod.wiring import IntArray
+
+SOURCE = "[LF] 1 (derived)"
+CAMPUSES = 24
+WEEKS = (8, 16, 24)
+"""In which it is measured, the first being week 0."""
+MIDDLE_H = 3 * DAY_H
+"""From a week's beginning to the day on which it is measured."""
+SUBSTANTIAL = 1.1
+"""Times what is carried otherwise: our reading."""
+FEW = 4
+"""Campuses of what only notes tell, measured in the middle one of WEEKS."""
+COULD_BE_EITHER = 2.0
+"""Times and part of every assumption, for what a row hangs on."""
+STRICT = 0.9
+"""Another promise, of a note."""
+FIXED, MESH, FOLLOWING = "fixed", "mesh", "following"
+"""Fields of Week."""
+
+
+@dataclass(frozen=True, slots=True)
+class Week:
+    """What an hour of one week comes to on links fixed, on the mesh, and on links that follow."""
+
+    fixed: Outcome
+    mesh: Outcome
+    following: Outcome
+
+
+def _links_for(
+    plant: NetworkLayout, campus: Campus, services: Sequence[CampusService], week: int
+) -> IntArray:
+    """(B, B) for the mean of a week."""
+    known = mean_demand(plant, campus, services, week * WEEK_H, (week + 1) * WEEK_H)
+    return engineer(plant, known).links
+
+
+@lru_cache(maxsize=1)
+def _mesh() -> IntArray:
+    return uniform_mesh(VERDICT.plant)
+
+
+@lru_cache(maxsize=128)
+def weeks_of(campus: Campus, weeks: tuple[int, ...] = WEEKS) -> tuple[Week, ...]:
+    """Each of these weeks on all three kinds of links."""
+    plant = VERDICT.plant
+    services = services_of(plant, campus, (weeks[-1] + 1) * WEEK_H)
+    fixed, mesh = _links_for(plant, campus, services, 0), _mesh()
+    found = []
+    for week in weeks:
+        hour = hour_demand(plant, campus, services, week * WEEK_H + MIDDLE_H + campus.seed % DAY_H)
+        following = _links_for(plant, campus, services, week - 1)
+        found.append(Week(*(outcome(plant, links, hour) for links in (fixed, mesh, following))))
+    return tuple(found)
+
+
+def _gain(weeks: Sequence[Week], other: str) -> float:
+    """What links that follow carry over what others do, in the mean of a campus's weeks."""
+    return fmean(week.following.throughput for week in weeks) / fmean(
+        getattr(week, other).throughput for week in weeks
+    )
+
+
+def _varied(other: str) -> str:
+    """What any one assumption half or twice as large would give, on few campuses."""
+    plain, middle = Campus(), WEEKS[len(WEEKS) // 2]
+
+    def gain(**changed: float) -> float:
+        return median(
+            _gain(weeks_of(replace(plain, seed=seed, **changed), (middle,)), other) for seed in range(FEW)
+        )
+
+    found = {
+        name: [
+            gain(**{name: factor * getattr(plain, name)})
+            for factor in (1.0 / COULD_BE_EITHER, COULD_BE_EITHER)
+        ]
+        for name in ASSUMPTIONS
+    }
+    least, most = min(found, key=lambda name: min(found[name])), max(found, key=lambda name: max(found[name]))
+    return (
+        f"of {FEW} campuses in week {middle} {gain():.3f} ×; with any one assumption half or twice as large "
+        f"{min(found[least]):.3f} ({least}) to {max(found[most]):.3f} ({most})"
+    )
+
+
+@lru_cache(maxsize=1)
+def _changed() -> str:
+    """What a week's re-engineering changes, in words."""
+    plant, week = VERDICT.plant, WEEKS[len(WEEKS) // 2]
+    counts, all_circuits = [], 0
+    for seed in range(FEW):
+        campus = Campus(seed)
+        services = services_of(plant, campus, (week + 1) * WEEK_H)
+        now = circuits_of(plant, _links_for(plant, campus, services, week - 1))
+        then = rewired(plant, now, _links_for(plant, campus, services, week), CHAIN_MAX)
+        counts.append(circuits_made(now, then))
+        all_circuits = int(now.sum())
+    return (
+        f"a week's re-engineering makes {median(counts):.0f} of {all_circuits} circuits anew "
+        f"(median of {FEW})"
+    )
+
+
+def _following(other: str) -> Measured:
+    """How much more is carried where links follow; the note has the other measures."""
+    campuses = [weeks_of(Campus(seed)) for seed in range(CAMPUSES)]
+    all_weeks = [week for weeks in campuses for week in weeks]
+    use, path, slow = (
+        [median(getattr(getattr(week, way), field) for week in all_weeks) for way in (other, FOLLOWING)]
+        for field in ("use", "path", "slowdown")
+    )
+    full = [sum(getattr(week, way).use >= 1.0 for week in all_weeks) for way in (other, FOLLOWING)]
+    by_week = ", ".join(
+        f"{median(_gain([weeks[place]], other) for weeks in campuses):.3f}" for place in range(len(WEEKS))
+    )
+    return over_matrices(
+        [_gain(weeks, other) for weeks in campuses],
+        f"in weeks {', '.join(map(str, WEEKS))} {by_week}; largest use {use[0]:.2f}, following {use[1]:.2f}; "
+        f"{path[0]:.2f} and {path[1]:.2f} trunks a bit, flows take {slow[0]:.2f} and {slow[1]:.2f} × as long "
+        f"as on empty trunks (medians); one is full in {full[0]} and {full[1]} of {len(all_weeks)} hours; "
+        f"{_varied(other)}; {_changed()}",
+        "campuses",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CampusChange:
+    """Of what the other clusters carried before: the least share of each, and of all together, that is left
+    at any moment, and the least of each in the end. Circuits between the others that gave way; stages,
+    minutes."""
+
+    each: float
+    together: float
+    end: float
+    disturbed: int
+    stages: int
+    minutes: float
+
+
+def watched(plant: NetworkLayout, circuits: IntArray, stages: Sequence[Stage], turned: int) -> CampusChange:
+    """Circuits (K, B, B) through stages that turn one block up or down, looked at from the others."""
+    now = circuits.copy()
+    others = np.arange(len(plant.blocks)) != turned
+    before = block_capacity(plant, now)[others]
+    each, together, disturbed = 1.0, 1.0, 0
+    for stage in stages:
+        np.subtract.at(now, tuple(stage.removed.T), 1)
+        left = block_capacity(plant, now)[others]
+        each = min(each, float((left / before).min()))
+        together = min(together, float(left.sum() / before.sum()))
+        disturbed += int((stage.removed[:, 1:] != turned).all(axis=1).sum())
+        np.add.at(now, tuple(stage.made.T), 1)
+    end = float((block_capacity(plant, now)[others] / before).min())
+    minutes = sum(stage.seconds for stage in stages) / 60.0
+    return CampusChange(each, together, end, disturbed, len(stages), minutes)
+
+
+def turn_up_and_down(seed: int, promise: float = PROMISE) -> tuple[CampusChange, CampusChange]:
+    """The last cluster of a campus (turned up, turned down) by what services send in the middle week."""
+    plant, week = VERDICT.plant, WEEKS[len(WEEKS) // 2]
+    few = layout_of(plant.blocks[:-1])
+    last = len(few.blocks)
+    campus = Campus(seed)
+    services = services_of(plant, campus, (week + 1) * WEEK_H)
+    wanted = mean_demand(plant, campus, services, week * WEEK_H, (week + 1) * WEEK_H)
+    idle = wanted.copy()
+    idle[last] = idle[:, last] = 0
+
+    first = circuits_of(few, engineer(few, wanted[:last, :last]).links)
+    (step,) = growth_steps(few, plant, first, lambda _: wanted, promise=promise)
+    up = watched(plant, np.pad(first, ((0, 0), (0, 1), (0, 1))), step.stages, last)
+
+    running = circuits_of(plant, engineer(plant, wanted).links)
+    left = turn_down(plant, running, plant.blocks[last].name, idle, promise=promise)
+    return up, watched(plant, running, left.stages, last)
+
+
+def _campus_changes() -> Measured:
+    """Percent of any other cluster's capacity that is left at the worst moment; of several campuses the
+    worst."""
+    found, strict = (
+        [turn_up_and_down(seed, promise) for seed in range(FEW)] for promise in (PROMISE, STRICT)
+    )
+
+    def least(of: str, rows: Iterable[CampusChange]) -> float:
+        return 100.0 * min(float(getattr(row, of)) for row in rows)
+
+    def said(way: str, rows: Sequence[CampusChange]) -> str:
+        return (
+            f"{way}: {least('each', rows):.1f} % of each, {least('together', rows):.1f} % of all together, "
+            f"{least('end', rows):.1f} % of each in the end; {median(row.disturbed for row in rows):.0f} "
+            f"circuits of others give way in {median(row.stages for row in rows):.0f} stages, "
+            f"{median(row.minutes for row in rows):.0f} min"
+        )
+
+    ups, downs = zip(*found, strict=True)
+    return Measured(
+        least("each", (*ups, *downs)),
+        note=f"{said('up', ups)}; {said('down', downs)} ({FEW} campuses); where {100.0 * STRICT:.0f} % are "
+        f"promised, of the lesser of before and after, {least('each', chain(*strict)):.1f} % of before",
+    )
+
+
+CLAIMS: tuple[PaperClaim, ...] = (
+    *(
+        PaperClaim(
+            f"clusters/over-{other}",
+            "Links that follow services turned up and down across clusters carry substantially more than "
+            f"{said}",
+            SOURCE,
+            Stated(SUBSTANTIAL, "× the throughput", "at least"),
+            derived(
+                "the paper says substantial gains; at least a tenth is our reading; services, network and "
+                "measures are assumed, and were set before the rows were run"
+            ),
+            "model",
+            partial(_following, other),
+            "of flows that take whatever there is, in proportion to the demand, by the best weights for the "
+            "hour on either",
+        )
+        for other, said in ((FIXED, "links fixed for the first week"), (MESH, "a uniform mesh"))
+    ),
+    PaperClaim(
+        "clusters/turned",
+        "A whole cluster is turned up or down while every other keeps three quarters of its capacity",
+        SOURCE,
+        Stated(100.0 * PROMISE, "%", "at least"),
+        derived(
+            "the paper says that patterns shift as services are turned up and down; clusters, and what is "
+            "kept, are ours: plans promise it of the lesser of before and after, the row asks it of before"
+        ),
+        "model",
+        _campus_changes,
+        "how a network of blocks grows is dcn/growth-blocks; here one of sixteen clusters comes and goes",
+    ),
+)

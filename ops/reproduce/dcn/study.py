@@ -1,0 +1,172 @@
+"""What the claims on the datacenter network are computed on: networks, demand and measures, FROZEN before any
+of the rows was run.
+
+- **Network**: 16 blocks of 400 Gb/s with 512 uplinks, on 128 OCSes: as many blocks as the example network.
+- **Demand**: the defaults of `DemandModel`, nothing else; 24 matrices, number n of seed n in hour n of its
+  second day, so every hour of a day counts once.
+- **Links** that are engineered know the mean of the 24 hours before, not the hour that is measured: topology
+  follows demand that lasts. The mesh knows nothing. **Weights** are solved for the hour on either.
+- **Flow completion time**: `slowdown` at the demand as it is. **Throughput**: of flows that take whatever
+  there is, in proportion to the demand, as TCP's do (`fair_share` without an end): no load is to be chosen.
+
+Variants change one thing each and are told apart: they are no verdict.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from statistics import median
+
+import numpy as np
+
+from shared.models.dcn.demand.demand_model import DAY_H, DemandModel, demand_at
+from shared.models.dcn.engineering.baselines import uniform_mesh
+from shared.models.dcn.engineering.topology_engineering import engineer
+from shared.models.dcn.routing.fair_share import fair_share, slowdown
+from shared.models.dcn.routing.path_loads import largest_use, mean_path, trunk_capacity, trunk_loads
+from shared.models.dcn.routing.weights import split_demand
+from shared.models.network.blocks import Block, FloatArray, NetworkLayout, layout_of
+from shared.models.superpod.wiring import IntArray
+
+BLOCKS, UPLINKS, GENERATION = 16, 512, 400
+MATRICES = 24
+MIXED = (100, 200, 400)
+"""Generations of blocks in turn, of the variant where they mix."""
+UNEVEN = 2.0
+"""Times the unevenness of the demand model's defaults, of the variant where demand is uneven."""
+PODS = tuple(f"pod-{n}" for n in range(8))
+"""On every other block."""
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """What is compared. `mesh_hedge`: the share of every demand that the mesh spreads by capacity; 1 is
+    traffic that knows no demand either. `engineered_hedge`: the same on engineered links."""
+
+    generations: tuple[int, ...] = (GENERATION,)
+    unevenness: float = 1.0
+    mesh_hedge: float = 0.0
+    engineered_hedge: float = 0.0
+
+    @property
+    def plant(self) -> NetworkLayout:
+        return layout_of(
+            Block(
+                f"ab-{n}",
+                self.generations[n % len(self.generations)],
+                UPLINKS,
+                pod=PODS[n // 2] if n % 2 == 0 else None,
+            )
+            for n in range(BLOCKS)
+        )
+
+    def model(self, seed: int) -> DemandModel:
+        plain = DemandModel(seed=seed)
+        return replace(
+            plain,
+            block_sigma=self.unevenness * plain.block_sigma,
+            noise_sigma=self.unevenness * plain.noise_sigma,
+            hot_share=self.unevenness * plain.hot_share,
+        )
+
+
+VERDICT = Study()
+VARIANTS = {
+    "mixed": Study(generations=MIXED),
+    "uneven": Study(unevenness=UNEVEN),
+    "blind": Study(mesh_hedge=1.0),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One hour on one topology: mean slowdown of flows, what endless flows get over what is demanded, trunks
+    that a bit passes, and the largest use."""
+
+    slowdown: float
+    throughput: float
+    path: float
+    use: float
+
+
+def hour_and_before(study: Study, plant: NetworkLayout, number: int) -> tuple[IntArray, IntArray]:
+    """(B, B) Mb/s of the hour that is measured, and in the mean of the 24 hours before it."""
+    model, hour = study.model(number), DAY_H + number % DAY_H
+    before = sum(demand_at(plant, model, one).astype(np.float64) for one in range(hour - DAY_H, hour))
+    return demand_at(plant, model, hour), np.rint(before / DAY_H).astype(np.int64)
+
+
+def outcome(plant: NetworkLayout, links: IntArray, demand: IntArray, hedge: float = 0.0) -> Outcome:
+    """Of links (B, B) under a demand (B, B), by the best weights for it, with so much of it spread by
+    capacity."""
+    carries = trunk_capacity(plant, links)
+    return outcome_of(split_demand(carries, demand, hedge).shares(carries), demand, carries)
+
+
+def outcome_of(share: FloatArray, demand: IntArray, carries: FloatArray) -> Outcome:
+    """Of shares (B, B, B) of a demand (B, B) on trunks (B, B) in Mb/s."""
+    load = trunk_loads(share, demand)
+    return Outcome(
+        slowdown(share, demand, carries),
+        fair_share(share, demand, carries, np.inf).throughput,
+        mean_path(load, demand),
+        largest_use(load, carries),
+    )
+
+
+Gain = Callable[[Outcome, Outcome], float]
+"""Of (on the mesh, on engineered links)."""
+
+
+@lru_cache(maxsize=32)
+def compared(study: Study) -> tuple[tuple[Outcome, Outcome], ...]:
+    """(on the mesh, on engineered links) for each of the matrices."""
+    plant = study.plant
+    mesh = uniform_mesh(plant)
+    engineered = _engineered(replace(study, mesh_hedge=0.0))
+    return tuple((outcome(plant, mesh, hour, study.mesh_hedge), found) for hour, found in engineered)
+
+
+@lru_cache(maxsize=8)
+def _engineered(study: Study) -> tuple[tuple[IntArray, Outcome], ...]:
+    """(the hour that is measured, what comes of it on links for the day before)."""
+    plant = study.plant
+    return tuple(
+        (hour, outcome(plant, links, hour, study.engineered_hedge))
+        for hour, links in hours_and_links(replace(study, engineered_hedge=0.0))
+    )
+
+
+@lru_cache(maxsize=8)
+def hours_and_links(study: Study) -> tuple[tuple[IntArray, IntArray], ...]:
+    """(demand (B, B) in Mb/s of the hour that is measured, links (B, B) for the day before it) of each of the
+    matrices."""
+    plant = study.plant
+    both = (hour_and_before(study, plant, number) for number in range(MATRICES))
+    return tuple((hour, engineer(plant, before).links) for hour, before in both)
+
+
+def time_saved(mesh: Outcome, engineered: Outcome) -> float:
+    """Percent of the mesh's flow completion time; all of it where flows on the mesh never end, no figure
+    where they do on neither."""
+    if math.isinf(mesh.slowdown) and math.isinf(engineered.slowdown):
+        return math.nan
+    return 100.0 * (1.0 - engineered.slowdown / mesh.slowdown) if math.isfinite(mesh.slowdown) else 100.0
+
+
+def more_throughput(mesh: Outcome, engineered: Outcome) -> float:
+    """Percent of the mesh's throughput."""
+    return 100.0 * (engineered.throughput / mesh.throughput - 1.0)
+
+
+def medians(pairs: Sequence[tuple[Outcome, Outcome]]) -> str:
+    """The use and the path of (on the mesh, on engineered links), in words."""
+    use, path = (
+        [median(getattr(pair[place], field) for pair in pairs) for place in (0, 1)]
+        for field in ("use", "path")
+    )
+    return (
+        f"largest use {use[0]:.2f} on the mesh, {use[1]:.2f} on engineered links; {path[0]:.2f} and "
+        f"{path[1]:.2f} trunks a bit (medians)"
+    )

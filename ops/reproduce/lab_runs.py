@@ -1,0 +1,238 @@
+"""Lab runs that claims share: each runs once in a process, whoever asks first, or ahead in several."""
+
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from joblib import Parallel, delayed
+
+from ops.lab.pod_report import pod_report
+from ops.lab.site_run import SiteRun
+from ops.local.process_pool import worker_death_reported
+from ops.sites.site_plans import single_fabric_sites
+from schemas.envelope import Envelope
+from schemas.messages.scheduler import (
+    SliceAdmitted,
+    SliceCompleted,
+    SliceEvicted,
+    SliceRequeued,
+    SliceStarted,
+)
+from schemas.messages.workload import SliceRequested
+from schemas.names import Tier
+from schemas.registry import decode
+from services.fleet import services_of
+from shared.basics.units import US_PER_DAY
+from shared.engine.service import AnyService
+from shared.runtimes.lab import LabRequest
+
+POD = "pod-0"
+SEEDS = (0, 1, 2, 3, 4)
+"""Every configuration runs with each: no claim rests on one draw."""
+WORKLOAD_DAYS = 60.0
+"""As long as the production pod was watched (NSDI 2024)."""
+HARDWARE_DAYS = 700.0
+"""A hundred weeks, as long as the failures of the fleet were (NSDI 2024)."""
+DRILL_DAYS = 2.0
+NO_TELEMETRY = "transceivers.telemetry_interval_s=0"
+"""Telemetry tells nothing that a claim asks for."""
+RECORDED_TYPES = (
+    *(
+        "ConnectCircuits",
+        "CubeSwapped",
+        "DisconnectCircuits",
+        "FaultBegan",
+        "LeaveCircuits",
+    ),
+    *("OcsDown", "OcsPartDown", "OcsPartUp", "OcsUp", "PortsDown", "PortsUp"),
+    *("SliceAdmitted", "SliceCompleted", "SliceDegraded", "SliceEvicted", "SliceRecovering"),
+    *("SliceRequested", "SliceRequeued", "SliceStarted"),
+)
+"""Types of messages that claims look at."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRunPlan:
+    """One superpod for so many days with these settings over the defaults, or over a calibration, and with
+    these requests; of its services only some, if that is said."""
+
+    days: float
+    seed: int
+    pairs: tuple[str, ...] = (NO_TELEMETRY,)
+    requests: tuple[LabRequest, ...] = ()
+    services: tuple[str, ...] = ()
+    calibration: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRun:
+    """What came of a run: the report that `lab run` prints for a pod, empty where only some services ran; for
+    how long how many cubes were available (`ops.lab.availability_time`); and the messages of the kinds
+    kept."""
+
+    days: float
+    report: dict[str, Any]
+    availability_time: dict[str, Any]
+    messages: tuple[Envelope, ...]
+
+
+WORKLOAD_RUNS = tuple(ClaimRunPlan(WORKLOAD_DAYS, seed) for seed in SEEDS)
+"""Defaults: the production mix, faults and repairs."""
+HARDWARE_RUNS = tuple(
+    ClaimRunPlan(HARDWARE_DAYS, seed, (NO_TELEMETRY, "workload.enabled=false")) for seed in SEEDS
+)
+"""Faults and repairs only."""
+SLOW_REPAIR_RUNS = tuple(
+    ClaimRunPlan(
+        HARDWARE_DAYS,
+        seed,
+        (
+            *(NO_TELEMETRY, "workload.enabled=false", "repairs.technicians=1000"),
+            *("repairs.host_repair_h=72", "repairs.link_repair_h=72"),
+        ),
+    )
+    for seed in SEEDS
+)
+"""The same with 3 days to repair anything, and people enough to begin at once."""
+FIELD_DAYS, FIELD_SEEDS = 400.0, range(20)
+FIELD_RUNS = tuple(
+    ClaimRunPlan(
+        FIELD_DAYS,
+        seed,
+        (NO_TELEMETRY, "transceivers.look_interval_s=0"),
+        services=("cubes", "diagnosis", "failures", "ocs", "repairs", "transceivers"),
+        calibration="field",
+    )
+    for seed in FIELD_SEEDS
+)
+"""Faults, repairs and plans as in the field, without jobs."""
+FIELD_WORKLOAD_DAYS = 30.0
+FIELD_WORKLOAD_RUNS = tuple(
+    ClaimRunPlan(
+        FIELD_WORKLOAD_DAYS, seed, (NO_TELEMETRY, "transceivers.look_interval_s=0"), calibration="field"
+    )
+    for seed in SEEDS
+)
+"""The same with the production mix."""
+
+OCS_DAYS = 182_500.0
+OCS_PART_RUNS = tuple(
+    ClaimRunPlan(
+        OCS_DAYS,
+        seed,
+        (
+            *("repairs.technicians=1000", "failures.host_per_day=0"),
+            *("failures.link_per_day=0", "failures.optics_per_day=0"),
+        ),
+        services=("failures", "repairs", "ocs"),
+    )
+    for seed in SEEDS
+)
+"""Nothing but the parts of OCSes fails, for 500 years: 120,000 years of an OCS in all. Without the services
+that would say every hour of all those years that nothing runs."""
+
+_finished_runs: dict[ClaimRunPlan, ClaimRun] = {}
+
+
+def drill(requests: tuple[LabRequest, ...], offered_load: float, seed: int) -> ClaimRunPlan:
+    """A pod without filler, in which nothing breaks but what is asked for."""
+    load = (f"workload.offered_load={offered_load}", "workload.filler=false")
+    pairs = (NO_TELEMETRY, "failures.enabled=false", *load)
+    return ClaimRunPlan(DRILL_DAYS, seed, pairs, requests)
+
+
+def lab_run(plan: ClaimRunPlan) -> ClaimRun:
+    """What came of this plan."""
+    if plan not in _finished_runs:
+        _finished_runs[plan] = _run(plan)
+    return _finished_runs[plan]
+
+
+def lab_runs(plans: Iterable[ClaimRunPlan]) -> list[ClaimRun]:
+    return [lab_run(plan) for plan in plans]
+
+
+def run_ahead(plans: Iterable[ClaimRunPlan], jobs: int) -> None:
+    """Run what has not been run yet in so many processes, the longest first: what comes of them
+    is the same."""
+    missing = sorted({*plans} - _finished_runs.keys(), key=lambda plan: -plan.days)
+    if jobs > 1 and len(missing) > 1:
+        with worker_death_reported(), warnings.catch_warnings():
+            # A worker that has grown is replaced: what it kept of its runs was much.
+            warnings.filterwarnings("ignore", "A worker stopped", UserWarning)
+            runs: list[ClaimRun] = Parallel(n_jobs=min(jobs, len(missing)))(
+                delayed(_run)(plan) for plan in missing
+            )
+        _finished_runs.update(zip(missing, runs, strict=True))
+
+
+def _run(plan: ClaimRunPlan) -> ClaimRun:
+    kept: list[Envelope] = []
+    (site,) = single_fabric_sites(1, pairs=plan.pairs, seed=plan.seed, calibration=plan.calibration)
+    until_us = round(plan.days * US_PER_DAY)
+    run = SiteRun(site, sink=_recorder(kept), services=_services(plan) if plan.services else services_of)
+    run.run(until_us, plan.requests)
+    if plan.services:
+        return ClaimRun(plan.days, {}, run.availability_time[POD].spans(until_us), tuple(kept))
+    report = pod_report(run.lab.site, POD, until_us) | {"jobs": run.waits.disrupted(POD)}
+    return ClaimRun(plan.days, report, run.availability_time[POD].spans(until_us), tuple(kept))
+
+
+def _services(plan: ClaimRunPlan) -> Callable[[str], tuple[AnyService, ...]]:
+    """Which services a kind of fabric has in this run."""
+    return lambda kind: tuple([one for one in services_of(kind) if one.name in plan.services])
+
+
+def _recorder(kept: list[Envelope]) -> Callable[[bytes], None]:
+    """Takes the lines of the log and decodes those that anybody looks at; most are Ticks."""
+    signs = tuple(f'"type":"{name}"'.encode() for name in RECORDED_TYPES)
+
+    def take(lines: bytes) -> None:
+        for line in lines.splitlines():
+            if any(sign in line for sign in signs):
+                kept.append(decode(line))
+
+    return take
+
+
+# Who ran when in a lab run, as its log tells.
+
+
+@dataclass(frozen=True, slots=True)
+class SliceInterval:
+    """A slice from one of its starts until it leaves its cubes, or until the end of the run, in µs."""
+
+    slice: str
+    tier: Tier
+    twisted: bool
+    cubes: int
+    begin_us: int
+    end_us: int
+
+
+def slice_intervals(run: ClaimRun) -> list[SliceInterval]:
+    """Every stay of every slice, in order of their ends; those that last beyond the run come last."""
+    tiers: dict[str, Tier] = {}
+    placed: dict[str, SliceAdmitted] = {}
+    since_us: dict[str, int] = {}
+    found: list[SliceInterval] = []
+
+    def end_interval(name: str, at_us: int) -> None:
+        begin_us, body = since_us.pop(name), placed[name]
+        found.append(SliceInterval(name, tiers[name], body.twisted, len(body.cubes), begin_us, at_us))
+
+    for message in run.messages:
+        match message.body:
+            case SliceRequested(slice=name, tier=tier):
+                tiers[name] = tier
+            case SliceAdmitted(slice=name) as body:
+                placed[name] = body
+            case SliceStarted(slice=name):
+                since_us[name] = message.at_us
+            case SliceCompleted(slice=name) | SliceEvicted(slice=name) | SliceRequeued(slice=name):
+                if name in since_us:
+                    end_interval(name, message.at_us)
+    for name in tuple(since_us):
+        end_interval(name, round(run.days * US_PER_DAY))
+    return found

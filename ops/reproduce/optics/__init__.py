@@ -1,0 +1,1 @@
+"""Claims of the papers about OCSes, modules and links."""

@@ -1,0 +1,81 @@
+"""Claims on how soon chips are of use as racks arrive. The papers have words, and no number."""
+
+from dataclasses import replace
+from functools import lru_cache
+from statistics import fmean
+
+from ops.reproduce.claim import Measured, PaperClaim, Stated, derived, over_seeds
+from ops.reproduce.lab_runs import SEEDS
+from shared.models.availability.deployment import (
+    ASSUMPTIONS,
+    BLOCK_CHIPS,
+    RACK_CHIPS,
+    Deployed,
+    Rollout,
+    deployed,
+)
+
+SOURCE = "[LF] 4.2.3, [T4] 2.4 (derived)"
+GREATLY = 0.5
+"""Of what it takes otherwise: our reading of *greatly* and *significantly*."""
+COULD_BE_EITHER = 2.0
+"""Times and part of every assumption, for what a row hangs on."""
+
+
+def _wait_ratio(found: Deployed) -> float:
+    return found.mean_wait(found.by_rack) / found.mean_wait(found.by_block)
+
+
+def _first_days(useful: tuple[float, ...]) -> float:
+    """Until a block's worth of chips is of use, in whichever racks."""
+    return sorted(useful)[BLOCK_CHIPS // RACK_CHIPS - 1]
+
+
+@lru_cache(maxsize=64)
+def _rollouts(rollout: Rollout) -> tuple[Deployed, ...]:
+    return tuple(deployed(rollout, seed) for seed in SEEDS)
+
+
+def _wait() -> Measured:
+    """The wait of a chip by itself over that in a block; the note has what other assumptions would give."""
+    plain = Rollout()
+    found = _rollouts(plain)
+    by_rack, by_block = (
+        fmean(one.mean_wait(getattr(one, way)) for one in found) for way in ("by_rack", "by_block")
+    )
+    first, at_once = (
+        fmean(_first_days(getattr(one, way)) for one in found) for way in ("by_rack", "by_block")
+    )
+    other = {
+        name: [
+            fmean(
+                _wait_ratio(one) for one in _rollouts(replace(plain, **{name: factor * getattr(plain, name)}))
+            )
+            for factor in (1.0 / COULD_BE_EITHER, COULD_BE_EITHER)
+        ]
+        for name in ASSUMPTIONS
+    }
+    name, ends = max(other.items(), key=lambda one: max(one[1]))
+    least = min(min(one) for one in other.values())
+    return over_seeds(
+        [_wait_ratio(one) for one in found],
+        f"{by_rack:.1f} days a chip by itself, {by_block:.1f} in blocks of 1,024; with any one assumption "
+        f"half or twice as large {least:.2f} to {max(ends):.2f}, the most by {name}; the first 1,024 chips "
+        f"work after {first:.0f} days, {at_once:.0f} as a block",
+    )
+
+
+CLAIMS: tuple[PaperClaim, ...] = (
+    PaperClaim(
+        "deployment/wait",
+        "Racks of use by themselves greatly shorten the time to production against 1,024 chips at once",
+        SOURCE,
+        Stated(GREATLY, "× the wait", "at most"),
+        derived("the papers say greatly and significantly; at most half of the wait is our reading"),
+        "model",
+        _wait,
+        "from a rack's coming to its use, in a pod of 64 racks; a rack never waits longer by itself than in "
+        "a block, so only how much is asked; pace, delays, crews, tests and repairs are assumed "
+        "(docs/availability.md)",
+    ),
+)

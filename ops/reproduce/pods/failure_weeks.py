@@ -1,0 +1,230 @@
+"""Claims on what the field's hazards decide: how failures vary from week to week, how many cubes can be had,
+and how many jobs failures meet (NSDI 2024, FACTS 12), by the calibration `field`."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from statistics import stdev
+
+import numpy as np
+import numpy.typing as npt
+
+from ops.models.availability.charts import NSDI_PLACEMENT, NSDI_PLACEMENT_FATAL
+from ops.reproduce.claim import (
+    NSDI_SOURCE,
+    SIGMAS,
+    Measured,
+    PaperClaim,
+    Stated,
+    derived,
+    over_seeds,
+    second_hand,
+)
+from ops.reproduce.lab_runs import FIELD_DAYS, FIELD_RUNS, FIELD_WORKLOAD_RUNS, ClaimRun, lab_runs
+from ops.sites.calibration import calibration_values
+from ops.sites.configuration import config_from_pairs
+from schemas.config.failures import FailuresConfig
+from schemas.config.pods import SuperpodConfig
+from schemas.names import FaultKind
+from services.failures.hazards import first_hazard, next_hazard, seeds_of
+from shared.basics.units import US_PER_DAY
+from shared.models.ocs.parts import PARTS
+from shared.models.superpod.superpod_plant import superpod_plant
+
+PODS, WEEKS, FLEETS = 200, 100, 4
+"""A fleet, watched for as long as the published one was; and how many such are drawn."""
+WEEK_US = 7 * US_PER_DAY
+CLASSES: dict[str, tuple[FaultKind, ...]] = {
+    "machines": ("host",),
+    "cables": ("link",),
+    "ocs": tuple(part.word for part in PARTS),
+}
+DIGITISED = 0.02
+"""Of a probability read off a figure."""
+Weekly = npt.NDArray[np.float64]
+PUBLISHED: dict[str, tuple[float, float, float]] = {
+    "machines": (0.30, 0.63, 0.02),
+    "cables": (0.39, 0.82, 0.42),
+    "ocs": (0.43, 0.82, 0.50),
+}
+"""Coefficient of variation of weekly rates, and autocorrelation at one week and at four."""
+
+
+@cache
+def _fleet(of: str, seed: int) -> Weekly:
+    """Faults of a kind of part in each week, in all pods of a fleet, as the twin draws them."""
+    config = config_from_pairs("superpod", [], seed=seed, calibrated=calibration_values("field", "superpod"))
+    assert isinstance(config, SuperpodConfig)  # noqa: S101 -- the model of that kind
+    counts = np.zeros(WEEKS)
+    for pod in range(PODS):
+        for kind in CLASSES[of]:
+            counts += _pod(f"pod-{pod}", seed, kind, config.failures)
+    return counts
+
+
+def _pod(fabric: str, seed: int, kind: FaultKind, config: FailuresConfig) -> Weekly:
+    counts, plant = np.zeros(WEEKS), superpod_plant(64)
+    found = first_hazard(seeds_of(seed, config), fabric, kind, config, plant, 0)
+    while found.next_us is not None and found.next_us < WEEKS * WEEK_US:
+        counts[found.next_us // WEEK_US] += 1
+        found = next_hazard(seeds_of(seed, config), fabric, kind, config, plant, found)
+    return counts
+
+
+def _variation(weekly: Weekly) -> float:
+    return float(weekly.std() / weekly.mean())
+
+
+def _memory(weeks: int) -> Callable[[Weekly], float]:
+    def of(weekly: Weekly) -> float:
+        apart = weekly - weekly.mean()
+        return float(apart[weeks:] @ apart[:-weeks] / (apart @ apart))
+
+    return of
+
+
+def _over_fleets(of: str, figure: Callable[[Weekly], float]) -> Measured:
+    """The mean over fleets; a published figure, which is of one, may be off as one of them may."""
+    values = [figure(_fleet(of, seed)) for seed in range(FLEETS)]
+    note = f"fleets of {PODS} pods and {WEEKS} weeks; tolerance: two deviations of one fleet"
+    return replace(over_seeds(values, note), tolerance=2.0 * stdev(values))
+
+
+def _weekly_claims(of: str) -> tuple[PaperClaim, ...]:
+    variation, one, four = PUBLISHED[of]
+    fitted = second_hand("fitted: variation and memory of the hazard, to this very figure of such a fleet")
+    return (
+        PaperClaim(
+            f"field/{of}-variation",
+            f"Weekly rates of failures of {of} vary by {variation:g} of their mean",
+            NSDI_SOURCE,
+            Stated(variation, "of the mean"),
+            fitted,
+            "model",
+            lambda: _over_fleets(of, _variation),
+            "a constant hazard gives the square root of 1 over the faults of a week",
+        ),
+        PaperClaim(
+            f"field/{of}-memory-1",
+            f"From one week to the next the rate of {of} keeps a correlation of {one:g}",
+            NSDI_SOURCE,
+            Stated(one, "correlation"),
+            fitted,
+            "model",
+            lambda: _over_fleets(of, _memory(1)),
+        ),
+        PaperClaim(
+            f"field/{of}-memory-4",
+            f"Over four weeks the rate of {of} keeps a correlation of {four:g}",
+            NSDI_SOURCE,
+            Stated(four, "correlation"),
+            second_hand("computed: it follows from the form of the process, fitted at one week"),
+            "model",
+            lambda: _over_fleets(of, _memory(4)),
+        ),
+    )
+
+
+def _placed(cubes: int, what: str) -> Measured:
+    def share(run: ClaimRun) -> float:
+        return float(sum(run.availability_time[what][cubes:])) / (run.days * US_PER_DAY)
+
+    return over_seeds([share(run) for run in lab_runs(FIELD_RUNS)], f"of {FIELD_DAYS:,.0f} days each")
+
+
+def _placement(cubes: int, stated: float, *, routed: bool) -> PaperClaim:
+    how = "routing around OCS faults" if routed else "any OCS fault being fatal"
+    return PaperClaim(
+        f"field/placement-{'routed' if routed else 'fatal'}-{cubes}",
+        f"In the field a slice of {cubes} cubes can be placed with probability {stated:g}, {how}",
+        NSDI_SOURCE,
+        Stated(stated, "probability", DIGITISED),
+        second_hand(
+            "computed: all but the middle, for planned work is fitted to cubes that are available 88.2 % of "
+            "the time, and work times to the 3 days and 94.8 % that rates leave"
+            if routed
+            else "fitted: work times to the 3 days that this plateau needs; how weeks vary is fitted to "
+            "other figures"
+        ),
+        "lab run",
+        lambda: _placed(cubes, "available" if routed else "all_ocs"),
+        "share of time in which so many cubes were healthy and not drained, whichever they were; of one "
+        "*given* block of as many it is far less",
+        runs=FIELD_RUNS,
+    )
+
+
+def _cube() -> Measured:
+    """Percent of time that a cube is healthy and not drained."""
+    return over_seeds(
+        [100.0 * run.availability_time["blocks"][1] / (run.days * US_PER_DAY) for run in lab_runs(FIELD_RUNS)]
+    )
+
+
+def _disruptions_per_job() -> Measured:
+    """Percent of jobs that something failed under."""
+    runs = lab_runs(FIELD_WORKLOAD_RUNS)
+    disrupted, ended = (sum(run.report["jobs"][word] for run in runs) for word in ("disrupted", "ended"))
+    found = over_seeds(
+        [100.0 * run.report["jobs"]["disrupted"] / run.report["jobs"]["ended"] for run in runs]
+    )
+    return Measured(
+        found.value,
+        tolerance=100.0 * SIGMAS * math.sqrt(disrupted) / ended,
+        note=f"{disrupted:,} of {ended:,} jobs; {found.note}; tolerance: three deviations of such a count",
+        interval=found.interval,
+    )
+
+
+def _outage() -> Measured:
+    """Percent of the chip-time that slices had in which they were not out of work by a failure."""
+    values = []
+    for run in lab_runs(FIELD_WORKLOAD_RUNS):
+        chip_us = run.report["goodput"]["chip_us"]
+        had = run.report["utilisation"] * (
+            run.report["goodput"]["total_chip_us"] - chip_us["unhealthy"] - chip_us["drained"]
+        )
+        values.append(100.0 * (1.0 - chip_us["recovering"] / had))
+    return over_seeds(values)
+
+
+CLAIMS: tuple[PaperClaim, ...] = (
+    *(claim for of in PUBLISHED for claim in _weekly_claims(of)),
+    PaperClaim(
+        "field/cube",
+        "The published placement curve fits cubes that are available 88.2 % of the time",
+        "NSDI 2024 (derived)",
+        Stated(88.2, "%", 1.0),
+        derived("the paper has a curve, which cubes of 88.2 % fit; planned work is fitted to this figure"),
+        "lab run",
+        _cube,
+        runs=FIELD_RUNS,
+    ),
+    *(_placement(cubes, stated, routed=True) for cubes, stated in NSDI_PLACEMENT),
+    *(_placement(cubes, stated, routed=False) for cubes, stated in NSDI_PLACEMENT_FATAL if cubes > 1),
+    PaperClaim(
+        "field/jobs-met",
+        "Outages meet about 1 % of training jobs",
+        "NSDI 2024",
+        Stated(1.0, "% of jobs"),
+        second_hand("computed: with assumed run times, and what counts as an outage"),
+        "lab run",
+        _disruptions_per_job,
+        "here every job under which a host, link or OCS failed, whatever became of it; the published share "
+        "says neither how long jobs ran nor whether one that was moved counts",
+        runs=FIELD_WORKLOAD_RUNS,
+    ),
+    PaperClaim(
+        "field/system-availability",
+        "The system is available 99.98 % of the time",
+        "NSDI 2024",
+        Stated(99.98, "%", "at least"),
+        second_hand("computed: with assumed what counts as an outage"),
+        "lab run",
+        _outage,
+        "here the chip-time of slices in which they had not to recover from a failure, until they ran again; "
+        "what is counted in the published figure is not told",
+        runs=FIELD_WORKLOAD_RUNS,
+    ),
+)

@@ -1,0 +1,256 @@
+"""Claims on jobs, from 60 days of pods with the defaults: how many start a day, what becomes of them.
+
+What NSDI 2024 read off one pod in 60 days is held against the mean over seeds, within a tenth.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from statistics import fmean
+
+import numpy as np
+import numpy.typing as npt
+
+from ops.reproduce.claim import (
+    NSDI_SOURCE,
+    Measured,
+    PaperClaim,
+    Stated,
+    calibrated,
+    on_machines,
+    over_seeds,
+    second_hand,
+)
+from ops.reproduce.lab_runs import WORKLOAD_RUNS, ClaimRun, lab_runs, slice_intervals
+from schemas.config.workload import WorkloadConfig
+from schemas.messages.scheduler import ConnectCircuits, CubeSwapped, SliceRecovering, SliceStarted
+from schemas.messages.workload import SliceRequested
+from shared.basics.units import US_PER_DAY
+from shared.models.jobs.goodput_accounting import TIERS, UNUSABLE
+from shared.models.superpod.wiring import FACE_LINKS
+
+STATED_JOBS, STATED_CONNECTS = 139, 24_200
+"""A day on one production pod."""
+POD_LINKS = 64 * 3 * FACE_LINKS
+"""Links of a pod of which every cube is in a slice of cubes."""
+LARGE = 32
+"""Cubes, of 64: while a slice of so many stands, few others can start."""
+EXTREME_DAYS = 6
+FROM_DEMAND = second_hand(
+    "fitted: run times and their growth to this figure and to the links a day, sizes of filler and "
+    "campaigns to its spread"
+)
+MOST_LINKS = (
+    f"; 70,400 are {70_400 / POD_LINKS:.0f} full pods made anew in a day, as by a large job that dies and "
+    "starts again in a loop, which is not modelled"
+)
+
+
+def _by_day(run: ClaimRun, said: type[SliceRequested | SliceStarted]) -> list[int]:
+    """How often this was said on each whole day."""
+    days = Counter(m.at_us // US_PER_DAY for m in run.messages if isinstance(m.body, said))
+    return [days[day] for day in range(int(run.days))]
+
+
+def _mean_jobs() -> Measured:
+    """Jobs a day, and what became of the others."""
+    runs = lab_runs(WORKLOAD_RUNS)
+    total: Counter[str] = Counter()
+    for run in runs:
+        total.update(run.report["slices"])
+    used = 100.0 * fmean(float(run.report["utilisation"]) for run in runs)
+    days = sum(run.days for run in runs)
+    started = [fmean(_by_day(run, SliceStarted)) for run in runs]
+    return over_seeds(
+        started,
+        f"starts, restarts included; {total['requested'] / days:.1f} a day are asked for, filler included, "
+        f"at a load of {100 * WorkloadConfig().offered_load:.0f} % without it, and {used:.0f} % of what is "
+        f"healthy is used; {total['balked']:,} requests were not made, for too much waited, and "
+        f"{total['queued']:,} wait at the end",
+    )
+
+
+def _chip_time_of_large(run: ClaimRun) -> npt.NDArray[np.float64]:
+    """Cubes that slices of LARGE cubes or more hold, in the mean of each whole day."""
+    days = int(run.days)
+    held = np.zeros(days)
+    for interval in slice_intervals(run):
+        if interval.cubes >= LARGE:
+            for day in range(interval.begin_us // US_PER_DAY, min(days, interval.end_us // US_PER_DAY + 1)):
+                within = min(interval.end_us, (day + 1) * US_PER_DAY) - max(
+                    interval.begin_us, day * US_PER_DAY
+                )
+                held[day] += interval.cubes * within / US_PER_DAY
+    return held
+
+
+def _extreme(of: Callable[[list[int]], int]) -> Measured:
+    """The jobs of the quietest or the busiest day, with what the pods were full of on such days."""
+    jobs, few, many = [], [], []
+    for run in lab_runs(WORKLOAD_RUNS):
+        started = _by_day(run, SliceStarted)
+        order, held = np.argsort(started, kind="stable"), _chip_time_of_large(run)
+        few.append(float(held[order[:EXTREME_DAYS]].mean()))
+        many.append(float(held[order[-EXTREME_DAYS:]].mean()))
+        jobs.append(of(started))
+    return over_seeds(
+        jobs,
+        "campaigns come together, and filler starts where they leave holes; slices of "
+        f"{LARGE} cubes or more hold {fmean(few):.0f} of 64 cubes on the {EXTREME_DAYS} days of fewest "
+        f"starts, {fmean(many):.0f} on those of most",
+    )
+
+
+def _links_by_day(run: ClaimRun) -> list[int]:
+    """The links that slices were connected by on each whole day, whether they stood already or not."""
+    days: Counter[int] = Counter()
+    for message in run.messages:
+        if isinstance(message.body, ConnectCircuits):
+            days[message.at_us // US_PER_DAY] += FACE_LINKS * len(message.body.joins)
+    return [days[day] for day in range(int(run.days))]
+
+
+def _links(of: Callable[[list[int]], float], note: str) -> Measured:
+    """Links commanded on a day, beside the cross-connects that were made for them."""
+    runs = lab_runs(WORKLOAD_RUNS)
+    made = fmean([run.report["cross_connects"] / run.days for run in runs])
+    return over_seeds(
+        [float(of(_links_by_day(run))) for run in runs],
+        "links commanded, 48 a cube, whether they stood already or not; a link is two strands, so as "
+        f"cross-connects, of one North and one South port each, they are twice as many, of which {made:,.0f} "
+        f"a day did not stand and are made{note}",
+    )
+
+
+def _jobs_disrupted() -> Measured:
+    """Percent of the jobs started that a failure in one of their cubes stopped, or of a link of those."""
+    shares, met, by_ocs, all_started = [], 0, 0, 0
+    for run in lab_runs(WORKLOAD_RUNS):
+        started = {interval.slice for interval in slice_intervals(run)}
+        struck = {
+            m.body.slice
+            for m in run.messages
+            if (isinstance(m.body, SliceRecovering) and "/cube-" in m.body.part)
+            or (isinstance(m.body, CubeSwapped) and m.body.reason == "failed")
+        } & started
+        met_ocs = {
+            m.body.slice
+            for m in run.messages
+            if isinstance(m.body, SliceRecovering) and "/ocs-" in m.body.part
+        } & started
+        shares.append(100.0 * len(struck) / len(started))
+        met += len(struck)
+        by_ocs += len(met_ocs - struck)
+        all_started += len(started)
+    return over_seeds(
+        shares,
+        f"{met} of {all_started:,} jobs started, by failures in their own cubes and at their ends of links. "
+        f"{by_ocs:,} others met one of an OCS, which 95 % go around, and are not counted: with them it is "
+        f"{100.0 * (met + by_ocs) / all_started:.1f} %",
+    )
+
+
+def _of_all_chips(run: ClaimRun) -> float:
+    """The share of all chip-time that slices had, of chips out of order too."""
+    books = run.report["goodput"]
+    unusable = sum(books["chip_us"][place] for place in UNUSABLE)
+    return float(run.report["utilisation"] * (1.0 - unusable / books["total_chip_us"]))
+
+
+def _utilisation() -> Measured:
+    runs = lab_runs(WORKLOAD_RUNS)
+    by_tier = {
+        tier: 100.0 * fmean(float(run.report["utilisation_by_tier"][tier]) for run in runs) for tier in TIERS
+    }
+    return over_seeds(
+        [100.0 * float(run.report["utilisation"]) for run in runs],
+        "of the chips that were healthy and not drained: "
+        + ", ".join([f"{tier} {share:.1f} %" for tier, share in by_tier.items()])
+        + f"; of all chips {100.0 * fmean(map(_of_all_chips, runs)):.1f} %",
+    )
+
+
+CLAIMS: tuple[PaperClaim, ...] = (
+    PaperClaim(
+        "jobs/mean",
+        "139 jobs start on a pod on a mean day",
+        NSDI_SOURCE,
+        on_machines(STATED_JOBS, "jobs/day"),
+        FROM_DEMAND,
+        "lab run",
+        _mean_jobs,
+        runs=WORKLOAD_RUNS,
+    ),
+    PaperClaim(
+        "jobs/least",
+        "On the quietest of 60 days 58 jobs start",
+        NSDI_SOURCE,
+        on_machines(58, "jobs/day"),
+        FROM_DEMAND,
+        "lab run",
+        lambda: _extreme(min),
+        runs=WORKLOAD_RUNS,
+    ),
+    PaperClaim(
+        "jobs/most",
+        "On the busiest of 60 days 248 jobs start",
+        NSDI_SOURCE,
+        on_machines(248, "jobs/day"),
+        FROM_DEMAND,
+        "lab run",
+        lambda: _extreme(max),
+        runs=WORKLOAD_RUNS,
+    ),
+    PaperClaim(
+        "jobs/struck",
+        "About 1 % of jobs meet an outage",
+        "NSDI 2024",
+        Stated(1, "%", 0.5),
+        second_hand("computed"),
+        "lab run",
+        _jobs_disrupted,
+        runs=WORKLOAD_RUNS,
+    ),
+    PaperClaim(
+        "jobs/cross-connects",
+        "A pod makes 24,200 cross-connects on a mean day",
+        NSDI_SOURCE,
+        on_machines(STATED_CONNECTS, "links/day"),
+        FROM_DEMAND,
+        "lab run",
+        lambda: _links(fmean, ""),
+        runs=WORKLOAD_RUNS,
+    ),
+    PaperClaim(
+        "jobs/cross-connects-least",
+        "On the quietest of 60 days it makes 9,400",
+        NSDI_SOURCE,
+        on_machines(9_400, "links/day"),
+        second_hand("computed: the spread of starts is fitted, that of links is not"),
+        "lab run",
+        lambda: _links(min, ""),
+        runs=WORKLOAD_RUNS,
+    ),
+    PaperClaim(
+        "jobs/cross-connects-most",
+        "On the busiest of 60 days it makes 70,400",
+        NSDI_SOURCE,
+        on_machines(70_400, "links/day"),
+        second_hand("computed: the spread of starts is fitted, that of links is not"),
+        "lab run",
+        lambda: _links(max, MOST_LINKS),
+        runs=WORKLOAD_RUNS,
+    ),
+    PaperClaim(
+        "jobs/utilisation",
+        "The fleet is used to more than 98 %",
+        "[LF] 4.2.4",
+        Stated(98, "%", "above"),
+        calibrated(
+            "sizes of filler to this figure; the demand is assumed: 0.8 of the pod, and filler without an "
+            "end. It is of the chips that are healthy and not drained; the paper says not of which"
+        ),
+        "lab run",
+        _utilisation,
+        runs=WORKLOAD_RUNS,
+    ),
+)

@@ -1,0 +1,1 @@
+"""Requests as text, and requests at given times of a simulated copy."""

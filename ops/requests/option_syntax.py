@@ -1,0 +1,35 @@
+"""What stands behind a word of a command line, as in `ocs:pod-0/ocs-17@2d+10m,severity=3,onset=12h`."""
+
+from collections.abc import Collection, Sequence
+
+from ops.report.safe_text import quoted
+from shared.basics.errors import InvalidInput
+from shared.basics.parsing import parse_duration_s
+from shared.basics.units import US_PER_S
+
+
+def parse_options(
+    option_text: str, words: Sequence[str], allowed: Collection[str], form: str
+) -> dict[str, str]:
+    """What `severity=3` and `onset=12h` give, by name. InvalidInput begins with what was said, and shows the
+    form for a name that is not allowed."""
+    found: dict[str, str] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if name not in allowed or not equals:
+            raise InvalidInput(f"{option_text}: {quoted(word)} is not understood; allowed: {form}")
+        if name in found:
+            raise InvalidInput(f"{option_text}: {name} is given twice; leave one of them out")
+        found[name] = value
+    return found
+
+
+def parse_span_us(option_text: str, text: str, *, least_s: int) -> int:
+    """A span of at least so many seconds; InvalidInput begins with what was said."""
+    seconds = parse_duration_s(text)
+    if seconds is None or seconds < least_s:
+        allowed = "are 0s," if least_s == 0 else "are"
+        raise InvalidInput(
+            f"{option_text}: {quoted(text)} is no such time; allowed {allowed} 30s, 15m, 2h, 1d12h"
+        )
+    return seconds * US_PER_S

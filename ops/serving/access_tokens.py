@@ -1,0 +1,44 @@
+"""Whom a gateway lets in: the one token of LIGHTWAVE_TOKEN, and those of a file."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from ops.report.safe_text import quoted
+from services.gateway.http.access.caller import Caller, Role
+from services.gateway.http.access.tokens import SINGLE_TOKEN_NAME, Tokens
+from shared.basics.errors import InvalidInput
+from shared.storage.files.secret_files import read_secret
+
+NAME = r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}"
+
+
+def known_tokens(token: str | None, tokens: Path | None) -> Tokens:
+    """The tokens of a gateway, one of an administrator and those of a file; InvalidInput names the line that
+    is none, and never the token in it. Of a token that stands in the file, too, the file says whose it is: it
+    is what this shell's commands, as clients of the twin, bring."""
+    named = [*_lines(tokens)] if tokens is not None else []
+    one = (
+        [(token, Caller(SINGLE_TOKEN_NAME, Role.ADMINISTRATOR))] if token and token not in dict(named) else []
+    )
+    return Tokens([*one, *named])
+
+
+def _lines(file: Path) -> Iterator[tuple[str, Caller]]:
+    """`NAME ROLE TOKEN` a line; empty lines and those that begin with # say nothing. A name may have several
+    tokens, so that one can be replaced."""
+    for number, line in enumerate(read_secret(file, "tokens file").splitlines(), 1):
+        words = line.split()
+        if not words or words[0].startswith("#"):
+            continue
+        where = f"tokens file {file}, line {number}"
+        if len(words) != 3:
+            raise InvalidInput(f"{where}: {len(words)} words; allowed are three: NAME ROLE TOKEN")
+        name, role, token = words
+        if not re.fullmatch(NAME, name):
+            raise InvalidInput(
+                f"{where}: {quoted(name)} is no name; allowed are 1 to 64 letters, digits and . _ @ -"
+            )
+        if role not in [*Role]:
+            raise InvalidInput(f"{where}: {quoted(role)} is no role; allowed are {', '.join(Role)}")
+        yield token, Caller(name, Role(role))

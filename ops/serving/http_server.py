@@ -1,0 +1,71 @@
+"""A listening socket and a quiet HTTP server, for every command that serves the gateway."""
+
+import contextlib
+import signal
+import socket
+from typing import TYPE_CHECKING
+
+from shared.basics.errors import InvalidInput, OperationFailed
+
+if TYPE_CHECKING:
+    import uvicorn
+    from fastapi import FastAPI
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket, before anything else is started; OperationFailed names a port in use."""
+    if not 0 <= port <= 65_535:
+        raise InvalidInput(f"--port {port}: not allowed; allowed: 0 to 65535 (0 takes any free one)")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen(128)
+    except OSError as error:
+        listener.close()
+        raise OperationFailed(
+            f"port {port} on {host}: {error.strerror}; choose another with --port"
+        ) from None
+    return listener
+
+
+def quiet_server(app: "FastAPI") -> "uvicorn.Server":
+    """A server that says nothing by itself and ends within two seconds of being asked to."""
+    import uvicorn
+
+    from ops.serving.connection_limits import ACCEPTED_AT_ONCE, BACKLOG, bounded_protocol, connections_max
+
+    class Server(uvicorn.Server):
+        """Ends without a word on SIGINT and SIGTERM, and does not raise the signal again afterwards."""
+
+        @contextlib.contextmanager
+        def capture_signals(self):  # type: ignore[no-untyped-def]  # overrides an untyped generator
+            previous = {s: signal.signal(s, self.handle_exit) for s in (signal.SIGINT, signal.SIGTERM)}
+            try:
+                yield
+            finally:
+                for number, handler in previous.items():
+                    signal.signal(number, handler)
+
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            # asyncio takes as many connections in one turn as it lets wait: here these are two numbers.
+            for listener in sockets or ():
+                listener.listen(BACKLOG)
+
+    config = uvicorn.Config(
+        app,
+        http=bounded_protocol(connections_max()),
+        ws="none",
+        # Anybody can write X-Forwarded-For: who asks is who has connected, a proxy included.
+        proxy_headers=False,
+        # uvloop, where it is installed, takes connections as long as there are any.
+        loop="asyncio",
+        backlog=ACCEPTED_AT_ONCE,
+        log_level="warning",
+        access_log=False,
+        lifespan="off",
+        timeout_graceful_shutdown=2,
+    )
+    return Server(config)

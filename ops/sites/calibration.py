@@ -1,0 +1,106 @@
+"""Calibrations: values of parameters that belong together, each with where it is from and how sure it is.
+
+    failures.host_per_day: {value: 0.00077, source: "…", sure: digitised}
+
+A ready one is known by its name; any other is a file like these.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ops.report.safe_text import quoted
+from ops.sites.configuration import config_from_sections, parameters, to_sections
+from ops.sites.yaml_reader import read_yaml
+from schemas.config.fabric_kinds import CONFIGS
+from shared.basics.checks import closest_match_hint
+from shared.basics.errors import InvalidInput
+
+FOLDER = Path(__file__).parent / "calibrations"
+CONFIDENCE_LEVELS = {
+    "published": "in several texts alike",
+    "digitised": "read off a figure",
+    "derived": "follows from what is published",
+    "fitted": "chosen so that something that is published comes out",
+    "assumed": "from experience, or for want of anything better",
+}
+"""How sure a value is → what that means."""
+FIELDS = ("value", "source", "sure")
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationValue:
+    """One parameter's value."""
+
+    name: str
+    value: Any
+    source: str
+    sure: str
+
+
+def calibration_names() -> list[str]:
+    """The names of those that are there."""
+    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
+
+
+def read_calibration(name: str) -> tuple[CalibrationValue, ...]:
+    """The ready one of this name, or else that of the file. InvalidInput names the parameter, the value and
+    what is allowed."""
+    path = Path(name)
+    if not _is_file(name):
+        if name not in calibration_names():
+            raise InvalidInput(
+                f"calibration {quoted(name)}: there is none; allowed: "
+                f"{', '.join(calibration_names())}, or a file"
+                f"{closest_match_hint(name, calibration_names())}"
+            )
+        path = FOLDER / f"{name}.yaml"
+    try:
+        return _read(path)
+    except InvalidInput as error:
+        raise InvalidInput(f"calibration {name}: {error}") from None
+
+
+def resolve_calibration(folder: Path, name: str) -> str:
+    """A calibration that is named in a file of this folder, as it is called from here."""
+    return str(folder / name) if _is_file(name) else name
+
+
+def _is_file(name: str) -> bool:
+    return bool(Path(name).suffix) or "/" in name
+
+
+def calibration_values(name: str, kind: str) -> dict[str, Any]:
+    """The values of a calibration that a kind of fabric has parameters for, by dotted name."""
+    known = {parameter.name for parameter in parameters(kind)}
+    return {one.name: one.value for one in read_calibration(name) if one.name in known}
+
+
+def _read(path: Path) -> tuple[CalibrationValue, ...]:
+    content = read_yaml(path)
+    if not isinstance(content, dict) or not content:
+        raise InvalidInput(f"{quoted(content)} is not allowed; allowed: parameters, with {', '.join(FIELDS)}")
+    known = {parameter.name for kind in CONFIGS for parameter in parameters(kind)}
+    rows = []
+    for name, row in content.items():
+        if name not in known:
+            raise InvalidInput(
+                f"{quoted(name)}: no such parameter{closest_match_hint(str(name), sorted(known))}"
+            )
+        if not isinstance(row, dict) or set(row) != set(FIELDS):
+            raise InvalidInput(
+                f"{name}: {quoted(row)} is not allowed; allowed: {', '.join(FIELDS)}, all three"
+            )
+        if row["sure"] not in [*CONFIDENCE_LEVELS]:  # which may be a list as well
+            raise InvalidInput(
+                f"{name}: sure {quoted(row['sure'])} is not allowed; allowed: {', '.join(CONFIDENCE_LEVELS)}"
+            )
+        if not isinstance(row["source"], str) or not row["source"].strip():
+            raise InvalidInput(f"{name}: source {quoted(row['source'])} is not allowed; allowed: text")
+        rows.append(CalibrationValue(str(name), row["value"], row["source"], str(row["sure"])))
+    for kind in CONFIGS:
+        own = {parameter.name for parameter in parameters(kind)}
+        config_from_sections(
+            kind, to_sections({one.name: one.value for one in rows if one.name in own}), "with it"
+        )
+    return tuple(rows)

@@ -1,0 +1,315 @@
+"""`--set KEY=VALUE`: dotted names of the configuration, its parameters as a table, and what is wrong with a
+value.
+"""
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+
+from ops.report.safe_text import QUOTED_MAX, dotted, quoted
+from schemas.config.fabric_kinds import CONFIGS, config_model
+from schemas.config.parameter import (
+    allowed_text,
+    literal_values,
+    parameter_metadata,
+    parameters_of,
+    single_allowed_value,
+    value_types,
+)
+from schemas.config.pods import FabricConfig, SuperpodConfig
+from schemas.config.runtime_parameters import RUNTIME_PARAMETERS
+from schemas.config.workload import TraceRow
+from shared.basics.checks import closest_match_hint
+from shared.basics.errors import InvalidInput
+from shared.basics.spelling import closest_match
+from shared.models.fabric_plants import check_demand
+
+DEFAULT_KIND = "superpod"
+"""The kind of a fabric where nobody says it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterInfo:
+    """One parameter of the configuration, as a person needs to know it."""
+
+    name: str
+    default: Any
+    unit: str
+    source: str
+    allowed: str
+    meaning: str
+
+
+def parameters(kind: str = DEFAULT_KIND) -> list[ParameterInfo]:
+    """Every parameter of a kind of fabric that may be set to something, in the order of its configuration."""
+    known = parameters_of(_model_of(kind))
+    return [_parameter_info(name, known[name]) for name in _settable(known)]
+
+
+def _settable(known: Mapping[str, FieldInfo]) -> Iterator[str]:
+    """The names of those that have more than one allowed value."""
+    return (name for name, field in known.items() if single_allowed_value(field) is None)
+
+
+def _model_of(kind: str) -> type[FabricConfig]:
+    try:
+        return config_model(kind, "--kind")
+    except ValueError as error:
+        raise InvalidInput(str(error)) from None
+
+
+def superpod_config(
+    pairs: list[str], *, seed: int | None = None, trace: tuple[TraceRow, ...] | None = None
+) -> SuperpodConfig:
+    """The configuration of a superpod with these `KEY=VALUE` settings over the defaults."""
+    found = config_from_pairs(DEFAULT_KIND, pairs, seed=seed, trace=trace)
+    assert isinstance(found, SuperpodConfig)  # noqa: S101 -- the model of that kind
+    return found
+
+
+def to_sections(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters by dotted name, as a file has them: in sections."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        section, _, field = name.rpartition(".")
+        place = found.setdefault(section, {}) if section else found
+        place[field] = value
+    return found
+
+
+def merge_sections(base: Mapping[str, object], given: Mapping[str, object]) -> dict[str, object]:
+    """The first with the second's values in place of its own, section by section."""
+    found = dict(base)
+    for name, value in given.items():
+        below = base.get(name)
+        found[name] = {**below, **value} if isinstance(below, dict) and isinstance(value, dict) else value
+    return found
+
+
+def config_from_pairs(
+    kind: str,
+    pairs: list[str],
+    *,
+    seed: int | None = None,
+    trace: tuple[TraceRow, ...] | None = None,
+    calibrated: Mapping[str, Any] | None = None,
+) -> FabricConfig:
+    """The configuration of a kind of fabric with these `KEY=VALUE` settings over those that are `calibrated`,
+    by dotted name, and these over the defaults.
+
+    InvalidInput names the key, the value and what is allowed. `seed` and `trace` have options of their own.
+    """
+    model = _model_of(kind)
+    known = parameters_of(model)
+    values = to_sections(calibrated or {})
+    given: set[str] = set()
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        name = name.strip()
+        if not equals:
+            raise InvalidInput(f"--set {quoted(pair)}: not KEY=VALUE, such as workload.offered_load=0.8")
+        if name not in known:
+            shown = pair if pair.isprintable() and len(pair) <= QUOTED_MAX else quoted(pair)
+            raise InvalidInput(f"--set {shown}: {_unknown(kind, name, known)}")
+        section, _, field = name.rpartition(".")
+        place = values.setdefault(section, {}) if section else values
+        if name in given:
+            raise InvalidInput(f"--set {name}: given twice; leave one of them out")
+        given.add(name)
+        if _is_list(known[name]):
+            raise InvalidInput(
+                f"--set {name}: takes {allowed_text(known[name])}, which --set cannot say; write a site file "
+                "for --site, such as ops/sites/campus.yaml"
+            )
+        place[field] = _value(f"--set {name}", text.strip(), known[name])
+    if seed is not None and values.setdefault("seed", seed) != seed:
+        raise InvalidInput(f"--seed {seed}: --set seed={values['seed']} says another; leave one of them out")
+    if trace is not None:
+        values["trace"] = trace
+    try:
+        found = model.model_validate(values)
+    except ValidationError as error:
+        raise InvalidInput(_complaint(model, kind, error, _option_of)) from None
+    check_demand(found)
+    return found
+
+
+def _option_of(name: str) -> str:
+    return "--seed" if name == "seed" else f"--set {name}"
+
+
+def config_from_sections(kind: str, given: Mapping[str, object], where: str) -> FabricConfig:
+    """The configuration of a kind with these values over its defaults, in sections as a file has them.
+
+    InvalidInput names the field by its path, which begins with `where`.
+    """
+    model = _model_of(kind)
+    try:
+        # Through JSON, for a list there stands for what is a tuple in a strict model.
+        found = model.model_validate_json(json.dumps(given))
+        check_demand(found)
+    except ValidationError as error:
+        raise InvalidInput(_complaint(model, kind, error, lambda name: f"{where}.{name}")) from None
+    except InvalidInput as error:
+        raise InvalidInput(f"{where}.{error}") from None
+    return found
+
+
+def _complaint(
+    model: type[FabricConfig], kind: str, error: ValidationError, label: Callable[[str], str]
+) -> str:
+    """The first thing that is wrong, in the words of this project. `called` says how a parameter is called
+    where it was given."""
+    first = error.errors()[0]
+    known = parameters_of(model)
+    # Of what is inside a shape the shape: parameters are two deep, and fields of their rows four.
+    row = _row(known.get(".".join(map(str, first["loc"][:2]))))
+    place = first["loc"][: 3 if row is None else 4]
+    name = label(dotted(*place))
+    if first["type"] == "value_error":  # values that do not go together: the model says which
+        problem = str(first["ctx"]["error"])
+        return f"{name}.{problem}" if place else label(problem)
+    if first["type"] == "missing" and len(first["loc"]) <= len(place):
+        return f"{name}: is missing"
+    if first["type"] == "extra_forbidden":
+        if row is not None:
+            fields = row.model_fields
+            return (
+                f"{name}: no such field; allowed: "
+                f"{', '.join(fields)}{closest_match_hint(str(place[3]), fields)}"
+            )
+        return f"{name}: {_unknown(kind, '.'.join(map(str, place)), known)}"
+    return f"{name}: {quoted(first['input'])} is not allowed; allowed: {_allowed_at(place, known)}"
+
+
+def _allowed_at(place: Sequence[str | int], known: Mapping[str, FieldInfo]) -> str:
+    """What may stand at a place: at a parameter, at or in one of its rows, or where there is none."""
+    if (key := ".".join(map(str, place))) in known:
+        return allowed_text(known[key])
+    repeated = known.get(".".join(map(str, place[:2])))
+    if repeated is None:
+        return _contents(place, known)
+    row = _row(repeated)
+    return allowed_text(repeated if row is None or len(place) < 4 else row.model_fields[str(place[3])])
+
+
+def _is_list(field: FieldInfo) -> bool:
+    """Whether a parameter is a list of values."""
+    return get_origin(field.annotation) is tuple
+
+
+def _row(field: FieldInfo | None) -> type[BaseModel] | None:
+    """What each of a parameter's rows is; None of a parameter without rows."""
+    kind = get_args(field.annotation)[0] if field is not None and _is_list(field) else None
+    return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
+
+
+def _unknown(kind: str, name: str, known: Mapping[str, FieldInfo]) -> str:
+    near = closest_match(name, known, similarity=0.5)
+    listing = "lightwave lab config" + ("" if kind == DEFAULT_KIND else f" --kind {kind}")
+    return f"no such parameter; {f'did you mean {near}?' if near else f'`{listing}` lists them'}"
+
+
+def _contents(place: Sequence[str | int], known: Mapping[str, FieldInfo]) -> str:
+    """What may stand where there is no single parameter: a section of them, or recorded requests."""
+    section, *inside = place
+    if section != "trace":
+        return f"parameters by name, such as {next(n for n in known if n.startswith(f'{section}.'))}"
+    if len(inside) < 2:
+        return f"recorded requests, each with {', '.join(TraceRow.model_fields)}"
+    field = str(inside[1])
+    if field == "shape":
+        return "three sides in chips, such as [4, 4, 8]"
+    return allowed_text(TraceRow.model_fields[field])
+
+
+def _value(label: str, text: str, field: FieldInfo) -> Any:
+    """The text as the field's type; strict models coerce nothing, so it happens here. InvalidInput begins
+    with how the parameter is called where it was given."""
+    kinds = value_types(field)
+    if text.lower() in ("none", "null") and type(None) in kinds:
+        return None
+    try:
+        if words := literal_values(field):
+            return {word.lower(): word for word in words}[text.lower()]
+        if bool in kinds:
+            return {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}[
+                text.lower()
+            ]
+        if str in kinds:
+            return text
+        return float(text) if float in kinds else int(text)
+    except (KeyError, ValueError):
+        hint = closest_match_hint(text.upper(), literal_values(field), similarity=0.3)
+        raise InvalidInput(
+            f"{label}: {quoted(text)} is not allowed; allowed: {allowed_text(field)}{hint}"
+        ) from None
+
+
+def value_type(kind: str, name: str) -> type[bool] | type[int] | type[float] | type[str]:
+    """Of what type a parameter's values are, but for none."""
+    field = parameters_of(_model_of(kind))[name]
+    if literal_values(field):
+        return str
+    return next((one for one in (bool, str, float) if one in value_types(field)), int)
+
+
+def takes_whole_numbers(name: str) -> bool:
+    """Whether a parameter of any kind of fabric takes whole numbers only."""
+    return any(
+        name in parameters_of(model) and value_type(kind, name) is int for kind, model in CONFIGS.items()
+    )
+
+
+def parse_value(kind: str, name: str, text: str, option: str = "--set ") -> bool | int | float | str | None:
+    """What `--set NAME=TEXT` gives a parameter. InvalidInput where that is not of its type; it begins with
+    the option and the name."""
+    field = parameters_of(_model_of(kind))[name]
+    found: bool | int | float | str | None = _value(f"{option}{name}", text, field)
+    return found
+
+
+def parse_pairs(kind: str, pairs: Sequence[str]) -> dict[str, bool | int | float | str | None]:
+    """Parameters of a fabric that lives, from `KEY=VALUE`; whether they may change, the twin says."""
+    known = parameters_of(_model_of(kind))
+    found: dict[str, bool | int | float | str | None] = {}
+    for pair in pairs:
+        name, equals, text = (part.strip() for part in pair.partition("="))
+        if not equals or not name:
+            raise InvalidInput(f"{quoted(pair)}: not KEY=VALUE, such as failures.host_per_day=0.002")
+        if name in found:
+            raise InvalidInput(f"{name}: given twice; leave one of them out")
+        if name not in known:
+            near = closest_match(name, [one for one in RUNTIME_PARAMETERS if one in known], similarity=0.5)
+            hint = f"did you mean {near}? " if near else ""
+            raise InvalidInput(f"{name}: no parameter of a {kind}; {hint}`lightwave set --list` tells them")
+        single = not _is_list(known[name])
+        value = parse_value(kind, name, text, option="") if single else text
+        if isinstance(value, float) and not math.isfinite(value):  # as no message may have it
+            raise InvalidInput(f"{name}: {text} is not allowed; allowed: {allowed_text(known[name])}")
+        found[name] = value
+    return found
+
+
+def _parameter_info(name: str, field: FieldInfo) -> ParameterInfo:
+    info = parameter_metadata(field)
+    return ParameterInfo(
+        name=name,
+        default=_plain_value(field.default),
+        unit=str(info["unit"]),
+        source=str(info["source"]),
+        allowed=allowed_text(field),
+        meaning=field.description or "",
+    )
+
+
+def _plain_value(value: Any) -> Any:
+    """A value as a file says it: rows with what they say of themselves."""
+    if isinstance(value, tuple):
+        return [one.model_dump(exclude_unset=True) if isinstance(one, BaseModel) else one for one in value]
+    return value

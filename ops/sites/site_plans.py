@@ -1,0 +1,229 @@
+"""What a twin is made of: its sites, each with its fabrics and their configurations; from options or from a
+file."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ops.report.safe_text import quoted
+from ops.sites.calibration import calibration_values
+from ops.sites.configuration import (
+    DEFAULT_KIND,
+    config_from_pairs,
+    config_from_sections,
+    merge_sections,
+    to_sections,
+)
+from ops.sites.yaml_reader import read_yaml
+from schemas.config.fabric_kinds import config_model
+from schemas.config.pods import AnyPodConfig, FabricConfig
+from schemas.config.workload import TraceRow
+from schemas.files.site_plan import SitePlan
+from schemas.names import FABRIC_PATTERN, SITE_PATTERN
+from shared.basics.errors import InvalidInput
+from shared.models.network.attachments import check_attachments, check_multipod_jobs
+from shared.storage.store.state_store import FabricPlace
+
+TraceReader = Callable[[FabricConfig], tuple[TraceRow, ...]]
+"""Reads recorded requests for a fabric of this configuration, which has none yet; InvalidInput says which of
+them it cannot hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewTwinOptions:
+    """What a new twin is to be made of, as it was asked for on the command line: so many pods of a kind, or
+    the sites of some files. None where nothing was said. `seed` is that of the fabrics that have none of
+    their own. `calibration` is the name of one, or its file."""
+
+    pods: int | None = None
+    kind: str | None = None
+    seed: int | None = None
+    pairs: tuple[str, ...] = ()
+    site_files: tuple[Path, ...] = ()
+    calibration: str | None = None
+
+    def sites(self, *, trace: TraceReader | None = None) -> tuple[SitePlan, ...]:
+        """`trace` reads recorded requests in place of arrivals. InvalidInput where options do not go
+        together, or a file is not what it should be."""
+        if not self.site_files:
+            count = 1 if self.pods is None else self.pods
+            kind = DEFAULT_KIND if self.kind is None else self.kind
+            return single_fabric_sites(
+                count,
+                kind=kind,
+                pairs=self.pairs,
+                seed=self.seed,
+                trace=trace,
+                calibration=self.calibration,
+            )
+        for name, given in (
+            ("--pods", self.pods),
+            ("--kind", self.kind),
+            ("--set", self.pairs or None),
+            ("--calibration", self.calibration),
+            ("--trace", trace),
+        ):
+            if given is not None:
+                raise InvalidInput(
+                    f"{name}: not together with --site, whose file says what the site is made of"
+                )
+        sites = tuple(read_site(path) for path in self.site_files)
+        check_sites(sites)
+        return sites if self.seed is None else with_seed(sites, self.seed)
+
+
+def single_fabric_sites(
+    count: int,
+    *,
+    kind: str = DEFAULT_KIND,
+    pairs: Sequence[str] = (),
+    seed: int | None = None,
+    trace: TraceReader | None = None,
+    calibration: str | None = None,
+) -> tuple[SitePlan, ...]:
+    """So many fabrics of a kind that don't touch each other: a site each, named as the fabric."""
+    values = None if calibration is None else calibration_values(calibration, kind)
+    config = config_from_pairs(kind, list(pairs), seed=seed, calibrated=values)
+    if trace is not None:
+        config = config_from_pairs(kind, list(pairs), seed=seed, trace=trace(config), calibrated=values)
+    return tuple(SitePlan(site=name, fabrics={name: config}) for name in default_names(kind, count))
+
+
+def default_names(kind: str, count: int) -> list[str]:
+    """What so many fabrics of a kind are called that nobody gave a name: pods of any kind pod-0, pod-1 and so
+    on, networks dcn-0."""
+    word = "pod" if issubclass(config_model(kind, "--kind"), AnyPodConfig) else kind
+    return [f"{word}-{number}" for number in range(count)]
+
+
+def check_sites(sites: Sequence[SitePlan]) -> None:
+    """InvalidInput where a name of a site or a fabric occurs twice, or jobs are wanted over pods that nothing
+    joins."""
+    for plan in sites:
+        for name in plan.fabrics:
+            check_multipod_jobs(plan.site, plan.fabrics, name)
+    for what, names in (
+        ("site", [plan.site for plan in sites]),
+        ("fabric", [name for plan in sites for name in plan.fabrics]),
+    ):
+        for name, times in Counter(names).items():
+            if times > 1:
+                raise InvalidInput(f"{what} {name}: given {times} times; names are unique in a twin")
+
+
+def with_seed(sites: Sequence[SitePlan], seed: int) -> tuple[SitePlan, ...]:
+    """The same sites, where this is the seed of the fabrics that have none of their own; InvalidInput if all
+    have one."""
+    if not lacks_seed(sites):
+        raise InvalidInput(
+            f"--seed {seed}: every fabric of the site has a seed of its own there; leave it out, or leave "
+            "out theirs"
+        )
+    return tuple(
+        SitePlan(
+            site=plan.site,
+            fabrics={
+                name: config if has_own_seed(config) else config.model_copy(update={"seed": seed})
+                for name, config in plan.fabrics.items()
+            },
+        )
+        for plan in sites
+    )
+
+
+def lacks_seed(sites: Sequence[SitePlan]) -> bool:
+    """Whether some fabric has no seed of its own."""
+    return not all(has_own_seed(config) for plan in sites for config in plan.fabrics.values())
+
+
+def has_own_seed(config: FabricConfig) -> bool:
+    """Whether whoever gave a configuration gave its seed, too."""
+    return "seed" in config.model_fields_set
+
+
+def common_seed(sites: Sequence[SitePlan]) -> int | None:
+    """The seed of all fabrics; None where there are several."""
+    seeds = {config.seed for plan in sites for config in plan.fabrics.values()}
+    return seeds.pop() if len(seeds) == 1 else None
+
+
+def fabric_places(sites: Sequence[SitePlan], partitions: int) -> dict[str, FabricPlace]:
+    """Where every fabric lives: the sites in turn over the partitions."""
+    return {
+        fabric: FabricPlace(n % partitions, plan.site, config.kind)
+        for n, plan in enumerate(sites)
+        for fabric, config in plan.fabrics.items()
+    }
+
+
+def read_site(path: Path, option: str = "--site ") -> SitePlan:
+    """A site from a YAML file: `site` its name, `fabrics` a list of {name, kind, config}, where `config`
+    holds what differs from the configuration of its kind, or from the file's `calibration` of it.
+    InvalidInput names the file behind the option that it was given to, the line or the field, the value and
+    what is allowed."""
+    try:
+        content = read_yaml(path)
+        if content is None:
+            raise InvalidInput("is empty; allowed: site and fabrics, with values")
+        file = _mapping("the file", content, ("site", "fabrics", "calibration"))
+        calibration = file.get("calibration")
+        if not isinstance(calibration, str | None):
+            raise InvalidInput(
+                f"calibration: {quoted(calibration)} is not allowed; allowed: a name or a file"
+            )
+        site = file.get("site")
+        if not isinstance(site, str) or re.fullmatch(SITE_PATTERN, site) is None:
+            raise InvalidInput(_bad_name_text("site", site, "campus or pod-0"))
+        rows = file.get("fabrics")
+        if not isinstance(rows, list) or not rows:
+            problem = "is missing" if rows is None else f"{quoted(rows)} is not allowed"
+            raise InvalidInput(f"fabrics: {problem}; allowed: a list of one or more")
+        fabrics: dict[str, FabricConfig] = {}
+        for n, row in enumerate(rows):
+            name, config = _fabric(f"fabrics.{n}", row, calibration)
+            if name in fabrics:
+                raise InvalidInput(f"fabrics.{n}.name: {name} is given twice; names are unique")
+            fabrics[name] = config
+        plan = SitePlan(site=site, fabrics=fabrics)
+        check_attachments(plan.fabrics)
+        return plan
+    except InvalidInput as error:
+        raise InvalidInput(f"{option}{path}: {error}") from None
+
+
+def _fabric(where: str, row: object, calibration: str | None) -> tuple[str, FabricConfig]:
+    """(name, configuration) of one row of the list, whose values are over those of the calibration."""
+    fields = _mapping(where, row, ("name", "kind", "config"))
+    name, kind = fields.get("name"), fields.get("kind", DEFAULT_KIND)
+    if not isinstance(name, str) or re.fullmatch(FABRIC_PATTERN, name) is None:
+        raise InvalidInput(_bad_name_text(f"{where}.name", name, "pod-4"))
+    try:
+        config_model(kind, f"{where}.kind")
+    except ValueError as error:
+        raise InvalidInput(str(error)) from None
+    config = fields.get("config")
+    given = {} if config is None else _mapping(f"{where}.config", config)
+    if "kind" in given:
+        raise InvalidInput(
+            f"{where}.config.kind: is no parameter; the kind stands beside config: {where}.kind"
+        )
+    base = {} if calibration is None else to_sections(calibration_values(calibration, str(kind)))
+    return name, config_from_sections(str(kind), merge_sections(base, given), f"{where}.config")
+
+
+def _bad_name_text(where: str, name: object, like: str) -> str:
+    problem = "is missing" if name is None else f"{quoted(name)} is no name"
+    return f"{where}: {problem}; names are like {like}"
+
+
+def _mapping(where: str, value: object, known: tuple[str, ...] = ()) -> dict[str, object]:
+    """The value, if it is a mapping of none but the known fields; without any, nobody looks at them here."""
+    if not isinstance(value, dict):
+        allowed = ", ".join(known) or "parameters by name"
+        raise InvalidInput(f"{where}: {quoted(value)} is not allowed; allowed: {allowed}, with values")
+    for name in value:
+        if known and name not in known:
+            raise InvalidInput(f"{where}: no such field {quoted(name)}; allowed: {', '.join(known)}")
+    return value

@@ -1,0 +1,166 @@
+"""YAML that people write, read strictly: what the language leaves open to slips is refused with its line.
+
+A file of a few hundred bytes can name itself, or unfold to gigabytes: so aliases, anchors and tags are no
+part of what is read here, and the values are made from the parser's events, never from its nodes. Keys are
+text and stand once in their mapping, dates are text.
+"""
+
+import re
+import stat
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ops.report.safe_text import dotted, quoted, shortened
+from schemas.limits import COUNT_MAX
+from shared.basics.errors import InvalidInput
+
+YamlLines = dict[tuple[object, ...], int]
+"""Place of a value, as keys and numbers from the outside in → its line, from 1."""
+BYTES_MAX = 2**20
+DEPTH_MAX = 20
+DIGITS_MAX = 40
+"""Characters of a number beyond which it is not even read: Python would take long for it."""
+_FLOAT = re.compile(r"[-+]?[0-9]+(?:\.[0-9]*)?[eE][-+]?[0-9]+")
+"""`1e-5` is a number to everybody but YAML 1.1."""
+SURROGATE = re.compile("[\ud800-\udfff]")
+"""What an escape can write and UTF-8 cannot."""
+
+
+def read_yaml(path: Path) -> object:
+    """The one document of a YAML file of at most 1 MB, as dicts with text for keys, lists, text, whole
+    numbers of 64 bits, floats, booleans and None; None of an empty file. InvalidInput names the line."""
+    return read_yaml_lines(path)[0]
+
+
+def read_yaml_lines(path: Path) -> tuple[object, YamlLines]:
+    """The same, and in which line each of its values begins."""
+    text = read_text_file(path)
+    try:
+        values = _Values(text)
+        return values.document(), values.lines
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"line {mark.line + 1}: " if mark is not None else ""
+        problem = getattr(error, "problem", None) or getattr(error, "reason", None) or error
+        raise InvalidInput(f"{where}not YAML: {shortened(str(problem), 120)}") from None
+    except (ValueError, OverflowError):  # PyYAML looks at these numbers not at all
+        raise InvalidInput("not YAML: the number of an escape (\\U…) or of %YAML is too large") from None
+
+
+def read_text_file(path: Path) -> str:
+    """What a file that people wrote says, of at most 1 MB. InvalidInput if it is none: a pipe or a device
+    might never end."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise InvalidInput("no file of text, but a folder, pipe or device")
+        with path.open("rb") as file:
+            content = file.read(BYTES_MAX + 1)
+        if len(content) > BYTES_MAX:
+            raise InvalidInput(f"larger than {BYTES_MAX // 2**20} MB, which is the most")
+        return content.decode()
+    except OSError as error:
+        raise InvalidInput(error.strerror or str(error)) from None
+    except UnicodeDecodeError:
+        raise InvalidInput("not a text in UTF-8") from None
+    except ValueError:
+        raise InvalidInput("no path of a file: it has a character NUL") from None
+
+
+class _Values(yaml.SafeLoader):
+    """The parser of PyYAML, its rules for what a plain word means, and values of its events."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.lines: YamlLines = {}
+
+    def document(self) -> object:
+        self._next()  # the stream's beginning
+        if isinstance(self._ahead(), yaml.StreamEndEvent):
+            return None
+        self._next()  # the document's
+        found = self._value()
+        self._next()  # and its end
+        if not isinstance(event := self._next(), yaml.StreamEndEvent):
+            raise _refused(event, "a second document; allowed is one")
+        return found
+
+    def _next(self) -> Any:
+        return self.get_event()  # type: ignore[no-untyped-call]  # PyYAML's stubs say nothing of it
+
+    def _ahead(self) -> Any:
+        return self.peek_event()  # type: ignore[no-untyped-call]  # as above
+
+    def _value(self, *place: object) -> object:
+        event: Any = self._next()
+        if isinstance(event, yaml.AliasEvent):
+            raise _refused(event, f"the alias *{shortened(str(event.anchor))}; write the values out")
+        if event.anchor is not None:
+            raise _refused(event, f"the anchor &{shortened(str(event.anchor))}; write the values out")
+        if event.tag is not None:
+            raise _refused(event, f"the tag {quoted(event.tag)}; allowed are values without tags")
+        self.lines.setdefault(place, event.start_mark.line + 1)
+        if len(place) > DEPTH_MAX:
+            raise _refused(event, f"nested deeper than {DEPTH_MAX}, which is the most")
+        if isinstance(event, yaml.MappingStartEvent):
+            return self._mapping(*place)
+        if isinstance(event, yaml.SequenceStartEvent):
+            return self._sequence(*place)
+        return self._scalar(event, *place)
+
+    def _mapping(self, *place: object) -> dict[str, object]:
+        found: dict[str, object] = {}
+        lines: dict[str, int] = {}
+        while not isinstance(event := self._ahead(), yaml.MappingEndEvent):
+            if not isinstance(event, yaml.ScalarEvent) or event.anchor is not None or event.tag is not None:
+                raise _refused(event, "a key that is no plain text")
+            key_event = self._next()
+            key, line = key_event.value, key_event.start_mark.line + 1
+            if SURROGATE.search(key):
+                raise _refused(event, f"{quoted(key)} is half a character")
+            if key in found:
+                name = dotted(*place, key)
+                raise _refused(event, f"{name}: given twice, first in line {lines[key]}; keys are unique")
+            lines[key] = self.lines[*place, key] = line
+            found[key] = self._value(*place, key)
+        self._next()
+        return found
+
+    def _sequence(self, *place: object) -> list[object]:
+        found: list[object] = []
+        while not isinstance(self._ahead(), yaml.SequenceEndEvent):
+            found.append(self._value(*place, len(found)))
+        self._next()
+        return found
+
+    def _scalar(self, event: Any, *place: object) -> object:
+        text = event.value
+        if SURROGATE.search(text):
+            raise _refused(event, f"{quoted(text)} is half a character")
+        tag = self.resolve(yaml.ScalarNode, text, event.implicit)  # type: ignore[no-untyped-call]  # as above
+        node, kind = yaml.ScalarNode(tag, text), tag.rpartition(":")[2]
+        if kind == "null":
+            return None
+        if kind == "bool":
+            return self.construct_yaml_bool(node)
+        try:
+            if kind == "int":
+                return self._whole(event, node, *place)
+            if kind == "float":
+                return self.construct_yaml_float(node)
+        except ValueError:
+            return text  # `0x_` looks like a number to YAML and is none
+        return float(text) if event.implicit[0] and _FLOAT.fullmatch(text) else text
+
+    def _whole(self, event: Any, node: yaml.ScalarNode, *place: object) -> int:
+        number = self.construct_yaml_int(node) if len(node.value) <= DIGITS_MAX else None
+        if number is None or not -COUNT_MAX <= number <= COUNT_MAX:
+            name = f"{dotted(*place)}: " if place else ""
+            allowed = f"whole numbers of 64 bits, up to {COUNT_MAX:,}"
+            raise _refused(event, f"{name}{shortened(node.value)} is not allowed; allowed: {allowed}")
+        return number
+
+
+def _refused(event: Any, why: str) -> InvalidInput:
+    return InvalidInput(f"line {event.start_mark.line + 1}: {why}")

@@ -1,0 +1,196 @@
+"""Files of a backup: written with their digest, read against it, in a folder that is there whole or not at
+all."""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO
+
+import zstandard
+
+from schemas.files.backup_manifest import BackupFile
+from shared.basics.errors import OperationFailed
+from shared.storage.files.folder_lock import LOCK
+from shared.storage.log.log_bytes import LogBytes
+
+PARTIAL = ".partial"
+"""At the end of a folder's name until it is whole."""
+CHUNK = 1 << 20
+LEVEL = 3
+"""Of the compression, as of snapshots."""
+MANIFEST = "manifest.json"
+INBOX = "inbox.json"
+LOG_SUFFIX = ".jsonl.zst"
+OPERATIONS, LETTERS, CLOCK, ORIGIN = "operations.jsonl", "dead-letters.jsonl", "clock.json", "origin.json"
+FOLDERS = ("log", "snapshots", "upgrades", "telemetry")
+KNOWN_NAMES = frozenset(
+    {MANIFEST, INBOX, OPERATIONS, LETTERS, CLOCK, ORIGIN, *FOLDERS, "redis", LOCK, "lightwave-twin.json"}
+)
+"""What may lie in a folder that a killed command left unfinished."""
+
+
+def folder_error(what: str, folder: Path, error: OSError) -> OperationFailed:
+    """The system's refusal as one sentence, with the file of this folder that it is about."""
+    named = str(error.filename or "")
+    about = f"{Path(named).name}: " if named and Path(named) != folder else ""
+    return OperationFailed(f"{what} {folder}: {about}{error.strerror or error}")
+
+
+def write_file(folder: Path, name: str, pieces: Iterable[bytes]) -> BackupFile:
+    """Write a file, force it to the disk, and tell its size and digest; OSError if that is impossible."""
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    digest, size = hashlib.sha256(), 0
+    try:
+        with path.open("xb") as file:
+            for piece in pieces:
+                file.write(piece)
+                digest.update(piece)
+                size += len(piece)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
+    return BackupFile(path=name, size=size, sha256=digest.hexdigest())
+
+
+def file_chunks(path: Path, size: int | None = None) -> Iterator[bytes]:
+    """The first so many bytes of a file, or all; OSError if it cannot be read."""
+    with path.open("rb") as file:
+        yield from stream_chunks(file, size)
+
+
+def stream_chunks(file: IO[bytes], size: int | None = None) -> Iterator[bytes]:
+    """The next so many bytes of a stream, or all."""
+    left = size
+    while left != 0:
+        piece = file.read(CHUNK if left is None else min(CHUNK, left))
+        if not piece:
+            return
+        left = None if left is None else left - len(piece)
+        yield piece
+
+
+def log_chunks(folder: Path, log: LogBytes, size: int) -> Iterator[bytes]:
+    """The first so many bytes of a log in a twin's data folder; OperationFailed, with that folder's name,
+    where it cannot be read. Of a log that is not there nothing was written yet."""
+    try:
+        with log.opened() as file:
+            yield from stream_chunks(file, size)
+    except OSError as error:
+        if size or log.path.exists():
+            raise folder_error("data folder", folder, error) from None
+
+
+def compressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """As zstd."""
+    stream = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True).compressobj()
+    for piece in pieces:
+        if part := stream.compress(piece):
+            yield part
+    yield stream.flush()
+
+
+def digest_of(path: Path) -> tuple[int, str]:
+    """(bytes, SHA-256) of a file; OSError if it cannot be read."""
+    digest, size = hashlib.sha256(), 0
+    for piece in file_chunks(path):
+        digest.update(piece)
+        size += len(piece)
+    return size, digest.hexdigest()
+
+
+@contextlib.contextmanager
+def atomic_folder(folder: Path, what: str) -> Iterator[Path]:
+    """A new folder to fill, which takes its name once it is whole, and on the disk; where that fails nothing
+    of it is left, and after a kill only `FOLDER.partial`, which the next try removes. OperationFailed for a
+    folder that is not empty, and while another process fills one."""
+    _check_empty(folder, what)
+    folder = folder.absolute()
+    part = folder.with_name(f"{folder.name}{PARTIAL}")
+    try:
+        part.parent.mkdir(parents=True, exist_ok=True)
+        part.mkdir(mode=0o700, exist_ok=True)
+        lock = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError as error:
+        raise folder_error(what, folder, error) from None
+    try:
+        _lock_and_clear(part, lock, what)
+        try:
+            yield part
+            _sync_and_rename(part, folder)
+        except BaseException as error:
+            shutil.rmtree(part, ignore_errors=True)
+            if isinstance(error, OSError):
+                raise folder_error(what, folder, error) from None
+            raise
+    finally:
+        os.close(lock)
+
+
+def _check_empty(folder: Path, what: str) -> None:
+    try:
+        if folder.is_dir() and any(folder.iterdir()):
+            raise OperationFailed(f"{what} {folder}: is not empty; give a folder that is new or empty")
+        if (folder.exists() or folder.is_symlink()) and not folder.is_dir():
+            raise OperationFailed(f"{what} {folder}: is no folder; give one that is new or empty")
+        if folder.is_dir() and (folder.is_symlink() or folder.is_mount()):
+            # It takes its name at once, whole, and neither can be replaced by that.
+            raise OperationFailed(f"{what} {folder}: is a link or a mount point; give a new folder in it")
+    except OSError as error:
+        raise folder_error(what, folder, error) from None
+
+
+def _lock_and_clear(part: Path, lock: int, what: str) -> None:
+    """Keep others out of an unfinished folder, and remove what a killed command left there."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise OperationFailed(f"{what} {part}: is being written by another process") from None
+    try:
+        strange = sorted(found.name for found in part.iterdir() if found.name not in KNOWN_NAMES)
+        if strange:
+            raise OperationFailed(
+                f"{what} {part}: is in the way, and {strange[0]} in it is nothing of a twin's; move it away"
+            )
+        for found in part.iterdir():
+            shutil.rmtree(found) if found.is_dir() and not found.is_symlink() else found.unlink()
+    except OSError as error:
+        raise folder_error(what, part, error) from None
+
+
+def is_being_filled(part: Path) -> bool:
+    """Whether another process fills this unfinished folder; nothing is made or kept from others to know."""
+    try:
+        lock = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(lock)
+    return False
+
+
+def _sync_and_rename(part: Path, folder: Path) -> None:
+    for place, folders, _ in os.walk(part, topdown=False):
+        for name in folders:
+            _sync(Path(place, name))
+    _sync(part)
+    part.rename(folder)
+    _sync(folder.parent)
+
+
+def _sync(folder: Path) -> None:
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

@@ -1,0 +1,23 @@
+"""The start of a twin's own server, in good order or after its files were damaged."""
+
+import logging
+
+from shared.basics.errors import StoreDamaged
+from shared.runtimes.embedded.valkey_server import EmbeddedValkey
+
+log = logging.getLogger("lightwave.up")
+
+
+def start_embedded_server(server: EmbeddedValkey, *, rebuild: bool) -> None:
+    """Start the twin's own server. Files that it cannot read are put aside for a rebuild, which needs nothing
+    of them."""
+    try:
+        server.ensure()
+    except StoreDamaged as error:
+        if not rebuild:
+            raise StoreDamaged(
+                f"{error}; `lightwave up --rebuild` puts the folder aside and makes every state again from "
+                "the logs; only requests that were received and not yet accepted are lost"
+            ) from None
+        log.warning("%s; the folder is put aside as %s", error, server.set_folder_aside())
+        server.ensure()

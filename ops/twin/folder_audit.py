@@ -1,0 +1,172 @@
+"""`lightwave audit`: the lab on the root messages of a living twin's log, compared with its log and its
+states.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ops.twin.data_folder import DataFolder, FolderInUse
+from ops.twin.forks.fork_origin import fork_about, inherited_difference, read_origin
+from ops.twin.segmented_audit import (
+    AuditedSite,
+    UsableSnapshots,
+    audit_segment,
+    audit_segments,
+    merge_results,
+    usable_snapshots,
+    whole_log,
+)
+from ops.twin.site_audit import SiteAudit, readers_of
+from ops.twin.snapshots import check_records, site_history, snapshot_folder
+from shared.basics.errors import NotFound, OperationFailed
+from shared.runtimes.embedded.valkey_server import EmbeddedValkey
+from shared.storage.log.log_bytes import site_log
+from shared.storage.log.read_only_log import ReadOnlyLog
+from shared.storage.store.redis_store import RedisStore
+from shared.storage.store.state_store import FabricPlace
+
+ReportAuditProgress = Callable[[str, int, int], None]
+"""Is told (site, messages compared, messages in all), now and then."""
+
+
+def no_progress(_site: str, _done: int, _whole: int) -> None:
+    """Where nobody listens."""
+
+
+def run_audit(
+    *, data: Path, redis: str | None = None, jobs: int = 1, report_progress: ReportAuditProgress = no_progress
+) -> dict[str, Any]:
+    """Audit the twin kept in `data`, running or not; the report's `clean` says whether all agreed. With
+    several jobs the log is folded in parts between snapshots, which are compared, too."""
+    folder = DataFolder(data)
+    if not data.exists() or folder.identity() is None:
+        raise NotFound(f"data folder {data}: holds no twin")
+    with _store(folder, redis) as store:
+        sites: dict[str, dict[str, FabricPlace]] = {}
+        for fabric, place in store.fabrics().items():
+            sites.setdefault(place.site, {})[fabric] = place
+        rows = [
+            _audit_site(folder, store, site, places, jobs, report_progress)
+            for site, places in sorted(sites.items())
+        ]
+    fork = _audit_origin(folder, rows)
+    clean = bool(rows) and all(
+        row["log_clean"] and row["states_clean"] and not row["wrong_snapshots"] for row in rows
+    )
+    return {"clean": clean and not (fork or {}).get("differing"), "fork": fork, "sites": rows}
+
+
+def _audit_origin(folder: DataFolder, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """Of a fork of what twin and moment it is one, how many messages of each site are that twin's and how
+    many its own, and in what its logs do not begin as they did there. None of a twin that is no fork."""
+    try:
+        origin = read_origin(folder)
+    except OperationFailed as error:
+        return {"differing": [str(error)]}
+    if origin is None:
+        return None
+    messages = {row["site"]: row["messages"] for row in rows}
+    differing = [
+        f"{one.site}: {sentence}"
+        for one in origin.sites
+        if (sentence := inherited_difference(one, site_log(folder.logs, one.site))) is not None
+    ]
+    own = {one.site: max(0, messages.get(one.site, 0) - one.position) for one in origin.sites}
+    return fork_about(origin).model_dump() | {"own": own, "differing": differing}
+
+
+def _audit_site(
+    folder: DataFolder,
+    store: RedisStore,
+    site: str,
+    places: Mapping[str, FabricPlace],
+    jobs: int,
+    report_progress: ReportAuditProgress,
+) -> dict[str, Any]:
+    partition = next(iter(places.values())).partition
+    snapshot = store.snapshot(partition, readers_of(places))
+    names = sorted({name for name, _ in readers_of(places)})
+    positions = {name: snapshot.positions.get(name, 0) for name in names}
+    position = min(positions.values())
+    log = ReadOnlyLog(site_log(folder.logs, site))
+    check_records(folder, site, log)
+    history = site_history(folder, site, log)
+    begin, base = history.starting_snapshot(), history.base()
+    start = begin.position if begin is not None else 0
+    audited = AuditedSite(
+        site=site,
+        fabrics=tuple(places),
+        log=log.content,
+        snapshots=snapshot_folder(folder, site),
+        states=snapshot.states,
+        position=position,
+        begin=begin,
+        begin_offset=log.offset_of(start),
+    )
+
+    def told(messages: int) -> None:
+        report_progress(site, messages, max(position - start, messages))
+
+    by = usable_snapshots(audited) if jobs > 1 else UsableSnapshots()
+    parts = (
+        audit_segments(audited, by.offsets, jobs, told)
+        if by.offsets
+        else [audit_segment(audited, whole_log(audited), told)]
+    )
+    found = merge_results(parts)
+    audit = SiteAudit(site, audited.fabrics, snapshot.states)
+    audit.requests, audit.dead_letters = found.requests, found.dead_letters
+    audit.difference, audit.differing = found.difference, found.differing
+    if not position:
+        audit.differing += [f"{name}: nothing committed" for name in names]
+    if len(set(positions.values())) > 1:
+        audit.differing.append(f"services stand at different positions {positions}")
+    messages = start + found.messages
+    if audit.difference is None and messages < position:
+        audit.differing.append(f"states have read {position} messages, the log holds {messages}")
+    return audit.report(messages, position) | {
+        "since": None if base is None else base.told(),
+        "parts": len(parts),
+        "wrong_snapshots": [sentence for _, sentence in sorted(found.wrong.items())],
+        "unused_snapshots": by.refused,
+    }
+
+
+@contextlib.contextmanager
+def _store(folder: DataFolder, redis: str | None) -> Iterator[RedisStore]:
+    """The store in this Redis, or else the running twin's; where none runs, that of the folder's own server
+    for as long as the audit takes."""
+    with contextlib.ExitStack() as stack:
+        url = redis or _running_store(folder, stack) or _own_store(folder, stack)
+        store = RedisStore(url)
+        stack.callback(store.close)
+        store.check()
+        yield store
+
+
+def _running_store(folder: DataFolder, stack: contextlib.ExitStack) -> str | None:
+    """The Redis of the twin that runs in this folder; None where none does, and the folder is then held. What
+    its last twin announced says nothing by itself: in a copy it is the Redis of the original."""
+    try:
+        folder.hold()
+    except FolderInUse:
+        running = folder.running()
+        if running is None:
+            raise
+        return running.redis
+    stack.callback(folder.release)
+    return None
+
+
+def _own_store(folder: DataFolder, stack: contextlib.ExitStack) -> str:
+    if not folder.redis.is_dir():
+        raise NotFound(
+            f"data folder {folder.path}: holds no states; give the Redis that the twin uses with --redis, or "
+            "start the twin, which makes them again from its log"
+        )
+    server = EmbeddedValkey(folder.redis)
+    stack.callback(server.stop)
+    server.ensure()
+    return server.url

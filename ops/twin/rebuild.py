@@ -1,0 +1,92 @@
+"""The states of a data folder that is being made: folded from its logs into a server of its own."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+
+from ops.local.software_version import software_version
+from ops.twin.data_folder import DataFolder, TwinIdentity
+from ops.twin.snapshots import check_records, site_history
+from services.fleet import services_of
+from shared.basics.errors import OperationFailed
+from shared.engine.roots import operator_source, upgrade_source
+from shared.runtimes.embedded.dead_letter_file import DeadLetterFile
+from shared.runtimes.embedded.site_runner import SiteRunner
+from shared.runtimes.embedded.valkey_server import EmbeddedValkey
+from shared.storage.inbox.inbox_backup import InboxBackup
+from shared.storage.log.indexed_log import IndexedLogs
+from shared.storage.store.redis_store import RedisStore
+
+
+def leave_inbox_empty(_inbox: InboxBackup) -> None:
+    """Of a twin for which nothing waits."""
+
+
+@contextlib.contextmanager
+def rebuilt_states(
+    folder: DataFolder,
+    identity: TwinIdentity,
+    *,
+    fill: Callable[[InboxBackup], None] = leave_inbox_empty,
+    by_snapshots: bool = False,
+    redis: str | None = None,
+) -> Iterator[list[SiteRunner]]:
+    """Every site, its states made of its log, which is compared with what the services say message for
+    message; what they say in the block goes on the log as well. `fill` lets requests wait before that. From
+    the newest snapshot on, if `by_snapshots`, else from where the log's fold begins. LogDamaged where a log
+    is not what the services say. Which keys are used is told by the log. They go to `redis`, or else to a
+    server in the folder; OperationFailed unless that Redis is empty, as it is again where they cannot be
+    made."""
+    with contextlib.ExitStack() as stack:
+        url = _own_server(folder, stack) if redis is None else redis
+        store = stack.enter_context(contextlib.closing(RedisStore(url)))
+        if redis is not None:
+            stack.enter_context(_empty_unless_done(store))
+        copy = InboxBackup(url, [plan.site for plan in identity.sites])
+        stack.enter_context(contextlib.closing(copy))
+        fill(copy)
+        logs = stack.enter_context(contextlib.closing(IndexedLogs(folder.logs)))
+        letters = DeadLetterFile(folder.dead_letters)
+        runners = []
+        for partition, plan in enumerate(identity.sites):
+            log = logs.open(plan.site)
+            if log.last_seq(upgrade_source(plan.site)) >= 0:
+                check_records(folder, plan.site, log)
+            history = site_history(folder, plan.site, log)
+            runner = SiteRunner(
+                plan.site,
+                partition,
+                services_of,
+                store=store,
+                place=store.place,
+                log=log,
+                dead_letters=letters,
+                software=software_version(),
+                starting_snapshot=history.starting_snapshot,
+            )
+            runner.rebuild(next(history.matching_snapshots(), None) if by_snapshots else None)
+            runners.append(runner)
+        yield runners
+        for partition, plan in enumerate(identity.sites):
+            store.raise_last_number(partition, logs.open(plan.site).last_seq(operator_source(plan.site)))
+
+
+def _own_server(folder: DataFolder, stack: contextlib.ExitStack) -> str:
+    server = EmbeddedValkey(folder.redis)
+    stack.callback(server.stop)
+    server.ensure()
+    return server.url
+
+
+@contextlib.contextmanager
+def _empty_unless_done(store: RedisStore) -> Iterator[None]:
+    store.check()
+    if not store.is_empty():
+        raise OperationFailed(
+            f"Redis at {store.name}: is not empty; give a database that is, for all that a twin keeps there "
+            "is made anew"
+        )
+    try:
+        yield
+    except BaseException:
+        store.flush()
+        raise

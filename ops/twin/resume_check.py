@@ -1,0 +1,144 @@
+"""Whether a twin that exists is the one that the options ask for: it keeps its own numbers, and an option
+that says otherwise must not be passed over."""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ops.report.safe_text import quoted
+from ops.sites.calibration import calibration_values
+from ops.sites.configuration import config_from_pairs
+from ops.sites.site_plans import NewTwinOptions, default_names, has_own_seed
+from schemas.config.pods import FabricConfig
+from schemas.config.runtime_parameters import RUNTIME_PARAMETERS
+from schemas.files.site_plan import SitePlan
+from shared.basics.errors import InvalidInput
+
+SITES_NAMED = 4
+"""Sites of a twin that a sentence names."""
+
+
+ChangedParameters = Callable[[str, str], Mapping[str, Any]]
+"""From site and fabric to the parameters that `lightwave set` changed there, and what they are now."""
+
+log = logging.getLogger("lightwave.twin")
+
+
+def nothing_changed(_site: str, _fabric: str) -> Mapping[str, Any]:
+    """Of a twin that did not live yet, or of which nobody asks."""
+    return {}
+
+
+def check_same_twin(
+    requested: NewTwinOptions,
+    files: Sequence[SitePlan],
+    kept: Sequence[SitePlan],
+    changed: ChangedParameters = nothing_changed,
+) -> None:
+    """InvalidInput if the options, of which `files` are the sites of --site, ask for something else than the
+    sites that a twin was made with. It says which fabric differs, and in what. What was changed since, and is
+    given as it was made, is told of."""
+    if requested.site_files:
+        _check_sites(requested.site_files, files, kept, changed)
+        return
+    if requested.pods is not None:
+        kinds = [config.kind for plan in kept for config in plan.fabrics.values()]
+        kind = kinds[0] if requested.kind is None else requested.kind
+        names = default_names(kind, requested.pods)
+        if [(plan.site, *plan.fabrics) for plan in kept] != [(name, name) for name in names]:
+            raise InvalidInput(f"--pods {requested.pods}: the twin is of {_sites_text(kept)}")
+    for plan in kept:
+        for name, config in plan.fabrics.items():
+            _check_options(requested, plan.site, name, config, changed)
+
+
+def _check_options(
+    requested: NewTwinOptions, site: str, name: str, config: FabricConfig, changed: ChangedParameters
+) -> None:
+    fabric = name if name == site else f"{name} of the site {site}"
+    if requested.kind is not None and requested.kind != config.kind:
+        raise InvalidInput(f"--kind {requested.kind}: {fabric} is a {config.kind}")
+    values = {} if requested.calibration is None else calibration_values(requested.calibration, config.kind)
+    given = config_from_pairs(config.kind, list(requested.pairs), seed=requested.seed, calibrated=values)
+    by_hand = {pair.partition("=")[0].strip() for pair in requested.pairs}
+    has = _flat(config.model_dump())
+    now = changed(site, name) if RUNTIME_PARAMETERS.keys() & by_hand else {}
+    for parameter, value in _flat(given.model_dump(exclude_unset=True)).items():
+        if value == has[parameter]:
+            if parameter in by_hand and now.get(parameter, value) != value:
+                log.warning(
+                    "--set %s=%s: %s was made with it, and has %s since `lightwave set`",
+                    *(parameter, value, fabric, now[parameter]),
+                )
+        else:
+            of_option = parameter == "seed" and requested.seed is not None
+            given_as = f"--seed {value}" if of_option else f"--set {parameter}={value}"
+            if parameter in values and parameter not in by_hand:
+                given_as = f"--calibration {requested.calibration}, which has {parameter} {value}"
+            raise InvalidInput(f"{given_as}: {fabric} {_made_with_text(parameter, has[parameter], now)}")
+
+
+def _made_with_text(parameter: str, made: Any, now: Mapping[str, Any]) -> str:
+    """With what a fabric was made, and what it has by now if that is something else."""
+    if now.get(parameter, made) == made:
+        return f"has {made}"
+    return f"was made with {made}, and has {now[parameter]} since `lightwave set`"
+
+
+def _check_sites(
+    paths: Sequence[Path], files: Sequence[SitePlan], kept: Sequence[SitePlan], changed: ChangedParameters
+) -> None:
+    lives = {plan.site: plan for plan in kept}
+    for path, plan in zip(paths, files, strict=True):
+        if plan.site not in lives:
+            raise InvalidInput(f"--site {path}: the twin has no site {plan.site}, but {_sites_text(kept)}")
+        has = lives.pop(plan.site).fabrics
+        if [*plan.fabrics] != [*has]:
+            raise InvalidInput(f"--site {path}: the site {plan.site} of the twin began with {', '.join(has)}")
+        for name, config in plan.fabrics.items():
+            now = partial(changed, plan.site, name)
+            if (difference := _difference(config, has[name], now)) is not None:
+                raise InvalidInput(f"--site {path}: {name} of the site {plan.site} {difference}")
+    if lives:
+        raise InvalidInput(f"--site {paths[0]}: the twin is of {_sites_text(kept)}")
+
+
+def _difference(
+    requested: FabricConfig, kept: FabricConfig, changed: Callable[[], Mapping[str, Any]]
+) -> str | None:
+    """What is not the same in words; None where everything is. A seed that the file leaves to --seed is as it
+    was, unless that is given."""
+    if requested.kind != kept.kind:
+        return f"is a {requested.kind} there and a {kept.kind} in the twin"
+    if not has_own_seed(requested):
+        requested = requested.model_copy(update={"seed": kept.seed})
+    has = _flat(kept.model_dump())
+    for name, value in _flat(requested.model_dump()).items():
+        if value != has[name]:
+            now = changed().get(name, has[name])
+            since = "" if now == has[name] else f", where it is {quoted(now)} since `lightwave set`"
+            return f"has {name} {quoted(value)} there and {quoted(has[name])} in the twin{since}"
+    return None
+
+
+def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Parameters by their dotted names."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            found |= _flat(value, f"{prefix}{name}.")
+        else:
+            found[f"{prefix}{name}"] = value
+    return found
+
+
+def _sites_text(sites: Sequence[SitePlan]) -> str:
+    """`2 sites: campus (pod-0, pod-1), pod-7`."""
+    shown_sites = [
+        plan.site if [*plan.fabrics] == [plan.site] else f"{plan.site} ({', '.join(plan.fabrics)})"
+        for plan in sites[:SITES_NAMED]
+    ]
+    more = ["…"] if len(sites) > SITES_NAMED else []
+    return f"{len(sites)} site{'s' if len(sites) > 1 else ''}: {', '.join([*shown_sites, *more])}"

@@ -1,0 +1,1 @@
+"""Typed rows and answers of the HTTP API."""

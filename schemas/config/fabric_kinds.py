@@ -1,0 +1,64 @@
+"""The configuration of a fabric of any kind: a union told by `kind`."""
+
+from typing import Annotated
+
+from pydantic import BeforeValidator, GetJsonSchemaHandler, SerializeAsAny, ValidationInfo
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, to_json
+
+from schemas.config.dcn import DcnConfig
+from schemas.config.pods import FabricConfig, StaticPodConfig, SuperpodConfig
+
+CONFIGS: dict[str, type[FabricConfig]] = {
+    "superpod": SuperpodConfig,
+    "static-pod": StaticPodConfig,
+    "dcn": DcnConfig,
+}
+"""Kind of fabric → the model of its configuration."""
+KIND_QUOTED_MAX = 60
+"""Characters of what is no kind that are repeated in the sentence about it."""
+
+
+def config_model(kind: object, field: str = "kind") -> type[FabricConfig]:
+    """The configuration's model of a kind; ValueError with a sentence about `field` if there is no such
+    kind."""
+    model = CONFIGS.get(kind) if isinstance(kind, str) else None
+    if model is None:
+        given = repr(kind)
+        shown = given if len(given) <= KIND_QUOTED_MAX else f"{given[:KIND_QUOTED_MAX]}…"
+        raise ValueError(f"{field} {shown}: no such kind of fabric; allowed are {', '.join(CONFIGS)}")
+    return model
+
+
+def _validate_by_kind(value: object, info: ValidationInfo) -> FabricConfig:
+    if isinstance(value, FabricConfig):
+        return value
+    kind = value.get("kind") if isinstance(value, dict) else None
+    model = config_model(kind)
+    if info.mode == "json":
+        return model.model_validate_json(to_json(value, inf_nan_mode="constants"))
+    return model.model_validate(value)
+
+
+class _KindUnionSchema:
+    """The JSON Schema of a configuration: one of all kinds'."""
+
+    def __get_pydantic_json_schema__(self, _: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        kinds = [handler(model.__pydantic_core_schema__) for model in CONFIGS.values()]
+        return {"oneOf": kinds, "discriminator": {"propertyName": "kind"}}
+
+
+class _KindNameSchema:
+    """The JSON Schema of a kind of fabric: one of those that there are. What is none is refused by
+    `config_model`, in a sentence of its own."""
+
+    def __get_pydantic_json_schema__(
+        self, text: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return handler(text) | {"enum": [*CONFIGS]}
+
+
+FabricKindName = Annotated[str, _KindNameSchema()]
+
+AnyConfig = Annotated[SerializeAsAny[FabricConfig], BeforeValidator(_validate_by_kind), _KindUnionSchema()]
+"""A configuration of any kind, told by its `kind`."""

@@ -1,0 +1,85 @@
+"""What the hardware of a datacenter network is, as a configuration says it: blocks, and racks of OCSes."""
+
+from typing import Literal
+
+from schemas.body import Model
+from schemas.config.parameter import parameter
+from schemas.names import FABRIC_PATTERN
+
+BLOCKS_MAX = 1_024
+RACKS_MAX = 256
+SWITCHES_MAX = 64
+GENERATIONS_GBPS = (40, 100, 200, 400, 800)
+"""Gb/s of a port, one way; each interworks with all older ones ([LF] 3.3, Figure 8)."""
+MODULES = {"cwdm4-bidi": GENERATIONS_GBPS, "cwdm8-bidi": (800,)}
+"""Kind of transceivers, each with a grid of its own, of 20 and of 10 nm ([LF] 3.3) → the generations in which
+it exists (Figures 8 and 9)."""
+BLOCK_PATTERN = r"block-(?:0|[1-9][0-9]{0,3})"
+CUSTOMER_PATTERN = r"[a-z][a-z0-9]{0,15}(?:-[a-z0-9]{1,16}){0,3}"
+
+
+class BlockGroupConfig(Model):
+    """`count` equal aggregation blocks; they are numbered in the order in which the rows stand."""
+
+    count: int = parameter(1, "blocks of this kind", unit="blocks", source="choice", ge=1, le=BLOCKS_MAX)
+    generation: int = parameter(
+        400,
+        "what a port carries: 40, 100, 200, 400 or 800",
+        unit="Gb/s",
+        source="[LF] 3.3, Fig. 8",
+        allowed="40, 100, 200, 400 or 800",
+        ge=1,
+        le=800,
+    )
+    uplinks: int = parameter(
+        512,
+        "uplinks of a block: 256 or 512",
+        unit="uplinks",
+        source="Jupiter Evolving (second-hand)",
+        allowed="256 or 512",
+        ge=1,
+        le=512,
+    )
+    pod: str | None = parameter(
+        None,
+        "the pod that hangs on the block",
+        unit="-",
+        source="choice",
+        allowed="names of pods of the site, such as pod-0",
+        pattern=rf"^{FABRIC_PATTERN}$",
+    )
+    customer: str | None = parameter(
+        None,
+        "whose the block is; blocks of two customers are never joined",
+        unit="-",
+        source="choice",
+        allowed="names, such as team-7",
+        pattern=rf"^{CUSTOMER_PATTERN}$",
+    )
+    modules: Literal["cwdm4-bidi", "cwdm8-bidi"] = parameter(
+        "cwdm4-bidi", "kind of its transceivers", unit="-", source="[LF] 3.3"
+    )
+
+
+class NetworkConfig(Model):
+    """The blocks of a network, and the racks of OCSes that join them."""
+
+    blocks: tuple[BlockGroupConfig, ...] = parameter(
+        (BlockGroupConfig(count=16),),
+        "the blocks, a row for equal ones",
+        unit="blocks",
+        source="choice",
+        allowed="rows of count, generation, uplinks, pod, customer and modules",
+        min_length=1,
+        max_length=BLOCKS_MAX,
+    )
+    racks: int = parameter(
+        16, "OCS racks that stand: 1/8, 1/4, 1/2 or all", unit="racks", source="choice", ge=1, le=RACKS_MAX
+    )
+    racks_full: int = parameter(
+        16, "of how many there may once be", unit="racks", source="choice", ge=1, le=RACKS_MAX
+    )
+    switches: int = parameter(4, "OCSes of a rack", unit="OCSes", source="choice", ge=1, le=SWITCHES_MAX)
+    technology: Literal["palomar", "mems", "piezo", "robotic"] = parameter(
+        "palomar", "what the OCSes are", unit="-", source="[LF] 3.2, Table C.1"
+    )

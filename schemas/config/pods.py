@@ -1,0 +1,193 @@
+"""The configuration of a fabric, as its first message carries it: every parameter with unit, default and
+source.
+
+Dotted names (`workload.offered_load`) are what `--set` takes and `lightwave lab config` prints.
+"""
+
+from typing import Literal, Self
+
+from pydantic import (
+    model_validator,
+)
+
+from schemas.body import Model
+from schemas.config.cubes import CubesConfig, JobsConfig
+from schemas.config.failures import FailuresConfig, StaticFailuresConfig
+from schemas.config.network_hardware import NetworkConfig
+from schemas.config.parameter import parameter
+from schemas.config.quotas import parse_quotas
+from schemas.config.repairs import RepairsConfig, StaticRepairsConfig
+from schemas.config.scheduler import SchedulerConfig
+from schemas.config.transceivers import TransceiversConfig
+from schemas.config.workload import Trace, WorkloadConfig
+from schemas.limits import COUNT_MAX
+
+
+class PodConfig(Model):
+    """How large the pod is."""
+
+    cubes: int = parameter(
+        64,
+        "cubes of 4×4×4 chips in the pod; OCS radix grows with it",
+        unit="cubes",
+        source="[LF] A",
+        ge=4,
+        le=144,
+    )
+
+
+class StaticPodSizeConfig(PodConfig):
+    """How large a static pod is: always as large as its fixed grid."""
+
+    cubes: int = parameter(
+        64, "cubes of 4×4×4 chips, in a grid of 4×4×4 cubes", unit="cubes", source="[LF] 4.2", ge=64, le=64
+    )
+
+
+class OcsConfig(Model):
+    """How optical circuit switches switch."""
+
+    switching_time_ms: float | None = parameter(
+        None,
+        "what every connection takes, none failing, in place of what the technology does",
+        unit="ms",
+        source="choice: none; mirrors take as long as their alignment ([LF] 3.2.2), some milliseconds",
+        ge=0.001,
+        le=600_000,
+        allow_inf_nan=False,
+    )
+    camera_noise_urad: float = parameter(
+        10.0,
+        "standard deviation of a tilt of a mirror as one image of the camera tells it",
+        unit="µrad",
+        source="assumption",
+        ge=0,
+        le=10_000,
+        allow_inf_nan=False,
+    )
+    realign_s: float = parameter(
+        60.0,
+        "until mirrors that did not find their place are tried again, where nothing else moves there before",
+        unit="seconds",
+        source="choice",
+        ge=0.001,
+        le=86_400,
+        allow_inf_nan=False,
+    )
+
+
+class PodOcsConfig(OcsConfig):
+    """What the optical circuit switches of a superpod are, and how they switch."""
+
+    technology: Literal["palomar", "mems", "robotic", "piezo", "guided-wave", "wavelength"] = parameter(
+        "palomar", "what the OCSes are", unit="-", source="[LF] 3.2, Table C.1"
+    )
+    restart_s: float = parameter(
+        40.0,
+        "until the software of an OCS runs again that is restarted",
+        unit="seconds",
+        source="assumption",
+        ge=0.001,
+        le=86_400,
+        allow_inf_nan=False,
+    )
+    restart_keeps: bool = parameter(
+        True,
+        "whether circuits stand while the software of an OCS is restarted: its FPGA holds the mirrors",
+        unit="-",
+        source="choice",
+    )
+
+
+HardwareConfig = PodConfig | NetworkConfig
+"""How much there is of what a kind of fabric is made of."""
+
+
+class FabricConfig(Model):
+    """What every kind of fabric has. With the operators' requests, a configuration decides all that happens
+    in its fabric; its `kind` decides which services there are, and what the rest of it looks like."""
+
+    kind: str
+    seed: int = parameter(0, "the seed of every draw", unit="-", source="choice", ge=0, le=COUNT_MAX)
+
+    @property
+    def hardware(self) -> HardwareConfig:
+        """The section from which, with the kind, the plant follows: every part that there is."""
+        raise NotImplementedError(f"a {self.kind} has no hardware")
+
+
+class _CubePodConfig(FabricConfig):
+    """What superpods and static pods have to observe alike."""
+
+    @model_validator(mode="after")
+    def _quotas_fit(self) -> Self:
+        if isinstance(self, AnyPodConfig):
+            try:
+                parse_quotas(self.scheduler.quotas, self.pod.cubes)
+            except ValueError as error:
+                raise ValueError(f"scheduler.quotas: {error}") from None
+        return self
+
+    @model_validator(mode="after")
+    def _reserves_leave_something(self) -> Self:
+        if not isinstance(self, AnyPodConfig):
+            return self
+        cubes, spares, held = self.pod.cubes, self.scheduler.hot_spares, self.scheduler.hold_back_cubes
+        if self.scheduler.hold_back != "fixed":
+            held = 0
+        if spares + held >= cubes:
+            raise ValueError(
+                f"scheduler.hot_spares {spares} and scheduler.hold_back_cubes {held} leave none of {cubes} "
+                f"cubes; allowed are up to {cubes - 1} together"
+            )
+        return self
+
+
+class SuperpodConfig(_CubePodConfig):
+    """A superpod: cubes joined at will by optical circuit switches ([LF] 4.2, [T4] 2)."""
+
+    kind: Literal["superpod"] = "superpod"
+    pod: PodConfig = PodConfig()
+    workload: WorkloadConfig = WorkloadConfig()
+    scheduler: SchedulerConfig = SchedulerConfig()
+    jobs: JobsConfig = JobsConfig()
+    ocs: PodOcsConfig = PodOcsConfig()
+    transceivers: TransceiversConfig = TransceiversConfig()
+    cubes: CubesConfig = CubesConfig()
+    repairs: RepairsConfig = RepairsConfig()
+    failures: FailuresConfig = FailuresConfig()
+    trace: Trace | None = None
+
+    @property
+    def hardware(self) -> PodConfig:
+        return self.pod
+
+
+class StaticPodConfig(_CubePodConfig):
+    """A static pod: the same cubes in a torus of fixed fibres, without OCSes ([LF] 4.2, Table 1)."""
+
+    kind: Literal["static-pod"] = "static-pod"
+    pod: StaticPodSizeConfig = StaticPodSizeConfig()
+    workload: WorkloadConfig = WorkloadConfig()
+    scheduler: SchedulerConfig = SchedulerConfig()
+    jobs: JobsConfig = JobsConfig()
+    transceivers: TransceiversConfig = TransceiversConfig()
+    cubes: CubesConfig = CubesConfig()
+    repairs: StaticRepairsConfig = StaticRepairsConfig()
+    failures: StaticFailuresConfig = StaticFailuresConfig()
+    trace: Trace | None = None
+
+    @property
+    def hardware(self) -> StaticPodSizeConfig:
+        return self.pod
+
+
+AnyPodConfig = SuperpodConfig | StaticPodConfig
+"""A pod of cubes, however they are joined."""
+
+
+def pod_config(config: FabricConfig) -> PodConfig:
+    """How large the pod is, of any kind of pod; ValueError for a fabric that is none."""
+    if not isinstance(config, AnyPodConfig):
+        raise ValueError(f"a {config.kind} is no pod")
+    return config.pod

@@ -1,0 +1,105 @@
+"""The configuration of the links of a pod."""
+
+from typing import Literal
+
+from pydantic import model_validator
+
+from schemas.body import Model
+from schemas.config.parameter import parameter
+
+LOOK_INTERVAL_S_MIN = 60
+"""A look costs a message where anything stands out, and reads every such end."""
+
+
+class TransceiversConfig(Model):
+    """The optics of the links, when one counts as bad, and how often it is measured."""
+
+    telemetry_interval_s: int = parameter(
+        900, "cadence of telemetry frames; 0 for none", unit="seconds", source="choice", ge=0, le=31_536_000
+    )
+    look_interval_s: int = parameter(
+        3_600,
+        "how often the readings of link ends are looked at for faults, at least a minute apart; 0 for never: "
+        "then none is found",
+        unit="seconds",
+        source="choice",
+        ge=0,
+        le=31_536_000,
+    )
+    fibre_loss_db: float = parameter(
+        1.0,
+        "fibre and connectors of one strand, both ends', without the OCS",
+        unit="dB",
+        source="assumption",
+        ge=0,
+        le=20,
+        allow_inf_nan=False,
+    )
+    lane_rate: Literal["10G-NRZ", "25G-NRZ", "50G-PAM4", "100G-PAM4"] = parameter(
+        "50G-PAM4", "what each wavelength carries one way", unit="-", source="[LF] 3.3.1"
+    )
+    interference_mitigation: bool = parameter(
+        True,
+        "whether receivers take off the tone of the beat with reflections",
+        unit="-",
+        source="[LF] 3.3.2",
+    )
+    soft_fec: bool = parameter(True, "whether the inner code is used", unit="-", source="[LF] 3.3.2")
+    circulator: Literal["integrated", "external"] = parameter(
+        "integrated",
+        "where the circulator is: in the module, or before it, behind connectors",
+        unit="-",
+        source="[LF] B: external at first, then integrated",
+    )
+    laser: Literal["EML", "DML"] = parameter(
+        "EML",
+        "externally modulated, or directly, which chirps: interference cannot be mitigated",
+        unit="-",
+        source="[LF] C.1",
+    )
+    degraded_above_ber: float = parameter(
+        2e-5,
+        "bit error rate before the outer code above which a link is degraded",
+        unit="errors/bit",
+        source="assumption: above the worst healthy pair",
+        ge=1e-15,
+        le=0.5,
+        allow_inf_nan=False,
+    )
+    down_above_ber: float = parameter(
+        2e-4,
+        "bit error rate before the outer code above which a link is down",
+        unit="errors/bit",
+        source="[LF] 4.1.2: the threshold of KP4",
+        ge=1e-15,
+        le=0.5,
+        allow_inf_nan=False,
+    )
+
+    ride_out_s: float = parameter(
+        2.0,
+        "outages of a link that last no longer are ridden out: it waits, and sends again",
+        unit="seconds",
+        source="assumption: link layer and step time",
+        ge=0,
+        le=3_600,
+        allow_inf_nan=False,
+    )
+
+    @model_validator(mode="after")
+    def _looks_are_apart(self) -> "TransceiversConfig":
+        if 0 < self.look_interval_s < LOOK_INTERVAL_S_MIN:
+            raise ValueError(
+                f"look_interval_s: {self.look_interval_s} is not allowed; allowed: 0, or "
+                f"{LOOK_INTERVAL_S_MIN} to 31536000, of which {LOOK_INTERVAL_S_MIN} is the nearest"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _degraded_before_down(self) -> "TransceiversConfig":
+        if self.degraded_above_ber > self.down_above_ber:
+            raise ValueError(
+                f"degraded_above_ber: {self.degraded_above_ber:g} is not allowed; "
+                f"allowed: at most down_above_ber, which is {self.down_above_ber:g}"
+            )
+        return self

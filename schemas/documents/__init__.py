@@ -1,0 +1,1 @@
+"""Status documents, each a pure function of one service's state."""

@@ -1,0 +1,1 @@
+"""Records of files next to the log: archives, backups, forks, operations, site plans."""

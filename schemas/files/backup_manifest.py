@@ -1,0 +1,95 @@
+"""What a backup of a living twin is cut at, and what its manifest says.
+
+All of a point is of one quiet moment: what was accepted is on a site's log below its `position`, or it is in
+`inbox`.
+"""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from schemas.body import Model
+from schemas.files.site_plan import SitePlan
+from schemas.limits import COUNT_MAX, SPEED_MAX
+
+Count = Annotated[int, Field(ge=0, le=COUNT_MAX)]
+Speed = Annotated[float, Field(gt=0, le=SPEED_MAX, allow_inf_nan=False)]
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+BACKUP_FORMAT = 1
+"""Of the backup; one of another form is of another version."""
+
+
+class SavedClock(Model):
+    """The clock of a twin that may not run: how far simulated time had come, and what was asked for. None
+    where nothing is kept of it."""
+
+    speed: Speed | None = None
+    paused: bool = False
+    now_us: Count = 0
+    until_us: Count | None = None
+    run_speed: Speed | None = None
+
+
+class SiteLogCut(Model):
+    """The first `position` messages of a site's log, which are `size` bytes."""
+
+    site: str
+    position: Count
+    size: Count
+
+
+class WaitingRequest(Model):
+    """A request that waits in the inbox of a site; `body` is the JSON of a body of this type, which has its
+    key and who asked."""
+
+    site: str
+    number: Count
+    fabric: str
+    type: str
+    body: str
+
+
+class CancelledKey(Model):
+    """A key whose request was cancelled, which is given to no other for `kept_s` seconds."""
+
+    key: str
+    kept_s: Count
+
+
+class BackupPoint(Model):
+    """Where a twin stood at one quiet moment. `twin` is its identity, `wall_us` the moment by the wall clock,
+    `software` the build that ran it; `operations_size` and `letters_size` are bytes of its operations log
+    and of its dead letters."""
+
+    twin: str
+    software: str
+    wall_us: Count
+    plans: tuple[SitePlan, ...]
+    sites: tuple[SiteLogCut, ...]
+    clock: SavedClock
+    inbox: tuple[WaitingRequest, ...]
+    cancelled: tuple[CancelledKey, ...]
+    operations_size: Count
+    letters_size: Count
+
+
+class BackupFile(Model):
+    """A file of a backup, by its path from the backup's folder."""
+
+    path: Annotated[str, Field(pattern=r"^[A-Za-z0-9][^/\x00]*(/[A-Za-z0-9][^/\x00]*)*$", max_length=1_000)]
+    size: Count
+    sha256: Sha256
+
+
+class BackupManifest(Model):
+    """What a backup holds, and of what twin and moment it is."""
+
+    form: Count
+    twin: str
+    software: str
+    wall_us: Count
+    clock_us: Count
+    requests_waiting: Count
+    sites: tuple[SiteLogCut, ...]
+    files: tuple[BackupFile, ...]

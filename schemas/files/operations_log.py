@@ -1,0 +1,175 @@
+"""What concerns a whole twin and no site's log: how it was planned, its clock, rebuilds, skips, dead
+letters, versions.
+
+Each is a line of the operations log, with who did it and when by the wall clock.
+"""
+
+from typing import Annotated, Literal
+
+import orjson
+from pydantic import Field, SerializeAsAny, ValidationError
+
+from schemas.body import Body, Model
+from schemas.files.site_plan import SitePlan
+from schemas.limits import COUNT_MAX, SPEED_MAX
+
+Speed = Annotated[
+    float, Field(gt=0, le=SPEED_MAX, allow_inf_nan=False, description="simulated over wall time")
+]
+SimulatedUs = Annotated[int, Field(ge=0, le=COUNT_MAX, description="simulated microseconds")]
+Count = Annotated[int, Field(ge=0, le=COUNT_MAX)]
+
+
+class OperationBody(Body):
+    writer = "operations"
+
+
+class TwinPlanned(OperationBody):
+    """A twin is to be made of this. The first one of an operations log decides: whoever makes the twin, even
+    after the first was killed, makes exactly this one."""
+
+    twin: str
+    sites: tuple[SitePlan, ...]
+    partitions: Annotated[int, Field(ge=1)]
+    replication: Annotated[int, Field(ge=1)]
+    speed: Speed
+    paused: bool
+
+
+class ClockChanged(OperationBody):
+    """The clock as it is from now on. `anchor_us` is the time that it goes on from; `until_us` the moment at
+    which it will stand still, reached at `run_speed`, or as fast as it can where that is null."""
+
+    speed: Speed
+    paused: bool
+    anchor_us: SimulatedUs
+    until_us: SimulatedUs | None = None
+    run_speed: Speed | None = None
+
+
+class RebuildBegun(OperationBody):
+    """Every state is to be made again from the log."""
+
+    software: str
+
+
+class RebuildEnded(OperationBody):
+    """How that ended: with states of so many messages, or refused with a sentence and nothing changed."""
+
+    result: Literal["done", "refused"]
+    messages: Count = 0
+    state_sha256: str | None = None
+    sentence: str | None = None
+
+
+class SkipOrdered(OperationBody):
+    """A person lets a service of a fabric pass over the message on which it raised."""
+
+    fabric: str
+    service: str
+    message: str
+
+
+class DeadLetterReplayed(OperationBody):
+    """What a dead letter asked for was asked for again, as the request with this message id."""
+
+    origin: str
+    request: str
+
+
+class DeadLettersDropped(OperationBody):
+    """Dead letters were put aside: nobody needs to look at them any more."""
+
+    origins: tuple[str, ...]
+
+
+class VersionStarted(OperationBody):
+    """A process began with another version of the twin's software than it had before."""
+
+    process: str
+    software: str
+
+
+class TwinRestored(OperationBody):
+    """This twin was made from the backup of another one, `origin`, as that was at `wall_us`: it is another
+    twin from there on, known as `twin`."""
+
+    twin: str
+    origin: str
+    wall_us: Count
+
+
+class TwinForked(OperationBody):
+    """This twin was made from the history of another one, `origin`, up to the simulated moment `at_us`: it is
+    another twin from there on, known as `twin`, and called `name`."""
+
+    twin: str
+    origin: str
+    name: str
+    at_us: SimulatedUs
+
+
+class LogArchived(OperationBody):
+    """All messages of a site's log before this position are in its archive, and no longer in its file."""
+
+    site: str
+    position: Count
+
+
+OPERATIONS: dict[str, type[OperationBody]] = {
+    model.__name__: model
+    for model in (
+        *(ClockChanged, DeadLetterReplayed, DeadLettersDropped, LogArchived, RebuildBegun, RebuildEnded),
+        *(SkipOrdered, TwinForked, TwinPlanned, TwinRestored, VersionStarted),
+    )
+}
+"""Type name → body, in name order."""
+
+
+class Operation(Model):
+    """One line of the operations log. `id` tells it from every other: one that stands there twice is one.
+    `wall_us` is microseconds since 1970. An envelope would not fit: it belongs to a fabric and its time."""
+
+    id: str
+    wall_us: Annotated[int, Field(ge=0, le=COUNT_MAX)]
+    who: str
+    type: str
+    v: Annotated[int, Field(ge=1, le=COUNT_MAX)]
+    body: SerializeAsAny[OperationBody]
+
+
+class NumberedOperation(Operation):
+    """An operation with its place on the operations log."""
+
+    number: Count
+
+
+def enclose_operation(body: OperationBody, *, operation_id: str, wall_us: int, who: str) -> Operation:
+    """The operation that carries `body`: type and version follow from it."""
+    return Operation(
+        id=operation_id, wall_us=wall_us, who=who, type=type(body).__name__, v=body.version, body=body
+    )
+
+
+def encode_operation(found: Operation) -> bytes:
+    """One line of JSON, without the newline."""
+    return found.__pydantic_serializer__.to_json(found)
+
+
+def encode_numbered_operation(number: int, found: Operation) -> bytes:
+    """The JSON of an operation with its number."""
+    fields = {name: getattr(found, name) for name in Operation.model_fields}
+    row = NumberedOperation(number=number, **fields)
+    return row.__pydantic_serializer__.to_json(row)
+
+
+def decode_operation(line: bytes) -> Operation | None:
+    """The operation in one line of JSON; None if it is none that this version knows."""
+    try:
+        fields = orjson.loads(line)
+        model = OPERATIONS[fields["type"]]
+        body = model.model_validate_json(orjson.dumps(fields.pop("body")))
+        found = Operation(body=body, **fields)
+    except (orjson.JSONDecodeError, ValidationError, KeyError, TypeError):
+        return None
+    return found if found.v == model.version else None

@@ -1,0 +1,1 @@
+"""Message types, one module for each service that writes them."""

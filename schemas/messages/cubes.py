@@ -1,0 +1,91 @@
+"""What the cubes say: hosts lost and back, the health verdict, drains, and what needs repair."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from schemas.body import Body, is_none
+from schemas.messages.operator import DrainCube, UndrainCube
+from schemas.names import CubeIndex, HostIndex, TargetName, UncheckedName
+
+
+class CubesBody(Body):
+    writer = "cubes"
+
+
+class HostDown(CubesBody):
+    """A host missed its heartbeat (`host`), or reports a chip as dead (`chip`), or the link over a copper
+    cable at its tray as lost (`cable`)."""
+
+    cube: CubeIndex
+    host: HostIndex
+    reason: Literal["host", "chip", "cable"]
+
+
+class HostUp(CubesBody):
+    cube: CubeIndex
+    host: HostIndex
+
+
+class CubeUnhealthy(CubesBody):
+    """The verdict changed to unhealthy; `reasons` name the parts at fault."""
+
+    cube: CubeIndex
+    reasons: tuple[str, ...]
+
+
+class CubeHealthy(CubesBody):
+    cube: CubeIndex
+
+
+class CubePowerLost(CubesBody):
+    """All hosts of the cube fell silent within one heartbeat interval: it is its power and not they."""
+
+    cube: CubeIndex
+
+
+class CubePowerRegained(CubesBody):
+    """A host of a cube without power is heard again."""
+
+    cube: CubeIndex
+
+
+class CubeOverheated(CubesBody):
+    """A host says that its chips are too hot: they run slower. The cube stays in use."""
+
+    cube: CubeIndex
+
+
+class CubeCooled(CubesBody):
+    """No host of the cube says any more that its chips are too hot."""
+
+    cube: CubeIndex
+
+
+class CubeDrained(CubesBody):
+    """Because an operator asked for it; or by plan, and then `why` says for what."""
+
+    cube: CubeIndex
+    why: Literal["maintenance", "rollout"] | None = Field(default=None, exclude_if=is_none)
+
+
+class CubeUndrained(CubesBody):
+    cube: CubeIndex
+
+
+class DrainRefused(CubesBody):
+    refuses = (DrainCube, UndrainCube)
+
+    target: UncheckedName
+    reason: str
+
+
+class RepairRequested(CubesBody):
+    kind: Literal["host", "chip", "cable", "cube-power", "cooling", "link", "connector"]
+    target: TargetName
+
+
+class RepairWithdrawn(CubesBody):
+    """The part works again without a repair."""
+
+    target: TargetName

@@ -1,0 +1,80 @@
+"""What is broken in truth, which only hardware twins and the score may act on; and by which parameters the
+fabric goes on."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from schemas.body import Body
+from schemas.config.parameter import SETTINGS_MAX, ParameterChange, ParameterValue
+from schemas.messages.operator import ClearFault, FaultSeverity, InjectFault, SetParameters
+from schemas.names import FabricName, FaultKind, FaultName, TargetName, UncheckedName
+
+
+class FailuresBody(Body):
+    writer = "failures"
+
+
+def is_domain_failure(*, injected: bool, expires_us: int | None) -> bool:
+    """Whether a domain failed, and not the part alone: of what begins by itself only that is over by
+    itself."""
+    return not injected and expires_us is not None
+
+
+class FaultBegan(FailuresBody):
+    """`severity` is set for kinds that have one, in the kind's unit; it is reached after `onset_us`, which is
+    0 for one that strikes at once. `expires_us` is set for an injection with an expiry, and where a domain
+    failed: whoever runs the building brings it back then."""
+
+    fault: FaultName
+    kind: FaultKind
+    target: TargetName
+    injected: bool
+    severity: FaultSeverity | None
+    onset_us: Annotated[int, Field(ge=0)] = 0
+    expires_us: Annotated[int, Field(ge=0)] | None
+
+    @property
+    def is_domain_failure(self) -> bool:
+        return is_domain_failure(injected=self.injected, expires_us=self.expires_us)
+
+
+class FaultEnded(FailuresBody):
+    fault: FaultName
+    kind: FaultKind
+    target: TargetName
+    how: Literal["repaired", "cleared", "expired"]
+
+
+class FaultRefused(FailuresBody):
+    """An injection or a clear that changes nothing: the target is no part of this fabric, or the fault has
+    ended.
+    """
+
+    refuses = (InjectFault, ClearFault)
+
+    subject: UncheckedName
+    reason: str
+
+
+class ParametersChanged(FailuresBody):
+    """Every service of the fabric goes by these from here on. None is changed where all were so before."""
+
+    changes: Annotated[tuple[ParameterChange, ...], Field(max_length=SETTINGS_MAX)]
+
+    def of(self, section: str) -> dict[str, ParameterValue]:
+        """What is new of a section of the configuration, by field."""
+        return {
+            change.name.removeprefix(f"{section}."): change.value
+            for change in self.changes
+            if change.name.startswith(f"{section}.")
+        }
+
+
+class ParametersRefused(FailuresBody):
+    """All stays as it is: one of the values may not be, or not with the others."""
+
+    refuses = (SetParameters,)
+
+    fabric: FabricName
+    reason: str

@@ -1,0 +1,105 @@
+"""What a message is about: the things that its body names, in words or by the numbers of hardware.
+
+The types that name something are marked (`schemas.names`), and every body is read by the marks of its fields:
+a message of a new type is found under all that it names, without a word more.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+SubjectKind = Literal[
+    "name", "cube", "host", "ocs", "port", "north-port", "south-port", "end", "join", "block", "trunk"
+]
+"""`name` is a whole name in words, all others are numbers; a host's counts within the cube that the message
+names before it, a port's within the OCS, on the side that its kind or else the field `side` tells; a `join`
+is (dimension, north cube, south cube), a `trunk` begins with its two blocks."""
+
+Subject = tuple[SubjectKind, Any]
+SubjectReader = Callable[[Any], Iterator[Subject]]
+"""The subjects in a field's value, be it read as a message or still as JSON has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectMark:
+    """The mark of a type whose values name a thing of this kind."""
+
+    kind: SubjectKind
+
+
+def subject_reader(annotation: Any, metadata: tuple[Any, ...] = ()) -> SubjectReader | None:
+    """How to find the subjects in values of a type; None where there are none to be found."""
+    mark = next((item for item in metadata if isinstance(item, SubjectMark)), None)
+    if mark is not None:
+        return _leaf(mark.kind)
+    subject_field = getattr(annotation, "subject_field", None)
+    if subject_field is not None:
+        field = annotation.model_fields[subject_field]
+        return _inside(subject_field, subject_reader(field.annotation, tuple(field.metadata)))
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return subject_reader(arguments[0], arguments[1:])
+    if origin is tuple and arguments[-1:] == (...,):
+        return _each(subject_reader(arguments[0]))
+    if origin is tuple:
+        return _each_by_position([subject_reader(argument) for argument in arguments])
+    if origin in (Union, UnionType):
+        return _optional([subject_reader(argument) for argument in arguments if argument is not NoneType])
+    return None
+
+
+def _leaf(kind: SubjectKind) -> SubjectReader:
+    def read(value: Any) -> Iterator[Subject]:
+        yield kind, tuple(value) if kind in ("join", "trunk") else value
+
+    return read
+
+
+def _each(reader: SubjectReader | None) -> SubjectReader | None:
+    if reader is None:
+        return None
+
+    def read(values: Any) -> Iterator[Subject]:
+        for value in values:
+            yield from reader(value)
+
+    return read
+
+
+def _inside(field: str, reader: SubjectReader | None) -> SubjectReader | None:
+    """Of a model in a body, by the one field of it that says what it is about."""
+    if reader is None:
+        return None
+
+    def read(value: Any) -> Iterator[Subject]:
+        yield from reader(value[field] if isinstance(value, Mapping) else getattr(value, field))
+
+    return read
+
+
+def _each_by_position(readers: list[SubjectReader | None]) -> SubjectReader | None:
+    if not any(readers):
+        return None
+
+    def read(values: Any) -> Iterator[Subject]:
+        for reader, value in zip(readers, values, strict=True):
+            if reader is not None:
+                yield from reader(value)
+
+    return read
+
+
+def _optional(readers: list[SubjectReader | None]) -> SubjectReader | None:
+    found = [reader for reader in readers if reader is not None]
+    if not found:
+        return None
+    if len(readers) > 1:
+        raise TypeError("a field that may name things of several types: its value does not tell of which")
+    (reader,) = found
+
+    def read(value: Any) -> Iterator[Subject]:
+        if value is not None:
+            yield from reader(value)
+
+    return read

@@ -1,0 +1,105 @@
+"""What strikes several cubes at once: a power domain fails, or a cooling loop does.
+
+The cubes of a domain lie side by side. Whoever runs the building brings it back, so the faults of its cubes
+end by themselves; technicians of the pod who come first find nothing that they could do sooner.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from schemas.config.failures import FailuresConfig
+from schemas.names import FaultKind
+from services.failures.hazards import Hazard, Rates
+from shared.basics.interarrival import reschedule_at_rate
+from shared.basics.keyed_random import draw_exponential, draw_index, draw_lognormal
+from shared.basics.units import US_PER_DAY, US_PER_HOUR, to_whole_us
+from shared.models.plant.plant import Plant
+
+OUTAGE_SIGMA = 0.5
+"""Standard deviation of the logarithm of an outage: as that of repairs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """`begins` is the kind of fault of each of its cubes; `rate` and `outage` are the parameters of
+    `failures` that have how often it fails, of all such domains a day, and for how long."""
+
+    fault_kind: FaultKind
+    rate: Literal["power_per_day", "cooling_per_day"]
+    outage: Literal["power_outage_h", "cooling_outage_h"]
+
+
+DOMAINS: dict[str, Domain] = {
+    "power domain": Domain("cube-power", "power_per_day", "power_outage_h"),
+    "cooling loop": Domain("cooling", "cooling_per_day", "cooling_outage_h"),
+}
+"""In the order in which they fail in the same microsecond."""
+
+
+def domains_of(config: FailuresConfig, plant: Plant) -> int:
+    """How many there are; the last has fewer cubes where they do not come out even."""
+    return -(-plant.population("cube") // config.domain_cubes)
+
+
+def first_outage(
+    seed: int, fabric: str, domain: str, config: Rates, plant: Plant, at_us: int, drawn: int = 0
+) -> Hazard:
+    """The first outage of any domain of a kind after a moment of which nothing is known."""
+    return next_outage(seed, fabric, domain, config, plant, Hazard(drawn - 1, at_us))
+
+
+def next_outage(seed: int, fabric: str, domain: str, config: Rates, plant: Plant, last: Hazard) -> Hazard:
+    """The outage after another one of any domain of its kind."""
+    drawn = last.drawn + 1
+    rate = outages_per_day(domain, config, plant)
+    if last.next_us is None or rate == 0.0:
+        return Hazard(drawn, None)
+    gap_days = draw_exponential(seed, fabric, f"{domain} outage time", drawn, 1 / rate)
+    return Hazard(drawn, last.next_us + to_whole_us(gap_days, US_PER_DAY))
+
+
+def outages_per_day(domain: str, config: Rates, plant: Plant) -> float:
+    """How often any domain of a kind fails in a day."""
+    if not isinstance(config, FailuresConfig) or not config.enabled:
+        return 0.0
+    return domains_of(config, plant) * float(getattr(config, DOMAINS[domain].rate))
+
+
+def changed_outage(
+    seed: int,
+    fabric: str,
+    domain: str,
+    rates: tuple[Rates, Rates],
+    plant: Plant,
+    pending: Hazard,
+    now_us: int,
+    change: int,
+) -> Hazard:
+    """The pending outage of a kind of domain whose rate is another one from now on, as `changed_hazard` has
+    it for a class of parts."""
+    before, after = (outages_per_day(domain, config, plant) for config in rates)
+    purpose = f"{domain} outage time after change"
+    next_us = reschedule_at_rate(
+        pending.next_us,
+        now_us,
+        (before, after),
+        lambda rate: to_whole_us(draw_exponential(seed, fabric, purpose, change, 1 / rate), US_PER_DAY),
+    )
+    return Hazard(pending.drawn, next_us)
+
+
+def draw_cubes(
+    seed: int, fabric: str, domain: str, config: FailuresConfig, plant: Plant, drawn: int
+) -> range:
+    """The cubes that outage number `drawn` strikes."""
+    size, cubes = config.domain_cubes, plant.population("cube")
+    first = size * draw_index(seed, fabric, f"{domain} outage of", drawn, domains_of(config, plant))
+    return range(first, min(first + size, cubes))
+
+
+def draw_outage_us(seed: int, fabric: str, domain: str, config: FailuresConfig, drawn: int) -> int:
+    """How long outage number `drawn` lasts."""
+    mean_h = float(getattr(config, DOMAINS[domain].outage))
+    return to_whole_us(
+        draw_lognormal(seed, fabric, f"{domain} outage", drawn, mean_h, OUTAGE_SIGMA), US_PER_HOUR
+    )

@@ -1,0 +1,56 @@
+"""By which parameters a fabric goes while it lives.
+
+One service says yes or no for all of them, so that nothing is half done: this one, which every kind of fabric
+has. All others go by what it says, and so does it itself.
+"""
+
+from schemas.config.dcn import DcnConfig
+from schemas.config.parameter import ParameterChange
+from schemas.config.pods import AnyPodConfig
+from schemas.config.runtime_parameters import with_settings
+from schemas.envelope import Envelope
+from schemas.messages.failures import ParametersChanged, ParametersRefused
+from schemas.messages.operator import SetParameters
+from services.failures.domain_outages import DOMAINS, changed_outage
+from services.failures.hazards import CLASSES, changed_hazard
+from services.failures.state import ChangedParameter, FailuresState, rates_of
+from shared.engine.service import Output
+
+
+def on_set_parameters(state: FailuresState, body: SetParameters, message: Envelope) -> list[Output]:
+    """All of the values, or none and why."""
+    try:
+        current_config, changes = with_settings(state.current_config, body.settings)
+    except ValueError as error:
+        return [ParametersRefused(fabric=state.fabric, reason=str(error))]
+    assert isinstance(current_config, AnyPodConfig | DcnConfig)  # noqa: S101 -- of the kind that it was of
+    if changes:
+        state.current_config = current_config
+        state.changes += 1
+        for change in changes:
+            _record_change(state, change, message.id)
+        state.changed_documents.add(("parameters", state.fabric))
+        _apply_rates(state, current_config)
+    return [ParametersChanged(changes=changes)]
+
+
+def _record_change(state: FailuresState, change: ParameterChange, cause: str) -> None:
+    before = state.parameters.pop(change.name, None)
+    commissioned = change.was if before is None else before.commissioned
+    if change.value != commissioned:
+        state.parameters[change.name] = ChangedParameter(change.value, commissioned, state.now_us, cause)
+
+
+def _apply_rates(state: FailuresState, current_config: AnyPodConfig | DcnConfig) -> None:
+    """Things break at other rates from now on."""
+    rates = state.config, rates_of(current_config)
+    if rates[0] == rates[1]:
+        return
+    state.config = rates[1]
+    for kind in CLASSES:
+        of = state.seeds, state.fabric, kind, rates, state.plant, state.hazards[kind]
+        found = changed_hazard(*of, state.now_us, state.changes, state.levels.get(kind))
+        state.hazards[kind] = state.within(found)
+    for domain in DOMAINS:
+        drawn = state.seeds.own, state.fabric, domain, rates, state.plant, state.hazards[domain]
+        state.hazards[domain] = state.within(changed_outage(*drawn, state.now_us, state.changes))

@@ -1,0 +1,1 @@
+"""Commissioning of fabrics, and dead letters."""

@@ -1,0 +1,252 @@
+"""Since when a condition holds: the log is folded through a span, and the condition looked at after every
+cascade that touched something that it is about.
+
+Not by halving: conditions come and go. The message that made the difference is found within the cascade, by
+what its services did to their documents one after the other.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from schemas.api.bisect import Bisection, ConditionTransition
+from schemas.envelope import Envelope
+from schemas.kinds import FABRICS, KINDS
+from services.gateway.explain.conditions import Condition, Row, read_condition
+from services.gateway.fabrics import default_fabric, fabric_plant, site_of, sites
+from services.gateway.log.history import STATE_MESSAGES
+from services.gateway.ports import PastPort, TwinPorts
+from services.gateway.resources import lookup
+from services.gateway.resources.kind_views import VIEWS
+from services.gateway.text.messages import log_message
+from services.gateway.text.not_found import missing_error
+from shared.basics.errors import InvalidInput, NotFound
+from shared.basics.spelling import truncated
+from shared.basics.time_format import format_time
+from shared.runtimes.simulated_clock import Clock, ClockChange, ClockState
+from shared.storage.snapshots.document_walk import CascadeStep, DocumentWalk, MessageEffect, WalkedKey
+from shared.storage.store.state_store import FabricPlace
+
+FOLDED_MESSAGES_MAX = 20_000
+"""Messages of one answer: a second or two."""
+TURNS_MAX = 1_000
+"""Of one answer."""
+
+
+STATE_MESSAGE_TYPES = frozenset(kind for kinds in STATE_MESSAGES.values() for kind in kinds)
+"""Types of messages by which people know what became of a thing."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogSpan:
+    """From how many messages of a site's log on, up to how many, and of which simulated time that is; `seen`
+    has a bit for each thing of the condition that was there so far."""
+
+    site: str
+    start: int
+    end: int
+    from_us: int
+    to_us: int
+    seen: int = 0
+
+    @property
+    def cursor(self) -> str:
+        numbers = (self.start, self.end, self.from_us, self.to_us, self.seen)
+        return ":".join([self.site, *map(str, numbers)])
+
+
+def span_from_cursor(twin: TwinPorts, site: str, cursor: str) -> LogSpan:
+    """The span that a cursor leads on into; InvalidInput where that cannot be. Anybody can write one."""
+    name, *numbers = cursor.split(":")
+    if name == site and len(numbers) == 5 and all(one.isdecimal() and len(one) <= 20 for one in numbers):
+        span = LogSpan(name, *map(int, numbers))
+        if span.start <= span.end <= twin.log.end(site):
+            return span
+    raise InvalidInput(f"cursor {truncated(repr(cursor))}: not one that was given for this condition")
+
+
+def parse_condition(twin: TwinPorts, text: str, fabric: str | None) -> tuple[Condition, str]:
+    """(a condition, the site that it is about); InvalidInput where it cannot be, or is about several. Names
+    without a fabric are of this one, as is what is counted."""
+    try:
+        fabric = default_fabric(twin, fabric)
+        condition = read_condition(text, fabric, lambda word, name: _full_name(twin, fabric, word, name))
+        for word, name in condition.named:
+            _check_name(twin, word, name)
+        fabrics = [name.partition("/")[0] for _, name in condition.named]
+        found = {site_of(twin, one) for one in [*fabrics, *([fabric] if condition.counts else [])]}
+    except NotFound as error:
+        raise InvalidInput(f"condition: {error}") from None
+    if len(found) > 1:
+        several = " and ".join(site for site in sites(twin) if site in found)
+        raise InvalidInput(f"condition: is about sites {several}; allowed are things of one site")
+    return condition, found.pop()
+
+
+def _full_name(twin: TwinPorts, fabric: str, word: str, name: str) -> str:
+    if word == FABRICS.word or lookup.is_fabric_like(twin, name.partition("/")[0]):
+        return name
+    return f"{fabric}/{name}"
+
+
+def _check_name(twin: TwinPorts, word: str, name: str) -> None:
+    """NotFound where a thing cannot be at any moment: hardware comes and goes with its fabric."""
+    kind, fabric = KINDS[word], name.partition("/")[0]
+    made_of = fabric_plant(twin, fabric)
+    if kind.parts and not (made_of.contains(name) and made_of.parse(name).kind in kind.parts):
+        raise missing_error(twin, kind, name, fabric)
+
+
+def search_span(
+    twin: TwinPorts, past: PastPort, condition: Condition, span: LogSpan, *, every: bool
+) -> Bisection:
+    """When a condition came to hold in a span, or such part of it as is done in a moment; with `every` when
+    it ceased to, too. InvalidInput where something of which it says something was at no time there."""
+    walk, is_over = past.walk(span.site, span.start), past.deadline()
+    began = walk.position
+    search = _Search(twin, walk, condition, span.seen)
+    held_at_start, transitions = search.is_held, list[ConditionTransition]()
+    is_done = held_at_start and not every
+    for step in () if is_done else walk.steps(span.end):
+        message = search.turn(step)
+        if message is not None and (every or search.is_held):
+            transitions.append(ConditionTransition(holds=search.is_held, message=log_message(twin, message)))
+            is_done = not every
+        folded = walk.position - began
+        if is_done or len(transitions) >= TURNS_MAX or folded >= FOLDED_MESSAGES_MAX or is_over():
+            break
+    else:
+        if not is_done:
+            search.check_seen(span)
+            is_done = True
+    if not is_done:
+        past.leave(span.site, walk)
+    return Bisection(
+        condition=condition.text,
+        site=span.site,
+        from_us=span.from_us,
+        to_us=span.to_us,
+        reached_us=walk.at_us,
+        held_at_start=held_at_start,
+        transitions=tuple(transitions),
+        messages=walk.position - began,
+        cursor=None if is_done else replace(span, start=walk.position, seen=search.seen).cursor,
+    )
+
+
+class _Search:
+    """A condition along a walk: whether it is held now, and which of its things were there so far."""
+
+    def __init__(self, twin: TwinPorts, walk: DocumentWalk, condition: Condition, seen: int) -> None:
+        self.seen = seen
+        self._documents = _WalkDocuments(walk, twin)
+        self._twin = replace(twin, documents=self._documents, clock=_WalkClock(walk))
+        self._walk = walk
+        self._condition = condition
+        self.is_held = self._holds()
+
+    def turn(self, step: CascadeStep) -> Envelope | None:
+        """The message of a cascade by which the condition came to hold, or ceased to; None where it is as it
+        was."""
+        if not step.readings and not step.changes_fabrics:
+            return None
+        self._walk.watched.clear()
+        is_held, was_held = self._holds(), self.is_held
+        self.is_held = is_held
+        if is_held == was_held:
+            return None
+        return step.messages[0] if step.changes_fabrics else self._deciding_message(step)
+
+    def _deciding_message(self, step: CascadeStep) -> Envelope:
+        """After which reading it was for good as it is after them all."""
+        over = self._documents.over
+        for reading in reversed(step.readings):
+            over |= {change.key: change.before for change in reversed(reading.changes)}
+        was_held, found = not self.is_held, step.readings[-1]
+        for reading in step.readings:
+            over |= {change.key: change.after for change in reading.changes}
+            holds = self._holds()
+            if holds != was_held:
+                was_held, found = holds, reading
+        over.clear()
+        return self._explaining_message(found)
+
+    def _explaining_message(self, reading: MessageEffect) -> Envelope:
+        """What a service said to what it read, where that is how people know of it; else what it read."""
+        names = {change.key[2] for change in reading.changes}
+        own = {
+            kind
+            for name in names
+            for kind in STATE_MESSAGES.get(name.rpartition("/")[2].rpartition("-")[0], ())
+        }
+        for types in (own, STATE_MESSAGE_TYPES):
+            for message in reading.emitted:
+                if message.type in types and not names.isdisjoint(log_message(self._twin, message).about):
+                    return message
+        return reading.message
+
+    def check_seen(self, span: LogSpan) -> None:
+        for number, (word, name) in enumerate(self._condition.resources):
+            if not self.seen >> number & 1:
+                raise InvalidInput(
+                    f"condition: there is no {KINDS[word].title} {name} at any moment from "
+                    f"{format_time(span.from_us)} to {format_time(span.to_us)}"
+                )
+
+    def _holds(self) -> bool:
+        return self._condition.holds(self)
+
+    def row(self, word: str, name: str) -> Row | None:
+        fabric, view = name.partition("/")[0], VIEWS[word]
+        if fabric not in self._walk.fabrics:
+            return None
+        found: Row | None = view.find(self._twin, fabric, name)
+        if found is not None and (word, name) in self._condition.resources:
+            self.seen |= 1 << self._condition.resources.index((word, name))
+        return found
+
+    def rows(self, word: str) -> Sequence[Row]:
+        fabric = self._condition.fabric
+        if fabric not in self._walk.fabrics:
+            return ()
+        found: Sequence[Row] = VIEWS[word].listing(self._twin, fabric)
+        return found
+
+
+class _WalkDocuments:
+    """A `DocumentReader` of a walk's moment, or of one within its last cascade where something is put
+    `over`."""
+
+    def __init__(self, walk: DocumentWalk, twin: TwinPorts) -> None:
+        self.over: dict[WalkedKey, bytes | None] = {}
+        self._walk = walk
+        self._present = twin.documents
+
+    def fabrics(self) -> dict[str, FabricPlace]:
+        places, found = self._present.fabrics(), dict[str, FabricPlace]()
+        for name, is_retired in self._walk.fabrics.items():
+            if name not in places:
+                continue  # its beginning is on the log, and its services are still to read it
+            found[name] = places[name] if is_retired else replace(places[name], retired_us=None)
+        return found
+
+    def all(self, fabric: str, kind: str) -> dict[str, bytes]:
+        found: dict[str, bytes | None] = {**self._walk.all(fabric, kind)}
+        found |= {key[2]: text for key, text in self.over.items() if key[:2] == (fabric, kind)}
+        return {name: text for name, text in found.items() if text is not None}
+
+    def one(self, fabric: str, kind: str, name: str) -> bytes | None:
+        key = (fabric, kind, name)
+        return self.over[key] if key in self.over else self._walk.one(*key)
+
+
+class _WalkClock(Clock):
+    """Stands where a walk has come to."""
+
+    def __init__(self, walk: DocumentWalk) -> None:
+        self._walk = walk
+
+    def show(self) -> ClockState:
+        return ClockState(self._walk.at_us, 0.0, paused=True, achieved_speed=0.0, lag_us=0)
+
+    def change(self, asked: ClockChange, who: str) -> None:
+        """Nobody asks that of the past."""

@@ -1,0 +1,378 @@
+"""Conditions about what people look at, as they write them: `slices.pod-0/slice-42.state == degraded`.
+
+    condition  one or several of these, with `and`, `or`, `not` and parentheses
+    test       KIND.NAME.FIELD OPERATOR VALUE      the operators are == != < <= > >=
+               KIND.NAME.FIELD in [VALUE, VALUE]
+               KIND.NAME exists                    or absent
+               count(KIND) OPERATOR NUMBER         of those of one fabric
+               count(KIND, FIELD == VALUE and …) OPERATOR NUMBER
+
+Values mean what they mean in `get --where`: `null` is no value, and a list is equal to what is in it. What is
+said of a field of a thing that is not there is not so, whatever it is.
+"""
+
+import operator
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from types import NoneType
+from typing import Any, Protocol, get_args, get_origin
+
+from pydantic import TypeAdapter
+
+from schemas.body import Model
+from schemas.kinds import CLOCK_FIELDS, KINDS, MEAN_FIELDS, find_kind
+from services.gateway.resources.kind_views import VIEWS, KindView
+from services.gateway.resources.selection import (
+    FINITE,
+    columns,
+    has_one_of,
+    is_one_of,
+    plain_type,
+    value_of,
+    values_of,
+)
+from shared.basics.errors import InvalidInput
+from shared.basics.spelling import truncated
+
+TEXT_MAX = 2_000
+"""Characters of a condition."""
+DEPTH_MAX = 32
+"""Parentheses and `not` within each other."""
+ORDERS: dict[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+EQUALS: dict[str, Callable[[Any, Any], bool]] = {"==": operator.eq, "!=": operator.ne}
+OPERATORS = (*EQUALS, *ORDERS)
+_TOKEN = re.compile(
+    r"""\s*(?:(?P<sign>==|!=|<=|>=|[<>()\[\],])|"(?P<double>[^"]*)"|'(?P<single>[^']*)'"""
+    r"""|(?P<word>[^\s()\[\],"'=!<>]+))"""
+)
+
+Row = Model
+NamedResource = tuple[str, str]
+"""(word of a kind, name)."""
+
+
+class ConditionSource(Protocol):
+    """The twin as it is at some moment."""
+
+    def row(self, word: str, name: str) -> Row | None:
+        """One thing of a kind; None where there is none."""
+
+    def rows(self, word: str) -> Sequence[Row]:
+        """All things of a kind in the fabric of the condition."""
+
+
+ConditionTest = Callable[[ConditionSource], bool]
+RowTest = Callable[[Row], bool]
+
+
+@dataclass
+class Condition:
+    """`things` are those of whose fields something is said, `named` all that are named; what is counted is of
+    `fabric`."""
+
+    text: str
+    fabric: str
+    holds: ConditionTest
+    named: list[NamedResource] = field(default_factory=list)
+    resources: list[NamedResource] = field(default_factory=list)
+    counts: bool = False
+
+
+def read_condition(text: str, fabric: str, whole: Callable[[str, str], str]) -> Condition:
+    """What somebody writes; InvalidInput where it is none. `whole` makes a name of (word of a kind, what was
+    written)."""
+    return _Parser(text, fabric, whole).condition()
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    text: str
+    at: int
+    is_quoted: bool = False
+
+
+def _tokens(text: str) -> list[_Token]:
+    if len(text) > TEXT_MAX:
+        raise InvalidInput(f"condition of {len(text)} characters: allowed are {TEXT_MAX}")
+    found, at, end = [], 0, len(text.rstrip())
+    while at < end:
+        match = _TOKEN.match(text, at)
+        if match is None:
+            raise InvalidInput(f"condition: not understood at {truncated(repr(text[at:].strip()))}")
+        kind = str(match.lastgroup)
+        found.append(_Token(match[kind], match.start(kind), kind in ("double", "single")))
+        at = match.end()
+    return found
+
+
+class _Parser:
+    def __init__(self, text: str, fabric: str, whole: Callable[[str, str], str]) -> None:
+        self._text = text
+        self._full_name = whole
+        self._tokens = _tokens(text)
+        self._next = 0
+        self._depth = 0
+        self._found = Condition(text, fabric, lambda _look: False)
+
+    def condition(self) -> Condition:
+        self._found.holds = self._any(self._test)
+        if self._next < len(self._tokens):
+            raise self._expected("`and`, `or` or the end")
+        return self._found
+
+    # --- and, or, not ---------------------------------------------------------------------------------------
+    # All sides are always looked at: which things a condition is about does not hang on the others.
+
+    def _any(self, test: "Callable[[], Callable[[Any], bool]]") -> Callable[[Any], bool]:
+        sides = [self._every(test)]
+        while self._has("or"):
+            sides.append(self._every(test))
+        return sides[0] if len(sides) == 1 else lambda source: sum([side(source) for side in sides]) > 0
+
+    def _every(self, test: "Callable[[], Callable[[Any], bool]]") -> Callable[[Any], bool]:
+        sides = [self._one(test)]
+        while self._has("and"):
+            sides.append(self._one(test))
+        return (
+            sides[0]
+            if len(sides) == 1
+            else lambda source: sum([side(source) for side in sides]) == len(sides)
+        )
+
+    def _one(self, test: "Callable[[], Callable[[Any], bool]]") -> Callable[[Any], bool]:
+        self._depth += 1
+        if self._depth > DEPTH_MAX:
+            raise InvalidInput(f"condition: nested too deeply; allowed are {DEPTH_MAX} levels")
+        try:
+            if self._has("not"):
+                inner = self._one(test)
+                return lambda source: not inner(source)
+            if self._has("("):
+                inner = self._any(test)
+                self._take(")")
+                return inner
+            return test()
+        finally:
+            self._depth -= 1
+
+    # --- tests ----------------------------------------------------------------------------------------------
+
+    def _test(self) -> ConditionTest:
+        word = self._word("a test such as cubes.pod-0/cube-12.health == unhealthy")
+        if word == "count" and self._has("("):
+            return self._count()
+        kind, _, rest = word.partition(".")
+        name, _, path = rest.partition(".")
+        view = _view(kind)
+        if not name:
+            raise InvalidInput(
+                f"condition {truncated(repr(word))}: names no thing; allowed is KIND.NAME.FIELD, such as "
+                "cubes.pod-0/cube-12.health"
+            )
+        thing = (view.kind.word, self._full_name(view.kind.word, name))
+        self._found.named.append(thing)
+        if not path:
+            is_there = self._has("exists")
+            if not is_there and not self._has("absent"):
+                raise self._expected(f"`exists` or `absent` behind {truncated(word)}, or a field of it")
+            return lambda source: (source.row(*thing) is not None) == is_there
+        fits = self._comparison(view, path)
+        self._found.resources.append(thing)
+
+        def holds(source: ConditionSource) -> bool:
+            row = source.row(*thing)
+            return row is not None and fits(row)
+
+        return holds
+
+    def _count(self) -> ConditionTest:
+        view = _view(self._word("a kind"))
+        fits: RowTest | None = None
+        if self._has(","):
+            fits = self._any(lambda: self._comparison(view, self._word("a field")))
+        self._take(")")
+        sign = self._sign()
+        number = self._word("a number")
+        if not re.fullmatch(r"[0-9]{1,9}", number):
+            raise InvalidInput(f"count {truncated(repr(number))}: allowed are whole numbers from 0")
+        self._found.counts = True
+        word, compare, most = view.kind.word, (EQUALS | ORDERS)[sign], int(number)
+
+        def holds(source: ConditionSource) -> bool:
+            rows = source.rows(word)
+            return compare(len(rows) if fits is None else sum(map(fits, rows)), most)
+
+        return holds
+
+    def _comparison(self, view: KindView[Any, Any], path: str) -> RowTest:
+        """What is said of a field, from its operator on."""
+        names = tuple(path.split("."))
+        _check_time(view, names)
+        leaf = _leaf(view, names)
+        if self._has("in"):
+            return leaf.equal(self._list())
+        sign = self._sign()
+        value = self._value()
+        if sign not in ORDERS:
+            equal = leaf.equal([value])
+            return equal if sign == "==" else lambda row: not equal(row)
+        return leaf.ordered(sign, value)
+
+    # --- tokens ---------------------------------------------------------------------------------------------
+
+    def _has(self, text: str) -> bool:
+        """Whether this comes next, which is taken then."""
+        if self._next < len(self._tokens):
+            token = self._tokens[self._next]
+            if token.text == text and not token.is_quoted:
+                self._next += 1
+                return True
+        return False
+
+    def _take(self, text: str) -> None:
+        if not self._has(text):
+            raise self._expected(f"`{text}`")
+
+    def _sign(self) -> str:
+        for sign in OPERATORS:
+            if self._has(sign):
+                return sign
+        raise self._expected(f"one of {' '.join(OPERATORS)}")
+
+    def _word(self, what: str) -> str:
+        token = self._tokens[self._next] if self._next < len(self._tokens) else None
+        if token is None or token.is_quoted or re.match(r"[=!<>()\[\],]", token.text):
+            raise self._expected(what)
+        self._next += 1
+        return token.text
+
+    def _value(self) -> str:
+        token = self._tokens[self._next] if self._next < len(self._tokens) else None
+        if token is not None and token.is_quoted:
+            self._next += 1
+            return token.text
+        return self._word("a value")
+
+    def _list(self) -> list[str]:
+        self._take("[")
+        values = [self._value()]
+        while self._has(","):
+            values.append(self._value())
+        self._take("]")
+        return values
+
+    def _expected(self, what: str) -> InvalidInput:
+        if self._next >= len(self._tokens):
+            return InvalidInput(f"condition {truncated(repr(self._text))}: ends where {what} is expected")
+        found = self._text[self._tokens[self._next].at :]
+        return InvalidInput(f"condition: at {truncated(repr(found))} {what} is expected")
+
+
+# --- fields -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaf:
+    """A plain field: `above` leads to what holds it, whose field or key it is; `model` is None for a key."""
+
+    above: tuple[str, ...]
+    name: str
+    model: type[Model] | None
+    kind: Any
+
+    def equal(self, texts: Sequence[str]) -> RowTest:
+        above, name = self.above, self.name
+        if self.model is None:
+            adapter = TypeAdapter(self.kind, config=FINITE)
+            wanted = frozenset(None if text == "null" else value_of(adapter, name, text) for text in texts)
+            return lambda row: is_one_of(_below(row, (*above, name)), wanted)
+        wanted = values_of(self.model, name, texts)
+
+        def fits(row: Row) -> bool:
+            holder = _below(row, above)
+            return None in wanted if holder is None else has_one_of(holder, name, wanted)
+
+        return fits
+
+    def ordered(self, sign: str, text: str) -> RowTest:
+        if self.kind not in (int, float):
+            raise InvalidInput(f"{self.name}: is no number; allowed are == and !=, or `in [a, b]`")
+        least = value_of(TypeAdapter(float, config=FINITE), self.name, text)
+        path, compare = (*self.above, self.name), ORDERS[sign]
+
+        def fits(row: Row) -> bool:
+            value = _below(row, path)
+            values = value if isinstance(value, tuple) else (value,)
+            return any(one is not None and compare(one, least) for one in values)
+
+        return fits
+
+
+def _below(value: Any, path: Sequence[str]) -> Any:
+    for name in path:
+        if value is None:
+            return None
+        value = value.get(name) if isinstance(value, dict) else getattr(value, name)
+    return value
+
+
+def _view(word: str) -> KindView[Any, Any]:
+    kind = find_kind(word)
+    if kind is None:
+        raise InvalidInput(f"condition: no kind {truncated(repr(word))}; allowed are {', '.join(KINDS)}")
+    return VIEWS[kind.word]
+
+
+def _check_time(view: KindView[Any, Any], names: Sequence[str]) -> None:
+    for name in names:
+        if name in CLOCK_FIELDS or name in MEAN_FIELDS:
+            raise InvalidInput(
+                f"condition: {view.kind.word} field {name!r} goes on with time alone: no message changes it, "
+                "and none could be named"
+            )
+
+
+def _leaf(view: KindView[Any, Any], names: Sequence[str]) -> _Leaf:
+    """The plain field of this name; InvalidInput where there is none."""
+    model: type[Model] | None = view.row
+    kind: Any = view.row
+    for n, name in enumerate(names):
+        model = kind if isinstance(kind, type) and issubclass(kind, Model) else None
+        known = _known(kind)
+        if name not in known:
+            told = ", ".join(one for one in known if one not in CLOCK_FIELDS and one not in MEAN_FIELDS)
+            raise InvalidInput(
+                f"condition: {view.kind.word} have no field "
+                f"{truncated(repr('.'.join(names[: n + 1])))}; allowed "
+                f"are {told}"
+            )
+        kind = _inner(known[name])
+    plain = columns(model).get(names[-1]) if model is not None else plain_type(kind)
+    if plain is None:
+        inner = _known(kind)
+        hint = f"; allowed are its fields {', '.join(inner)}" if inner else ""
+        raise InvalidInput(f"condition: {view.kind.word} field {'.'.join(names)!r} is no plain value{hint}")
+    return _Leaf(tuple(names[:-1]), names[-1], model, plain)
+
+
+def _known(kind: Any) -> dict[str, Any]:
+    """The fields of a model, or keys of a table, with the types of their values."""
+    if isinstance(kind, type) and issubclass(kind, Model):
+        return {name: one.annotation for name, one in kind.model_fields.items()}
+    if get_origin(kind) is dict:
+        keys, value = get_args(kind)
+        return dict.fromkeys(map(str, get_args(keys)), value)
+    return {}
+
+
+def _inner(annotation: Any) -> Any:
+    """A type without `or None`."""
+    kinds = [kind for kind in get_args(annotation) if kind is not NoneType]
+    optional = len(kinds) == 1 and NoneType in get_args(annotation)
+    return kinds[0] if optional else annotation

@@ -1,0 +1,161 @@
+"""Why a slice is as it is, and what would become of a request: answers of the twin's own rules, with what the
+log tells of the past."""
+
+import re
+
+from schemas.api.explain import ExpectedStart, Obstacle, SliceEvent, SliceExplanation, SlicePlan
+from schemas.api.requests import SliceRequest
+from schemas.config.dcn import DcnConfig
+from schemas.documents.pods import CubeDocument
+from schemas.envelope import Envelope
+from schemas.kinds import SLICES
+from schemas.messages.operator import RequestSlice
+from schemas.messages.scheduler import SliceCompleted, SliceOverran, SliceRecovering, SliceRequeued
+from schemas.messages.workload import SliceRequested
+from schemas.names import FABRIC_PATTERN, NUMBER
+from services.gateway.fabrics import fabric_of, site_fabrics, site_of
+from services.gateway.log.history import STATE_MESSAGES
+from services.gateway.ports import TwinPorts
+from services.gateway.requests.operator_requests import slice_request
+from services.gateway.requests.request_status import request_report
+from services.gateway.resources.status_documents import read_one
+from services.gateway.text.messages import log_message
+from services.gateway.text.not_found import missing_error
+from shared.basics.errors import InvalidInput, NotFound, OperationFailed
+from shared.basics.spelling import truncated
+from shared.basics.units import US_PER_DAY
+from shared.storage.log.log_reader import LogQuery
+
+RECENT_DAYS = 7
+RECENT_US = RECENT_DAYS * US_PER_DAY
+RECENT_MESSAGES_MAX = 5_000
+"""Messages of that time that are looked at, the newest."""
+HISTORY_MAX = 500
+"""Messages of a slice's history, the newest."""
+HISTORY = (
+    *STATE_MESSAGES["slice"],
+    *("SlicePreflight", "SliceOverran", "SliceReleased"),
+    *("JobFailed", "JobCheckpointed", "JobFinished"),
+)
+"""Types that tell what became of a slice."""
+_SLICE = re.compile(rf"{FABRIC_PATTERN}/slice-{NUMBER}")
+_REQUESTED = re.compile(rf"workload@({FABRIC_PATTERN})/{NUMBER}")
+"""The id of a message by which the workload wants a slice."""
+
+
+def plan_slice(twin: TwinPorts, asked: SliceRequest) -> SlicePlan:
+    """What the scheduler would do with this request now; InvalidInput where no such slice can be, as if it
+    were asked for."""
+    fabric, body = slice_request(twin, asked)
+    if not isinstance(body, RequestSlice):
+        raise TypeError(f"a request for a slice is a {type(body).__name__}")
+    found = twin.queries.plan(fabric, body, twin.clock.show().now_us)
+    return found.model_copy(update={"start": _with_record(twin, fabric, found.start)})
+
+
+def explain_slice(twin: TwinPorts, name: str) -> SliceExplanation:
+    """Why a slice is as it is, and what became of it until now; NotFound if nothing is known of it."""
+    fabric = fabric_of(twin, name)
+    if not _SLICE.fullmatch(name):
+        raise NotFound(f"slice {truncated(repr(name))}: no such name; names are like {fabric}/slice-42")
+    site = site_fabrics(twin, site_of(twin, fabric))
+    networks = [network for network, config in site.items() if isinstance(config, DcnConfig)]
+    found = twin.queries.explain(fabric, name, twin.clock.show().now_us, networks)
+    if found is None:
+        raise missing_error(twin, SLICES, name, fabric)
+    told_too = {
+        "history": _history(twin, fabric, name),
+        "start": _with_record(twin, fabric, found.start),
+        "obstacles": (*found.obstacles, *_too_hot(twin, fabric, found)),
+    }
+    return found.model_copy(update=told_too)
+
+
+def _too_hot(twin: TwinPorts, fabric: str, found: SliceExplanation) -> list[Obstacle]:
+    """The cubes by whose heat a slice is slow, as their hosts say; the scheduler does not go by that."""
+    if found.state not in ("running", "degraded"):
+        return []
+    documents = [read_one(twin, fabric, "cubes", cube, CubeDocument) for cube in found.cubes]
+    return [
+        Obstacle(kind="cube", name=cube.name, why="too hot: its chips run slower")
+        for cube in documents
+        if cube is not None and cube.throttled
+    ]
+
+
+def explain_request(twin: TwinPorts, name: str) -> SliceExplanation:
+    """The same of the slice that a request asked for: by the request's key, the id of its message, or the
+    slice's name."""
+    if _SLICE.fullmatch(name):
+        return explain_slice(twin, name)
+    return explain_slice(twin, _slice_of(twin, name))
+
+
+def _slice_of(twin: TwinPorts, name: str) -> str:
+    """The slice that was asked for by this request."""
+    match = _REQUESTED.fullmatch(name)
+    if match is not None:
+        site = site_of(twin, match[1])
+        place = twin.log.position_of(site, name)
+        message = None if place is None else next(twin.log.read(site, place))[1]
+        if message is None or not isinstance(message.body, SliceRequested):
+            raise NotFound(f"request {truncated(repr(name))}: no message by which a slice was asked for")
+        return message.body.slice
+    report = request_report(twin, name)
+    if report.type != RequestSlice.__name__:
+        raise InvalidInput(
+            f"request {truncated(repr(name))}: is a {report.type}, "
+            "which asks for no slice; `lightwave requests` "
+            "and `lightwave why` tell what became of it"
+        )
+    for message in report.outcome:
+        if isinstance(message.body, SliceRequested):
+            return message.body.slice
+    raise OperationFailed(
+        f"request {truncated(repr(name))}: is {report.status}, and no slice is known yet; ask again"
+    )
+
+
+def _with_record(twin: TwinPorts, fabric: str, start: ExpectedStart | None) -> ExpectedStart | None:
+    """With how estimates have fared lately, where a start is computed from them."""
+    if start is None or not start.depends_on or start.basis == "claim":
+        return start
+    site = site_of(twin, fabric)
+    begin = twin.log.position_at(site, max(0, twin.clock.show().now_us - RECENT_US))
+    query = LogQuery(fabric=fabric, types=("SliceOverran", "SliceCompleted"), start=begin)
+    overran: set[str] = set()
+    ended: set[str] = set()
+    for _, message in twin.log.find(site, query, RECENT_MESSAGES_MAX, newest=True):
+        if isinstance(message.body, SliceOverran):
+            overran.add(message.body.slice)
+        elif isinstance(message.body, SliceCompleted):
+            ended.add(message.body.slice)
+    if not ended:
+        return start
+    slices, longer = "slice" if len(ended) == 1 else "slices", len(overran & ended)
+    record = (
+        f"of {len(ended)} {slices} that ended in the last {RECENT_DAYS} days {longer} had their cubes for "
+        "longer than was estimated"
+    )
+    return start.model_copy(update={"recent_estimates": record})
+
+
+def _history(twin: TwinPorts, fabric: str, name: str) -> tuple[SliceEvent, ...]:
+    """What the log tells of a slice, oldest first."""
+    query = LogQuery(types=HISTORY, about=(name,))
+    found = twin.log.find(site_of(twin, fabric), query, HISTORY_MAX, newest=True)
+    return tuple([_past(twin, message, name) for _, message in found])
+
+
+def _past(twin: TwinPorts, message: Envelope, name: str) -> SliceEvent:
+    body = message.body
+    recovering = body if isinstance(body, SliceRecovering) else None
+    return SliceEvent(
+        at_us=message.at_us,
+        type=message.type,
+        text=log_message(twin, message, name).text,
+        message=message.id,
+        choice=None if recovering is None else recovering.choice,
+        costs_chip_us=None if recovering is None else recovering.costs_chip_us,
+        lost_chip_us=body.lost_chip_us if isinstance(body, SliceRequeued) else None,
+    )

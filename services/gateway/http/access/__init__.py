@@ -1,0 +1,1 @@
+"""Who may call the API: tokens, roles, rate limits, cross-site checks."""

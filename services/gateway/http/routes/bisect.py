@@ -1,0 +1,73 @@
+"""Since when a condition holds."""
+
+from typing import Annotated, Unpack
+
+from fastapi import APIRouter, Query, Response
+
+from schemas.api.bisect import Bisection
+from services.gateway.explain.bisect import LogSpan, parse_condition, search_span, span_from_cursor
+from services.gateway.http.concurrency_limit import ConcurrencyLimit
+from services.gateway.http.responses import json_response
+from services.gateway.http.route_options import RouteOptions
+from services.gateway.http.time_travel import requested_point
+from services.gateway.ports import PastPort, TwinPorts
+from shared.basics.errors import InvalidInput
+from shared.basics.spelling import truncated
+
+Moment = Annotated[
+    str | None, Query(description="-2h, 5d3h, 3d02:15:04, 432000000us, or the id of a message and after it")
+]
+
+
+def routes(twin: TwinPorts, limit: ConcurrencyLimit, **common: Unpack[RouteOptions]) -> APIRouter:
+    """The past, searched."""
+    router = APIRouter(prefix="/v1", tags=["questions"], **common)
+
+    @router.get(
+        "/bisect",
+        summary="The first message after which a condition holds, or every change of it, a part at a time",
+        response_model=Bisection,
+    )
+    def bisect(
+        condition: Annotated[str, Query(description="such as slices.pod-0/slice-42.state == degraded")],
+        since: Annotated[Moment, Query(alias="from")] = None,
+        until: Annotated[Moment, Query(alias="to")] = None,
+        every: Annotated[
+            bool, Query(alias="all", description="every change of it, and not the first")
+        ] = False,
+        fabric: Annotated[
+            str | None, Query(description="of names that lack theirs, and of what is counted")
+        ] = None,
+        cursor: Annotated[str | None, Query(description="of the next part, as the one before has it")] = None,
+    ) -> Response:
+        if twin.past is None:
+            raise InvalidInput("bisect: not allowed; this twin keeps no snapshots to look back by")
+        found, site = parse_condition(twin, condition, fabric)
+        span = (
+            span_from_cursor(twin, site, cursor)
+            if cursor is not None
+            else _span(twin, twin.past, site, since, until)
+        )
+        with limit.slot():
+            return json_response(search_span(twin, twin.past, found, span, every=every))
+
+    return router
+
+
+def _span(twin: TwinPorts, past: PastPort, site: str, since: str | None, until: str | None) -> LogSpan:
+    """From the first moment of which anything can be told, up to now, which of a site that is ahead of the
+    clock is where its log ends; InvalidInput where it ends before it begins."""
+    start, from_us = past.begins(site)
+    if since is not None:
+        first = requested_point(twin, since, "from")
+        start, from_us = first.positions.get(site, 0), first.at_us
+    end, to_us = twin.log.end(site), max(from_us, twin.clock.show().now_us)
+    if until is not None:
+        last = requested_point(twin, until, "to")
+        end, to_us = last.positions.get(site, 0), last.at_us
+    if start > end or from_us > to_us:
+        raise InvalidInput(
+            f"from {truncated(repr(since))}: is after to "
+            f"{truncated(repr(until))}; allowed is a moment before it"
+        )
+    return LogSpan(site, start, end, from_us, to_us)

@@ -1,0 +1,57 @@
+"""Routes about dead letters: what waits to be looked at, asking again, putting aside."""
+
+from typing import Annotated, Unpack
+
+from fastapi import APIRouter, Query, Response
+
+from schemas.api.dead_letters import DeadLetterReport, DroppedDeadLetters
+from schemas.api.requests import RequestReceipt
+from services.gateway.admin import dead_letters
+from services.gateway.http.access.caller import CurrentCaller
+from services.gateway.http.responses import json_response
+from services.gateway.http.route_options import RouteOptions
+from services.gateway.http.routes.requests import OUTCOMES, Comment, Wait, receipt_response
+from services.gateway.ports import TwinPorts
+from services.gateway.requests.operator_requests import RequestTerms
+from shared.runtimes.dead_letter import LETTERS_MAX
+
+Every = Annotated[bool, Query(description="those that were replayed or dropped, too")]
+
+
+def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
+    """By origin. Whatever changes something is the administrators'."""
+    router = APIRouter(prefix="/v1/dead-letters", tags=["dead letters"], **common)
+
+    @router.get(
+        "",
+        summary=f"The letters that wait, oldest first, of the newest {LETTERS_MAX}",
+        response_model=list[DeadLetterReport],
+    )
+    def listed(every: Every = False) -> Response:
+        return json_response(dead_letters.list_letters(twin, every=every))
+
+    @router.delete("", summary="Put aside all letters that wait", response_model=DroppedDeadLetters)
+    def drop_all(caller: CurrentCaller) -> Response:
+        return json_response(DroppedDeadLetters(dropped=dead_letters.drop_letters(twin, None, caller.name)))
+
+    @router.get("/{origin:path}", summary="One letter", response_model=DeadLetterReport)
+    def show(origin: str) -> Response:
+        return json_response(dead_letters.show_letter(twin, origin))
+
+    @router.delete("/{origin:path}", summary="Put a letter aside", response_model=DroppedDeadLetters)
+    def drop(origin: str, caller: CurrentCaller) -> Response:
+        return json_response(DroppedDeadLetters(dropped=dead_letters.drop_letters(twin, origin, caller.name)))
+
+    @router.post(
+        "/{origin:path}/replay",
+        summary="Ask again for what a letter asks for, as a new request",
+        response_model=RequestReceipt,
+        responses=OUTCOMES,
+    )
+    async def replay(
+        origin: str, caller: CurrentCaller, comment: Comment = None, wait: Wait = 0.0
+    ) -> Response:
+        terms = RequestTerms(None, caller.name, comment, wait)
+        return receipt_response(await dead_letters.replay_letter(twin, origin, terms))
+
+    return router

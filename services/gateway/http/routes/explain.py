@@ -1,0 +1,68 @@
+"""Routes of questions to the scheduler: why a slice is as it is, and what would become of a request."""
+
+from typing import Annotated, Unpack
+
+from fastapi import APIRouter, Query, Response
+
+from schemas.api.explain import SliceExplanation, SlicePlan
+from schemas.api.requests import DurationS, SliceRequest
+from schemas.messages.operator import Priority
+from schemas.names import Tier
+from services.gateway.explain import slice_answers
+from services.gateway.http.concurrency_limit import ConcurrencyLimit
+from services.gateway.http.responses import json_response
+from services.gateway.http.route_options import RouteOptions
+from services.gateway.ports import TwinPorts
+
+
+def routes(twin: TwinPorts, limit: ConcurrencyLimit, **common: Unpack[RouteOptions]) -> APIRouter:
+    """Nothing happens by asking."""
+    router = APIRouter(prefix="/v1", tags=["questions"], **common)
+
+    @router.get(
+        "/explain/slices/{name:path}",
+        summary="Why a slice waits, was refused, moved, or recovers",
+        response_model=SliceExplanation,
+    )
+    def slice_explained(name: str) -> Response:
+        with limit.slot():
+            return json_response(slice_answers.explain_slice(twin, name))
+
+    @router.get(
+        "/explain/requests/{name:path}",
+        summary="The same of the slice that a request asked for",
+        response_model=SliceExplanation,
+    )
+    def request_explained(name: str) -> Response:
+        with limit.slot():
+            return json_response(slice_answers.explain_request(twin, name))
+
+    @router.get(
+        "/plan/slices",
+        summary="What would become of a request for a slice, which is not made",
+        response_model=SlicePlan,
+    )
+    def plan(
+        shape: Annotated[str, Query(description="in chips, such as 4x4x8")],
+        twisted: bool = False,
+        owner: str = "operator",
+        tier: Tier = "production",
+        priority: Annotated[Priority, Query()] = 0,
+        duration_s: Annotated[DurationS | None, Query()] = None,
+        recovery: str | None = None,
+        fabric: str | None = None,
+    ) -> Response:
+        asked = SliceRequest(
+            fabric=fabric,
+            shape=shape,
+            twisted=twisted,
+            owner=owner,
+            tier=tier,
+            priority=priority,
+            duration_s=duration_s,
+            recovery=recovery,
+        )
+        with limit.slot():
+            return json_response(slice_answers.plan_slice(twin, asked))
+
+    return router

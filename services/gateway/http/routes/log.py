@@ -1,0 +1,201 @@
+"""Routes to the log: since a moment, by type, by name, by cause, as it grows, and back to the root."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Annotated, Any, Unpack
+from urllib.parse import urlencode
+
+import anyio
+from fastapi import APIRouter, Header, Query, Request, Response
+
+from schemas.api.rows import LogMessage
+from schemas.envelope import Envelope
+from schemas.limits import COUNT_MAX
+from services.gateway.fabrics import default_fabric
+from services.gateway.http import event_stream
+from services.gateway.http.access.caller import CurrentCaller
+from services.gateway.http.event_stream import EventStream
+from services.gateway.http.responses import non_json_doc
+from services.gateway.http.route_options import RouteOptions
+from services.gateway.log import history
+from services.gateway.log.history import LogFilter, LogPage
+from services.gateway.log.tail import LogTail
+from services.gateway.ports import TwinPorts
+from services.gateway.text.messages import log_message_json
+from shared.basics.errors import InvalidInput
+from shared.basics.spelling import truncated
+
+Limit = Annotated[int | None, Query(ge=1, le=history.EVENTS_MAX, description="messages at most")]
+Since = Annotated[
+    str | None,
+    Query(description="simulated time back from now, 30s, 15m, 2h, 1d12h, or a moment like 3d02:15:04"),
+]
+Until = Annotated[str | None, Query(description="the same for the last moment, which is part of it")]
+SinceUs = Annotated[int | None, Query(ge=0, le=COUNT_MAX)]
+Type = Annotated[list[str], Query(description="only this message type; may be given several times")]
+Fabric = Annotated[
+    str | None, Query(description="of this fabric; without one pod-0, or the first where there is none")
+]
+Cause = Annotated[str | None, Query(description="only what followed from this message")]
+For = Annotated[
+    str | None, Query(alias="for", description="only what is about the thing of this name or something in it")
+]
+Ticks = Annotated[bool, Query(description="false leaves out the Ticks")]
+Cursor = Annotated[str | None, Query(description="only what comes after this place, such as pod-0:4207")]
+Before = Annotated[str | None, Query(description="only what comes before this place")]
+PAGED: dict[int | str, dict[str, Any]] = {
+    200: {
+        "headers": {
+            "Link": {
+                "description": "where there are more: the address of the next page, `rel=next`, or of the "
+                "one before, `rel=prev`",
+                "schema": {"type": "string"},
+            }
+        }
+    }
+}
+
+
+def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
+    """Messages that have come, messages as they come, and why."""
+    router = APIRouter(prefix="/v1", tags=["log"], **common)
+
+    @router.get(
+        "/events",
+        summary="Messages of the log, oldest first",
+        response_model=list[LogMessage],
+        responses=PAGED,
+    )
+    def events(
+        request: Request,
+        fabric: Fabric = None,
+        since: Since = None,
+        since_us: SinceUs = None,
+        until: Until = None,
+        type: Type = [],  # noqa: A002, B006 -- the word that people type; nobody changes it
+        name: For = None,
+        cause: Cause = None,
+        ticks: Ticks = True,
+        limit: Limit = None,
+        cursor: Cursor = None,
+        before: Before = None,
+    ) -> Response:
+        """With a moment, a cursor or a cause, the first messages from there on; otherwise the last before
+        now. What followed from a cause is of whatever fabric of its site."""
+        site, query = history.log_query(
+            twin, LogFilter(default_fabric(twin, fabric), tuple(type), name, cause, ticks)
+        )
+        _check_order(twin, since, until)
+        starts, ends = _starts(twin, site, since, since_us, cursor), _ends(twin, site, until, before)
+        query = replace(query, start=max(starts, default=0), end=min(ends, default=COUNT_MAX))
+        forward = bool(starts) or (cause is not None and before is None)
+        if forward:
+            page = history.first_page(twin, site, query, limit or history.EVENTS_MAX)
+        else:
+            page = history.last_page(twin, site, query, limit or history.EVENTS_DEFAULT)
+        return _dumped(twin, [m for _, m in page.found], name, _link(request, page, forward=forward))
+
+    @router.get(
+        "/why/{message_id:path}",
+        summary="The chain of causes back to the root, from a message or the last state of a thing",
+        response_model=list[LogMessage],
+    )
+    def why(message_id: str) -> Response:
+        chain = history.cause_chain(twin, message_id)
+        return _dumped(twin, chain, history.verdict_target(chain), None)
+
+    _stream_route(router, twin)
+    return router
+
+
+def _stream_route(router: APIRouter, twin: TwinPorts) -> None:
+    streams, tail = event_stream.OpenStreams(), LogTail(twin)
+
+    @router.get(
+        "/events/stream",
+        summary="Messages as they come, as server-sent events",
+        response_class=Response,
+        responses=non_json_doc(EventStream, "the stream"),
+    )
+    def follow(
+        caller: CurrentCaller,
+        fabric: Fabric = None,
+        since: Since = None,
+        type: Type = [],  # noqa: A002, B006 -- the word that people type; nobody changes it
+        name: For = None,
+        cause: Cause = None,
+        ticks: Ticks = True,
+        last_event_id: Annotated[str | None, Header()] = None,
+    ) -> EventStream:
+        log_filter = LogFilter(default_fabric(twin, fabric), tuple(type), name, cause, ticks)
+        site, query = history.log_query(twin, log_filter)
+        query = replace(query, start=_resumed(twin, site, last_event_id, since))
+        ended = anyio.Event()
+        return EventStream(
+            event_stream.events(tail, log_filter.fabric, site, query, ended),
+            streams,
+            caller.name,
+            shutdown_event=ended,
+            shutdown_grace_period=event_stream.SHUTDOWN_GRACE_S,
+        )
+
+
+def _resumed(twin: TwinPorts, site: str, last_event_id: str | None, since: str | None) -> int:
+    """The position at which a stream begins. A log that has begun anew is taken up at its end."""
+    end = twin.log.end(site)
+    if last_event_id:
+        return min(event_stream.parse_place(twin, "Last-Event-ID", last_event_id, site) + 1, end)
+    return end if since is None else twin.log.position_at(site, history.parse_time(twin, "since", since)[0])
+
+
+def _starts(
+    twin: TwinPorts, site: str, since: str | None, since_us: int | None, cursor: str | None
+) -> list[int]:
+    """The positions from which on messages are asked for."""
+    if since is not None and since_us is not None:
+        raise InvalidInput(
+            f"since {truncated(repr(since))}, since_us {since_us}: only one of them is allowed"
+        )
+    if since is not None:
+        since_us = history.parse_time(twin, "since", since)[0]
+    starts = [] if since_us is None else [twin.log.position_at(site, since_us)]
+    return starts if cursor is None else [*starts, event_stream.parse_place(twin, "cursor", cursor, site) + 1]
+
+
+def _ends(twin: TwinPorts, site: str, until: str | None, before: str | None) -> list[int]:
+    """The positions up to which they are."""
+    ends = [] if before is None else [event_stream.parse_place(twin, "before", before, site)]
+    if until is None:
+        return ends
+    return [*ends, twin.log.position_at(site, history.parse_time(twin, "until", until)[1] + 1)]
+
+
+def _check_order(twin: TwinPorts, since: str | None, until: str | None) -> None:
+    """InvalidInput for a span that ends before it begins."""
+    if since is None or until is None:
+        return
+    if history.parse_time(twin, "since", since)[0] > history.parse_time(twin, "until", until)[1]:
+        raise InvalidInput(
+            f"since {truncated(repr(since))}: is after until "
+            f"{truncated(repr(until))}; allowed is a moment before it"
+        )
+
+
+def _link(request: Request, page: LogPage, *, forward: bool) -> str | None:
+    """The header that leads to more, by RFC 8288; None where there is no more."""
+    if not page.is_cut:
+        return None
+    position, message = page.found[-1 if forward else 0]
+    kept = [
+        (word, value)
+        for word, value in request.query_params.multi_items()
+        if word not in ("cursor", "before")
+    ]
+    there = ("cursor" if forward else "before", f"{message.fabric}:{position}")
+    return f'<{request.url.path}?{urlencode([*kept, there])}>; rel="{"next" if forward else "prev"}"'
+
+
+def _dumped(twin: TwinPorts, messages: Sequence[Envelope], name: str | None, link: str | None) -> Response:
+    rows = b",".join([log_message_json(twin, message, name) for message in messages])
+    headers = {} if link is None else {"Link": link}
+    return Response(b"[%b]" % rows, media_type="application/json", headers=headers)

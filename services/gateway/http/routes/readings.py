@@ -1,0 +1,96 @@
+"""Routes to what modules and OCSes read of themselves."""
+
+from typing import Annotated, Unpack
+
+from fastapi import APIRouter, Query, Response
+
+from schemas.api.sensor_readings import AnyFieldName, OcsReadingRow, ReadingRow, ReadingSample
+from services.gateway.fabrics import fabric_of, living_fabrics, part_of
+from services.gateway.http.responses import json_response
+from services.gateway.http.route_options import RouteOptions
+from services.gateway.log.history import parse_time
+from services.gateway.ports import TwinPorts
+from services.gateway.resources.selection import PAGE_MAX, Selection, select
+from services.gateway.telemetry.module_readings import module_samples, reading_rows
+from services.gateway.telemetry.ocs_readings import ocs_reading_rows, ocs_samples
+from shared.basics.errors import InvalidInput
+
+Fabric = Annotated[str | None, Query(description="only of this fabric")]
+Sort = Annotated[
+    str | None, Query(description="by these columns, downwards with - in front: `rx_power_dbm,-ber`")
+]
+Limit = Annotated[int | None, Query(ge=1, le=PAGE_MAX, description="only so many; all without")]
+Since = Annotated[
+    str | None,
+    Query(
+        description="simulated time back from now, 30s, 15m, 2h, 1d12h, or a moment like 3d02:15:04; "
+        "without it all that is kept"
+    ),
+]
+OcsSort = Annotated[
+    str | None, Query(description="by these columns, downwards with - in front: `-mirror_error_urad`")
+]
+Of = Annotated[
+    str | None,
+    Query(
+        max_length=8,
+        description="of an OCS, of this mirror (N24), camera (S), supply or fan (1); without it the worst",
+    ),
+]
+Lane = Annotated[int | None, Query(ge=0, le=7, description="of this lane; without it the worst")]
+
+
+def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
+    """The newest telemetry frame as rows."""
+    router = APIRouter(prefix="/v1", tags=["things"], **common)
+
+    @router.get(
+        "/readings",
+        summary="What the modules of all connected link ends read of themselves, newest",
+        response_model=list[ReadingRow],
+    )
+    def readings(fabric: Fabric = None, sort: Sort = None, limit: Limit = None) -> Response:
+        fabrics = living_fabrics(twin) if fabric is None else [fabric]
+        rows = [row for name in fabrics for row in reading_rows(twin, name)]
+        return json_response(select(ReadingRow, rows, Selection({}, sort, limit)).rows)
+
+    @router.get(
+        "/ocs-readings",
+        summary="What all OCSes read of themselves, newest",
+        response_model=list[OcsReadingRow],
+    )
+    def ocs_readings(fabric: Fabric = None, sort: OcsSort = None, limit: Limit = None) -> Response:
+        fabrics = living_fabrics(twin) if fabric is None else [fabric]
+        rows = [row for name in fabrics for row in ocs_reading_rows(twin, name)]
+        return json_response(select(OcsReadingRow, rows, Selection({}, sort, limit)).rows)
+
+    @router.get(
+        "/readings/{name:path}",
+        summary="How a field of a link end or an OCS went over the telemetry frames that are kept",
+        response_model=list[ReadingSample],
+    )
+    def history(
+        name: str,
+        field: AnyFieldName | None = None,
+        since: Since = None,
+        lane: Lane = None,
+        of: Of = None,
+        limit: Limit = None,
+    ) -> Response:
+        part, fabric = part_of(twin, name), fabric_of(twin, name)
+        if part.kind not in ("end", "ocs"):
+            raise InvalidInput(
+                f"{name}: is no link end or OCS; allowed are those like pod-0/cube-12/+y/7 and pod-0/ocs-17"
+            )
+        since_us = 0 if since is None else parse_time(twin, "since", since)[0]
+        if part.kind == "ocs":
+            if lane is not None:
+                raise InvalidInput(f"lane {lane}: an OCS has none; allowed is `of`, such as N24")
+            found = ocs_samples(twin, fabric, part.number, field or "mirror_error_urad", since_us, of)
+        else:
+            if of is not None:
+                raise InvalidInput(f"of {of}: is of OCSes; allowed for a link end is `lane`, 0 to 7")
+            found = module_samples(twin, fabric, part.number, field or "rx_power_dbm", since_us, lane)
+        return json_response(found if limit is None else found[-limit:])
+
+    return router

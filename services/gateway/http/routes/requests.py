@@ -1,0 +1,213 @@
+"""Routes of operators' requests: each goes into the inbox, and is answered with what became of it."""
+
+from typing import Annotated, Any, Unpack
+from urllib.parse import quote
+
+from fastapi import APIRouter, Depends, Header, Query, Response
+
+from schemas.api.requests import (
+    CrossConnectsRequest,
+    FabricRequest,
+    FaultRequest,
+    ParametersRequest,
+    PlanRequest,
+    RefusalReceipt,
+    RequestReceipt,
+    SliceRequest,
+)
+from schemas.limits import COMMENT_MAX
+from schemas.messages.sequencer import FabricRetired
+from schemas.request_metadata import RequestBody
+from services.gateway.admin.commission import commission_fabric
+from services.gateway.http.access.caller import CurrentCaller
+from services.gateway.http.responses import json_response
+from services.gateway.http.route_options import RouteOptions, StrictJsonRoute
+from services.gateway.ports import TwinPorts
+from services.gateway.requests import operator_requests, rewiring_requests
+from services.gateway.resources.parameters import parameters_request
+from shared.basics.errors import InvalidInput
+from shared.basics.spelling import truncated
+
+Key = Annotated[str | None, Header(alias="Idempotency-Key", description="the same key is the same request")]
+Wait = Annotated[
+    float,
+    Query(
+        ge=0,
+        le=operator_requests.WAIT_S_MAX,
+        allow_inf_nan=False,
+        description="seconds to wait until the request is on the log",
+    ),
+]
+Comment = Annotated[
+    str | None, Query(max_length=COMMENT_MAX, description="why, for whoever reads the log later")
+]
+
+
+def request_terms(
+    caller: CurrentCaller, key: Key = None, comment: Comment = None, wait: Wait = 0.0
+) -> operator_requests.RequestTerms:
+    """On what terms somebody asks. A replay's key is the gateway's own: InvalidInput."""
+    text = _text(key)
+    if text is not None and text.startswith(operator_requests.REPLAY_KEY_PREFIX):
+        raise InvalidInput(
+            f"Idempotency-Key {truncated(text)!r}: allowed are keys that do not "
+            f"begin with {operator_requests.REPLAY_KEY_PREFIX!r}"
+        )
+    return operator_requests.RequestTerms(text, caller.name, comment, wait)
+
+
+TermsParam = Annotated[operator_requests.RequestTerms, Depends(request_terms)]
+LOCATION_HEADER = {"Location": {"description": "what has come of it so far", "schema": {"type": "string"}}}
+OUTCOMES: dict[int | str, dict[str, Any]] = {
+    202: {
+        "model": RequestReceipt,
+        "description": "received, and not yet on the log, or what follows from it is not all known yet",
+        "headers": LOCATION_HEADER,
+    },
+    409: {"model": RefusalReceipt, "description": "on the log, and refused there"},
+}
+
+
+def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
+    """Fabrics commissioned and retired, their parameters changed, slices asked for and released, faults
+    injected and cleared, cubes drained and taken into use again, link ends tested, cross-connects made and
+    removed, topologies planned, approved and dropped."""
+    common["responses"] = common.get("responses", {}) | OUTCOMES
+    router = APIRouter(prefix="/v1", tags=["requests"], route_class=StrictJsonRoute, **common)
+
+    async def ask(request: tuple[str, RequestBody], terms: operator_requests.RequestTerms) -> Response:
+        return receipt_response(await operator_requests.submit(twin, *request, terms))
+
+    @router.post("/fabrics", summary="Let a new fabric join a site", response_model=RequestReceipt)
+    async def commission(asked: FabricRequest, terms: TermsParam) -> Response:
+        return receipt_response(await commission_fabric(twin, asked, terms))
+
+    @router.post("/fabrics/{name}/retire", summary="End a fabric for good", response_model=RequestReceipt)
+    async def retire(name: str, terms: TermsParam) -> Response:
+        return receipt_response(await operator_requests.submit(twin, name, FabricRetired(), terms))
+
+    @router.post(
+        "/fabrics/{name}/parameters", summary="Change parameters of a fabric", response_model=RequestReceipt
+    )
+    async def set_parameters(name: str, asked: ParametersRequest, terms: TermsParam) -> Response:
+        return await ask(parameters_request(twin, name, asked), terms)
+
+    @router.post("/slices", summary="Ask for a slice", response_model=RequestReceipt)
+    async def request_slice(asked: SliceRequest, terms: TermsParam) -> Response:
+        return await ask(operator_requests.slice_request(twin, asked), terms)
+
+    @router.post("/slices/{name:path}/release", summary="Release a slice", response_model=RequestReceipt)
+    async def release(name: str, terms: TermsParam) -> Response:
+        return await ask(operator_requests.release_request(twin, name), terms)
+
+    @router.post("/faults", summary="Inject a fault", response_model=RequestReceipt)
+    async def inject(asked: FaultRequest, terms: TermsParam) -> Response:
+        return await ask(operator_requests.fault_request(twin, asked), terms)
+
+    @router.post("/faults/{name:path}/clear", summary="Clear a fault", response_model=RequestReceipt)
+    async def clear(name: str, terms: TermsParam) -> Response:
+        return await ask(operator_requests.clear_request(twin, name), terms)
+
+    @router.post("/cubes/{name:path}/drain", summary="Drain a cube", response_model=RequestReceipt)
+    async def drain(name: str, terms: TermsParam) -> Response:
+        return await ask(operator_requests.drain_request(twin, name, drain=True), terms)
+
+    @router.post(
+        "/cubes/{name:path}/undrain",
+        summary="Take a drained cube into use again",
+        response_model=RequestReceipt,
+    )
+    async def undrain(name: str, terms: TermsParam) -> Response:
+        return await ask(operator_requests.drain_request(twin, name, drain=False), terms)
+
+    @router.post(
+        "/links/{name:path}/test",
+        summary="Test a dark link end by its own light",
+        response_model=RequestReceipt,
+    )
+    async def test_link(name: str, terms: TermsParam) -> Response:
+        return await ask(operator_requests.link_test_request(twin, name), terms)
+
+    @router.post(
+        "/ocs/{name:path}/restart", summary="Restart the software of an OCS", response_model=RequestReceipt
+    )
+    async def restart(name: str, terms: TermsParam) -> Response:
+        return await ask(operator_requests.restart_request(twin, name), terms)
+
+    _add_cross_connects(router, twin)
+    _add_rewirings(router, twin)
+    return router
+
+
+def _add_cross_connects(router: APIRouter, twin: TwinPorts) -> None:
+    """What is asked of an OCS as a device."""
+
+    async def ask(
+        name: str, asked: CrossConnectsRequest, terms: operator_requests.RequestTerms, *, create: bool
+    ) -> Response:
+        request = operator_requests.cross_connect_request(twin, name, asked, create=create)
+        return receipt_response(await operator_requests.submit(twin, *request, terms))
+
+    @router.post(
+        "/ocs/{name:path}/cross-connects",
+        summary="Make cross-connects of an OCS by hand",
+        response_model=RequestReceipt,
+    )
+    async def connect(name: str, asked: CrossConnectsRequest, terms: TermsParam) -> Response:
+        return await ask(name, asked, terms, create=True)
+
+    @router.post(
+        "/ocs/{name:path}/cross-connects/remove",
+        summary="Take away cross-connects that were made by hand",
+        response_model=RequestReceipt,
+    )
+    async def disconnect(name: str, asked: CrossConnectsRequest, terms: TermsParam) -> Response:
+        return await ask(name, asked, terms, create=False)
+
+
+def _add_rewirings(router: APIRouter, twin: TwinPorts) -> None:
+    """What is asked of the topology of a network."""
+
+    async def ask(request: tuple[str, RequestBody], terms: operator_requests.RequestTerms) -> Response:
+        return receipt_response(await operator_requests.submit(twin, *request, terms))
+
+    @router.post(
+        "/rewirings", summary="Look for better trunks of a network now", response_model=RequestReceipt
+    )
+    async def plan(asked: PlanRequest, terms: TermsParam) -> Response:
+        return await ask(rewiring_requests.plan_request(twin, asked.dcn), terms)
+
+    @router.post(
+        "/rewirings/{name:path}/approve",
+        summary="Carry out a planned rewiring",
+        response_model=RequestReceipt,
+    )
+    async def approve(name: str, terms: TermsParam) -> Response:
+        return await ask(rewiring_requests.approve_request(twin, name), terms)
+
+    @router.post(
+        "/rewirings/{name:path}/abort",
+        summary="Drop a planned rewiring, or end one after its stage",
+        response_model=RequestReceipt,
+    )
+    async def abort(name: str, terms: TermsParam) -> Response:
+        return await ask(rewiring_requests.abort_request(twin, name), terms)
+
+
+def receipt_response(receipt: RequestReceipt) -> Response:
+    """The answer to a request, as far as is known what became of it."""
+    if receipt.status == "refused":
+        return json_response(receipt, 409)
+    if receipt.complete:
+        return json_response(receipt)
+    return json_response(receipt, 202, {"Location": f"/v1/requests/{quote(receipt.id)}"})
+
+
+def _text(header: str | None) -> str | None:
+    """A header as its sender meant it: servers read headers as Latin-1, and most clients write UTF-8."""
+    if header is None:
+        return None
+    try:
+        return header.encode("latin-1").decode()
+    except UnicodeError:
+        return header

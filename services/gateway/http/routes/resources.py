@@ -1,0 +1,205 @@
+"""Routes to things: all of a kind, one of them, one described, light paths, telemetry, configuration."""
+
+from inspect import Parameter, Signature
+from typing import Annotated, Any, Unpack
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Query, Request, Response
+from typing_extensions import TypedDict
+
+from schemas.api.network_rows import TrunkPath
+from schemas.api.ocs_management import OcsManagement
+from schemas.api.rows import LightPath
+from schemas.config.fabric_kinds import AnyConfig
+from services.gateway.fabrics import config_of
+from services.gateway.http.responses import ArrowFrame, json_response, non_json_doc
+from services.gateway.http.route_options import RouteOptions
+from services.gateway.ports import TwinPorts
+from services.gateway.resources import lookup
+from services.gateway.resources.describe import describe
+from services.gateway.resources.kind_views import VIEWS, KindView
+from services.gateway.resources.ocs_management import ocs_management
+from services.gateway.resources.parameters import current_config
+from services.gateway.resources.selection import PAGE_MAX, Selection, chosen_fields, columns, select
+from services.gateway.telemetry.ocs_readings import ocs_frames_name
+from shared.basics.errors import InvalidInput, NotFound
+from shared.basics.spelling import truncated
+
+TIME_US_MAX = 2**63 - 1
+AfterUs = Annotated[
+    int | None, Query(ge=-1, le=TIME_US_MAX, description="the first that is kept after this simulated time")
+]
+UntilUs = Annotated[int | None, Query(ge=0, le=TIME_US_MAX, description="and not after this one")]
+PAGE_HEADERS: dict[int | str, dict[str, Any]] = {
+    200: {
+        "headers": {
+            "X-Total-Count": {
+                "description": "rows on all pages together",
+                "schema": {"type": "integer"},
+            },
+            "Link": {
+                "description": 'the next page, as rel="next"; none on the last one',
+                "schema": {"type": "string"},
+            },
+        }
+    }
+}
+
+
+def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
+    """Three routes for each kind of thing, and those that are of no kind."""
+    router = APIRouter(prefix="/v1", tags=["things"], **common)
+
+    @router.get(
+        "/trace/{end:path}",
+        summary="The whole light path from a link end, or a trunk down to its circuits",
+        response_model=LightPath | TrunkPath,
+    )
+    def trace(end: str) -> Response:
+        return json_response(lookup.trace(twin, end))
+
+    @router.get(
+        "/telemetry/{fabric}",
+        summary="The newest telemetry frame, or the first after a moment; an Arrow IPC stream",
+        response_class=Response,
+        responses=non_json_doc(ArrowFrame, "the frame"),
+    )
+    def telemetry(fabric: str, after_us: AfterUs = None, until_us: UntilUs = None) -> ArrowFrame:
+        config_of(twin, fabric)
+        return _frame(twin, fabric, after_us, until_us)
+
+    @router.get(
+        "/telemetry/{fabric}/ocs",
+        summary="The newest telemetry frame of OCSes, or the first after a moment; an Arrow IPC stream",
+        response_class=Response,
+        responses=non_json_doc(ArrowFrame, "the frame"),
+    )
+    def ocs_telemetry(fabric: str, after_us: AfterUs = None, until_us: UntilUs = None) -> ArrowFrame:
+        config_of(twin, fabric)
+        return _frame(twin, ocs_frames_name(fabric), after_us, until_us)
+
+    @router.get(
+        "/config/{fabric}",
+        summary="The configuration by which a fabric goes, but for a recorded trace",
+        response_model=AnyConfig,
+    )
+    def config(fabric: str) -> Response:
+        text = current_config(twin, fabric).model_dump_json(exclude={"trace"})
+        return Response(text, media_type="application/json")
+
+    @router.get(
+        "/ocs/{name:path}/management",
+        summary="An OCS as a device: ports and cross-connects in the words of SAI",
+        response_model=OcsManagement,
+    )
+    def managed(name: str) -> Response:
+        return json_response(ocs_management(twin, name))
+
+    for view in VIEWS.values():
+        _add_kind(router, twin, view)
+
+    @router.get("/describe/{kind}/{name:path}", include_in_schema=False)
+    def unknown_kind(kind: str) -> Response:
+        words = [repr(word) for word in VIEWS]
+        allowed = f"{', '.join(words[:-1])} or {words[-1]}"
+        raise InvalidInput(f"kind {truncated(repr(kind))}: input should be {allowed}")
+
+    return router
+
+
+def _frame(twin: TwinPorts, name: str, after_us: int | None, until_us: int | None) -> ArrowFrame:
+    """The newest frame of this name, or the first between two moments."""
+    if after_us is None and until_us is None:
+        frame = twin.telemetry(name)
+        if frame is None:
+            raise NotFound(f"{name}: no telemetry frame yet")
+        return ArrowFrame(frame)
+    first = next(twin.frames(name, -1 if after_us is None else after_us, until_us), None)
+    if first is None:
+        raise NotFound(f"{name}: no telemetry frame of that time is kept")
+    return ArrowFrame(first[1])
+
+
+def _add_kind(router: APIRouter, twin: TwinPorts, view: KindView[Any, Any]) -> None:
+    word = view.kind.word
+    _add_listing(router, twin, view)
+
+    @router.get(
+        f"/{word}/{{name:path}}",
+        summary=f"One of the {word}",
+        name=f"get_{word}",
+        response_model=view.row,
+    )
+    def one(name: str) -> Response:
+        return json_response(lookup.find_resource(twin, view, name))
+
+    @router.get(
+        f"/describe/{word}/{{name:path}}",
+        summary=f"One of the {word} with what stands around it",
+        name=f"describe_{word}",
+        response_model=view.description,
+    )
+    def described(name: str) -> Response:
+        return json_response(describe(twin, view, name))
+
+
+def _add_listing(router: APIRouter, twin: TwinPorts, view: KindView[Any, Any]) -> None:
+    """The list of a kind, with a parameter for each of its columns."""
+    word, row = view.kind.word, view.row
+    kinds = {name: field.annotation for name, field in row.model_fields.items()}
+    some_fields: Any = TypedDict(f"{row.__name__}Fields", kinds, total=False)  # type: ignore[misc]  # made here
+
+    def listing(
+        request: Request,
+        fabric: str | None,
+        sort: str | None,
+        fields: str | None,
+        limit: int | None,
+        cursor: str | None,
+        **where: list[str] | None,
+    ) -> Response:
+        given = {name: values for name, values in where.items() if values is not None}
+        names = chosen_fields(row, fields) if fields is not None else None
+        page = select(row, lookup.list_resources(twin, view, fabric), Selection(given, sort, limit, cursor))
+        headers = {"X-Total-Count": str(page.total)}
+        if page.cursor is not None:
+            asked = [(name, value) for name, value in request.query_params.multi_items() if name != "cursor"]
+            headers["Link"] = f'</v1/{word}?{urlencode([*asked, ("cursor", page.cursor)])}>; rel="next"'
+        if names is None:
+            return json_response(page.rows, headers=headers)
+        return json_response([{n: getattr(one, n) for n in names} for one in page.rows], headers=headers)
+
+    listing.__signature__ = _signature(view)  # type: ignore[attr-defined]  # for FastAPI, which goes by it
+    rows: Any = list[row] | list[some_fields]  # type: ignore[valid-type]  # as this kind has them
+    router.get(f"/{word}/", include_in_schema=False, response_model=rows)(listing)
+    router.get(
+        f"/{word}", summary=f"All {word}", name=f"list_{word}", response_model=rows, responses=PAGE_HEADERS
+    )(listing)
+
+
+def _signature(view: KindView[Any, Any]) -> Signature:
+    """The parameters of a list: those of any, and one for each column."""
+    of_any = {
+        "fabric": Annotated[str | None, Query(description="only of this fabric")],
+        "sort": Annotated[
+            str | None, Query(description="by these columns, downwards with - in front: `state,-changed_us`")
+        ],
+        "fields": Annotated[str | None, Query(description="only these fields: `name,state`")],
+        "limit": Annotated[int | None, Query(ge=1, le=PAGE_MAX, description="rows of a page; all without")],
+        "cursor": Annotated[str | None, Query(description="of the next page, as `Link` has it")],
+    }
+    of_columns = {
+        name: Annotated[
+            list[str] | None, Query(description="only with this value, or one of several; `null` for none")
+        ]
+        for name in columns(view.row)
+    }
+    return Signature(
+        [
+            Parameter("request", Parameter.KEYWORD_ONLY, annotation=Request),
+            *(
+                Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+                for name, kind in (of_any | of_columns).items()
+            ),
+        ]
+    )

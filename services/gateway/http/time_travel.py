@@ -1,0 +1,92 @@
+"""`?at=`: any question about the twin, as of a moment that it has lived."""
+
+from collections.abc import Sequence
+from urllib.parse import parse_qsl, urlencode
+
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from services.gateway.fabrics import sites
+from services.gateway.http.responses import error_response, status_of
+from services.gateway.log.time_travel import REQUESTED_TIME, PointInTime, parse_point_in_time
+from services.gateway.ports import TwinPorts
+from shared.basics.errors import InvalidInput, LightwaveError
+from shared.basics.spelling import truncated
+
+API_PREFIX = "/v1/"
+PRESENT_ONLY = (
+    "events/stream",
+    "requests",
+    "operations",
+    "dead-letters",
+    "telemetry/stream",
+    "backup",
+    "bisect",
+)
+"""Paths below `/v1/` that are about the running twin, whatever its simulated time."""
+AT_HEADER = "Lightwave-At-Us"
+"""The header that tells of which moment an answer is, in microseconds of simulated time."""
+
+
+class TimeTravel:
+    """ASGI middleware: takes `at` out of a question about the twin, and has it answered as of then."""
+
+    def __init__(self, app: ASGIApp, twin: TwinPorts) -> None:
+        self._app = app
+        self._twin = twin
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        given, rest = _split_at(scope)
+        if not given:
+            await self._app(scope, receive, send)
+            return
+        try:
+            asked = await run_in_threadpool(self._asked, given, scope)
+        except LightwaveError as error:
+            await error_response(str(error), status_of(error))(scope, receive, send)
+            return
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers[AT_HEADER] = str(asked.at_us)
+                if "link" in headers:  # the next page is of the same moment
+                    headers["link"] = headers["link"].replace("?", f"?{urlencode({'at': given[0]})}&", 1)
+            await send(message)
+
+        before = REQUESTED_TIME.set(asked)
+        try:
+            await self._app({**scope, "query_string": urlencode(rest).encode()}, receive, send_with_headers)
+        finally:
+            REQUESTED_TIME.reset(before)
+
+    def _asked(self, given: Sequence[str], scope: Scope) -> PointInTime:
+        """InvalidInput or NotFound where that is no moment, or no question about one."""
+        path = scope["path"].removeprefix(API_PREFIX)
+        if scope["method"] not in ("GET", "HEAD"):
+            raise InvalidInput("at: the past does not change; allowed is to read it")
+        if path.startswith(PRESENT_ONLY):
+            raise InvalidInput(f"at: not allowed for {truncated(path)}, which is of the twin as it runs")
+        if len(given) > 1:
+            raise InvalidInput(f"query 'at': given {len(given)} times; allowed: once")
+        if self._twin.past is None:
+            raise InvalidInput("at: not allowed; this twin keeps no snapshots to look back by")
+        return requested_point(self._twin, given[0])
+
+
+def requested_point(twin: TwinPorts, text: str, word: str = "at") -> PointInTime:
+    """The moment of a twin that somebody writes, as `moment_given` reads it."""
+    return parse_point_in_time(text, twin.clock.show().now_us, sites(twin), twin.log, word)
+
+
+def _split_at(scope: Scope) -> tuple[list[str], list[tuple[str, str]]]:
+    """What is given as `at`, and the rest of the query."""
+    if (
+        scope["type"] != "http"
+        or b"at=" not in scope["query_string"]
+        or not scope["path"].startswith(API_PREFIX)
+    ):
+        return [], []
+    pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+    return [value for name, value in pairs if name == "at"], [pair for pair in pairs if pair[0] != "at"]

@@ -1,0 +1,1 @@
+"""The log as clients query it: history, tail and time travel."""

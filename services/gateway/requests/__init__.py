@@ -1,0 +1,1 @@
+"""Requests of operators, from the body to the receipt."""

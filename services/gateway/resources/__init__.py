@@ -1,0 +1,1 @@
+"""Rows of resources, look-up by name, selection, and related resources."""

@@ -1,0 +1,30 @@
+"""One thing with what stands around it, and the last messages about it."""
+
+from schemas.api.descriptions import Description
+from schemas.api.rows import RelatedT, RowT
+from services.gateway.fabrics import fabric_of
+from services.gateway.log import history
+from services.gateway.ports import TwinPorts
+from services.gateway.resources import lookup
+from services.gateway.resources.kind_views import KindView
+from services.gateway.resources.selection import name_of
+from services.gateway.text.messages import log_message
+
+EVENTS_MAX = 20
+
+
+def describe(twin: TwinPorts, view: KindView[RowT, RelatedT], name: str) -> Description[RowT, RelatedT]:
+    """One thing by its name, what stands around it, and the last messages about it or something in it,
+    however old; of a fabric, the last but Ticks."""
+    row = lookup.find_resource(twin, view, name)
+    fabric = fabric_of(twin, name)
+    related = view.related_to(twin, fabric, row)
+    name = name_of(row)  # a trunk has two, of which the row has the one that messages are found under
+    site, query = history.query_about(twin, fabric, name)
+    page = history.last_page(twin, site, query, EVENTS_MAX)
+    return view.description(
+        object=row,
+        related=related,
+        events=tuple(log_message(twin, message, name) for _, message in page.found),
+        events_in_all=twin.log.count(site, query),
+    )

@@ -1,0 +1,182 @@
+"""Rows of fabrics: each at a glance, from its services' summaries."""
+
+from schemas.api.network_rows import NetworkFigures, RewiringCounts
+from schemas.api.rows import FabricRow, LinkCounts, RepairCounts, SliceCounts, VerdictCounts, WaitTimes
+from schemas.documents.dcn import TrafficSummary
+from schemas.documents.pods import OcsSummary
+from schemas.documents.repairs import DiagnosisSummary, RepairsSummary
+from services.gateway.fabrics import config_of, fabric_network, fabric_plant, now_us, retired_us, site_of
+from services.gateway.ports import TwinPorts
+from services.gateway.resources.service_summaries import (
+    NetworkSummaries,
+    PodSummaries,
+    network_summaries_of,
+    pod_summaries,
+)
+from shared.models.jobs.goodput_accounting import ALLOCATED, allocated_share, integral
+
+MBPS_PER_GBPS = 1_000
+PPM = 1_000_000
+
+
+def fabric_rows(twin: TwinPorts, fabric: str) -> list[FabricRow]:
+    return [fabric_row(twin, fabric)]
+
+
+def find_fabric(twin: TwinPorts, fabric: str, name: str) -> FabricRow | None:
+    return fabric_row(twin, fabric) if name == fabric else None
+
+
+def fabric_row(twin: TwinPorts, fabric: str) -> FabricRow:
+    """One fabric at a glance. Utilisation and availability are integrals over all time since it was
+    commissioned; one that has retired is shown as it stood then."""
+    return _pod(twin, fabric) if fabric_network(twin, fabric) is None else _network(twin, fabric)
+
+
+def _pod(twin: TwinPorts, fabric: str) -> FabricRow:
+    found = pod_summaries(twin, fabric)
+    scheduler, cubes, links = found.scheduler, found.cubes, found.transceivers
+    # A fabric that is ahead of the twin's clock (another one lags) has integrals beyond it.
+    at_us = max(now_us(twin, fabric), scheduler.at_us, cubes.at_us)
+    chip_us = integral(scheduler.chip_us, scheduler.chips_by_category, at_us - scheduler.at_us)
+    cube_us = cubes.healthy_cube_us + cubes.healthy * (at_us - cubes.at_us)
+    span_us = at_us - found.workload.commissioned_us
+    waits_from = scheduler.queued_since_us
+    return FabricRow(
+        name=fabric,
+        kind=config_of(twin, fabric).kind,
+        site=site_of(twin, fabric),
+        commissioned_us=found.workload.commissioned_us,
+        retired_us=retired_us(twin, fabric),
+        now_us=at_us,
+        position=twin.log.end(site_of(twin, fabric)),
+        cubes=cubes.cubes,
+        healthy=cubes.healthy,
+        drained=cubes.drained,
+        hosts_down=cubes.hosts_down,
+        links=LinkCounts(up=links.up, degraded=links.degraded, down=links.down, dark=links.dark),
+        **_ocs_counts(twin, fabric, found.ocs),
+        chips=scheduler.chips,
+        chips_used=scheduler.chips_by_category[ALLOCATED],
+        slices=_slice_counts(found),
+        waits=WaitTimes(median_us=at_us - waits_from.median, p95_us=at_us - waits_from.p95)
+        if waits_from
+        else None,
+        utilisation_now=allocated_share(scheduler.chips_by_category),
+        utilisation=allocated_share(chip_us),
+        cube_availability=cube_us / (cubes.cubes * span_us) if span_us else 1.0,
+        network=None,
+        faults_active=found.failures.active,
+        faults_begun=found.failures.begun,
+        verdicts=_verdict_counts(found.diagnosis),
+        repairs=_repair_counts(found.repairs),
+    )
+
+
+def _network(twin: TwinPorts, fabric: str) -> FabricRow:
+    found = network_summaries_of(twin, fabric)
+    return FabricRow(
+        name=fabric,
+        kind=config_of(twin, fabric).kind,
+        site=site_of(twin, fabric),
+        commissioned_us=found.demands.commissioned_us,
+        retired_us=retired_us(twin, fabric),
+        # A network that is ahead of the twin's clock has told of traffic beyond it.
+        now_us=max(now_us(twin, fabric), found.traffic.at_us),
+        position=twin.log.end(site_of(twin, fabric)),
+        cubes=None,
+        healthy=None,
+        drained=None,
+        hosts_down=None,
+        links=None,
+        **_ocs_counts(twin, fabric, found.ocs),
+        chips=None,
+        chips_used=None,
+        slices=None,
+        waits=None,
+        utilisation_now=None,
+        utilisation=None,
+        cube_availability=None,
+        network=_figures(found),
+        faults_active=found.failures.active,
+        faults_begun=found.failures.begun,
+        verdicts=None,
+        repairs=_repair_counts(found.repairs),
+    )
+
+
+# --- figures of a network -----------------------------------------------------------------------------------
+
+
+def _figures(found: NetworkSummaries) -> NetworkFigures:
+    trunks, topology, traffic = found.trunks, found.topology, found.traffic
+    reported = traffic.reported > 0
+    return NetworkFigures(
+        blocks=trunks.blocks,
+        blocks_down=trunks.blocks_down,
+        bundles_down=trunks.bundles_down,
+        circuits=trunks.circuits,
+        carrying=trunks.carrying,
+        drained=trunks.drained,
+        dark=trunks.dark,
+        unfit=trunks.unfit,
+        hour=found.demands.hour,
+        demanded_gbps=found.demands.demanded_mbps / MBPS_PER_GBPS,
+        use=traffic.use_ppm / PPM if reported else None,
+        bound=traffic.bound_ppm / PPM if reported else None,
+        served=traffic.served_ppm / PPM if reported else None,
+        served_mean=_served_mean(traffic),
+        transit=(PPM - traffic.direct_ppm) / PPM if reported else None,
+        path=traffic.path_ppm / PPM if reported else None,
+        cut_off=traffic.cut_off if reported else None,
+        solved=traffic.weights,
+        rewirings=RewiringCounts(**{name: getattr(topology, name) for name in RewiringCounts.model_fields}),
+        rewiring=topology.under_way,
+        circuits_made=topology.circuits_made,
+        domains_without_control=topology.domains_without_control,
+    )
+
+
+def _served_mean(traffic: TrafficSummary) -> float | None:
+    """What got through of all that was asked up to the last word; None before there was a second one."""
+    return traffic.served_mbit / traffic.demanded_mbit if traffic.demanded_mbit else None
+
+
+# --- counts -------------------------------------------------------------------------------------------------
+
+
+def _ocs_counts(twin: TwinPorts, fabric: str, ocs: OcsSummary | None) -> dict[str, int]:
+    return {
+        "ocs": fabric_plant(twin, fabric).population("ocs"),
+        "ocs_down": ocs.ocs_down if ocs else 0,
+        "ocs_held": ocs.ocs_held if ocs else 0,
+        "ocs_parts_down": ocs.ocs_parts_down if ocs else 0,
+        "cross_connects": ocs.cross_connects if ocs else 0,
+    }
+
+
+def _repair_counts(repairs: RepairsSummary) -> RepairCounts:
+    return RepairCounts(**{name: getattr(repairs, name) for name in RepairCounts.model_fields})
+
+
+def _verdict_counts(diagnosis: DiagnosisSummary) -> VerdictCounts:
+    return VerdictCounts(**{name: getattr(diagnosis, name) for name in VerdictCounts.model_fields})
+
+
+def _slice_counts(found: PodSummaries) -> SliceCounts:
+    scheduler = found.scheduler
+    return SliceCounts(
+        requested=found.workload.requested,
+        balked=found.workload.balked,
+        admitted=scheduler.admitted,
+        completed=scheduler.completed,
+        evicted=scheduler.evicted,
+        refused=scheduler.refused,
+        running=scheduler.running,
+        queued=scheduler.queued,
+        swapped=scheduler.swapped,
+        programming=scheduler.programming,
+        preflight=scheduler.preflight,
+        degraded=scheduler.degraded,
+        recovering=scheduler.recovering,
+    )

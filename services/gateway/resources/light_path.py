@@ -1,0 +1,117 @@
+"""The whole light path from one link end: through the circuits of its OCS, or along fixed fibres."""
+
+from collections.abc import Mapping
+
+from schemas.api.rows import ChipLocation, LightPath, LinkRow, StrandPath
+from schemas.documents.pods import EndImpairment, LinkGroupDocument, OcsDocument
+from services.gateway.fabrics import fabric_plant as plant_of
+from services.gateway.ports import TwinPorts
+from services.gateway.resources.pod_rows import find_link
+from services.gateway.resources.status_documents import read_one
+from shared.basics.errors import OperationFailed
+from shared.models.plant.plant import NO_END, IntArray, Part, Plant
+from shared.models.superpod.superpod_plant import circuits_of
+from shared.models.superpod.wiring import link_end
+
+NO_PORT = -1
+"""In `OcsDocument.wanted`: no circuit."""
+
+
+def light_path(twin: TwinPorts, fabric: str, row: LinkRow) -> LightPath:
+    """From a link end: chip, face, fibre, both strands to the far end, far chip.
+
+    Through an OCS, the path is the one that the light takes, by the circuits that it has made; `wanted_end`
+    is where it would lead if all that are wanted were. Fixed fibres always lead to the same end, and their
+    strands have no OCS and no ports. `far_condition` is that of the module there.
+    """
+    plant = plant_of(twin, fabric)
+    end = plant.parse(row.name)
+    ocs = _ocs(twin, fabric, row)
+    made, wanted = _circuits(plant, ocs)
+    spares = {patch.port: int(patch.spare[1:]) for patch in ocs.patches} if ocs else {}
+    far_end, wanted_end = _end_of_light(plant, end, made), _end_of_light(plant, end, wanted)
+    partner = far_end or wanted_end
+    far_row = find_link(twin, fabric, partner.name) if partner else None
+    return LightPath(
+        end=row.name,
+        chip=_chip(end),
+        far_end=far_end.name if far_end else None,
+        far_chip=_chip(far_end) if far_end else None,
+        wanted_end=wanted_end.name if wanted_end else None,
+        state=row.state,
+        condition=row.condition,
+        far_condition=far_row.condition if far_row else None,
+        loss_db=row.loss_db,
+        ber=row.ber,
+        slice=row.slice,
+        strands=tuple(
+            _strand(plant, strand, fibre, row.ocs, made, spares)
+            for strand, fibre in enumerate(plant.joined(end))
+        ),
+        impairment=_impairment(twin, end),
+        far_impairment=_impairment(twin, partner) if partner else None,
+        generation=row.generation or None,
+        far_generation=(far_row.generation or None) if far_row else None,
+    )
+
+
+def _impairment(twin: TwinPorts, end: Part) -> EndImpairment | None:
+    """What is wrong with the light of a link end; None where it is as made."""
+    cube = end.name.rsplit("/", 2)[0]
+    group = read_one(twin, end.fabric, "links", cube, LinkGroupDocument)
+    found = group.impaired if group else ()
+    return next((one for one in found if one.end == end.number), None)
+
+
+def _ocs(twin: TwinPorts, fabric: str, row: LinkRow) -> OcsDocument | None:
+    """The link end's OCS; None where fibres lead from end to end."""
+    if row.ocs is None:
+        return None
+    document = read_one(twin, fabric, "ocs", row.ocs, OcsDocument)
+    if document is None:
+        raise OperationFailed(f"{row.ocs}: the store has no document of it")
+    return document
+
+
+def _circuits(plant: Plant, document: OcsDocument | None) -> tuple[IntArray | None, IntArray | None]:
+    """The circuits of an OCS that are made, and those that are wanted, as `Plant.far_ends` takes them; None
+    and None where there is none."""
+    if document is None:
+        return None, None
+    wanted = [*document.wanted]
+    for circuit in document.manual_circuits:
+        wanted[circuit.north] = NO_PORT  # no module is trained for it: no light goes that way
+    made = [south if is_made else NO_PORT for south, is_made in zip(wanted, document.made, strict=True)]
+    return circuits_of(plant, {document.name: made}), circuits_of(plant, {document.name: wanted})
+
+
+def _end_of_light(plant: Plant, end: Part, switched: IntArray | None) -> Part | None:
+    """Where the light of all strands of an end leads; None if nowhere."""
+    far = int(plant.far_ends(switched)[end.number])
+    return plant.part(end.kind, far, end.fabric) if far != NO_END else None
+
+
+def _strand(
+    plant: Plant, strand: int, fibre: Part, ocs: str | None, made: IntArray | None, spares: Mapping[str, int]
+) -> StrandPath:
+    """One strand whose fibre leads to this part, or by its port to one of the `spares`. The port of the other
+    side is null when no circuit is made."""
+    if made is None:
+        return StrandPath(strand=strand, ocs=None, north=None, south=None)
+    joined = next((pair for pair in made.tolist() if fibre.number in pair), [fibre.number])
+    ports = [plant.part(fibre.kind, number, fibre.fabric) for number in joined]
+    north, south = (next((port["port"] for port in ports if port["side"] == n), None) for n in (0, 1))
+    return StrandPath(
+        strand=strand,
+        ocs=ocs,
+        north=north,
+        south=south,
+        north_spare=spares.get(f"N{north}"),
+        south_spare=spares.get(f"S{south}"),
+    )
+
+
+def _chip(end: Part) -> ChipLocation:
+    place = link_end(end.number)
+    x, y, z = place.chip
+    return ChipLocation(cube=f"{end.fabric}/cube-{place.cube}", x=x, y=y, z=z)

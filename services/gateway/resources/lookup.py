@@ -1,0 +1,78 @@
+"""What people look at: all things of a kind, one thing by its name, a light path."""
+
+import re
+
+from schemas.api.network_rows import TrunkPath, TrunkRow
+from schemas.api.rows import LightPath, LinkRow, RelatedT, RowT
+from schemas.kinds import DEMANDS, FABRICS, LINKS, TRUNKS, ResourceKind, kind_by_name_form
+from schemas.names import FABRIC_PATTERN
+from services.gateway.fabrics import (
+    commissioned_fabrics,
+    config_of,
+    default_fabric,
+    fabric_network,
+    fabric_of,
+    fabric_plant,
+    is_commissioned,
+    living_fabrics,
+)
+from services.gateway.ports import TwinPorts
+from services.gateway.resources.kind_views import VIEWS, KindView
+from services.gateway.resources.light_path import light_path
+from services.gateway.resources.trunk_path import trunk_path
+from services.gateway.text.not_found import missing_error, no_such_name_error
+
+
+def list_resources(twin: TwinPorts, view: KindView[RowT, RelatedT], fabric: str | None) -> list[RowT]:
+    """Every thing of a kind, in one fabric or in all that live; NotFound if there is no such fabric. Those
+    that have retired are among the fabrics; what stood in one is told to who names it."""
+    if fabric is not None:
+        config_of(twin, fabric)
+        return list(view.listing(twin, fabric))
+    fabrics = commissioned_fabrics(twin) if view.kind is FABRICS else living_fabrics(twin)
+    return [row for name in fabrics for row in view.listing(twin, name)]
+
+
+def find_resource(twin: TwinPorts, view: KindView[RowT, RelatedT], name: str) -> RowT:
+    """One thing by its name; NotFound if there is none."""
+    fabric, kind = name.split("/", 1)[0], view.kind
+    if kind is not FABRICS and not is_fabric_like(twin, fabric):
+        first = _example_fabric(twin, kind)
+        raise no_such_name_error(kind, name, first, fabric_plant(twin, first))
+    config_of(twin, fabric)
+    row = view.find(twin, fabric, name)
+    if row is None:
+        raise missing_error(twin, kind, name, fabric)
+    return row
+
+
+def _example_fabric(twin: TwinPorts, kind: ResourceKind) -> str:
+    """The fabric whose names are the example for a kind: the one that is meant where none is said, or the
+    first that has such things at all."""
+    first = default_fabric(twin, None)
+    part = kind.parts[0] if kind.parts else ("block" if kind in (TRUNKS, DEMANDS) else None)
+    fabrics = [first, *commissioned_fabrics(twin)]
+    return next((f for f in fabrics if part is None or fabric_plant(twin, f).population(part)), first)
+
+
+def is_fabric_like(twin: TwinPorts, word: str) -> bool:
+    """Whether somebody meant a fabric by this word, be there one of this name or not: fabrics are numbered
+    behind words like `pod`."""
+    words = {fabric.rpartition("-")[0] for fabric in twin.documents.fabrics()}
+    return re.fullmatch(FABRIC_PATTERN, word) is not None and word.rpartition("-")[0] in words
+
+
+def trace(twin: TwinPorts, name: str) -> LightPath | TrunkPath:
+    """The light path from the link end of this name, or all circuits of the trunk; NotFound if there is
+    none."""
+    if kind_by_name_form(name) is TRUNKS or is_network_name(twin, name):
+        trunk: TrunkRow = find_resource(twin, VIEWS[TRUNKS.word], name)
+        return trunk_path(twin, fabric_of(twin, name), trunk)
+    row: LinkRow = find_resource(twin, VIEWS[LINKS.word], name)
+    return light_path(twin, fabric_of(twin, name), row)
+
+
+def is_network_name(twin: TwinPorts, name: str) -> bool:
+    """Whether a name begins with that of a network, where what can be traced are trunks."""
+    fabric = name.partition("/")[0]
+    return is_commissioned(twin, fabric) and fabric_network(twin, fabric) is not None

@@ -1,0 +1,41 @@
+"""Parameters that change while a fabric lives: what they are now, and how others are asked for."""
+
+from schemas.api.requests import ParametersRequest
+from schemas.config.parameter import ParameterSetting
+from schemas.config.pods import FabricConfig
+from schemas.config.runtime_parameters import with_settings
+from schemas.documents.pods import ParameterRow, ParametersDocument
+from schemas.messages.operator import SetParameters
+from schemas.request_metadata import RequestBody
+from services.gateway.fabrics import config_of
+from services.gateway.ports import TwinPorts
+from services.gateway.resources.status_documents import read_one
+from shared.basics.errors import InvalidInput
+
+
+def changed_parameters(twin: TwinPorts, fabric: str) -> tuple[ParameterRow, ...]:
+    """What is not as the fabric was commissioned, in the order in which it was changed."""
+    found = read_one(twin, fabric, "parameters", fabric, ParametersDocument)
+    return () if found is None else found.changed
+
+
+def current_config(twin: TwinPorts, fabric: str) -> FabricConfig:
+    """The configuration by which a fabric goes now; NotFound if there is no such fabric."""
+    config = config_of(twin, fabric)
+    rows = changed_parameters(twin, fabric)
+    return with_settings(config, [ParameterSetting(name=row.name, value=row.value) for row in rows])[0]
+
+
+def parameters_request(twin: TwinPorts, fabric: str, request: ParametersRequest) -> tuple[str, RequestBody]:
+    """Other values of parameters; NotFound if there is no such fabric."""
+    config_of(twin, fabric)
+    settings = tuple(ParameterSetting(name=name, value=value) for name, value in request.parameters.items())
+    return fabric, SetParameters(settings=settings)
+
+
+def check_settings(twin: TwinPorts, fabric: str, settings: tuple[ParameterSetting, ...]) -> None:
+    """InvalidInput names one of them by which the fabric could not go as it is now."""
+    try:
+        with_settings(current_config(twin, fabric), settings)
+    except ValueError as error:
+        raise InvalidInput(f"{fabric}: {error}") from None

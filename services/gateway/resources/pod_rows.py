@@ -1,0 +1,325 @@
+"""Rows of things, joined from the services' status documents: all of a fabric's, or one by its name."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from schemas.api.rows import (
+    Circuit,
+    CubeRow,
+    FaultRow,
+    HostRow,
+    LinkRow,
+    OcsRow,
+    RepairRow,
+    SliceCondition,
+    SliceRow,
+    VerdictRow,
+)
+from schemas.documents.pods import (
+    CubeDocument,
+    CubeUseDocument,
+    LinkGroupDocument,
+    OcsDocument,
+    SliceDocument,
+)
+from schemas.documents.repairs import VerdictDocument
+from schemas.names import number_of
+from services.gateway.fabrics import fabric_network, fabric_plant, now_us
+from services.gateway.ports import TwinPorts
+from services.gateway.resources.status_documents import read_all, read_one
+from shared.models.network.wiring import NO_BLOCK, wiring_of
+from shared.models.plant.plant import IntArray
+from shared.models.superpod.shapes import shape_text
+from shared.models.superpod.wiring import CHIPS_PER_CUBE, ENDS_PER_CUBE, link_end
+
+# --- OCSes --------------------------------------------------------------------------------------------------
+
+
+def ocs_rows(twin: TwinPorts, fabric: str) -> list[OcsRow]:
+    blocks = _blocks_at(twin, fabric)
+    return [_ocs_row(fabric, document, blocks) for document in read_all(twin, fabric, "ocs", OcsDocument)]
+
+
+def find_ocs(twin: TwinPorts, fabric: str, name: str) -> OcsRow | None:
+    document = read_one(twin, fabric, "ocs", name, OcsDocument)
+    return _ocs_row(fabric, document, _blocks_at(twin, fabric)) if document else None
+
+
+def _blocks_at(twin: TwinPorts, fabric: str) -> list[str | None] | None:
+    """By port, the same on either side of every OCS of a network, the block whose fibre enters; None for
+    another fabric."""
+    network = fabric_network(twin, fabric)
+    if network is None:
+        return None
+    numbers = wiring_of(network).block_at.tolist()
+    return [None if number == NO_BLOCK else f"{fabric}/block-{number}" for number in numbers]
+
+
+def _ocs_row(fabric: str, document: OcsDocument, blocks: Sequence[str | None] | None) -> OcsRow:
+    """An OCS with its circuits as a list in place of four arrays by North port."""
+    columns = zip(document.wanted, document.slices, document.made, document.losses_db, strict=True)
+    circuits = [
+        Circuit(
+            north=north,
+            south=south,
+            slice=f"{fabric}/slice-{number}" if number >= 0 else None,
+            north_block=blocks[north] if blocks else None,
+            south_block=blocks[south] if blocks else None,
+            made=made,
+            loss_db=loss_db,
+        )
+        for north, (south, number, made, loss_db) in enumerate(columns)
+        if south >= 0
+    ]
+    return OcsRow(
+        name=document.name,
+        state=document.state,
+        radix=document.radix,
+        circuits_wanted=document.circuits_wanted,
+        circuits_made=document.circuits_made,
+        circuits_stale=document.circuits_stale,
+        parts_down=document.parts_down,
+        ports_down=document.ports_down,
+        patches=document.patches,
+        ports_dead=document.ports_dead,
+        spares_left=document.spares_left,
+        changed_us=document.changed_us,
+        circuits=tuple(circuits),
+    )
+
+
+# --- cubes and hosts ----------------------------------------------------------------------------------------
+
+
+def cube_rows(twin: TwinPorts, fabric: str) -> list[CubeRow]:
+    """Cubes with who uses them."""
+    uses = _uses(twin, fabric)
+    documents = read_all(twin, fabric, "cubes", CubeDocument)
+    return [_cube_row(document, uses.get(document.name)) for document in documents]
+
+
+def find_cube(twin: TwinPorts, fabric: str, name: str) -> CubeRow | None:
+    document = read_one(twin, fabric, "cubes", name, CubeDocument)
+    return _cube_row(document, _use(twin, fabric, name)) if document else None
+
+
+def _cube_row(document: CubeDocument, use: CubeUseDocument | None) -> CubeRow:
+    slices = use.slices if use else ()
+    return CubeRow(
+        name=document.name,
+        health=document.health,
+        reasons=document.reasons,
+        drained=document.drained and not slices,
+        draining=document.drained and bool(slices),
+        powered=document.powered,
+        throttled=document.throttled,
+        changed_us=document.changed_us,
+        hosts_down=sum(host.state == "down" for host in document.hosts),
+        slices=slices,
+        chips_used=use.chips_used if use else 0,
+    )
+
+
+def host_rows(twin: TwinPorts, fabric: str) -> list[HostRow]:
+    return [row for cube in read_all(twin, fabric, "cubes", CubeDocument) for row in _hosts(cube)]
+
+
+def hosts_of(twin: TwinPorts, fabric: str, cube: str) -> list[HostRow]:
+    """The hosts of one cube; none if there is no such cube."""
+    document = read_one(twin, fabric, "cubes", cube, CubeDocument)
+    return _hosts(document) if document else []
+
+
+def find_host(twin: TwinPorts, fabric: str, name: str) -> HostRow | None:
+    return next((row for row in hosts_of(twin, fabric, _cube_of(name)) if row.name == name), None)
+
+
+def _hosts(document: CubeDocument) -> list[HostRow]:
+    return [
+        HostRow(name=f"{document.name}/host-{host.host}", state=host.state, reason=host.reason)
+        for host in document.hosts
+    ]
+
+
+def _uses(twin: TwinPorts, fabric: str) -> dict[str, CubeUseDocument]:
+    return {use.name: use for use in read_all(twin, fabric, "cube-uses", CubeUseDocument)}
+
+
+def _use(twin: TwinPorts, fabric: str, cube: str) -> CubeUseDocument | None:
+    return read_one(twin, fabric, "cube-uses", cube, CubeUseDocument)
+
+
+def _cube_of(name: str) -> str:
+    return "/".join(name.split("/")[:2])
+
+
+# --- link ends ----------------------------------------------------------------------------------------------
+
+
+def link_rows(twin: TwinPorts, fabric: str) -> list[LinkRow]:
+    """All link ends, cube by cube."""
+    uses, fixed = _uses(twin, fabric), _fixed_far_ends(twin, fabric)
+    groups = read_all(twin, fabric, "links", LinkGroupDocument)
+    return [row for group in groups for row in _links(fabric, group, uses, fixed)]
+
+
+def links_of(twin: TwinPorts, fabric: str, cube: str) -> list[LinkRow]:
+    """The link ends of one cube; none if there is no such cube."""
+    group = read_one(twin, fabric, "links", cube, LinkGroupDocument)
+    if group is None:
+        return []
+    fixed = _fixed_far_ends(twin, fabric)
+    if fixed is not None:  # whose a fixed link is, its far cube decides as well
+        return _links(fabric, group, _uses(twin, fabric), fixed)
+    use = _use(twin, fabric, cube)
+    return _links(fabric, group, {cube: use} if use else {}, None)
+
+
+def find_link(twin: TwinPorts, fabric: str, name: str) -> LinkRow | None:
+    return next((row for row in links_of(twin, fabric, _cube_of(name)) if row.name == name), None)
+
+
+def _fixed_far_ends(twin: TwinPorts, fabric: str) -> IntArray | None:
+    """By link end the one where its fibres lead for good; None where OCSes join them."""
+    made_of = fabric_plant(twin, fabric)
+    return None if made_of.population("ocs") else made_of.far_ends()
+
+
+def _links(
+    fabric: str, group: LinkGroupDocument, uses: Mapping[str, CubeUseDocument], fixed: IntArray | None
+) -> list[LinkRow]:
+    first = number_of(group.name) * ENDS_PER_CUBE
+    use = uses.get(group.name)
+    holder = use.slices[0] if use and use.slices else None
+    modules = {module.end: module for module in group.replaced}
+    columns = zip(group.states, group.conditions, group.far_ends, group.losses_db, group.bers, strict=True)
+    rows = []
+    for number, (state, condition, far, loss_db, ber) in enumerate(columns, first):
+        end, module = link_end(number), modules.get(number)
+        if fixed is not None:
+            far_cube = f"{fabric}/cube-{fixed[number] // ENDS_PER_CUBE}"
+            holder = _torus_on(use) if _torus_on(use) == _torus_on(uses.get(far_cube)) else None
+        rows.append(
+            LinkRow(
+                name=end.name(fabric),
+                state=state,
+                condition=condition,
+                far_end=link_end(far).name(fabric) if far >= 0 else None,
+                loss_db=loss_db,
+                ber=ber,
+                ocs=f"{fabric}/ocs-{end.ocs}" if fixed is None else None,
+                slice=holder if state != "dark" else None,
+                generation=module.generation if module else 0,
+                installed_us=module.since_us if module else group.commissioned_us,
+            )
+        )
+    return rows
+
+
+def _torus_on(use: CubeUseDocument | None) -> str | None:
+    """The slice that has a cube as a whole; None for meshes, which have no links."""
+    return (
+        use.slices[0] if use and use.slices and use.chips_used == CHIPS_PER_CUBE * len(use.slices) else None
+    )
+
+
+# --- slices, faults, verdicts, repairs ----------------------------------------------------------------------
+
+
+def slice_rows(twin: TwinPorts, fabric: str) -> list[SliceRow]:
+    moment_us = now_us(twin, fabric)
+    return [_slice_row(document, moment_us) for document in read_all(twin, fabric, "slices", SliceDocument)]
+
+
+def find_slice(twin: TwinPorts, fabric: str, name: str) -> SliceRow | None:
+    document = read_one(twin, fabric, "slices", name, SliceDocument)
+    if document is None:
+        return None
+    return _slice_row(document, now_us(twin, fabric))
+
+
+def _slice_row(document: SliceDocument, now_us: int) -> SliceRow:
+    """A slice at a moment."""
+    started_us, ended_us, duration_us = document.started_us, document.ended_us, document.duration_us
+    # One of a fabric that is ahead of the twin's clock may have begun after it.
+    now_us = max(now_us, document.changed_us)
+    queued_us = document.since_us.get("queued", document.requested_us)  # refused at once: never queued
+    left_us = None
+    if started_us is not None and ended_us is None and duration_us is not None:
+        left_us = max(0, started_us + duration_us - now_us)
+    conditions = [SliceCondition(state=state, since_us=us) for state, us in document.since_us.items()]
+    now = {
+        "shape": shape_text(document.shape),
+        "waited_us": (started_us or ended_us or now_us) - queued_us,
+        "ran_us": (ended_us or now_us) - started_us if started_us is not None else None,
+        "left_us": left_us,
+        "conditions": tuple(conditions),
+        "job": document.multislice.job if document.multislice else None,
+    }
+    given = dict(document)
+    del given["since_us"]
+    return SliceRow(**{**given, **now})
+
+
+def fault_rows(twin: TwinPorts, fabric: str) -> list[FaultRow]:
+    return read_all(twin, fabric, "faults", FaultRow)
+
+
+def find_fault(twin: TwinPorts, fabric: str, name: str) -> FaultRow | None:
+    return read_one(twin, fabric, "faults", name, FaultRow)
+
+
+def repair_rows(twin: TwinPorts, fabric: str) -> list[RepairRow]:
+    return read_all(twin, fabric, "repairs", RepairRow)
+
+
+def find_repair(twin: TwinPorts, fabric: str, name: str) -> RepairRow | None:
+    return read_one(twin, fabric, "repairs", name, RepairRow)
+
+
+# Verdicts as people see them: with the batch of the module that each suspects, as the inventory has it, and
+# how many of the same batch stand out alike.
+
+MODULE_WORK = "replace"
+"""The work of verdicts that suspect the module itself, and not what is plugged into it."""
+
+
+def verdict_rows(twin: TwinPorts, fabric: str) -> list[VerdictRow]:
+    """Of a fabric, open ones and the last that ended, in order of number."""
+    found = read_all(twin, fabric, "verdicts", VerdictDocument)
+    batches = _batches(twin, fabric, found)
+    batch_verdicts = Counter((one.kind, batches.get(one.name)) for one in found if one.state == "open")
+    rows = []
+    for one in found:
+        batch = batches.get(one.name)
+        count = batch_verdicts[one.kind, batch] if batch is not None and one.state == "open" else 0
+        rows.append(VerdictRow(**dict(one), batch=batch, batch_verdicts=count))
+    return rows
+
+
+def find_verdict(twin: TwinPorts, fabric: str, name: str) -> VerdictRow | None:
+    return next((row for row in verdict_rows(twin, fabric) if row.name == name), None)
+
+
+def _batches(twin: TwinPorts, fabric: str, found: Sequence[VerdictDocument]) -> dict[str, str]:
+    """Verdict → the batch of the module that it suspected. Those of when all were new are of the plant's
+    batches, dealt out in turn; what was put in later is of none that is known."""
+    made_of = fabric_plant(twin, fabric)
+    count = made_of.population("batch")
+    suspects = [one for one in found if one.work == MODULE_WORK] if count else []
+    if not suspects:
+        return {}
+    replaced = {
+        module.end: module
+        for group in read_all(twin, fabric, "links", LinkGroupDocument)
+        for module in group.replaced
+    }
+    batches = {}
+    for one in suspects:
+        part = made_of.parse(one.target)
+        if part.kind != made_of.ends.kind:
+            continue
+        now = replaced.get(part.number)
+        if now is None or (now.generation == 1 and now.since_us > one.given_us):
+            batches[one.name] = made_of.part("batch", part.number % count, fabric).name
+    return batches

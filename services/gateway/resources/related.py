@@ -1,0 +1,332 @@
+"""What stands around the parts of a datacenter network, and around a whole fabric of either make."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+from schemas.api.descriptions import (
+    BlockRelated,
+    CubeRelated,
+    DemandRelated,
+    FabricRelated,
+    LinkRelated,
+    OcsFaultyLinks,
+    OcsRelated,
+    PartRelated,
+    RackRelated,
+    RewiringRelated,
+    SliceRelated,
+    TrunkRelated,
+    VerdictRelated,
+)
+from schemas.api.network_rows import (
+    BlockRow,
+    BundleRow,
+    DemandRow,
+    DomainRow,
+    RackRow,
+    RewiringRow,
+    TrunkRow,
+)
+from schemas.api.rows import (
+    CubeRow,
+    FabricRow,
+    FaultRow,
+    HostRow,
+    LinkRow,
+    OcsRow,
+    OcsSummaryRow,
+    RepairRow,
+    SliceRow,
+    VerdictRow,
+)
+from schemas.names import number_of
+from services.gateway.fabrics import fabric_network, fabric_plant, part_of
+from services.gateway.ports import TwinPorts
+from services.gateway.resources import network_rows, pod_rows
+from services.gateway.resources.light_path import light_path
+from services.gateway.resources.parameters import changed_parameters
+from services.gateway.resources.pod_rows import verdict_rows
+from services.gateway.resources.status_documents import natural_sort_key
+from services.gateway.telemetry.module_readings import field_readings
+from services.gateway.telemetry.ocs_readings import ocs_field_readings
+from shared.models.faults.fault_reach import affected_ends
+from shared.models.network.blocks import DOMAINS
+from shared.models.network.network_plant import ocses_of
+
+# What stands around a thing: what an operator would look up next.
+
+RowT = TypeVar("RowT")
+OPEN_REPAIRS = ("queued", "begun", "tested")
+"""States of repairs that have not ended."""
+BAD_LINKS = ("degraded", "down")
+
+IMPAIRED_SLICE_STATES = ("queued", "waiting-for-pods", "degraded", "recovering")
+"""States of slices that are not as they should be."""
+
+
+def related_to_part(twin: TwinPorts, fabric: str, row: OcsRow | HostRow) -> PartRelated:
+    return _related_to_name(twin, fabric, row.name)
+
+
+def related_to_target(twin: TwinPorts, fabric: str, row: FaultRow | RepairRow) -> PartRelated:
+    """What is so at a part; of a batch, what is held of its modules and done to them."""
+    made_of = fabric_plant(twin, fabric)
+    if made_of.population("batch") and made_of.parse(row.target).kind == "batch":
+        ends = {
+            made_of.part(made_of.ends.kind, end, fabric).name
+            for end in affected_ends(made_of, "batch", row.target)
+        }
+        return PartRelated(
+            faults=faults_in(twin, fabric, row.target),
+            verdicts=tuple(
+                one for one in verdict_rows(twin, fabric) if one.state == "open" and one.target in ends
+            ),
+            repairs=tuple(
+                one
+                for one in pod_rows.repair_rows(twin, fabric)
+                if one.state in OPEN_REPAIRS and one.target in ends
+            ),
+        )
+    return _related_to_name(twin, fabric, row.target)
+
+
+def related_to_cube(twin: TwinPorts, fabric: str, row: CubeRow) -> CubeRelated:
+    """Hosts and links of the cube that are not well, and who uses it."""
+    return CubeRelated(
+        hosts=tuple(host for host in pod_rows.hosts_of(twin, fabric, row.name) if host.state != "up"),
+        links=tuple(
+            link
+            for link in pod_rows.links_of(twin, fabric, row.name)
+            if link.state in BAD_LINKS or link.condition != "ok"
+        ),
+        slices=found_rows(pod_rows.find_slice, twin, fabric, row.slices),
+        faults=faults_in(twin, fabric, row.name),
+        verdicts=verdicts_in(twin, fabric, row.name),
+        repairs=repairs_in(twin, fabric, row.name),
+    )
+
+
+def related_to_link(twin: TwinPorts, fabric: str, row: LinkRow) -> LinkRelated:
+    """Both strands, and the end to which they lead or should."""
+    path = light_path(twin, fabric, row)
+    partner = path.far_end or path.wanted_end
+    return LinkRelated(
+        strands=path.strands,
+        partner=found_rows(pod_rows.find_link, twin, fabric, [partner] if partner else []),
+        readings=tuple(field_readings(twin, fabric, part_of(twin, row.name).number)),
+        faults=faults_in(twin, fabric, row.name),
+        verdicts=verdicts_in(twin, fabric, row.name),
+        repairs=repairs_in(twin, fabric, row.name),
+    )
+
+
+def related_to_verdict(twin: TwinPorts, fabric: str, row: VerdictRow) -> VerdictRelated:
+    """The ends that it is about, with what is so in truth and what was done."""
+    return VerdictRelated(
+        links=found_rows(pod_rows.find_link, twin, fabric, row.ends),
+        faults=faults_in(twin, fabric, row.target),
+        repairs=tuple(one for one in pod_rows.repair_rows(twin, fabric) if one.verdict == row.name),
+    )
+
+
+def related_to_slice(twin: TwinPorts, fabric: str, row: SliceRow) -> SliceRelated:
+    """The slice's cubes, its link ends that are not well, and the OCSes that those have in common."""
+    links = [
+        link
+        for cube in row.cubes
+        for link in pod_rows.links_of(twin, fabric, cube)
+        if link.state in BAD_LINKS and link.slice == row.name
+    ]
+    blamed = sorted({link.ocs for link in links if link.ocs is not None}, key=natural_sort_key)
+    return SliceRelated(
+        cubes=found_rows(pod_rows.find_cube, twin, fabric, row.cubes),
+        links=tuple(links),
+        ocs=tuple(
+            OcsFaultyLinks(name=name, links=sum(link.ocs == name for link in links)) for name in blamed
+        ),
+    )
+
+
+def _related_to_name(twin: TwinPorts, fabric: str, name: str) -> PartRelated:
+    return PartRelated(
+        faults=faults_in(twin, fabric, name),
+        verdicts=verdicts_in(twin, fabric, name) if fabric_network(twin, fabric) is None else None,
+        repairs=repairs_in(twin, fabric, name),
+    )
+
+
+def faults_in(twin: TwinPorts, fabric: str, name: str) -> tuple[FaultRow, ...]:
+    """Active faults of a part or anything in it."""
+    found = pod_rows.fault_rows(twin, fabric)
+    return tuple(row for row in found if row.state == "active" and _is_within(row.target, name))
+
+
+def verdicts_in(twin: TwinPorts, fabric: str, name: str) -> tuple[VerdictRow, ...]:
+    """Open verdicts on a part or anything in it, or on link ends of which it is one, or that are in it."""
+    found = [row for row in verdict_rows(twin, fabric) if row.state == "open"]
+    return tuple(row for row in found if any(_is_within(one, name) for one in (row.target, *row.ends)))
+
+
+def repairs_in(twin: TwinPorts, fabric: str, name: str) -> tuple[RepairRow, ...]:
+    """Open repairs of a part or anything in it."""
+    found = pod_rows.repair_rows(twin, fabric)
+    return tuple(row for row in found if row.state in OPEN_REPAIRS and _is_within(row.target, name))
+
+
+def _is_within(target: str, name: str) -> bool:
+    return target == name or target.startswith(f"{name}/")
+
+
+def found_rows(
+    find: Callable[[TwinPorts, str, str], RowT | None], twin: TwinPorts, fabric: str, names: Iterable[str]
+) -> tuple[RowT, ...]:
+    """The things of these names, but for those that have gone since their names were read."""
+    found = [find(twin, fabric, name) for name in names]
+    return tuple(row for row in found if row is not None)
+
+
+def ocs_brief(row: OcsRow) -> OcsSummaryRow:
+    return OcsSummaryRow(**{name: getattr(row, name) for name in OcsSummaryRow.model_fields})
+
+
+OpenT = TypeVar("OpenT", FaultRow, RepairRow)
+
+
+def related_to_fabric(twin: TwinPorts, fabric: str, row: FabricRow) -> FabricRelated:
+    """What is not as it should be."""
+    is_pod = row.network is None
+    return FabricRelated(
+        ocs=tuple(ocs_brief(one) for one in pod_rows.ocs_rows(twin, fabric) if one.state != "up"),
+        cubes=tuple(
+            one
+            for one in pod_rows.cube_rows(twin, fabric)
+            if one.health != "healthy" or one.drained or one.draining
+        )
+        if is_pod
+        else None,
+        slices=tuple(one for one in pod_rows.slice_rows(twin, fabric) if one.state in IMPAIRED_SLICE_STATES)
+        if is_pod
+        else None,
+        blocks=None if is_pod else _blocks_down(twin, fabric),
+        trunks=None if is_pod else _trunks_down(twin, fabric),
+        rewirings=None if is_pod else _open_rewirings(twin, fabric),
+        faults=faults_in(twin, fabric, fabric),
+        verdicts=verdicts_in(twin, fabric, fabric) if is_pod else None,
+        repairs=repairs_in(twin, fabric, fabric),
+        parameters=changed_parameters(twin, fabric),
+    )
+
+
+def _blocks_down(twin: TwinPorts, fabric: str) -> tuple[BlockRow, ...]:
+    found = network_rows.block_rows(twin, fabric)
+    return tuple([row for row in found if row.state != "up" or row.bundles_down])
+
+
+def _trunks_down(twin: TwinPorts, fabric: str) -> tuple[TrunkRow, ...]:
+    return tuple([row for row in network_rows.trunk_rows(twin, fabric) if row.state == "down"])
+
+
+def _open_rewirings(twin: TwinPorts, fabric: str) -> tuple[RewiringRow, ...]:
+    return tuple([row for row in network_rows.rewiring_rows(twin, fabric) if row.state != "ended"])
+
+
+def related_to_block(twin: TwinPorts, fabric: str, row: BlockRow) -> BlockRelated:
+    return BlockRelated(
+        trunks=tuple(network_rows.trunks_of(twin, fabric, row)),
+        faults=faults_in(twin, fabric, row.name),
+        repairs=repairs_in(twin, fabric, row.name),
+    )
+
+
+def related_to_trunk(twin: TwinPorts, fabric: str, row: TrunkRow) -> TrunkRelated:
+    """Both blocks, and what they want to send each other."""
+    one, other = row.blocks
+    pairs = [f"{one}/demand-{number_of(other)}", f"{other}/demand-{number_of(one)}"]
+    return TrunkRelated(
+        blocks=found_rows(network_rows.find_block, twin, fabric, row.blocks),
+        demands=found_rows(network_rows.find_demand, twin, fabric, pairs),
+        faults=tuple([fault for end in row.blocks for fault in faults_in(twin, fabric, end)]),
+        repairs=tuple([repair for end in row.blocks for repair in repairs_in(twin, fabric, end)]),
+    )
+
+
+def related_to_demand(twin: TwinPorts, fabric: str, row: DemandRow) -> DemandRelated:
+    name = f"{row.source}/trunk-{number_of(row.target)}"
+    return DemandRelated(trunks=found_rows(network_rows.find_trunk, twin, fabric, [name]))
+
+
+def related_to_rewiring(twin: TwinPorts, fabric: str, row: RewiringRow) -> RewiringRelated:
+    """What may hold it up, while it has not ended."""
+    found = network_rows.domain_rows(twin, fabric) if row.state != "ended" else []
+    return RewiringRelated(domains=tuple([domain for domain in found if domain.state != "up"]))
+
+
+def related_to_rack(twin: TwinPorts, fabric: str, row: RackRow) -> RackRelated:
+    return _related_to_ocses(twin, fabric, row.name, "rack")
+
+
+def related_to_domain(twin: TwinPorts, fabric: str, row: DomainRow) -> RackRelated:
+    return _related_to_ocses(twin, fabric, row.name, row.kind)
+
+
+def _related_to_ocses(twin: TwinPorts, fabric: str, name: str, kind: str) -> RackRelated:
+    """The OCSes of a rack or domain, with the faults of both: those of an OCS stand beside, not in it."""
+    network = fabric_network(twin, fabric)
+    inside = ocses_of(network, kind, number_of(name)) if network is not None else ()
+    ocses = found_rows(pod_rows.find_ocs, twin, fabric, [f"{fabric}/ocs-{number}" for number in inside])
+    names = [name, *(ocs.name for ocs in ocses)]
+    found = _impairments(twin, fabric, names, ())
+    return RackRelated(
+        ocs=tuple([ocs_brief(ocs) for ocs in ocses]), faults=found.faults, repairs=found.repairs
+    )
+
+
+def related_to_ocs(twin: TwinPorts, fabric: str, row: OcsRow) -> OcsRelated:
+    """What an OCS reads of itself, and what it suffers from."""
+    found = _impairments_of_ocs(twin, fabric, row)
+    readings = ocs_field_readings(twin, fabric, number_of(row.name))
+    return OcsRelated(faults=found.faults, verdicts=found.verdicts, repairs=found.repairs, readings=readings)
+
+
+def _impairments_of_ocs(twin: TwinPorts, fabric: str, row: OcsRow) -> PartRelated:
+    """In a network also what its rack and domains do."""
+    network = fabric_network(twin, fabric)
+    if network is None:
+        return related_to_part(twin, fabric, row)
+    number = number_of(row.name)
+    holders = [
+        f"{fabric}/{kind}-{holder}"
+        for kind in ("rack", "power", "control")
+        for holder in range(network.racks if kind == "rack" else DOMAINS)
+        if number in ocses_of(network, kind, holder)
+    ]
+    return _impairments(twin, fabric, (row.name,), holders)
+
+
+def related_to_bundle(twin: TwinPorts, fabric: str, row: BundleRow) -> PartRelated:
+    """What a bundle suffers from: cuts, and what takes the light from either end."""
+    network, number = fabric_network(twin, fabric), number_of(row.rack)
+    inside = ocses_of(network, "rack", number) if network is not None else ()
+    powers = sorted({int(network.domains[ocs]) for ocs in inside}) if network is not None else []
+    ends = [row.block, row.rack, *(f"{fabric}/power-{domain}" for domain in powers)]
+    return _impairments(twin, fabric, (row.name,), [*ends, *(f"{fabric}/ocs-{ocs}" for ocs in inside)])
+
+
+def _impairments(twin: TwinPorts, fabric: str, within: Sequence[str], beside: Sequence[str]) -> PartRelated:
+    """Active faults and open repairs of some parts and of all in them, and of others `beside`, of what is in
+    which nothing counts; in the order of the parts."""
+    faults = [row for row in pod_rows.fault_rows(twin, fabric) if row.state == "active"]
+    repairs = [row for row in pod_rows.repair_rows(twin, fabric) if row.state in ("queued", "begun")]
+
+    def place(target: str) -> int | None:
+        """Of which of the parts a target is, None of none."""
+        holders = [name for name in within if f"{target}/".startswith(f"{name}/")]
+        found = holders[0] if holders else target
+        return next((n for n, name in enumerate((*within, *beside)) if name == found), None)
+
+    def of_them(found: Iterable[OpenT]) -> tuple[OpenT, ...]:
+        """Those of them that are of the parts."""
+        placed = [(at, row) for row in found if (at := place(row.target)) is not None]
+        return tuple([row for _, row in sorted(placed, key=lambda pair: pair[0])])
+
+    return PartRelated(faults=of_them(faults), repairs=of_them(repairs))

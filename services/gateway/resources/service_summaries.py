@@ -1,0 +1,93 @@
+"""The services' summaries of one fabric, side by side."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from schemas.documents.dcn import DemandsSummary, TopologySummary, TrafficSummary, TrunksSummary
+from schemas.documents.pods import (
+    CubesSummary,
+    FailuresSummary,
+    JobsSummary,
+    LinksSummary,
+    OcsSummary,
+    SchedulerSummary,
+    WorkloadSummary,
+)
+from schemas.documents.repairs import DiagnosisSummary, RepairsSummary
+from services.gateway.fabrics import fabric_plant
+from services.gateway.ports import TwinPorts
+from services.gateway.resources.status_documents import DocumentT, parse_document
+from shared.basics.errors import OperationFailed
+
+
+@dataclass(frozen=True, slots=True)
+class PodSummaries:
+    """Of a pod, one a service; None of one that this kind of pod has not."""
+
+    scheduler: SchedulerSummary
+    cubes: CubesSummary
+    transceivers: LinksSummary
+    ocs: OcsSummary | None
+    failures: FailuresSummary
+    diagnosis: DiagnosisSummary
+    repairs: RepairsSummary
+    workload: WorkloadSummary
+    jobs: JobsSummary
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkSummaries:
+    """Of a datacenter network, one a service."""
+
+    demands: DemandsSummary
+    traffic: TrafficSummary
+    trunks: TrunksSummary
+    topology: TopologySummary
+    ocs: OcsSummary
+    failures: FailuresSummary
+    repairs: RepairsSummary
+
+
+def pod_summaries(twin: TwinPorts, fabric: str) -> PodSummaries:
+    """All summaries of one pod; OperationFailed if the store lacks one."""
+    has_ocs = bool(fabric_plant(twin, fabric).population("ocs"))
+    rows = _Rows(fabric, twin.documents.all(fabric, "summaries"))
+    return PodSummaries(
+        scheduler=rows.of("scheduler", SchedulerSummary),
+        cubes=rows.of("cubes", CubesSummary),
+        transceivers=rows.of("transceivers", LinksSummary),
+        ocs=rows.of("ocs", OcsSummary) if has_ocs else None,
+        failures=rows.of("failures", FailuresSummary),
+        diagnosis=rows.of("diagnosis", DiagnosisSummary),
+        repairs=rows.of("repairs", RepairsSummary),
+        workload=rows.of("workload", WorkloadSummary),
+        jobs=rows.of("jobs", JobsSummary),
+    )
+
+
+def network_summaries_of(twin: TwinPorts, fabric: str) -> NetworkSummaries:
+    """All summaries of one network; OperationFailed if the store lacks one."""
+    rows = _Rows(fabric, twin.documents.all(fabric, "summaries"))
+    return NetworkSummaries(
+        demands=rows.of("demands", DemandsSummary),
+        traffic=rows.of("traffic", TrafficSummary),
+        trunks=rows.of("trunks", TrunksSummary),
+        topology=rows.of("topology", TopologySummary),
+        ocs=rows.of("ocs", OcsSummary),
+        failures=rows.of("failures", FailuresSummary),
+        repairs=rows.of("repairs", RepairsSummary),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The documents of one reading."""
+
+    fabric: str
+    texts: Mapping[str, bytes]
+
+    def of(self, service: str, model: type[DocumentT]) -> DocumentT:
+        name = f"{self.fabric}/{service}"
+        if name not in self.texts:
+            raise OperationFailed(f"{self.fabric}: the store has no summary of its {service}")
+        return parse_document(model, name, self.texts[name])

@@ -1,0 +1,1 @@
+"""Telemetry frames of modules and OCSes."""

@@ -1,0 +1,79 @@
+"""What is said of a value that may not be: its field, what it was and what is wrong with it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, get_args
+
+from pydantic import BaseModel
+
+from schemas.names import CROSS_CONNECT_PATTERN
+from shared.basics.spelling import truncated
+
+JSON_WORDS = {
+    "dict_type": "input should be a JSON object",
+    "model_type": "input should be a JSON object",
+    "model_attributes_type": "input should be a JSON object",
+    "list_type": "input should be a list",
+    "tuple_type": "input should be a list",
+}
+"""What pydantic says in the words of Python."""
+PATTERN_TEXTS = {CROSS_CONNECT_PATTERN: "input should be two ports, such as 1A-5B"}
+"""Pattern → what a text of that form is."""
+
+
+def invalid_sentence(errors: Sequence[Mapping[str, Any]], model: type[BaseModel] | None = None) -> str:
+    """The first of pydantic's complaints, with field and value. Where the model that was to be read is given,
+    the sentence about an unknown field tells those that there are."""
+    first = errors[0]
+    if first["type"] == "json_invalid":
+        return f"body: not JSON: {first.get('ctx', {}).get('error', 'unreadable')}"
+    place = [step for step in first["loc"] if step not in ("body", "query", "path", "header")]
+    if not place and first["type"] not in ("missing", "value_error"):
+        return "body: not a JSON object (its Content-Type must be application/json)"
+    field = truncated(".".join(map(str, place))) or "body"
+    if first["type"] == "missing":
+        return f"{field}: missing"
+    if first["type"] == "value_error":  # the model's own sentence, which names what it is about
+        return f"{field}.{first['ctx']['error']}"
+    shown = truncated(shown_value(first.get("input")))
+    if first["type"] == "extra_forbidden":
+        known = _fields(model, place[:-1])
+        return f"{field} {shown}: no such field{f'; allowed are {known}' if known else ''}"
+    return f"{field} {shown}: {problem_text(first)}"
+
+
+def problem_text(error: Mapping[str, Any]) -> str:
+    """What is wrong with a value, in words that know no Python."""
+    if error["type"] == "too_long":
+        return f"input should have at most {error['ctx']['max_length']:,} items"
+    if error["type"] == "too_short":
+        least = error["ctx"]["min_length"]
+        return f"input should have at least {least:,} item{'s' if least > 1 else ''}"
+    if error["type"] == "string_pattern_mismatch" and error["ctx"]["pattern"] in PATTERN_TEXTS:
+        return PATTERN_TEXTS[error["ctx"]["pattern"]]
+    text = str(error["msg"])
+    return JSON_WORDS.get(error["type"], f"{text[:1].lower()}{text[1:]}")
+
+
+def shown_value(value: object) -> str:
+    """A value as one would write it; a list or an object as JSON has it."""
+    if isinstance(value, str | int | float | bool | type(None)):
+        return repr(value)
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _fields(model: type[BaseModel] | None, place: Sequence[str | int]) -> str:
+    """The fields that there are at a place within what a model describes; elements of lists have those of
+    their kind."""
+    for step in place:
+        if model is not None and isinstance(step, str):
+            model = _model_in(model.model_fields[step].annotation)
+    return ", ".join(model.model_fields) if model is not None else ""
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    """The model that a field of this type holds, alone or in a list."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    found = (_model_in(inner) for inner in get_args(annotation))
+    return next((model for model in found if model is not None), None)

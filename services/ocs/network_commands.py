@@ -1,0 +1,103 @@
+"""How a datacenter network commands its OCSes: by circuits between ports, a stage of a rewiring at a time."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from schemas.envelope import Envelope
+from schemas.messages.ocs import CircuitsRewired, RewiringRefused
+from schemas.messages.topology import RewireCircuits
+from schemas.names import OcsCircuit
+from services.ocs.mirror_alignment import MIN_REPLY_DELAY_US, start_alignment
+from services.ocs.state import (
+    NO_OWNER,
+    NO_PORT,
+    Circuits,
+    FailedAlignments,
+    OcsState,
+    PendingRewiring,
+    circuits_of,
+)
+from services.ocs.switch import disconnect, make_circuits, mark_wanted, retry_alignment
+from shared.engine.service import CausedBy, Output
+
+OcsConflict = tuple[int, str]
+"""The OCS that stands in the way of a command, and the reason."""
+
+
+def on_rewire(state: OcsState, body: RewireCircuits, message: Envelope) -> list[Output]:
+    """Park the mirrors of what goes at once, take what comes as wanted and let mirrors turn; or refuse all of
+    it. What goes may have been lost meanwhile: it is wanted no longer, so nothing brings it back."""
+    conflict = _rewire_conflict(state, body)
+    if conflict is not None:
+        ocs, reason = conflict
+        return [RewiringRefused(rewiring=body.rewiring, stage=body.stage, ocs=ocs, reason=reason)]
+    if body.removed:
+        disconnect(state, _circuits(body.removed, state.radix))
+    failed: FailedAlignments = ()
+    due_us = state.now_us + MIN_REPLY_DELAY_US
+    if body.made:
+        circuits = _circuits(body.made, state.radix)
+        due_us, failed = start_alignment(state, circuits, mark_wanted(state, circuits, NO_OWNER))
+    state.last_order += 1
+    state.rewirings[state.last_order] = PendingRewiring(
+        body.rewiring, body.stage, body.removed, body.made, due_us, message.id, failed
+    )
+    retry_alignment(state, sorted({ocs for ocs, _, _ in body.made}))
+    return []
+
+
+def settle_rewirings(state: OcsState) -> list[Output]:
+    """Make the circuits whose mirrors have settled, in order of the commands."""
+    due = sorted(order for order, pending in state.rewirings.items() if pending.due_us <= state.now_us)
+    return [_settle(state, state.rewirings.pop(order)) for order in due]
+
+
+def _settle(state: OcsState, pending: PendingRewiring) -> CausedBy:
+    missing: tuple[OcsCircuit, ...] = ()
+    if pending.made:
+        circuits = _circuits(pending.made, state.radix)
+        up, sound = make_circuits(state, circuits, pending.failed, pending.cause)
+        missing = tuple(pending.made[n] for n in np.flatnonzero(~(up & sound)).tolist())
+    lost = set(missing)
+    body = CircuitsRewired(
+        rewiring=pending.rewiring,
+        stage=pending.stage,
+        removed=pending.removed,
+        made=tuple(circuit for circuit in pending.made if circuit not in lost),
+        missing=missing,
+    )
+    return CausedBy(pending.cause, body)
+
+
+def _circuits(circuits: Sequence[OcsCircuit], radix: int) -> Circuits:
+    ocs, north, south = np.array(circuits, dtype=np.int64).T
+    return circuits_of(ocs, north, south, radix)
+
+
+def _rewire_conflict(state: OcsState, body: RewireCircuits) -> OcsConflict | None:
+    for ocs, north, south in (*body.removed, *body.made):
+        if ocs >= state.ocs_count or north >= state.ports_wired or south >= state.ports_wired:
+            return ocs, f"no fibre enters N{north} or S{south}; allowed are 0 to {state.ports_wired - 1}"
+        if state.control_faults[ocs]:
+            return (
+                ocs,
+                "its domain is without control"
+                if not state.latches
+                else "its domain is without control or power",
+            )
+    freed = set()
+    for ocs, north, south in body.removed:
+        if state.wanted[ocs, north] != south:
+            return ocs, f"no circuit N{north} to S{south} to take away"
+        freed |= {(ocs, "N", north), (ocs, "S", south)}
+    taken: set[tuple[int, str, int]] = set()
+    for ocs, north, south in body.made:
+        for side, port, wanted in (("N", north, state.wanted), ("S", south, state.wanted_from)):
+            end = (ocs, side, port)
+            if end in taken:
+                return ocs, f"{side}{port} is named twice in one command"
+            if wanted[ocs, port] != NO_PORT and end not in freed:
+                return ocs, f"{side}{port} is busy with another circuit"
+            taken.add(end)
+    return None

@@ -1,0 +1,153 @@
+"""How repairs end: the work is done, and tested, and done again; or called off, or in vain."""
+
+from dataclasses import replace
+
+from schemas.config.repairs import RepairsConfig
+from schemas.messages.repairs import (
+    BurnInBegun,
+    PatchPort,
+    RepairCancelled,
+    RepairCompleted,
+    RepairFailed,
+    RepairRepeated,
+)
+from schemas.names import FaultKind, number_of
+from services.repairs import spares
+from services.repairs.state import BegunRepair, EndedRepair, Outcome, Repair, RepairsState, request_fields
+from shared.basics.keyed_random import draw_uniform
+from shared.basics.units import US_PER_HOUR
+from shared.engine.ended_rows import add_ended
+from shared.engine.service import CausedBy
+
+BURN_IN_KINDS: tuple[FaultKind, ...] = ("host", "chip", "cable")
+"""What is wrong with a host is tested under load before it is of use again."""
+
+
+def finish_work(state: RepairsState, number: int) -> CausedBy:
+    """The work is done. A mirror is never mended in the field: its fibre is moved to a spare port, if the OCS
+    finds one, and until it has said so the repair is not completed."""
+    repair = state.begun[number]
+    if repair.kind == "port":
+        state.begun[number] = replace(repair, requested=True)
+        ocs, _, port = repair.target.rpartition("/")
+        body = PatchPort.model_validate(
+            {
+                "repair": state.repair_name(number),
+                "ocs": number_of(ocs),
+                "side": port[0],
+                "port": int(port[1:]),
+            }
+        )
+        return CausedBy(repair.cause, body)
+    spares.order(state, repair)
+    burn_in_us = _burn_in_us(state, repair)
+    if not burn_in_us:
+        return finish_test(state, number)
+    del state.begun[number]
+    state.tested[number] = replace(repair, ends_us=state.now_us + burn_in_us, hands_on_us=None)
+    touch(state, number)
+    begun = BurnInBegun(repair=state.repair_name(number), target=repair.target, technician=repair.technician)
+    return CausedBy(repair.cause, begun)
+
+
+def finish_test(state: RepairsState, number: int) -> CausedBy:
+    """What the test says of the work: it is done, or the wrong thing was mended, and it waits for more."""
+    repair = state.tested.get(number) or state.begun[number]
+    if not _is_misdiagnosed(state, number, repair):
+        return complete(state, number)
+    _take_from_table(state, number)
+    tries = repair.tries + 1
+    state.queued[number] = Repair(**request_fields(repair) | {"tries": tries})
+    touch(state, number)
+    repeated = RepairRepeated(repair=state.repair_name(number), target=repair.target, tries=tries)
+    return CausedBy(repair.cause, repeated)
+
+
+def complete(state: RepairsState, number: int) -> CausedBy:
+    """The part is as it should be, as far as the shop can tell."""
+    repair = _take_from_table(state, number)
+    state.completed += 1
+    _record_end(state, number, repair, "completed")
+    body = RepairCompleted(
+        repair=state.repair_name(number),
+        target=repair.target,
+        work=repair.work,
+        technician=repair.technician,
+        waited_us=repair.began_us - repair.requested_us,
+        took_us=state.now_us - repair.began_us,
+    )
+    return CausedBy(repair.cause, body)
+
+
+def fail(state: RepairsState, number: int, reason: str) -> CausedBy:
+    """It was done in vain."""
+    repair = state.begun.pop(number)
+    state.failed += 1
+    _record_end(state, number, repair, "failed", reason)
+    failed = RepairFailed(
+        repair=state.repair_name(number),
+        target=repair.target,
+        technician=repair.technician,
+        waited_us=repair.began_us - repair.requested_us,
+        took_us=state.now_us - repair.began_us,
+        reason=reason,
+    )
+    return CausedBy(repair.cause, failed)
+
+
+def cancel_repair(state: RepairsState, number: int) -> RepairCancelled:
+    """The part works again, or is not what is the matter. A part that was taken for it is put back, unless it
+    is built in already."""
+    repair = state.queued.pop(number, None)
+    if repair is None and number in state.begun:
+        repair = state.begun.pop(number)
+        spares.put_back(state, repair)
+    repair = repair or state.tested.pop(number)
+    state.cancelled += 1
+    _record_end(state, number, repair, "cancelled")
+    return RepairCancelled(repair=state.repair_name(number), target=repair.target)
+
+
+def touch(state: RepairsState, number: int) -> None:
+    """The repair's document has changed, and with it perhaps the summary."""
+    state.changed_documents.add(("repairs", state.repair_name(number)))
+    state.changed_documents.add(("summaries", f"{state.fabric}/repairs"))
+
+
+def _take_from_table(state: RepairsState, number: int) -> BegunRepair:
+    """Out of whichever table it is in."""
+    return state.tested.pop(number, None) or state.begun.pop(number)
+
+
+def _burn_in_us(state: RepairsState, repair: Repair) -> int:
+    config = state.config
+    is_host = isinstance(config, RepairsConfig) and repair.kind in BURN_IN_KINDS
+    return round(config.burn_in_h * US_PER_HOUR) if isinstance(config, RepairsConfig) and is_host else 0
+
+
+def _is_misdiagnosed(state: RepairsState, number: int, repair: BegunRepair) -> bool:
+    """Whether the wrong thing was mended. Of work at fibres and mirrors readings tell, not the shop."""
+    config = state.config
+    if not isinstance(config, RepairsConfig) or repair.work != "mend":
+        return False
+    drawn = draw_uniform(state.seed, state.repair_name(number), "misdiagnosed", repair.tries)
+    return drawn < config.misdiagnosed
+
+
+def _record_end(
+    state: RepairsState, number: int, repair: Repair, outcome: Outcome, reason: str | None = None
+) -> None:
+    begun = repair if isinstance(repair, BegunRepair) else None
+    ended = EndedRepair(
+        **request_fields(repair),
+        technician=begun.technician if begun else None,
+        began_us=begun.began_us if begun else None,
+        ended_us=state.now_us,
+        outcome=outcome,
+        reason=reason,
+    )
+    del state.open_targets[repair.target]
+    touch(state, number)
+    forgotten = add_ended(state.ended, number, ended)
+    if forgotten is not None:
+        touch(state, forgotten)

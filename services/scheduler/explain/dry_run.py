@@ -1,0 +1,151 @@
+"""The scheduler's own rules on a private copy of its state: what would happen, without it happening."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from typing import Any
+
+from schemas.body import Body
+from schemas.envelope import enclose
+from schemas.messages.jobs import JobCheckpointed
+from schemas.messages.scheduler import ConnectCircuits, DisconnectCircuits, LeaveCircuits
+from schemas.messages.workload import SliceRequested
+from schemas.names import Join, Shape, number_of
+from services.scheduler.admission import on_job_checkpointed, on_slice_requested
+from services.scheduler.lifecycle import slice_name
+from services.scheduler.placement.circuits import leftover_circuits
+from services.scheduler.state import SchedulerState, Slice
+from services.scheduler.structures.pod_placement import PLACEMENTS, PodPlacement
+from shared.basics.errors import InvalidInput
+from shared.engine.service import CausedBy, Output
+from shared.models.superpod.shapes import chips_of, legal_shapes
+
+
+def copy_of(state: SchedulerState) -> SchedulerState:
+    """A state of its own: what it does from now on, this one does not. Rows are frozen, tables are not."""
+    tables: dict[str, Any] = {}
+    for field in fields(state):
+        value = getattr(state, field.name)
+        if field.metadata.get("transient"):
+            tables[field.name] = set() if field.name == "changed_documents" else None
+        elif isinstance(value, dict):
+            tables[field.name] = dict(value)
+    return replace(state, **tables)
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """What came of a request: the slice as it is then, what was said on the way, oldest first, who had to
+    leave for it, and the circuits that stood for nobody when it was asked for."""
+
+    state: SchedulerState
+    row: Slice
+    emitted: tuple[Body, ...]
+    leavers: tuple[int, ...]
+    leftover_before: tuple[Join, ...]
+
+
+def dry_run_request(state: SchedulerState, wanted: SliceRequested) -> DryRun:
+    """Ask for a slice in a copy of the state."""
+    state = copy_of(state)
+    leftover_before = tuple(leftover_circuits(state))
+    message = enclose(
+        wanted,
+        fabric=state.fabric,
+        at_us=state.now_us,
+        cause=None,
+        source=f"{wanted.writer}@{state.fabric}",
+        seq=number_of(wanted.slice),
+    )
+    emitted = _bodies(on_slice_requested(state, wanted, message))
+    number = number_of(wanted.slice)
+    row = state.slices.get(number) or state.ended[number]
+    claim = state.claims.get(number)
+    return DryRun(state, row, emitted, () if claim is None else claim.victims, leftover_before)
+
+
+def after_victims_left(trial: DryRun) -> DryRun:
+    """The same once everybody in its way has kept what it did, and left."""
+    state, emitted = copy_of(trial.state), list(trial.emitted)
+    for number in trial.leavers:
+        if number in state.notices:
+            body = JobCheckpointed(slice=slice_name(state, number))
+            message = enclose(
+                body, fabric=state.fabric, at_us=state.now_us, cause=None, source="jobs", seq=number
+            )
+            emitted += _bodies(on_job_checkpointed(state, body, message))
+    return replace(trial, state=state, row=state.slices[trial.row.number], emitted=tuple(emitted))
+
+
+@dataclass(frozen=True, slots=True)
+class CircuitChanges:
+    """The circuits of a slice, as joins: those that stood already, those that are made, and how many of
+    nobody's are taken away for them."""
+
+    kept: tuple[Join, ...]
+    made: tuple[Join, ...]
+    taken_away: int
+
+
+def circuit_changes(trial: DryRun) -> CircuitChanges:
+    """What becomes of circuits by what was said."""
+    name, stands = slice_name(trial.state, trial.row.number), set(trial.leftover_before)
+    kept: tuple[Join, ...] = ()
+    made: tuple[Join, ...] = ()
+    taken_away = 0
+    for body in trial.emitted:
+        if isinstance(body, LeaveCircuits):
+            stands.update(body.joins)
+        elif isinstance(body, DisconnectCircuits):
+            taken_away += len(stands.intersection(body.joins)) if body.slice == name else 0
+            stands.difference_update(body.joins)
+        elif isinstance(body, ConnectCircuits):
+            if body.slice == name:
+                kept = tuple([join for join in body.joins if join in stands])
+                made = tuple([join for join in body.joins if join not in stands])
+            stands.difference_update(body.joins)
+    return CircuitChanges(kept, made, taken_away)
+
+
+def has_or_claims_cubes(trial: DryRun) -> bool:
+    """Whether the slice has cubes, or will when those have left whom it makes leave."""
+    return bool(trial.row.cubes) or trial.row.number in trial.state.claims
+
+
+def largest_now(state: SchedulerState, wanted: SliceRequested) -> Shape | None:
+    """The largest shape that would get cubes now if it were asked for instead, at once or as soon as others
+    have left; None if not even one chip would. Of equal ones the most cubical."""
+    for shape in _by_size(state.kind, state.cubes):
+        if has_or_claims_cubes(
+            dry_run_request(state, wanted.model_copy(update={"shape": shape, "twisted": False}))
+        ):
+            return shape
+    return None
+
+
+@lru_cache(maxsize=64)
+def _by_size(kind: str, cubes_in_pod: int) -> tuple[Shape, ...]:
+    """The shapes that an empty pod can hold, largest first. Where any cubes will do, one of each size."""
+    placement = PLACEMENTS[kind]
+    legal = sorted(
+        [shape for shape in legal_shapes(cubes_in_pod) if _is_legal(placement, shape, cubes_in_pod)],
+        key=lambda shape: (-chips_of(shape), sum(shape), shape),
+    )
+    if placement.links_are_fixed:
+        return tuple(legal)
+    sizes: dict[int, Shape] = {}
+    for shape in legal:
+        sizes.setdefault(chips_of(shape), shape)
+    return tuple(sizes.values())
+
+
+def _is_legal(placement: PodPlacement, shape: Shape, cubes_in_pod: int) -> bool:
+    try:
+        placement.check(shape, False, cubes_in_pod)
+    except InvalidInput:
+        return False
+    return True
+
+
+def _bodies(emitted: Sequence[Output]) -> tuple[Body, ...]:
+    return tuple([output.body if isinstance(output, CausedBy) else output for output in emitted])

@@ -1,0 +1,98 @@
+"""Why a slice is as it is, from the functions that decide."""
+
+from schemas.api.explain import RecoveryStatus, SliceExplanation
+from schemas.messages.scheduler import RecoveryCosts
+from schemas.messages.workload import SliceRequested
+from schemas.names import number_of
+from schemas.recovery_policy import format_recovery_policy
+from services.scheduler.explain.dry_run import largest_now
+from services.scheduler.explain.obstacles import obstacles
+from services.scheduler.explain.start_estimate import expected_start
+from services.scheduler.explain.wait_reasons import wait_reason, wait_summary_of
+from services.scheduler.lifecycle import slice_name
+from services.scheduler.multislice.slice_status import displayed_since_us, displayed_state, slow_reason
+from services.scheduler.recovery.recovery_inputs import recovery_delays, recovery_input_of
+from services.scheduler.recovery.recovery_plan import RecoveryDecision, recovery_plan
+from services.scheduler.state import SchedulerState, Slice, occupancy_of, policy_of
+from shared.models.superpod.shapes import shape_text
+
+
+def explain_slice(state: SchedulerState, name: str) -> SliceExplanation | None:
+    """Why this slice is as it is at `state.now_us`; None if nothing is known of it any more, or yet."""
+    number = number_of(name)
+    row = state.slices.get(number) or state.ended.get(number)
+    if row is None:
+        return None
+    waits = row.state == "queued"
+    asks = waits or row.state == "refused"
+    fits = largest_now(state, _asked_anew(state, row)) if asks else None
+    places = wait_summary_of(state).places
+    return SliceExplanation(
+        name=name,
+        at_us=state.now_us,
+        state=displayed_state(state, row),
+        since_us=displayed_since_us(state, row)[displayed_state(state, row)],
+        shape=shape_text(row.shape),
+        twisted=row.twisted,
+        chips=row.chips,
+        owner=row.owner,
+        tier=row.tier,
+        priority=row.priority,
+        restarts=row.restarts,
+        swaps=row.swaps,
+        cubes=tuple([f"{state.fabric}/cube-{cube}" for cube in row.cubes]),
+        reason=wait_reason(state, row) if waits else row.reason or slow_reason(state, row),
+        queue_position=places[number] if waits else None,
+        queue_length=len(places),
+        start=expected_start(state, row) if waits else None,
+        largest_now=None if fits is None else shape_text(fits),
+        recovery_policy=format_recovery_policy(policy_of(state, row)),
+        recovery=_recovery(state, row),
+        obstacles=obstacles(state, row),
+        history=(),
+    )
+
+
+def _asked_anew(state: SchedulerState, row: Slice) -> SliceRequested:
+    """The request of a slice, as if it came now, behind all who wait. What it allows when hardware fails may
+    follow from its number: it is said here, so that its new number changes nothing."""
+    return SliceRequested(
+        slice=slice_name(state, 1 + max([*state.slices, *state.ended])),
+        owner=row.owner,
+        tier=row.tier,
+        shape=row.shape,
+        twisted=row.twisted,
+        priority=row.priority,
+        duration_us=row.duration_us,
+        job=row.terms,
+        estimate_us=row.estimate_us,
+        requested_by="operator",
+        recovery=policy_of(state, row),
+    )
+
+
+def _recovery(state: SchedulerState, row: Slice) -> RecoveryStatus | None:
+    """What is decided, and what would be if it were decided now, in one plan with all others that were
+    hit."""
+    interruption = state.interruptions.get(row.number)
+    if interruption is None:
+        return None
+    now = next(decision for decision in _plan_for_all(state) if decision.slice == row.number)
+    return RecoveryStatus(
+        part=interruption.part,
+        since_us=interruption.since_us,
+        lost_chip_us=row.chips * interruption.lost_us,
+        choice=interruption.choice,
+        cheapest_now=now.choice,
+        decides_us=interruption.due_us,
+        costs_chip_us=RecoveryCosts(**now.costs),
+    )
+
+
+def _plan_for_all(state: SchedulerState) -> tuple[RecoveryDecision, ...]:
+    """The plan as of now, with those on whom it is not decided yet."""
+    hits = [
+        recovery_input_of(state, state.slices[number], interruption)
+        for number, interruption in state.interruptions.items()
+    ]
+    return recovery_plan(hits, len(occupancy_of(state).idle), len(state.warm_cubes), recovery_delays(state))

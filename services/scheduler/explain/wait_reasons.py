@@ -1,0 +1,173 @@
+"""Why slices wait: their places in the queue, and what stands in the way of each, from what decides."""
+
+from schemas.messages.scheduler import FULL_SPEED
+from schemas.names import Shape
+from schemas.recovery_policy import format_recovery_policy
+from services.scheduler.multislice.slice_status import pods_wait_reason
+from services.scheduler.placement.holdback import held_back
+from services.scheduler.queue.fit import FitFinder
+from services.scheduler.queue.order import borrowed_chips, chips_by_owner, fair_share_order, quotas_of
+from services.scheduler.queue.preflight_backoff import failures_text, preflight_failures_of
+from services.scheduler.state import (
+    SchedulerState,
+    Slice,
+    WaitSummary,
+    deferred_slices,
+    in_preflight_backoff,
+    line_of,
+    occupancy_of,
+    policy_of,
+    queue_of,
+    speed_without_ocses,
+    waits_for_ocs,
+)
+from services.scheduler.structures.waiting_lines import FILLER, Line
+from shared.basics.time_format import format_time
+from shared.models.superpod.shapes import chips_of, is_mesh
+
+
+def wait_summary_of(state: SchedulerState) -> WaitSummary:
+    """Why slices wait, made when somebody asks."""
+    if state.waits is None:
+        queue, ranked = queue_of(state), fair_share_order(state)
+        order = sorted([(rank[:-1], place) for rank, line in ranked for place in queue.lines[line]])
+        numbers = [place[1] for _, place in order]
+        filler = sorted([place for line in queue.filler() for place in queue.lines[line]])
+        numbers += [place[1] for place in filler]
+        outside = [row.number for row in deferred_slices(state)]
+        places = {number: at for at, number in enumerate([*sorted(state.claims), *numbers, *outside], 1)}
+        first = ranked[0][0][-1][1] if ranked else None
+        state.waits = WaitSummary(places, first, {})
+    return state.waits
+
+
+def wait_reason(state: SchedulerState, row: Slice) -> str:
+    """What stands in the way of a waiting slice."""
+    for_pods = pods_wait_reason(state, row)
+    if for_pods is not None:
+        return for_pods
+    if row.number in state.claims:
+        return _claim(state, row)
+    if waits_for_ocs(state, row):
+        return _ocses(state, row)
+    if in_preflight_backoff(state, row):
+        return _rests(state, row)
+    waits = wait_summary_of(state)
+    if row.number == waits.first:
+        return (
+            f"first in line; needs {needed_cubes_text(state, row.shape)}: "
+            f"{cube_supply_text(state)}{_reserve(state)}"
+        )
+    line = line_of(row)
+    if line not in waits.reasons:
+        waits.reasons[line] = _behind(state, waits, line) + _quota(state, line)
+    return waits.reasons[line]
+
+
+def _claim(state: SchedulerState, row: Slice) -> str:
+    claim = state.claims[row.number]
+    there = [number for number in claim.victims if number in state.notices]
+    names = ", ".join([f"{state.fabric}/slice-{number}" for number in there])
+    cubes = ", ".join([f"cube-{cube}" for cube in claim.cubes])
+    return f"has {cubes} as soon as {names or 'they'} left"
+
+
+def _ocses(state: SchedulerState, row: Slice) -> str:
+    """For which OCSes it waits, until when if their repairs take their mean, and why others do not."""
+    back = [
+        f"{state.fabric}/ocs-{ocs}, expected back at "
+        f"{format_time(since_us + state.expected_durations.ocs_repair_us)}"
+        for ocs, since_us in sorted(state.ocs_down.items())
+    ]
+    policy = format_recovery_policy(policy_of(state, row))
+    return f"waits for {'; '.join(back)}: {no_reroute_reason(state, row)} (recovery {policy})"
+
+
+def _rests(state: SchedulerState, row: Slice) -> str:
+    """Until when it wants no cubes, and for which links."""
+    until = f"backs off until {format_time(preflight_failures_of(state, row).again_us)}"
+    return f"{until}: {failures_text(state, row)} (scheduler.preflight_backoff_s)"
+
+
+def no_reroute_reason(state: SchedulerState, row: Slice) -> str:
+    """Why a slice does not run on circuits that do without the OCSes that are down."""
+    speed = speed_without_ocses(state, row)
+    if "route" not in policy_of(state, row).choices:
+        return "its traffic may not go around"
+    if speed:
+        return f"to go around would slow its steps by {100 * (FULL_SPEED / speed - 1):.1f}%"
+    return "no way leads around"
+
+
+def _behind(state: SchedulerState, waits: WaitSummary, line: Line) -> str:
+    wanted = f"needs {needed_cubes_text(state, line[2])}"
+    if line[0] == FILLER:
+        return f"{wanted} that nobody else wants: {cube_supply_text(state)}"
+    if FitFinder(state).for_backfill(line[2]) is None:
+        return f"{wanted}: {cube_supply_text(state)}{_reserve(state)}"
+    return queue_order_reason(state, waits)
+
+
+def queue_order_reason(state: SchedulerState, waits: WaitSummary) -> str:
+    """Why a slice for which there is room may not pass those before it."""
+    first, policy = f"{state.fabric}/slice-{waits.first}", state.config.backfill
+    rule = {
+        "easy": f"would delay {first}, the first in line",
+        "conservative": f"would delay {first}, the first in line, or another that is promised a start",
+        "none": f"{first} is first in line, and nobody passes it",
+    }[policy]
+    return f"{rule} (scheduler.backfill {policy})"
+
+
+def needed_cubes_text(state: SchedulerState, shape: Shape) -> str:
+    """What a slice of this shape needs, in words."""
+    if is_mesh(shape):
+        chips = chips_of(shape)
+        return f"room for {chips} chip{'' if chips == 1 else 's'} in one healthy cube"
+    return state.placement.needed_text(shape)
+
+
+CUBE_USES = ("idle", "kept for others", "used by filler", "used", "drained", "unhealthy")
+"""What has become of a cube, for somebody firm who looks for one."""
+
+
+def cube_use(state: SchedulerState, cube: int) -> str:
+    """Which of USES a cube is in."""
+    occupancy = occupancy_of(state)
+    tiers = {state.slices[number].tier for number in occupancy.holders[cube]}
+    if cube in state.unhealthy:
+        return "unhealthy"
+    if cube in state.drained:
+        return "drained"
+    if occupancy.kept[cube]:
+        return "kept for others"
+    if tiers - {"filler"}:
+        return "used"
+    return "used by filler" if tiers else "idle"
+
+
+def cube_supply_text(state: SchedulerState) -> str:
+    """What has become of all cubes, in words; of none is nothing said."""
+    counts = dict.fromkeys(CUBE_USES, 0)
+    for cube in range(state.cubes):
+        counts[cube_use(state, cube)] += 1
+    texts = [f"{count} {what}" for what, count in counts.items() if count or what == "idle"]
+    return f"of {state.cubes} cubes {', '.join(texts[:-1])}{' and ' if texts[1:] else ''}{texts[-1]}"
+
+
+def _quota(state: SchedulerState, line: Line) -> str:
+    """That an owner comes after others, for it has as much as its quota or more."""
+    held = chips_by_owner(state)
+    owner = line[1]
+    quota = quotas_of(state, queue_of(state).firm_owners() | held.keys() | {owner})[owner]
+    if line[0] == FILLER or not borrowed_chips(held.get(owner, 0), quota):
+        return ""
+    return (
+        f"; {owner} has {held.get(owner, 0)} chips of a quota of {quota} and comes after those who have less"
+    )
+
+
+def _reserve(state: SchedulerState) -> str:
+    held = held_back(state)
+    are = "is" if held == 1 else "are"
+    return f"; {held} {are} held back (scheduler.hold_back {state.config.hold_back})" if held else ""

@@ -1,0 +1,31 @@
+"""What changes at once for who has cubes, when the scheduler's parameters do."""
+
+from schemas.envelope import Envelope
+from schemas.messages.failures import ParametersChanged
+from services.scheduler.cycle import cycle
+from services.scheduler.state import SchedulerState, invalidate_wait_summary
+from services.scheduler.structures.expected_durations import updated_durations
+from shared.basics.fast_replace import replace
+from shared.engine.service import Output
+
+
+def on_parameters_changed(state: SchedulerState, body: ParametersChanged, _message: Envelope) -> list[Output]:
+    """Whatever is decided from now on goes by them; a preflight, a grace or a decision that was begun ends
+    when it was to end. Who waits may have room now."""
+    state.expected_durations = updated_durations(state.expected_durations, body)
+    own = body.of("scheduler")
+    if not own:
+        return []
+    had_none = state.config.preflight_s == 0
+    state.config = state.config.model_copy(update=own)
+    if had_none and state.config.preflight_s:
+        _count_as_checked(state)
+    invalidate_wait_summary(state)
+    return cycle(state)
+
+
+def _count_as_checked(state: SchedulerState) -> None:
+    """Slices that run since before there were preflights have shown that their links carry them."""
+    for number, row in list(state.slices.items()):
+        if row.state in ("running", "degraded") and not row.links_checked:
+            state.slices[number] = replace(row, links_checked=True)

@@ -1,0 +1,73 @@
+"""One cube of a slice in the place of another, and the circuits that this changes."""
+
+from typing import Literal
+
+from schemas.messages.scheduler import CubeSwapped, DisconnectCircuits, SchedulerBody
+from schemas.names import Join
+from services.scheduler.lifecycle import count_bad_ends, slice_name, store_slice, touch_cube_uses
+from services.scheduler.placement.circuits import connect_joins, disconnect_cube
+from services.scheduler.state import SchedulerState, Slice, occupancy_of
+from services.scheduler.structures.occupancy import Corner
+from shared.basics.fast_replace import replace
+from shared.engine.service import CausedBy, Output
+from shared.models.superpod.wiring import join_ends
+
+
+def swap_cube(
+    state: SchedulerState,
+    row: Slice,
+    left: int,
+    spare: int,
+    corner: Corner | None,
+    reason: Literal["failed", "drained", "compacted"],
+    cause: str,
+    warm: bool = False,
+) -> list[Output]:
+    """Put an idle cube in the place of one cube of a slice; for a mesh, a block of it at `corner`. A warm one
+    has been checked already."""
+    occupancy = occupancy_of(state)
+    occupancy.free(row.number, (left,), row.shape, row.corner)
+    occupancy.hold(row.number, (spare,), row.shape, corner)
+    touch_cube_uses(state, (left, spare))
+    cubes = tuple([spare if cube == left else cube for cube in row.cubes])
+    gone = _touching(left, state.placement.joins(row.shape, row.twisted, row.cubes))
+    new = _touching(spare, state.placement.joins(row.shape, row.twisted, cubes))
+    _forget_ends(state, gone)
+    state.preflights.pop(row.number, None)  # of circuits that are taken away
+    links_down, links_degraded = count_bad_ends(state, row.number)
+    moved = replace(
+        row,
+        changed_us=state.now_us,
+        cubes=cubes,
+        corner=corner,
+        links_down=links_down,
+        links_degraded=links_degraded,
+        swaps=row.swaps + 1,
+        links_checked=row.links_checked and warm,
+    )
+    store_slice(state, moved)
+    state.swapped += reason != "compacted"  # which makes room, and replaces nothing
+    name = slice_name(state, row.number)
+    bodies: list[SchedulerBody] = [
+        CubeSwapped(slice=name, left=left, spare=spare, corner=corner, reason=reason)
+    ]
+    if new:
+        pending_joins = state.pending_joins.get(row.number, ())
+        state.pending_joins[row.number] = (*(join for join in pending_joins if join not in gone), *new)
+        bodies.append(DisconnectCircuits(slice=name, joins=gone))
+        bodies += connect_joins(state, name, new)
+    elif corner is not None:
+        bodies += disconnect_cube(state, name, spare)
+    return [CausedBy(cause, body) for body in bodies]
+
+
+def _touching(cube: int, joins: tuple[Join, ...]) -> tuple[Join, ...]:
+    return tuple([join for join in joins if cube in join[1:]])
+
+
+def _forget_ends(state: SchedulerState, joins: tuple[Join, ...]) -> None:
+    """The ends of circuits that are taken away go dark, at the neighbours too: they are no longer bad."""
+    if state.bad_ends:
+        for ends in join_ends(joins):
+            for end in ends.tolist():
+                state.bad_ends.pop(end, None)

@@ -1,0 +1,69 @@
+"""Slices that leave drained cubes: told to, they write a checkpoint, and only then another cube takes the
+place of the drained one, which was kept for them meanwhile.
+"""
+
+from schemas.messages.scheduler import SliceNoticed
+from services.scheduler.lifecycle import cancel_move, report_condition, slice_name, store_slice
+from services.scheduler.placement.cube_ranking import fit_for_one_cube
+from services.scheduler.placement.warm_spares import keep_warm_spares
+from services.scheduler.recovery.cube_swaps import swap_cube
+from services.scheduler.state import LeaveNotice, Move, SchedulerState, Slice, occupancy_of
+from shared.basics.units import US_PER_S
+from shared.engine.service import CausedBy, Output
+
+
+def move_off_drained_cubes(state: SchedulerState) -> list[Output]:
+    """Step 2 of the cycle: tell slices on drained cubes to leave those, as far as step 1 left spares; then
+    keep cubes warm. Who has not started yet has nothing to keep, and moves at once."""
+    emitted: list[Output] = []
+    for cube in sorted(state.drained):
+        for number in occupancy_of(state).holders[cube]:
+            emitted += _leave(state, state.slices[number], cube)
+    keep_warm_spares(state)
+    return emitted
+
+
+def moves_end_us(state: SchedulerState) -> int | None:
+    """When the next slice moves off a drained cube even if it has kept nothing by then."""
+    return min([state.notices[number].until_us for number in state.moves], default=None)
+
+
+def end_moves(state: SchedulerState) -> list[Output]:
+    """Whoever was told to leave a drained cube by now does so."""
+    over = [number for number in sorted(state.moves) if state.notices[number].until_us <= state.now_us]
+    return [emitted for number in over for emitted in finish_move(state, number)]
+
+
+def finish_move(state: SchedulerState, number: int) -> list[Output]:
+    """A slice that was told to leave a cube does so, if that is not undrained again and the spare is still
+    fit; else it starts again where it is."""
+    row, move, notice = state.slices[number], state.moves[number], state.notices[number]
+    cancel_move(state, row)
+    emitted: list[Output] = []
+    wanted = move.reason == "compacted" or move.left in state.drained
+    if wanted and occupancy_of(state).allowed[move.spare]:
+        emitted += swap_cube(state, row, move.left, move.spare, move.corner, move.reason, notice.cause)
+    return emitted + report_condition(state, state.slices[number], notice.cause)
+
+
+def _leave(state: SchedulerState, row: Slice, left: int) -> list[Output]:
+    if row.number in state.notices or row.number in state.interruptions:
+        return []
+    if not state.placement.can_move(row.cubes):
+        return []
+    occupancy, cause = occupancy_of(state), state.drained[left]
+    room = fit_for_one_cube(state, row)
+    if room is None:
+        return []
+    spare, corner = room
+    if row.started_us is None or row.state not in ("running", "degraded"):
+        emitted = swap_cube(state, row, left, spare, corner, "drained", cause)
+        return emitted + report_condition(state, state.slices[row.number], cause)
+    until_us = state.now_us + state.config.grace_s * US_PER_S
+    state.moves[row.number] = Move(left, spare, corner)
+    occupancy.keep((spare,), row.shape, corner)
+    reason = f"{state.fabric}/cube-{left} is drained"
+    state.notices[row.number] = LeaveNotice("drained", state.now_us, until_us, cause, reason)
+    store_slice(state, row)
+    name = slice_name(state, row.number)
+    return [CausedBy(cause, SliceNoticed(slice=name, why="drained", until_us=until_us))]

@@ -1,0 +1,1 @@
+"""Pure data types of the scheduler. They know nothing of its state."""

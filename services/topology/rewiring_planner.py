@@ -1,0 +1,203 @@
+"""Which other trunks are worth it, and the stages that lead there."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from schemas.config.dcn import TopologyConfig
+from schemas.messages.topology import PlanReason, TopologyKept
+from services.topology.state import Rewiring, StagePlan, TopologyState
+from shared.basics.errors import InvalidInput
+from shared.basics.units import US_PER_S, to_whole_us
+from shared.models.dcn.demand.demand_model import MBPS_PER_GBPS
+from shared.models.dcn.engineering.baselines import uniform_mesh
+from shared.models.dcn.failure import (
+    RecoveryTarget,
+    Remaining,
+    circuits_for_target,
+    demand_left,
+    recovery_target,
+    split_over,
+    survivors,
+)
+from shared.models.dcn.rewiring.matchings import circuits_of, links_of
+from shared.models.dcn.rewiring.rewiring_stages import (
+    Stage,
+    Timing,
+    block_capacity,
+    plan_stages,
+)
+from shared.models.dcn.routing.carried_traffic import carry_demand, demand_of, ppm
+from shared.models.dcn.routing.path_loads import trunk_capacity
+from shared.models.dcn.routing.weights import Split, split_demand
+from shared.models.network.blocks import NetworkLayout
+from shared.models.network.wiring import circuit_counts
+from shared.models.superpod.wiring import IntArray
+
+PlanResult = Rewiring | TopologyKept
+NEARLY_FULL = 0.9
+"""A block whose uplinks are so full, over the fullest trunk, is told of as what keeps that up."""
+ROUGH_GAP = 0.05
+"""How far from the least largest use weights may be that are to find the hardest hour."""
+USE_SLACK = 0.01
+"""Less transit is worth so much of the largest use at most."""
+
+
+def initial_rewiring(state: TopologyState, cause: str) -> Rewiring:
+    """The circuits of a uniform mesh, made in one stage: there is no traffic to keep."""
+    plant = state.plant
+    made = np.argwhere(circuits := circuits_of(plant, uniform_mesh(plant)))
+    rows = tuple(
+        (ocs, tail, head) for ocs, tail, head in made.tolist() for _ in range(int(circuits[ocs, tail, head]))
+    )
+    takes_us = to_whole_us(state.config.qualify_s + state.config.undrain_s, US_PER_S)
+    return Rewiring(
+        reason="as-installed",
+        approval="automatic",
+        cause=cause,
+        planned_us=state.now_us,
+        stages=(StagePlan((), rows, None, 0, takes_us),),
+        stages_planned=1,
+        circuits=len(rows),
+        takes_us=takes_us,
+        use_ppm=0,
+        use_then_ppm=0,
+        transit_ppm=0,
+        transit_then_ppm=0,
+        bound_ppm=0,
+        least_gbps=(0.0,) * len(plant.blocks),
+    )
+
+
+def plan_rewiring(state: TopologyState, reason: PlanReason, cause: str) -> PlanResult:
+    """In four steps.
+
+    1. What is to be served is that of the last hours in which some trunk is fullest.
+    2. OCSes without light are left out, and those without control keep their circuits. Blocks that are down
+       are planned for as if they were back, for so they will be before long.
+    3. Trunks are engineered, and made of as few other circuits as can be, in stages that keep the promise.
+    4. If neither the largest use nor transit falls by so much that it is worth it, all stays as it is.
+    """
+    config, plant, loss = state.config, state.plant, _loss(state)
+    now = circuit_counts(plant, state.south_of.astype(np.int64))
+    timing = Timing(config.drain_s, config.qualify_s, config.undrain_s)
+    try:
+        aim = recovery_target(plant, _peak_demand(state, survivors(now, loss)), now, loss)
+        gain = _gain(state, aim, aim.topology.links, aim.topology.split)
+        why = gain.why_not(config)
+        if why is not None:
+            return _keep_topology(reason, gain, why + _bound_by(plant, aim.demand, gain.use))
+        circuits = circuits_for_target(plant, aim, loss, config.chain_max)
+        links = links_of(circuits)
+        split = split_over(plant, links, aim.demand)
+        if split is None:
+            return _keep_topology(reason, gain, "some demand would have no path of at most one transit block")
+        gain = _gain(state, aim, links, split)
+        why = gain.why_not(config)
+        if why is not None:
+            return _keep_topology(reason, gain, why)
+        stages = plan_stages(plant, aim.left, circuits, config.promise, timing)
+    except InvalidInput as error:
+        return _keep_topology(reason, RewiringGain(0.0, 0.0, 0.0, 0.0), str(error))
+    if not stages:
+        return _keep_topology(reason, gain, "these are the best already")
+    least = np.minimum(block_capacity(plant, aim.left), block_capacity(plant, circuits))
+    return Rewiring(
+        reason=reason,
+        approval=config.approval,
+        cause=cause,
+        planned_us=state.now_us,
+        stages=tuple(_stage(stage) for stage in stages),
+        stages_planned=len(stages),
+        circuits=sum(len(stage.made) for stage in stages),
+        takes_us=to_whole_us(sum(stage.seconds for stage in stages), US_PER_S),
+        bound_ppm=ppm(aim.topology.bound),
+        least_gbps=tuple(least.tolist()),
+        use_ppm=ppm(gain.use),
+        use_then_ppm=ppm(gain.use_then),
+        transit_ppm=ppm(gain.transit),
+        transit_then_ppm=ppm(gain.transit_then),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RewiringGain:
+    """The largest use, and the share of the demand on transit blocks, now and with other trunks."""
+
+    use: float
+    use_then: float
+    transit: float
+    transit_then: float
+
+    def why_not(self, config: TopologyConfig) -> str | None:
+        """Why it is not worth it, in a sentence; None if it is."""
+        if self.use_then <= (1.0 - config.gain_min) * self.use and self.use_then < self.use:
+            return None
+        if self.use_then > (1.0 + USE_SLACK) * self.use:
+            return "the largest use would rise"
+        if self.transit - self.transit_then >= config.transit_gain_min:
+            return None
+        return (
+            f"the largest use would fall by less than {config.gain_min:.0%} of what it is, and transit by "
+            f"less than {config.transit_gain_min:.0%} of the demand"
+        )
+
+
+def _keep_topology(reason: PlanReason, gain: RewiringGain, why: str) -> TopologyKept:
+    return TopologyKept(
+        reason=reason,
+        use_ppm=ppm(gain.use),
+        use_then_ppm=ppm(gain.use_then),
+        transit_ppm=ppm(gain.transit),
+        transit_then_ppm=ppm(gain.transit_then),
+        why=why,
+    )
+
+
+def _gain(state: TopologyState, aim: RecoveryTarget, links: IntArray, split: Split) -> RewiringGain:
+    """What other links (B, B) with their split are worth, against what is left of those that there are."""
+    plant = state.plant
+    now = carry_demand(aim.rerouted, trunk_capacity(plant, links_of(aim.left)), aim.demand)
+    then = carry_demand(split, trunk_capacity(plant, links), aim.demand)
+    return RewiringGain(now.use, then.use, 1.0 - now.direct, 1.0 - then.direct)
+
+
+def _bound_by(plant: NetworkLayout, demand: IntArray, use: float) -> str:
+    """That a block's own uplinks are nearly as full as any trunk, which no other trunks change; else
+    nothing."""
+    wants = np.maximum(demand.sum(axis=0), demand.sum(axis=1))
+    carries = np.array([block.gbps * MBPS_PER_GBPS for block in plant.blocks])
+    shares = wants / carries
+    block = int(np.argmax(shares))
+    if shares[block] < NEARLY_FULL * use:
+        return ""
+    return f"; {plant.blocks[block].name} wants {shares[block]:.0%} of what all its uplinks carry"
+
+
+def _peak_demand(state: TopologyState, circuits: IntArray) -> IntArray:
+    """(B, B) Mb/s of that of the last hours in which the fullest trunk of these circuits is fullest, by
+    weights for that hour. Which hour it is rough weights tell as well."""
+    plant, first = state.plant, max(0, state.hour - state.config.history_h)
+    hours = [demand_of(state.model, hour, state.jobs) for hour in range(first, state.hour + 1)]
+    links = links_of(circuits)
+    carries = trunk_capacity(plant, links)
+    served = [demand_left(plant, links, demand) for demand in hours]
+    uses = [split_demand(carries, one, gap=ROUGH_GAP).use if one.any() else 0.0 for one in served]
+    return hours[int(np.argmax(uses))]
+
+
+def _stage(stage: Stage) -> StagePlan:
+    removed, made = (
+        tuple((ocs, tail, head) for ocs, tail, head in rows.tolist()) for rows in (stage.removed, stage.made)
+    )
+    return StagePlan(removed, made, stage.domain, ppm(stage.kept), to_whole_us(stage.seconds, US_PER_S))
+
+
+def _loss(state: TopologyState) -> Remaining:
+    """What may be planned with. A block that is down is left in, and so is a bundle that is cut: a plan
+    without them would be wrong as soon as they are back, long before another would be made."""
+    plant = state.plant
+    ports = np.tile(plant.ports, (plant.ocs_count, 1))
+    ports[state.dark > 0] = 0
+    held = (state.control_faults > 0)[plant.domains] & (state.dark == 0)
+    return Remaining(ports, held, np.ones(len(plant.blocks), dtype=np.bool_))

@@ -1,0 +1,304 @@
+"""How a rewiring goes from stage to stage: drain, switch, qualify, undrain; wait where the promise or the
+control of a domain is missing; take back what did not qualify."""
+
+from collections.abc import Iterable
+from dataclasses import fields, replace
+
+import numpy as np
+
+from schemas.messages.ocs import CircuitsRewired
+from schemas.messages.topology import (
+    RewireCircuits,
+    RewiringEnded,
+    RewiringOutcome,
+    StageBegun,
+    StageUndrained,
+    StageWaits,
+)
+from schemas.messages.trunks import CircuitsQualified
+from schemas.names import OcsCircuit
+from services.topology.state import EndedRewiring, Rewiring, StagePlan, StageProgress, TopologyState
+from shared.basics.errors import InvalidInput
+from shared.basics.units import US_PER_HOUR, US_PER_S, to_whole_us
+from shared.engine.ended_rows import add_ended
+from shared.engine.service import CausedBy, Output
+from shared.models.dcn.rewiring.rewiring_stages import ROUNDING
+from shared.models.network.blocks import FloatArray
+from shared.models.network.wiring import NO_PORT, assign_ports, wiring_of
+
+
+def begin_stage(state: TopologyState, number: int) -> list[Output]:
+    """The next stage, if it may begin; else it waits, and why is said once."""
+    rewiring = state.current[number]
+    if rewiring.begun_us is None:
+        rewiring = replace(rewiring, begun_us=state.now_us)
+    plan = rewiring.stages[rewiring.stage]
+    try:
+        removed, made = _at_ports(state, plan)
+    except InvalidInput as error:
+        return end_rewiring(state, number, "overtaken", str(error))
+    why = _wait_reason(state, rewiring, removed, made)
+    if why is not None:
+        return _wait(state, number, rewiring, why)
+    stage_progress = StageProgress(removed, made)
+    rewiring = replace(rewiring, waits_for=None, stage_progress=stage_progress, stage_begun_us=state.now_us)
+    begun = StageBegun(
+        rewiring=state.rewiring_name(number), stage=rewiring.stage, takes_back=False, drained=removed
+    )
+    if not removed:
+        return [CausedBy(rewiring.cause, begun), *switch_circuits(state, number, rewiring)]
+    due_us = state.now_us + to_whole_us(state.config.drain_s, US_PER_S)
+    store_rewiring(state, number, replace(rewiring, phase="draining", due_us=due_us))
+    return [CausedBy(rewiring.cause, begun)]
+
+
+def _at_ports(state: TopologyState, plan: StagePlan) -> tuple[tuple[OcsCircuit, ...], tuple[OcsCircuit, ...]]:
+    """The circuits of a stage on the ports that are there now, as `at_ports`."""
+    return assign_ports(state.plant, state.south_of.astype(np.int64), plan.removed, plan.made, state.unfit)
+
+
+def blocking_reason(state: TopologyState, number: int) -> str | None:
+    """What becomes of the first stage to come that could not begin as things stand; None if all could. The
+    promise is looked at for the next stage only, for what others leave is known once they begin."""
+    rewiring = state.current[number]
+    is_next = rewiring.phase in ("planned", "waiting")
+    first = rewiring.stage if is_next else rewiring.stage + 1
+    for stage, plan in enumerate(rewiring.stages[first:], first):
+        why = _lost_control(state, [ocs for ocs, _, _ in (*plan.removed, *plan.made)])
+        if why is None and is_next and stage == first:
+            try:
+                why = _wait_reason(state, rewiring, *_at_ports(state, plan))
+            except InvalidInput as error:
+                return f"stage {stage} would end it, overtaken: {error}"
+        if why is not None:
+            return f"stage {stage} would wait: {why}"
+    return None
+
+
+def _wait_reason(
+    state: TopologyState, rewiring: Rewiring, removed: tuple[OcsCircuit, ...], made: tuple[OcsCircuit, ...]
+) -> str | None:
+    lost = _lost_control(state, [ocs for ocs, _, _ in (*removed, *made)])
+    if lost is not None:
+        return lost
+    return _broken_promise(state, rewiring, _capacity(state) - _gbps(state, _lit_circuits(state, removed)))
+
+
+def _lost_control(state: TopologyState, ocses: Iterable[int]) -> str | None:
+    plant = state.plant
+    for domain in np.unique(plant.domains[[*ocses]]).tolist():
+        if state.control_faults[domain]:
+            power = f" or power-{domain}" if plant.technology.latching else ""
+            return f"control-{domain}{power} is lost"
+    return None
+
+
+def _broken_promise(state: TopologyState, rewiring: Rewiring, left: FloatArray) -> str | None:
+    """The block that would keep less than was promised, in a sentence. Blocks that are down keep nothing in
+    any case."""
+    least = np.asarray(rewiring.least_gbps)
+    # A port or a bundle that is dark already is counted as gone twice, but no block keeps less than nothing.
+    left = np.maximum(left, 0.0)
+    short = (left < state.config.promise * least - ROUNDING) & (state.block_faults == 0)
+    if not short.any():
+        return None
+    block = int(np.argmax(short))
+    share = float(left[block] / least[block])
+    return f"block-{block} would keep {share:.1%} of its capacity; promised is {state.config.promise:.1%}"
+
+
+def _capacity(state: TopologyState) -> FloatArray:
+    """(B,) Gb/s of the links that carry traffic now."""
+    found: FloatArray = (state.links * state.plant.rates).sum(axis=1).astype(np.float64)
+    return found
+
+
+def _lit_circuits(state: TopologyState, circuits: Iterable[OcsCircuit]) -> list[OcsCircuit]:
+    """Those that carry something which may be lost: on an OCS with light, between blocks that are up."""
+    down = (state.block_faults > 0)[wiring_of(state.plant).block_at]
+    return [
+        (ocs, north, south)
+        for ocs, north, south in circuits
+        if not (state.dark[ocs] or down[north] or down[south])
+    ]
+
+
+def _gbps(state: TopologyState, circuits: Iterable[OcsCircuit]) -> FloatArray:
+    """(B,) Gb/s of some circuits."""
+    plant, block_at = state.plant, wiring_of(state.plant).block_at
+    found = np.zeros(len(plant.blocks))
+    for _, north, south in circuits:
+        tail, head = int(block_at[north]), int(block_at[south])
+        found[[tail, head]] += float(plant.rates[tail, head])
+    return found
+
+
+def _wait(state: TopologyState, number: int, rewiring: Rewiring, why: str) -> list[Output]:
+    name, was = state.rewiring_name(number), rewiring.waits_for
+    deadline_us = rewiring.due_us if rewiring.phase == "waiting" else None
+    if deadline_us is None and rewiring.reason != "as-installed":
+        deadline_us = state.now_us + to_whole_us(state.config.wait_h, US_PER_HOUR)
+    if deadline_us is not None and deadline_us <= state.now_us:
+        return end_rewiring(state, number, "aborted", f"waited {state.config.wait_h:g} h: {why}")
+    store_rewiring(state, number, replace(rewiring, phase="waiting", due_us=deadline_us, waits_for=why))
+    return [] if was == why else [StageWaits(rewiring=name, stage=rewiring.stage, reason=why)]
+
+
+def switch_circuits(state: TopologyState, number: int, rewiring: Rewiring) -> list[Output]:
+    """Traffic is off what goes: the OCSes are told."""
+    stage_progress = _progress_of(rewiring)
+    store_rewiring(state, number, replace(rewiring, phase="switching", due_us=None))
+    command = RewireCircuits(
+        rewiring=state.rewiring_name(number),
+        stage=rewiring.stage,
+        removed=stage_progress.removed,
+        made=stage_progress.made,
+    )
+    return [CausedBy(rewiring.cause, command)]
+
+
+def on_rewired(state: TopologyState, number: int, body: CircuitsRewired) -> list[Output]:
+    """The OCSes have done it. What was parked, for it did not qualify, ends the stage; all else is watched
+    first."""
+    for ocs, north, _ in body.removed:
+        state.south_of[ocs, north] = NO_PORT
+    for ocs, north, south in (*body.made, *body.missing):
+        state.south_of[ocs, north] = south
+    state.circuits_made += len(body.made)
+    rewiring = state.current[number]
+    if rewiring.phase == "parking":
+        return _next_stage(state, number, rewiring)
+    store_rewiring(state, number, replace(rewiring, phase="qualifying", due_us=None))
+    return []
+
+
+def on_qualified(state: TopologyState, number: int, body: CircuitsQualified) -> list[Output]:
+    """What is fit will carry traffic, unless so much is not that the promise would be broken: then the stage
+    is taken back, and the rewiring ends with that."""
+    rewiring = state.current[number]
+    stage_progress = _progress_of(rewiring)
+    state.unfit.update(body.unfit)
+    fit = [circuit for circuit in stage_progress.made if circuit not in {*body.unfit, *body.dark}]
+    if body.unfit and stage_progress.removed and not stage_progress.takes_back:
+        why = _broken_promise(state, rewiring, _capacity(state) + _gbps(state, fit))
+        if why is not None:
+            return _take_back(state, number, rewiring, why)
+    due_us = state.now_us + to_whole_us(state.config.undrain_s, US_PER_S)
+    stage_progress = replace(stage_progress, unfit=body.unfit)
+    store_rewiring(
+        state, number, replace(rewiring, phase="undraining", due_us=due_us, stage_progress=stage_progress)
+    )
+    return []
+
+
+def _take_back(state: TopologyState, number: int, rewiring: Rewiring, why: str) -> list[Output]:
+    stage_progress = _progress_of(rewiring)
+    back = StageProgress(removed=stage_progress.made, made=stage_progress.removed, takes_back=True)
+    rewiring = replace(rewiring, stage_progress=back, waits_for=why)
+    begun = StageBegun(
+        rewiring=state.rewiring_name(number), stage=rewiring.stage, takes_back=True, drained=()
+    )
+    return [CausedBy(rewiring.cause, begun), *switch_circuits(state, number, rewiring)]
+
+
+def undrain(state: TopologyState, number: int, rewiring: Rewiring) -> list[Output]:
+    """Traffic comes back on what is fit; what is not is parked, so that no circuit stands for nothing."""
+    stage_progress = _progress_of(rewiring)
+    unfit = set(stage_progress.unfit)
+    carries = tuple(circuit for circuit in stage_progress.made if circuit not in unfit)
+    name, stage = state.rewiring_name(number), rewiring.stage
+    emitted: list[Output] = [
+        CausedBy(rewiring.cause, StageUndrained(rewiring=name, stage=stage, circuits=carries))
+    ]
+    return emitted + (_park if stage_progress.unfit else _next_stage)(state, number, rewiring)
+
+
+def _park(state: TopologyState, number: int, rewiring: Rewiring) -> list[Output]:
+    store_rewiring(state, number, replace(rewiring, phase="parking", due_us=None))
+    name, unfit = state.rewiring_name(number), _progress_of(rewiring).unfit
+    park = RewireCircuits(rewiring=name, stage=rewiring.stage, removed=unfit, made=())
+    return [CausedBy(rewiring.cause, park)]
+
+
+def _next_stage(state: TopologyState, number: int, rewiring: Rewiring) -> list[Output]:
+    stage_progress = _progress_of(rewiring)
+    if stage_progress.takes_back:
+        return end_rewiring(state, number, "taken-back", rewiring.waits_for or "")
+    rewiring = replace(rewiring, stage=rewiring.stage + 1, stage_progress=None)
+    store_rewiring(state, number, rewiring)
+    if rewiring.reason == "as-installed":
+        state.installed = True
+    if rewiring.stage == len(rewiring.stages):
+        return end_rewiring(state, number, "completed", "every stage was carried out")
+    if rewiring.aborted_by is not None:
+        return abort_rewiring(state, number, rewiring.aborted_by)
+    # Not at once, but when all have heard of this stage: what links carry then decides about the next.
+    due_us = state.now_us + 1
+    store_rewiring(state, number, replace(rewiring, due_us=due_us, phase="planned"))
+    return []
+
+
+def stage_refused(state: TopologyState, number: int, reason: str) -> list[Output]:
+    """An OCS would not: nothing has changed, so traffic comes back on what was drained, and that is the end
+    of it. But what is to be undone has to be undone, or circuits would be stray: that waits for control."""
+    rewiring = state.current[number]
+    stage_progress = _progress_of(rewiring)
+    name = state.rewiring_name(number)
+    if rewiring.phase == "parking" or stage_progress.takes_back:
+        store_rewiring(state, number, replace(rewiring, stage_progress=replace(stage_progress, refused=True)))
+        return [StageWaits(rewiring=name, stage=rewiring.stage, reason=reason)]
+    back = StageUndrained(rewiring=name, stage=rewiring.stage, circuits=stage_progress.removed)
+    return [back, *end_rewiring(state, number, "refused", reason)]
+
+
+def retry_command(state: TopologyState, number: int) -> list[Output]:
+    """What was refused for want of control."""
+    rewiring = state.current[number]
+    stage_progress = replace(_progress_of(rewiring), refused=False)
+    rewiring = replace(rewiring, stage_progress=stage_progress)
+    return (
+        _park(state, number, rewiring)
+        if rewiring.phase == "parking"
+        else switch_circuits(state, number, rewiring)
+    )
+
+
+def abort_rewiring(state: TopologyState, number: int, cause: str) -> list[Output]:
+    """An operator's word, of which `cause` is the id, ends it between two stages or before the first."""
+    done, of = state.current[number].stage, len(state.current[number].stages)
+    why = f"an operator ended it after {done} of {of} stages" if done else "an operator ended it"
+    return end_rewiring(state, number, "aborted", why, cause)
+
+
+def end_rewiring(
+    state: TopologyState, number: int, outcome: RewiringOutcome, reason: str, cause: str | None = None
+) -> list[Output]:
+    """`cause` is the id of the message that ended it, where that is another than the one that it answers."""
+    rewiring = state.current.pop(number)
+    if rewiring.reason == "as-installed":
+        state.installed = True
+    else:  # how the network came to be is no rewiring of it
+        state.outcomes[outcome] = state.outcomes.get(outcome, 0) + 1
+    values = {one.name: getattr(rewiring, one.name) for one in fields(Rewiring)}
+    values |= {"stages": (), "due_us": None, "stage_progress": None}
+    ended = EndedRewiring(**values, outcome=outcome, ended_because=reason, ended_us=state.now_us)
+    forgotten = add_ended(state.ended, number, ended)
+    for changed in (number, *([] if forgotten is None else [forgotten])):
+        touch(state, changed)
+    name = state.rewiring_name(number)
+    return [CausedBy(cause or rewiring.cause, RewiringEnded(rewiring=name, outcome=outcome, reason=reason))]
+
+
+def store_rewiring(state: TopologyState, number: int, rewiring: Rewiring) -> None:
+    state.current[number] = rewiring
+    touch(state, number)
+
+
+def touch(state: TopologyState, number: int) -> None:
+    state.changed_documents.add(("rewirings", state.rewiring_name(number)))
+    state.changed_documents.add(("summaries", f"{state.fabric}/topology"))
+
+
+def _progress_of(rewiring: Rewiring) -> StageProgress:
+    assert rewiring.stage_progress is not None  # noqa: S101 -- a stage is under way
+    return rewiring.stage_progress

@@ -1,0 +1,261 @@
+"""What would follow from something that is not done: two copies of a fabric's site are driven on, of which
+one is told, and what differs is the answer.
+
+The copies are driven as every runtime drives a site, so that what is foreseen is what happens, unless
+somebody asks for something else meanwhile. What the two have in common, other arrivals and faults that are to
+come, is left out.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import get_args
+
+from schemas.api.whatif import EffectReason, JobEffect, SliceEffect, SwapEffect, TrafficEffect
+from schemas.envelope import Envelope
+from schemas.messages.jobs import JobFailed
+from schemas.messages.scheduler import (
+    ConnectCircuits,
+    CubeSwapped,
+    SliceAdmitted,
+    SliceDegraded,
+    SliceNoticed,
+    SliceRecovering,
+    SliceRestored,
+)
+from schemas.names import number_of
+from schemas.request_metadata import RequestBody
+from services.jobs.state import JobsState
+from services.scheduler.state import SchedulerState, Slice
+from services.what_if.job_speeds import (
+    SpeedSample,
+    job_effects,
+    sample_speeds,
+    slices_by_job,
+    traffic_effects,
+)
+from shared.basics.errors import OperationFailed
+from shared.basics.units import US_PER_S
+from shared.engine.roots import Request
+from shared.engine.site import Site
+from shared.models.jobs.ledger import PLACES
+from shared.models.jobs.progress import progress_at
+from shared.models.superpod.shapes import shape_text
+from shared.models.superpod.wiring import FACE_LINKS, STRANDS
+
+CIRCUITS_OF_A_JOIN = FACE_LINKS * STRANDS
+
+
+@dataclass(frozen=True, slots=True)
+class DrivenSite:
+    """A copy of a site, driven on: what was said on the way, and of that the requests that nobody made.
+    `moments` are what was so at first, and whenever it changed, of jobs over several pods and of networks."""
+
+    site: Site
+    log: tuple[Envelope, ...]
+    requested: tuple[Envelope, ...]
+    samples: tuple[SpeedSample, ...]
+
+    def caused(self) -> list[Envelope]:
+        """What follows from what was asked, by the chain of causes; the requests themselves not."""
+        known = {request.id for request in self.requested}
+        found: list[Envelope] = []
+        for message in self.log:
+            if message.cause in known:
+                known.add(message.id)
+                found.append(message)
+        return found
+
+
+def drive(
+    site: Site,
+    fabric: str,
+    requested: Sequence[RequestBody],
+    clock_us: int,
+    until_us: int,
+    is_over: Callable[[], bool],
+) -> DrivenSite:
+    """Ask a site for these at the clock's time, and let it go on until then; it is changed by that.
+    OperationFailed if the time for it is over before."""
+    log: list[Envelope] = []
+    roots: list[Envelope] = []
+    samples = [sample_speeds(site)]
+    first = site.last_request + 1
+    for number, body in enumerate(requested, first):
+        request = Request(number, fabric, body)
+        while (root := site.next_root(request, clock_us=clock_us)) is not None:
+            _check_time(site, clock_us, until_us, is_over)
+            log += site.cascade(root)
+            _sample_if_changed(site, samples)
+            if root.body is body:
+                roots.append(root)
+                break
+    while (root := site.next_root(None, clock_us=until_us)) is not None:
+        _check_time(site, clock_us, until_us, is_over)
+        log += site.cascade(root)
+        _sample_if_changed(site, samples)
+    return DrivenSite(site, tuple(log), tuple(roots), tuple(samples))
+
+
+def _sample_if_changed(site: Site, samples: list[SpeedSample]) -> None:
+    """Keep what is so now, unless it is what was so before."""
+    now, last = sample_speeds(site), samples[-1]
+    if (now.jobs, now.traffic) != (last.jobs, last.traffic):
+        samples.append(now)
+
+
+def _check_time(site: Site, clock_us: int, until_us: int, is_over: Callable[[], bool]) -> None:
+    """OperationFailed if the time for a question is over; a site that lags behind its clock has to come up to
+    it first."""
+    if is_over():
+        came_s = max(0, site.now_us - clock_us) // US_PER_S
+        raise OperationFailed(
+            f"{site.name} has too much to do to look so far ahead: it came {came_s} of "
+            f"{(until_us - clock_us) // US_PER_S} simulated seconds (within_s); ask for fewer"
+        )
+
+
+class WhatIfComparison:
+    """Two futures of a fabric: `done`, in which it was asked for something, and `left`, in which it was
+    not."""
+
+    def __init__(self, fabric: str, done: DrivenSite, left: DrivenSite, until_us: int) -> None:
+        self._fabric = fabric
+        self._done, self._left, self._until_us = done, left, until_us
+        self.caused = done.caused()
+        self._ids = {message.id for message in self.caused}
+        self._about = _by_slice(done.log, fabric), _by_slice(left.log, fabric)
+        self._rows = _scheduler(done, fabric), _scheduler(left, fabric)
+
+    def slices(self) -> tuple[SliceEffect, ...]:
+        """Those that are in both futures and fare otherwise, by why, then number; filler that is asked for in
+        one only, as there is room, is nobody's loss."""
+        done, left = self._about
+        now_at, without_at = self._rows
+        names = [
+            name for name in done.keys() | left.keys() if _messages_of(done, name) != _messages_of(left, name)
+        ]
+        found = [
+            self._slice(name, now, without)
+            for name in names
+            if (now := _row(now_at, number_of(name))) is not None
+            and (without := _row(without_at, number_of(name))) is not None
+        ]
+        reasons = get_args(EffectReason)
+        return tuple(sorted(found, key=lambda row: (reasons.index(row.reason), number_of(row.slice))))
+
+    def jobs(self) -> tuple[JobEffect, ...]:
+        """The jobs over several pods, of those there at the end of both, that go faster or slower at some
+        time."""
+        done, left = (slices_by_job(future.site) for future in (self._done, self._left))
+        return job_effects(
+            self._done.samples,
+            self._left.samples,
+            {job: left[job] for job in left if job in done},
+            self._until_us,
+        )
+
+    def traffic(self) -> tuple[TrafficEffect, ...]:
+        """The networks that carry their demand otherwise."""
+        return traffic_effects(self._done.samples, self._left.samples, self._until_us)
+
+    def _slice(self, name: str, now: Slice, without: Slice) -> SliceEffect:
+        done, left = (about.get(name, []) for about in self._about)
+        bodies = [message.body for message in done]
+        choices = [body for body in bodies if isinstance(body, SliceRecovering) and body.choice is not None]
+        swaps = [body for body in bodies if isinstance(body, CubeSwapped)]
+        return SliceEffect(
+            slice=name,
+            owner=now.owner,
+            tier=now.tier,
+            shape=shape_text(now.shape),
+            chips=now.chips,
+            reason=self._because(name, _placed_us(done), _placed_us(left)),
+            choice=choices[-1].choice if choices else None,
+            costs_chip_us=choices[-1].costs_chip_us if choices else None,
+            swaps=tuple([self._swap(body) for body in swaps]),
+            circuits_made=circuits_made([message for message in done if message.id in self._ids]),
+            placed_us=_placed_us(done),
+            placed_without_us=_placed_us(left),
+            ends_as=now.state,
+            ends_as_without=without.state,
+            chip_us=self._chip_us(now.number),
+        )
+
+    def _because(self, name: str, placed_us: int | None, without_us: int | None) -> EffectReason:
+        """Why it fares otherwise: by the first message that follows from what was asked, if any is about it;
+        else by when it comes to cubes."""
+        for message in self.caused:
+            body = message.body
+            if getattr(body, "slice", None) != name:
+                continue
+            if isinstance(body, SliceNoticed):
+                return "preempted" if body.why == "preempted" else "moves"
+            if isinstance(body, CubeSwapped) and body.reason != "failed":
+                return "moves"
+            if isinstance(body, SliceRecovering | SliceDegraded | JobFailed):
+                return "hit"
+            if isinstance(body, SliceRestored):
+                return "comes_back"
+        if placed_us == without_us:
+            return "other_changes"
+        if placed_us is None or (without_us is not None and without_us < placed_us):
+            return "waits_longer"
+        return "starts_sooner"
+
+    def _swap(self, body: CubeSwapped) -> SwapEffect:
+        left, spare = (f"{self._fabric}/cube-{cube}" for cube in (body.left, body.spare))
+        return SwapEffect(left=left, spare=spare, reason=body.reason)
+
+    def _chip_us(self, number: int) -> dict[str, int]:
+        """By purpose, how much more chip-time its job has used by the end; what is equal is left out."""
+        done, left = (self._used(future, number) for future in (self._done, self._left))
+        return {place: done[place] - left[place] for place in PLACES if done[place] != left[place]}
+
+    def _used(self, future: DrivenSite, number: int) -> dict[str, int]:
+        state = future.site.instance(self._fabric, "jobs").state
+        if not isinstance(state, JobsState):
+            raise TypeError(f"jobs of {self._fabric} hold {type(state).__name__}")
+        job = state.jobs.get(number) or state.ended.get(number)
+        if job is None:
+            return dict.fromkeys(PLACES, 0)
+        return progress_at(job.progress, self._until_us).ledger.times(job.chips).by_place()
+
+
+def circuits_made(log: Iterable[Envelope]) -> int:
+    """Circuits that are commanded."""
+    joins = sum([len(message.body.joins) for message in log if isinstance(message.body, ConnectCircuits)])
+    return CIRCUITS_OF_A_JOIN * joins
+
+
+def _by_slice(log: Iterable[Envelope], fabric: str) -> dict[str, list[Envelope]]:
+    found: dict[str, list[Envelope]] = {}
+    for message in log:
+        name = getattr(message.body, "slice", None)
+        if name is not None and message.fabric == fabric:
+            found.setdefault(name, []).append(message)
+    return found
+
+
+def _messages_of(about: dict[str, list[Envelope]], name: str) -> list[tuple[int, object]]:
+    return [(message.at_us, message.body) for message in about.get(name, [])]
+
+
+def _placed_us(log: Iterable[Envelope]) -> int | None:
+    """When a slice last came to cubes."""
+    return max([message.at_us for message in log if isinstance(message.body, SliceAdmitted)], default=None)
+
+
+def _scheduler(future: DrivenSite, fabric: str) -> SchedulerState | None:
+    """None for a network, which has no slices."""
+    if not any(i.fabric == fabric and i.service.name == "scheduler" for i in future.site.instances):
+        return None
+    state = future.site.instance(fabric, "scheduler").state
+    if not isinstance(state, SchedulerState):
+        raise TypeError(f"scheduler of {fabric} holds {type(state).__name__}")
+    return state
+
+
+def _row(state: SchedulerState | None, number: int) -> Slice | None:
+    if state is None:
+        return None
+    return state.slices.get(number) or state.ended.get(number)

@@ -1,0 +1,196 @@
+"""What a network loses with one of its parts: a copy of it is told of the fault, and what differs is told.
+
+The services of the network say themselves what becomes of links, weights and rewirings: what is told here is
+what happens if the part breaks now.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from schemas.api.whatif import BlockLoss, LossReport, RewiringEffect, TrafficFigures
+from schemas.config.network_hardware import NetworkConfig
+from schemas.envelope import Envelope
+from schemas.messages.failures import FaultRefused
+from schemas.messages.operator import InjectFault
+from schemas.messages.topology import RewiringEnded, RewiringPlanned, StageWaits
+from schemas.names import FaultKind
+from services.failures.service import SERVICE as FAILURES
+from services.failures.state import FailuresState
+from services.ocs.service import SERVICE as OCS
+from services.ocs.state import NO_PORT, OcsState
+from services.topology.rewiring_stages import blocking_reason
+from services.topology.service import SERVICE as TOPOLOGY
+from services.topology.state import TopologyState
+from services.traffic.service import SERVICE as TRAFFIC
+from services.traffic.state import TrafficState
+from services.trunks.service import SERVICE as TRUNKS
+from services.trunks.state import TrunksState
+from services.what_if.compare import drive
+from services.what_if.job_speeds import carried_figures, job_effects, sample_speeds, slices_by_job
+from shared.basics.errors import OperationFailed
+from shared.engine.service import Service
+from shared.engine.site import Site
+from shared.engine.state import StateT
+from shared.models.network.blocks import NetworkLayout, network_of
+from shared.models.network.network_plant import ocses_of
+from shared.models.plant.plant import Part
+from shared.models.superpod.wiring import IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class _CarriedState:
+    """What a network carries: `links` (B, B), and how its demand goes over them; `fixed` counts the circuits
+    that nobody can change."""
+
+    links: IntArray
+    carried: TrafficFigures | None
+    fixed: int
+
+
+def assess_network_impact(
+    site: Site, fabric: str, kind: FaultKind, target: str, clock_us: int, is_over: Callable[[], bool]
+) -> LossReport:
+    """What is lost if a part breaks at the clock's time; the site is changed by that. OperationFailed if it
+    cannot break, or the time for the question is over before the site has come up to its clock."""
+    drive(site, fabric, (), clock_us, clock_us, is_over)
+    before, paces = _carried_state(site, fabric), sample_speeds(site)
+    down_by = _down_by(_state(site, fabric, FAILURES), target)
+    done = drive(site, fabric, (InjectFault(kind=kind, target=target),), clock_us, clock_us, is_over)
+    caused = done.caused()
+    for message in caused:
+        if isinstance(message.body, FaultRefused):
+            raise OperationFailed(message.body.reason)
+    after = _carried_state(site, fabric)
+    solves_us = _state(site, fabric, TRAFFIC).next_solve_us
+    if solves_us is not None:
+        caused += drive(site, fabric, (), clock_us, solves_us, is_over).log
+    plant = _state(site, fabric, TRUNKS).plant
+    gbps, left = _gbps(plant, before), _gbps(plant, after)
+    blocks = _block_losses(plant, fabric, before, after)
+    whole, whole_left = float(gbps.sum()) / 2, float(left.sum()) / 2
+    return LossReport(
+        target=target,
+        kind=kind,
+        at_us=done.requested[0].at_us,
+        down_by=down_by,
+        links=int(before.links.sum()) // 2,
+        links_lost=int((before.links - after.links).sum()) // 2,
+        gbps=whole,
+        gbps_lost=whole - whole_left,
+        lost=_share(whole - whole_left, whole),
+        blocks=blocks,
+        pods_cut_off=tuple([row.pod for row in blocks if row.cut_off and row.pod is not None]),
+        before=before.carried,
+        at_once=after.carried,
+        after=_carried_state(site, fabric).carried,
+        jobs=job_effects([sample_speeds(site)], [paces], slices_by_job(site), site.now_us),
+        circuits_fixed=after.fixed - before.fixed,
+        rewiring=_rewiring(_state(site, fabric, TOPOLOGY), caused),
+    )
+
+
+def _carried_state(site: Site, fabric: str) -> _CarriedState:
+    traffic: TrafficState = _state(site, fabric, TRAFFIC)
+    trunks: TrunksState = _state(site, fabric, TRUNKS)
+    told = None if traffic.last is None else carried_figures(traffic.last)
+    ocs: OcsState = _state(site, fabric, OCS)
+    fixed = int(np.count_nonzero(ocs.wanted[ocs.control_faults > 0] != NO_PORT))
+    return _CarriedState(trunks.links.astype(np.int64), told, fixed)
+
+
+def _down_by(failures: FailuresState, target: str) -> tuple[str, ...]:
+    """The active faults of a part, and of what takes it out of use with itself."""
+    names = {target, *_enclosing_parts(failures, failures.plant.parse(target))}
+    return tuple(
+        [
+            failures.fault_name(number)
+            for number, fault in sorted(failures.active.items())
+            if fault.target in names
+        ]
+    )
+
+
+def _enclosing_parts(failures: FailuresState, part: Part) -> list[str]:
+    """What is dark or down where a part is, by name: of an OCS its rack, of a bundle also its block."""
+    hardware, owner = failures.hardware, failures.plant.owner(part)
+    if not isinstance(hardware, NetworkConfig):
+        raise TypeError(f"{failures.fabric} is no network")
+    network = network_of(hardware)
+    if part.kind == "port" and owner is not None:
+        return [owner.name, *_enclosing_parts(failures, owner)]
+    if part.kind == "bundle" and owner is not None:
+        rack = failures.plant.part("rack", part.number % network.racks, failures.fabric)
+        return [owner.name, rack.name, *_enclosing_parts(failures, rack)]
+    if part.kind not in ("ocs", "rack"):
+        return []
+    inside = ocses_of(network, part.kind, part.number)
+    racks = [inside[0] // network.switches] if part.kind == "ocs" else []
+    domains = {int(network.domains[ocs]) for ocs in inside}
+    powers = domains if len(domains) == 1 and not network.technology.latching else set[int]()
+    return [
+        *(f"{failures.fabric}/rack-{n}" for n in racks),
+        *(f"{failures.fabric}/power-{n}" for n in powers),
+    ]
+
+
+def _gbps(plant: NetworkLayout, moment: _CarriedState) -> IntArray:
+    """(B,) Gb/s one way that every block's links carry."""
+    found: IntArray = (moment.links * plant.rates).sum(axis=1)
+    return found
+
+
+def _block_losses(
+    plant: NetworkLayout, fabric: str, before: _CarriedState, after: _CarriedState
+) -> tuple[BlockLoss, ...]:
+    """Of the blocks that lose links, in order of number."""
+    links, left = before.links.sum(axis=1), after.links.sum(axis=1)
+    gbps, gbps_left = _gbps(plant, before), _gbps(plant, after)
+    return tuple(
+        [
+            BlockLoss(
+                name=f"{fabric}/block-{n}",
+                pod=plant.blocks[n].pod,
+                links=int(links[n]),
+                links_lost=int(links[n] - left[n]),
+                gbps=float(gbps[n]),
+                gbps_lost=float(gbps[n] - gbps_left[n]),
+                lost=_share(float(gbps[n] - gbps_left[n]), float(gbps[n])),
+                cut_off=not left[n],
+            )
+            for n in np.flatnonzero(left < links).tolist()
+        ]
+    )
+
+
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole > 0.0 else 0.0
+
+
+def _rewiring(state: TopologyState, caused: Sequence[Envelope]) -> RewiringEffect | None:
+    """What is said of it at once, or else what stands in its way from then on."""
+    said: dict[str, str] = {}
+    for message in caused:
+        match message.body:
+            case RewiringPlanned(rewiring=name, circuits=circuits, stages=stages):
+                said[name] = f"is planned because of it: {circuits} circuits in {stages} stages"
+            case StageWaits(rewiring=name, stage=stage, reason=reason):
+                said[name] = f"stage {stage} waits: {reason}"
+            case RewiringEnded(rewiring=name, outcome=outcome, reason=reason):
+                said[name] = f"ends, {outcome}: {reason}"
+            case _:
+                pass
+    for name, effect in said.items():
+        return RewiringEffect(name=name, effect=effect)
+    for number in state.current:
+        effect = blocking_reason(state, number) or "could go on"
+        return RewiringEffect(name=state.rewiring_name(number), effect=effect)
+    return None
+
+
+def _state(site: Site, fabric: str, service: Service[StateT]) -> StateT:
+    state = site.instance(fabric, service.name).state
+    if not isinstance(state, service.state):
+        raise TypeError(f"{service.name} of {fabric} holds {type(state).__name__}")
+    return state

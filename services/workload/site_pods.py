@@ -1,0 +1,46 @@
+"""The other pods of a site, and the networks that join some of them: who comes later is heard of when it is
+commissioned, and if it has jobs over several pods to ask for it hears of those that were there before from
+them.
+"""
+
+from schemas.config.dcn import DcnConfig
+from schemas.config.pods import AnyPodConfig
+from schemas.envelope import Envelope
+from schemas.messages.demands import NetworkGreeted
+from schemas.messages.sequencer import FabricCommissioned, FabricRetired
+from schemas.messages.workload import PodGreeted
+from services.workload.state import OtherPod, WorkloadState
+from shared.engine.service import Output
+from shared.models.network.attachments import joined_by
+
+
+def on_fabric_commissioned(state: WorkloadState, body: FabricCommissioned, message: Envelope) -> list[Output]:
+    """Another fabric has joined the site; a pod may want to know of this one."""
+    config = body.config
+    if isinstance(config, DcnConfig):
+        state.networks[message.fabric] = joined_by(config.network, state.fabric)
+    if not isinstance(config, AnyPodConfig):
+        return []
+    state.other_pods[message.fabric] = OtherPod(config.kind, config.pod.cubes)
+    if not config.workload.multipod_share:
+        return []
+    return [PodGreeted(pod=message.fabric, kind=state.kind, pod_cubes=state.cubes)]
+
+
+def on_pod_greeted(state: WorkloadState, body: PodGreeted, message: Envelope) -> list[Output]:
+    """A pod was there before this one."""
+    state.other_pods[message.fabric] = OtherPod(body.kind, body.pod_cubes)
+    return []
+
+
+def on_network_greeted(state: WorkloadState, body: NetworkGreeted, message: Envelope) -> list[Output]:
+    """A network was there before this pod."""
+    state.networks[message.fabric] = body.joined
+    return []
+
+
+def on_fabric_retired(state: WorkloadState, _body: FabricRetired, message: Envelope) -> list[Output]:
+    """A pod, or a network, is there no more."""
+    state.other_pods.pop(message.fabric, None)
+    state.networks.pop(message.fabric, None)
+    return []

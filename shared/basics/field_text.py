@@ -1,0 +1,80 @@
+"""The fields of a message in one short line, as people read them."""
+
+import re
+from collections.abc import Mapping
+from math import inf
+
+from shared.basics.time_format import format_chip_hours, format_duration, format_time
+
+TIME_FIELDS = ("due_us", "expires_us", "anchor_us", "until_us")
+"""Fields of messages and operations that are points in time; the other times in them are spans."""
+CHIP_TIME_SUFFIX = "_chip_us"
+"""How names of chip-time end."""
+PPM_SUFFIX = "_ppm"
+"""How names of shares in millionths end."""
+PPM_WHOLE = 1_000_000
+TRUNK_COUNT_FIELDS = ("path_ppm",)
+"""Those that are no shares, but numbers of trunks."""
+RATE_FIELDS = {"mbps": "bandwidth", "sent": "sent"}
+"""Field in Mb/s → how people call it, in Gb/s."""
+GBPS_WITHOUT_DECIMALS = 100
+"""From here on nobody reads a digit behind the point."""
+LIST_ITEMS_MAX = 4
+"""Items of a list that are said one by one."""
+LINE_MAX = 120
+RAW_TIME = re.compile(r"\b([0-9]{1,18}) us\b")
+"""A point in time as a reason on the log has it."""
+
+
+def fields_text(fields: Mapping[str, object]) -> str:
+    """What is there, in its order."""
+    return one_line([field_text(name, value) for name, value in fields.items() if value is not None])
+
+
+def one_line(words: list[str]) -> str:
+    """Words as one line, cut where it is too long."""
+    text = " ".join(words)
+    return text if len(text) <= LINE_MAX else text[: LINE_MAX - 1] + "…"
+
+
+def field_text(name: str, value: object) -> str:
+    """One field: yes or no, a time by its largest units, chip-time in hours, a share in per cent, a rate in
+    Gb/s, of a long list how many."""
+    if isinstance(value, bool):
+        return f"{name}={'yes' if value else 'no'}"
+    if isinstance(value, int) and name.endswith(PPM_SUFFIX):
+        share = value / PPM_WHOLE
+        amount = f"{share:.2f}" if name in TRUNK_COUNT_FIELDS else format_percent(share)
+        return f"{name.removesuffix(PPM_SUFFIX)}={amount}"
+    if isinstance(value, int) and name in RATE_FIELDS:
+        return f"{RATE_FIELDS[name]}={format_gbps(value / 1_000)} Gb/s"
+    if isinstance(value, tuple | list):
+        if len(value) > LIST_ITEMS_MAX or (value and isinstance(value[0], tuple | list)):
+            return f"{name}=({len(value)} of them)"
+        if name in RATE_FIELDS:
+            return f"{RATE_FIELDS[name]}={' '.join(format_gbps(mbps / 1_000) for mbps in value)} Gb/s"
+        return f"{name}={('x' if name == 'shape' else ',').join(map(str, value))}"
+    if isinstance(value, Mapping):
+        unit = CHIP_TIME_SUFFIX if name.endswith(CHIP_TIME_SUFFIX) else ""
+        parts = [field_text(key + unit, item) for key, item in value.items() if item is not None]
+        return f"{name.removesuffix(CHIP_TIME_SUFFIX)}={', '.join(parts).replace('=', ' ')}"
+    if isinstance(value, int) and name.endswith(CHIP_TIME_SUFFIX):
+        return f"{name.removesuffix(CHIP_TIME_SUFFIX)}={format_chip_hours(value)} chip-h"
+    if isinstance(value, int) and name.endswith("_us"):
+        return f"{name[:-3]}={format_time(value) if name in TIME_FIELDS else format_duration(value)}"
+    return f"{name}={with_readable_times(str(value))}"
+
+
+def format_percent(share: float) -> str:
+    """A share to the hundredth of a per cent, and 100 only where it is all."""
+    return f"{min(100 * share, 99.99 if share < 1 else inf):.2f}%"
+
+
+def format_gbps(value: float) -> str:
+    """A rate in Gb/s, small ones with a digit behind the point."""
+    return f"{value:,.0f}" if value >= GBPS_WITHOUT_DECIMALS else f"{value:.1f}"
+
+
+def with_readable_times(reason: str) -> str:
+    """A reason on the log with its points in time as people read them."""
+    return RAW_TIME.sub(lambda match: format_time(int(match[1])), reason)

@@ -1,0 +1,171 @@
+"""A service's state as named byte strings, and back, exactly.
+
+Arrays travel as raw buffers, everything else as JSON through pydantic. A table is stored row by row, under
+`name/key`, with its key order under `name`, so that a loaded table iterates as the original did.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from functools import lru_cache
+from typing import Any, get_args, get_origin, get_type_hints
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from shared.basics.errors import LogDamaged
+from shared.engine.dispatch import ServiceInstance
+from shared.engine.service import AnyService
+from shared.engine.state import State, StateT, stored_fields
+
+COUNTERS = "_counters"
+"""The stored field of the reader's own book: what it has seen, said and is due for."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldCodec:
+    """How one field of a state is stored. For a table, `encode` and `decode` are those of a row."""
+
+    kind: str
+    """`array`, `table` or `value`."""
+    encode: Callable[[Any], bytes]
+    decode: Callable[[bytes], Any]
+    key: type = str
+
+
+def codecs(state_type: type[State]) -> dict[str, FieldCodec]:
+    """Stored field → its codec, from the type hints of the state; in order of declaration."""
+    return _codecs(state_type)
+
+
+def _codecs_by_hints(state_type: type[State]) -> dict[str, FieldCodec]:
+    hints = get_type_hints(state_type)
+    return {name: _codec(hints[name]) for name in stored_fields(state_type)}
+
+
+_codecs: Callable[[Any], dict[str, FieldCodec]] = lru_cache(maxsize=256)(_codecs_by_hints)
+
+
+def _codec(hint: Any) -> FieldCodec:
+    origin = get_origin(hint) or hint
+    if origin is np.ndarray:
+        return FieldCodec("array", encode_array, decode_array)
+    if origin is dict:
+        key, row = get_args(hint)
+        encode, decode = _json(row)
+        return FieldCodec("table", encode, decode, key)
+    return FieldCodec("value", *_json(hint))
+
+
+def _json(hint: Any) -> tuple[Callable[[Any], bytes], Callable[[bytes], Any]]:
+    # Pydantic takes a configuration for plain types only, and hands it on to the records inside. So a record
+    # is wrapped into "or None"; models bring their own configuration.
+    model = isinstance(hint, type) and issubclass(hint, BaseModel)
+    config = None if model else ConfigDict(ser_json_inf_nan="constants")
+    adapter: TypeAdapter[Any] = TypeAdapter(hint | None if is_dataclass(hint) else hint, config=config)
+    return adapter.serializer.to_json, adapter.validator.validate_json
+
+
+def encode_array(array: npt.NDArray[Any]) -> bytes:
+    """dtype and shape as a line of JSON, then the elements in C order."""
+    head = json.dumps([array.dtype.str, list(array.shape)]).encode()
+    return head + b"\n" + np.ascontiguousarray(array).tobytes()
+
+
+def decode_array(data: bytes) -> npt.NDArray[Any]:
+    head, _, elements = data.partition(b"\n")
+    dtype, shape = json.loads(head)
+    return np.frombuffer(elements, dtype=np.dtype(dtype)).reshape(shape).copy()
+
+
+def row_field(name: str, key: object) -> str:
+    """The stored field of one row of a table."""
+    return f"{name}/{key}"
+
+
+def encode_order(table: Mapping[Any, Any]) -> bytes:
+    """The stored field of a table itself: its keys in order."""
+    return orjson.dumps(list(table))
+
+
+def encode_state(state: State) -> dict[str, bytes]:
+    """Every stored field of a state."""
+    found: dict[str, bytes] = {}
+    for name, codec in codecs(type(state)).items():
+        value = getattr(state, name)
+        if codec.kind == "table":
+            found[name] = encode_order(value)
+            found.update({row_field(name, key): codec.encode(row) for key, row in value.items()})
+        else:
+            found[name] = codec.encode(value)
+    return found
+
+
+def decode_state(state_type: type[StateT], stored: Mapping[str, bytes]) -> StateT:
+    """The state with these stored fields; LogDamaged names a field that is missing or unreadable."""
+    values: dict[str, Any] = {}
+    name = ""
+    try:
+        for name, codec in codecs(state_type).items():
+            if codec.kind == "table":
+                keys = [codec.key(key) for key in orjson.loads(stored[name])]
+                values[name] = {key: codec.decode(stored[row_field(name, key)]) for key in keys}
+            else:
+                values[name] = codec.decode(stored[name])
+    except (KeyError, TypeError, ValueError) as error:
+        raise _unreadable(state_type, name, error) from None
+    positional = {f.name: values[f.name] for f in fields(state_type) if f.init and f.name in values}
+    return state_type(**positional)
+
+
+def _unreadable(state_type: type[State], name: str, error: Exception) -> LogDamaged:
+    problem = error.errors()[0]["msg"] if isinstance(error, ValidationError) else repr(error)
+    return LogDamaged(
+        f"stored state {state_type.__name__}: field {name} is missing or unreadable ({problem}); "
+        "`lightwave up --rebuild` makes it again from the log"
+    )
+
+
+def encode_instance(instance: ServiceInstance) -> dict[str, bytes]:
+    """Every stored field of a service's state for one fabric, with its book; empty before commissioning."""
+    if instance.state is None:
+        return {}
+    return encode_state(instance.state) | {COUNTERS: encode_counters(instance)}
+
+
+def encode_counters(instance: ServiceInstance) -> bytes:
+    """The reader's own book as it is stored."""
+    counters = {
+        "seen": instance.seen,
+        "emitted": instance.emitted,
+        "ticks": instance.ticks,
+        "ticked_us": instance.ticked_us,
+        "due_us": instance.due_us,
+        "begun_us": instance.begun_us,
+    }
+    return orjson.dumps(counters, option=orjson.OPT_SORT_KEYS)
+
+
+def restore_instance(service: AnyService, fabric: str, stored: Mapping[str, bytes]) -> ServiceInstance:
+    """What a service held when these fields were stored; nothing yet if there are none."""
+    if not stored:
+        return ServiceInstance(service, fabric)
+    state = decode_state(service.state, stored)
+    try:
+        return ServiceInstance(service, fabric, state=state, **orjson.loads(stored[COUNTERS]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise _unreadable(service.state, COUNTERS, error) from None
+
+
+def state_digest(states: Iterable[tuple[str, Mapping[str, bytes]]]) -> str:
+    """SHA-256 over the names and stored fields of some states, both in sorted order."""
+    digest = hashlib.sha256()
+    for name, stored in sorted(states, key=lambda pair: pair[0]):
+        for field in sorted(stored):
+            for part in (name.encode(), field.encode(), stored[field]):
+                digest.update(len(part).to_bytes(8, "little"))
+                digest.update(part)
+    return digest.hexdigest()

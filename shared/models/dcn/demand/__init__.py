@@ -1,0 +1,1 @@
+"""Traffic between blocks: demand models, bursts, jobs."""

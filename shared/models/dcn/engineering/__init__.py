@@ -1,0 +1,1 @@
+"""Which trunks a network should have for its demand."""

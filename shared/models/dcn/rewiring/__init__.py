@@ -1,0 +1,1 @@
+"""From one set of circuits to another in safe stages."""

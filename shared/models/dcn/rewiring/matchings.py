@@ -1,0 +1,234 @@
+"""From trunks to circuits: the links between all blocks split into one matching for every OCS.
+
+An OCS joins a North port to a South port. A block has q ports on each side of every one of K OCSes, and up
+to 2·q·K links. First every link gets a direction, North to South, so that each block has at most q·K of
+either: an Euler tour does it (Petersen 1891). Then the directed links, a bipartite graph, are halved again
+and again: along Euler tours every second link goes to the one half, so every block's links, and those of
+every pair, halve but for one (Gabow 1976). Uplinks are powers of two, and so is K. In the end each pair's
+links of one direction on any two OCSes, racks or domains differ by one at most for each OCS: what is lost
+with a rack is lost by all alike.
+
+Rows of many links halve by their counts, and only the odd ones need tours. Once no row has more than two,
+every link has a slot at its block on either side, the spare slots being joined with each other: halves of
+q·K slots stay even, so the slots 2n and 2n + 1 part, and become slot n of either half.
+
+Tours are not walked. All their steps at once are one permutation, and who is on which tour is found by
+doubling the steps.
+"""
+
+import numpy as np
+
+from shared.basics.errors import InvalidInput
+from shared.models.network.blocks import BoolArray, NetworkLayout
+from shared.models.superpod.wiring import IntArray
+
+
+def circuits_of(plant: NetworkLayout, links: IntArray) -> IntArray:
+    """(K, B, B) circuits from a North port of the row's block to a South port of the column's, on every
+    OCS, for links (B, B). Always possible; InvalidInput where the links are none that this plant can
+    have."""
+    check_links(plant, links)
+    blocks, switches = len(links), plant.ocs_count
+    directed = north_to_south(links)
+    tails, heads = np.nonzero(directed)
+    counts = directed[tails, heads]
+    ocs = np.zeros(1, dtype=np.int64)
+    while len(ocs) < switches and counts.max(initial=0) > 2:
+        tails, heads, counts = _halved(len(ocs) * blocks, tails, heads, counts)
+        ocs = _two_of_each(ocs)
+    circuits = np.zeros((switches, blocks, blocks), dtype=np.int64)
+    if len(ocs) < switches:
+        circuits.reshape(-1)[_places(plant, ocs, tails, heads, counts)] = 1
+    else:
+        circuits[ocs[tails // blocks], tails % blocks, heads % blocks] = counts
+    return circuits
+
+
+def halved(circuits: IntArray) -> tuple[IntArray, IntArray]:
+    """The circuits (K, B, B) of every OCS as two halves: of each block's on either side, and of each pair's,
+    half go to the one and half to the other, but for one."""
+    switches, blocks = circuits.shape[:2]
+    groups, tails, heads = np.nonzero(circuits)
+    vertices, at = switches * blocks, groups * blocks
+    tails, heads, counts = _halved(vertices, at + tails, at + heads, circuits[groups, tails, heads])
+    found = np.zeros((2 * vertices, blocks), dtype=np.int64)
+    found[tails, heads % blocks] = counts
+    first, second = found.reshape(2, *circuits.shape)
+    return first, second
+
+
+def check_links(plant: NetworkLayout, links: IntArray) -> None:
+    """InvalidInput names the block or the pair where links (B, B) are none that this plant can have."""
+    names = [block.name for block in plant.blocks]
+    if links.shape != plant.rates.shape:
+        shape = "×".join(map(str, links.shape))
+        raise InvalidInput(f"links: a matrix of {shape}; allowed is one of {len(names)}×{len(names)}")
+    for what, wrong in (
+        ("are fewer than none", links < 0),
+        ("are not as many as the other way round", links != links.T),
+        (
+            "may not be: one block, or blocks of two customers or grids",
+            (links != 0) & ~plant.may_join,
+        ),
+    ):
+        if wrong.any():
+            tail, head = np.argwhere(wrong)[0].tolist()
+            raise InvalidInput(f"links {names[tail]}, {names[head]}: {links[tail, head]} {what}")
+    taken = links.sum(axis=1)
+    if (taken > plant.uplinks).any():
+        block = int(np.argmax(taken > plant.uplinks))
+        allowed = f"allowed are at most its {plant.uplinks[block]} uplinks"
+        raise InvalidInput(f"block {names[block]}: {taken[block]} links; {allowed}")
+
+
+def links_of(circuits: IntArray) -> IntArray:
+    """(B, B) the links that circuits (…, B, B) make, in both directions together."""
+    directed: IntArray = circuits.reshape(-1, *circuits.shape[-2:]).sum(axis=0)
+    return directed + directed.T
+
+
+def north_to_south(links: IntArray) -> IntArray:
+    """(B, B) how many of the links (B, B) go from a North port of the row's block: halves, but for one of any
+    pair and one of any block."""
+    half = links // 2
+    tails, heads = np.nonzero(np.triu(links % 2))
+    single = np.flatnonzero((links % 2).sum(axis=1) % 2)
+    # Blocks with an odd number of these have one more link, to a block that is none.
+    ends = np.empty(2 * (len(tails) + len(single)), dtype=np.int64)
+    ends[0::2] = np.concatenate([tails, single])
+    ends[1::2] = np.concatenate([heads, np.full(len(single), len(links))])
+    # The ends at a block are an even number: each pairs with the next.
+    order = _order(ends)
+    partner = np.empty_like(order)
+    partner[order[0::2]], partner[order[1::2]] = order[1::2], order[0::2]
+    leaves = _one_of_each(partner)[: len(tails)]
+    directed = half.copy()
+    directed[ends[leaves], ends[leaves ^ 1]] += 1
+    return directed
+
+
+def _halved(
+    vertices: int, tails: IntArray, heads: IntArray, counts: IntArray
+) -> tuple[IntArray, IntArray, IntArray]:
+    """The links between so many vertices as two halves, those of the second one between as many more. A row
+    is the links of one pair and direction; rows are in the order of their tails."""
+    odd = np.flatnonzero((counts & 1) > 0)
+    first = counts >> 1
+    second = first.copy()
+    to_first = _alternate(tails.take(odd), heads.take(odd))
+    first[odd] += to_first
+    second[odd] += ~to_first
+    kept, left = np.flatnonzero(first > 0), np.flatnonzero(second > 0)
+    return (
+        np.concatenate([tails.take(kept), tails.take(left) + vertices]),
+        np.concatenate([heads.take(kept), heads.take(left) + vertices]),
+        np.concatenate([first.take(kept), second.take(left)]),
+    )
+
+
+def _alternate(tails: IntArray, heads: IntArray) -> BoolArray:
+    """(E,) whether a link is of the first half, which has half of those of each tail and each head but for
+    one. Links are in the order of their tails."""
+    norths, souths = np.bincount(tails), np.bincount(heads)
+    north_room, south_room = norths + (norths & 1), souths + (souths & 1)
+    north = _slots(norths, north_room)
+    far = np.full(max(int(north_room.sum()), int(south_room.sum())), -1)
+    far[north.take(_order(heads))] = _slots(souths, south_room)
+    _join_spare(far)
+    first: BoolArray = _first_half(far).take(north >> 1) == north
+    return first
+
+
+def _places(
+    plant: NetworkLayout, ocs: IntArray, tails: IntArray, heads: IntArray, counts: IntArray
+) -> IntArray:
+    """(E,) where in (K, B, B) every link comes to be. Vertices are number of the group × B + block; `ocs` is
+    what each group is halved to. No row has more than two links."""
+    blocks, switches = len(plant.blocks), plant.ocs_count
+    rows = np.repeat(np.arange(len(counts)), counts)
+    # The two links of a row come first at their head, where they pair, and so part.
+    order = _order((2 * heads + (counts == 1)).take(rows))
+    room = np.tile(plant.uplinks // (2 * len(ocs)), len(ocs))
+    north, south = (
+        _slots(np.bincount(ends.take(rows), minlength=len(room)), room) for ends in (tails, heads)
+    )
+    far = np.full(int(room.sum()), -1)
+    far[north.take(order)] = south
+    spare = _join_spare(far)
+    half = len(far) // 2
+    while len(ocs) < switches:
+        first = _first_half(far)
+        far = far.take(np.concatenate([first, first ^ 1])) >> 1
+        far[half:] += half
+        spare = (spare >> 1) + half * (first.take(spare >> 1) != spare)
+        ocs = _two_of_each(ocs)
+    block = np.repeat(np.arange(blocks), plant.ports)
+    places: IntArray = (ocs[:, None] * blocks + block).reshape(-1) * blocks
+    return np.delete(places + np.tile(block, switches).take(far), spare)
+
+
+def _two_of_each(ocs: IntArray) -> IntArray:
+    """(2G,) what the first halves of all groups (G,) are halved to, then the second ones."""
+    return np.concatenate([2 * ocs, 2 * ocs + 1])
+
+
+def _slots(taken: IntArray, room: IntArray) -> IntArray:
+    """(E,) the slots that are taken, where each vertex (V,) has `room` of them: its first ones."""
+    free = room - taken
+    slots: IntArray = np.arange(int(taken.sum())) + np.repeat(np.cumsum(free) - free, taken)
+    return slots
+
+
+def _join_spare(far: IntArray) -> IntArray:
+    """Join the North slots without a link, -1 in `far` (S,), with the South slots without; which they are."""
+    spare = np.flatnonzero(far < 0)
+    free = np.ones(len(far) + 1, dtype=np.bool_)
+    free[far] = False  # -1 is the one too many
+    far[spare] = np.flatnonzero(free[:-1])
+    return spare
+
+
+def _first_half(far: IntArray) -> IntArray:
+    """(S/2,) the North slots of half of the links, one of every two slots 2n and 2n + 1 on both sides;
+    `far` (S,) are all links' South slots."""
+    near = np.empty_like(far)
+    near[far] = np.arange(len(far))
+    return _one_of_each(near.take(far ^ 1))
+
+
+def _one_of_each(partner: IntArray) -> IntArray:
+    """(E/2,) 2n or 2n + 1 for every n, so that one of every two partners (E,) is among them too."""
+    tour = _least_on_tour(partner ^ 1)
+    chosen: IntArray = np.arange(0, len(partner), 2) + (tour[1::2] < tour[0::2])
+    return chosen
+
+
+def _order(vertices: IntArray) -> IntArray:
+    """(E,) the ends in the order of their vertices; small numbers are sorted by radix."""
+    small = vertices.astype(np.uint16) if vertices.max(initial=0) < 2**16 else vertices
+    return np.argsort(small, kind="stable")
+
+
+def _least_on_tour(step: IntArray) -> IntArray:
+    """(E,) the least number on the cycle of each element of a permutation."""
+    numbers = np.arange(len(step))
+    longer = np.flatnonzero(step.take(step) != numbers)
+    if 2 * len(longer) > len(step):
+        return _least_by_doubling(step)
+    # In a mesh most cycles have two elements at most. The others, numbered anew, are the rest of the work.
+    number = np.empty_like(step)
+    number[longer] = numbers[: len(longer)]
+    least = np.minimum(numbers, step)
+    least[longer] = longer.take(_least_by_doubling(number.take(step.take(longer))))
+    return least
+
+
+def _least_by_doubling(step: IntArray) -> IntArray:
+    least = np.minimum(np.arange(len(step)), step)
+    while True:
+        # No number is out of range: "wrap" is only the fastest way to take.
+        step = step.take(step, mode="wrap")
+        further = np.minimum(least, least.take(step, mode="wrap"))
+        if (further == least).all():
+            return least
+        least = further

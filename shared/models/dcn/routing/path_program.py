@@ -1,0 +1,134 @@
+"""The split of demand over direct and one-transit paths by linear programs (HiGHS): what the fast method of
+`shared.models.dcn.routing.weights` is held against.
+
+First the largest use of a trunk is made as small as it can be, then, at that use, the transit traffic.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from scipy.optimize import linprog
+from scipy.sparse import coo_array
+
+from shared.basics.errors import InvalidInput, OperationFailed
+from shared.models.dcn.routing.path_loads import path_capacity
+from shared.models.network.blocks import FloatArray
+from shared.models.superpod.wiring import IntArray
+
+SLACK = 1e-7
+"""Relative: how much above the least use the second program may go, for solvers are exact to about this."""
+USE_COUNTS = 1_000.0
+"""Times the share of transit: what the largest use counts where one program has both for its aim."""
+
+Method = Literal["highs", "highs-ds", "highs-ipm"]
+"""HiGHS as it likes, its dual simplex, its interior points: where several splits are best they differ in
+which they find."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ExactSplit:
+    """`use`: the least largest use. `share` (B, B, B): of all splits with that use the one with the least
+    transit."""
+
+    use: float
+    share: FloatArray
+
+
+def exact_split(carries: FloatArray, demand: IntArray, background: FloatArray | None = None) -> ExactSplit:
+    """The optimum for trunks (B, B) in Mb/s and a demand (B, B); every demand must have a path.
+    `background` (B, B) is load that is there already."""
+    program = _Program(carries, demand, background)
+    least = float(program.solve(0.0, 1.0)[-1])
+    return ExactSplit(least, program.shares(program.solve(1.0, 0.0, use_max=least * (1.0 + SLACK))))
+
+
+def least_transit(carries: FloatArray, demand: IntArray, use: float) -> FloatArray:
+    """(B, B, B) shares of least transit among those by which no trunk is used more; OperationFailed where
+    there are none."""
+    program = _Program(carries, demand)
+    return program.shares(program.solve(1.0, 0.0, use_max=use))
+
+
+def capped_split(
+    carries: FloatArray, demand: IntArray, spread: float, method: Method = "highs-ds"
+) -> ExactSplit:
+    """The optimum where a path of capacity C_p may take D·C_p ÷ (spread·ΣC) of a demand D at most, the sum
+    over all its paths: so that it goes many ways and is no surprise wherever it turns out larger.
+
+    `spread` 1 is by capacity alone, and near 0 no path is held back (InvalidInput outside). One program has
+    use and transit for its aim: the use is at most 1 ÷ USE_COUNTS above the least.
+    """
+    if not 0.0 < spread <= 1.0:
+        raise InvalidInput(f"spread {spread}: not allowed; allowed are numbers above 0, up to 1")
+    program = _Program(carries, demand)
+    found = program.solve(1.0, USE_COUNTS, share_max=program.parts / spread, method=method)
+    return ExactSplit(float(found[-1]), program.shares(found))
+
+
+class _Program:
+    """All paths (P) of all demands (N). The variables are what goes over every path and, the last one, the
+    largest use; flows are in units of the largest demand."""
+
+    def __init__(self, carries: FloatArray, demand: IntArray, background: FloatArray | None = None) -> None:
+        self.blocks = blocks = len(carries)
+        wanted = demand > 0
+        capacity = path_capacity(carries)
+        self.tails, self.heads, self.over = tails, heads, over = np.nonzero(
+            (capacity > 0.0) & wanted[:, :, None]
+        )
+        self.parts: FloatArray = capacity[tails, heads, over] / capacity.sum(axis=2)[tails, heads]
+        """(P,) of the capacity of all paths of the same demand."""
+        self.transit = over != heads
+        paths, columns = len(tails), np.arange(len(tails))
+        scale = float(demand.max())
+        self.given = demand[wanted] / scale
+        self.demand_of = (np.cumsum(wanted.reshape(-1)).reshape(blocks, blocks) - 1)[tails, heads]
+        sums = coo_array((np.ones(paths), (self.demand_of, columns)), shape=(len(self.given), paths + 1))
+        trunks = np.flatnonzero(carries.reshape(-1) > 0.0)
+        row = np.zeros(blocks * blocks, dtype=np.int64)
+        row[trunks] = np.arange(len(trunks))
+        links = np.concatenate(
+            [row[tails * blocks + over], row[(over * blocks + heads)[self.transit]], np.arange(len(trunks))]
+        )
+        ends = np.concatenate([columns, columns[self.transit], np.full(len(trunks), paths)])
+        flows = np.ones(len(links) - len(trunks))
+        values = np.concatenate([flows, -carries.reshape(-1)[trunks] / scale])
+        self.load = np.zeros(len(trunks)) if background is None else background.reshape(-1)[trunks] / scale
+        # scipy's stubs do not know that `linprog` takes sparse constraints, nor bounds in one array.
+        self.at_most: Any = coo_array((values, (links, ends))).tocsr()
+        self.all_of: Any = sums.tocsr()
+
+    def solve(
+        self,
+        transit: float,
+        use: float,
+        *,
+        use_max: float = np.inf,
+        share_max: FloatArray | None = None,
+        method: Method = "highs",
+    ) -> FloatArray:
+        """(P + 1,) where so much for the share of transit and so much for the largest use is least.
+        `share_max` (P,) of its demand is what a path may take."""
+        flow_max = np.full(len(self.tails), np.inf)
+        if share_max is not None:
+            flow_max = share_max * self.given[self.demand_of]
+        bounds: Any = np.stack([np.zeros(len(flow_max) + 1), np.append(flow_max, use_max)], axis=1)
+        answer = linprog(
+            np.append(transit / float(self.given.sum()) * self.transit, use),
+            A_ub=self.at_most,
+            b_ub=-self.load,
+            A_eq=self.all_of,
+            b_eq=self.given,
+            bounds=bounds,
+            method=method,
+        )
+        if answer.status != 0:
+            raise OperationFailed(f"linear program of the demand: {answer.message}")
+        return np.asarray(answer.x, dtype=np.float64)
+
+    def shares(self, found: FloatArray) -> FloatArray:
+        """(B, B, B) of what was found."""
+        share = np.zeros((self.blocks, self.blocks, self.blocks))
+        share[self.tails, self.heads, self.over] = np.maximum(found[:-1], 0.0) / self.given[self.demand_of]
+        return share

@@ -1,0 +1,169 @@
+"""Which plant each kind of fabric has, and which slices its cubes can hold."""
+
+from collections.abc import Callable, Iterator
+from itertools import product
+from typing import Any
+
+from schemas.config.dcn import DcnConfig, DemandConfig, JobDemandConfig
+from schemas.config.pods import AnyPodConfig, FabricConfig, HardwareConfig, SuperpodConfig
+from schemas.config.workload_mix import parse_mix
+from schemas.names import Shape
+from shared.basics.errors import InvalidInput
+from shared.models.network.blocks import NetworkLayout as Network
+from shared.models.network.blocks import attached_blocks, network_of, why_not_joined
+from shared.models.network.job_rates import PAIR_MAX_MBPS, checkpoint_mbps, input_read_mbps, ring_mbps
+from shared.models.network.network_plant import network_plant
+from shared.models.ocs_technologies import TECHNOLOGIES, ocs_technology
+from shared.models.plant.plant import Plant
+from shared.models.static_pod import boxes
+from shared.models.static_pod.static_pod_plant import static_pod_plant
+from shared.models.superpod import shapes
+from shared.models.superpod.superpod_plant import superpod_plant
+from shared.models.superpod.wiring import SPARE_PORTS, STRANDS
+
+Pair = tuple[int, int]
+"""The numbers of two blocks, from and to."""
+PLANTS: dict[str, Callable[[Any], Plant]] = {
+    "superpod": lambda pod: superpod_plant(pod.cubes),
+    "static-pod": lambda _pod: static_pod_plant(),
+    "dcn": network_plant,
+}
+"""Kind of fabric → its plant by the hardware of its configuration."""
+
+
+def plant_of(kind: str, hardware: HardwareConfig) -> Plant:
+    """The plant of a fabric of this kind; the same object for the same hardware."""
+    return PLANTS[kind](hardware)
+
+
+SLICE_CHECKS: dict[str, Callable[[Shape, bool, int], None]] = {
+    "superpod": shapes.check_shape,
+    "static-pod": lambda shape, twisted, _cubes: boxes.check_static_shape(shape, twisted),
+}
+"""Kind of fabric → what a slice must be for a pod of so many cubes."""
+
+
+def check_slice(kind: str, shape: Shape, twisted: bool, cubes: int) -> None:
+    """InvalidInput unless an empty pod of this kind and size can hold such a slice."""
+    SLICE_CHECKS[kind](shape, twisted, cubes)
+
+
+def check_demand(config: FabricConfig) -> None:
+    """InvalidInput unless what is configured can be asked of an empty fabric: the slices of its mix and of
+    its recorded trace, the blocks of a network and what jobs send over it."""
+    if isinstance(config, SuperpodConfig):
+        check_ocs(config)
+    if isinstance(config, AnyPodConfig):
+        check_mix(config.workload.mix, config.pod.cubes)
+    if isinstance(config, DcnConfig):
+        check_network(config)
+    check_trace(config)
+
+
+def check_ocs(config: SuperpodConfig) -> None:
+    """InvalidInput unless the OCSes have a port of each side for every module of the pod, and the spares. A
+    Palomar grows with its pod."""
+    technology, cubes = ocs_technology(config.ocs.technology), config.pod.cubes
+    needed = STRANDS * cubes + SPARE_PORTS
+    if technology.name != "palomar" and needed > technology.ports:
+        fit = [one.name for one in TECHNOLOGIES.values() if one.name == "palomar" or one.ports >= needed]
+        raise InvalidInput(
+            f"ocs.technology: {technology.name} has {technology.ports} ports a side, and {cubes} cubes take "
+            f"{needed} with {SPARE_PORTS} spares; allowed: {', '.join(fit)}, or pod.cubes up to "
+            f"{(technology.ports - SPARE_PORTS) // STRANDS}"
+        )
+
+
+def check_network(config: DcnConfig) -> None:
+    """InvalidInput names the block and the field, unless such a network can be built and its demand asked of
+    it."""
+    try:
+        network = network_of(config.network)
+    except InvalidInput as error:
+        raise InvalidInput(f"network: {error}") from None
+    for n, name in enumerate(config.demand.storage):
+        try:
+            network.number(name)
+        except InvalidInput as error:
+            raise InvalidInput(f"demand.storage.{n}: {error}") from None
+        if name in config.demand.storage[:n]:
+            raise InvalidInput(f"demand.storage.{n}: {name} is named twice; allowed is once")
+    sent = dict[Pair, float]()
+    for n, job in enumerate(config.demand.jobs):
+        _check_job(network, config.demand, job, f"demand.jobs.{n}", sent)
+
+
+def _check_job(
+    network: Network, demand: DemandConfig, job: JobDemandConfig, who: str, sent: dict[Pair, float]
+) -> None:
+    """InvalidInput unless its pods hang on blocks, and everything that it sends has somewhere to go and is no
+    more, beside what others have `sent`, than a pair of blocks can want."""
+    blocks = attached_blocks(network, job.pods, who)
+    for pair, mbps in _job_flows(network, demand, job, blocks, who):
+        one, other = (network.blocks[number] for number in pair)
+        if one is other or not mbps:
+            continue
+        if not network.may_join[pair]:
+            raise InvalidInput(
+                f"{who}: {one.name} is to send to {other.name}, but {why_not_joined(one, other)}"
+            )
+        sent[pair] = sent.get(pair, 0.0) + mbps
+        if sent[pair] > PAIR_MAX_MBPS:
+            raise InvalidInput(
+                f"{who}: {one.name} is to send {sent[pair]:.3g} Mb/s to {other.name}; allowed are up to "
+                f"{PAIR_MAX_MBPS:,} in all (chips, step_s, gradient_gb, checkpoint_gb, checkpoint_every_s, "
+                "input_mbps)"
+            )
+
+
+def _job_flows(
+    network: Network, demand: DemandConfig, job: JobDemandConfig, blocks: list[int], who: str
+) -> Iterator[tuple[Pair, float]]:
+    """((from, to), Mb/s) of all that a job sends from block to block."""
+    stores = [network.number(name) for name in demand.storage]
+    if not stores and (job.checkpoint_gb > 0.0 or job.input_mbps > 0.0):
+        raise InvalidInput(f"{who}: writes or reads, and demand.storage is none; allowed: names of blocks")
+    for block, store in product(blocks, stores):
+        yield (
+            (block, store),
+            checkpoint_mbps(len(blocks), job.checkpoint_gb, job.checkpoint_every_s, len(stores)),
+        )
+        yield (store, block), input_read_mbps(job.chips, job.input_mbps, len(stores))
+    around = ring_mbps(len(blocks), job.gradient_gb, job.step_s)
+    for n, block in enumerate(blocks):
+        for other in (blocks[n - 1], blocks[(n + 1) % len(blocks)]):
+            yield (block, other), 0.5 * around
+
+
+def check_mix(mix: str, cubes: int) -> None:
+    """InvalidInput unless every shape of a mix is legal, and one fits a pod of so many cubes: a mix is the
+    same for every kind and size of pod, and each leaves out what is too large for it."""
+    wanted = parse_mix(mix)
+    try:
+        for shape, twisted, _ in wanted:
+            if not shapes.is_legal(shape, twisted):
+                shapes.check_shape(shape, twisted, cubes)
+    except InvalidInput as error:
+        raise InvalidInput(f"workload.mix: {error}") from None
+    if wanted and all(shapes.cubes_of(shape) > cubes for shape, _, _ in wanted):
+        least = min(shapes.cubes_of(shape) for shape, _, _ in wanted)
+        raise InvalidInput(
+            f"workload.mix {mix}: the smallest shape takes {least} cubes and the pod has {cubes}; allowed: "
+            "shapes of which one fits"
+        )
+
+
+def check_trace(config: FabricConfig) -> None:
+    """InvalidInput unless an empty fabric of this configuration can hold every slice of its recorded trace:
+    the sentence names the first row that it cannot."""
+    if not isinstance(config, AnyPodConfig):
+        return
+    cubes, fit = config.pod.cubes, set[tuple[Shape, bool]]()
+    for n, row in enumerate(config.trace or ()):
+        if (row.shape, row.twisted) in fit:
+            continue
+        try:
+            check_slice(config.kind, row.shape, row.twisted, cubes)
+        except InvalidInput as error:
+            raise InvalidInput(f"trace.{n} (submit_us {row.submit_us}): {error}") from None
+        fit.add((row.shape, row.twisted))

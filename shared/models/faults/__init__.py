@@ -1,0 +1,1 @@
+"""Kinds of faults, hazards, repair work and shifts."""

@@ -1,0 +1,300 @@
+"""The kinds of faults: what each strikes, how often it begins by itself, and how it is repaired.
+
+One table for all who must know: ground truth, the repair shop, the gateway, the command line. It imports
+nothing slow, so that a command can show it at once.
+"""
+
+import math
+import re
+from typing import TYPE_CHECKING
+
+from shared.basics.errors import InvalidInput
+from shared.basics.spelling import truncated
+from shared.basics.units import US_PER_S
+from shared.models.faults.fault_definition import HAZARD_GROUPS, FaultDefinition, HazardGroup
+from shared.models.faults.link_faults import LINK_FAULTS, NATURAL_SHARES, PATH_FAULTS
+from shared.models.ocs.parts import PART, share_of_one
+
+if TYPE_CHECKING:
+    from schemas.config.dcn import NetworkFailuresConfig, NetworkRepairsConfig
+    from schemas.config.failures import FailuresConfig
+    from schemas.config.repairs import RepairsConfig
+    from schemas.names import FaultKind
+    from shared.models.plant.plant import Part, Plant
+
+FAULTS: "dict[FaultKind, FaultDefinition]" = {
+    "host": FaultDefinition(
+        strikes="host",
+        example="cube-12/host-3",
+        rate="host_per_day",
+        repair_time="host_repair_h",
+        rank=1,
+        meaning="the host falls silent, and its chips with it; seen at the next heartbeat",
+    ),
+    "chip": FaultDefinition(
+        strikes="chip",
+        example="cube-12/host-3/chip-1",
+        rate="chip_per_day",
+        repair_time="host_repair_h",
+        rank=1,
+        meaning="the chip is dead; its host says so at the next heartbeat",
+    ),
+    "cable": FaultDefinition(
+        strikes="cable",
+        example="cube-12/cable-77",
+        rate="cable_per_day",
+        repair_time="cable_repair_h",
+        rank=1,
+        meaning="a copper cable between two trays is broken; the hosts at its ends say so at heartbeats",
+    ),
+    "cube-power": FaultDefinition(
+        strikes="cube",
+        example="cube-12",
+        rate=None,
+        repair_time="cube_repair_h",
+        rank=1,
+        meaning="the cube has no power: its hosts fall silent, and its modules are dark",
+    ),
+    "cooling": FaultDefinition(
+        strikes="cube",
+        example="cube-12",
+        rate=None,
+        repair_time="cube_repair_h",
+        rank=1,
+        meaning="the chips of the cube run slower until it is cooled again; its hosts say so at heartbeats",
+    ),
+    "link": FaultDefinition(
+        strikes="end",
+        example="cube-12/+y/7",
+        rate="link_per_day",
+        repair_time="link_repair_h",
+        work="replace",
+        rank=1,
+        meaning="the module or its cable is dead: the link is down",
+    ),
+    **LINK_FAULTS,
+    "ocs": FaultDefinition(
+        strikes="ocs",
+        example="ocs-17",
+        rate="ocs_per_day",
+        repair_time="ocs_repair_h",
+        rank=0,
+        meaning="the chassis fails and loses every circuit",
+    ),
+    "supply": FaultDefinition(
+        strikes="supply",
+        example="ocs-17/supply-1",
+        rate="ocs_per_day",
+        repair_time="ocs_repair_h",
+        rank=1,
+        meaning="an alarm; with both supplies out the chassis loses every circuit",
+    ),
+    "fan": FaultDefinition(
+        strikes="fan",
+        example="ocs-17/fan-2",
+        rate="ocs_per_day",
+        repair_time="ocs_repair_h",
+        rank=1,
+        meaning="an alarm; with two fans out the chassis loses every circuit",
+    ),
+    "cpu": FaultDefinition(
+        strikes="cpu",
+        example="ocs-17/cpu",
+        rate="ocs_per_day",
+        repair_time="ocs_repair_h",
+        rank=0,
+        meaning="circuits hold, and nothing that the OCS is told is done",
+    ),
+    "fpga": FaultDefinition(
+        strikes="fpga",
+        example="ocs-17/fpga",
+        rate="ocs_per_day",
+        repair_time="ocs_repair_h",
+        rank=0,
+        meaning="circuits hold, and nothing that the OCS is told is done",
+    ),
+    "driver": FaultDefinition(
+        strikes="driver",
+        example="ocs-17/driver-5",
+        rate="ocs_per_day",
+        repair_time="ocs_repair_h",
+        rank=0,
+        meaning="the circuits over the mirrors of this board are lost, and programmed again after the swap",
+    ),
+    "camera": FaultDefinition(
+        strikes="camera",
+        example="ocs-17/camera-N",
+        rate="ocs_per_day",
+        repair_time="ocs_repair_h",
+        rank=0,
+        meaning="circuits hold, and none can be made: an array cannot be aligned",
+    ),
+    "injector": FaultDefinition(
+        strikes="injector",
+        example="ocs-17/injector-S",
+        rate="ocs_per_day",
+        repair_time="ocs_repair_h",
+        rank=0,
+        meaning="circuits hold, and none can be made: an array cannot be aligned",
+    ),
+    "port": FaultDefinition(
+        strikes="port",
+        example="ocs-17/N24",
+        rate=None,
+        repair_time="ocs_repair_h",
+        rank=0,
+        meaning="a port of an OCS fails and loses its circuit",
+    ),
+    "stray": FaultDefinition(
+        strikes="port",
+        example="ocs-17/N24",
+        rate="stray_per_day",
+        repair_time="ocs_repair_h",
+        rank=0,
+        meaning="the mirror of a port finds no place any more: its circuit stands until it is switched",
+        needs="end",
+    ),
+    **PATH_FAULTS,
+    "block": FaultDefinition(
+        strikes="block",
+        example="block-3",
+        rate="block_per_day",
+        repair_time="block_repair_h",
+        rank=1,
+        meaning="the aggregation block is out of use, and its pod is cut off",
+    ),
+    "bundle": FaultDefinition(
+        strikes="bundle",
+        example="block-3/bundle-5",
+        rate="bundle_per_day",
+        repair_time="bundle_repair_h",
+        rank=1,
+        meaning="the fibres from a block to a rack are cut",
+    ),
+    "rack": FaultDefinition(
+        strikes="rack",
+        example="rack-5",
+        rate="rack_per_day",
+        repair_time="rack_repair_h",
+        rank=0,
+        meaning="the OCSes of a rack lose every circuit",
+    ),
+    "control": FaultDefinition(
+        strikes="control",
+        example="control-2",
+        rate="control_per_day",
+        repair_time="control_repair_h",
+        rank=0,
+        meaning="a domain fails static: its circuits stay, nothing in it can be changed",
+    ),
+    "power": FaultDefinition(
+        strikes="power",
+        example="power-2",
+        rate="power_per_day",
+        repair_time="power_repair_h",
+        rank=0,
+        meaning="the OCSes of a domain lose every circuit, unless they latch",
+    ),
+}
+"""Kind of fault → what there is to know of it; faults of the same microsecond begin in this order.
+
+What keeps an OCS from its work is repaired before all else: one OCS degrades every slice of several cubes
+(Lightwave Fabrics 4.2.2). The rate of an OCS is that of the faults of all its parts, of which each has its
+share (`shared.models.ocs.parts`) where the plant has them. The papers give no rates for chips, connectors,
+ports and mirrors (NSDI 2024, FACTS 12), nor for parts of a network: those are assumptions
+(`schemas.config.pods`, `schemas.config.dcn`).
+"""
+
+
+def rate_per_day(
+    kind: "FaultKind", config: "FailuresConfig | NetworkFailuresConfig", plant: "Plant"
+) -> float:
+    """Faults per part and day that begin by themselves; none of a kind that the fabric does not know. Where
+    the plant has the parts of OCSes, the rate of an OCS is shared out among them."""
+    rate = FAULTS[kind].rate
+    per_day = 0.0 if rate is None else float(getattr(config, rate, 0.0))
+    per_day *= NATURAL_SHARES.get(kind, 1.0)
+    part = PART.get(kind)
+    return per_day * share_of_one(part) if part is not None and plant.population("supply") else per_day
+
+
+def hazard_group(kind: "FaultKind") -> HazardGroup | None:
+    """The group of classes that the rate of a kind varies with; None for one that is constant."""
+    rate = FAULTS[kind].rate
+    return None if rate is None else HAZARD_GROUPS.get(rate)
+
+
+def mean_repair_h(kind: "FaultKind", config: "RepairsConfig | NetworkRepairsConfig") -> float:
+    """Mean of the log-normal repair time in hours."""
+    return float(getattr(config, FAULTS[kind].repair_time))
+
+
+def kinds_of(plant: "Plant") -> "tuple[FaultKind, ...]":
+    """The kinds of faults that can strike something of a plant."""
+    return tuple(
+        kind
+        for kind, row in FAULTS.items()
+        if plant.population(row.strikes) and (row.needs is None or plant.population(row.needs))
+    )
+
+
+def fault_target(kind: "FaultKind", target: str, fabric: str, plant: "Plant") -> "Part":
+    """The part of this fabric that a fault strikes; InvalidInput says in a sentence what is allowed
+    otherwise."""
+    owner = target.split("/", 1)[0]
+    if owner != fabric:
+        raise InvalidInput(f"target {truncated(repr(target))}: is in {owner}, allowed are parts of {fabric}")
+    row = FAULTS[kind]
+    if kind not in kinds_of(plant):
+        possible = ", ".join(kinds_of(plant))
+        raise InvalidInput(f"kind {kind!r}: {fabric} has nothing that it strikes; allowed are {possible}")
+    try:
+        part = plant.parse(target)
+    except InvalidInput as error:
+        raise InvalidInput(f"target: {error}") from None
+    if part.kind != row.strikes:
+        raise InvalidInput(
+            f"target {truncated(repr(target))}: not what a fault of kind {kind!r} can strike; "
+            f"allowed are names like {fabric}/{row.example}"
+        )
+    return part
+
+
+_MEASURE = re.compile(r"(.*?)\s*([a-zA-Zµ°%/]*)", re.DOTALL)
+"""A number and its unit, if it has one."""
+SEVERITY_SHOWN_MAX = 40
+
+
+def severity_of(kind: "FaultKind", text: str) -> float:
+    """A severity as people write it: `3`, `3dB`, `3 dB` of a kind that is measured in dB; InvalidInput where
+    it is no number, or one of another unit."""
+    number, unit = _MEASURE.fullmatch(text.strip()).groups()  # type: ignore[union-attr]  # takes any text
+    try:
+        found = float(number)
+    except ValueError:
+        found = math.nan
+    if not math.isfinite(found):
+        raise InvalidInput(
+            f"severity {text[:SEVERITY_SHOWN_MAX]!r} is no number; allowed are numbers like 3 and 0.5"
+        )
+    row = FAULTS[kind].severity
+    if unit and row is not None and unit.lower() != row.unit.lower():
+        raise InvalidInput(
+            f"severity {text[:SEVERITY_SHOWN_MAX]!r}: a fault of kind {kind!r} is measured in {row.unit}; "
+            f"allowed are {row.least:g} to {row.most:g} {row.unit}"
+        )
+    return found
+
+
+def check_severity(kind: "FaultKind", severity: float | None, onset_us: int | None) -> None:
+    """InvalidInput unless a fault of this kind can be as bad, and come as slowly; None is always allowed."""
+    row = FAULTS[kind]
+    if severity is not None and row.severity is None:
+        raise InvalidInput(f"severity {severity:g}: a fault of kind {kind!r} has none; leave it out")
+    if severity is not None and row.severity is not None:
+        row.severity.check(kind, severity)
+    if onset_us is not None and row.onset_h is None:
+        slow = ", ".join(other for other, known in FAULTS.items() if known.onset_h is not None)
+        raise InvalidInput(
+            f"onset_s {onset_us / US_PER_S:g}: a fault of kind {kind!r} strikes at once; allowed are {slow}"
+        )

@@ -1,0 +1,32 @@
+"""Which link ends a fault strikes."""
+
+from typing import TYPE_CHECKING
+
+from shared.models.faults.link_faults import LINK_FAULTS, PATH_FAULTS
+from shared.models.ocs.patches import SIDES, place_of
+
+if TYPE_CHECKING:
+    from schemas.names import FaultKind
+    from shared.models.plant.plant import Plant
+
+ONE_STRAND_KINDS = ("transmitter",)
+"""Kinds that strike one strand of an end, whichever it is."""
+
+
+def affected_ends(plant: "Plant", kind: "FaultKind", target: str) -> tuple[int, ...]:
+    """Numbers of the link ends whose light or readings a fault of this kind changes, in order; none for kinds
+    that strike something else, and for parts without a link. Modules of a batch are dealt out in turn."""
+    if kind not in ("link", "cube-power", *LINK_FAULTS, *PATH_FAULTS):
+        return ()
+    part = plant.parse(target)
+    if part.kind == "batch":
+        return tuple(range(part.number, plant.population(plant.ends.kind), plant.population("batch")))
+    return tuple(plant.ends_on(part).tolist())
+
+
+def affected_mirror(kind: "FaultKind", target: str) -> int | None:
+    """The place of the mirror that a fault strikes (`patches.place_of`); None for faults of other parts."""
+    if kind != "mirror":
+        return None
+    _, ocs, label = target.split("/")
+    return place_of(SIDES.index(label[0]), int(ocs.rpartition("-")[2]), int(label[1:]))

@@ -1,0 +1,148 @@
+"""Faults of optical links that leave something of the link: of modules, connectors, fibres, mirrors, and of
+what telemetry says of them.
+
+What each does to light and readings stands in `shared.models.optics.impairments`. All that begin by
+themselves share one rate a link end (`optics_per_day`), in the shares that `NATURAL_SHARES` gives. Neither
+the rate nor the shares are in the papers."""
+
+from typing import TYPE_CHECKING
+
+from shared.models.faults.fault_definition import FaultDefinition, Severity, WorkKind
+from shared.models.faults.repair_work import WORK_DEFINITIONS
+
+if TYPE_CHECKING:
+    from schemas.names import FaultKind
+
+_WEEKS_2 = 14 * 24.0
+
+
+def _end(
+    meaning: str, severity: Severity | None, onset_h: float | None, *, work: WorkKind = "replace"
+) -> FaultDefinition:
+    return FaultDefinition(
+        strikes="end",
+        example="cube-12/+y/7",
+        rate="optics_per_day",
+        repair_time=WORK_DEFINITIONS[work].hours or "link_repair_h",
+        work=work,
+        rank=1,
+        meaning=meaning,
+        severity=severity,
+        onset_h=onset_h,
+    )
+
+
+def _db(kind: str, meaning: str, most: float, *, is_signed: bool = False) -> Severity:
+    drawn = f"{kind}_least_db", f"{kind}_most_db"
+    return Severity("dB", meaning, 0.05, most, *drawn, is_signed=is_signed)
+
+
+LINK_FAULTS: "dict[FaultKind, FaultDefinition]" = {
+    "connector": _end(
+        "dirt on the connector takes light from both directions of the link, and reflects",
+        _db("connector_excess", "loss", 30.0),
+        0.0,
+        work="clean",
+    ),
+    "fibre": _end(
+        "the cable of the end is bent or loose: both directions lose light",
+        _db("fibre_excess", "loss", 30.0),
+        0.0,
+        work="reseat",
+    ),
+    "laser": _end(
+        "the lasers of the module wear out: bias rises, then launched power falls",
+        _db("laser_wear", "launched power lost", 30.0),
+        _WEEKS_2,
+    ),
+    "receiver": _end(
+        "the receivers of the module degrade: they need more light",
+        _db("receiver_wear", "light needed more", 30.0),
+        _WEEKS_2,
+    ),
+    "transmitter": _end("the lasers of one strand are dark: the link works one way only", None, None),
+    "flap": _end(
+        "the link drops for a moment, again and again",
+        Severity("s", "each outage", 0.01, 3_600.0, "flap_least_s", "flap_most_s", is_logarithmic=True),
+        None,
+        work="reseat",
+    ),
+    "circulator": _end(
+        "the module's circulator leaks its own light into its receivers",
+        _db("circulator_leak", "crosstalk more", 40.0),
+        _WEEKS_2,
+    ),
+    "heat": _end(
+        "the module is too warm: its lasers drift and launch less",
+        Severity("K", "warmer", 1.0, 60.0, "heat_least_k", "heat_most_k"),
+        6.0,
+    ),
+    "calibration": _end(
+        "the module reads received power wrongly",
+        _db("calibration_error", "read too high or too low", 10.0, is_signed=True),
+        None,
+    ),
+    "stuck": _end("the module's readings stay what they were", None, None),
+    "late": _end(
+        "the module's readings come late",
+        Severity("min", "late", 1.0, 1_440.0, "late_least_min", "late_most_min", is_logarithmic=True),
+        None,
+    ),
+    "lying": _end("the module's readings have nothing to do with the light", None, None),
+}
+"""What strikes link ends, in the order in which faults of the same microsecond begin."""
+
+PATH_FAULTS: "dict[FaultKind, FaultDefinition]" = {
+    "mirror": FaultDefinition(
+        strikes="port",
+        example="ocs-17/N24",
+        rate=None,
+        repair_time="ocs_repair_h",
+        work="align",
+        rank=1,
+        meaning="the mirror of a port drifts: one strand of its link loses light, both ways",
+        severity=_db("mirror_drift", "loss", 30.0),
+        onset_h=48.0,
+        needs="end",
+    ),
+    "shake": FaultDefinition(
+        strikes="ocs",
+        example="ocs-17",
+        rate=None,
+        repair_time="ocs_repair_h",
+        rank=1,
+        meaning="the chassis shakes: all its mirrors tremble, and every circuit over it loses light",
+        severity=_db("shake", "loss at every port", 10.0),
+        onset_h=None,
+        needs="end",
+    ),
+    "batch": FaultDefinition(
+        strikes="batch",
+        example="batch-7",
+        rate="batch_per_day",
+        repair_time="link_repair_h",
+        work="replace",
+        rank=1,
+        meaning="the lasers of all modules of a batch wear out",
+        severity=_db("laser_wear", "launched power lost", 30.0),
+        onset_h=_WEEKS_2,
+    ),
+}
+"""What strikes many links at once, or one strand of whichever link is there."""
+
+NATURAL_SHARES: "dict[FaultKind, float]" = {
+    "connector": 0.30,
+    "fibre": 0.10,
+    "laser": 0.18,
+    "receiver": 0.10,
+    "transmitter": 0.05,
+    "flap": 0.07,
+    "circulator": 0.03,
+    "heat": 0.05,
+    "calibration": 0.04,
+    "stuck": 0.03,
+    "late": 0.03,
+    "lying": 0.02,
+}
+"""Of all faults of link ends that begin by themselves: assumed, with dirt first, as field reports of optical
+links have it; they add up to 1."""

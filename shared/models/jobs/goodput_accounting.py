@@ -1,0 +1,299 @@
+"""What every chip of a fabric was for: those that slices had, by what their jobs did; the rest, by why.
+
+All figures are chip-microseconds, each in exactly one place, and sum to chips × time. Both halves go on in
+closed form until something happens, so that they can be told for any moment.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TypeAlias, get_args
+
+from schemas.api.goodput_report import GoodputSpan
+from schemas.documents.pods import JobDocument, JobsSummary, SchedulerSummary
+from schemas.messages.jobs import UsageReported
+from schemas.messages.scheduler import CapacityReported
+from schemas.names import Tier
+from shared.basics.fast_replace import replace
+from shared.models.jobs.ledger import Ledger
+from shared.models.jobs.progress import Progress, progress_at
+
+ALLOCATED = "allocated"
+"""Where the scheduler has what slices hold; what they did with it, their jobs tell."""
+TIERS: tuple[Tier, ...] = get_args(Tier)
+UNUSABLE = ("unhealthy", "drained")
+"""Where the scheduler has what no slice could have had."""
+OTHER_OWNERS = "(others)"
+"""Under which owners beyond `OWNERS_MAX` are booked; nobody can be called so."""
+OWNERS_MAX = 256
+"""Pairs of owner and tier that have books of their own in one fabric."""
+
+Group: TypeAlias = tuple[str, Tier]
+"""(owner, tier)."""
+ChipUs: TypeAlias = dict[str, int]
+"""Place → chip-microseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobUse:
+    """A slice whose job stood at `progress.since_us` as that says. What one used that `ended` is with its
+    owner's ended ones already."""
+
+    group: Group
+    chips: int
+    progress: Progress
+    ended: bool = False
+
+    def used(self, at_us: int) -> Ledger:
+        """What it has used up to a moment, if nothing happens until then, in chip-microseconds."""
+        progress = self.progress
+        stands = progress if progress.phase == "queued" else progress_at(progress, at_us)
+        return stands.ledger.times(self.chips)
+
+
+@dataclass(frozen=True)  # without slots: `records.replace`
+class SliceChipTime:
+    """What a slice used, in chip-microseconds; `ended_us` is None while it lives."""
+
+    group: Group
+    used: Ledger
+    ended_us: int | None = None
+
+
+@dataclass(frozen=True)  # without slots: `records.replace`
+class ChipTime:
+    """A fabric's chip-microseconds between two moments. `free` is what no slice had, by place; `used` what
+    slices had, by (owner, tier); `slices` the same of those that are still known by name."""
+
+    since_us: int
+    until_us: int
+    chips: int
+    free: Mapping[str, int] = field(default_factory=dict)
+    used: Mapping[Group, Ledger] = field(default_factory=dict)
+    slices: Mapping[str, SliceChipTime] = field(default_factory=dict)
+
+    @property
+    def at_start(self) -> "ChipTime":
+        """Of the moment at which they begin: nothing yet."""
+        return ChipTime(self.since_us, self.since_us, self.chips)
+
+    @property
+    def total_chip_us(self) -> int:
+        return self.chips * (self.until_us - self.since_us)
+
+    @property
+    def chip_us(self) -> ChipUs:
+        """By place, of all chips."""
+        return self.used_by() | dict(self.free)
+
+    def used_by(self, tier: Tier | None = None) -> ChipUs:
+        """What slices had, or those of one tier, by place."""
+        return sum_ledgers([used for (_, of), used in self.used.items() if tier in (None, of)]).by_place()
+
+    @property
+    def usable_chip_us(self) -> int:
+        """All but what was unhealthy or drained. A chip that a slice holds is usable whatever its health."""
+        return self.total_chip_us - sum([self.free.get(place, 0) for place in UNUSABLE])
+
+    def utilisation(self, tier: Tier | None = None) -> float:
+        """What slices had, or those of one tier, of what was usable."""
+        usable = self.usable_chip_us
+        return sum(self.used_by(tier).values()) / usable if usable else 0.0
+
+
+def sum_by_place(rows: Iterable[Mapping[str, int]]) -> ChipUs:
+    """By place, of all rows together."""
+    found: ChipUs = {}
+    for row in rows:
+        for place, us in row.items():
+            found[place] = found.get(place, 0) + us
+    return found
+
+
+def sum_ledgers(ledgers: Iterable[Ledger]) -> Ledger:
+    return Ledger(*map(sum, zip(*[ledger.figures for ledger in ledgers], strict=True)))
+
+
+def sum_by_group(rows: Iterable[tuple[Group, Ledger]]) -> dict[Group, Ledger]:
+    """The sums of all rows of each group, in the order of their first ones."""
+    found: dict[Group, list[Ledger]] = {}
+    for group, ledger in rows:
+        found.setdefault(group, []).append(ledger)
+    return {
+        group: ledgers[0] if len(ledgers) == 1 else sum_ledgers(ledgers) for group, ledgers in found.items()
+    }
+
+
+# --- up to a moment -----------------------------------------------------------------------------------------
+
+
+def integral(chip_us: Mapping[str, int], chips_by_category: Mapping[str, int], span_us: int) -> ChipUs:
+    """Chip-microseconds by place after a span in which nothing changed."""
+    return {place: us + chips_by_category[place] * span_us for place, us in chip_us.items()}
+
+
+def allocated_share(by_place: Mapping[str, int]) -> float:
+    """What slices have, or had, of the chips that are healthy and not drained; by the scheduler's places."""
+    usable = sum([count for place, count in by_place.items() if place not in UNUSABLE])
+    return by_place[ALLOCATED] / usable if usable else 0.0
+
+
+NO_USE = Ledger()
+
+
+def job_use(job: JobDocument) -> JobUse:
+    """The slice that a document of `jobs` is about."""
+    progress = Progress(
+        terms=job.terms,
+        since_us=job.since_us,
+        phase=job.phase,
+        speed_ppm=job.speed_ppm,
+        spent_us=job.spent_us,
+        kept_us=job.kept_us,
+        uncommitted_us=job.uncommitted_us,
+        leaving=job.leaving,
+        starts=job.starts,
+        ledger=Ledger(**job.used_us),
+    )
+    return JobUse((job.owner, job.tier), job.chips, progress, job.ended)
+
+
+def chip_time_until(
+    since_us: int,
+    at_us: int,
+    scheduler: SchedulerSummary,
+    ended: Mapping[Group, Ledger],
+    uses: Mapping[str, JobUse],
+) -> ChipTime:
+    """The books of a fabric from its commissioning up to a moment: `ended` are the slices that ended, by
+    (owner, tier); `uses` are by name those that live, and any of those that ended."""
+    slices, running = dict[str, SliceChipTime](), list[tuple[Group, Ledger]]()
+    for name, use in uses.items():
+        used = use.used(at_us)
+        slices[name] = SliceChipTime(use.group, used, use.progress.since_us if use.ended else None)
+        if not use.ended:
+            running.append((use.group, used))
+    return ChipTime(
+        since_us=since_us,
+        until_us=at_us,
+        chips=scheduler.chips,
+        free=_free(integral(scheduler.chip_us, scheduler.chips_by_category, at_us - scheduler.at_us)),
+        used=sum_by_group([*ended.items(), *running]),
+        slices=slices,
+    )
+
+
+def ended_use(jobs: JobsSummary) -> dict[Group, Ledger]:
+    """What slices used that ended, by the summary of `jobs`."""
+    return {(use.owner, use.tier): Ledger(**dict(use.chip_us)) for use in jobs.ended}
+
+
+def reported_chip_time(
+    fabric: str, now: ChipTime, at_us: int, usage: UsageReported, capacity: CapacityReported
+) -> ChipTime:
+    """The books of the fabric of `now` up to the moment of two reports; by tier alone, if they tell no
+    more."""
+    owners, slices = usage.owners, usage.slices or ()
+    used: dict[Group, Ledger] = {("", use.tier): Ledger(**dict(use.chip_us)) for use in usage.tiers}
+    if owners is not None:
+        used = {(use.owner, use.tier): Ledger(**dict(use.chip_us)) for use in owners}
+    return replace(
+        now,
+        until_us=at_us,
+        free=_free(dict(capacity.chip_us)),
+        used=used,
+        slices={
+            f"{fabric}/slice-{use.number}": SliceChipTime((use.owner, use.tier), Ledger(**dict(use.chip_us)))
+            for use in slices
+        },
+    )
+
+
+def by_tiers(books: ChipTime) -> ChipTime:
+    """The same by tier alone."""
+    used: dict[Group, Ledger] = {("", tier): Ledger(**books.used_by(tier)) for tier in TIERS}
+    return replace(books, used=used, slices={})
+
+
+def _free(chip_us: Mapping[str, int]) -> ChipUs:
+    return {place: us for place, us in chip_us.items() if place != ALLOCATED}
+
+
+# --- between two moments ------------------------------------------------------------------------------------
+
+
+def chip_time_between(before: ChipTime, now: ChipTime) -> ChipTime:
+    """What happened from one moment to a later one, as it is known at the later.
+
+    Time counts by what has become of it. What no checkpoint kept at the earlier moment had been done before
+    it, so it comes off again what was kept since; off what was lost, as far as that does not reach.
+    """
+    begin_us = before.until_us
+    slices: dict[str, SliceChipTime] = {}
+    rests: dict[Group, list[Ledger]] = {group: [] for group in now.used}
+    """What slices with a book of their own have used, by now and by then: in turns."""
+    spent: dict[Group, list[Ledger]] = {group: [] for group in now.used}
+    for name, book in now.slices.items():
+        if book.ended_us is not None and book.ended_us <= begin_us:
+            continue
+        old = before.slices[name].used if name in before.slices else NO_USE
+        used = _spent(old, book.used)
+        slices[name] = SliceChipTime(book.group, used, book.ended_us)
+        if book.group in rests:
+            rests[book.group] += (book.used, old)
+            spent[book.group].append(used)
+    all_used = {}
+    for group, whole in now.used.items():
+        old_whole = before.used.get(group, NO_USE)
+        if whole is old_whole and not rests[group]:
+            all_used[group] = NO_USE
+            continue
+        rest = _spent(
+            old_whole.minus(sum_ledgers(rests[group][1::2])), whole.minus(sum_ledgers(rests[group][::2]))
+        )
+        all_used[group] = sum_ledgers([rest, *spent[group]])
+    free = {place: us - before.free.get(place, 0) for place, us in now.free.items()}
+    return replace(now, since_us=begin_us, free=free, used=all_used, slices=slices)
+
+
+def _spent(before: Ledger, now: Ledger) -> Ledger:
+    kept, open_us, startup, writes, lost, degraded, recovering = before.figures
+    productive = now.productive - kept - open_us
+    gone = now.lost - lost + min(productive, 0)
+    return Ledger(
+        max(productive, 0),
+        now.uncommitted + min(gone, 0),
+        now.startup - startup,
+        now.checkpointing - writes,
+        max(gone, 0),
+        now.degraded - degraded,
+        now.recovering - recovering,
+    )
+
+
+def with_uncommitted_kept(books: ChipTime) -> ChipTime:
+    """The same, of a moment that is past: its work without a checkpoint counts as kept."""
+    used = {
+        group: ledger.plus(productive=ledger.uncommitted, uncommitted=-ledger.uncommitted)
+        for group, ledger in books.used.items()
+    }
+    return replace(books, used=used)
+
+
+def chip_time_spans(stands: Sequence[ChipTime]) -> list[ChipTime]:
+    """What came of the time between each of these moments and the next, by tier, as it is known at the last;
+    moments that are the same are one."""
+    moments = {stand.until_us: by_tiers(with_uncommitted_kept(stand)) for stand in stands[:-1]}
+    moments |= {stand.until_us: by_tiers(stand) for stand in stands[-1:]}
+    return [chip_time_between(before, now) for before, now in pairwise(moments.values())]
+
+
+def goodput_span(books: ChipTime) -> GoodputSpan:
+    """As the HTTP API tells it."""
+    return GoodputSpan(
+        since_us=books.since_us,
+        until_us=books.until_us,
+        total_chip_us=books.total_chip_us,
+        chip_us=books.chip_us,
+        filler_chip_us=books.used_by("filler"),
+    )

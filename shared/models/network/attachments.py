@@ -1,0 +1,104 @@
+"""Which pods of a site a datacenter network joins, so that one job can run on several of them."""
+
+from collections.abc import Mapping, Sequence
+
+from schemas.config.dcn import DcnConfig
+from schemas.config.network_hardware import NetworkConfig
+from schemas.config.pods import AnyPodConfig, FabricConfig
+from shared.basics.checks import closest_match_hint
+from shared.basics.errors import InvalidInput
+from shared.models.network.blocks import network_of, why_not_joined
+
+Fabrics = Mapping[str, FabricConfig]
+"""The fabrics of a site, by name."""
+
+
+def joined_by(network: NetworkConfig, pod: str) -> tuple[str, ...]:
+    """The pods that hang on blocks of a network which may have links to this one's, itself among them, in the
+    order of the blocks; none where it hangs on none of them."""
+    kinds = {row.pod: (row.customer, row.modules) for row in network.blocks}
+    return tuple([name for name, kind in kinds.items() if name is not None and kind == kinds.get(pod)])
+
+
+def joined_with(fabrics: Fabrics, pod: str) -> tuple[str, ...]:
+    """The pods of a site that hang on blocks which may have links to this one's, itself among them, in order;
+    none where it hangs on no network."""
+    for config in fabrics.values():
+        if isinstance(config, DcnConfig):
+            joined = joined_by(config.network, pod)
+            if joined:
+                return tuple([name for name in fabrics if name in joined])
+    return ()
+
+
+def _kept_apart(fabrics: Fabrics, pod: str, other: str) -> str | None:
+    """Why two pods of one network are not joined; None where they hang on no common one."""
+    for name, config in fabrics.items():
+        if isinstance(config, DcnConfig):
+            at = {block.pod: block for block in network_of(config.network).blocks}
+            if pod in at and other in at:
+                one, two = at[pod], at[other]
+                blocks = f"{name}/{one.name} and {name}/{two.name}"
+                return (
+                    f"{pod} and {other} hang on {blocks}, which are never joined: {why_not_joined(one, two)}"
+                )
+    return None
+
+
+def check_joined(site: str, fabrics: Fabrics, pods: Sequence[str]) -> None:
+    """InvalidInput, one sentence, unless one network of the site joins all these pods."""
+    if not any(isinstance(config, DcnConfig) for config in fabrics.values()):
+        there = ", ".join([name for name, config in fabrics.items() if isinstance(config, AnyPodConfig)])
+        raise InvalidInput(
+            f"site {site} has no datacenter network that joins its pods {there}; allowed is one pod"
+        )
+    joined = joined_with(fabrics, pods[0])
+    for pod in pods:
+        if pod not in joined:
+            others = ", ".join([name for name in joined if name not in (pod, pods[0])])
+            allowed = f"those that {pods[0]} is joined with are {others}" if others else "allowed is one pod"
+            why = _kept_apart(fabrics, pods[0], pod)
+            why = why or f"{pod} hangs on no block of the datacenter network of site {site}"
+            raise InvalidInput(f"{why}; {allowed}")
+
+
+def check_attachments(fabrics: Fabrics) -> None:
+    """InvalidInput names the block unless every pod that hangs on one is a pod of the site, and hangs on no
+    other."""
+    pods = [name for name, config in fabrics.items() if isinstance(config, AnyPodConfig)]
+    at: dict[str, str] = {}
+    for name, config in fabrics.items():
+        if not isinstance(config, DcnConfig):
+            continue
+        for block in network_of(config.network).blocks:
+            if block.pod is None:
+                continue
+            if block.pod not in pods:
+                raise InvalidInput(
+                    f"{name}/{block.name}: pod {block.pod} is no pod of the site, which has "
+                    f"{', '.join(pods) or 'none'}{closest_match_hint(block.pod, pods)}"
+                )
+            if block.pod in at:
+                raise InvalidInput(
+                    f"{name}/{block.name}: pod {block.pod} hangs on {at[block.pod]} already; a pod hangs on "
+                    "one block"
+                )
+            at[block.pod] = f"{name}/{block.name}"
+
+
+def check_multipod_jobs(site: str, fabrics: Fabrics, name: str) -> None:
+    """InvalidInput where a pod wants jobs over several, and its site has too few, or nothing joins all."""
+    config = fabrics[name]
+    if not isinstance(config, AnyPodConfig) or not config.workload.multipod_share:
+        return
+    pods = [pod for pod, config in fabrics.items() if isinstance(config, AnyPodConfig)]
+    share, wanted = config.workload.multipod_share, config.workload.multipod_pods
+    if wanted > len(pods):
+        raise InvalidInput(
+            f"{name}: workload.multipod_pods {wanted}: site {site} has {len(pods)} "
+            f"pod{'' if len(pods) == 1 else 's'}; allowed is as many at most"
+        )
+    try:
+        check_joined(site, fabrics, [name, *pods])
+    except InvalidInput as error:
+        raise InvalidInput(f"{name}: workload.multipod_share {share:g}: {error}") from None

@@ -1,0 +1,73 @@
+"""The parts of a datacenter network by name: domains, racks, OCSes with their ports, blocks with their fibre
+bundles.
+
+Racks stand beside the OCSes in them, and domains beside both, for an OCS is called by its number in the whole
+network. A bundle holds all fibres from one block to one rack.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+
+from schemas.config.network_hardware import NetworkConfig
+from shared.models.network.blocks import DOMAINS, network_of
+from shared.models.network.blocks import NetworkLayout as Network
+from shared.models.network.wiring import wiring_of
+from shared.models.plant.plant import NO_END, Axis, LinkEnds, PartKind, Plant
+from shared.models.superpod.superpod_plant import port_number
+from shared.models.superpod.wiring import SIDES, IntArray
+
+NETWORK_KINDS = (
+    PartKind("control", "control domain", "control-{control}", "control-2"),
+    PartKind("power", "power domain", "power-{power}", "power-2"),
+    PartKind("rack", "OCS rack", "rack-{rack}", "rack-5"),
+    PartKind("ocs", "OCS", "ocs-{ocs}", "ocs-17"),
+    PartKind("port", "port", "ocs-{ocs}/{side}{port}", "ocs-17/N24", "ocs"),
+    PartKind("block", "block", "block-{block}", "block-3"),
+    PartKind("bundle", "fibre bundle", "block-{block}/bundle-{rack}", "block-3/bundle-5", "block"),
+)
+
+
+@lru_cache(maxsize=16)
+def network_plant(hardware: NetworkConfig) -> Plant:
+    """Every part of a network with a name; the same object for the same hardware. InvalidInput as of
+    `network_of`."""
+    network = network_of(hardware)
+    radix = wiring_of(network).radix
+    axes = {
+        "control": Axis("control domain", DOMAINS),
+        "power": Axis("power domain", DOMAINS),
+        "rack": Axis("rack", network.racks),
+        "ocs": Axis("OCS", network.ocs_count),
+        "side": Axis("sides", len(SIDES), SIDES),
+        "port": Axis("port", radix),
+        "block": Axis("block", len(network.blocks)),
+    }
+    return Plant("dcn", axes, NETWORK_KINDS, "block", _bundles(network, radix))
+
+
+def _bundles(network: Network, radix: int) -> LinkEnds:
+    """Every bundle with the ports that its fibres enter; one of fewer fibres than others is filled up with
+    −1."""
+    wiring, blocks, racks = wiring_of(network), len(network.blocks), network.racks
+    most = 2 * network.switches * int(network.ports.max())
+    fibres = np.full((blocks * racks, most), NO_END)
+    for block in range(blocks):
+        for rack in range(racks):
+            ports = np.asarray(wiring.ports_of(block))
+            ocs = rack * network.switches + np.arange(network.switches)
+            entered = [port_number(ocs[:, None], side, ports[None, :], radix).ravel() for side in (0, 1)]
+            found = np.sort(np.concatenate(entered))
+            fibres[block * racks + rack, : len(found)] = found
+    drivers: IntArray = np.repeat(np.arange(blocks), racks)
+    return LinkEnds("bundle", "port", fibres, "block", drivers)
+
+
+def ocses_of(network: Network, kind: str, number: int) -> range:
+    """The OCSes of a rack, of a control or power domain, or the one of its number."""
+    if kind == "rack":
+        return range(number * network.switches, (number + 1) * network.switches)
+    if kind in ("control", "power"):
+        each = network.ocs_count // DOMAINS
+        return range(number * each, (number + 1) * each)
+    return range(number, number + 1)

@@ -1,0 +1,90 @@
+"""What an OCS puts between two link ends that it joins, strand by strand.
+
+[LF] 3.1, 4.1.1, Figure A.1. The ends of a link are on the same OCS, each at a duplex port of its own: a
+strand that enters North at one of them leaves South at the other.
+"""
+
+import numpy as np
+
+from shared.basics.errors import InvalidInput
+from shared.models.ocs.patches import NOT_PATCHED, Patches, physical_ports
+from shared.models.optics.link import OcsPath
+from shared.models.optics.palomar import insertion_loss_db, return_loss_db
+from shared.models.superpod.wiring import (
+    ENDS_PER_CUBE,
+    FACE_LINKS,
+    FACES,
+    PALOMAR_RADIX,
+    STRANDS,
+    IntArray,
+    LinkEnd,
+    link_end,
+    port_of,
+    side_of,
+)
+
+
+def strands_of(
+    seed: int,
+    fabric: str,
+    end: int | IntArray,
+    peer: int | IntArray,
+    ports: int = PALOMAR_RADIX,
+    technology: str = "palomar",
+    patched: Patches = NOT_PATCHED,
+) -> OcsPath:
+    """As the end sees it, of shape (…, strands), where ends and peers are numbers of shape (…).
+
+    A peer must be able to be one (`check_peer`); `ports` are of one side, as `ocs_radix` gives them. Fibres
+    go to the ports where they were wired, but for those that were `patched` to spare ones.
+    """
+    near, far = (np.asarray(number, dtype=np.int64)[..., None] for number in (end, peer))
+    strand = np.arange(STRANDS)
+    face, index = np.divmod(near % ENDS_PER_CUBE, FACE_LINKS)
+    ocs, near_is_north = face // 2 * FACE_LINKS + index, side_of(face, strand) == 0
+    near_port, far_port = port_of(near // ENDS_PER_CUBE, face), port_of(far // ENDS_PER_CUBE, face ^ 1)
+    north = np.where(near_is_north, near_port, far_port)
+    south = np.where(near_is_north, far_port, near_port)
+    north, south = physical_ports(patched, 0, ocs, north), physical_ports(patched, 1, ocs, south)
+    north_db = return_loss_db(seed, fabric, ocs, "N", north, ports)
+    south_db = return_loss_db(seed, fabric, ocs, "S", south, ports)
+    return OcsPath(
+        insertion_loss_db(seed, fabric, ocs, north, south, ports, technology),
+        np.where(near_is_north, north_db, south_db),
+        np.where(near_is_north, south_db, north_db),
+    )
+
+
+def strands_looped(
+    seed: int,
+    fabric: str,
+    end: int,
+    ports: int = PALOMAR_RADIX,
+    technology: str = "palomar",
+    patched: Patches = NOT_PATCHED,
+) -> OcsPath:
+    """As an end sees its own light that its OCS sends back from North to South at its duplex port, of shape
+    (strands,)."""
+    own = link_end(end)
+    ocs, port = np.array(own.ocs), np.array(own.port)
+    north, south = physical_ports(patched, 0, ocs, port), physical_ports(patched, 1, ocs, port)
+    loss_db = insertion_loss_db(seed, fabric, ocs, north, south, ports, technology)
+    north_db = return_loss_db(seed, fabric, ocs, "N", north, ports)
+    south_db = return_loss_db(seed, fabric, ocs, "S", south, ports)
+    at_north = np.array([own.side(strand) == "N" for strand in range(STRANDS)])
+    return OcsPath(
+        np.broadcast_to(loss_db, (STRANDS,)),
+        np.where(at_north, north_db, south_db),
+        np.where(at_north, south_db, north_db),
+    )
+
+
+def check_peer(fabric: str, end: int, peer: int) -> None:
+    """InvalidInput unless the ends are on the same OCS, of opposite faces; a cube may be its own partner."""
+    near, far = link_end(end), link_end(peer)
+    wanted = LinkEnd(far.cube, near.face ^ 1, near.index)
+    if far != wanted:
+        raise InvalidInput(
+            f"link {far.name(fabric)}: no partner of {near.name(fabric)}, whose OCS {near.ocs} joins it with "
+            f"{FACES[wanted.face]}/{wanted.index} of any cube; the nearest is {wanted.name(fabric)}"
+        )

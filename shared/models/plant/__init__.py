@@ -1,0 +1,1 @@
+"""The inventory of a fabric: parts, names and failure domains."""

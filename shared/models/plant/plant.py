@@ -1,0 +1,327 @@
+"""The plant of a fabric: every part with its name, what it is made of, what its fibres lead to, and what goes
+out of use with it.
+
+A plant is data and knows no kind of fabric: rows of part kinds, the axes along which their names count, and
+tables of the link ends. The plant of a superpod is in `shared.models.superpod.superpod_plant`, that of a pod
+without
+OCSes in `shared.models.static_pod.static_pod_plant`. Parts of a kind are numbered from 0 in order of their
+names, the
+last axis fastest: cube 12's face +y, index 7 is link end 96 × 12 + 16 × 2 + 7.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from shared.basics.errors import InvalidInput
+from shared.basics.spelling import truncated
+
+IntArray = npt.NDArray[np.int64]
+
+NO_END = -1
+"""In tables of link ends: none."""
+_DIGITS_MAX = 6
+"""A number with more digits is larger than any plant."""
+_NUMBER = "(?:0|[1-9][0-9]*)"
+_FABRIC = f"[a-z][a-z0-9]*-{_NUMBER}"
+"""Which fabrics there are is not the plant's to say: it serves all of its make."""
+_LOOSE_NUMBER = "[0-9]{1,9}"
+"""What a person may have typed for a number: too large, or with zeros before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """What names count along: `size` places, by number or by these `words`; sentences call them `label`."""
+
+    label: str
+    size: int
+    words: tuple[str, ...] = ()
+
+    def pattern(self, number: str) -> str:
+        """The regular expression of a place, numbers by the given one."""
+        return "|".join(map(re.escape, self.words)) if self.words else number
+
+    def text(self, place: int) -> str:
+        return self.words[place] if self.words else str(place)
+
+
+@dataclass(frozen=True, slots=True)
+class PartKind:
+    """One kind of part: a row of the plant.
+
+    `word` names the kind, `noun` is what sentences call such a part. `form` is its name behind the fabric's
+    with the axes in braces (`cube-{cube}/host-{host}`), `example` such a name. It is part of one of `parent`,
+    whose form its own begins with; without, of the fabric itself. `domain` is the kind of part that goes out
+    of use with it: a kind that it is part of, or by itself its own.
+    """
+
+    word: str
+    noun: str
+    form: str
+    example: str
+    parent: str | None = None
+    domain: str | None = None
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        return tuple(re.findall(r"{(\w+)}", self.form))
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One piece of hardware of a fabric. `number` is its number among the fabric's parts of its `kind`; `at`
+    its (axis, place) pairs, in order of its form: `part["cube"]` is its place along the cubes."""
+
+    kind: str
+    fabric: str
+    name: str
+    number: int
+    at: tuple[tuple[str, int], ...]
+
+    def __getitem__(self, axis: str) -> int:
+        return dict(self.at)[axis]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinkEnds:
+    """The link ends of a plant: parts of kind `kind`, each a module with a fibre a strand.
+
+    `fibres`, of shape (ends, strands), are numbers of the parts of kind `lead_to` at the fibres' other ends:
+    ports of OCSes, or link ends; −1 fills up the ends with fewer strands than others. `drivers`, of shape
+    (ends,), are numbers of the parts of kind `driven_by` whose links they are.
+    """
+
+    kind: str
+    lead_to: str
+    fibres: IntArray
+    driven_by: str
+    drivers: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Plant:
+    """The inventory of a fabric of one make; the same object serves all of them.
+
+    `noun` is what sentences call such a fabric: `pod`, with `pod-0` as the example. `unit` is the kind of
+    part that slices hold.
+    """
+
+    noun: str
+    axes: Mapping[str, Axis]
+    kinds: tuple[PartKind, ...]
+    unit: str
+    ends: LinkEnds
+
+    # --- names ------------------------------------------------------------------------------------------
+
+    def parse(self, name: str) -> Part:
+        """The part with this name; InvalidInput says what is allowed if there is none."""
+        for kind in self.kinds:
+            match = self._forms[kind.word].fullmatch(name)
+            if match:
+                places = tuple(self._place(name, axis, match[axis]) for axis in kind.axes)
+                return self._part(kind, match["fabric"], places)
+        *others, last = (f"{self.noun}-0/{kind.example}" for kind in self.kinds)
+        raise InvalidInput(
+            f"name {truncated(repr(name))}: not a part of a {self.noun}; "
+            f"allowed are names like {', '.join(others)} and {last}"
+        )
+
+    def contains(self, name: str) -> bool:
+        """Whether a part has this name."""
+        try:
+            self.parse(name)
+        except InvalidInput:
+            return False
+        return True
+
+    def absence(self, word: str, name: str, fabric: str) -> str:
+        """The sentence about a name that no part of this kind has in this fabric: which number is too large,
+        and which name is nearest or what names are like."""
+        kind = self.kind(word)
+        said = f"{kind.noun} {truncated(repr(name))}: "
+        match = self._loose_forms[word].fullmatch(name.removeprefix(f"{fabric}/"))
+        if match is None:
+            meant = self._by_number(kind, name, fabric)
+            return f"{said}no such {kind.noun}; {meant or self._hint(kind, fabric)}"
+        numbers = [(axis, int(match[axis])) for axis in kind.axes if not self.axes[axis].words]
+        near = {axis: str(min(number, self.axes[axis].size - 1)) for axis, number in numbers}
+        nearest = f"{fabric}/{kind.form.format_map(match.groupdict() | near)}"
+        beyond = (self._beyond(self.axes[a], str(n)) for a, n in numbers if n >= self.axes[a].size)
+        hint = self._hint(kind, fabric) if nearest == name else f"the nearest is {nearest}"
+        return f"{said}{next(beyond, f'no such {kind.noun}')}; {hint}"
+
+    def _by_number(self, kind: PartKind, name: str, fabric: str) -> str | None:
+        """What may have been meant by a name that ends in a number, where a number is all that a part of this
+        kind is called by."""
+        number = re.search(r"[0-9]{1,9}$", name)
+        if number is None or len(kind.axes) != 1 or self.axes[kind.axes[0]].words:
+            return None
+        (axis,) = kind.axes
+        place = min(int(number[0]), self.axes[axis].size - 1)
+        return f"the nearest is {fabric}/{kind.form.format_map({axis: place})}"
+
+    def _hint(self, kind: PartKind, fabric: str) -> str:
+        scales = [self.axes[axis] for axis in kind.axes]
+        words = [f", on the {scale.label} {', '.join(scale.words)}" for scale in scales if scale.words]
+        return f"names are like {fabric}/{kind.example}{''.join(words)}"
+
+    def _place(self, name: str, axis: str, text: str) -> int:
+        scale = self.axes[axis]
+        if scale.words:
+            return scale.words.index(text)
+        if len(text) > _DIGITS_MAX or int(text) >= scale.size:
+            raise InvalidInput(f"name {truncated(repr(name))}: {self._beyond(scale, text)}")
+        return int(text)
+
+    @staticmethod
+    def _beyond(scale: Axis, text: str) -> str:
+        return f"{scale.label} {truncated(text)} does not exist; allowed are 0 to {scale.size - 1}"
+
+    @cached_property
+    def _forms(self) -> dict[str, re.Pattern[str]]:
+        return {
+            kind.word: re.compile(f"(?P<fabric>{_FABRIC})/{self._form(kind, _NUMBER)}") for kind in self.kinds
+        }
+
+    @cached_property
+    def _loose_forms(self) -> dict[str, re.Pattern[str]]:
+        return {kind.word: re.compile(self._form(kind, _LOOSE_NUMBER)) for kind in self.kinds}
+
+    def _form(self, kind: PartKind, number: str) -> str:
+        groups = {axis: f"(?P<{axis}>{self.axes[axis].pattern(number)})" for axis in kind.axes}
+        return kind.form.format_map(groups)
+
+    # --- inventory --------------------------------------------------------------------------------------
+
+    def kind(self, word: str) -> PartKind:
+        return self._by_word[word]
+
+    def population(self, word: str) -> int:
+        """How many parts of a kind there are; none of a kind that this plant has not."""
+        kind = self._by_word.get(word)
+        return prod(self.axes[axis].size for axis in kind.axes) if kind else 0
+
+    def part(self, word: str, number: int, fabric: str) -> Part:
+        """The part of a kind with this number; IndexError if there is none."""
+        kind = self.kind(word)
+        if not 0 <= number < self.population(word):
+            raise IndexError(f"{word} {number}: there are {self.population(word)}")
+        places, rest = [], number
+        for axis in reversed(kind.axes):
+            rest, place = divmod(rest, self.axes[axis].size)
+            places.append(place)
+        return self._part(kind, fabric, tuple(reversed(places)))
+
+    def parts(self, word: str, fabric: str) -> Iterator[Part]:
+        """All parts of a kind, in order of number."""
+        return (self.part(word, number, fabric) for number in range(self.population(word)))
+
+    def _part(self, kind: PartKind, fabric: str, places: tuple[int, ...]) -> Part:
+        at = tuple(zip(kind.axes, places, strict=True))
+        number = 0
+        for axis, place in at:
+            number = number * self.axes[axis].size + place
+        texts = {axis: self.axes[axis].text(place) for axis, place in at}
+        return Part(kind.word, fabric, f"{fabric}/{kind.form.format_map(texts)}", number, at)
+
+    @cached_property
+    def _by_word(self) -> dict[str, PartKind]:
+        return {kind.word: kind for kind in self.kinds}
+
+    # --- what a part is made of -------------------------------------------------------------------------
+
+    def lineage(self, word: str) -> tuple[str, ...]:
+        """A kind and all that it is part of, the smallest first: chip, host, cube."""
+        parent = self.kind(word).parent
+        return (word, *(self.lineage(parent) if parent else ()))
+
+    def owner(self, part: Part) -> Part | None:
+        """What the part is directly part of; None for the fabric itself."""
+        parent = self.kind(part.kind).parent
+        return self._above(part, parent) if parent else None
+
+    def failure_domain(self, part: Part) -> Part:
+        """What goes out of use when the part fails."""
+        return self._above(part, self.kind(part.kind).domain or part.kind)
+
+    def _above(self, part: Part, word: str) -> Part:
+        return self.part(word, part.number // self._ratio(part.kind, word), part.fabric)
+
+    def _ratio(self, word: str, above: str) -> int:
+        """Parts of a kind in one part of a kind above it."""
+        return self.population(word) // self.population(above)
+
+    def made_of(self, part: Part) -> tuple[Part, ...]:
+        """What the part directly consists of, in order of kind and number."""
+        words = [kind.word for kind in self.kinds if kind.parent == part.kind]
+        return tuple(self.part(w, n, part.fabric) for w in words for n in self.numbers_in(part, w))
+
+    def numbers_in(self, part: Part, word: str) -> range:
+        """The numbers of all parts of a kind in a part, at any depth; of its own kind, its own."""
+        if part.kind not in self.lineage(word):
+            return range(0)
+        ratio = self._ratio(word, part.kind)
+        return range(part.number * ratio, (part.number + 1) * ratio)
+
+    def numbers_above(self, numbers: Iterable[int], word: str, above: str) -> set[int]:
+        """The numbers of the parts of a kind `above` that these parts of kind `word` are part of."""
+        ratio = self._ratio(word, above)
+        return {number // ratio for number in numbers}
+
+    # --- light ------------------------------------------------------------------------------------------
+
+    def joined(self, part: Part) -> tuple[Part, ...]:
+        """What the part's own fibres lead to: for a link end in order of strand, for the port of an OCS the
+        link end that enters it, for a spare port and all else nothing."""
+        ends = self.ends
+        if part.kind == ends.kind:
+            far = ends.fibres[part.number].tolist()
+            return tuple(self.part(ends.lead_to, number, part.fabric) for number in far if number != NO_END)
+        if part.kind != ends.lead_to or self.end_at[part.number] == NO_END:
+            return ()
+        return (self.part(ends.kind, int(self.end_at[part.number]), part.fabric),)
+
+    @cached_property
+    def end_at(self) -> IntArray:
+        """The link end whose fibre leads to each part of the kind that fibres lead to, −1 for none."""
+        ends = self.ends
+        # One place more, which is where −1 leads; it is cut off.
+        table = np.full(self.population(ends.lead_to) + 1, NO_END)
+        table[ends.fibres] = np.arange(len(ends.fibres))[:, None]
+        return table[:-1]
+
+    def ends_on(self, part: Part) -> IntArray:
+        """The link ends that have no use or no light without the part, in order of number: those in it, those
+        that it drives, and those whose fibres lead into it."""
+        ends, found = self.ends, [np.asarray(self.numbers_in(part, self.ends.kind), dtype=np.int64)]
+        driving = self.numbers_in(part, ends.driven_by)
+        found.append(np.flatnonzero((ends.drivers >= driving.start) & (ends.drivers < driving.stop)))
+        if ends.lead_to != ends.kind:
+            entered = self.numbers_in(part, ends.lead_to)
+            found.append(self.end_at[entered.start : entered.stop])
+        numbers = np.unique(np.concatenate(found))
+        existing: IntArray = numbers[numbers != NO_END]
+        return existing
+
+    def far_ends(self, switched: IntArray | None = None) -> IntArray:
+        """The link end where the light of each one arrives, −1 unless all its strands arrive at the same.
+
+        `switched`, of shape (circuits, 2), are numbers of ports that OCSes join; None where fibres lead from
+        end to end. Returns shape (ends,).
+        """
+        arrived = self.ends.fibres
+        if self.ends.lead_to != self.ends.kind:
+            over = np.full(len(self.end_at) + 1, NO_END)
+            if switched is not None and len(switched):
+                over[switched[:, 0]], over[switched[:, 1]] = switched[:, 1], switched[:, 0]
+            # The last row of both tables stands for "nowhere", which −1 leads to again.
+            arrived = np.append(self.end_at, NO_END)[over[arrived]]
+        together = (arrived == arrived[:, :1]).all(axis=1)
+        far: IntArray = np.where(together, arrived[:, 0], NO_END)
+        return far

@@ -1,0 +1,203 @@
+"""The replicated kernel with identities kept: which part failed when, when its repair began, when it was
+mended. In plain Python, or compiled by numba, with the same bits."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shared.basics.checks import check_positive
+from shared.models.reliability.draws import FloatArray, IntArray, exponentials, lognormals
+from shared.models.reliability.event_loop import (
+    COUNTS,
+    FREE,
+    FREE_SPECIAL,
+    NOT_YET,
+    OPENED,
+    RECORDS,
+    advance,
+    next_queue,
+)
+from shared.models.reliability.fault_stream import MARGIN, FaultStream
+from shared.models.reliability.repair_shop import Shop
+
+FAULTS_PER_PIECE = 8_192
+"""Faults that are drawn at once, about."""
+Loop = Callable[..., None]
+"""`plain`, or the same compiled: `advance` with its `next_queue`."""
+RepairDraws = Callable[[int, int], FloatArray]
+"""Repair times of mean 1 by the number of the repair: from which, how many."""
+
+
+@dataclass(frozen=True, slots=True)
+class FaultPiece:
+    """Faults of a stretch of time that ends at `end`: when each begins, which part it strikes, and when it is
+    noticed, an empty array where that is at once."""
+
+    end: float
+    at: FloatArray
+    struck_parts: IntArray
+    noticed: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class FailureHistory:
+    """Every failure up to `until` in order of time, arrays of shape (failures,): the `part` by its number
+    over all classes, when it `failed`, its repair `began`, and it was `mended`, NaN where that was later than
+    `until`. Repairs in the order in which they were asked for are numbered by `asked`, −1 of those that were
+    not noticed yet."""
+
+    shop: Shop
+    until: float
+    part: IntArray
+    failed: FloatArray
+    asked: IntArray
+    began: FloatArray
+    mended: FloatArray
+
+    @property
+    def events(self) -> int:
+        """Failures and completed repairs."""
+        return len(self.failed) + int(np.isfinite(self.mended).sum())
+
+    def mean_down(self, since: float = 0.0) -> float:
+        """Parts down at a time, in the mean from `since` on."""
+        ended = np.where(np.isnan(self.mended), self.until, self.mended)
+        spans = np.maximum(ended, since) - np.maximum(self.failed, since)
+        return float(spans.sum()) / (self.until - since)
+
+    def mean_wait(self) -> float:
+        """Of repairs that have begun, from the failure on; NaN where none has."""
+        waits = (self.began - self.failed)[np.isfinite(self.began)]
+        return float(waits.mean()) if waits.size else math.nan
+
+
+def plain(*groups: Any) -> None:
+    """The loop in plain Python."""
+    advance(next_queue, *groups)
+
+
+def simulate(shop: Shop, seed: int, until: float, loop: Loop = plain) -> FailureHistory:
+    """All parts work at time 0. InvalidInput unless `until` is above 0. `loop` is the plain one, or
+    `shared.models.reliability.compiled`'s."""
+    faults = FaultStream(shop, seed).rate * check_positive("until", until)
+    room = math.ceil(faults + MARGIN * math.sqrt(faults)) + 1
+    return replay(shop, pieces_of(shop, seed, until), repair_draws(shop, seed), loop, room)
+
+
+def pieces_of(shop: Shop, seed: int, until: float) -> Iterator[FaultPiece]:
+    """The faults of a shop under a seed, each noticed at once."""
+    stream = FaultStream(shop, seed)
+    many = max(1, math.ceil(stream.rate * until / FAULTS_PER_PIECE))
+    nothing = np.empty(0)
+    for n in range(1, many + 1):
+        end = until * (n / many)
+        faults = stream.until(end)
+        yield FaultPiece(end, faults.at, faults.struck_parts, nothing)
+
+
+def repair_draws(shop: Shop, seed: int) -> RepairDraws:
+    """Of a shop under a seed."""
+    sigma = shop.sigma
+    if sigma is None:
+        return lambda first, many: exponentials(seed, "shop", "kernel repair", first, many)
+    return lambda first, many: lognormals(seed, "shop", "kernel repair", first, many, sigma)
+
+
+def replay(
+    shop: Shop, pieces: Iterable[FaultPiece], units: RepairDraws, loop: Loop = plain, room: int = 0
+) -> FailureHistory:
+    """What becomes of given faults and repair times. Pieces follow each other in time; parts that they strike
+    are numbered over all classes. `room` is how many failures are expected at most."""
+    books = _LoopState(shop, loop, room)
+    end = 0.0
+    for piece in pieces:
+        books.take(piece, units)
+        end = piece.end
+    return books.history(end)
+
+
+def _as_list(values: npt.NDArray[Any]) -> Any:
+    return values.tolist()
+
+
+class _LoopState:
+    """All that the loop changes, as lists or as arrays."""
+
+    def __init__(self, shop: Shop, loop: Loop, room: int) -> None:
+        self._shop = shop
+        self._room = room
+        self._make: Callable[[npt.NDArray[Any]], Any] = _as_list if loop is plain else np.asarray
+        self._loop = loop
+        classes = shop.classes
+        ranks = 1 + max(one.rank for one in classes)
+        whole, real = np.int64, np.float64
+        make = self._make
+        self._by_shop = (
+            make(np.repeat(np.arange(len(classes), dtype=whole), [one.number for one in classes])),
+            make(np.array([one.repair_time for one in classes], dtype=real)),
+            make(np.array([2 * one.rank + one.special for one in classes], dtype=whole)),
+        )
+        self._down = make(np.zeros(shop.parts, dtype=np.int8))
+        self._records: list[Any] = [make(np.empty(0, dtype=kind)) for kind, _ in _COLUMNS]
+        self._queues = (make(np.full(2 * ranks, -1)), make(np.full(2 * ranks, -1)))
+        # Each part is noticed, or worked at, once at a time.
+        self._work = (make(np.zeros(shop.parts)), make(np.zeros(shop.parts, dtype=whole)))
+        first = np.zeros(COUNTS, dtype=whole)
+        first[FREE], first[FREE_SPECIAL] = shop.crews, shop.specialists
+        self._counts = make(first)
+
+    def take(self, piece: FaultPiece, units: RepairDraws) -> None:
+        counts, make = self._counts, self._make
+        opened, records = int(counts[OPENED]), int(counts[RECORDS])
+        most = records + len(piece.at)
+        self._records = [
+            self._grown(column, most, kind, empty)
+            for column, (kind, empty) in zip(self._records, _COLUMNS, strict=True)
+        ]
+        # What was not noticed before this piece may be so in it.
+        drawn = make(units(opened, most - opened))
+        self._loop(
+            piece.end,
+            (make(piece.at), make(piece.struck_parts), make(piece.noticed)),
+            self._by_shop,
+            (drawn, opened),
+            (tuple(self._records), self._queues, self._work, self._down, counts),
+        )
+
+    def _grown(self, column: Any, most: int, kind: Any, empty: float) -> Any:
+        if isinstance(column, list):
+            column += self._make(np.full(max(0, most - len(column)), empty, dtype=kind))
+            return column
+        if most <= len(column):
+            return column
+        # Growing copies, so that it is done seldom.
+        grown = np.full(max(most, self._room, 2 * len(column)), empty, dtype=kind)
+        grown[: len(column)] = column
+        return grown
+
+    def history(self, until: float) -> FailureHistory:
+        many = int(self._counts[RECORDS])
+        part, failed, asked, begun, mended = (
+            np.asarray(column[:many], dtype=kind)
+            for column, (kind, _) in zip(self._records[:5], _COLUMNS[:5], strict=True)
+        )
+        for column in (begun, mended):
+            column[column < 0.0] = np.nan
+        return FailureHistory(self._shop, until, part, failed, asked, begun, mended)
+
+
+_COLUMNS: tuple[tuple[Any, float], ...] = (
+    (np.int32, 0),
+    (np.float64, 0.0),
+    (np.int32, -1),
+    (np.float64, NOT_YET),
+    (np.float64, NOT_YET),
+    (np.float64, 0.0),
+    (np.int8, 0),
+    (np.int32, -1),
+)
+"""Of records: the type, and what stands there first."""

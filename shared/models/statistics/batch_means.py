@@ -1,0 +1,85 @@
+"""One long run: how much of its beginning to leave out, and an interval from stretches of the rest."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from shared.basics.checks import check_count
+from shared.models.statistics.means import FloatArray, Interval, mean_interval
+
+BATCHES_MIN = 20
+CORRELATION_MAX = 0.2
+"""Batches that follow each other alike more than that are too short."""
+CORRELATION_LEFT_MAX = 0.9
+MSER_STEP = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """An interval from `count` batches of `length` values each, and how alike neighbours are: the correlation
+    at lag 1. `is_sound` unless that is still too much at the longest batches that there are."""
+
+    interval: Interval
+    count: int
+    length: int
+    correlation: float
+    is_sound: bool
+
+
+def warm_up(values: npt.ArrayLike) -> int:
+    """How many of the first values to leave out, by MSER-5 (White 1997): those without which the mean of the
+    rest is told best. At most half of them; half of them says that the run is too short."""
+    runs = np.asarray(values, dtype=np.float64)
+    whole = len(runs) // MSER_STEP
+    if whole < 2:
+        return 0
+    fives = runs[: whole * MSER_STEP].reshape(whole, MSER_STEP).mean(axis=1)
+    left = np.arange(whole, 0, -1, dtype=np.float64)
+    sums, squares = (np.cumsum(x[::-1])[::-1] for x in (fives, fives * fives))
+    errors = (squares - sums * sums / left) / (left * left)
+    allowed = whole // 2 + 1
+    return MSER_STEP * int(np.argmin(errors[:allowed]))
+
+
+def batch_means(values: npt.ArrayLike, confidence: float = 0.95) -> Batches:
+    """Of one run's mean after its warm-up, shape (n,): batches are made twice as long until neighbours are no
+    longer alike, as long as there are at least 20. InvalidInput of fewer than 20 values."""
+    run = np.asarray(values, dtype=np.float64)
+    check_count("values", len(run), BATCHES_MIN, most=2**53)
+    length = 1
+    while True:
+        batches = _means(run, length)
+        correlation = _lag_1(batches)
+        longer = len(run) // (2 * length) >= BATCHES_MIN
+        if correlation < CORRELATION_MAX or not longer:
+            break
+        length *= 2
+    sound = correlation < CORRELATION_MAX
+    found = widened(mean_interval(batches, confidence), correlation)
+    return Batches(found, len(batches), length, correlation, sound)
+
+
+def widened(found: Interval, correlation: float) -> Interval:
+    """For what is left of the likeness of neighbours: as of a process of the first order, whose mean has (1 +
+    r) / (1 − r) times the variance of independent values (Steiger and others 2005, ASAP3)."""
+    left = min(max(correlation, 0.0), CORRELATION_LEFT_MAX)
+    factor = math.sqrt((1.0 + left) / (1.0 - left))
+    half = factor * found.half_width
+    return replace(found, low=found.value - half, high=found.value + half)
+
+
+def _means(run: FloatArray, length: int) -> FloatArray:
+    """Whole batches, from the end of the run: what is left over is of its beginning."""
+    number = len(run) // length
+    found: FloatArray = run[len(run) - number * length :].reshape(number, length).mean(axis=1)
+    return found
+
+
+def _lag_1(values: FloatArray) -> float:
+    """Correlation of neighbours; 0 where nothing varies."""
+    off = values - values.mean()
+    whole = float((off * off).sum())
+    found = float((off[1:] * off[:-1]).sum()) / whole if whole > 0.0 else 0.0
+    return 0.0 if math.isnan(found) else found

@@ -1,0 +1,36 @@
+"""How often something happens of so many times: an interval that holds near 0 and 1 as well."""
+
+import math
+
+from scipy.special import betaincinv, ndtri
+
+from shared.basics.checks import check_count
+from shared.models.statistics.means import Interval, is_confidence
+
+
+def exact_share(happened: int, times: int, confidence: float = 0.95) -> Interval:
+    """Of independent times (Clopper and Pearson 1934): never narrower than its confidence says. InvalidInput
+    unless 0 ≤ happened ≤ times and times ≥ 1."""
+    _check(happened, times, confidence)
+    beyond = (1.0 - confidence) / 2.0
+    low = float(betaincinv(happened, times - happened + 1, beyond)) if happened else 0.0
+    high = float(betaincinv(happened + 1, times - happened, 1.0 - beyond)) if happened < times else 1.0
+    return Interval(happened / times, low, high, confidence, times)
+
+
+def wilson_share(happened: int, times: int, confidence: float = 0.95) -> Interval:
+    """The same by Wilson's score: on average over many shares as wide as it says."""
+    _check(happened, times, confidence)
+    z = float(ndtri((1.0 + confidence) / 2.0))
+    share = happened / times
+    middle = (share + z * z / (2 * times)) / (1 + z * z / times)
+    half = z / (1 + z * z / times) * math.sqrt(share * (1 - share) / times + z * z / (4 * times * times))
+    low = 0.0 if happened == 0 else max(0.0, middle - half)
+    high = 1.0 if happened == times else min(1.0, middle + half)
+    return Interval(share, low, high, confidence, times)
+
+
+def _check(happened: int, times: int, confidence: float) -> None:
+    check_count("times", times, 1, most=2**53)
+    check_count("happened", happened, 0, most=times)
+    is_confidence(confidence)

@@ -1,0 +1,92 @@
+"""The modules that are at the link ends of a fabric now, where some were replaced since it was commissioned:
+as made, as their monitors were calibrated, as they were accepted, and what links over them receive.
+
+Copies of what is at hand for all fabrics alike, in which the rows of replaced ends are others.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
+
+import numpy as np
+
+from shared.models.optics.fabric_links import LinkTable
+from shared.models.optics.manufactured_modules import (
+    ManufacturedModules,
+    manufacture_modules,
+    manufactured_modules,
+)
+from shared.models.superpod.wiring import IntArray
+from shared.models.telemetry.false_alarms import FalseAlarms
+from shared.models.telemetry.inspections import ExpectationOffsets, acceptance, accepted
+from shared.models.telemetry.module_readings import ModuleCalibration, calibrate_modules, module_calibration
+
+ArraysT = TypeVar("ArraysT", ManufacturedModules, ModuleCalibration, ExpectationOffsets)
+
+
+@dataclass(frozen=True, slots=True)
+class InstalledModules:
+    """By link end. `since_us`: when each was put there. `pairs` of a fabric with OCSes."""
+
+    made: ManufacturedModules
+    calibration: ModuleCalibration
+    doubts: FalseAlarms
+    since_us: IntArray
+    pairs: LinkTable | None
+
+    @property
+    def accepted(self) -> ExpectationOffsets:
+        """How far what acceptance told of each is off."""
+        return self.doubts.accepted
+
+    def replaced(self, seed: int, fabric: str, end: int, generation: int, at_us: int) -> "InstalledModules":
+        """With another module at an end."""
+        found = self.others(seed, fabric, {end: (generation, at_us)})
+        pairs = None if self.pairs is None else self.pairs.renewed(found.made, end)
+        doubts = self.doubts.renewed(found.accepted, end)
+        return InstalledModules(found.made, found.calibration, doubts, found.since_us, pairs)
+
+    def others(self, seed: int, fabric: str, modules: Mapping[int, tuple[int, int]]) -> "InstalledModules":
+        """With these modules, each (generation, since when), at some ends, and no table of links."""
+        made, monitors, off = self.made, self.calibration, self.accepted
+        for generation in sorted({generation for generation, _ in modules.values()}):
+            ends = np.array([end for end, row in modules.items() if row[0] == generation], dtype=np.int64)
+            made = with_rows(made, ends, manufacture_modules(seed, fabric, ends, generation))
+            monitors = with_rows(monitors, ends, calibrate_modules(seed, fabric, ends, generation))
+            off = with_rows(off, ends, accepted(seed, fabric, ends, generation))
+        since_us = self.since_us.copy()
+        since_us[list(modules)] = [at_us for _, at_us in modules.values()]
+        return InstalledModules(made, monitors, FalseAlarms(off), since_us, None)
+
+
+def installed_modules(
+    seed: int,
+    fabric: str,
+    ends: int,
+    commissioned_us: int,
+    replaced: Mapping[int, tuple[int, int]],
+    pairs: Callable[[ManufacturedModules | None], LinkTable | None],
+) -> InstalledModules:
+    """Of a fabric with so many ends: `replaced` has (generation, since when) of those that have another
+    module than at first, and `pairs` makes the table of links over some modules, None for the first ones."""
+    first = InstalledModules(
+        manufactured_modules(seed, fabric, ends),
+        module_calibration(seed, fabric, ends),
+        FalseAlarms(acceptance(seed, fabric, ends)),
+        np.full(ends, commissioned_us, dtype=np.int64),
+        None,
+    )
+    now = first.others(seed, fabric, replaced) if replaced else first
+    table = pairs(now.made if replaced else None)
+    return InstalledModules(now.made, now.calibration, now.doubts, now.since_us, table)
+
+
+def with_rows(whole: ArraysT, ends: IntArray, rows: ArraysT) -> ArraysT:
+    """A copy in which the rows of these ends are these."""
+    found: list[Any] = []
+    for field in fields(whole):
+        array = getattr(whole, field.name).copy()
+        array[ends] = getattr(rows, field.name)
+        array.flags.writeable = False
+        found.append(array)
+    return type(whole)(*found)

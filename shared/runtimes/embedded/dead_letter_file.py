@@ -1,0 +1,57 @@
+"""Where lines that no service can read are kept, with their error and their origin."""
+
+import threading
+import time
+from pathlib import Path
+
+import orjson
+
+from shared.runtimes.dead_letter import DeadLetter, NewestDeadLetters, dead_letter_fields, parse_dead_letter
+from shared.storage.log.log_lines import file_error
+
+FILE_WORD = "dead letters"
+
+
+class DeadLetterFile:
+    """An append-only file of JSON lines, the fields of `letter_of` and `wall_s`; the same origin is kept
+    once."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.Lock()
+        rows = self._rows()
+        self._origins = {letter.origin for row in rows if (letter := parse_dead_letter(row))}
+        # What a crash cut off gets a line of its own, so that the next letter is not lost with it.
+        self._lead = b"\n" if rows and not rows[-1].endswith(b"\n") else b""
+
+    def put(self, origin: str, error: str, line: bytes) -> None:
+        """Keep a line that cannot be read; OperationFailed if the file cannot be written."""
+        with self._lock:
+            if origin in self._origins:
+                return
+            self._origins.add(origin)
+            row = dead_letter_fields(origin, error, line) | {"wall_s": time.time()}
+            try:
+                with self.path.open("ab") as file:
+                    file.write(self._lead + orjson.dumps(row) + b"\n")
+                    self._lead = b""
+            except OSError as problem:
+                raise file_error(self.path, problem, FILE_WORD) from None
+
+    def count(self) -> int:
+        return len(self._origins)
+
+    def read(self) -> list[DeadLetter]:
+        """The newest letters, oldest first; what is none, such as a torn last line, is passed over."""
+        found = NewestDeadLetters()
+        for row in self._rows():
+            found.put(row)
+        return found.all()
+
+    def _rows(self) -> list[bytes]:
+        try:
+            return self.path.read_bytes().splitlines(keepends=True)
+        except FileNotFoundError:
+            return []
+        except OSError as problem:
+            raise file_error(self.path, problem, FILE_WORD) from None

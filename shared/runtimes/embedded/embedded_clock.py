@@ -1,0 +1,114 @@
+"""The simulated clock of a twin in one process: wall time × speed from an anchor."""
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from shared.basics.errors import OperationFailed
+from shared.basics.units import US_PER_S
+from shared.runtimes.operations_log import OperationsLog, new_operation
+from shared.runtimes.simulated_clock import Clock, ClockChange, ClockState, Epoch, SpeedMeter, check_speed
+from shared.storage.files.atomic_files import write_private_text
+
+SAVED_FIELDS = ("speed", "paused", "now_us", "until_us", "run_speed")
+"""What a clock's file holds."""
+
+
+class EmbeddedClock(Clock):
+    """Safe to use from several threads. On a change it goes on from what has been processed, so a lag is
+    forgiven and never made up in a jump. `keep` is the file where it is found again, `operations` where
+    changes are noted."""
+
+    def __init__(
+        self,
+        *,
+        speed: float,
+        paused: bool = False,
+        keep: Path | None = None,
+        operations: OperationsLog | None = None,
+        wall_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._lock = threading.RLock()
+        self._wall_s = wall_s
+        self._keep = keep
+        self._operations = operations
+        self._epoch = Epoch(0, self._wall_us(), check_speed(speed), paused)
+        self._processed: Callable[[], int] | None = None
+        self._meter = SpeedMeter()
+        self.changed = threading.Event()
+        """Set when somebody changed the clock; the loop clears it."""
+
+    def start(self, processed_us: Callable[[int], int], at_us: int) -> None:
+        """Begin at this simulated time. `processed_us` is given the clock's time and bounds it by what is
+        due.
+        """
+        with self._lock:
+            self._processed = lambda: processed_us(self.clock_us())
+            self._epoch = replace(self._epoch, anchor_us=at_us, wall_us=self._wall_us())
+            self._meter.clear()
+
+    def run_to(self, until_us: int, run_speed: float | None) -> None:
+        """Go on to a moment that a process asked for which ended before it came."""
+        with self._lock:
+            self._epoch = replace(self._epoch, paused=True, until_us=until_us, run_speed=run_speed)
+
+    def clock_us(self) -> int:
+        """Simulated time that the wall clock asks for."""
+        with self._lock:
+            return self._epoch.clock_us(self._wall_us())
+
+    def wall_s_until(self, sim_us: int) -> float:
+        """Wall seconds until the clock reaches this simulated time; infinite if it never does."""
+        with self._lock:
+            return self._epoch.wall_s_until(sim_us, self._wall_us())
+
+    def show(self) -> ClockState:
+        """One consistent reading. `now_us` is the time that has been processed, not the time asked for."""
+        with self._lock:
+            now_us = self._now_us()
+            achieved = self._meter.measure(self._wall_s(), now_us)
+            speed = self._epoch.speed if achieved is None else achieved
+            return self._epoch.state(now_us, self._wall_us(), speed)
+
+    def change(self, request: ClockChange, who: str) -> None:
+        """Noted first: OperationFailed if it cannot be, and nothing has changed."""
+        with self._lock:
+            epoch = self._epoch.changed(request, self._now_us(), self._wall_us())
+            if self._operations is not None:
+                self._operations.append(new_operation(epoch.body(), who))
+            self._epoch = epoch
+            self._meter.clear()
+            self.save()
+        self.changed.set()
+
+    def _now_us(self) -> int:
+        return self._processed() if self._processed else self.clock_us()
+
+    def _wall_us(self) -> int:
+        return round(self._wall_s() * US_PER_S)
+
+    def sample(self) -> None:
+        """Note how far the twin has come, for the speed achieved; called by the loop now and then."""
+        with self._lock:
+            if self._processed:
+                self._meter.measure(self._wall_s(), self._processed())
+
+    def kept(self) -> dict[str, Any]:
+        """What is kept of it: how far simulated time has come, and what was asked for."""
+        with self._lock:
+            kept = asdict(self._epoch) | {"now_us": self._now_us()}
+        return {name: kept[name] for name in SAVED_FIELDS}
+
+    def save(self) -> None:
+        """Keep what was asked for, so that a twin that starts again goes on in the same way."""
+        if self._keep is None:
+            return
+        text = json.dumps(self.kept())
+        try:
+            write_private_text(self._keep, text)
+        except OSError as error:
+            raise OperationFailed(f"clock file {self._keep}: {error.strerror or error}") from None

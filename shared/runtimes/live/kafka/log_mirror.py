@@ -1,0 +1,338 @@
+"""A process's own copy of the log, so that it reads it as fast as the embedded twin's: that of a gateway, or
+of a historian.
+
+A thread reads Kafka, passes over what every reader passes over (void, unreadable, repeated), and appends the
+rest to one file a site, in the lab's format: message for message what the lab writes. It is only a copy: it
+may be removed at any time, and is made again.
+"""
+
+import contextlib
+import json
+import logging
+import re
+import shutil
+import threading
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import IO, Any
+
+from kafka import KafkaConsumer, TopicPartition
+from kafka.errors import KafkaError
+
+from schemas.config.pods import FabricConfig
+from schemas.envelope import Envelope
+from schemas.messages.sequencer import FabricCommissioned
+from schemas.names import FABRIC_PATTERN
+from schemas.registry import Unreadable
+from shared.basics.errors import LightwaveError, OperationFailed
+from shared.runtimes.live.kafka.clients import make_client
+from shared.runtimes.live.kafka.kafka_errors import LogUnreachable, kafka_unreachable, log_start_removed
+from shared.runtimes.live.kafka.layout import Endpoints
+from shared.runtimes.live.kafka.non_utf8_headers import accept_non_utf8_headers
+from shared.runtimes.live.kafka.records import Record, open_record, record_of
+from shared.runtimes.live.twin_record import TwinRecord
+from shared.storage.files.atomic_files import write_private_text
+from shared.storage.files.folder_lock import FolderLocked, lock_folder
+from shared.storage.log.indexed_log import IndexedLogs
+from shared.storage.log.log_bytes import SITE_LOG_SUFFIX
+from shared.storage.log.log_lines import file_error
+from shared.storage.log.log_reader import commissioned_with
+from shared.storage.log.offset_file import OffsetFiles
+from shared.storage.log.telemetry_frames import TelemetryFolder
+
+SAVE_EVERY_S = 1.0
+POLL_MS = 200
+RETRY_S = 0.5
+FRAMES_REREAD = 32
+"""Telemetry frames of a partition that are looked at again at the start."""
+_TIME = re.compile(r"[0-9]{1,16}")
+_FRAMES_NAME = re.compile(rf"{FABRIC_PATTERN}(/[a-z]{{1,16}})?")
+"""Of a fabric, or of one service of it beside those."""
+
+log = logging.getLogger("lightwave.live")
+
+
+class LogMirror:
+    """`logs` is the copy; `problem` says why it may be behind, or None; `lost` is true when Kafka holds less
+    than the copy, so that the process must start again to make it anew. A folder keeps the copy of one twin,
+    for one process at a time; OperationFailed while another has it. `frames` says whether telemetry is
+    copied, too; `offsets` has where each message stands on Kafka, of a copy that is made `with_offsets`."""
+
+    def __init__(
+        self,
+        folder: Path,
+        endpoints: Endpoints,
+        twin: TwinRecord,
+        *,
+        frames: bool = True,
+        with_offsets: bool = False,
+    ) -> None:
+        self._folder = _inside(folder, twin.twin)
+        self._lock_file = _lock_copy(folder)
+        self._endpoints = endpoints
+        self._twin = twin
+        self._offsets_file = self._folder / "offsets.json"
+        self._remove_others(folder)
+        self.logs = IndexedLogs(self._folder / "log")
+        self.telemetry = TelemetryFolder(self._folder / "telemetry")
+        self.offsets = OffsetFiles(self._folder / "log") if with_offsets else None
+        self._frames = frames
+        self.problem: str | None = "the copy of the log is not begun yet"
+        self.lost = False
+        self.messages = 0
+        self._sites: dict[str, str] = {}
+        """Fabric → the site whose log it shares, for every fabric that the copy holds the beginning of."""
+        self._configs: dict[str, FabricConfig] = {}
+        self._offsets = self._resume()
+        self._ends: dict[int, int] = {}
+        self._first_ends: dict[int, int] = {}
+        """Where the log ended as this process first saw it."""
+        self._assigned: list[TopicPartition] = []
+        self._truncated_partitions: list[str] = []
+        """A sentence for each partition of the log of which Kafka has removed what the copy does not hold."""
+        self._saved_s = 0.0
+        self._logged_problem: str | None = None
+        """The problem that was logged last, until the copy was kept up once more."""
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="mirror", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._thread.join(timeout=5)
+        self.logs.close()
+        if self.offsets is not None:
+            self.offsets.close()
+        self._lock_file.close()
+
+    def config(self, fabric: str) -> FabricConfig:
+        """What a fabric was commissioned with; KeyError if the copy does not hold it."""
+        if fabric not in self._configs:
+            self._configs[fabric] = commissioned_with(self.logs, self._sites[fabric], fabric)
+        return self._configs[fabric]
+
+    def site(self, fabric: str) -> str:
+        """The site whose log a fabric shares; KeyError if the copy does not hold its beginning."""
+        return self._sites[fabric]
+
+    def fabrics(self) -> list[str]:
+        """The fabrics whose first message the copy holds."""
+        return list(self._sites)
+
+    def lag_records(self) -> int:
+        """Records on Kafka, as last looked, that the copy has not seen."""
+        return sum(max(0, end - self._offsets.get(partition, 0)) for partition, end in self._ends.items())
+
+    def missing_records(self) -> str | None:
+        """Why queries would not be answered from all of the log, in one sentence; None once the copy holds
+        what was there as this process began. Kafka may be away then: nothing is added meanwhile."""
+        if self._truncated_partitions:
+            return self._truncated_partitions[0]
+        if not self._first_ends:
+            return self.problem or "the copy of the log is not compared with Kafka yet"
+        missing = sum(max(0, end - self._offsets.get(place, 0)) for place, end in self._first_ends.items())
+        return f"the copy of the log lacks {missing} of its records yet" if missing else None
+
+    def copied_offset(self, partition: int) -> int:
+        """The offset up to which the copy holds this partition of the log."""
+        return self._offsets.get(partition, 0)
+
+    # --- the thread -----------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while not self._stop.is_set() and not self.lost:
+            try:
+                with contextlib.closing(self._consumer()) as consumer:
+                    self._assign(consumer)
+                    self._follow(consumer)
+            except (KafkaError, OSError) as error:
+                self._fail(kafka_unreachable(self._endpoints.kafka, error))
+            except Exception as error:  # noqa: BLE001 -- whatever it is, the copy is shown to be behind
+                self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        """Shown while it lasts, logged when it begins, and tried again."""
+        is_kafka = isinstance(error, LogUnreachable)
+        problem = str(error) if is_kafka else f"the copy of the log: {error}"
+        if problem != self._logged_problem:
+            log.error("%s", problem, exc_info=None if isinstance(error, LightwaveError) else error)
+        self.problem = self._logged_problem = problem
+        self._stop.wait(RETRY_S)
+
+    def _consumer(self) -> KafkaConsumer:
+        accept_non_utf8_headers()
+        return make_client(
+            KafkaConsumer,
+            self._endpoints.kafka,
+            enable_auto_commit=False,
+            auto_offset_reset="none",
+            max_poll_records=2_000,
+            fetch_max_wait_ms=POLL_MS,
+            bootstrap_timeout_ms=4_000,
+        )
+
+    def _assign(self, consumer: KafkaConsumer) -> None:
+        """Take up each partition where the copy of it ends. One of which Kafka has removed what comes next is
+        left as it is."""
+        topics = self._endpoints.topics
+        logs = [TopicPartition(topics.log, n) for n in range(self._twin.partitions)]
+        frames = [TopicPartition(topics.telemetry, n) for n in range(self._twin.partitions) if self._frames]
+        begins = consumer.beginning_offsets([*logs, *frames])
+        starts = {place: self._offsets.get(place.partition, 0) for place in logs}
+        self._truncated_partitions = [
+            log_start_removed(place.topic, place.partition, begins[place])
+            for place in logs
+            if starts[place] < begins[place]
+        ]
+        self._assigned = [place for place in logs if starts[place] >= begins[place]]
+        consumer.assign([*self._assigned, *frames])
+        for place in self._assigned:
+            consumer.seek(place, starts[place])
+        for place, end in consumer.end_offsets(frames).items():
+            consumer.seek(place, max(begins[place], end - FRAMES_REREAD))
+
+    def _follow(self, consumer: KafkaConsumer) -> None:
+        checked_s = 0.0
+        while not self._stop.is_set():
+            if time.monotonic() - checked_s > SAVE_EVERY_S:
+                checked_s = time.monotonic()
+                self._check_ends(consumer)
+                if self.lost:
+                    return
+            rows = consumer.poll(timeout_ms=POLL_MS)
+            for place, batch in rows.items():
+                if place.topic == self._endpoints.topics.log:
+                    self._append(place.partition, batch)
+                else:
+                    self._store_frames(batch)
+            for place in self._assigned:  # further than the last record where Kafka has none to give
+                self._offsets[place.partition] = consumer.position(place)
+            if time.monotonic() - self._saved_s > SAVE_EVERY_S:
+                self._save()
+
+    def _check_ends(self, consumer: KafkaConsumer) -> None:
+        endpoints = [TopicPartition(self._endpoints.topics.log, n) for n in range(self._twin.partitions)]
+        self._ends = {place.partition: end for place, end in consumer.end_offsets(endpoints).items()}
+        self._first_ends = self._first_ends or self._ends
+        self.problem = next(iter(self._truncated_partitions), None)
+        for partition, end in self._ends.items():
+            if end < self._offsets.get(partition, 0):
+                self.lost = True
+                self.problem = (
+                    f"partition {partition}: Kafka holds {end} messages, its copy has seen "
+                    f"{self._offsets[partition]}: the log lost its end"
+                )
+                shutil.rmtree(self._folder, ignore_errors=True)
+                return
+
+    def _append(self, partition: int, rows: list[Any]) -> None:
+        found: dict[str, list[tuple[Envelope, Record]]] = defaultdict(list)
+        last: dict[tuple[str, str], int] = {}
+        for row in rows:
+            record = record_of(partition, row.offset, row.value, row.headers)
+            try:
+                message = open_record(record, self._twin.twin)
+            except Unreadable:
+                continue
+            if message is None:
+                continue
+            if isinstance(message.body, FabricCommissioned):
+                self._sites.setdefault(message.fabric, message.body.site)
+            site = self._sites.get(message.fabric)
+            if site is None:
+                continue
+            source = (site, message.source)
+            if source not in last:
+                last[source] = self.logs.open(site).last_seq(message.source)
+            if message.seq > last[source]:
+                last[source] = message.seq
+                found[site].append((message, record))
+        for site, pairs in found.items():
+            copied = self.logs.open(site)
+            if self.offsets is not None:
+                self.offsets.of(site).put(copied.end, [record.offset for _, record in pairs])
+            copied.append([message for message, _ in pairs], [record.value for _, record in pairs])
+            self.messages += len(pairs)
+
+    def _store_frames(self, rows: list[Any]) -> None:
+        for row in rows:
+            record = record_of(0, row.offset, row.value, row.headers)
+            name = (row.key or b"").decode("utf-8", "replace")
+            at_us = record.header("at_us") or ""
+            # Both become names of files: whatever else a stranger wrote is passed over.
+            if record.value and _FRAMES_NAME.fullmatch(name) and _TIME.fullmatch(at_us):
+                self.telemetry.put(name, int(at_us), record.value)
+
+    # --- on the disk ----------------------------------------------------------------------------------------
+
+    def _remove_others(self, folder: Path) -> None:
+        """Copies of other twins: one folder serves one twin at a time."""
+        if folder.exists():
+            for other in folder.iterdir():
+                if other != self._folder and (other / "offsets.json").exists():
+                    shutil.rmtree(other, ignore_errors=True)
+
+    def _resume(self) -> dict[int, int]:
+        """Where to read on. Nothing is taken up of a copy that holds less than was noted of it."""
+        try:
+            kept = json.loads(self._offsets_file.read_text())
+            offsets = {int(partition): int(offset) for partition, offset in kept["offsets"].items()}
+            whole = all(self._is_complete(site, end) for site, end in kept["ends"].items())
+            self._sites = {str(fabric): str(site) for fabric, site in kept["fabrics"].items()}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            offsets, whole = {}, True
+            self._sites = {}
+        if not whole:
+            self.logs.close()
+            if self.offsets is not None:
+                self.offsets.close()
+            shutil.rmtree(self._folder / "log", ignore_errors=True)
+            self.logs = IndexedLogs(self._folder / "log")
+            offsets = {}
+            self._sites = {}
+        for path in sorted((self._folder / "log").glob(f"*{SITE_LOG_SUFFIX}")):
+            self.logs.open(path.stem)
+        return offsets
+
+    def _is_complete(self, site: str, end: int) -> bool:
+        """Whether the copy of a site's log is as long as was noted, and tells of each message where it
+        stands."""
+        copied = self.logs.open(site).end
+        return copied >= end and (self.offsets is None or self.offsets.of(site).count >= copied)
+
+    def _save(self) -> None:
+        """Behind the copy at any moment: what is read again is dropped as repeated."""
+        self._saved_s = time.monotonic()
+        kept = {
+            "offsets": self._offsets,
+            "ends": {site: self.logs.end(site) for site in self.logs.sites()},
+            "fabrics": self._sites,
+        }
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            write_private_text(self._offsets_file, json.dumps(kept))
+        except OSError as error:
+            raise file_error(self._offsets_file, error, "file") from None
+        self._logged_problem = None
+
+
+def _inside(folder: Path, name: str) -> Path:
+    """The folder of this name in a folder; OperationFailed if it lay elsewhere, for it may be removed."""
+    found = folder / name
+    if found.resolve().parent != folder.resolve() or not name:
+        raise OperationFailed(f"twin {name!r}: no name of a folder in {folder}")
+    return found
+
+
+def _lock_copy(folder: Path) -> IO[str]:
+    try:
+        return lock_folder(folder)
+    except FolderLocked:
+        raise OperationFailed(
+            f"{folder}: in use by another process; LIGHTWAVE_DATA gives each a folder of its own"
+        ) from None
+    except OSError as error:
+        raise OperationFailed(f"{folder}: {error.strerror or error}") from None

@@ -1,0 +1,209 @@
+"""How a live twin stands as a whole: what each service has come to, who holds it, and what is wrong."""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from shared.basics.errors import OperationFailed
+from shared.basics.units import US_PER_S
+from shared.runtimes.live.live_clock import STOPPED_EPOCH, processed_us, read_epoch
+from shared.runtimes.simulated_clock import Epoch
+from shared.storage.store.fabric_registry import (
+    ServiceNamesOf,
+    registered_fabrics,
+    services_in_partition,
+    site_clocks,
+)
+from shared.storage.store.redis_store import RedisStore
+from shared.storage.store.state_store import PartitionSnapshot
+
+LAG_S_MAX = 30.0
+"""Wall time by which simulated time may be behind the clock, at the speed that is asked for."""
+REQUEST_WAIT_S_MAX = 60.0
+"""How long a request may wait for its place on the log."""
+WAITING_MAX = 1_000
+"""Requests that may wait in a partition's inbox."""
+HISTORIAN, WRONG = "historian", "wrong"
+"""A kind of process, and what its row says beside its problems: those of them that are of the twin."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceStatus:
+    """One service in one partition: `lag` is how many messages it has not read, `holder` the process that
+    reads them or None, `stopped` the sentence with which it stopped or None, `stopped_in` the fabric where.
+    """
+
+    service: str
+    position: int
+    lag: int
+    holder: str | None
+    stopped: str | None
+    stopped_in: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionStatus:
+    """`fabrics` maps each fabric that lives there to its site; `processed_us` is the simulated time up to
+    which all is done, `lag_s` the wall time by which it is behind the clock, `waiting` how many requests
+    wait, and `oldest_s` for how long the first has."""
+
+    partition: int
+    fabrics: Mapping[str, str]
+    end: int
+    processed_us: int
+    lag_s: float
+    waiting: int
+    oldest_s: float
+    services: tuple[ServiceStatus, ...]
+
+
+def partition_statuses(
+    store: RedisStore, services_of: ServiceNamesOf, rows: Sequence[dict[str, Any]]
+) -> list[PartitionStatus]:
+    """Every partition that holds a fabric; `rows` are the processes as `presence.processes` gives them."""
+    inside: dict[int, dict[str, str]] = {}
+    for fabric, place in store.fabrics().items():
+        inside.setdefault(place.partition, {})[fabric] = place.site
+    holders = {
+        (row["service"], partition): row["name"]
+        for row in rows
+        if row["alive"] and row["kind"] == "worker"
+        for partition in row["partitions"]
+    }
+    epoch = read_epoch(store) or STOPPED_EPOCH
+    found = []
+    for partition, fabrics in sorted(inside.items()):
+        wall_us = store.wall_us()
+        snapshot = store.snapshot(partition, [])
+        end = max([int(snapshot.values.get("end", 0)), *snapshot.positions.values()])
+        services = []
+        for service in services_in_partition(registered_fabrics(snapshot.values), services_of):
+            position = snapshot.positions.get(service, 0)
+            stopped = json.loads(snapshot.values.get(f"stopped:{service}", "{}"))
+            holder = holders.get((service, partition))
+            services.append(
+                ServiceStatus(
+                    *(service, position, end - position, holder),
+                    *(stopped.get("sentence"), stopped.get("fabric")),
+                )
+            )
+        clock_us = epoch.clock_us(wall_us)
+        reached_us = _processed_us(snapshot, clock_us)
+        delays = (
+            reached_us,
+            _lag_s(epoch, clock_us, reached_us),
+            store.size(partition),
+            _oldest_s(store, partition, wall_us),
+        )
+        found.append(PartitionStatus(partition, fabrics, end, *delays, tuple(services)))
+    return found
+
+
+def _processed_us(snapshot: PartitionSnapshot, clock_us: int) -> int:
+    return processed_us(
+        site_clocks(registered_fabrics(snapshot.values), snapshot.progress).values(), clock_us, quiet=True
+    )
+
+
+def _lag_s(epoch: Epoch, clock_us: int, reached_us: int) -> float:
+    """For how long the clock has been beyond what is due next: whatever holds a site up, no Tick comes."""
+    return 0.0 if epoch.paused else (clock_us - reached_us) / (epoch.speed * US_PER_S)
+
+
+def _oldest_s(store: RedisStore, partition: int, wall_us: int) -> float:
+    """A request's number is when it was received, by the clock of Redis in microseconds."""
+    number = store.oldest(partition)
+    return 0.0 if number is None else max(0.0, (wall_us - number) / US_PER_S)
+
+
+class DelayMonitor:
+    """What takes longer than it may, asked again and again by one thread or several.
+
+    It remembers how far each partition had come: the lag is forgiven of a clock that is anchored anew, so one
+    that loses its beat time and again has none, though nothing moves.
+    """
+
+    def __init__(
+        self, store: RedisStore, services_of: ServiceNamesOf, wall_s: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._store = store
+        self._services_of = services_of
+        self._wall_s = wall_s
+        self._moved: dict[int, tuple[int, float]] = {}
+        """Partition → how far it had come, and when it was first seen there."""
+
+    def problems(self) -> list[str]:
+        """A sentence each; another if the store does not answer."""
+        try:
+            places = partition_statuses(self._store, self._services_of, [])
+            epoch = read_epoch(self._store) or STOPPED_EPOCH
+        except OperationFailed as error:
+            return [str(error)]
+        return [problem for place in places for problem in self._problems(place, epoch)]
+
+    def _problems(self, place: PartitionStatus, epoch: Epoch) -> Iterator[str]:
+        names = ", ".join(place.fabrics)
+        still_s = self._still_s(place, epoch)
+        if place.lag_s > LAG_S_MAX:
+            yield (
+                f"the time of {names} is {place.lag_s:.0f} s of wall time behind the clock at × "
+                f"{epoch.speed:g} (allowed are {LAG_S_MAX:.0f}); less speed lets it catch up, if nothing "
+                "holds it up"
+            )
+        elif still_s > LAG_S_MAX:
+            yield (
+                f"the time of {names} has stood still for {still_s:.0f} s of wall time, though nobody "
+                f"paused it (allowed are {LAG_S_MAX:.0f})"
+            )
+        if place.waiting > WAITING_MAX or place.oldest_s > REQUEST_WAIT_S_MAX:
+            yield (
+                f"{place.waiting} requests of {names} wait, the oldest for {place.oldest_s:.0f} s (allowed "
+                f"are {WAITING_MAX} and {REQUEST_WAIT_S_MAX:.0f} s); ask for less, or see what holds them up"
+            )
+
+    def _still_s(self, place: PartitionStatus, epoch: Epoch) -> float:
+        """For how long it has come no further; 0 while it need not."""
+        reached_us, now_s = place.processed_us, self._wall_s()
+        before_us, since_s = self._moved.get(place.partition, (None, now_s))
+        if reached_us != before_us or epoch.state(reached_us, 0, 0.0).paused:
+            self._moved[place.partition] = (reached_us, now_s)
+            return 0.0
+        return now_s - since_s
+
+
+def historian_findings(rows: Sequence[dict[str, Any]]) -> tuple[list[str], list[str]]:
+    """What historians say, each sentence with its process's name: that log or states are not what they should
+    be, and what they lack themselves, which the twin does not need."""
+    wrong: list[str] = []
+    notes: list[str] = []
+    for row in rows:
+        if row["alive"] and row["kind"] == HISTORIAN:
+            for sentence in row["problems"]:
+                target = wrong if sentence in row["extra"].get(WRONG, ()) else notes
+                target.append(f"{row['name']}: {sentence}")
+    return wrong, notes
+
+
+def standstill_reasons(
+    store: RedisStore, services_of: ServiceNamesOf, rows: Sequence[dict[str, Any]]
+) -> list[str]:
+    """Why simulated time stands still somewhere, in one sentence each."""
+    found = []
+    sequencers = [row for row in rows if row["kind"] == "sequencer" and row["alive"]]
+    if not sequencers:
+        found.append("no sequencer runs: simulated time stands still")
+    for row in sequencers:
+        found += [problem for problem in row["problems"] if problem not in found]
+    for place in partition_statuses(store, services_of, rows):
+        names = ", ".join(place.fabrics)
+        for service in place.services:
+            if service.stopped is not None:
+                found.append(
+                    f"{service.stopped}; `lightwave live skip {service.stopped_in}` passes over it; "
+                    f"until then the time of {names} stands still"
+                )
+            elif service.holder is None:
+                found.append(f"no worker of {service.service} holds {names}: its time stands still")
+    return found

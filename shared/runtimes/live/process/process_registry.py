@@ -1,0 +1,158 @@
+"""Which processes of a live twin are there: each notes itself in Redis every second."""
+
+import json
+import os
+import socket
+import time
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+from shared.basics.errors import InvalidInput
+from shared.basics.units import US_PER_HOUR, US_PER_S
+from shared.runtimes.child_process import RESTARTS
+from shared.storage.store.redis_store import RedisStore
+
+PROCESSES_NOTE = "processes"
+ALIVE_US_MAX = 6 * US_PER_S
+"""A process whose last beat is older is taken for dead."""
+CLAIM_S_MAX = 2.5
+"""How long a process that starts watches whether another one under its name still beats."""
+CLAIM_POLL_S = 0.1
+FORGET_AFTER_US = US_PER_HOUR
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessInfo:
+    """`name` is unique among a twin's processes; `kind` is worker, sequencer,
+    gateway or rebuild."""
+
+    name: str
+    kind: str
+    service: str | None = None
+
+
+def restarts() -> int:
+    """How often this process was started after the first time, as whoever keeps it running says."""
+    value = os.environ.get(RESTARTS, "")
+    return int(value) if value.isdecimal() else 0
+
+
+class ProcessRow:
+    """One process's row among all of its twin."""
+
+    def __init__(self, info: ProcessInfo, store: RedisStore) -> None:
+        self._info = info
+        self._store = store
+        self._started_s = time.time()
+        self._token = uuid.uuid4().hex
+        """Tells this process from another that was given the same name."""
+        self._beat_us = 0
+
+    def namesake(self) -> dict[str, Any] | None:
+        """The row of another process that notes itself under this name as well; None if there is none."""
+        row = self._other_row()
+        return row if row is not None and self._beat_us and row["beat_us"] > self._beat_us else None
+
+    def owns_name(self, other: dict[str, Any]) -> bool:
+        """Whether this process has the name rightly, of the two."""
+        return (self._started_s, self._token) < (other["started_s"], other["token"])
+
+    def _other_row(self) -> dict[str, Any] | None:
+        row = _row_of(self._store, self._info.name)
+        return None if row is None or row.get("token") in (None, self._token) else row
+
+    def write(self, *, partitions: list[int], problems: list[str], address: str | None, extra: Any) -> None:
+        """Say that this process is there, and how it stands."""
+        self._beat_us = self._store.wall_us()
+        row = {
+            "token": self._token,
+            "name": self._info.name,
+            "kind": self._info.kind,
+            "service": self._info.service,
+            "host": socket.gethostname(),
+            "pid": os.getpid(),
+            "started_s": self._started_s,
+            "restarts": restarts(),
+            "partitions": partitions,
+            "address": address,
+            "problems": problems,
+            "beat_us": self._beat_us,
+            "extra": extra,
+        }
+        self._store.set_globals(PROCESSES_NOTE, {self._info.name: json.dumps(row)})
+
+    def leave(self) -> None:
+        """This process ends in good order."""
+        self._store.set_globals(PROCESSES_NOTE, {self._info.name: None})
+
+
+def claim_name(store: RedisStore, name: str) -> None:
+    """InvalidInput while another live process has this name. One that has just died left a row behind that
+    looks alive for a moment: whether its beat goes on tells."""
+    row = _row_of(store, name)
+    if row is None or _is_dead(row) or store.wall_us() - row["beat_us"] > ALIVE_US_MAX:
+        return
+    until_s = time.monotonic() + CLAIM_S_MAX
+    while time.monotonic() < until_s:
+        time.sleep(CLAIM_POLL_S)
+        later = _row_of(store, name)
+        if later is None:
+            return
+        if later["beat_us"] > row["beat_us"]:
+            raise InvalidInput(duplicate_name_text(later))
+
+
+def _row_of(store: RedisStore, name: str) -> dict[str, Any] | None:
+    text = store.read_globals(PROCESSES_NOTE).get(name)
+    row: dict[str, Any] | None = None if text is None else json.loads(text)
+    return row
+
+
+def duplicate_name_text(row: dict[str, Any]) -> str:
+    """The sentence for a process whose name another one has."""
+    if row["kind"] == "rebuild":
+        return (
+            f"another rebuild runs already (pid {row['pid']} on {row['host']}): wait until it has ended, or "
+            "end it; what it has made is gone on with"
+        )
+    return (
+        f"--replica {row['name']}: another live process has this name (pid {row['pid']} on {row['host']}), "
+        "and they take their partitions from each other; give each a name of its own"
+    )
+
+
+def _is_dead(row: dict[str, Any]) -> bool:
+    """Whether a process of this machine that left a row behind is known to have ended."""
+    if row["host"] != socket.gethostname():
+        return False
+    try:
+        os.kill(row["pid"], 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return bool(row["pid"] == os.getpid())
+
+
+def processes(store: RedisStore) -> list[dict[str, Any]]:
+    """Every process that was there within the hour, in order of name, with `alive` and `beat_age_s`."""
+    now_us = store.wall_us()
+    found: list[dict[str, Any]] = []
+    gone: dict[str, None] = {}
+    for name, text in sorted(store.read_globals(PROCESSES_NOTE).items()):
+        row = json.loads(text)
+        age_us = max(0, now_us - row["beat_us"])
+        if age_us > FORGET_AFTER_US:
+            gone[name] = None
+            continue
+        found.append(row | {"alive": age_us <= ALIVE_US_MAX, "beat_age_s": round(age_us / US_PER_S, 1)})
+    if gone:
+        store.set_globals(PROCESSES_NOTE, gone)
+    return found
+
+
+def achieved_speed(store: RedisStore) -> float:
+    """Simulated over wall time, as the sequencer holds it; 0 if none is there."""
+    rows = [row for row in processes(store) if row["kind"] == "sequencer" and row["alive"]]
+    return max((float(row["extra"].get("achieved_speed", 0.0)) for row in rows), default=0.0)

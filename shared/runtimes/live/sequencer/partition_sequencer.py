@@ -1,0 +1,368 @@
+"""The live sequencer: the only writer of the log, an outbox relay with a clock.
+
+For one partition: append what the services said, in the order of position, fabric, service and saying; when
+every service has read everything and nothing is left to say, append one root message per site: its oldest
+request, or the earliest Tick that the clock has reached. A root message carries the offset where it must
+land, so a second sequencer does no harm. The log wins over the store: what the `quiet` of a root message
+covers was appended long ago.
+"""
+
+import contextlib
+import json
+import logging
+import math
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+
+from schemas.envelope import Envelope, enclose
+from schemas.messages.sequencer import FabricCommissioned, MessageSkipped, Tick
+from schemas.registry import Unreadable, encode
+from shared.basics.errors import LogDamaged
+from shared.engine.compatibility import RULES, StateCodeVersion
+from shared.engine.roots import Request, next_root
+from shared.engine.site import CASCADE_MAX
+from shared.runtimes.live.kafka.appender import Appender, Entry
+from shared.runtimes.live.kafka.records import (
+    is_gap,
+    level_of,
+    open_record,
+    output_headers,
+    root_headers,
+    void_headers,
+)
+from shared.runtimes.live.live_clock import STOPPED_EPOCH, processed_us
+from shared.runtimes.live.version_fence import check_one_version
+from shared.runtimes.simulated_clock import Epoch
+from shared.storage.inbox.request_inbox import RequestStore, logged_requests
+from shared.storage.store.fabric_registry import (
+    FabricRegistration,
+    ServiceNamesOf,
+    SiteClock,
+    fabric_place,
+    registered_fabrics,
+    registration_from,
+    registration_value,
+    services_in_partition,
+    site_clocks,
+)
+from shared.storage.store.state_store import OutboxEntry, OutboxTrim, SequencerView
+
+LOOKBACK_RECORDS = 2_000
+"""Records of the first look back from the end of the log; every further one is twice as long."""
+REQUESTS_MAX = 100
+"""Requests of a partition looked at in one go."""
+
+log = logging.getLogger("lightwave.live")
+
+
+@dataclass(slots=True)
+class AppendCounts:
+    """What a sequencer has appended since its process began."""
+
+    outbox: int = 0
+    roots: int = 0
+    voids: int = 0
+    dead_letters: int = 0
+    appends: int = 0
+    """Times that Kafka was waited for: the hops of all cascades."""
+
+
+class PartitionSequencer:
+    """Steps through one partition, for the fabrics that live there. `services_of` says who they are."""
+
+    def __init__(
+        self,
+        partition: int,
+        twin: str,
+        services_of: ServiceNamesOf,
+        store: RequestStore,
+        appender: Appender,
+        written: AppendCounts | None = None,
+        software: str = "",
+    ) -> None:
+        self.partition = partition
+        self.end: int | None = None
+        """The log's end, from own appends; None until Kafka was asked."""
+        self.is_quiet = self.has_started = False
+        self.processed_us = self.lag_us = 0
+        self.wait_s = math.inf
+        """Wall time until the next Tick is due, as of the last step."""
+        self.written = written or AppendCounts()
+        self._software = software
+        self._twin = twin
+        self._services_of = services_of
+        self._registered: dict[str, FabricRegistration] = {}
+        self._partition_services: tuple[str, ...] = ()
+        self._store = store
+        self._appender = appender
+        self._quiet = 0
+        self._appended: tuple[tuple[int, int], ...] = ()
+        """Parts of the log that this step appended, until the store is told of them."""
+
+    async def step(self, epoch: Epoch | None) -> bool:
+        """Append what can be appended now; False if there was nothing. LogDamaged if log and states do not
+        belong together, UpgradeNeeded where workers are of other rules: only a person can mend that."""
+        was_end_unknown = self.end is None
+        self._appended = ()
+        if was_end_unknown:
+            await self._find_end()
+        view = self._store.view(self.partition, REQUESTS_MAX)
+        self._check_rules(view)
+        self._load_view(view)
+        positions = [view.positions.get(service, 0) for service in self._partition_services]
+        # What no service has read yet may be lost as well; between two sequencers, own acks may be behind.
+        known = int(view.values.get("end", 0)) if was_end_unknown else 0
+        end = await self._check_end(max([*positions, known]))
+        if view.dead_letters:
+            await self._dead_letter(view)
+        lowest = min(positions, default=end)
+        quiet = self.is_quiet = all(at == end for at in positions) and not view.outbox
+        clock = epoch or STOPPED_EPOCH
+        clock_us = clock.clock_us(view.wall_us)
+        clocks = site_clocks(self._registered, view.progress)
+        self.has_started = bool(clocks)
+        self.processed_us = processed_us(clocks.values(), clock_us, quiet=quiet)
+        self.lag_us = clock.lag_us(self.processed_us, view.wall_us)
+        self.wait_s = math.inf
+        if await self._relay(view, lowest) or await self._skip(view, clocks):
+            return True
+        if not quiet:
+            if end - self._quiet > CASCADE_MAX and lowest == end:
+                raise LogDamaged(f"partition {self.partition}: services answer each other for ever")
+            return False
+        if self._registered and view.inbox_informed < end:
+            await self._inform_inbox(view.inbox_informed, end)
+            return True
+        if self._drop_logged(view.waiting):
+            return True
+        roots = self._roots(view, clocks, clock_us if epoch is not None else None)
+        taken = self._take(roots)
+        if taken:
+            await self._append_roots(taken, end)
+        dues = [at.due.due_us for at in clocks.values() if at.due is not None and at.due.due_us is not None]
+        self.wait_s = clock.wall_s_until(min(dues), view.wall_us) if dues else math.inf
+        return bool(roots)
+
+    # --- the end of the log ---------------------------------------------------------------------------------
+
+    async def _find_end(self) -> None:
+        """Ask Kafka, and walk back to the last valid root message: what lies before its `quiet` was said and
+        appended."""
+        end = await self._appender.end(self.partition)
+        stride, before, found, last = LOOKBACK_RECORDS, end, None, None
+        while found is None and before > 0:
+            start = max(0, before - stride)
+            async for batch in self._appender.read(self.partition, start, before):
+                levels = (level_of(record, self._twin) for record in reversed(batch))
+                found = next((level for level in levels if level is not None), found)
+                last = batch[-1] if batch[-1].offset == end - 1 else last
+            before, stride = start, 2 * stride
+        if found is None and end:
+            begin = await self._appender.begin(self.partition)
+            if begin > 0:
+                raise LogDamaged(
+                    f"partition {self.partition}: begins at {begin}, without a root message behind"
+                )
+        self._quiet = found or 0
+        self.end = end
+        if last is not None and is_gap(last):
+            # No reader would ever come to the end, where Kafka gives them nothing: put something behind.
+            await self._append([Entry("", b"", void_headers(self._twin))])
+
+    async def _check_end(self, highest: int) -> int:
+        assert self.end is not None  # noqa: S101 -- set by `_find_end`, which raises otherwise
+        if highest > self.end:
+            await self._find_end()  # another sequencer appended, or somebody else did
+        if highest > self.end:
+            raise LogDamaged(
+                f"partition {self.partition}: {highest} messages were written, but the log holds "
+                f"only {self.end}: Kafka lost the end of it; `lightwave live rebuild` takes the log as it is"
+            )
+        return self.end
+
+    # --- what services said ---------------------------------------------------------------------------------
+
+    async def _relay(self, view: SequencerView, lowest: int) -> bool:
+        """Append outbox whose cause every service has read; what the log holds already is only removed."""
+        known = [output for output in view.outbox if output.position < self._quiet]
+        ready = [output for output in view.outbox if self._quiet <= output.position < lowest]
+        if not (known or ready):
+            return False
+        if ready:
+            await self._append([self._entry(output) for output in ready])
+            self.written.outbox += len(ready)
+        self._trim(OutboxTrim(self.partition, (*known, *ready)))
+        return True
+
+    def _entry(self, output: OutboxEntry) -> Entry:
+        headers = output_headers(output.kind, output.source, self._twin)
+        return Entry(self._registered[output.fabric].site, output.line, headers)
+
+    async def _skip(self, view: SequencerView, clocks: Mapping[str, SiteClock]) -> bool:
+        """Put on the log that a person lets a service pass over the message on which it stopped."""
+        for service in self._partition_services:
+            order, note = (view.values.get(f"{word}:{service}") for word in ("skip", "stopped"))
+            if order is None:
+                continue
+            done = OutboxTrim(self.partition, fields={f"skip:{service}": None})
+            stopped = json.loads(note) if note else {}
+            if stopped.get("message_id") == order:
+                offset, fabric = int(stopped["offset"]), str(stopped["fabric"])
+                body = MessageSkipped(service=service, message=order, sentence=str(stopped["sentence"]))
+                site = self._registered[fabric].site
+                at_us = clocks[site].now_us
+                source = f"skip.{service}@{fabric}"
+                message = enclose(body, fabric=fabric, at_us=at_us, cause=order, source=source, seq=offset)
+                headers = output_headers(message.type, source, self._twin)
+                await self._append([Entry(site, encode(message), headers)])
+            self._trim(done)
+            return True
+        return False
+
+    # --- root messages --------------------------------------------------------------------------------------
+
+    def _roots(
+        self, view: SequencerView, clocks: Mapping[str, SiteClock], clock_us: int | None
+    ) -> list[tuple[str, Envelope, Request | None]]:
+        """The next root message of every site, with the request that it is, or None for a Tick."""
+        oldest: dict[str, Request] = {}
+        for request in view.waiting:
+            site = self._site_of(request)
+            if site is not None:
+                oldest.setdefault(site, request)
+        found: list[tuple[str, Envelope, Request | None]] = []
+        for site in sorted({*clocks, *oldest}):
+            at, was_end_unknown = clocks.get(site, SiteClock(0, None)), oldest.get(site)
+            root = next_root(
+                site, at.now_us, at.due, was_end_unknown, clock_us=clock_us, ticked_us=at.ticked_us
+            )
+            if root is not None:
+                found.append((site, root, None if isinstance(root.body, Tick) else was_end_unknown))
+        return found
+
+    def _site_of(self, request: Request) -> str | None:
+        """None while the fabric is not commissioned."""
+        if isinstance(request.body, FabricCommissioned):
+            return request.body.site
+        registration = self._registered.get(request.fabric)
+        return registration.site if registration is not None else None
+
+    def _drop_logged(self, waiting: Sequence[Request]) -> bool:
+        """Requests for fabrics that live here already: whoever appended them ended before it could say so.
+        Those of fabrics that have retired: they came too late, or are the retirement itself. And for sites
+        that do not live here: they come from nobody who asked by the rules."""
+        sites = {registration.site for registration in self._registered.values()}
+        known = tuple(request.number for request in waiting if self._is_known(request, sites))
+        if known:
+            self._trim(OutboxTrim(self.partition, requests=known))
+        return bool(known)
+
+    def _is_known(self, request: Request, sites: Set[str]) -> bool:
+        registration = self._registered.get(request.fabric)
+        if isinstance(request.body, FabricCommissioned):
+            return bool(sites) and (registration is not None or request.body.site not in sites)
+        return registration is not None and registration.is_retired
+
+    async def _inform_inbox(self, start: int, end: int) -> None:
+        """Tell the inbox which requests stand on a part of the log that the store does not know: it was cut
+        or restored, made anew, or whoever appended them ended before it could say so. Nothing is taken from
+        the inbox before, for it may wait there under the key of what the log has."""
+        async for records in self._appender.read(self.partition, start, end):
+            messages = []
+            for record in records:
+                with contextlib.suppress(Unreadable):
+                    message = open_record(record, self._twin)
+                    if message is not None:
+                        messages.append((record.offset, message))
+            self._store.record_logged(self.partition, logged_requests(messages))
+        self._trim(OutboxTrim(self.partition, inbox_informed=((start, end),)))
+
+    def _take(
+        self, roots: Sequence[tuple[str, Envelope, Request | None]]
+    ) -> list[tuple[str, Envelope, Request | None]]:
+        """Those of them that nobody has cancelled, or can cancel any more."""
+        numbers = [request.number for _, _, request in roots if request is not None]
+        taken = self._store.take(self.partition, numbers) if numbers else []
+        return [row for row in roots if row[2] is None or row[2].number in taken]
+
+    async def _append_roots(self, roots: Sequence[tuple[str, Envelope, Request | None]], end: int) -> None:
+        entries = [
+            root_entry(site, message, self._twin, offset=end + n, quiet=end)
+            for n, (site, message, _) in enumerate(roots)
+        ]
+        offsets = await self._append(entries)
+        landed = [row for n, row in enumerate(roots) if offsets[n] == end + n]
+        taken = tuple(request.number for _, _, request in landed if request is not None)
+        self.written.roots += len(landed)
+        self.written.voids += len(roots) - len(landed)
+        if landed:
+            self._quiet = max(self._quiet, end)
+        was_end_unknown = [
+            (offsets[n], message) for n, (_, message, _) in enumerate(roots) if offsets[n] == end + n
+        ]
+        self._store.record_logged(self.partition, logged_requests(was_end_unknown))
+        fields: dict[str, str | None] = {}
+        begin: dict[str, int] = {}
+        for _, message, _ in landed:
+            registration = registration_from(message, self._registered)
+            if registration is not None:
+                fields.update(registration_value(message.fabric, registration))
+            if isinstance(message.body, FabricCommissioned):
+                begin.update({service.name: end for service in self._services_of(message.body.kind)})
+        self._trim(OutboxTrim(self.partition, requests=taken, fields=fields, begin=begin))
+
+    def _check_rules(self, view: SequencerView) -> None:
+        """Which root comes next is one of the rules."""
+        check_one_version(self.partition, view.values, StateCodeVersion(RULES, {}, self._software))
+
+    def _load_view(self, view: SequencerView) -> None:
+        registered = registered_fabrics(view.values)
+        if registered != self._registered:
+            for fabric, registration in registered.items():
+                if self._registered.get(fabric) != registration:
+                    self._store.place(fabric, fabric_place(self.partition, registration))
+            self._registered = registered
+            self._partition_services = services_in_partition(registered, self._services_of)
+
+    # --- to Kafka, and to the store -------------------------------------------------------------------------
+
+    async def _append(self, entries: Sequence[Entry]) -> list[int]:
+        try:
+            offsets = await self._appender.append(self.partition, entries)
+        except BaseException:
+            self.end = None  # it may stand there, or not
+            raise
+        self.end = max(offsets) + 1
+        self._appended = _ranges_of(offsets)
+        self.written.appends += 1
+        return offsets
+
+    async def _dead_letter(self, view: SequencerView) -> None:
+        rows = sorted(view.dead_letters.items())
+        await self._appender.dead_letter([Entry(f"{self.partition}:{at}", row, {}) for at, row in rows])
+        self.written.dead_letters += len(rows)
+        self._trim(OutboxTrim(self.partition, dead_letters=tuple(at for at, _ in rows)))
+
+    def _trim(self, trim: OutboxTrim) -> None:
+        end = None if self.end is None else str(self.end)
+        appended, self._appended = self._appended, ()
+        self._store.trim(
+            replace(
+                trim, inbox_informed=(*trim.inbox_informed, *appended), fields={**trim.fields, "end": end}
+            )
+        )
+
+
+def _ranges_of(offsets: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """From where to where rising offsets go without a gap."""
+    parts: list[tuple[int, int]] = []
+    for offset in offsets:
+        start = parts.pop()[0] if parts and parts[-1][1] == offset else offset
+        parts.append((start, offset + 1))
+    return tuple(parts)
+
+
+def root_entry(site: str, message: Envelope, twin: str, *, offset: int, quiet: int) -> Entry:
+    """The record of a root message that must land on `offset`."""
+    headers = root_headers(message, offset=offset, quiet=quiet, twin=twin)
+    return Entry(site, encode(message), headers)

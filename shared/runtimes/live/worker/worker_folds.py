@@ -1,0 +1,91 @@
+"""A live worker: the folds of one service over the partitions that its process was given."""
+
+import logging
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from shared.runtimes.live.kafka.records import Record
+from shared.runtimes.live.worker.offset_gaps import FillGaps, refuse_gaps
+from shared.runtimes.live.worker.partition_fold import FoldCounts, PartitionFold, Publish, ServedService
+from shared.runtimes.live.worker.service_stop import ServiceStop
+from shared.storage.store.state_store import StateStore
+
+log = logging.getLogger("lightwave.live")
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionPosition:
+    """How far a worker has come in one partition: the position that it last committed or took up, and when,
+    by a wall clock that only moves on."""
+
+    position: int
+    at_s: float
+    stopped: ServiceStop | None
+
+
+class WorkerFolds:
+    """What the pump feeds. One thread feeds; any other may ask how it stands."""
+
+    def __init__(
+        self,
+        served: ServedService,
+        twin: str,
+        store: StateStore,
+        publish: Publish | None = None,
+        fill: FillGaps = refuse_gaps,
+        software: str = "",
+    ) -> None:
+        self._fill = fill
+        self._software = software
+        self.served = served
+        self.counts = FoldCounts()
+        self._twin = twin
+        self._store = store
+        self._publish = publish
+        self._folds: dict[int, PartitionFold] = {}
+        self._fold_progress: dict[int, PartitionPosition] = {}
+        self._lock = threading.Lock()
+
+    def begin(self, partitions: Iterable[int]) -> dict[int, int]:
+        """These partitions are ours now, and no others; returns where to read each from."""
+        self._folds = {partition: self._fold(partition) for partition in sorted(partitions)}
+        starts = {partition: fold.load() for partition, fold in self._folds.items()}
+        with self._lock:
+            now_s = time.monotonic()
+            self._fold_progress = {p: PartitionPosition(at, now_s, None) for p, at in starts.items()}
+        if starts:
+            log.info("%s holds partitions %s", self.served.name, ", ".join(map(str, starts)))
+        return starts
+
+    def take(self, partition: int, records: Sequence[Record]) -> None:
+        """Apply and commit; raises what the fold raises. Records of a partition that went to somebody else
+        are passed over."""
+        fold = self._folds.get(partition)
+        if fold is None:
+            return
+        while not fold.take(records):
+            pass  # somebody else committed: what it did is taken up, and the rest given again
+        with self._lock:
+            if partition in self._fold_progress and fold.position is not None:
+                self._fold_progress[partition] = PartitionPosition(
+                    fold.position, time.monotonic(), fold.stopped
+                )
+
+    def fold_progress(self) -> dict[int, PartitionPosition]:
+        """Partition → how far this worker has come there."""
+        with self._lock:
+            return dict(self._fold_progress)
+
+    def _fold(self, partition: int) -> PartitionFold:
+        return PartitionFold(
+            self.served,
+            partition,
+            self._twin,
+            self._store,
+            publish=self._publish,
+            counts=self.counts,
+            fill=self._fill,
+            software=self._software,
+        )

@@ -1,0 +1,1 @@
+"""Atomic files, compression, secret files, folder locks and limits of file descriptors."""

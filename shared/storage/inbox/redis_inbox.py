@@ -1,0 +1,320 @@
+"""The inbox on Redis. Requests of partition P and their keys lie under `lightwave:{P}:inbox…`, in one slot of
+a cluster. That a key is one request in the whole twin is held by a *claim*: a key of its own, in any slot,
+which is taken before a request is put and says for which one it is.
+
+A claim whose request never came expires. A request takes over its own claim for good once it is in the inbox.
+"""
+
+from collections.abc import Callable, Sequence
+from zlib import crc32
+
+from pydantic import ValidationError
+
+from schemas.body import Body
+from schemas.messages.sequencer import FabricCommissioned
+from schemas.registry import TYPES
+from schemas.request_metadata import idempotency_key
+from shared.basics.errors import OperationFailed
+from shared.engine.roots import Request
+from shared.storage.inbox.request_inbox import (
+    CLAIM_EXPIRES_S,
+    WAITING_MAX,
+    CancelOutcome,
+    InboxReceipt,
+    KnownRequest,
+    LoggedRequest,
+    allowance_error,
+    fingerprint,
+    inbox_numbers,
+    key_cancelled_error,
+    key_reused_error,
+    known_request,
+    name_taken_error,
+    requester_of,
+    requests_by_key,
+)
+from shared.storage.store import redis_layout as layout
+from shared.storage.store.redis_client import RedisClient
+
+CLAIM_SHARDS = 64
+"""So many parts of all claims, each in one slot: what is told of many keys at once is told in a few calls."""
+WAITING_PLACE = "-"
+"""In place of a request's place on the log."""
+CANCELLED = "cancelled"
+"""In place of a claim's request."""
+ROWS_MAX = 500
+"""Requests that one script is told of: Lua passes a bounded number of arguments."""
+
+CLAIM = """
+local before = redis.call('GET', KEYS[1])
+if not before then redis.call('SET', KEYS[1], ARGV[1], 'EX', ARGV[2]) end
+return before
+"""
+
+PUT = """
+local key, row = ARGV[1], ARGV[2]
+if key ~= '' then
+  local before = redis.call('HGET', KEYS[3], key)
+  if before then
+    local number, place = before:match('^(%d+) (%S+)')
+    -- What waits must be there: a file that was cut may hold the key alone.
+    if place ~= '-' or #redis.call('XRANGE', KEYS[1], number .. '-0', number .. '-0') == 1 then
+      return {before, 1}
+    end
+  end
+end
+if tonumber(redis.call('HGET', KEYS[5], ARGV[8]) or '0') >= tonumber(ARGV[9]) then return {'', 3} end
+if ARGV[7] ~= '' and redis.call('HSETNX', KEYS[4], ARGV[7], '') == 0 then return {'', 2} end
+local time = redis.call('TIME')
+local last = tonumber(redis.call('GET', KEYS[2]) or '0')
+local number = string.format('%.0f', math.max(last + 1, time[1] * 1000000 + time[2]))
+redis.call('SET', KEYS[2], number)
+local kept = number .. ' ' .. row
+if key ~= '' then redis.call('HSET', KEYS[3], key, kept) end
+redis.call('XADD', KEYS[1], number .. '-0', 'fabric', ARGV[3], 'type', ARGV[4], 'body', ARGV[5],
+  'asker', ARGV[8], 'key', key)
+redis.call('HINCRBY', KEYS[5], ARGV[8], 1)
+redis.call('PUBLISH', ARGV[6], number)
+return {kept, 0}
+"""
+KEY_USED, JOINED_BEFORE, ALLOWANCE_USED = 1, 2, 3
+"""Why PUT kept nothing; 0 if it did."""
+
+RAISE_NUMBER = """
+local last = tonumber(redis.call('GET', KEYS[1]) or '0')
+if last < tonumber(ARGV[1]) then redis.call('SET', KEYS[1], ARGV[1]) end
+return 1
+"""
+
+RECORD_LOGGED = f"""{layout.REMOVE}
+local last = tonumber(redis.call('GET', KEYS[5]) or '0')
+local function gone(number)
+  remove(KEYS[1], KEYS[2], KEYS[3], number .. '-0', number .. '-0')
+end
+local numbers = tonumber(ARGV[1])
+for at = 2, numbers + 1 do
+  gone(ARGV[at])
+  last = math.max(last, tonumber(ARGV[at]))
+end
+redis.call('SET', KEYS[5], string.format('%.0f', last))
+for at = numbers + 2, #ARGV, 2 do
+  local before = redis.call('HGET', KEYS[4], ARGV[at])
+  if before then
+    local number, place = before:match('^(%d+) (%S+)')
+    if place == '-' then gone(number) end
+    local told = ARGV[at + 1]:match('^%d+ (%d+)')
+    if place ~= '-' and tonumber(place) <= tonumber(told) then before = 'stays' end
+  end
+  if before ~= 'stays' then redis.call('HSET', KEYS[4], ARGV[at], ARGV[at + 1]) end
+end
+return 1
+"""
+
+TAKE = """
+local found = {}
+for _, number in ipairs(ARGV) do
+  if #redis.call('XRANGE', KEYS[1], number .. '-0', number .. '-0') == 1 then
+    redis.call('ZADD', KEYS[2], number, number)
+    found[#found + 1] = number
+  end
+end
+return found
+"""
+
+CANCEL = f"""{layout.REMOVE}
+local found = redis.call('XRANGE', KEYS[1], ARGV[1] .. '-0', ARGV[1] .. '-0')
+if #found == 0 then return {{'unknown'}} end
+if redis.call('ZSCORE', KEYS[3], ARGV[1]) then return {{'too late'}} end
+local row = {{}}
+for at = 1, #found[1][2], 2 do row[found[1][2][at]] = found[1][2][at + 1] end
+if (row['key'] or '') ~= '' then redis.call('HDEL', KEYS[4], row['key']) end
+if row['type'] == ARGV[2] then redis.call('HDEL', KEYS[5], row['fabric']) end
+remove(KEYS[1], KEYS[2], KEYS[3], ARGV[1] .. '-0', ARGV[1] .. '-0')
+return {{'done', row['key'] or '', row['type'], row['fabric']}}
+"""
+
+
+class RedisInbox:
+    """An `Inbox` on Redis; safe to use from several threads."""
+
+    _client: RedisClient
+
+    def put(self, partition: int, fabric: str, body: Body) -> InboxReceipt:
+        key, mark = idempotency_key(body), fingerprint(fabric, body)
+        claimed = key is not None and self._claim(partition, key, mark)
+        parts = ("inbox", "inbox:last", "inbox:keys", "joining", "inbox:askers")
+        keys = [layout.key(partition, part) for part in parts]
+        joins_site = body.site if isinstance(body, FabricCommissioned) else None
+        row = f"{WAITING_PLACE} {mark} {fabric} {type(body).__name__}"
+        arguments = [key or "", row, fabric, type(body).__name__, body.model_dump_json()]
+        arguments += [layout.channel(partition), "" if joins_site is None else fabric]
+        arguments += [requester_of(body), str(WAITING_MAX)]
+        before, kept = self._client.run_script(PUT, keys, arguments)
+        if claimed and kept in (JOINED_BEFORE, ALLOWANCE_USED):
+            self._client.call(claim_key(str(key)), "DEL", claim_key(str(key)))
+        if kept == JOINED_BEFORE:
+            raise name_taken_error(fabric, str(joins_site))
+        if kept == ALLOWANCE_USED:
+            raise allowance_error(requester_of(body))
+        found = _known_request(partition, before)
+        if key is not None:
+            if found.mark != mark:
+                raise key_reused_error(key)
+            self._keep_claims({key: claim_value(found)})
+        return InboxReceipt(found.number, repeated=kept == KEY_USED)
+
+    def find_repeat(self, partition: int, fabric: str, body: Body) -> InboxReceipt | None:
+        key, mark = str(idempotency_key(body)), fingerprint(fabric, body)
+        self._check_claim(key, f"{partition} {mark}", self._current_claim(key))
+        found = self._find_in(partition, key)
+        if found is not None and found.mark != mark:
+            raise key_reused_error(key)
+        if found is None or (found.place is None and not self._waits(partition, found.number)):
+            return None
+        return InboxReceipt(found.number, repeated=True)
+
+    def find(self, key: str) -> KnownRequest | None:
+        claim = self._current_claim(key)
+        if claim is None or claim == CANCELLED:
+            return None
+        return self._find_in(int(claim.split(" ")[0]), key)
+
+    def was_cancelled(self, key: str) -> bool:
+        return self._current_claim(key) == CANCELLED
+
+    def record_logged(self, partition: int, requests: Sequence[LoggedRequest]) -> None:
+        keys = [
+            *layout.inbox_keys(partition),
+            layout.key(partition, "inbox:keys"),
+            layout.key(partition, "inbox:last"),
+        ]
+        for start in range(0, len(requests), ROWS_MAX):
+            part = requests[start : start + ROWS_MAX]
+            numbers = inbox_numbers(part)
+            known = {key: known_request(partition, request) for key, request in requests_by_key(part)}
+            rows = [word for key, found in known.items() for word in (key, key_row(found))]
+            self._client.run_script(RECORD_LOGGED, keys, [str(len(numbers)), *map(str, numbers), *rows])
+            self._keep_claims({key: claim_value(found) for key, found in known.items()})
+
+    def discard_after(self, partition: int, end: Callable[[], int]) -> None:
+        place = layout.key(partition, "inbox:keys")
+        rows: dict[bytes, bytes] = self._client.call(place, "HGETALL", place)
+        known = {key.decode(): _known_request(partition, row) for key, row in rows.items()}
+        ends = end()
+        gone = [key for key, found in known.items() if found.place is not None and found.place >= ends]
+        for command in layout.hdel(place, gone):
+            self._client.call(place, *command)
+        for key in gone:
+            self._client.call(claim_key(key), "DEL", claim_key(key))
+
+    def raise_last_number(self, partition: int, number: int) -> None:
+        last = layout.key(partition, "inbox:last")
+        self._client.run_script(RAISE_NUMBER, [last], [str(number)])
+
+    def take(self, partition: int, numbers: Sequence[int]) -> list[int]:
+        inbox, _, taken = layout.inbox_keys(partition)
+        return [int(number) for number in self._client.run_script(TAKE, [inbox, taken], [*map(str, numbers)])]
+
+    def cancel(self, partition: int, number: int) -> CancelOutcome:
+        keys = [
+            *layout.inbox_keys(partition),
+            layout.key(partition, "inbox:keys"),
+            layout.key(partition, "joining"),
+        ]
+        word, *row = self._client.run_script(CANCEL, keys, [str(number), FabricCommissioned.__name__])
+        if row:
+            key, kind, fabric = (part.decode() for part in row)
+            if key:
+                place = claim_key(key)
+                self._client.call(place, "SET", place, CANCELLED, "EX", str(CLAIM_EXPIRES_S))
+            if kind == FabricCommissioned.__name__:
+                self._client.call(layout.NAMES, "HDEL", layout.NAMES, fabric)
+        return CancelOutcome(word.decode())
+
+    def waiting(self, partition: int, most: int) -> list[Request]:
+        key = layout.key(partition, "inbox")
+        rows = self._client.call(key, "XRANGE", key, "-", "+", "COUNT", str(most))
+        return [self._request(partition, int(entry.split(b"-")[0]), row) for entry, row in rows]
+
+    def _request(self, partition: int, number: int, row: dict[bytes, bytes]) -> Request:
+        try:
+            body = TYPES[row[b"type"].decode()].model_validate_json(row[b"body"])
+            return Request(number, row[b"fabric"].decode(), body)
+        except (KeyError, ValidationError):
+            what = row.get(b"type", b"no type").decode("utf-8", "replace")
+            raise OperationFailed(
+                f"inbox {layout.key(partition, 'inbox')}: this version "
+                f"cannot read request {number} ({what}); "
+                f"remove it with XDEL {number}-0, or run the version that took it"
+            ) from None
+
+    def _waits(self, partition: int, number: int) -> bool:
+        key, entry = layout.key(partition, "inbox"), f"{number}-0"
+        return bool(self._client.call(key, "XRANGE", key, entry, entry))
+
+    def oldest(self, partition: int) -> int | None:
+        """The number of the request that waits longest, whether or not this version can read it."""
+        key = layout.key(partition, "inbox")
+        rows = self._client.call(key, "XRANGE", key, "-", "+", "COUNT", "1")
+        return int(rows[0][0].split(b"-")[0]) if rows else None
+
+    def size(self, partition: int) -> int:
+        key = layout.key(partition, "inbox")
+        return int(self._client.call(key, "XLEN", key))
+
+    # --- claims ---------------------------------------------------------------------------------------------
+
+    def _claim(self, partition: int, key: str, mark: str) -> bool:
+        """Take a key for a request, or find it taken for the same; whether it was free. InvalidInput if it
+        is another's."""
+        place, wanted = claim_key(key), f"{partition} {mark}"
+        before = self._client.run_script(CLAIM, [place], [wanted, str(CLAIM_EXPIRES_S)])
+        self._check_claim(key, wanted, None if before is None else before.decode())
+        return before is None
+
+    def _check_claim(self, key: str, wanted: str, claim: str | None) -> None:
+        if claim == CANCELLED:
+            raise key_cancelled_error(key)
+        if claim is not None and claim != wanted:
+            raise key_reused_error(key)
+
+    def _current_claim(self, key: str) -> str | None:
+        value: bytes | None = self._client.call(claim_key(key), "GET", claim_key(key))
+        return None if value is None else value.decode()
+
+    def _keep_claims(self, claims: dict[str, str]) -> None:
+        """Keep these for good."""
+        shards: dict[int, list[list[str]]] = {}
+        for key, claim in claims.items():
+            shards.setdefault(_shard(key), []).append(["SET", claim_key(key), claim])
+        for commands in shards.values():
+            self._client.transaction(commands[0][1], commands)
+
+    def _find_in(self, partition: int, key: str) -> KnownRequest | None:
+        place = layout.key(partition, "inbox:keys")
+        row: bytes | None = self._client.call(place, "HGET", place, key)
+        return None if row is None else _known_request(partition, row)
+
+
+def _shard(key: str) -> int:
+    return crc32(key.encode()) % CLAIM_SHARDS
+
+
+def claim_key(key: str) -> str:
+    return f"lightwave:claims:{{{_shard(key)}}}:{key}"
+
+
+def claim_value(found: KnownRequest) -> str:
+    return f"{found.partition} {found.mark}"
+
+
+def key_row(found: KnownRequest) -> str:
+    place = WAITING_PLACE if found.place is None else str(found.place)
+    return f"{found.number} {place} {found.mark} {found.fabric} {found.kind}"
+
+
+def _known_request(partition: int, row: bytes) -> KnownRequest:
+    number, place, mark, fabric, kind = row.decode().split(" ")
+    return KnownRequest(
+        partition, int(number), None if place == WAITING_PLACE else int(place), mark, fabric, kind
+    )

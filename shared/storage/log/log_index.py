@@ -1,0 +1,426 @@
+"""What makes a log findable however long it is: an SQLite file beside it.
+
+It knows of every message where it stands, its time, type, fabric and cause, and the names under which people
+look for it. It is only a help: made again from the log where it is missing, damaged or of another log, and
+kept in memory where its disk takes no more.
+"""
+
+import contextlib
+import logging
+import sqlite3
+import threading
+import time
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn, Protocol, TypeVar
+
+import orjson
+
+from schemas.config.pods import FabricConfig
+from schemas.envelope import Envelope
+from schemas.limits import COUNT_MAX
+from schemas.registry import TYPES, Unreadable, decode
+from shared.basics.errors import OperationFailed
+from shared.storage.log.log_bytes import LogBytes
+from shared.storage.log.log_lines import file_error
+from shared.storage.log.log_reader import LogQuery
+
+VERSION = 2
+"""Raised where messages are found under other names than before: an index of that time is made anew."""
+TABLES = """
+CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE strides (position INTEGER PRIMARY KEY, offset INTEGER, at_us INTEGER, seqs TEXT);
+CREATE TABLE words (id INTEGER PRIMARY KEY, word TEXT NOT NULL UNIQUE);
+CREATE TABLE messages (
+    position INTEGER PRIMARY KEY, offset INTEGER, at_us INTEGER, fabric INTEGER, type INTEGER, cause INTEGER
+);
+CREATE INDEX by_type ON messages (fabric, type);
+CREATE INDEX by_cause ON messages (cause) WHERE cause IS NOT NULL;
+CREATE TABLE things (thing INTEGER, position INTEGER, PRIMARY KEY (thing, position)) WITHOUT ROWID;
+"""
+EFFECTS_OF_CAUSE = """
+WITH RECURSIVE chosen (position) AS (
+    SELECT position FROM messages WHERE cause = ?
+    UNION SELECT next.position FROM chosen JOIN messages AS next ON next.cause = chosen.position
+)"""
+WORDS_CACHED_MAX = 1 << 17
+"""Words whose numbers are kept at hand."""
+
+log = logging.getLogger("lightwave.log")
+
+
+class IndexLost(Exception):
+    """What the index held is gone; it begins anew, empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stride:
+    """Where one message stands. `seqs` maps each source to its last seq before this position."""
+
+    position: int
+    offset: int
+    at_us: int
+    seqs: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRow:
+    """What the index keeps of one message; `cause` is a position, `things` are names."""
+
+    position: int
+    offset: int
+    at_us: int
+    fabric: str
+    type: str
+    cause: int | None
+    subjects: Iterable[str]
+
+
+class LogIndex:
+    """The index of one log; whoever shares it between threads keeps them apart. Where the file fails, it is
+    made anew, and where that fails too, in memory."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._ids: dict[str, int] = {}
+        self.end = self.offset = 0
+        """Position and byte offset up to which the log is indexed."""
+        try:
+            self._db = _connect(path)
+            self._load()
+        except (sqlite3.Error, OSError, ValueError, TypeError, KeyError):
+            self._recreate()
+
+    def close(self) -> None:
+        with contextlib.suppress(sqlite3.Error):
+            self._db.close()
+
+    def strides(self) -> list[Stride]:
+        """Every stride that was added, in order; none where they cannot be read."""
+        try:
+            rows = self._db.execute("SELECT position, offset, at_us, seqs FROM strides ORDER BY position")
+            return [_stride(row) for row in rows]
+        except (sqlite3.Error, ValueError, TypeError):
+            self.reset()
+            return []
+
+    def reset(self) -> None:
+        """Begin anew, empty."""
+        self.close()
+        self._recreate()
+
+    def add(self, rows: Sequence[IndexRow], strides: Sequence[Stride], end: int, offset: int) -> None:
+        """Add the messages up to a position, all of them or none; IndexLost where that is impossible."""
+        try:
+            with self._db:
+                self._number({word for row in rows for word in (row.fabric, row.type, *row.subjects)})
+                ids = self._ids
+                self._db.executemany(
+                    "INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?)",
+                    [(r.position, r.offset, r.at_us, ids[r.fabric], ids[r.type], r.cause) for r in rows],
+                )
+                self._db.executemany(
+                    "INSERT OR IGNORE INTO things VALUES (?, ?)",
+                    [(ids[subject], row.position) for row in rows for subject in row.subjects],
+                )
+                self._db.executemany(
+                    "INSERT INTO strides VALUES (?, ?, ?, ?)",
+                    [(s.position, s.offset, s.at_us, orjson.dumps(s.seqs).decode()) for s in strides],
+                )
+                meta = {"version": VERSION, "end": end, "offset": offset}
+                self._db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", meta.items())
+        except (sqlite3.Error, OverflowError) as error:
+            self._fail(error)
+        self.end, self.offset = end, offset
+
+    def find(self, query: LogQuery, most: int, *, newest: bool) -> list[tuple[int, int]]:
+        """(position, byte offset) of the first `most` messages that are asked for, or of the newest; oldest
+        first."""
+        order = "DESC" if newest else "ASC"
+        found: list[tuple[int, int]] = []
+        try:
+            for kind in query.types or (None,):
+                statement, values = _statement(query, kind, order)
+                found += self._db.execute(statement, [*values, most])
+        except sqlite3.Error as error:
+            self._fail(error)
+        found.sort()
+        return found[-most:] if newest else found[:most]
+
+    def count(self, query: LogQuery) -> int:
+        """How many messages are asked for."""
+        try:
+            counts = 0
+            for kind in query.types or (None,):
+                statement, values = _statement(query, kind)
+                counted = _sql("SELECT COUNT(*) FROM (", statement, ")")
+                counts += self._db.execute(counted, values).fetchone()[0]
+        except sqlite3.Error as error:
+            self._fail(error)
+        return counts
+
+    # --- the file -------------------------------------------------------------------------------------------
+
+    def _load(self) -> None:
+        kept = dict(self._db.execute("SELECT name, value FROM meta"))
+        if kept["version"] != VERSION:
+            raise ValueError(kept["version"])
+        self.end, self.offset = int(kept["end"]), int(kept["offset"])
+
+    def _recreate(self) -> None:
+        self._ids.clear()
+        self.end = self.offset = 0
+        try:
+            for suffix in ("", "-wal", "-shm"):
+                Path(f"{self._path}{suffix}").unlink(missing_ok=True)
+            self._db = _create(self._path)
+        except (sqlite3.Error, OSError):
+            self._db = _create(None)
+
+    def _fail(self, error: Exception) -> NoReturn:
+        log.warning("index %s: %s; it is made again from the log", self._path, error)
+        self.close()
+        # What failed on a file that was just begun would fail there again.
+        was_new = self.end == 0
+        self._recreate()
+        if was_new:
+            self.close()
+            self._db = _create(None)
+        raise IndexLost(str(error)) from None
+
+    def _number(self, words: set[str]) -> None:
+        """Give every word a number, and have those of all at hand."""
+        new = sorted(words - self._ids.keys())
+        if len(self._ids) + len(new) > WORDS_CACHED_MAX:
+            self._ids.clear()
+            new = sorted(words)
+        self._db.executemany("INSERT OR IGNORE INTO words (word) VALUES (?)", [(word,) for word in new])
+        for word in new:
+            (self._ids[word],) = self._db.execute("SELECT id FROM words WHERE word = ?", (word,)).fetchone()
+
+
+def _connect(path: Path | None) -> sqlite3.Connection:
+    found = sqlite3.connect(path or ":memory:", check_same_thread=False)
+    # A commit waits for no disk: what a power cut takes from the index is made again.
+    found.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;")
+    return found
+
+
+def _create(path: Path | None) -> sqlite3.Connection:
+    made = _connect(path)
+    made.executescript(TABLES)
+    return made
+
+
+def _stride(row: tuple[int, int, int, str]) -> Stride:
+    position, offset, at_us, text = row
+    seqs = {str(source): int(seq) for source, seq in dict(orjson.loads(text)).items()}
+    return Stride(int(position), int(offset), int(at_us), seqs)
+
+
+def _statement(query: LogQuery, kind: str | None, order: str = "") -> tuple[str, list[object]]:
+    """The statement that finds the messages of one type or all, and its values."""
+    first, values, where = "", list[object](), list[str]()
+    about, named = _about(query)
+    if query.cause is not None:
+        first, values = EFFECTS_OF_CAUSE, [query.cause]
+    elif query.about:
+        first, values = _sql("WITH chosen (position) AS (", about, ")"), [*named]
+    # What is chosen leads, or the log in its order; the index of types only where that is all that is asked.
+    source = "chosen CROSS JOIN messages AS m ON m.position = chosen.position" if first else "messages AS m"
+    plus = "" if kind is not None and not first else "+"
+    where.append("m.position >= ? AND m.position < ?")
+    values += [query.start, query.end]
+    if query.cause is not None and query.about:
+        where.append(f"m.position IN ({about})")
+        values += named
+    if query.fabric is not None:
+        where.append(f"{plus}m.fabric IN {_word_ids(1)}")
+        values.append(query.fabric)
+    if kind is not None:
+        where.append(f"{plus}m.type IN {_word_ids(1)}")
+        values.append(kind)
+    if query.without:
+        where.append(f"+m.type NOT IN {_word_ids(len(query.without))}")
+        values += query.without
+    ordered = f"ORDER BY m.position {order} LIMIT ?" if order else ""
+    where_all = " AND ".join(where)
+    return _sql(first, "SELECT m.position, m.offset FROM", source, "WHERE", where_all, ordered), values
+
+
+def _about(query: LogQuery) -> tuple[str, list[object]]:
+    """The statement that finds what is about one of some names, and its values."""
+    named = _sql("SELECT position FROM things WHERE thing IN", _word_ids(len(query.about)))
+    if query.effects is None:
+        return _sql(named, "GROUP BY position"), [*query.about]
+    causes, effects = query.effects
+    led_to = _sql(
+        *("SELECT m.position FROM (", named, ") AS n JOIN messages AS c ON c.position = n.position"),
+        "JOIN messages AS m ON m.cause = c.position",
+        *("WHERE +c.type IN", _word_ids(len(causes)), "AND +m.type IN", _word_ids(len(effects))),
+    )
+    return _sql(named, "UNION", led_to), [*query.about, *query.about, *causes, *effects]
+
+
+def _word_ids(count: int) -> str:
+    """The numbers of so many words, which stand among the values."""
+    return _sql("(SELECT id FROM words WHERE word IN (", ", ".join("?" * count), "))")
+
+
+def _sql(*parts: str) -> str:
+    """Pieces of a statement put together: words of this module and marks only, never a value."""
+    return " ".join(parts)
+
+
+# Keeps the index of a log up with it, off the way of whoever appends, and answers from it.
+
+BATCH = 1_000
+"""Messages that are indexed at once."""
+WAIT_S_MAX = 5.0
+"""How long a question waits for an index that is being made."""
+RECENT_MAX = 20_000
+"""Ids of messages whose positions are kept at hand: most causes are not far back."""
+TRIES = 3
+"""A file that fails is made anew, and then one in memory."""
+
+AnswerT = TypeVar("AnswerT")
+SubjectsOf = Callable[[dict[str, Any]], Iterable[str]]
+"""The names under which a message is found, of the message as JSON has it."""
+Recall = Callable[[str, tuple[str, ...]], list[dict[str, Any]]]
+"""The messages before, as JSON has them, that are found under a name and are of some types."""
+MakeSubjectsOf = Callable[[Callable[[str], FabricConfig], Recall], SubjectsOf]
+"""How to name what the messages of one site's log are about, with the configurations of its fabrics (KeyError
+for an unknown one) and what was said before."""
+
+
+class IndexableLog(Protocol):
+    """What is asked of the log that is indexed."""
+
+    path: Path
+    content: LogBytes
+    end: int
+    strides: list[Stride]
+
+    def position_of(self, message_id: str) -> int | None: ...
+
+
+class Indexer:
+    """One log and its index; any thread may ask."""
+
+    def __init__(self, log: IndexableLog, index: LogIndex) -> None:
+        self._log = log
+        self._index = index
+        self._lock = threading.Lock()
+        self._recent: dict[str, int] = {}
+        self.subjects_of: SubjectsOf = lambda _message: ()
+
+    def close(self) -> None:
+        with self._lock:
+            self._index.close()
+
+    def catch_up(self, within_s: float) -> bool:
+        """Index what the log holds beyond the index; whether that was done in so much wall time."""
+        until_s = time.monotonic() + within_s
+        while True:
+            with self._lock:
+                if self._index.end >= self._log.end:
+                    return True
+                try:
+                    self._add_batch()
+                except IndexLost:
+                    self._recent.clear()
+            if time.monotonic() > until_s:
+                return False
+
+    def find(self, query: LogQuery, most: int, *, newest: bool) -> list[tuple[int, Envelope]]:
+        """(position, message) of the first that are asked for, or of the newest; oldest first."""
+        places = self._with_index(lambda: self._index.find(query, most, newest=newest))
+        found = []
+        for position, line in self._lines(places):
+            try:
+                found.append((position, decode(line)))
+            except Unreadable:
+                continue
+        return found
+
+    def count(self, query: LogQuery) -> int:
+        """How many messages are asked for."""
+        return self._with_index(lambda: self._index.count(query))
+
+    def recall(self, name: str, types: tuple[str, ...]) -> list[dict[str, Any]]:
+        """For `things_of`, which is called while the index is being added to."""
+        places = self._index.find(LogQuery(about=(name,), types=types), COUNT_MAX, newest=False)
+        return [orjson.loads(line) for _, line in self._lines(places)]
+
+    def _with_index(self, run: Callable[[], AnswerT]) -> AnswerT:
+        for _ in range(TRIES):
+            if not self.catch_up(WAIT_S_MAX):
+                break
+            with self._lock:
+                try:
+                    return run()
+                except IndexLost:
+                    self._recent.clear()
+        done = 100 * self._index.end // max(1, self._log.end)
+        raise OperationFailed(
+            f"log {self._log.path.stem}: its index is being made, {done} % so far; ask again in a moment"
+        )
+
+    def _lines(self, places: list[tuple[int, int]]) -> Iterator[tuple[int, bytes]]:
+        try:
+            with self._log.content.opened() as file:
+                for position, offset in places:
+                    file.seek(offset)
+                    yield position, file.readline().rstrip(b"\n")
+        except OSError as error:
+            raise file_error(self._log.path, error) from None
+
+    def _add_batch(self) -> None:
+        start, offset = self._index.end, self._index.offset
+        end = min(self._log.end, start + BATCH)
+        rows = []
+        try:
+            with self._log.content.opened(offset) as file:
+                for position in range(start, end):
+                    line = file.readline()
+                    row = self._row(position, offset, line)
+                    if row is not None:
+                        rows.append(row)
+                    offset += len(line)
+        except OSError as error:
+            raise file_error(self._log.path, error) from None
+        strides = self._log.strides
+        first, last = (bisect_left(strides, place, key=lambda s: s.position) for place in (start, end))
+        self._index.add(rows, strides[first:last], end, offset)
+
+    def _row(self, position: int, offset: int, line: bytes) -> IndexRow | None:
+        """What is to be kept of a message; None of a line that is none."""
+        try:
+            fields = orjson.loads(line)
+            at_us, fabric, kind, cause = (fields[name] for name in ("at_us", "fabric", "type", "cause"))
+            is_message = kind in TYPES and isinstance(fabric, str) and 0 <= at_us <= COUNT_MAX
+        except (ValueError, TypeError, KeyError):
+            return None
+        if not is_message:
+            return None
+        self._remember(str(fields.get("id")), position)
+        because = None if cause is None else self._position_of(str(cause))
+        return IndexRow(position, offset, at_us, fabric, kind, because, self._subjects_in(fields))
+
+    def _subjects_in(self, fields: dict[str, Any]) -> frozenset[str]:
+        try:
+            return frozenset(self.subjects_of(fields))
+        except (ValueError, TypeError, LookupError, AttributeError):
+            return frozenset()  # no message of this twin: it is found by its place only
+
+    def _remember(self, message_id: str, position: int) -> None:
+        self._recent[message_id] = position
+        if len(self._recent) > 2 * RECENT_MAX:
+            for old in list(self._recent)[:RECENT_MAX]:
+                del self._recent[old]
+
+    def _position_of(self, message_id: str) -> int | None:
+        known = self._recent.get(message_id)
+        return known if known is not None else self._log.position_of(message_id)

@@ -1,0 +1,130 @@
+"""Telemetry frames as files: the newest ones of every fabric, each an Arrow IPC stream."""
+
+import contextlib
+import logging
+import re
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from shared.basics.errors import OperationFailed, OutOfFileDescriptors
+from shared.storage.files.atomic_files import write_atomically
+from shared.storage.log.log_lines import file_error
+
+FRAMES_MAX = 96
+"""Frames kept of one fabric: a day at the default cadence."""
+
+SHARE_MAX = 0.1
+"""Of wall time, that all frames together may take by default: a twin in a hurry passes some over."""
+PAUSE_S_MAX = 0.5
+"""Between two frames of a name, for every name that there is: after a moment in which the machine stood
+still, too."""
+FREE_RENDER_S = 0.005
+"""A frame that takes no longer never costs another one."""
+
+_NAME = re.compile(r"[0-9]{20}\.arrows")
+"""Whatever else is in a folder is nobody's frame."""
+
+log = logging.getLogger("lightwave.log")
+
+
+class TelemetryFolder:
+    """`FOLDER/FABRIC/AT_US.arrows`. A frame written again is the same file: a redelivery is harmless.
+    `problems` says of each fabric why its newest frame is lost, `lost` how many frames are; `passed_over` how
+    many were not made, for there was no time. Frames that are made go to `newest` as well, where one is
+    given: by name."""
+
+    def __init__(
+        self,
+        folder: Path,
+        share_max: float = SHARE_MAX,
+        newest: Callable[[str, bytes], object] | None = None,
+    ) -> None:
+        self.folder = folder
+        self._share_max = share_max
+        self._newest = newest
+        self.lost = 0
+        self.not_rendered = 0
+        self._next_s: dict[str, float] = {}
+        self._problems: dict[str, str] = {}
+
+    @property
+    def problems(self) -> list[str]:
+        return [*self._problems.copy().values()]
+
+    def make(self, fabric: str, at_us: int, render: Callable[[], bytes | None]) -> None:
+        """Render a frame and `keep` it; or neither, where the last ones took so long that frames would hold
+        up the twin: nothing is made of them, and at 50,000 times real time nobody could look at them all."""
+        began_s = time.perf_counter()
+        if began_s < self._next_s.get(fabric, 0.0):
+            self.not_rendered += 1
+            return
+        frame = render()
+        if frame is not None:
+            self.keep(fabric, at_us, frame)
+        took_s = time.perf_counter() - began_s
+        if took_s > FREE_RENDER_S:
+            names = len(self._next_s.keys() | {fabric})
+            pause_s = min(took_s * (names / self._share_max - 1.0), PAUSE_S_MAX * names)
+            self._next_s[fabric] = began_s + took_s + pause_s
+
+    def keep(self, fabric: str, at_us: int, frame: bytes) -> None:
+        """`put` for a twin, which goes on without a frame that cannot be written: nothing is made of frames.
+        OutOfFiles as it is raised there, for another try will do."""
+        try:
+            self.put(fabric, at_us, frame)
+            if self._newest is not None:
+                self._newest(fabric, frame)
+        except OutOfFileDescriptors:
+            raise
+        except OperationFailed as error:
+            self.lost += 1
+            problem = f"{error}; telemetry frames are lost until they can be written"
+            if self._problems.get(fabric) != problem:
+                log.warning("%s", problem)
+            self._problems[fabric] = problem
+        else:
+            self._problems.pop(fabric, None)
+
+    def put(self, fabric: str, at_us: int, frame: bytes) -> None:
+        """Write one frame, whole or not at all, and remove the oldest beyond FRAMES_MAX first, so that a full
+        disk gets room; OperationFailed if that is impossible."""
+        place = self.folder / fabric
+        path = place / f"{at_us:020d}.arrows"
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+            before = [old for old in self._frames(place) if old != path]
+            for old in before[: max(len(before) + 1 - FRAMES_MAX, 0)]:
+                old.unlink(missing_ok=True)
+            write_atomically(path, frame)
+        except OSError as error:
+            raise file_error(place, error, "telemetry folder") from None
+
+    def _frames(self, place: Path) -> list[Path]:
+        """The frames in a folder, the oldest first."""
+        return sorted(path for path in place.glob("*.arrows") if _NAME.fullmatch(path.name))
+
+    def after(
+        self, fabric: str, after_us: int, until_us: int | None = None, *, newest_first: bool = False
+    ) -> Iterator[tuple[int, bytes]]:
+        """(moment, frame) of those after one moment and up to another that are kept, the oldest first, or the
+        newest; what is taken away meanwhile is left out. OperationFailed if one cannot be read."""
+        place = self.folder / fabric
+        try:
+            frames = self._frames(place)
+            for path in reversed(frames) if newest_first else frames:
+                at_us = int(path.stem)
+                if after_us < at_us and (until_us is None or at_us <= until_us):
+                    with contextlib.suppress(FileNotFoundError):
+                        yield at_us, path.read_bytes()
+        except OSError as error:
+            raise file_error(place, error, "telemetry folder") from None
+
+    def latest(self, fabric: str) -> bytes | None:
+        """The newest frame, or None; OperationFailed if it cannot be read."""
+        place = self.folder / fabric
+        try:
+            frames = self._frames(place)
+            return frames[-1].read_bytes() if frames else None
+        except OSError as error:
+            raise file_error(place, error, "telemetry folder") from None

@@ -1,0 +1,1 @@
+"""The state store: port, memory and Redis implementations, change tracking, copies."""

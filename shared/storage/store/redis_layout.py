@@ -1,0 +1,308 @@
+"""How the state store lies in Redis: keys, the scripts that change them, and what stands in their fields.
+
+Everything of partition P lies under keys that begin `lightwave:{P}:`, so that a transaction stays on one node
+of a Redis Cluster.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, islice
+from typing import Any
+from zlib import crc32
+
+from shared.basics.errors import LogDamaged
+from shared.engine.roots import ServiceProgress
+from shared.engine.state_codec import COUNTERS
+from shared.storage.store.state_store import Commit, OutboxEntry
+
+FABRICS = "lightwave:fabrics"
+NAMES = "lightwave:names"
+"""Name of a fabric → the site for which somebody took it first."""
+PAIRS_MAX = 1_000
+"""Fields of one HSET: Lua passes a bounded number of arguments to a command."""
+
+REMOVE = """
+local function remove(inbox, askers, taken, first, last)
+  for _, row in ipairs(redis.call('XRANGE', inbox, first, last)) do
+    for at = 1, #row[2], 2 do
+      if row[2][at] == 'asker' and redis.call('HINCRBY', askers, row[2][at + 1], -1) <= 0 then
+        redis.call('HDEL', askers, row[2][at + 1])
+      end
+    end
+    redis.call('XDEL', inbox, row[1])
+    redis.call('ZREM', taken, row[1]:match('^%d+'))
+  end
+  if redis.call('XLEN', inbox) == 0 then redis.call('DEL', askers) end
+end
+"""
+"""Removes requests from the inbox, and from how many of each asker wait. It counts down before they go, as
+PUT counts up after: a file of Redis that was cut in between leaves a count too low, never one too high."""
+
+COMMIT = f"""{REMOVE}
+local expected = tonumber(ARGV[1])
+local at = 2
+for _ = 1, expected do
+  if (redis.call('HGET', KEYS[1], ARGV[at]) or '0') ~= ARGV[at + 1] then return 0 end
+  at = at + 2
+end
+local agreed = tonumber(ARGV[at])
+at = at + 1
+for _ = 1, agreed do
+  if (redis.call('HGET', KEYS[1], ARGV[at]) or ARGV[at + 1]) ~= ARGV[at + 1] then return 0 end
+  at = at + 2
+end
+local together = tonumber(ARGV[at])
+local first_reader = at + 2
+local channel = ARGV[at + 1]
+at = first_reader + together
+while at <= #ARGV do
+  local size = tonumber(ARGV[at])
+  if ARGV[at + 1] == 'REMOVE' then
+    remove(unpack(ARGV, at + 2, at + size))
+  else
+    redis.call(unpack(ARGV, at + 1, at + size))
+  end
+  at = at + size + 1
+end
+if together > 0 then
+  local position = redis.call('HGET', KEYS[1], ARGV[first_reader]) or '0'
+  for reader = first_reader + 1, first_reader + together - 1 do
+    if (redis.call('HGET', KEYS[1], ARGV[reader]) or '0') ~= position then return 1 end
+  end
+  redis.call('PUBLISH', channel, position)
+end
+return 1
+"""
+
+REMOVE_EACH = f"""{REMOVE}
+for _, entry in ipairs(ARGV) do remove(KEYS[1], KEYS[2], KEYS[3], entry, entry) end
+return 1
+"""
+
+INFORM_INBOX = """
+local last = tonumber(redis.call('HGET', KEYS[1], 'noted') or '0')
+for at = 1, #ARGV, 2 do redis.call('HSET', KEYS[2], ARGV[at], ARGV[at + 1]) end
+local rows, parts = redis.call('HGETALL', KEYS[2]), {}
+for at = 1, #rows, 2 do parts[#parts + 1] = {tonumber(rows[at]), tonumber(rows[at + 1])} end
+table.sort(parts, function(one, other) return one[1] < other[1] end)
+for _, part in ipairs(parts) do
+  if part[1] <= last then
+    last = math.max(last, part[2])
+    redis.call('HDEL', KEYS[2], string.format('%.0f', part[1]))
+  end
+end
+redis.call('HSET', KEYS[1], 'noted', string.format('%.0f', last))
+return 1
+"""
+"""Parts of the log, from and to, become one where no gap is between them."""
+
+SWAP = """
+if (redis.call('HGET', KEYS[1], ARGV[1]) or '') ~= ARGV[2] then return 0 end
+local gone = tonumber(ARGV[3])
+for at = 4, 3 + gone do redis.call('HDEL', KEYS[1], ARGV[at]) end
+for at = 4 + gone, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[at], ARGV[at + 1]) end
+return 1
+"""
+
+SEAL_STAGED = """
+for n = 3, #KEYS do
+  if redis.call('HLEN', KEYS[n]) ~= tonumber(ARGV[n]) then return 0 end
+end
+redis.call('HSET', KEYS[1], 'stage', ARGV[1], 'mark', ARGV[2])
+return 1
+"""
+
+PROMOTE_STAGED = """
+local stage = redis.call('HGET', KEYS[3], 'stage')
+if not stage then return 0 end
+local own = ARGV[1]
+local made = {}
+for _, from in ipairs(redis.call('KEYS', stage .. '*')) do
+  local to = own .. string.sub(from, #stage + 1)
+  made[to] = true
+  if to ~= KEYS[1] then redis.call('COPY', from, to, 'REPLACE') end
+end
+for _, pattern in ipairs({'state:*', 'docs:*', 'outbox', 'dead', 'noted'}) do
+  for _, old in ipairs(redis.call('KEYS', own .. pattern)) do
+    if not made[old] then redis.call('DEL', old) end
+  end
+end
+local head = stage .. 'progress'
+local generation = tonumber(redis.call('HGET', KEYS[1], 'generation') or '0') + 1
+redis.call('HSET', head, 'generation', string.format('%.0f', generation))
+local before = redis.call('HGETALL', KEYS[1])
+for n = 1, #before, 2 do
+  if string.sub(before[n], 1, #ARGV[2]) == ARGV[2] then redis.call('HSET', head, before[n], before[n + 1]) end
+end
+redis.call('COPY', head, KEYS[1], 'REPLACE')
+return 1
+"""
+
+Command = list[str | bytes]
+
+
+def key(partition: int, rest: str) -> str:
+    return f"lightwave:{{{partition}}}:{rest}"
+
+
+def inbox_keys(partition: int) -> tuple[str, str, str]:
+    """The requests that wait, how many there are of each asker, and which of them are about to be
+    appended."""
+    return key(partition, "inbox"), key(partition, "inbox:askers"), key(partition, "inbox:taken")
+
+
+def state_key(partition: int, service: str, fabric: str) -> str:
+    return key(partition, f"state:{service}@{fabric}")
+
+
+def documents_key(partition: int, fabric: str, kind: str) -> str:
+    return key(partition, f"docs:{fabric}:{kind}")
+
+
+def channel(partition: int) -> str:
+    """Where a partition's sequencer is told that there is something to do."""
+    return key(partition, "wake")
+
+
+def fields_with_prefix(head: Mapping[bytes, bytes], prefix: str) -> dict[str, str]:
+    """The fields of a partition's head that begin so, without their beginning."""
+    start = prefix.encode()
+    return {k[len(start) :].decode(): v.decode() for k, v in head.items() if k.startswith(start)}
+
+
+def positions(head: Mapping[bytes, bytes]) -> dict[str, int]:
+    return {name: int(at) for name, at in fields_with_prefix(head, "at:").items()}
+
+
+def progress(head: Mapping[bytes, bytes]) -> dict[tuple[str, str], ServiceProgress]:
+    dues, nows, ticked = (fields_with_prefix(head, f"{word}:") for word in ("due", "now", "ticked"))
+    found = {}
+    for source, count in fields_with_prefix(head, "ticks:").items():
+        service, _, fabric = source.partition("@")
+        due_us = int(dues[source]) if dues[source] else None
+        now_us, ticked_us = int(nows.get(source, 0)), int(ticked.get(source, 0))
+        found[service, fabric] = ServiceProgress(service, fabric, due_us, int(count), now_us, ticked_us)
+    return found
+
+
+def outbox(rows: Mapping[bytes, bytes]) -> tuple[OutboxEntry, ...]:
+    found = []
+    for place, value in rows.items():
+        position, fabric, service, index = place.decode().split(" ")
+        head, _, line = value.partition(b"\n")
+        kind, source = head.decode().split(" ")
+        found.append(OutboxEntry(int(position), fabric, service, int(index), kind, source, line))
+    return tuple(sorted(found, key=lambda entry: entry.order))
+
+
+def outbox_field(entry: OutboxEntry) -> str:
+    return " ".join(map(str, entry.place))
+
+
+def commit_arguments(commit: Commit) -> tuple[list[str], list[Any]]:
+    """(keys, arguments) of COMMIT."""
+    head = key(commit.partition, "progress")
+    commands = list(_commands(commit, head))
+    fence = [("generation", str(commit.generation))]
+    fence += [(f"at:{reader}", str(at)) for reader, at in commit.expected.items()]
+    required_values = [(f"value:{name}", value) for name, value in commit.required_values.items()]
+    named = {str(name) for command in commands for name in command[1 : 3 if command[0] == "TAKE" else 2]}
+    keys = [head, *sorted(named - {head})]
+    flat = chain.from_iterable([str(len(command)), *command] for command in commands)
+    wake_readers = [f"at:{reader}" for reader in commit.wake_readers]
+    wake = [str(len(wake_readers)), channel(commit.partition), *wake_readers]
+    fences = [
+        part for pairs in (fence, required_values) for part in (str(len(pairs)), *chain.from_iterable(pairs))
+    ]
+    return keys, [*fences, *wake, *flat]
+
+
+def staged_commands(image: Commit, stage: str) -> Iterator[Command]:
+    """The image of a partition as Redis commands, under keys that begin with `stage`."""
+    own = key(image.partition, "")
+    for command in _commands(image, key(image.partition, "progress")):
+        yield [command[0], stage + str(command[1]).removeprefix(own), *command[2:]]
+
+
+def _commands(commit: Commit, head: str) -> Iterator[Command]:
+    """The commit as commands of Redis, or TAKE, each with its key in second place; the head last. A server
+    whose file was cut may carry out the first half of a transaction (`check_whole`): then the position has
+    not moved, and what is made again writes the same, or a state is there whose book the head does not
+    know."""
+    partition = commit.partition
+    said = {outbox_field(s): f"{s.kind} {s.source}\n".encode() + s.line for s in commit.outbox}
+    yield from hset(key(partition, "outbox"), said)
+    yield from hset(key(partition, "dead"), {str(at): row for at, row in commit.dead_letters.items()})
+    kinds: dict[str, dict[str, bytes | None]] = {}
+    for document in commit.documents:
+        place = documents_key(partition, document.fabric, document.kind)
+        kinds.setdefault(place, {})[document.name] = document.text
+    for place, documents in kinds.items():
+        yield from hdel(place, [name for name, text in documents.items() if text is None])
+        yield from hset(place, {name: text for name, text in documents.items() if text is not None})
+    for state in commit.states:
+        place = state_key(partition, state.service, state.fabric)
+        yield from hset(place, dict(state.written))
+        yield from hdel(place, state.removed)
+    yield from hset(head, _head_fields(commit))
+    yield from set_values(head, commit.fields)
+    if commit.inbox_taken is not None:
+        yield ["REMOVE", *inbox_keys(partition), "-", f"{commit.inbox_taken}-0"]
+
+
+def _head_fields(commit: Commit) -> dict[str, str]:
+    fields = {f"at:{reader}": str(at) for reader, at in commit.positions.items()}
+    for row in commit.progress:
+        source = f"{row.name}@{row.fabric}"
+        fields[f"due:{source}"] = "" if row.due_us is None else str(row.due_us)
+        fields[f"ticks:{source}"] = str(row.ticks)
+        fields[f"now:{source}"] = str(row.now_us)
+        fields[f"ticked:{source}"] = str(row.ticked_us)
+    for state in commit.states:
+        if COUNTERS in state.written:
+            fields[f"book:{state.service}@{state.fabric}"] = _book_checksum(state.written)
+    return fields
+
+
+def check_stored_state(
+    head: Mapping[bytes, bytes], service: str, fabric: str, stored: Mapping[str, bytes]
+) -> None:
+    """LogDamaged unless the state is the one that was committed with this head.
+
+    Redis keeps a script's writes as one transaction in its append-only file. Of a file that ends within one,
+    Redis 7.0 removes the command that was cut but not those before it: at the next start they are carried out
+    with the transaction that follows.
+    """
+    noted = head.get(f"book:{service}@{fabric}".encode(), b"").decode()
+    if noted != (_book_checksum(stored) if COUNTERS in stored else ""):
+        raise LogDamaged(
+            f"stored state of {service} in {fabric}: half of a commit, for the file of Redis was cut within "
+            "it; `lightwave live rebuild` or `lightwave up --rebuild` makes it again from the log"
+        )
+
+
+def _book_checksum(stored: Mapping[str, bytes]) -> str:
+    """Of the book alone, which changes with every message that a service reads."""
+    return f"{crc32(stored[COUNTERS]):08x}"
+
+
+def inbox_informed_command(partition: int, parts: Sequence[tuple[int, int]]) -> Command:
+    """That the inbox was told of all requests in these parts of the log."""
+    places = [key(partition, "progress"), key(partition, "noted")]
+    return ["EVAL", INFORM_INBOX, str(len(places)), *places, *map(str, chain.from_iterable(parts))]
+
+
+def set_values(head: str, values: Mapping[str, str | None]) -> Iterator[Command]:
+    """Set the values of a partition, and remove those that are None."""
+    yield from hdel(head, [f"value:{name}" for name, value in values.items() if value is None])
+    yield from hset(head, {f"value:{name}": value for name, value in values.items() if value is not None})
+
+
+def hset(place: str, fields: Mapping[str, Any]) -> Iterator[Command]:
+    pairs = iter(fields.items())
+    while part := list(islice(pairs, PAIRS_MAX)):
+        yield ["HSET", place, *chain.from_iterable(part)]
+
+
+def hdel(place: str, names: Sequence[str]) -> Iterator[Command]:
+    for start in range(0, len(names), PAIRS_MAX):
+        yield ["HDEL", place, *names[start : start + PAIRS_MAX]]

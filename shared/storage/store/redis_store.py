@@ -1,0 +1,381 @@
+"""The state store on Redis (7.0 or newer) or Valkey (7.2 or newer), one server or a cluster.
+
+Everything of partition P lies under keys that begin `lightwave:{P}:`, so that a transaction stays on one node
+of a Redis Cluster. A commit is one Lua script behind a fence: if a position is not as expected, it changes
+nothing.
+"""
+
+import contextlib
+import re
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import redis
+from redis.exceptions import ResponseError
+
+from schemas.names import fabric_order
+from shared.basics.errors import OperationFailed
+from shared.engine.roots import ServiceProgress
+from shared.storage.inbox.redis_inbox import RedisInbox
+from shared.storage.store import redis_layout as layout
+from shared.storage.store.redis_client import RedisClient
+from shared.storage.store.state_store import (
+    ORDER_PREFIX,
+    Commit,
+    FabricPlace,
+    OutboxTrim,
+    PartitionSnapshot,
+    SequencerView,
+    fabric_not_in_store,
+)
+
+CLOCK = "lightwave:clock"
+STAGE_BYTES = 1_000_000
+"""Of an image, written in one go."""
+VERSIONS_MIN = (("valkey_version", (7, 2)), ("redis_version", (7, 0)))
+
+
+@dataclass(frozen=True, slots=True)
+class RedisServer:
+    """What one server tells of itself: whether it keeps an append-only file, how much memory it may use (0:
+    all there is), and what it does beyond. None where it does not tell."""
+
+    name: str
+    appends: bool | None
+    bytes_max: int
+    policy: str | None
+
+
+class RedisStore(RedisInbox):
+    """A `StateStore`, a `DocumentReader` and an `Inbox`. Safe to use from several threads. `cluster` says
+    that the URL is that of any node of a Redis Cluster."""
+
+    def __init__(self, url: str, *, cluster: bool = False) -> None:
+        self.url = url
+        self._client = RedisClient(url, cluster=cluster)
+        self.name = self._client.name
+
+    def close(self) -> None:
+        self._client.close()
+
+    def check(self) -> None:
+        """OperationFailed unless every server answers and is new enough."""
+        for name, node in self._client.nodes().items():
+            with self._client.translated_errors():
+                about: dict[str, Any] = node.info("server")
+            _check_version(name, about)
+
+    def servers(self) -> list[RedisServer]:
+        """Every server as it tells of itself; None where it refuses to."""
+        return [self._server(name, node) for name, node in self._client.nodes().items()]
+
+    def _server(self, name: str, node: Any) -> RedisServer:
+        told: dict[str, Any] = {}
+        for section in ("persistence", "memory"):
+            with self._client.translated_errors(), contextlib.suppress(ResponseError):
+                told |= node.info(section)
+        appends, most = told.get("aof_enabled"), int(told.get("maxmemory", 0))
+        policy = told.get("maxmemory_policy")
+        return RedisServer(f"Redis at {name}", None if appends is None else bool(appends), most, policy)
+
+    def place(self, fabric: str, where: FabricPlace) -> None:
+        """Say where a fabric lives."""
+        retired = "" if where.retired_us is None else f" {where.retired_us}"
+        text = f"{where.partition} {where.site} {where.kind}{retired}"
+        self._client.call(layout.FABRICS, "HSET", layout.FABRICS, fabric, text)
+
+    def claim(self, fabric: str, site: str) -> str:
+        """Take a name for a site; returns the site that has it, which took it first."""
+        commands = [["HSETNX", layout.NAMES, fabric, site], ["HGET", layout.NAMES, fabric]]
+        _, has = self._client.transaction(layout.NAMES, commands)
+        return str(has.decode())
+
+    def forget_fabrics(self) -> None:
+        """Forget which fabrics there are, and whose names were taken."""
+        for key in (layout.FABRICS, layout.NAMES):
+            self._client.call(key, "DEL", key)
+
+    def is_empty(self) -> bool:
+        """Whether the whole database holds nothing, be it the twin's or others'."""
+        with self._client.translated_errors():
+            return not any(node.dbsize() for node in self._client.primaries())
+
+    def flush(self) -> None:
+        """Empty the whole database, of a cluster every node's."""
+        for node in self._client.primaries():
+            with self._client.translated_errors():
+                node.flushdb()
+
+    # --- StateStore -----------------------------------------------------------------------------------------
+
+    def commit(self, commit: Commit) -> bool:
+        keys, arguments = layout.commit_arguments(commit)
+        return bool(self._client.run_script(layout.COMMIT, keys, arguments))
+
+    def positions(self, partition: int) -> dict[str, int]:
+        return dict(self.snapshot(partition, []).positions)
+
+    def values(self, partition: int) -> dict[str, str]:
+        return dict(self.snapshot(partition, []).values)
+
+    def progress(self, partition: int) -> dict[tuple[str, str], ServiceProgress]:
+        return dict(self.snapshot(partition, []).progress)
+
+    def load(self, partition: int, service: str, fabric: str) -> dict[str, bytes]:
+        return dict(self.snapshot(partition, [(service, fabric)]).states[service, fabric])
+
+    def snapshot(self, partition: int, states: Sequence[tuple[str, str]]) -> PartitionSnapshot:
+        head_key = layout.key(partition, "progress")
+        read = [
+            ["HGETALL", head_key],
+            ["HLEN", layout.key(partition, "outbox")],
+            *(["HGETALL", layout.state_key(partition, service, fabric)] for service, fabric in states),
+        ]
+        head, outbox_size, *rest = self._client.transaction(head_key, read)
+        found = {
+            key: {name.decode(): value for name, value in fields.items()}
+            for key, fields in zip(states, rest, strict=True)
+        }
+        for (service, fabric), stored in found.items():
+            layout.check_stored_state(head, service, fabric, stored)
+        return PartitionSnapshot(
+            layout.positions(head),
+            layout.fields_with_prefix(head, "value:"),
+            layout.progress(head),
+            found,
+            outbox_size,
+            int(head.get(b"generation", 0)),
+        )
+
+    def view(self, partition: int, waiting: int) -> SequencerView:
+        head_key = layout.key(partition, "progress")
+        read = [
+            ["HGETALL", head_key],
+            ["HGETALL", layout.key(partition, "outbox")],
+            ["HGETALL", layout.key(partition, "dead")],
+            ["XRANGE", layout.key(partition, "inbox"), "-", "+", "COUNT", str(max(1, waiting))],
+            ["TIME"],  # of the node that holds the partition
+        ]
+        head, outbox, dead, inbox, (seconds, micros) = self._client.transaction(head_key, read)
+        return SequencerView(
+            positions=layout.positions(head),
+            values=layout.fields_with_prefix(head, "value:"),
+            progress=layout.progress(head),
+            outbox=layout.outbox(outbox),
+            dead_letters={int(at): row for at, row in dead.items()},
+            waiting=tuple(
+                self._request(partition, int(entry.split(b"-")[0]), row) for entry, row in inbox[:waiting]
+            ),
+            wall_us=seconds * 1_000_000 + micros,
+            inbox_informed=int(head.get(b"noted", 0)),
+        )
+
+    def trim(self, trim: OutboxTrim) -> None:
+        partition = trim.partition
+        said = [layout.outbox_field(saying) for saying in trim.outbox]
+        commands = [
+            *layout.hdel(layout.key(partition, "outbox"), said),
+            *layout.hdel(layout.key(partition, "dead"), [str(at) for at in trim.dead_letters]),
+            *layout.set_values(layout.key(partition, "progress"), trim.fields),
+        ]
+        for reader, position in trim.begin.items():
+            commands.append(["HSETNX", layout.key(partition, "progress"), f"at:{reader}", str(position)])
+        if trim.requests:
+            taken = [f"{number}-0" for number in trim.requests]
+            commands.append(["EVAL", layout.REMOVE_EACH, "3", *layout.inbox_keys(partition), *taken])
+        if trim.inbox_informed:
+            commands.append(layout.inbox_informed_command(partition, trim.inbox_informed))
+        if commands:
+            self._client.transaction(layout.key(partition, "progress"), commands)
+
+    def erase(self, partition: int) -> None:
+        kept = layout.key(partition, "inbox").encode()
+        # While a cluster moves a slot, a node does not see all of its keys, but refuses a command with a key
+        # that it does not hold. No partition has this key.
+        none = layout.key(partition, "none").encode()
+
+        def erase(node: redis.Redis) -> None:
+            found = node.scan_iter(match=layout.key(partition, "*"), count=1_000)
+            gone = [key for key in found if not key.startswith(kept)]
+            # At once: positions without their states, or states without positions, would be taken up.
+            node.delete(none, *gone)
+
+        self._client.run_on_node(layout.key(partition, "progress"), erase)
+
+    # --- a partition made anew ------------------------------------------------------------------------------
+
+    def stage(self, image: Commit, mark: str) -> bool:
+        pointer = layout.key(image.partition, "staged")
+        stage = layout.key(image.partition, f"stage:{uuid.uuid4().hex}:")
+        sizes: Counter[str] = Counter()
+        for some in _chunks(layout.staged_commands(image, stage)):
+            self._client.transaction(pointer, some)
+            for command in some:
+                sizes[str(command[1])] += len(command) // 2 - 1
+        keys = [pointer, pointer, *sizes]
+        return bool(
+            self._client.run_script(layout.SEAL_STAGED, keys, [stage, mark, *map(str, sizes.values())])
+        )
+
+    def staged(self, partition: int) -> str | None:
+        mark = self._one(layout.key(partition, "staged"), "mark")
+        return None if mark is None else mark.decode()
+
+    def promote_staged(self, partition: int) -> bool:
+        # No partition has a key `none`: a node whose slot moves away refuses a script that names it, and so
+        # never sees but half of the keys.
+        keys = [layout.key(partition, part) for part in ("progress", "none", "staged")]
+        own, orders = layout.key(partition, ""), f"value:{ORDER_PREFIX}"
+        return bool(self._client.run_script(layout.PROMOTE_STAGED, keys, [own, orders]))
+
+    def discard_staged(self, partition: int) -> None:
+        pointer, none = layout.key(partition, "staged"), layout.key(partition, "none")
+
+        def remove(node: redis.Redis) -> None:
+            found = node.scan_iter(match=layout.key(partition, "stage:*"), count=1_000)
+            node.delete(none, pointer, *found)
+
+        self._client.run_on_node(pointer, remove)
+
+    # --- what belongs to no partition -----------------------------------------------------------------------
+
+    def wall_us(self) -> int:
+        """Microseconds since 1970 by the server's clock, the one that all machines share: in a cluster that
+        of the node that holds `lightwave:clock`."""
+        # With a key, for a node answers TIME whether or not it is the one that was meant.
+        _, (seconds, micros) = self._client.transaction(CLOCK, [["EXISTS", CLOCK], ["TIME"]])
+        return int(seconds) * 1_000_000 + int(micros)
+
+    def read_globals(self, name: str) -> dict[str, str]:
+        """All fields of `lightwave:NAME`, such as `clock` or `processes`."""
+        return {k.decode(): v.decode() for k, v in self._all(f"lightwave:{name}").items()}
+
+    def set_globals(self, name: str, fields: Mapping[str, str | None]) -> None:
+        """Set fields of `lightwave:NAME`, and remove those that are None; in one transaction."""
+        key = f"lightwave:{name}"
+        commands = [
+            *layout.hdel(key, [field for field, value in fields.items() if value is None]),
+            *layout.hset(key, {k: v for k, v in fields.items() if v is not None}),
+        ]
+        if commands:
+            self._client.transaction(key, commands)
+
+    def swap_globals(
+        self, name: str, field: str, expected: str | None, fields: Mapping[str, str | None]
+    ) -> bool:
+        gone = [name for name, value in fields.items() if value is None]
+        pairs = [part for pair in fields.items() if pair[1] is not None for part in pair]
+        arguments = [field, "" if expected is None else expected, str(len(gone)), *gone, *map(str, pairs)]
+        return bool(self._client.run_script(layout.SWAP, [f"lightwave:{name}"], arguments))
+
+    @contextmanager
+    def woken(self, partitions: Iterable[int]) -> Iterator[Callable[[float], set[int]]]:
+        """A function that waits up to so many seconds, and says which of these partitions have something to
+        do for their sequencer. What comes while nobody listens is lost: look now and then all the same."""
+        channels = {layout.channel(partition).encode(): partition for partition in partitions}
+
+        def subscribed(node: Any) -> Any:  # its pubsub() has no types
+            listener = node.pubsub()
+            listener.subscribe(*channels)
+            return listener
+
+        # A cluster's nodes pass on to each other what is published, so that any of them will do.
+        hearing = self._client.run_on_node(layout.FABRICS, subscribed)
+
+        def wait(seconds: float) -> set[int]:
+            found: set[int] = set()
+            until_s = time.monotonic() + seconds
+            with self._client.translated_errors():
+                message = hearing.get_message(timeout=seconds)
+                while message is not None:
+                    if message["type"] == "message":  # and not the answer to a subscription
+                        found.add(channels[message["channel"]])
+                    rest_s = 0.0 if found else max(0.0, until_s - time.monotonic())
+                    message = hearing.get_message(timeout=rest_s)
+            return found
+
+        try:
+            yield wait
+        finally:
+            hearing.close()
+
+    # --- DocumentReader -------------------------------------------------------------------------------------
+
+    def fabrics(self) -> dict[str, FabricPlace]:
+        placed = {name.decode(): _place(text) for name, text in self._all(layout.FABRICS).items()}
+        return dict(sorted(placed.items(), key=lambda pair: fabric_order(pair[0])))
+
+    def all(self, fabric: str, kind: str) -> dict[str, bytes]:
+        rows = self._all(layout.documents_key(self._partition_of(fabric), fabric, kind))
+        return {name.decode(): text for name, text in rows.items()}
+
+    def one(self, fabric: str, kind: str, name: str) -> bytes | None:
+        return self._one(layout.documents_key(self._partition_of(fabric), fabric, kind), name)
+
+    # --- telemetry ------------------------------------------------------------------------------------------
+
+    def keep_frame(self, name: str, frame: bytes) -> None:
+        """Keep a frame of this name (a fabric, or a service of one, `pod-0/ocs`) in place of the one before.
+        What a worker reads again it renders again, up to the newest: the last to come is that."""
+        key = self._frame_key(name)
+        self._client.call(key, "SET", key, frame)
+
+    def frame(self, name: str) -> bytes | None:
+        """The newest frame of a name, None without any."""
+        key = self._frame_key(name)
+        found: bytes | None = self._client.call(key, "GET", key)
+        return found
+
+    def _frame_key(self, name: str) -> str:
+        return layout.key(self._partition_of(name.partition("/")[0]), f"frame:{name}")
+
+    # --- single keys ----------------------------------------------------------------------------------------
+
+    def _all(self, key: str) -> dict[bytes, bytes]:
+        rows: dict[bytes, bytes] = self._client.call(key, "HGETALL", key)
+        return rows
+
+    def _one(self, key: str, field: str) -> bytes | None:
+        value: bytes | None = self._client.call(key, "HGET", key, field)
+        return value
+
+    def _partition_of(self, fabric: str) -> int:
+        found = self._one(layout.FABRICS, fabric)
+        if found is None:
+            raise fabric_not_in_store(fabric)
+        return _place(found).partition
+
+
+def _chunks(commands: Iterator[layout.Command]) -> Iterator[list[layout.Command]]:
+    """Commands in lists of about a megabyte."""
+    some: list[layout.Command] = []
+    size = 0
+    for command in commands:
+        some.append(command)
+        size += sum(map(len, command))
+        if size > STAGE_BYTES:
+            yield some
+            some, size = [], 0
+    if some:
+        yield some
+
+
+def _place(text: bytes) -> FabricPlace:
+    partition, site, kind, *retired = text.decode().split(" ")
+    return FabricPlace(int(partition), site, kind, *map(int, retired))
+
+
+def _check_version(where: str, about: Mapping[str, Any]) -> None:
+    for name, least in VERSIONS_MIN:
+        if name in about:
+            found = str(about[name])
+            if tuple(int(part) for part in re.findall(r"\d+", found)[:2]) < least:
+                wanted = ".".join(map(str, least))
+                raise OperationFailed(f"{name} {found} at {where}: needed is {wanted} or newer")
+            return
+    raise OperationFailed(f"{where}: the server says no version of Redis or Valkey")

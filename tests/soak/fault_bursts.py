@@ -1,0 +1,74 @@
+"""A plan of faults carried out: volley after volley, each when the twin lives again after the one before."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from tests.soak.fault_plan import PlannedFault, bursts_of
+from tests.soak.faults.context import FaultContext, SoakEnded
+from tests.soak.recovery_meter import RecoveryMeter
+
+UNDO_S_MAX = 20.0
+"""How long strikes may take to undo what they did when the soak ends in their midst."""
+Say = Callable[[str], None]
+
+
+def inject_bursts(
+    plan: Sequence[PlannedFault],
+    seconds: float,
+    context: FaultContext,
+    meter: RecoveryMeter,
+    wait: Callable[[float], None],
+    say: Say,
+) -> None:
+    """Strike, each volley at its share of the time or as soon as the twin lives again, whichever is later.
+    `wait` waits so many seconds, and may raise; so does a strike that could not be carried out."""
+    began_s = time.monotonic()
+    for burst in bursts_of(plan):
+        at_s = seconds * burst[0].number / len(plan)
+        wait(max(0.0, began_s + at_s - time.monotonic()))
+        for fault in burst:
+            say(f"{time.monotonic() - began_s:6.1f} s  {describe(fault)}")
+        _inject_burst(burst, context, meter, wait)
+        meter.end()
+        while meter.waiting():
+            wait(0.1)
+        lived_s = max(injected.recovery_s or 0.0 for injected in meter.injected[-len(burst) :])
+        say(f"{time.monotonic() - began_s:6.1f} s  live again after {lived_s:.1f} s")
+
+
+def _inject_burst(
+    burst: Sequence[PlannedFault], context: FaultContext, meter: RecoveryMeter, wait: Callable[[float], None]
+) -> None:
+    """All faults of a volley, each in a thread of its own, until all of them are over."""
+    errors: list[Exception] = []
+
+    def inject(fault: PlannedFault) -> None:
+        try:
+            context.hold(fault.after_s)
+            meter.begin(fault)
+            fault.fault_action.inject(context, fault)
+        except SoakEnded:
+            pass
+        except Exception as error:  # noqa: BLE001 -- raised again in the soak's own thread
+            errors.append(error)
+
+    threads = [threading.Thread(target=inject, args=(fault,), name=describe(fault)) for fault in burst]
+    for thread in threads:
+        thread.start()
+    try:
+        while any(thread.is_alive() for thread in threads):
+            wait(0.1)
+    except BaseException:
+        context.ended.set()
+        for thread in threads:
+            thread.join(UNDO_S_MAX)
+        raise
+    if errors:
+        raise errors[0]
+
+
+def describe(fault: PlannedFault) -> str:
+    """A fault in a few words."""
+    lasts = f" for {fault.duration_s:.1f} s" if fault.duration_s else ""
+    return f"{fault.number}: {fault.fault_action.action}, {fault.target.name}{lasts}"

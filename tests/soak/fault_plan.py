@@ -1,0 +1,153 @@
+"""Which strikes hit what, and when: a pure function of the seed."""
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from shared.basics.keyed_random import draw_index, draw_uniform
+
+if TYPE_CHECKING:
+    from tests.soak.faults.context import FaultContext
+
+
+TargetKind = Literal[
+    "worker", "sequencer", "gateway", "kafka", "redis", "processes", "log", "requests", "twin"
+]
+
+BURST_SIZE_SHARES = (0.65, 0.25, 0.1)
+"""How many volleys are of one strike, of two, of three."""
+WITHIN_S = 5.0
+"""In which the strikes of a volley begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class FaultTarget:
+    """What a strike hits: the process `ocs-a` of kind worker, or all that there is of a kind."""
+
+    name: str
+    kind: TargetKind
+
+
+@dataclass(frozen=True, slots=True)
+class FaultAction:
+    """One way to strike what is of a kind. `hit` carries it out, and returns when it is over; `lasts_s` is
+    (least, most) of how long it holds what it struck. One that is `alone` shares no volley; one that
+    `forgets` takes from Redis what it had acknowledged."""
+
+    kind: TargetKind
+    action: str
+    inject: Callable[["FaultContext", "PlannedFault"], None] = field(compare=False, repr=False)
+    duration_s: tuple[float, float] = (0.0, 0.0)
+    exclusive: bool = False
+    loses_data: bool = False
+
+    @property
+    def name(self) -> str:
+        """As a report says it: `kill worker`."""
+        return f"{self.action} {self.kind}"
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedFault:
+    """One strike of a plan. Those of one `volley` overlap; `after_s` counts from its beginning."""
+
+    number: int
+    burst: int
+    after_s: float
+    fault_action: FaultAction
+    target: FaultTarget
+    duration_s: float
+    seed: int
+
+    def between(self, purpose: str, least: float, most: float) -> float:
+        """A draw of this fault's own."""
+        return least + (most - least) * draw_uniform(self.seed, "soak", purpose, self.number)
+
+    def index(self, purpose: str, size: int) -> int:
+        """A draw of this fault's own: 0 … size − 1."""
+        return draw_index(self.seed, "soak", purpose, self.number, size)
+
+
+Pair = tuple[FaultAction, FaultTarget]
+
+
+def plan_faults(
+    seed: int, fault_actions: Sequence[FaultAction], targets: Sequence[FaultTarget], faults: int
+) -> list[PlannedFault]:
+    """So many faults in order of volley. The first ones are one of each strike, as far as they go; afterwards
+    every target is met in turn by every strike of its kind. No two strikes of a volley hit one target."""
+    rounds = _rounds(seed, fault_actions, targets)
+    pool = next(rounds)
+    found: list[PlannedFault] = []
+    burst = 0
+    while len(found) < faults:
+        size = min(_burst_size(seed, burst), faults - len(found))
+        for place, pair in enumerate(_burst(pool, rounds, size)):
+            found.append(_fault(seed, len(found), burst, pair, first=place == 0))
+        burst += 1
+    return found
+
+
+def bursts_of(plan: Sequence[PlannedFault]) -> list[list[PlannedFault]]:
+    """The faults of each volley, in order."""
+    return [list(rows) for _, rows in itertools.groupby(plan, lambda fault: fault.burst)]
+
+
+def _burst_size(seed: int, burst: int) -> int:
+    chance = draw_uniform(seed, "soak", "volley", burst)
+    return 1 + sum(chance > bound for bound in itertools.accumulate(BURST_SIZE_SHARES[:-1]))
+
+
+def _burst(pool: list[Pair], rounds: Iterator[list[Pair]], size: int) -> list[Pair]:
+    """The next pairs, taken out of the pool; fewer than `size` where the first is to be alone, or no other
+    fits."""
+    if not pool:
+        pool += next(rounds)
+    found = [pool.pop(0)]
+    while len(found) < size and not found[0][0].exclusive:
+        struck = {target for _, target in found}
+        fits = (pair for pair in pool if not pair[0].exclusive and pair[1] not in struck)
+        if (pair := next(fits, None)) is None:
+            break
+        pool.remove(pair)
+        found.append(pair)
+    return found
+
+
+def _fault(seed: int, number: int, burst: int, pair: Pair, *, first: bool) -> PlannedFault:
+    fault_action, target = pair
+    least, most = fault_action.duration_s
+    duration_s = least + (most - least) * draw_uniform(seed, "soak", "lasts", number)
+    after_s = 0.0 if first else WITHIN_S * draw_uniform(seed, "soak", "after", number)
+    return PlannedFault(number, burst, after_s, fault_action, target, duration_s, seed)
+
+
+def _rounds(
+    seed: int, fault_actions: Sequence[FaultAction], targets: Sequence[FaultTarget]
+) -> Iterator[list[Pair]]:
+    """All pairs of strike and target in an order by chance, without end; in the first round every strike
+    comes once before any comes again."""
+    pairs = [
+        (fault_action, target)
+        for fault_action in fault_actions
+        for target in targets
+        if target.kind == fault_action.kind
+    ]
+    shuffled = _shuffled(seed, 0, pairs)
+    firsts: dict[FaultAction, Pair] = {}
+    for pair in shuffled:
+        firsts.setdefault(pair[0], pair)
+    first = [*firsts.values()]
+    yield [*first, *(pair for pair in shuffled if pair not in first)]
+    for count in itertools.count(1):
+        yield _shuffled(seed, count, pairs)
+
+
+def _shuffled(seed: int, count: int, pairs: Sequence[Pair]) -> list[Pair]:
+    """Fisher and Yates, with keyed draws."""
+    found = list(pairs)
+    for last in range(len(found) - 1, 0, -1):
+        other = draw_index(seed, f"round {count}", "shuffle", last, last + 1)
+        found[last], found[other] = found[other], found[last]
+    return found

@@ -1,0 +1,162 @@
+"""How long the twin needs to live again after a volley of faults: a thread that looks at Redis, and at what
+is answered to the operators.
+
+*Live* means that every fabric's time advances, and that every gateway answers a request which was first sent
+after the last fault of the volley was over.
+"""
+
+import http.client
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from shared.basics.errors import LightwaveError
+from tests.soak.fault_plan import PlannedFault
+
+POLL_S = 0.1
+TICKS = 2
+"""Time advances again when every pod has had so many Ticks more: the first may have stood on the log before.
+"""
+
+
+@dataclass(slots=True)
+class InjectedFault:
+    """A fault that was carried out. `since_s` is when the last one of its volley was over, `ticks` what was
+    first read after that moment, `awaited` what did not go on when it was last looked at, and `live_s` how
+    long it took until the twin lived again."""
+
+    fault: PlannedFault
+    at_s: float
+    since_s: float | None = None
+    ticks: Mapping[str, int] | None = None
+    awaited: tuple[str, ...] = ()
+    recovery_s: float | None = None
+
+    def is_over(self, seconds: float) -> bool:
+        """Whether it has been over for longer than that."""
+        return self.since_s is not None and time.monotonic() - self.since_s > seconds
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryProbe:
+    """What a meter looks at. `ticks` raises OSError, ValueError, HTTPException or LightwaveError while it
+    cannot; `answered` is, for each gateway, when the newest request was first sent that it has answered."""
+
+    ticks: Callable[[], Mapping[str, int]]
+    answered: Callable[[], Mapping[str, float]]
+
+
+class RecoveryMeter(threading.Thread):
+    """Looks until `stop`."""
+
+    def __init__(self, probe: RecoveryProbe) -> None:
+        super().__init__(name="meter", daemon=True)
+        self.injected: list[InjectedFault] = []
+        self._probe = probe
+        self._last: dict[str, int] = {}
+        self._moved_s = time.monotonic()
+        self._lock = threading.Lock()
+        self._stopping = threading.Event()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self.join()
+
+    def begin(self, fault: PlannedFault) -> None:
+        """A fault is about to be carried out."""
+        with self._lock:
+            self.injected.append(InjectedFault(fault, time.monotonic()))
+
+    def end(self) -> None:
+        """All faults that were begun are over: from now on the twin can go on."""
+        now_s = time.monotonic()
+        for injected in self.waiting():
+            injected.since_s = now_s
+
+    def stalled_s(self) -> float:
+        """How long no pod's time has advanced, or not every pod's."""
+        with self._lock:
+            return time.monotonic() - self._moved_s
+
+    def waiting(self) -> list[InjectedFault]:
+        """Faults after which the twin has not lived yet."""
+        with self._lock:
+            return [injected for injected in self.injected if injected.recovery_s is None]
+
+    def run(self) -> None:
+        base: dict[str, int] = {}
+        while not self._stopping.wait(POLL_S):
+            ticks = _or_none(self._probe.ticks)
+            if ticks is not None:
+                with self._lock:
+                    self._last = {name: max(n, self._last.get(name, 0)) for name, n in ticks.items()}
+                    if all(n > base.get(name, -1) for name, n in self._last.items()):
+                        base, self._moved_s = dict(self._last), time.monotonic()
+            self._update_recovery(ticks)
+
+    def _update_recovery(self, ticks: Mapping[str, int] | None) -> None:
+        for injected in self.waiting():
+            if injected.since_s is None:
+                continue
+            awaited = (*_stalled_fabrics(injected, ticks), *self._silent_gateways(injected.since_s))
+            if awaited:
+                injected.awaited = awaited
+            else:
+                injected.recovery_s = time.monotonic() - injected.since_s
+
+    def _silent_gateways(self, since_s: float) -> list[str]:
+        """Gateways that have answered nothing new since."""
+        return [name for name, first_s in self._probe.answered().items() if first_s <= since_s]
+
+
+def _stalled_fabrics(injected: InjectedFault, ticks: Mapping[str, int] | None) -> list[str]:
+    """Fabrics whose time has not advanced since."""
+    if ticks is None:
+        return ["redis"]
+    if injected.ticks is None:
+        injected.ticks = dict(ticks)
+    return [name for name, n in ticks.items() if n < injected.ticks.get(name, 0) + TICKS]
+
+
+def _or_none(look: Callable[[], Any]) -> Any:
+    try:
+        return look()
+    except (OSError, ValueError, http.client.HTTPException, LightwaveError):
+        return None
+
+
+def check_recovery(injected: Iterable[InjectedFault], recovery_s_max: float) -> Iterator[str]:
+    """A sentence for every fault after which the twin did not live again within so many seconds."""
+    for one in injected:
+        if one.recovery_s is None or one.recovery_s > recovery_s_max:
+            took = "never" if one.recovery_s is None else f"only {one.recovery_s:.0f} s"
+            yield (
+                f"fault {one.fault.number} ({one.fault.fault_action.action} "
+                f"{one.fault.target.name}): live again "
+                f"{took} after the end of its volley {one.fault.burst}, allowed are {recovery_s_max:.0f} s; "
+                f"awaited last: {', '.join(one.awaited)}"
+            )
+
+
+def recovery_summary(injected: Iterable[InjectedFault]) -> dict[str, dict[str, dict[str, float]]]:
+    """Kind of target → action → {count, least_s, median_s, most_s} of the seconds until the twin lived."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for one in injected:
+        if one.recovery_s is not None:
+            fault_action = one.fault.fault_action
+            found.setdefault(fault_action.kind, {}).setdefault(fault_action.action, []).append(one.recovery_s)
+    return {
+        kind: {
+            action: {
+                "count": len(seconds),
+                "least_s": round(min(seconds), 2),
+                "median_s": round(median(seconds), 2),
+                "most_s": round(max(seconds), 2),
+            }
+            for action, seconds in sorted(actions.items())
+        }
+        for kind, actions in sorted(found.items())
+    }

@@ -1,0 +1,121 @@
+"""What tells code that may go on with states from code that may not."""
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import Literal
+
+import pytest
+
+from services.fleet import FLEET
+from shared.basics.errors import UpgradeNeeded
+from shared.engine.compatibility import (
+    StateCodeVersion,
+    check_compatible,
+    code_version_values,
+    recorded_code_version,
+    state_layout,
+    state_layouts,
+)
+from shared.engine.state import State
+
+OWN = StateCodeVersion(2, {"cubes": "a", "ocs": "b"}, "1.1+2")
+
+
+@dataclass(frozen=True)
+class Row:
+    count: int
+    kind: Literal["one", "two"]
+
+
+@dataclass
+class First(State):
+    rows: dict[str, Row]
+
+
+@dataclass(frozen=True)
+class OtherRow:
+    count: float
+    kind: Literal["one", "two"]
+
+
+@dataclass(frozen=True)
+class NamedOtherwise:
+    number: int
+    kind: Literal["one", "two"]
+
+
+@dataclass(frozen=True)
+class OtherWords:
+    count: int
+    kind: Literal["one", "three"]
+
+
+@dataclass
+class Second(State):
+    rows: dict[str, OtherRow]
+
+
+@dataclass
+class Third(State):
+    rows: dict[str, NamedOtherwise]
+
+
+@dataclass
+class Fourth(State):
+    rows: dict[str, OtherWords]
+
+
+@dataclass
+class Fifth(State):
+    rows: dict[int, Row]
+
+
+@dataclass
+class Same(State):
+    rows: dict[str, Row]
+
+
+def test_a_form_is_of_what_is_stored_down_to_the_records() -> None:
+    assert state_layout(First) == state_layout(Same)
+    assert len({state_layout(state) for state in (State, First, Second, Third, Fourth, Fifth)}) == 6
+
+
+def test_forms_are_the_same_in_every_process() -> None:
+    code = (
+        "from services.fleet import FLEET; from shared.engine.compatibility import forms_of; "
+        "print(forms_of(one for services in FLEET.values() for one in services))"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert told.strip() == str(state_layouts(one for services in FLEET.values() for one in services))
+
+
+def test_what_a_store_notes_is_what_was_told() -> None:
+    assert recorded_code_version(code_version_values(OWN)) == OWN
+    assert recorded_code_version({"fabric:pod-0": "pod-0 superpod"}) is None
+
+
+@pytest.mark.parametrize(
+    ("held", "sentence"),
+    [
+        (None, "before rules had a number, and .*: `anew` makes"),
+        (
+            StateCodeVersion(1, OWN.forms, "1.0+1"),
+            "of rules 1, by 1.0\\+1, and this is 1.1\\+2 of rules 2: `ag",
+        ),
+        (StateCodeVersion(3, OWN.forms, "1.2+3"), "which are older: start it with that version"),
+        (
+            StateCodeVersion(2, {"cubes": "a", "ocs": "c"}, "1.1+1"),
+            "stores those of ocs in another form: `again`",
+        ),
+        (StateCodeVersion(2, {"cubes": "a"}, "1.1+1"), "stores those of ocs in another form: `again`"),
+    ],
+)
+def test_other_rules_and_other_forms_are_refused(held: StateCodeVersion | None, sentence: str) -> None:
+    with pytest.raises(UpgradeNeeded, match=sentence):
+        check_compatible("pod-0", held, OWN, upgrade="again", remake="anew")
+
+
+def test_another_build_and_a_service_that_is_no_more_are_no_hindrance() -> None:
+    held = StateCodeVersion(2, {**OWN.forms, "jobs": "z"}, "1.1+1")
+    check_compatible("pod-0", held, OWN, upgrade="again", remake="anew")

@@ -1,0 +1,101 @@
+"""How people write durations, kinds, shapes and whatever else a parameter takes."""
+
+from typing import get_args
+
+import click
+import pytest
+
+from ops.cli.common.name_completion import TIERS
+from ops.cli.common.param_types import (
+    DurationParam,
+    FutureMomentParam,
+    KindParam,
+    NumberParam,
+    OwnerParam,
+    ShapeParam,
+    unknown_word_text,
+)
+from schemas.kinds import KINDS
+from schemas.names import Tier
+from shared.basics.units import US_PER_S
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("30s", 30), ("15m", 900), ("2h", 7200), ("1d12h", 129_600), ("1h1m1s", 3661)]
+)
+def test_durations(text: str, seconds: int) -> None:
+    assert DurationParam().convert(text, None, None) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "2", "2x", "-2h", "0s", "h", "1.5h", "2h ", "99999d", "２h"])
+def test_what_is_no_duration(text: str) -> None:
+    with pytest.raises(click.BadParameter, match="no duration"):
+        DurationParam().convert(text, None, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("3d", 259_200), ("1d12h", 129_600), ("1d09:00", 118_800), ("1d09:00:00.5", 118_800.5), ("0d00:00", 0)],
+)
+def test_moments_ahead(text: str, seconds: float) -> None:
+    assert FutureMomentParam().convert(text, None, None) == seconds * US_PER_S
+
+
+@pytest.mark.parametrize("text", ["", "3", "1d25:00", "-1h", "0s", "yesterday"])
+def test_what_is_no_moment(text: str) -> None:
+    with pytest.raises(
+        click.BadParameter, match=r"no moment; allowed are 3d, 1d12h and the like, and moments"
+    ):
+        FutureMomentParam().convert(text, None, None)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_kinds_in_every_spelling(kind: str) -> None:
+    for word in (kind, kind.upper(), kind.removesuffix("s") if kind != "ocs" else "ocs", kind.title()):
+        assert KindParam().convert(word, None, None) == kind
+
+
+def test_unknown_words_name_the_nearest_and_all_allowed() -> None:
+    assert unknown_word_text("kind", "cubse", tuple(KINDS)).startswith(
+        "no kind 'cubse'; did you mean cubes? allowed are fabrics, "
+    )
+    with pytest.raises(click.BadParameter, match="did you mean slices"):
+        KindParam().convert("slcies", None, None)
+
+
+@pytest.mark.parametrize("text", ["4x4x8", "4×4×8", "16x16x16"])
+def test_shapes(text: str) -> None:
+    assert ShapeParam().convert(text, None, None) == text.replace("×", "x")
+
+
+@pytest.mark.parametrize("text", ["4x4", "4x4x", "axbxc", "4x4x4x4", "-4x4x4", "44444x4x4"])
+def test_what_is_no_shape(text: str) -> None:
+    with pytest.raises(click.BadParameter, match="no shape"):
+        ShapeParam().convert(text, None, None)
+
+
+@pytest.mark.parametrize(
+    ("number", "text", "allowed"),
+    [
+        (NumberParam("days", 0, 36_500, above=True), "0", "days above 0 up to 36,500"),
+        (NumberParam("days", 0, 36_500), "-0.1", "days from 0 up to 36,500"),
+        (NumberParam("minutes", 0.1, 10_080.0), "nan", "minutes from 0.1 up to 10,080"),
+        (NumberParam("minutes", 0.1, 10_080.0), "1e400", "minutes from 0.1 up to 10,080"),
+        (NumberParam("minutes", 0.1, 10_080.0), "", "minutes from 0.1 up to 10,080"),
+    ],
+)
+def test_numbers_are_finite_and_in_their_bounds(number: NumberParam, text: str, allowed: str) -> None:
+    with pytest.raises(click.BadParameter, match=f"'{text}' is not allowed; allowed are {allowed}$"):
+        number.convert(text, None, None)
+    assert number.convert("7.5", None, None) == 7.5
+
+
+def test_owners() -> None:
+    assert OwnerParam().convert("team-7", None, None) == "team-7"
+    allowed = "allowed are one to four words of small letters and digits, of up to 16 each"
+    with pytest.raises(click.BadParameter, match=f"^'Team 7' is no owner; {allowed}"):
+        OwnerParam().convert("Team 7", None, None)
+
+
+def test_tiers_are_those_of_messages() -> None:
+    assert get_args(Tier) == TIERS

@@ -1,0 +1,67 @@
+"""The line that tells how far something long has come, and when it is told at all."""
+
+import io
+import sys
+from collections import deque
+
+import pytest
+
+from ops.cli.common.progress import CLEAR_LINE, ProgressLine, progress_line
+from ops.cli.run.clock import _progress_text, _table
+from shared.basics.units import US_PER_DAY
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def said(done: float, pace: float) -> str:
+    return f"{done:g} at {pace:g}/s"
+
+
+@pytest.mark.parametrize(
+    ("samples", "line"),
+    [
+        ([(0.0, 0.0)], "0 at 0/s, 0%"),
+        ([(0.0, 0.0), (2.0, 50.0)], "50 at 25/s, 25%, 6s left"),
+        ([(5.0, 100.0), (15.0, 150.0)], "150 at 5/s, 75%, 10s left"),
+        ([(0.0, 100.0), (9.0, 100.0)], "100 at 0/s, 50%"),
+        ([(0.0, 100.0), (1.0, 200.0)], "200 at 100/s, 100%"),
+    ],
+)
+def test_a_line_has_share_pace_and_time_left(samples: list[tuple[float, float]], line: str) -> None:
+    assert progress_line(deque(samples), 200.0, said) == line
+
+
+def test_a_terminal_is_told_and_cleared_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with ProgressLine(said, 4.0) as progress:
+        progress.report_progress(1.0)
+        progress.report_progress(2.0)  # too soon after the first
+    assert terminal.getvalue() == f"{CLEAR_LINE}1 at 0/s, 25%{CLEAR_LINE}"
+
+
+def test_a_pipe_is_told_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    pipe = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", pipe)
+    with ProgressLine(said, 4.0) as progress:
+        progress.report_progress(1.0)
+    assert pipe.getvalue() == ""
+
+
+def test_simulated_time_on_its_way() -> None:
+    assert (
+        _progress_text(US_PER_DAY, 3 * US_PER_DAY, US_PER_DAY / 2, 2.5e9)
+        == "1d12:00:00 of 3d00:00:00, × 2,500"
+    )
+
+
+def test_a_clock_never_shows_two_speeds_that_contradict_each_other() -> None:
+    shown = {"now_us": 0, "speed": 600.0, "paused": False, "lag_us": 0, "until_us": US_PER_DAY}
+    assert "as it can" in _table(shown | {"achieved_speed": 2_900.0})
+    assert "× 600 " in _table(shown | {"achieved_speed": 598.0})
+    assert "× 600 " in _table(shown | {"achieved_speed": 600.2, "until_us": None})
+    row = _table(shown | {"achieved_speed": 0.0, "paused": True, "until_us": None}).splitlines()[1]
+    assert row.split() == ["0d00:00:00", "×", "600", "yes", "-", "0s", "-"]

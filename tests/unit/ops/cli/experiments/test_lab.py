@@ -1,0 +1,307 @@
+"""`lightwave lab run` and `lab replay` at the command line, for every kind of fabric and a site of both."""
+
+import json
+from pathlib import Path
+
+import pytest
+import zstandard
+from click.testing import CliRunner, Result
+
+from ops.cli.experiments.lab import _summary
+from ops.cli.main import root
+from schemas.limits import TRACE_ROWS_MAX
+from shared.basics.errors import InvalidInput
+
+SITE = "site: campus\nfabrics:\n  - name: pod-0\n  - name: pod-1\n    kind: static-pod\n"
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(root, ["lab", *words])
+
+
+@pytest.mark.parametrize("kind", ["superpod", "static-pod"])
+def test_a_run_of_every_kind_is_told_in_a_table_and_repeats_itself(kind: str) -> None:
+    words = ("run", "--kind", kind, "--days", "0.2", "--seed", "7")
+    table = run(*words)
+    assert table.exit_code == 0, (table.output, table.exception)
+    assert table.stdout.startswith("FABRIC")
+    content = json.loads(run(*words, "-o", "json").stdout)
+    (pod,) = content["fabrics"]
+    assert ("cross_connects" in pod) == ("ocs" in pod["faults"]) == (kind == "superpod")
+    again = json.loads(run(*content["repeat"].split()[2:]).stdout)
+    assert again["log_sha256"] == content["log_sha256"]
+
+
+def test_a_log_of_a_site_is_replayed_in_words(tmp_path: Path) -> None:
+    site, log = tmp_path / "campus.yaml", tmp_path / "log"
+    site.write_text(SITE)
+    assert run("run", "--site", str(site), "--days", "0.2", "--log", str(log)).exit_code == 0
+    clean = run("replay", str(log))
+    assert clean.exit_code == 0, (clean.output, clean.exception)
+    lines = log.read_bytes().splitlines(keepends=True)
+    first, second = clean.stdout.splitlines()
+    assert first == f"{len(lines):,} messages of campus"
+    assert second.startswith("clean: every message is what the services say; state ")
+    del lines[-2]
+    log.write_bytes(b"".join(lines))
+    broken = run("replay", str(log))
+    assert broken.exit_code == 1
+    assert "differs in campus at position " in broken.stdout
+
+
+@pytest.mark.parametrize("path", ["/dev/zero", "/dev"])
+def test_what_is_no_file_is_no_log(path: str) -> None:
+    done = run("replay", path)
+    assert isinstance(done.exception, InvalidInput)
+    assert str(done.exception).startswith(f"log file {path}: no file, but a folder, pipe or device")
+
+
+def test_a_run_of_a_site_says_of_each_fabric_what_it_is(tmp_path: Path) -> None:
+    site = tmp_path / "campus.yaml"
+    site.write_text(SITE.replace("  - name: pod-1", "    config: {seed: 3}\n  - name: pod-1"))
+    words = ("run", "--site", str(site), "--days", "0.05", "--seed", "5")
+    table = [line.split() for line in run(*words).stdout.splitlines()[:3]]
+    assert [row[:3] for row in table] == [
+        ["FABRIC", "KIND", "SITE"],
+        ["pod-0", "superpod", "campus"],
+        ["pod-1", "static-pod", "campus"],
+    ]
+    content = json.loads(run(*words, "-o", "json").stdout)
+    assert content["seed"] is None
+    assert [fabric["seed"] for fabric in content["fabrics"]] == [3, 5]
+    again = json.loads(run(*content["repeat"].split()[2:]).stdout)
+    assert again["log_sha256"] == content["log_sha256"]
+
+
+def test_faults_of_every_kind_are_counted() -> None:
+    struck = {"laser": "cube-1/+y/7", "stray": "ocs-3/N2", "fan": "ocs-3/fan-0", "ocs": "ocs-4"}
+    injected = [word for kind, part in struck.items() for word in ("--inject", f"{kind}:{part}@20m")]
+    words = ("run", "--days", "0.02", "--set", "failures.enabled=false", *injected)
+    (pod,) = json.loads(run(*words, "-o", "json").stdout)["fabrics"]
+    assert {kind: count for kind, count in pod["faults"].items() if count} == dict.fromkeys(struck, 1)
+    heads, row = (line.split() for line in run(*words).stdout.splitlines()[:2])
+    assert row[heads.index("FAULTS")] == str(len(struck))
+
+
+def test_the_parameters_of_a_kind_are_listed() -> None:
+    superpod = json.loads(run("config", "-o", "json").stdout)
+    static = json.loads(run("config", "--kind", "static-pod", "-o", "json").stdout)
+    assert {row["name"] for row in superpod} - {row["name"] for row in static} == {
+        "pod.cubes",
+        "ocs.switching_time_ms",
+        "ocs.camera_noise_urad",
+        "ocs.realign_s",
+        "ocs.technology",
+        "ocs.restart_keeps",
+        "ocs.restart_s",
+        "repairs.ocs_repair_h",
+        "repairs.ocs_spares",
+        "failures.ocs_per_day",
+        "failures.ocs_variation",
+        "failures.ocs_memory_days",
+        "failures.stray_per_day",
+    }
+    assert json.loads(run("config", "--kind", "superpod", "-o", "json").stdout) == superpod
+
+
+def recorded(path: Path, *, site: str = SITE) -> list[bytes]:
+    """The lines of a short run's log."""
+    plan = path.with_suffix(".yaml")
+    plan.write_text(site)
+    assert run("run", "--site", str(plan), "--days", "0.2", "--log", str(path)).exit_code == 0
+    return path.read_bytes().splitlines(keepends=True)
+
+
+def test_a_fabric_whose_commissioning_is_lost_is_named_and_no_site_is_made_up(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    lines = recorded(log, site="site: campus\nfabrics:\n  - name: pod-0\n")
+    assert b"FabricCommissioned" in lines[0]
+    log.write_bytes(b"".join([lines[0].replace(b'"cubes":64', b'"cubes":3'), *lines[1:]]))
+    table, report = run("replay", str(log)), json.loads(run("replay", str(log), "-o", "json").stdout)
+    assert table.exit_code == 1
+    assert "pod-0 was never commissioned in this file before line 2" in table.stdout
+    assert "differs" not in table.stdout
+    assert "dead letter, line 1: FabricCommissioned: config" in table.stdout
+    assert (report["clean"], report["sites"], report["first_difference"]) == (False, [], None)
+    assert report["not_commissioned"] == [{"fabric": "pod-0", "line": 2}]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b'"fabric":"pod-0"', b'"fabric":"../x"'),
+        (b'"fabric":"pod-0"', b'"fabric":"pod-00"'),
+        (b'"at_us":0', b'"at_us":18446744073709551615'),
+        (b'"seed":0', b'"seed":18446744073709551615'),
+    ],
+)
+def test_a_line_that_cannot_be_meant_is_a_dead_letter(old: bytes, new: bytes, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    lines = recorded(log)
+    assert old in lines[0]
+    log.write_bytes(b"".join([lines[0].replace(old, new), *lines]))
+    said = run("replay", str(log))
+    assert said.exit_code == 0, (said.output, said.exception)
+    assert "clean: every message is what the services say" in said.stdout
+    assert "dead letter, line 1: FabricCommissioned: " in said.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "row", "sentence"),
+    [
+        (
+            "--set pod.cubes=16",
+            "5,100,9216,,",
+            "line 4: chips 9216: not allowed; allowed are 1 to 1024, the chips of the pod",
+        ),
+        (
+            "--set pod.cubes=16",
+            "0,100,64,4x4x80,",
+            "line 4: shape 4x4x80: it takes 20 cubes and the pod has 16; the nearest legal shape is 4x4x64",
+        ),
+        (
+            "--kind static-pod",
+            "0,100,64,4x4x20,",
+            "line 4: shape 4x4x20: side 20 is longer than the fixed grid of a static pod, 16 chips",
+        ),
+        (
+            "--kind static-pod",
+            "0,100,64,4x4x8,1",
+            "line 4: twisted true: the links of a static pod are fixed",
+        ),
+    ],
+)
+def test_what_a_pod_cannot_hold_of_a_trace_is_named_by_its_line(
+    tmp_path: Path, words: str, row: str, sentence: str
+) -> None:
+    """An empty line counts, and rows need not be in order of time."""
+    trace = tmp_path / "trace.csv"
+    trace.write_text(f"submit_s,duration_s,chips,shape,twisted\n9,60,64,,\n\n{row}\n")
+    said = run("run", "--trace", str(trace), "--days", "0.1", *words.split())
+    assert isinstance(said.exception, InvalidInput)
+    assert str(said.exception).startswith(f"trace {trace}, {sentence}")
+
+
+def test_a_recorded_trace_has_so_many_rows_at_most(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.csv"
+    trace.write_text("submit_s,duration_s,chips\n" + "0,60,64\n" * (TRACE_ROWS_MAX + 1))
+    said = run("run", "--trace", str(trace), "--days", "0.1")
+    assert isinstance(said.exception, InvalidInput)
+    assert str(said.exception).endswith(": 29,001 rows; allowed are at most 29,000")
+
+
+def test_the_summary_of_an_interrupted_run_says_what_it_covers() -> None:
+    result = json.loads(run("run", "--days", "0.05", "-o", "json").stdout)
+    assert _summary(result).splitlines()[-1] == f"repeat: {result['repeat']}"
+    assert "fabric-days" not in _summary(result)
+    cut = _summary(result | {"interrupted": True, "fabric_days": 0.025}).splitlines()
+    assert "interrupted: figures of 0.03 fabric-days behind the warm-up" in cut
+    assert cut[-1] == f"the whole run, whose digests are others: {result['repeat']}"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--inject ocs", "--inject 'ocs': allowed: KIND:TARGET@TIME+FOR, such as ocs:pod-0/ocs-17@2d+10m"),
+        ("--inject lazer:pod-0/ocs-1@1h", "no fault of kind 'lazer'; allowed are host, chip, cable"),
+        ("--inject ocs:pod-7/ocs-1@1h", "no fabric 'pod-7'; there is pod-0"),
+        ("--inject ocs:pod-0/ocs-48@1h", "ocs-48"),
+        ("--inject ocs:ocs-48@1h", "name 'pod-0/ocs-48': OCS 48 does not exist"),
+        ("--inject ocs:ocs-1@1h --pods 2", "no fabric 'ocs-1'; there is pod-0, pod-1"),
+        ("--inject ocs:pod-0/ocs-4@soon", "'soon' is no such time; allowed are 0s, 30s"),
+        ("--inject ocs:pod-0/ocs-4@1h+0s", "'0s' is no such time; allowed are 30s"),
+        (
+            "--inject connector:cube-12/+y/7@2h,sever=3",
+            "'sever=3' is not understood; allowed: KIND:TARGET@TIME",
+        ),
+        ("--inject connector:cube-12/+y/7@2h,severity", "'severity' is not understood; allowed: KIND:TARGET"),
+        ("--inject connector:cube-12/+y/7@2h,severity=x", "severity 'x' is no number; allowed are numbers"),
+        (
+            "--inject connector:cube-12/+y/7@2h,severity=nan",
+            "severity 'nan' is no number; allowed are numbers",
+        ),
+        ("--inject laser:cube-12/+y/7@2h,onset=soon", "'soon' is no such time; allowed are 30s"),
+        ("--inject laser:cube-12/+y/7@2h,onset=1h,onset=2h", "onset is given twice; leave one of them out"),
+        (
+            "--inject connector:cube-12/+y/7@2h,severity=99",
+            "severity 99: not what a fault of kind 'connector' can have; allowed are 0.05 to 30 dB",
+        ),
+        ("--inject ocs:ocs-1@2h,severity=3", "severity 3: a fault of kind 'ocs' has none; leave it out"),
+        (
+            "--inject flap:cube-12/+y/7@2h,onset=1h",
+            "onset_s 3600: a fault of kind 'flap' strikes at once; allowed are",
+        ),
+        ("--inject ocs:pod-0/ocs-4@1d1h", "--inject at 1d01:00:00: is after the end of the run"),
+        ("--set pod.cubes=4 --set pod.cubes=8", "--set pod.cubes: given twice; leave one of them out"),
+        ("--set seed=3 --seed 4", "--seed 4: --set seed=3 says another; leave one of them out"),
+    ],
+)
+def test_a_run_that_cannot_be_meant_is_refused_in_a_sentence(words: str, said: str) -> None:
+    done = run("run", "--days", "1", *words.split())
+    assert isinstance(done.exception, InvalidInput)
+    assert said in str(done.exception)
+
+
+def test_a_seed_may_be_set_as_a_parameter_and_the_run_says_how_to_repeat_it() -> None:
+    content = json.loads(run("run", "--days", "0.2", "--set", "seed=3", "-o", "json").stdout)
+    other = json.loads(run("run", "--days", "0.2", "--seed", "3", "-o", "json").stdout)
+    assert content["log_sha256"] == other["log_sha256"]
+    again = json.loads(run(*content["repeat"].split()[2:]).stdout)
+    assert again["log_sha256"] == content["log_sha256"]
+
+
+def test_a_run_with_warm_up_and_faults_says_how_to_repeat_it() -> None:
+    words = (
+        "--warmup",
+        "0.1",
+        "--inject",
+        "ocs:pod-0/ocs-17@1h+10m",
+        "--inject",
+        "host:pod-0/cube-1/host-2@2h",
+    )
+    content = json.loads(run("run", "--days", "0.2", *words, "-o", "json").stdout)
+    again = json.loads(run(*content["repeat"].split()[2:]).stdout)
+    assert again["log_sha256"] == content["log_sha256"]
+    assert again["fabrics"] == content["fabrics"]
+
+
+def test_a_log_that_is_cut_off_is_not_clean(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    lines = recorded(log)
+    log.write_bytes(b"".join(lines)[:-5])
+    said = run("replay", str(log))
+    assert said.exit_code == 1
+    assert "cut off: the last line has no end" in said.stdout
+    assert "clean" not in said.stdout
+
+
+def test_a_small_file_that_unpacks_to_more_than_the_memory_is_told_in_bounded_space(tmp_path: Path) -> None:
+    """One line of 256 MB, a million empty lines: what is kept of them is bounded."""
+    for content, said in (
+        (b"[" * (256 << 20), "dead letter, line 1: "),
+        (b"\n" * 1_000_000, "more than 100,000 lines are no messages; it is no log of a twin"),
+    ):
+        log = tmp_path / "log.zst"
+        log.write_bytes(zstandard.ZstdCompressor(level=19).compress(content))
+        done = run("replay", str(log))
+        assert said in done.stdout + str(done.exception)
+        assert done.exit_code != 0
+
+
+def test_lists_of_a_network_are_printed_as_a_file_has_them() -> None:
+    rows = {
+        row["name"]: row["default"] for row in json.loads(run("config", "--kind", "dcn", "-o", "json").stdout)
+    }
+    assert (rows["network.blocks"], rows["demand.jobs"]) == ([{"count": 16}], [])
+    (line,) = (
+        line for line in run("config", "--kind", "dcn").stdout.splitlines() if "network.blocks" in line
+    )
+    assert ' [{"count": 16}] ' in line
+
+
+def test_how_a_network_came_to_be_is_no_rewiring() -> None:
+    words = ("--kind", "dcn", "--days", "0.02", "--set", "topology.approval=operator")
+    found = json.loads(run("run", *words, "-o", "json").stdout)
+    (network,) = found["fabrics"]
+    assert (network["fabric"], set(network["rewirings"].values())) == ("dcn-0", {0})
+    assert network["cross_connects"] > 0

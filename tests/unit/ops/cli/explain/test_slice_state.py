@@ -1,0 +1,133 @@
+"""`lightwave explain` and `lightwave plan`: what people read of a real gateway's answers."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from click.testing import CliRunner, Result
+
+from ops.cli.explain.slice_state import SPARE_LINKS_TEXT, _history_text
+from ops.cli.main import root
+from tests.support.fake_twin import answering, as_json
+from tests.support.gateway_twin import QUIET, DrivenTwin
+
+EXPLAIN = ("explain", "slice", "pod-0/slice-2")
+Answers = dict[str, httpx.Response]
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Answers]:
+    """Of a pod of four cubes, of which filler has one and production three, and somebody waits for two."""
+    driven = DrivenTwin(tmp_path_factory.mktemp("twin"), ["pod.cubes=4", *QUIET])
+    client = driven.client()
+    for shape, tier, duration_s in (
+        ("4x4x12", "production", 7_200),
+        ("4x4x4", "filler", None),
+        ("4x4x8", "research", 600),
+    ):
+        asked = {"shape": shape, "tier": tier, "duration_s": duration_s}
+        assert client.post("/v1/slices", json=asked, params={"wait": 20}).status_code == 200
+    driven.advance(0.1)
+    paths = ("explain/slices/pod-0/slice-2", "plan/slices?shape=4x4x4", "plan/slices?shape=4x4x4&tier=filler")
+    yield {path: client.get(f"/v1/{path}") for path in paths}
+    driven.close()
+
+
+def ran(answer: httpx.Response, *words: str) -> Result:
+    with answering({}) as twin:
+        twin.otherwise = as_json(answer.json(), answer.status_code)
+        return CliRunner(env={"LIGHTWAVE_URL": twin.url}).invoke(root, list(words))
+
+
+@pytest.mark.parametrize("word", ["slice", "request"])
+def test_why_it_waits_is_told_in_lines(answers: Answers, word: str) -> None:
+    result = ran(answers["explain/slices/pod-0/slice-2"], "explain", word, "pod-0/slice-2")
+    assert result.exit_code == 0, result.output
+    lines = result.output.splitlines()
+    assert lines[0].startswith("pod-0/slice-2 (4x4x8, research of operator, priority 0): queued since 0d00:")
+    assert lines[1].startswith("why: first in line; needs 2 healthy idle cubes: of 4 cubes 0 idle, 1 used by")
+    assert lines[2] == "queue: 1 of 1"
+    assert lines[3].startswith("expected to start: 0d02:0")
+    assert lines[3].endswith("(promise)")
+    assert lines[4].startswith("how sure: promised: by the estimates of 1 slice, which may be wrong")
+    assert lines[5] == "largest shape that would fit now: 4x4x4"
+    assert [line.split()[:2] for line in lines[7:9]] == [["KIND", "IN-THE-WAY"], ["slice", "pod-0/slice-0"]]
+    assert "SliceRequested" in lines[-1]
+
+
+def test_of_a_long_history_the_newest_is_shown(answers: Answers) -> None:
+    answer = answers["explain/slices/pod-0/slice-2"].json()
+    (asked,) = answer["history"]
+    tries = [asked | {"type": "PodHeld", "text": f"try={number}"} for number in range(300)]
+    lines = ran(httpx.Response(200, json=answer | {"history": [asked, *tries]}), *EXPLAIN).output.splitlines()
+    assert [line.split()[-1] for line in lines[-21:-1]] == [f"try={number}" for number in range(280, 300)]
+    assert lines[-1] == "... and 281 before (-o json has all)"
+
+
+def test_a_plan_is_told_in_lines(answers: Answers) -> None:
+    lines = ran(answers["plan/slices?shape=4x4x4"], "plan", "request", "4x4x4").output.splitlines()
+    assert lines[0].startswith("4x4x4 for operator (production) at 0d00:")
+    assert lines[0].endswith(": would be placed as soon as others have left")
+    assert "cubes: pod-0/cube-3" in lines
+    assert "circuits: 0 to make, 96 stand already, 0 of nobody's are taken away" in lines
+    assert ["pod-0/slice-1", "operator", "filler", "0.0", "queue"] in [line.split() for line in lines]
+    assert lines[-1] == "... and 76 more (-o json has all)"
+
+
+def test_who_would_wait_is_told_why(answers: Answers) -> None:
+    words = ("plan", "request", "4x4x4", "--tier", "filler")
+    lines = ran(answers["plan/slices?shape=4x4x4&tier=filler"], *words).output.splitlines()
+    assert lines[0].endswith(": would wait")
+    assert lines[1].startswith("why: needs 1 healthy idle cube that nobody else wants: of 4 cubes 0 idle")
+    assert lines[3] == "expected to start: nobody knows when"
+
+
+def test_programs_get_all_of_it(answers: Answers) -> None:
+    answer = answers["plan/slices?shape=4x4x4"]
+    assert json.loads(ran(answer, "plan", "request", "4x4x4", "-o", "json").output) == answer.json()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["plan", "request", "4x4"], "'4x4' is no shape; allowed are three sides"),
+        (["plan", "request", "4x4x4", "--tier", "urgent"], "tier 'urgent'"),
+        (["plan", "slice", "4x4x4"], "no command 'slice'; allowed are request"),
+        (["explain", "cube", "3"], "no command 'cube'; allowed are request, slice"),
+        (["explain", "slice"], "Missing argument 'SLICE'"),
+    ],
+)
+def test_what_cannot_be_asked_is_said_in_a_sentence(words: list[str], sentence: str) -> None:
+    result = CliRunner().invoke(root, words)
+    assert result.exit_code != 0
+    assert sentence in f"{result.output} {result.exception}"
+
+
+def test_a_past_choice_is_told_with_what_the_others_would_have_cost(tmp_path: Path) -> None:
+    driven = DrivenTwin(tmp_path, ["pod.cubes=4", *QUIET])
+    client = driven.client()
+    client.post("/v1/slices", json={"shape": "4x4x8"}, params={"wait": 20})
+    driven.advance(1)
+    client.post("/v1/faults", json={"kind": "host", "target": "pod-0/cube-0/host-1"}, params={"wait": 20})
+    driven.advance(1)
+    answer = client.get("/v1/explain/slices/pod-0/slice-0")
+    driven.close()
+    lines = ran(answer, "explain", "slice", "pod-0/slice-0").output.splitlines()
+    (line,) = [line for line in lines if "chip-hours" in line]
+    assert "SliceRecovering   swap, of swap " in line
+    assert ", wait " in line
+
+
+@pytest.mark.parametrize(
+    ("text", "is_told"),
+    [
+        ("links_down=12 links_degraded=0 speed=100%", True),
+        ("links_down=0 links_degraded=2 speed=100%", False),
+        ("links_down=12 links_degraded=0 speed=96.2%", False),
+    ],
+)
+def test_a_slice_that_links_down_cost_nothing_is_told_with_the_reason(text: str, is_told: bool) -> None:
+    row = {"type": "SliceDegraded", "text": text, "costs_chip_us": None, "lost_chip_us": None}
+    assert _history_text(row) == (f"{text} ({SPARE_LINKS_TEXT})" if is_told else text)

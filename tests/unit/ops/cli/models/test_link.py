@@ -1,0 +1,401 @@
+"""`lightwave link` at the command line: of one's own link, of a twin's, and its mistakes."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from ops.cli.main import root
+from ops.models.optics.twin_link import _dark_note
+from shared.basics.errors import LightwaveError, NotFound
+from shared.models.optics.fabric_links import link_table
+from shared.models.optics.link import LinkDesign
+from shared.models.optics.palomar import insertion_loss_db
+from shared.models.optics.sensitivity import sensitivity_dbm
+from shared.models.telemetry.installed_modules import installed_modules
+from tests.support.fake_twin import FakeTwin, answering, as_json, lightwave, told
+from tests.support.gateway_twin import QUIET, DrivenTwin
+
+OWN = ("link", "budget", "--loss-db", "2.5", "--return-loss-db", "-40", "--rate", "50G-PAM4")
+WORN = "pod-0/cube-0/+z/9"
+LINKED, DIRTY, DARK = "pod-0/cube-0/+z/3", "pod-0/cube-1/+z/5", "pod-0/cube-5/+y/7"
+BROKEN, ONE_WAY, DRIFTED, PATCHED = (f"pod-0/cube-0/+z/{index}" for index in (1, 11, 13, 15))
+WRONG = {"fibre": 2.0, "receiver": 1.5, "circulator": 15.0, "heat": 20.0}
+BOTH_DIRTY, FAR_DIRTY = "pod-0/cube-0/+z/7", "pod-0/cube-1/-z/7"
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(root, list(words))
+
+
+def printed(*words: str) -> Any:
+    done = run(*words, "-o", "json")
+    assert done.exit_code == 0, (done.output, done.exception)
+    return json.loads(done.stdout)
+
+
+def refused(*words: str) -> tuple[int, str]:
+    """(exit code, sentence)."""
+    done = run(*words)
+    if isinstance(done.exception, LightwaveError):
+        return done.exception.exit_code, str(done.exception)
+    return done.exit_code, " ".join(done.output.split())
+
+
+# --- without a twin -----------------------------------------------------------------------------------------
+
+
+def test_a_budget_of_one_s_own() -> None:
+    found = printed(*OWN)
+    assert (found["rate"], found["kind"], found["end"]) == ("50G-PAM4", "cwdm4-bidi", None)
+    [strand] = found["strands"]
+    assert (strand["insertion_loss_db"], strand["near_return_loss_db"]) == (2.5, -40.0)
+    assert {"element", "loss_db", "power_dbm", "return_db", "interference_dbm"} == set(strand["elements"][0])
+    lost = sum(element["loss_db"] or 0.0 for element in strand["elements"])
+    assert strand["received_dbm"] == pytest.approx(strand["launch_dbm"] - lost)
+    assert len(strand["lanes"]) == 4
+    worst = max(strand["lanes"], key=lambda lane: lane["ber"])
+    assert (found["worst"]["lane"], found["worst"]["ber"]) == (worst["lane"], worst["ber"])
+
+
+def test_a_budget_for_people_has_every_element_and_every_lane() -> None:
+    lines = run(*OWN).stdout.splitlines()
+    assert lines[0] == "50G-PAM4 over cwdm4-bidi, with mitigation and soft FEC"
+    names = [line.split("  ")[0] for line in lines]
+    start = names.index("ELEMENT")
+    strand = printed(*OWN)["strands"][0]
+    elements = [element["element"] for element in strand["elements"]]
+    assert names[start + 1 : start + 2 + len(elements)] == [*elements, "received"]
+    assert f"interference over signal (MPI): {strand['interference_db']:.2f} dB" in lines
+    lanes = lines.index(next(line for line in lines if line.startswith("LANE")))
+    assert [line.split()[1] for line in lines[lanes + 1 : lanes + 5]] == ["1271", "1291", "1311", "1331"]
+    assert lines[-1].startswith("worst: strand 0, lane 3: BER "), "the one with the most bounces"
+    assert ", within 0.0002 by " in lines[-1]
+
+
+def test_every_option_changes_what_it_names() -> None:
+    usual = printed(*OWN)["worst"]
+    for option in ("--no-mitigation", "--no-soft-fec"):
+        assert printed(*OWN, option)["worst"]["ber"] > usual["ber"]
+    brighter, longer = printed(*OWN, "--launch-dbm", "2.4"), printed(*OWN, "--fibre-loss-db", "3")
+    dirtier = printed(*OWN, "--excess-db", "1.5")
+    received_dbm = printed(*OWN)["strands"][0]["received_dbm"]
+    for changed, by_db in ((brighter, 2.0), (longer, -2.0), (dirtier, -1.5)):
+        assert changed["strands"][0]["received_dbm"] == pytest.approx(received_dbm + by_db)
+    assert printed(*OWN, "--length-km", "5")["strands"][0]["lanes"][0]["penalty_db"] > 0.1
+    assert len(printed(*OWN, "--kind", "cwdm8-bidi")["strands"][0]["lanes"]) == 8
+
+
+def test_a_duplex_link_has_no_interference() -> None:
+    words = (*OWN, "--kind", "cwdm4-duplex")
+    assert printed(*words)["worst"]["interference_db"] is None
+    assert "interference over signal (MPI): none" in run(*words).stdout
+
+
+def test_too_much_reflection_is_said() -> None:
+    words = ("link", "budget", "--loss-db", "2.5", "--return-loss-db", "-22", "--no-mitigation")
+    assert printed(*words)["worst"]["margin_orders"] < 0
+    assert ", ABOVE 0.0002 by " in run(*words).stdout
+
+
+@pytest.mark.parametrize("aids", [(), ("--mitigation",), ("--soft-fec",), ("--mitigation", "--soft-fec")])
+def test_sensitivity_is_said_with_what_was_asked(aids: tuple[str, ...]) -> None:
+    found = printed("link", "sensitivity", "--rate", "50G-PAM4", "--mpi-db", "-32", "--ber", "2e-4", *aids)
+    on = {"mitigation": "--mitigation" in aids, "soft_fec": "--soft-fec" in aids}
+    asked = {"rate": "50G-PAM4", "mpi_db": -32.0, "ber": 2e-4} | on
+    assert found == {"sensitivity_dbm": sensitivity_dbm("50G-PAM4", -32.0, 2e-4, **on)} | asked
+
+
+def test_the_curve_is_a_page_that_needs_no_network(tmp_path: Path) -> None:
+    page = tmp_path / "curve.html"
+    done = run("link", "curve", "--mpi-db", "-32", "--mpi-db", "-20", "--out", str(page))
+    assert done.exit_code == 0, done.output
+    said = done.stdout.splitlines()
+    assert "-7.27 dBm without either; mitigation gains 1.05 dB; soft FEC gains 1.61 dB" in said[0]
+    assert (
+        "MPI -20 dB, BER 0.0002: no light is enough without either; mitigation: -6.64 dBm; soft FEC: never"
+        in said[1]
+    )
+    assert said[2] == f"written to {page}"
+    text = page.read_text(encoding="utf-8")
+    assert "Plotly.newPlot" in text
+    assert '<script src="http' not in text
+    for word in ("Figure 11", "Figure 12", "MPI -32 dB, without", "MPI -20 dB, with"):
+        assert word in text
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("budget", "needs the END of a twin's link, or --loss-db of one's own"),
+        ("budget --loss-db 31", "loss-db 31 dB: allowed are 0 to 30 dB; the nearest is 30"),
+        ("budget --loss-db nan", "loss-db nan: not a number; allowed are 0 to 30 dB"),
+        ("budget --loss-db 2 --return-loss-db 40", "allowed are -80 to -10 dB; did you mean -40?"),
+        ("budget --loss-db 2 --rate 400G", "rate '400G': no such lane rate; allowed are 10G-NRZ, 25G-NRZ"),
+        ("budget --loss-db 2 --kind cwdm5", "kind 'cwdm5': no such kind of module; allowed are cwdm4-duplex"),
+        ("budget --loss-db 2 --to pod-0/cube-1/+x/1", "--to goes with the END of a twin's link"),
+        ("budget pod-0/cube-1/+x/1 --loss-db 2", "--loss-db goes without an END: the twin knows it"),
+        ("sensitivity --mpi-db 2", "mpi-db 2 dB: allowed are -80 to 0 dB; did you mean -2?"),
+        ("sensitivity --mpi-db -20", "an MPI of -20 dB, where interference and distortion alone leave 0.0"),
+        ("sensitivity --mpi-db -32 --ber 1", "ber 1: allowed are 1e-15 to 0.1; the nearest is 0.1"),
+        ("curve --mpi-db -90 --out none.html", "mpi-db -90 dB: allowed are -80 to 0 dB"),
+        ("curve --out none.png", "--out none.png: ends in '.png'; allowed is .html"),
+        ("curve --rate 1T --out none.html", "rate '1T': no such lane rate"),
+    ],
+)
+def test_a_mistake_is_one_sentence(words: str, sentence: str) -> None:
+    code, said = refused("link", *words.split())
+    assert (code, sentence in said) == (2, True), said
+
+
+def test_a_mistake_ends_a_process_with_code_2_and_no_traceback() -> None:
+    done = lightwave("link", "budget", "--loss-db", "-1")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "lightwave: loss-db -1 dB: allowed are 0 to 30 dB; the nearest is 0\n"
+    assert lightwave("link", "budget", LINKED).returncode == 4
+
+
+# --- with a twin --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeTwin]:
+    """What a gateway answers about a torus of two cubes in a pod of eight, some of its connectors dirty."""
+    twin = DrivenTwin(tmp_path_factory.mktemp("twin"), ["pod.cubes=8", *QUIET])
+    client = twin.client()
+    requests = [
+        *((f"cubes/pod-0/cube-{cube}/drain", None) for cube in range(2, 8)),  # no spare to swap a cube for
+        ("slices", {"shape": "4x4x8"}),
+        *(
+            ("faults", {"kind": "connector", "target": end})
+            for end in (DIRTY, BOTH_DIRTY, BOTH_DIRTY, FAR_DIRTY)
+        ),
+        ("faults", {"kind": "connector", "target": LINKED}),
+        ("faults/pod-0/fault-5/clear", None),
+        ("faults", {"kind": "laser", "target": WORN, "severity": 3.0}),
+        *(("faults", {"kind": kind, "target": BROKEN, "severity": db}) for kind, db in WRONG.items()),
+        ("faults", {"kind": "transmitter", "target": ONE_WAY}),
+        ("faults", {"kind": "mirror", "target": "pod-0/ocs-45/N0", "severity": 2.5}),
+    ]
+    client.post("/v1/faults", json={"kind": "port", "target": "pod-0/ocs-47/N0"}, params={"wait": 20})
+    twin.advance(100)  # until its fibre is at a spare port
+    for path, body in requests:
+        answer = client.post(f"/v1/{path}", json=body, params={"wait": 20})
+        assert answer.status_code == 200, answer.text
+        twin.advance(0.01)
+    ends = [
+        f"pod-0/cube-{cube}/{face}/{index}"
+        for cube in (0, 1)
+        for face in ("+z", "-z")
+        for index in range(1, 16, 2)
+    ]
+    paths = [
+        "config/pod-0",
+        "faults",
+        *(f"{kind}/{end}" for end in (*ends, DARK) for kind in ("trace", "links")),
+        *(f"links/{end}" for end in ("pod-0/cube-6/-z/3", DARK.replace("+y", "-y"))),
+    ]
+    bodies = {f"/v1/{path}": [as_json(client.get(f"/v1/{path}").json())] for path in paths}
+    twin.close()
+    with answering(bodies) as answers:
+        yield answers
+
+
+@pytest.fixture
+def twin(asked: FakeTwin, monkeypatch: pytest.MonkeyPatch) -> FakeTwin:
+    monkeypatch.setenv("LIGHTWAVE_URL", asked.url)
+    return asked
+
+
+@pytest.mark.parametrize("end", [LINKED, DIRTY, BOTH_DIRTY, WORN, BROKEN, ONE_WAY, DRIFTED, PATCHED])
+def test_a_twin_s_link_errs_in_its_budget_as_in_the_twin(twin: FakeTwin, end: str) -> None:
+    """The worst of its eight lanes, and the loss of its worse strand; seen from both ends."""
+    for name in (end, told(twin, f"trace/{end}")["far_end"]):
+        path, found = told(twin, f"trace/{name}"), printed("link", "budget", name)
+        assert (found["end"], found["far_end"]) == (name, path["far_end"])
+        assert found["worst"]["ber"] == pytest.approx(path["ber"], rel=0.007)
+        ports = [(strand["ocs"], strand["north"], strand["south"]) for strand in found["strands"]]
+        assert ports == [(s["ocs"], s["north"], s["south"]) for s in path["strands"]]
+        dirt_db = found["near_excess_db"] + found["far_excess_db"]
+        sound = {"lost_db": (0.0, 0.0)}
+        near, far = (found[which] or sound for which in ("near_impairment", "far_impairment"))
+        losses = [
+            strand["insertion_loss_db"] + lost + far_lost
+            for strand, lost, far_lost in zip(found["strands"], near["lost_db"], far["lost_db"], strict=True)
+        ]
+        assert round(max(losses) + dirt_db + 1.0, 4) == path["loss_db"]
+
+
+def test_dirt_is_counted_at_the_end_that_has_it(twin: FakeTwin) -> None:
+    far_end = told(twin, f"trace/{DIRTY}")["far_end"]
+    here, there = printed("link", "budget", DIRTY), printed("link", "budget", far_end)
+    assert here["near_excess_db"] == there["far_excess_db"] > 0.5
+    assert here["far_excess_db"] == there["near_excess_db"] == 0.0
+    both = printed("link", "budget", BOTH_DIRTY)
+    faults = {fault["name"]: fault["severity"] for fault in told(twin, "faults")}
+    assert both["near_excess_db"] == pytest.approx(faults["pod-0/fault-2"] + faults["pod-0/fault-3"])
+    assert both["far_excess_db"] == faults["pod-0/fault-4"]
+    clean = printed("link", "budget", LINKED)
+    assert clean["near_excess_db"] == clean["far_excess_db"] == 0.0
+
+
+def test_fibres_at_spare_ports_lose_what_is_lost_there(twin: FakeTwin) -> None:
+    """Which port of either end it is, the budget of both says."""
+    [spare] = {strand.get("north_spare") for strand in told(twin, f"trace/{PATCHED}")["strands"]} - {None}
+    config = told(twin, "config/pod-0")
+    losses = [strand["insertion_loss_db"] for strand in printed("link", "budget", PATCHED)["strands"]]
+    moved, kept = (
+        insertion_loss_db(config["seed"], "pod-0", np.array(47), np.array(north), np.array(3))
+        for north in (spare, 0)
+    )
+    assert losses[0] == round(float(moved), 4) != round(float(kept), 4)
+
+
+def test_whatever_is_wrong_with_the_light_is_counted_and_named(twin: FakeTwin) -> None:
+    for end, said in (
+        (WORN, "it launches 3.00 dB less"),
+        (
+            BROKEN,
+            (
+                "it loses 2.00 dB, it launches 1.00 dB less, receivers need 1.50 dB more, the circulator "
+                "leaks 15.00 dB more, it is 20.0 K warmer"
+            ),
+        ),
+        (ONE_WAY, "strand 0 launches 60.00 dB less"),
+    ):
+        far_end = told(twin, f"trace/{end}")["far_end"]
+        for name in (end, far_end):
+            assert f"wrong at {end}: {said}" in run("link", "budget", name).stdout.splitlines()
+        here, there = printed("link", "budget", end), printed("link", "budget", far_end)
+        assert here["near_impairment"] == there["far_impairment"] != here["far_impairment"] is None
+    clean = printed("link", "budget", LINKED)
+    assert clean["near_impairment"] is clean["far_impairment"] is clean["note"] is None
+
+
+def test_the_budget_of_a_cube_without_power_says_so() -> None:
+    path = {"far_end": LINKED, "condition": "ok", "far_condition": "ok"}
+    assert _dark_note(path) is None
+    assert _dark_note(path | {"far_impairment": {"unpowered": False}}) is None
+    said = _dark_note(path | {"far_impairment": {"unpowered": True}})
+    assert said == "a cube is without power: this is what the link would receive"
+
+
+def test_both_directions_are_told_by_either_end(twin: FakeTwin) -> None:
+    far_end = told(twin, f"trace/{BOTH_DIRTY}")["far_end"]
+    here, there = printed("link", "budget", BOTH_DIRTY), printed("link", "budget", far_end)
+    assert (here.pop("reverse"), there.pop("reverse")) == (there, here)
+    said = run("link", "budget", BOTH_DIRTY).stdout.splitlines()[-1]
+    assert said.startswith(f"worst the other way, at {far_end}: strand ")
+    assert f"BER {there['worst']['ber']:.2g}" in said
+    assert printed(*OWN)["reverse"] is None
+
+
+def test_a_replaced_module_counts_in_links_that_are_made_and_that_could_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driven = DrivenTwin(tmp_path, ["pod.cubes=4", *QUIET])
+    client, end, far, other = driven.client(), LINKED, "pod-0/cube-1/-z/3", "pod-0/cube-3/-z/3"
+    client.post("/v1/faults", json={"kind": "link", "target": end}, params={"wait": 20})
+    driven.advance(100)
+    client.post("/v1/slices", json={"shape": "4x4x8"}, params={"wait": 20})
+    driven.advance(0.01)
+    paths = ["config/pod-0", *(f"{kind}/{one}" for one in (end, far, other) for kind in ("trace", "links"))]
+    bodies = {f"/v1/{path}": [as_json(client.get(f"/v1/{path}").json())] for path in paths}
+    driven.close()
+    with answering(bodies) as twin:
+        monkeypatch.setenv("LIGHTWAVE_URL", twin.url)
+        assert told(twin, f"links/{end}")["generation"] == told(twin, f"trace/{end}")["generation"] == 1
+        assert told(twin, f"trace/{far}")["far_generation"] == 1
+        for name in (end, far):
+            found = printed("link", "budget", name)["worst"]["ber"]
+            assert found == pytest.approx(told(twin, f"trace/{name}")["ber"], rel=0.007)
+        could = printed("link", "budget", end, "--to", other)["worst"]["ber"]
+    first = link_table(3, "pod-0", 4, LinkDesign())
+    made = installed_modules(3, "pod-0", 4 * 96, 0, {64 + 3: (1, 0)}, lambda _: None).made
+    place = tuple(np.array([number]) for number in (35, 0, 3))
+    now, before = (10.0 ** table.at(*place)[1][0] for table in (first.renewed(made, 64 + 3), first))
+    assert could == pytest.approx(now, rel=0.007)
+    assert could != pytest.approx(before, rel=0.007)
+
+
+def test_a_link_that_could_be_made(twin: FakeTwin) -> None:
+    words = ("link", "budget", LINKED, "--to", "pod-0/cube-6/-z/3")
+    found = printed(*words)
+    assert (found["far_end"], found["note"]) == (
+        "pod-0/cube-6/-z/3",
+        "a link that could be made, with clean connectors",
+    )
+    assert [(strand["north"], strand["south"]) for strand in found["strands"]] == [(0, 13), (13, 0)]
+    back = printed("link", "budget", DARK, "--to", DARK.replace("+y", "-y"))
+    assert [(strand["north"], strand["south"]) for strand in back["strands"]] == [(10, 11), (11, 10)]
+    assert run(*words).stdout.startswith(f"{LINKED} receives from pod-0/cube-6/-z/3\n")
+
+
+def test_options_change_a_twin_s_link(twin: FakeTwin) -> None:
+    usual = printed("link", "budget", LINKED)
+    assert usual["rate"] == "50G-PAM4"
+    faster = printed("link", "budget", LINKED, "--rate", "100G-PAM4")
+    assert faster["rate"] == "100G-PAM4"
+    assert faster["strands"][0]["launch_dbm"] > usual["strands"][0]["launch_dbm"]
+    offsets = [
+        [lane["offset_ghz"] for lane in printed("link", "budget", LINKED, *warmer)["strands"][0]["lanes"]]
+        for warmer in ((), ("--warmer-k", "10"))
+    ]
+    assert offsets[1] == pytest.approx([offset - 177.0 for offset in offsets[0]])
+    reflecting = printed("link", "budget", LINKED, "--return-loss-db", "-25", "--no-mitigation")
+    assert {strand["near_return_loss_db"] for strand in reflecting["strands"]} == {-25.0}
+    assert (reflecting["mitigation"], reflecting["soft_fec"]) == (False, True)
+    assert printed("link", "budget", LINKED, "--excess-db", "2")["near_excess_db"] == 2.0
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        ((DARK,), 2, f"link {DARK}: no circuit is wanted; name an end with --to, such as pod-0/cube-5/-y/7"),
+        ((LINKED, "--to", "pod-0/cube-6/+z/3"), 2, "the nearest is pod-0/cube-6/-z/3"),
+        ((LINKED, "--to", "pod-0/cube-6/-z/4"), 2, "the nearest is pod-0/cube-6/-z/3"),
+        ((LINKED, "--to", ""), 2, "name '': not a part of a pod"),
+        ((LINKED, "--to", "pod-0/cube-8/-z/3"), 2, "cube 8 does not exist; allowed are 0 to 7"),
+        (
+            (LINKED, "--to", "pod-0/cube-6"),
+            2,
+            "not a link end of pod-0; allowed are ends like pod-0/cube-6/-z/3",
+        ),
+        ((LINKED, "--to", "pod-1/cube-2/-z/3"), 2, "not a link end of pod-0; allowed are ends like pod-0/"),
+        (("pod-0/cube-0/+z/99",), NotFound.exit_code, "no such thing"),
+    ],
+)
+def test_a_link_that_cannot_be_is_one_sentence(
+    twin: FakeTwin, words: tuple[str, ...], code: int, sentence: str
+) -> None:
+    found, said = refused("link", "budget", *words)
+    assert (found, sentence in said) == (code, True), said
+
+
+# --- modules ---------------------------------------------------------------------------------------------
+
+
+def test_two_modules_agree_or_say_why_not() -> None:
+    found = printed("link", "agree", "cwdm4-bidi-800G", "cwdm4-bidi-100G")
+    assert (found["rate"], found["lanes"], found["gbps"]) == ("25G-NRZ", 4, 100)
+    found = printed("link", "agree", "cwdm8-bidi-800G", "cwdm4-bidi-800G")
+    assert (found["rate"], found["lanes"], found["gbps"]) == (None, 0, 0)
+    assert "20 nm grid and cwdm8-bidi on a 10 nm grid" in found["reason"]
+    assert run("link", "agree", "cwdm8-bidi-800G", "cwdm4-bidi-800G").output == f"{found['reason']}\n"
+
+
+@pytest.mark.parametrize(
+    ("module", "sentence"),
+    [
+        ("cwdm4-bidi-900G", "generation 900: no cwdm4-bidi of 900 Gb/s; nearest is 800, allowed are 40"),
+        ("cwdm9-800G", "module 'cwdm9-800G': not a module; allowed are names like cwdm4-duplex-800G"),
+    ],
+)
+def test_a_module_that_does_not_exist_is_one_sentence(module: str, sentence: str) -> None:
+    code, told = refused("link", "agree", "cwdm4-bidi-400G", module)
+    assert code == 2
+    assert told.startswith(sentence)

@@ -1,0 +1,151 @@
+"""`lightwave topology` as people and programs meet it: figures, suggestions, pictures, mistakes."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from ops.cli.main import root
+from shared.basics.errors import LightwaveError
+from tests.support.fake_twin import lightwave
+
+KEYS = [
+    *("shape", "twisted", "without_ocs", "chips", "hosts", "cubes", "links", "optical_links"),
+    *("cross_connects", "ocs_used", "diameter", "mean_hops", "bisection_links", "all_to_all_throughput"),
+    *("all_to_all_gain", "dimension_order_throughput", "all_reduce_bandwidth", "notes"),
+]
+
+
+def called(*words: str) -> Result:
+    return CliRunner().invoke(root, ["topology", *words], prog_name="lightwave")
+
+
+def as_json(*words: str) -> dict[str, object]:
+    done = called(*words, "-o", "json")
+    assert done.exit_code == 0, done
+    found: dict[str, object] = json.loads(done.output)
+    return found
+
+
+def test_show_gives_every_figure_in_three_forms() -> None:
+    found = as_json("show", "4x8x8", "--twisted")
+    assert list(found) == KEYS
+    assert found["shape"] == "4x8x8"
+    assert found["twisted"] is True
+    assert found["mean_hops"] == 4.3125
+    assert yaml.safe_load(called("show", "4x8x8", "--twisted", "-o", "yaml").output) == found
+    table = called("show", "4x8x8", "--twisted").output.splitlines()
+    assert table[0].split() == ["FIGURE", "VALUE", "UNIT"]
+    assert [line.split()[0] for line in table[1:17]] == [key for key in KEYS[:-1] if key != "without_ocs"]
+    assert table[-1].startswith("bisection_links: the best plane cut; no bisection has fewer than")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--without", "0", "--without", "17"],
+        ["--without", "0,17"],
+        ["--without", "0", "17"],
+        ["--without", "ocs-17", "--without", "pod-0/ocs-0"],
+    ],
+)
+def test_failed_ocses_may_be_written_as_they_come(words: list[str]) -> None:
+    found = as_json("show", "4x4x8", *words)
+    assert found["without_ocs"] == [0, 17]
+    assert found["links"] == 384 - 2 * 2
+
+
+def test_one_chip_has_no_rates_and_the_table_says_so() -> None:
+    assert as_json("show", "1x1x1")["all_to_all_throughput"] is None
+    assert "one chip: there is nobody to send to" in called("show", "1x1x1").output
+
+
+def test_suggest_ranks_shapes_and_names_the_figure_that_does() -> None:
+    found = as_json("suggest", "--chips", "128", "--traffic", "all-to-all")
+    assert found["measure"] == "all_to_all_throughput"
+    shapes = found["shapes"]
+    assert isinstance(shapes, list)
+    assert [(one["rank"], one["shape"], one["twisted"]) for one in shapes] == [
+        (1, "4x4x8", True),
+        (2, "4x4x8", False),
+    ]
+    table = called("suggest", "--chips", "512", "--traffic", "ring:x").output.splitlines()
+    assert table[0].split() == ["RANK", "SHAPE", "TWISTED", "CUBES", "RING-ALL-REDUCE-BANDWIDTH"]
+    assert table[1].split() == ["1", "4x8x16", "no", "8", "1.333"]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["show", "5x4x4"], "shape 5x4x4: sides must not fall from x to z; the nearest legal shape is 4x4x4"),
+        (["show", "16x16x20"], "it takes 80 cubes and the pod has 64; the nearest legal shape is 16x16x16"),
+        (["show", "8x8x8", "--twisted"], "twisted true: shape 8x8x8 cannot be twisted"),
+        (["show", "4x4"], "shape '4x4': not three sides in chips; write it like 4x4x8"),
+        (["show", "4x4x4", "--without", "48"], "ocs 48: does not exist; allowed are 0 to 47"),
+        (["show", "4x4x4", "--without", "all"], "--without 'all': is no OCS; allowed are numbers 0 to 47"),
+        (["show", "4x4x4", "3"], "Got unexpected extra argument (3)"),
+        (["suggest", "--chips", "100"], "the nearest are 64 and 128"),
+        (["suggest", "--chips", "64", "--traffic", "x"], "traffic 'x': not known; allowed are all-to-all,"),
+        (
+            ["draw", "4x4x4", "--out", "slice.gif"],
+            "--out slice.gif: ends in '.gif'; allowed are .html and .p",
+        ),
+        (["draw", "4x4x4", "--out", "slice"], "--out slice: has no ending; allowed are .html and .png"),
+        (["draw", "8x4x4", "--out", "slice.png"], "the nearest legal shape is 4x4x8"),
+    ],
+    ids=" ".join,
+)
+def test_a_mistake_is_one_sentence(words: list[str], sentence: str) -> None:
+    done = called(*words)
+    error = done.exception
+    said = str(error) if isinstance(error, LightwaveError) else done.output
+    assert sentence in said
+    assert (error.exit_code if isinstance(error, LightwaveError) else done.exit_code) == 2
+
+
+def test_a_mistake_ends_a_process_with_code_2_and_no_traceback() -> None:
+    done = lightwave("topology", "show", "4x4x4", "--without", "48")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "lightwave: ocs 48: does not exist; allowed are 0 to 47; the nearest is 47\n"
+
+
+def test_healthy_figures_need_no_scipy_and_the_command_no_numpy() -> None:
+    code = (
+        "import sys, ops.cli.main, ops.cli.models.topology\n"
+        "print([m for m in ('numpy', 'scipy', 'plotly', 'matplotlib', 'networkx') if m in sys.modules])\n"
+        "from shared.models.topology import slice_figures\n"
+        "slice_figures((16, 16, 16))\n"
+        "print([m for m in ('scipy', 'networkx') if m in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["[]", "[]"]
+
+
+def test_a_file_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+    done = lightwave("topology", "draw", "1x1x2", "--out", str(tmp_path / "none" / "slice.png"))
+    assert done.returncode == 2
+    assert "there is no folder" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_file_in_no_folder_is_refused_before_the_slice_is_looked_at(tmp_path: Path) -> None:
+    out = str(tmp_path / "none" / "slice.html")
+    done = called("draw", "no-shape", "--out", out)
+    assert done.exit_code == 2
+    assert "there is no folder" in done.output
+
+
+def test_throughput_says_that_it_counts_a_chips_own_share() -> None:
+    """1x1x2: two chips with one link, which carries half of what each is said to send."""
+    found = as_json("show", "1x1x2")
+    assert found["all_to_all_throughput"] == 2.0
+    said = "all_to_all_throughput: with each chip's share to itself; 1/2 of it leave the chip"
+    assert said in str(found["notes"])
+    for words in (("show", "1x1x2"), ("route", "1x1x2")):
+        assert "links one way, a chip, its own share included" in called(*words).output
+    assert "(N-1)/N of it leave the chip" in called("suggest", "--chips", "2").output
+    assert "share to itself" not in str(as_json("show", "8x8x8")["notes"])

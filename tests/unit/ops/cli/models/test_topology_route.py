@@ -1,0 +1,93 @@
+"""`lightwave topology route` as people and programs meet it."""
+
+import json
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from ops.cli.main import root
+from shared.basics.errors import InvalidInput
+from tests.support.fake_twin import lightwave
+from tools.bench.routing import measure_routing
+
+KEYS = [
+    *("shape", "twisted", "chips", "missing_links", "order", "virtual_channels", "pairs", "reached"),
+    *("detours", "escapes", "deadlock_free", "dependencies", "cycle", "mean_hops", "max_hops", "mean_load"),
+    *("max_load", "load_by_dimension", "all_to_all_throughput", "all_to_all_kept"),
+]
+
+
+def route(*words: str) -> Result:
+    return CliRunner().invoke(root, ["topology", "route", *words], prog_name="lightwave")
+
+
+def test_route_gives_every_figure_in_three_forms() -> None:
+    found = json.loads(route("4x4x8", "--twisted", "-o", "json").output)
+    assert list(found) == KEYS
+    assert found["pairs"] == found["reached"] == 128 * 127
+    assert found["deadlock_free"] is True
+    assert found["cycle"] == []
+    assert (found["virtual_channels"], found["missing_links"], found["order"]) == (2, 0, "xyz")
+    assert found["all_to_all_kept"] == 1
+    assert yaml.safe_load(route("4x4x8", "--twisted", "-o", "yaml").output) == found
+    table = route("4x4x8", "--twisted").output.splitlines()
+    assert [line.split()[0] for line in table] == ["FIGURE", *KEYS]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--without", "0", "--without", "17"],
+        ["--without", "pod-0/ocs-0,17"],
+        ["--without", "17", "0", "--without-link", "0,+y"],
+    ],
+)
+def test_what_failed_may_be_written_as_it_comes(words: list[str]) -> None:
+    found = json.loads(route("4x4x4", *words, "-o", "json").output)
+    assert found["missing_links"] == 2 + words.count("--without-link")
+    assert found["order"] == "xyz"
+    assert found["reached"] == found["pairs"]
+    assert found["detours"] > 0
+    assert found["virtual_channels"] == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["4x4x4", "--without", "48"], "ocs 48: does not exist; allowed are 0 to 47; the nearest is 47"),
+        (["4x4x4", "--without", "x"], "--without 'x': is no OCS; allowed are numbers 0 to 47, like 17"),
+        (["4x4x4", "17"], "Got unexpected extra argument (17)"),
+        (["4x4x4", "--without-link", "5,up"], "--without-link '5,up': is no link"),
+        (["4x4x4", "--without", "myocs-17"], "--without 'myocs-17': is no OCS"),
+        (["4x4x4", "--without-link", "64,+x"], "chip 64: does not exist; allowed are 0 to 63"),
+        (["2x2x2", "--without-link", "0,-x"], "link -x of chip 0: does not exist in this slice"),
+        (["5x4x4"], "the nearest legal shape is 4x4x4"),
+        (["4x4x4", "--twisted"], "twisted true: shape 4x4x4 cannot be twisted"),
+        (["1x1x2", "--without-link", "0,+z"], "from chip (0, 0, 0) no way leads to (0, 0, 1)"),
+    ],
+)
+def test_mistakes_are_one_sentence(words: list[str], sentence: str) -> None:
+    done = route(*words)
+    if isinstance(done.exception, InvalidInput):
+        assert sentence in str(done.exception)
+    else:
+        assert done.exit_code == 2
+        assert sentence in done.output
+
+
+def test_a_mistake_leaves_by_the_front_door() -> None:
+    done = lightwave("topology", "route", "4x4x8", "--without", *map(str, range(32, 48)))
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr == (
+        "lightwave: shape 4x4x8: too many links are gone, from chip (0, 0, 0) no way leads to "
+        "(0, 0, 4), (0, 0, 5), (0, 0, 6), (0, 0, 7) and 60 more\n"
+    )
+
+
+def test_the_benchmark_gives_its_figures_beside_the_peers() -> None:
+    figures = {figure.name: figure for figure in measure_routing(quick=True)}
+    assert figures["networkx cycle search"].goal == "the peer"
+    assert all(figure.value > 0 for figure in figures.values())
+    assert {figure.unit for figure in figures.values()} == {"s", "ms", "ratio"}

@@ -1,0 +1,70 @@
+"""What is otherwise at one moment than at another, as people read it."""
+
+import json
+
+import pytest
+
+from ops.cli.past.diff import FieldDifference, differences
+from tests.support.fake_twin import FakeTwin, answering, as_json, lightwave
+
+BEFORE = {"name": "pod-0/cube-1", "health": "healthy", "changed_us": 0, "now_us": 5, "links": {"up": 3}}
+AFTER = {
+    "name": "pod-0/cube-1",
+    "health": "unhealthy",
+    "changed_us": 7_200_000_000,
+    "now_us": 9,
+    "links": {"up": 2},
+}
+
+
+def test_every_field_that_changed_is_named_and_time_is_none() -> None:
+    assert [*differences("cubes", [BEFORE], [AFTER])] == [
+        FieldDifference("cubes", "pod-0/cube-1", "health", "healthy", "unhealthy"),
+        FieldDifference("cubes", "pod-0/cube-1", "changed_us", 0, 7_200_000_000),
+        FieldDifference("cubes", "pod-0/cube-1", "links.up", 3, 2),
+    ]
+    assert [*differences("cubes", [AFTER], [AFTER])] == []
+
+
+def test_what_is_gone_and_what_has_come_is_named() -> None:
+    other = BEFORE | {"name": "pod-0/cube-2"}
+    assert [*differences("cubes", [BEFORE], [other])] == [
+        FieldDifference("cubes", "pod-0/cube-1", "name", "pod-0/cube-1", None),
+        FieldDifference("cubes", "pod-0/cube-2", "name", None, "pod-0/cube-2"),
+    ]
+
+
+def twin_of(before: object, after: object) -> FakeTwin:
+    """Asked of `cubes` at one moment and then at another."""
+    return FakeTwin({"/v1/cubes": [as_json([before]), as_json([after])]})
+
+
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_it_is_told_with_the_exit_code_of_diff(form: str) -> None:
+    with answering(answers=twin_of(BEFORE, AFTER).answers) as twin:
+        done = lightwave("diff", "-2h", "now", "cubes", "-o", form, url=twin.url)
+        assert [asked.query for asked in twin.asked] == ["at=-2h", ""]
+    assert (done.returncode, done.stderr) == (1, "")
+    if form == "json":
+        assert [row["field"] for row in json.loads(done.stdout)] == ["health", "changed_us", "links.up"]
+    else:
+        assert done.stdout.splitlines()[2].split() == [
+            "cubes",
+            "pod-0/cube-1",
+            "changed_us",
+            "0d00:00:00",
+            "0d02:00:00",
+        ]
+
+
+def test_nothing_differs_is_code_0() -> None:
+    with answering(answers=twin_of(BEFORE, BEFORE).answers) as twin:
+        done = lightwave("diff", "-2h", "-1h", "cube", url=twin.url)
+    assert (done.returncode, done.stdout) == (0, "nothing differs\n")
+
+
+def test_a_kind_that_there_is_not_is_one_sentence() -> None:
+    with answering() as twin:
+        done = lightwave("diff", "-2h", "now", "dragons", url=twin.url)
+    assert done.returncode == 2
+    assert "no kind 'dragons'" in done.stderr

@@ -1,0 +1,28 @@
+"""Imports of long-lived processes: their makings are not looked through for garbage, then or later."""
+
+import gc
+
+import pytest
+
+from ops.cli.run.fast_imports import gc_paused
+
+
+def test_what_is_loaded_is_no_garbage_to_anybody() -> None:
+    before = gc.get_freeze_count()
+    try:
+        with gc_paused():
+            assert not gc.isenabled()
+            made: list[list[int]] = [[] for _ in range(1_000)]
+        assert gc.isenabled()
+        assert gc.get_freeze_count() >= before + len(made)
+    finally:
+        gc.unfreeze()
+
+
+def test_an_import_that_fails_leaves_the_collector_on() -> None:
+    try:
+        with pytest.raises(ModuleNotFoundError), gc_paused():
+            raise ModuleNotFoundError("faust")
+        assert gc.isenabled()
+    finally:
+        gc.unfreeze()

@@ -1,0 +1,187 @@
+"""`lightwave impact`: what people read of a real gateway's answers, and that the old way of asking stays."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from click.testing import CliRunner, Result
+
+from ops.cli.main import root
+from tests.support.fake_twin import answering, as_json
+from tests.support.gateway_twin import QUIET, DrivenTwin
+
+Answers = dict[str, httpx.Response]
+HOST, CUBE = "pod-0/cube-0/host-1", "pod-0/cube-0"
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Answers]:
+    """Of a pod of four cubes, of which a slice has two."""
+    driven = DrivenTwin(tmp_path_factory.mktemp("twin"), ["pod.cubes=4", *QUIET])
+    client = driven.client()
+    client.post("/v1/slices", json={"shape": "4x4x8"}, params={"wait": 20})
+    driven.advance(1)
+    paths = (
+        f"foresee/fault?kind=host&target={HOST}",
+        f"foresee/drain?target={CUBE}",
+        f"foresee/repair?target={CUBE}",
+        f"foresee/fault?kind=ocs&target={CUBE}",
+        "foresee/drain?target=pod-0/cube-0&within_s=100000",
+        f"impact/{CUBE}",
+        "clock",
+    )
+    yield {path: client.get(f"/v1/{path}") for path in paths}
+    driven.close()
+
+
+def ran(answers: Answers, path: str, *words: str) -> Result:
+    answer = answers[path]
+    with answering({"/v1/clock": [as_json(answers["clock"].json())]}) as twin:
+        twin.otherwise = as_json(answer.json(), answer.status_code)
+        return CliRunner(env={"LIGHTWAVE_URL": twin.url}).invoke(root, ["impact", *words])
+
+
+def test_a_fault_is_told_with_its_choice_and_what_others_would_cost(answers: Answers) -> None:
+    result = ran(answers, f"foresee/fault?kind=host&target={HOST}", "inject", "host", HOST)
+    lines = result.output.splitlines()
+    assert lines[0].startswith(f"inject host {HOST} at 0d01:00:00, looked at until 0d02:00:00: ")
+    assert lines[0].endswith("1 slice, 128 circuits to make")
+    assert f"{CUBE}: CubeUnhealthy" in lines
+    rows = [line.split() for line in lines]
+    assert ["pod-0/slice-0", "production", "4x4x8", "hit", "swap", "running", "-"] in [
+        row[:7] for row in rows
+    ]
+    assert {row[1] for row in rows if row[:1] == ["pod-0/slice-0"]} >= {"production", "swap", "wait"}
+    assert ["pod-0/slice-0", CUBE, "pod-0/cube-2", "failed"] in rows
+
+
+def test_a_drain_is_told_by_who_takes_whose_place(answers: Answers) -> None:
+    lines = ran(answers, f"foresee/drain?target={CUBE}", "drain", CUBE).output.splitlines()
+    assert f"{CUBE}: CubeDrained" in lines
+    assert ["pod-0/slice-0", CUBE, "pod-0/cube-2", "drained"] in [line.split() for line in lines]
+
+
+@pytest.mark.parametrize("words", [(CUBE,), ("part", CUBE), ("-o", "table", CUBE), (CUBE, "-o", "table")])
+def test_a_part_needs_no_word_before_it(answers: Answers, words: tuple[str, ...]) -> None:
+    lines = ran(answers, f"impact/{CUBE}", *words).output.splitlines()
+    assert lines[0] == f"{CUBE} goes out of use"
+
+
+@pytest.mark.parametrize(
+    ("path", "words", "sentence"),
+    [
+        (f"foresee/repair?target={CUBE}", ("repair", CUBE), "nothing is broken there"),
+        (
+            f"foresee/fault?kind=ocs&target={CUBE}",
+            ("inject", "ocs", CUBE),
+            f"target {CUBE!r}: not what a fault",
+        ),
+        ("foresee/drain?target=pod-0/cube-0&within_s=100000", ("drain", CUBE), "less than or equal to 86400"),
+    ],
+)
+def test_what_cannot_be_is_said_in_a_sentence(
+    answers: Answers, path: str, words: tuple[str, ...], sentence: str
+) -> None:
+    result = ran(answers, path, *words)
+    assert result.exit_code != 0
+    assert sentence in f"{result.output} {result.exception}"
+
+
+def test_a_job_over_pods_is_told_from_what_to_what() -> None:
+    """Of a fault, with how its network carries traffic meanwhile; of a loss without a time."""
+    carried = {"bound": 0.7, "transit": 0.1, "path": 1.1, "cut_off": 0}
+    before, after = carried | {"use": 0.781, "served": 1.0}, carried | {"use": 1.032, "served": 0.753}
+    job = {
+        "job": "pod-0/slice-753",
+        "slices": ["pod-0/slice-753", "pod-1/slice-745"],
+        "becomes": "stands",
+        "before": {"speed": 0.972, "gbps": 23_075.4},
+        "after": {"speed": 0.0, "gbps": 0.0},
+        "from_us": 3_600_000_000,
+        "until_us": 7_200_000_000,
+    }
+    target = "dcn-0/block-0"
+    foreseen = {
+        "requested": f"inject block {target}",
+        "at_us": 3_600_000_000,
+        "until_us": 7_200_000_000,
+        "refused": None,
+        "parts": [],
+        "slices": [],
+        "circuits_made": 0,
+        "events": [],
+        "jobs": [job],
+        "traffic": [{"fabric": "dcn-0", "at_us": 3_600_000_000, "before": before, "after": after}],
+    }
+    lost = {
+        "target": target,
+        "kind": "block",
+        "links": 9,
+        "links_lost": 3,
+        "lost": 0.1,
+        "blocks": [],
+        "pods_cut_off": ["pod-0"],
+        "down_by": [],
+        "circuits_fixed": 0,
+        "before": before,
+        "at_once": after,
+        "after": after,
+        "jobs": [job],
+        "rewiring": None,
+    }
+    row = ["pod-0/slice-753", "stands", "97.2%", "to", "0.0%", "23,075", "to", "0"]
+    row += ["pod-0/slice-753,", "pod-1/slice-745"]
+    for words, answer, span in (
+        (("inject", "block", target), foreseen, ["0d01:00:00", "0d02:00:00"]),
+        ((target,), lost, []),
+    ):
+        with answering({}) as twin:
+            twin.otherwise = as_json(answer)
+            result = CliRunner(env={"LIGHTWAVE_URL": twin.url}).invoke(root, ["impact", *words])
+        lines = result.output.splitlines()
+        assert "largest use 78.1% to 103.2%, served 100.0% to 75.3%" in result.output
+        assert [*row, *span] in [line.split() for line in lines]
+        if span:
+            assert lines[0].endswith(": 0 messages, 0 slices, 1 job over several pods, 0 circuits to make")
+
+
+NO_LINKS = "0 of 9 links lost, 0.00% of all capacity, at 0 blocks"
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"circuits_fixed": 1_830}, "nobody could change 1,830 circuits until the fault ends"),
+        ({"circuits_fixed": 1}, "nobody could change 1 circuit until the fault ends"),
+        ({}, f"dcn-0/control-1 breaks (control): {NO_LINKS}"),
+        (
+            {"down_by": ["dcn-0/fault-0"]},
+            f"dcn-0/control-1 is down already by dcn-0/fault-0; with one fault more: {NO_LINKS}",
+        ),
+    ],
+)
+def test_a_loss_without_links_says_what_it_is(more: dict[str, Any], said: str) -> None:
+    carried = {"use": 0.7, "served": 1.0, "bound": 0.7, "transit": 0.1, "path": 1.1, "cut_off": 0}
+    lost = {
+        "target": "dcn-0/control-1",
+        "kind": "control",
+        "down_by": [],
+        "links": 9,
+        "links_lost": 0,
+        "lost": 0.0,
+        "blocks": [],
+        "pods_cut_off": [],
+        "before": carried,
+        "at_once": carried,
+        "after": carried,
+        "jobs": [],
+        "circuits_fixed": 0,
+        "rewiring": None,
+    }
+    with answering({}) as twin:
+        twin.otherwise = as_json(lost | more)
+        result = CliRunner(env={"LIGHTWAVE_URL": twin.url}).invoke(root, ["impact", "dcn-0/control-1"])
+    lines = result.output.splitlines()
+    assert said in lines
+    assert "traffic goes on as it is" in lines

@@ -1,0 +1,84 @@
+"""When something that happened had become inevitable."""
+
+import pytest
+
+from ops.forecast.inevitability import (
+    PastEvent,
+    StartPoint,
+    StartPointResult,
+    earliest_inevitable,
+    recurs,
+    start_spans_us,
+    try_start_points,
+)
+from ops.local.process_pool import WorkerPool
+from ops.requests.timed_requests import TimedRequest
+from schemas.messages.operator import InjectFault
+from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_MIN
+from shared.models.statistics.proportions import wilson_share
+from tests.support.pods import POD
+from tests.unit.ops.forecast.test_future_run import Lived
+
+CUBE = "pod-0/cube-3"
+POWER = InjectFault(kind="cube-power", target=CUBE)
+
+
+@pytest.fixture(scope="module")
+def lived() -> Lived:
+    return Lived()
+
+
+def lost(lived: Lived, after_us: int, about: str = CUBE) -> PastEvent:
+    return PastEvent(lived.held.at_us + after_us, POD, "CubePowerLost", about)
+
+
+def test_what_somebody_did_meanwhile_is_done_again(lived: Lived) -> None:
+    event = lost(lived, 2 * US_PER_HOUR)
+    done = StartPoint(
+        2 * US_PER_HOUR, lived.bytes, lived.held.at_us, (TimedRequest(US_PER_HOUR, POD, POWER),)
+    )
+    left = StartPoint(2 * US_PER_HOUR, lived.bytes, lived.held.at_us, ())
+    (with_it, without) = try_start_points(event, [done, left], 3, US_PER_HOUR, WorkerPool(1, ""))
+    assert (with_it.same, with_it.any) == (3, 3)
+    assert (without.same, without.any) == (0, 0)
+
+
+def test_the_same_of_another_thing_is_not_the_same(lived: Lived) -> None:
+    start = StartPoint(US_PER_HOUR, lived.bytes, lived.held.at_us, (TimedRequest(0, POD, POWER),))
+    assert recurs(lost(lived, US_PER_HOUR), start, lived.held.at_us + US_PER_HOUR, 1) == (True, True)
+    other = lost(lived, US_PER_HOUR, "pod-0/cube-4")
+    assert recurs(other, start, lived.held.at_us + US_PER_HOUR, 1) == (False, True)
+
+
+def test_what_comes_too_late_did_not_come(lived: Lived) -> None:
+    start = StartPoint(
+        US_PER_HOUR, lived.bytes, lived.held.at_us, (TimedRequest(3 * US_PER_HOUR, POD, POWER),)
+    )
+    event = lost(lived, US_PER_HOUR)
+    assert recurs(event, start, lived.held.at_us + 2 * US_PER_HOUR, 1) == (False, False)
+    assert recurs(event, start, lived.held.at_us + 4 * US_PER_HOUR, 1) == (True, True)
+
+
+def test_moments_come_closer_and_closer() -> None:
+    spans = start_spans_us(3 * US_PER_DAY, 8)
+    assert (spans[0], spans[-1]) == (3 * US_PER_DAY, US_PER_MIN)
+    assert spans == sorted(spans, reverse=True)
+    assert len(set(spans)) == len(spans)
+    assert start_spans_us(US_PER_MIN, 5) == [US_PER_MIN]
+    assert start_spans_us(US_PER_HOUR, 1) == [US_PER_HOUR]
+
+
+def row(before_us: int, same: int) -> StartPointResult:
+    share = wilson_share(same, 20)
+    return StartPointResult(before_us, 20, same, same, share, share)
+
+
+def test_it_is_inevitable_from_where_all_later_moments_lead_to_it() -> None:
+    rows = [row(50, 20), row(40, 3), row(30, 19), row(20, 20), row(10, 20)]
+    first = earliest_inevitable(rows)
+    assert first is not None
+    assert first.before_us == 30
+    assert (
+        earliest_inevitable([row(20, 20), row(10, 12)]) is None
+    )  # of 20 times 12: not surely more often than not
+    assert earliest_inevitable([]) is None

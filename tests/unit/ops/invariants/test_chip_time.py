@@ -1,0 +1,99 @@
+"""The checker of chip-time finds what is missing, told twice or fallen, and nothing in what adds up."""
+
+import pytest
+
+from ops.invariants.chip_time import ChipTimeChecker
+from schemas.body import Body
+from schemas.config.pods import PodConfig, SuperpodConfig
+from schemas.envelope import enclose
+from schemas.messages.jobs import OwnerUse, SliceUse, TierUse, UsageReported
+from schemas.messages.scheduler import CapacityReported, SliceAdmitted, SliceCompleted
+from schemas.messages.sequencer import FabricCommissioned
+from schemas.messages.workload import SliceRequested
+from tests.support.requested import slice_requested
+
+NAME, OTHER = "pod-0/slice-0", "pod-0/slice-1"
+CHIPS = 64
+POD_CHIPS = 4 * CHIPS
+
+
+def requested(name: str) -> SliceRequested:
+    return slice_requested(name)
+
+
+def admitted(name: str, cube: int) -> SliceAdmitted:
+    return SliceAdmitted(slice=name, shape=(4, 4, 4), twisted=False, cubes=(cube,), corner=None, waited_us=0)
+
+
+def usage(productive: int, uncommitted: int = 0, owner_us: int | None = None) -> UsageReported:
+    chip_us = (("productive", productive), ("uncommitted", uncommitted))
+    whole = productive + uncommitted if owner_us is None else owner_us
+    return UsageReported(
+        tiers=(TierUse(tier="research", chip_us=chip_us), TierUse(tier="filler", chip_us=())),
+        owners=(OwnerUse(owner="team", tier="research", chip_us=(("productive", whole),)),),
+        slices=(SliceUse(number=0, owner="team", tier="research", chip_us=chip_us),),
+    )
+
+
+def capacity(allocated: int, idle: int) -> CapacityReported:
+    return CapacityReported(chip_us=(("allocated", allocated), ("idle_unwanted", idle)))
+
+
+def judged(*said: tuple[int, Body]) -> list[str]:
+    """What the checker finds in a log of these bodies at these times: two slices of a cube, the one held from
+    10 to 30, the other from 20 on."""
+    config = SuperpodConfig(pod=PodConfig(cubes=4))
+    log: list[tuple[int, Body]] = [
+        (0, FabricCommissioned(site="pod-0", config=config)),
+        *((5, requested(name)) for name in (NAME, OTHER)),
+        (10, admitted(NAME, 0)),
+        (20, admitted(OTHER, 1)),
+        (30, SliceCompleted(slice=NAME, reason="finished")),
+        *said,
+    ]
+    checker = ChipTimeChecker()
+    return [
+        problem
+        for seq, (at_us, body) in enumerate(log, start=1)
+        for problem in checker.see(
+            enclose(body, fabric="pod-0", at_us=at_us, cause=None, source=f"{body.writer}@pod-0", seq=seq)
+        )
+    ]
+
+
+HELD = CHIPS * (20 + 20)
+"""Chip-microseconds up to 40."""
+
+
+def test_what_adds_up_is_no_problem() -> None:
+    later = HELD + 10 * CHIPS
+    assert not judged(
+        (40, usage(HELD - 7, 7)),
+        (40, capacity(HELD, 40 * POD_CHIPS - HELD)),
+        (50, usage(later)),
+        (50, capacity(later, 50 * POD_CHIPS - later)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        (usage(HELD - 1), f"slices of tier research: {HELD - 1} chip-µs in all places, not {HELD}"),
+        (usage(HELD, owner_us=9), f"owners in tier research used 9 chip-µs, their slices held {HELD}"),
+        (capacity(HELD, 0), f"the chips: {HELD} chip-µs in all places, not {40 * POD_CHIPS}"),
+        (
+            capacity(HELD + 1, 40 * POD_CHIPS - HELD - 1),
+            f"{HELD + 1} chip-µs were allocated, slices held {HELD}",
+        ),
+    ],
+)
+def test_what_does_not_is_told(body: Body, problem: str) -> None:
+    assert problem in judged((40, body))
+
+
+def test_a_place_that_falls_is_told() -> None:
+    problems = judged((40, usage(HELD)), (40, usage(HELD - 5, 5)), (40, usage(HELD)))
+    assert problems == [
+        f"slices of tier research: productive fell from {HELD} to {HELD - 5} chip-µs",
+        f"slice 0: productive fell from {HELD} to {HELD - 5} chip-µs",
+    ]

@@ -1,0 +1,74 @@
+"""For how long how many cubes were available, against counting at every microsecond."""
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ops.lab.availability_time import BLOCK_SIZES, AvailabilityTime
+
+CUBES, END_US = 20, 60
+PARTS = ("pod-0/ocs-1/fan-0", "pod-0/ocs-2/driver-3")
+
+
+def said(at_us: int, kind: str, body: dict[str, Any]) -> dict[str, Any]:
+    return {"at_us": at_us, "type": kind, "fabric": "pod-0", "body": body}
+
+
+@given(
+    since_us=st.integers(0, 30),
+    toggles=st.lists(
+        st.tuples(
+            st.integers(0, END_US - 1),
+            st.sampled_from(["health", "drain", "part", "ports"]),
+            st.integers(0, CUBES - 1),
+        ),
+        max_size=40,
+    ),
+)
+def test_it_is_what_counting_every_microsecond_says(
+    since_us: int, toggles: list[tuple[int, str, int]]
+) -> None:
+    standing = AvailabilityTime(CUBES, since_us)
+    out: set[tuple[str, int]] = set()
+    available = [0] * (CUBES + 1)
+    whole = [0] * (CUBES + 1)
+    blocks = {size: 0 for size in BLOCK_SIZES if size <= CUBES}
+    rows = sorted(toggles)
+    for at_us in range(END_US):
+        while rows and rows[0][0] == at_us:
+            _, what, cube = rows.pop(0)
+            key = (what, cube % 2 if what in ("part", "ports") else cube)
+            out ^= {key}
+            is_out = key in out
+            body: dict[str, Any]
+            match what:
+                case "health":
+                    kind, body = "CubeUnhealthy" if is_out else "CubeHealthy", {"cube": cube}
+                case "drain":
+                    kind, body = "CubeDrained" if is_out else "CubeUndrained", {"cube": cube}
+                case "part":
+                    kind, body = "OcsPartDown" if is_out else "OcsPartUp", {"part": PARTS[0] + str(cube % 2)}
+                case _:
+                    kind, body = "PortsDown" if is_out else "PortsUp", {"part": PARTS[1] + str(cube % 2)}
+            standing.see(said(at_us, kind, body))
+        if at_us < since_us:
+            continue
+        free = [not {("health", cube), ("drain", cube)} & out for cube in range(CUBES)]
+        available[sum(free)] += 1
+        whole[sum(free)] += not any(what in ("part", "ports") for what, _ in out)
+        for size in blocks:
+            many = CUBES // size
+            blocks[size] += sum(all(free[n * size : (n + 1) * size]) for n in range(many))
+    found = standing.spans(END_US)
+    assert found["available"] == available
+    assert found["all_ocs"] == whole
+    assert found["blocks"] == {size: us / (CUBES // size) for size, us in blocks.items()}
+
+
+def test_other_messages_change_nothing() -> None:
+    standing = AvailabilityTime(4, 0)
+    standing.see(said(5, "CubeOverheated", {"cube": 1}))
+    standing.see(said(6, "PortDown", {"ocs": 1, "side": "N", "port": 2}))
+    assert standing.spans(10)["available"] == [0, 0, 0, 0, 10]
+    assert sum(standing.spans(10)["all_ocs"]) == 10

@@ -1,0 +1,209 @@
+"""The restart supervisor: what it starts again, how patiently, and that nothing outlives it."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ops.live.supervisor import DEFAULT_RESTART_POLICY, exit_text, supervise
+from shared.basics.errors import InvalidInput
+from tests.support.child_processes import has_ended, runs
+
+SUPERVISE = (
+    "import logging, sys\n"
+    "from ops.live.supervisor import RestartPolicy, supervise\n"
+    "logging.basicConfig(format='%(message)s')\n"
+    "policy = RestartPolicy(stop_s_max=1.0)\n"
+    "sys.exit(supervise('it', sys.argv[1:], with_parent=True, policy=policy))\n"
+)
+WAIT = "import time; time.sleep(60)"
+
+
+def python(code: str) -> list[str]:
+    return [sys.executable, "-c", code]
+
+
+class Foreground:
+    """`supervise` in a process of its own; `starts` are the pids that its command wrote down."""
+
+    def __init__(self, folder: Path) -> None:
+        self.noted = folder / "starts"
+        self.process: subprocess.Popen[str] | None = None
+
+    def run(self, code: str, first: str = "") -> "subprocess.Popen[str]":
+        """The command does what comes `first`, notes its pid and its number of restarts, and does `code`."""
+        note = (
+            "import os, sys, signal\n"
+            f"{first}\n"
+            f"with open({str(self.noted)!r}, 'a') as file:\n"
+            "    file.write(f\"{os.getpid()} {os.environ['LIGHTWAVE_RESTARTS']}\\n\")\n"
+        )
+        self.process = subprocess.Popen(
+            [*python(SUPERVISE), *python(note + code)],
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        return self.process
+
+    def starts(self, count: int) -> list[tuple[int, int]]:
+        """Pid and number of restarts of each start, when there are this many."""
+        until = time.monotonic() + 20
+        while time.monotonic() < until:
+            lines = self.noted.read_text().splitlines() if self.noted.exists() else []
+            if len(lines) >= count:
+                return [(int(pid), int(number)) for pid, number in map(str.split, lines)]
+            time.sleep(0.01)
+        raise AssertionError(f"fewer than {count} starts")
+
+
+@pytest.fixture
+def foreground(tmp_path: Path) -> Iterator[Foreground]:
+    foreground = Foreground(tmp_path)
+    yield foreground
+    if foreground.process is not None:
+        foreground.process.kill()
+        foreground.process.communicate()
+
+
+def test_starts_a_command_again_however_it_ended_and_tells_it_how_often(foreground: Foreground) -> None:
+    code = (
+        "n = int(os.environ['LIGHTWAVE_RESTARTS'])\n"
+        "if n == 0: sys.exit(0)\n"
+        "if n == 1: sys.exit(7)\n"
+        "if n == 2: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "sys.exit(2)\n"
+    )
+    process = foreground.run(code)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert [number for _, number in foreground.starts(4)] == [0, 1, 2, 3]
+    lines = said.splitlines()
+    assert len(lines) == 4
+    for line, start in zip(lines, ("it: exit code 0", "it: exit code 7", "it: SIGKILL"), strict=False):
+        assert line.startswith(f"{start} after ")
+    assert [line.split("; ")[1] for line in lines[:3]] == [
+        "restart 1 in 0.2 s",
+        "restart 2 in 0.4 s",
+        "restart 3 in 0.8 s",
+    ]
+    assert lines[3].startswith("it: exit code 2 after ")
+    assert lines[3].endswith("which is not tried again")
+
+
+@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("first", ["", "signal.signal(15, lambda *_: sys.exit(0))"])
+def test_ends_with_the_command_in_good_order(
+    foreground: Foreground, sign: signal.Signals, first: str
+) -> None:
+    process = foreground.run(WAIT, first)
+    ((pid, _),) = foreground.starts(1)
+    process.send_signal(sign)
+    assert process.wait(10) == 0
+    assert not runs(pid)
+
+
+def test_a_command_that_ends_badly_when_it_is_asked_to_is_told_of(foreground: Foreground) -> None:
+    process = foreground.run(f"print(); {WAIT}", "signal.signal(15, lambda *_: sys.exit(9))")
+    foreground.starts(1)
+    process.terminate()
+    assert process.wait(10) == 9
+
+
+def test_a_command_that_does_not_end_is_killed(foreground: Foreground) -> None:
+    process = foreground.run(WAIT, "signal.signal(15, signal.SIG_IGN)")
+    ((pid, _),) = foreground.starts(1)
+    process.terminate()
+    process.terminate()
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGKILL
+    assert said == "it: did not end within 1 s of SIGTERM, killed\n"
+    assert not runs(pid)
+
+
+def test_a_command_that_stands_still_is_ended_too(foreground: Foreground) -> None:
+    process = foreground.run(WAIT)
+    ((pid, _),) = foreground.starts(1)
+    os.kill(pid, signal.SIGSTOP)
+    process.terminate()
+    assert process.wait(10) == 0
+    assert not runs(pid)
+
+
+def test_ends_at_once_while_it_waits_for_the_next_start(foreground: Foreground) -> None:
+    process = foreground.run("sys.exit(1)")
+    assert process.stderr is not None
+    assert any("restart 5 in 3.2 s" in line for line in process.stderr)
+    began = time.monotonic()
+    process.terminate()
+    assert process.wait(10) == 0
+    assert time.monotonic() - began < 3.0
+    assert len(foreground.starts(5)) == 5
+
+
+def test_the_command_dies_with_a_supervisor_that_is_killed(foreground: Foreground) -> None:
+    process = foreground.run(WAIT, "signal.signal(15, signal.SIG_IGN)")
+    ((pid, _),) = foreground.starts(1)
+    process.kill()
+    process.wait()
+    assert has_ended(pid)
+
+
+def test_ends_in_good_order_with_the_process_that_started_it(tmp_path: Path) -> None:
+    """Such as a process manager whose terminal is closed."""
+    noted = tmp_path / "noted"
+    command = f"import os, time; open({str(noted)!r}, 'w').write(f'{{os.getppid()}} {{os.getpid()}}'); {WAIT}"
+    started = [*python(SUPERVISE), *python(command)]
+    code = f"import subprocess; subprocess.Popen({started!r}, start_new_session=True).wait()"
+    manager = subprocess.Popen(python(code))
+    try:
+        until = time.monotonic() + 20
+        while not (noted.exists() and noted.read_text()) and time.monotonic() < until:
+            time.sleep(0.01)
+        supervisor, pid = map(int, noted.read_text().split())
+        assert runs(supervisor)
+        assert runs(pid)
+    finally:
+        manager.kill()
+        manager.wait()
+    assert has_ended(supervisor)
+    assert has_ended(pid)
+
+
+def test_a_command_that_cannot_be_run_is_one_sentence_and_not_tried_again() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(InvalidInput, match=r"supervise it: /nowhere/x: No such file or directory; allowed: "):
+        supervise("it", ["/nowhere/x"])
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+@given(st.lists(st.floats(0, DEFAULT_RESTART_POLICY.good_s_min - 0.001), min_size=1, max_size=20))
+def test_waits_twice_as_long_after_each_short_run_up_to_a_bound(ran: list[float]) -> None:
+    waits = [0.0]
+    for ran_s in ran:
+        waits.append(DEFAULT_RESTART_POLICY.next_wait_s(waits[-1], ran_s))
+    assert waits[1] == DEFAULT_RESTART_POLICY.wait_s_min
+    assert all(
+        after == min(2 * before, DEFAULT_RESTART_POLICY.wait_s_max) for before, after in pairwise(waits[1:])
+    )
+    assert (
+        DEFAULT_RESTART_POLICY.next_wait_s(waits[-1], DEFAULT_RESTART_POLICY.good_s_min)
+        == DEFAULT_RESTART_POLICY.wait_s_min
+    )
+
+
+def test_a_signal_without_a_name_is_said_by_its_number() -> None:
+    assert [exit_text(code) for code in (0, 3, -9, -77)] == [
+        "exit code 0",
+        "exit code 3",
+        "SIGKILL",
+        "signal 77",
+    ]

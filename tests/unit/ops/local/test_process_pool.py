@@ -1,0 +1,99 @@
+"""Worker processes: in order, and gone with who began them."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ops.local.process_pool import WorkerPool
+from shared.basics.errors import OperationFailed
+from tests.support.child_processes import has_ended
+
+HERE = "tests.unit.ops.local.test_process_pool"
+WAIT_S = 20.0
+
+
+def squared(number: int) -> int:
+    time.sleep(0.02 * (number % 3))
+    return number**2
+
+
+def killed(number: int) -> int:
+    if number == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def refused(number: int) -> int:
+    raise ValueError(number)
+
+
+def own_pid(_: int) -> int:
+    time.sleep(0.2)  # so that the other one takes a case, too
+    return os.getpid()
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_they_answer_in_order(jobs: int) -> None:
+    with WorkerPool(jobs, HERE) as workers:
+        assert list(workers.each(squared, range(9))) == [n * n for n in range(9)]
+        assert list(workers.each(squared, [])) == []
+
+
+def test_one_is_this_process_and_more_are_others() -> None:
+    with WorkerPool(1, HERE) as workers:
+        assert {*workers.each(own_pid, range(2))} == {os.getpid()}
+    with WorkerPool(2, HERE) as workers:
+        pids = {*workers.each(own_pid, range(4))}
+    assert len(pids) == 2
+    assert os.getpid() not in pids
+    assert all(map(has_ended, pids))
+
+
+def test_one_that_is_killed_is_told_of() -> None:
+    with (
+        WorkerPool(2, HERE) as workers,
+        pytest.raises(OperationFailed, match="--jobs: a worker process was killed"),
+    ):
+        list(workers.each(killed, range(4)))
+
+
+def test_what_one_raises_is_raised() -> None:
+    with WorkerPool(2, HERE) as workers, pytest.raises(ValueError, match="0"):
+        list(workers.each(refused, range(4)))
+
+
+TELLS = """
+import os, time
+from ops.local.process_pool import Workers
+from tests.unit.ops.local.test_process_pool import HERE, own_pid
+
+if __name__ == "__main__":
+    with Workers(2, HERE) as workers:
+        print(*workers.each(own_pid, range(4)), flush=True)
+        time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_they_end_with_who_began_them(how: signal.Signals, tmp_path: Path) -> None:
+    script = tmp_path / "tells.py"
+    script.write_text(TELLS)
+    process = subprocess.Popen(
+        [sys.executable, str(script)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(Path.cwd())},
+    )
+    assert process.stdout is not None
+    with process.stdout:
+        pids = {int(word) for word in process.stdout.readline().split()}
+    assert len(pids) == 2
+    process.send_signal(how)
+    process.wait(WAIT_S)
+    assert all(map(has_ended, pids))

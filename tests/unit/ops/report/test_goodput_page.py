@@ -1,0 +1,75 @@
+"""The page that draws where chip-time went."""
+
+import re
+from typing import Any
+from xml.etree import ElementTree as ET
+
+from ops.report.goodput_page import FILLER, PLACE_STYLES, goodput_page, place_bands
+from shared.basics.units import US_PER_HOUR
+from shared.models.jobs.goodput_accounting import sum_by_place
+from shared.models.jobs.ledger import PLACES as OF_SLICES
+
+HOUR_US = 10 * US_PER_HOUR
+"""Of ten chips."""
+
+
+def span(n: int, chip_us: dict[str, int], filler_chip_us: dict[str, int] | None = None) -> dict[str, Any]:
+    return {
+        "since_us": n * US_PER_HOUR,
+        "until_us": (n + 1) * US_PER_HOUR,
+        "total_chip_us": sum(chip_us.values()),
+        "chip_us": chip_us,
+        "filler_chip_us": filler_chip_us or {},
+    }
+
+
+def whole(spans: list[dict[str, Any]]) -> str:
+    every = {name: sum_by_place([one[name] for one in spans]) for name in ("chip_us", "filler_chip_us")}
+    all_of_it = every | {"total_chip_us": sum(one["total_chip_us"] for one in spans)}
+    return goodput_page("Where <time> went", "A note.", [("pod-0", all_of_it, spans)])
+
+
+FIRST = span(0, {"productive": HOUR_US * 3 // 4, "lost": HOUR_US // 4}, {"productive": HOUR_US // 4})
+SECOND = span(1, {"productive": HOUR_US // 2, "idle_unwanted": HOUR_US // 2})
+
+
+def test_every_column_is_full_and_filler_stands_apart() -> None:
+    drawn = {band.words: list(band.shares) for band in place_bands([FIRST, SECOND])}
+    assert drawn == {
+        "productive": [0.5, 0.5],
+        "lost": [0.25, 0],
+        FILLER[0]: [0.25, 0],
+        "idle while none waits": [0, 0.5],
+    }
+
+
+def test_what_slices_did_lies_below_filler_and_the_rest_above() -> None:
+    all_us = dict.fromkeys(PLACE_STYLES, US_PER_HOUR)
+    words = [band.words for band in place_bands([span(0, all_us, {"startup": 1})])]
+    place = words.index(FILLER[0])
+    assert words[:place] == [PLACE_STYLES[name][0] for name in PLACE_STYLES if name in OF_SLICES]
+    assert len(words) == len(PLACE_STYLES) + 1
+
+
+def test_a_place_that_has_no_colour_yet_is_drawn_all_the_same() -> None:
+    assert [band.words for band in place_bands([span(0, {"on_loan": HOUR_US})])] == ["on loan"]
+
+
+def test_the_page_needs_no_network_and_tells_what_it_draws() -> None:
+    text = whole([FIRST, SECOND])
+    assert "http" not in text
+    assert "<script" not in text
+    assert "Where &lt;time&gt; went" in text
+    (drawing,) = re.findall(r"<svg.*?</svg>", text, re.DOTALL)
+    svg = ET.fromstring(drawing)  # noqa: S314 -- our own
+    assert svg.attrib["aria-label"].startswith("Where the chip-time of pod-0 went from 0d00:00:00 to ")
+    assert [len(rect.findall("title")) for rect in svg.findall("rect")] == [1] * 5
+    assert "<td>productive</td><td>10.0</td><td>50.00 %</td>" in text
+    legend = re.findall(r"</span>([^<]*)</li>", text)
+    assert legend == ["idle while none waits", FILLER[0], "lost", "productive"]
+
+
+def test_no_time_is_said_and_not_drawn() -> None:
+    text = whole([span(0, {"productive": 0})])
+    assert "No time has passed" in text
+    assert "<svg" not in text

@@ -1,0 +1,211 @@
+"""Predictions of `lightwave reproduce` hang on the model: for each a change to it turns the verdict, and what
+is asked stays the same. Living pods run for a shorter time than the command's, before the change and after.
+"""
+
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from ops.reproduce import lab_runs
+from ops.reproduce.claim import EvidenceKind
+from ops.reproduce.dcn import cost_and_power, study, topology_engineering
+from ops.reproduce.optics import manufactured_parts
+from ops.reproduce.pods import availability, live_pod
+from ops.reproduce.pods import slice_topology as topology
+from ops.reproduce.registry import CLAIMS, select_claims
+from schemas.envelope import enclose
+from schemas.messages.scheduler import ConnectCircuits, DisconnectCircuits
+from schemas.names import Join, Shape
+from services.scheduler.recovery import cube_swaps
+from services.scheduler.structures.pod_placement import FixedGridPlacement, SwitchedPlacement
+from shared.models.assumptions import assumed
+from shared.models.availability import promised_goodput
+from shared.models.availability.promised_goodput import Goodput
+from shared.models.dcn.routing.weights import Split, split_demand
+from shared.models.network.blocks import FloatArray
+from shared.models.optics import palomar
+from shared.models.superpod.shapes import grid_joins
+from shared.models.superpod.wiring import CHIPS_PER_CUBE, IntArray
+from shared.models.topology import (
+    SliceTopology,
+    cuts,
+    graph,
+    lattice,
+    slice_topology,
+    without_links,
+    without_ocs,
+)
+from shared.models.topology.slice_figures import slice_figures
+from shared.models.topology.spanning_trees import TreePacking
+from tests.simulation.test_reproduce import KNOWN_NOT_TO_HOLD
+
+GOODPUT = sys.modules[promised_goodput.__module__]
+Patch = tuple[Any, str, Any]
+"""(module or class, what in it, by what it is replaced)."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What of the model is changed, and which runs are read instead of the command's, before and after."""
+
+    model: tuple[Patch, ...]
+    runs: tuple[Patch, ...] = ()
+
+
+def cosets_of_no_twist(shape: Shape, twisted: bool) -> tuple[Shape, ...]:
+    """The lattice of a torus whose twist moves nothing."""
+    half = shape[2] // 2
+    if not twisted:
+        return ((0, 0, 0),)
+    if shape[0] == shape[1]:
+        return ((0, 0, 0), (half, 0, 0), (0, half, 0), (half, half, 0))
+    return ((0, 0, 0), (half, 0, 0))
+
+
+def without_wrap_in_x(shape: Shape, twisted: bool = False) -> SliceTopology:
+    torus = slice_topology(shape, twisted)
+    last = torus.coordinates[:, 0] == shape[0] - 1
+    return without_links(torus, [(chip, 0) for chip in last.nonzero()[0].tolist()])
+
+
+def thin_in_x_and_y(shape: Shape, twisted: bool = False) -> SliceTopology:
+    """Cubes joined by one link of 16 in x and in y, and by all in z."""
+    return without_ocs(slice_topology(shape, twisted), [*range(1, 16), *range(17, 32)])
+
+
+def in_a_row(shape: Shape, twisted: bool = False, cubes_in_pod: int = 64) -> SliceTopology:
+    """As many cubes one behind the other."""
+    return slice_topology((4, 4, shape[0] * shape[1] * shape[2] // 16), twisted, cubes_in_pod)
+
+
+def rings_only(of: SliceTopology) -> TreePacking:
+    """An all-reduce that knows nothing but rings."""
+    return TreePacking(topology._rings(of), is_exact=True)
+
+
+def one_cube_without_ocs(
+    host: float, chips: int, fabric: str, *, ocs_availability: float | None = None, **others: Any
+) -> Goodput:
+    """Slices of one cube pass no OCS."""
+    counted = None if chips == CHIPS_PER_CUBE else ocs_availability
+    return promised_goodput(host, chips, fabric, ocs_availability=counted, **others)
+
+
+def short_splices(name: str) -> float:
+    """Splices and connectors without a tail: all lose nearly as much as the mean does now."""
+    return {"ocs_splice_loss_max_db": 0.02, "ocs_collimator_loss_db": 0.52}.get(name) or assumed(name)
+
+
+touching = cube_swaps._touching
+
+
+def touching_the_next_cube(cube: int, joins: tuple[Join, ...]) -> tuple[Join, ...]:
+    """A swap takes a circuit of the next cube as well, whosoever it is."""
+    return (*touching(cube, joins), (0, (cube + 1) % 64, (cube + 1) % 64))
+
+
+draws = cost_and_power._draws
+
+
+def priced(**prices: float) -> Change:
+    """Some prices known, while all others are drawn."""
+    return Change(
+        (
+            (cost_and_power, "_draws", lambda: [drawn | prices for drawn in draws()]),
+            (cost_and_power, "_answers", cost_and_power._answers.__wrapped__),
+        )
+    )
+
+
+def hedged_on_even_trunks(share: float) -> Change:
+    """On a mesh, so much of every demand is spread by capacity, as one does who trusts no forecast."""
+
+    def split(carries: FloatArray, demand: IntArray, hedge: float = 0.0) -> Split:
+        there = carries[carries > 0.0]
+        return split_demand(carries, demand, share if there.max() < 1.1 * there.min() else hedge)
+
+    return Change(
+        ((study, "split_demand", split), (topology_engineering, "compared", study.compared.__wrapped__))
+    )
+
+
+NO_TWIST = (
+    (lattice, "cosets", cosets_of_no_twist),
+    (cuts, "cosets", cosets_of_no_twist),
+    (graph, "grid_joins", lambda shape, twisted: grid_joins(shape, twisted=False)),
+)
+OPEN: dict[Shape, SliceTopology] = {(8, 8, 8): topology._open((8, 8, 8))}
+EVEN_OCSES = (
+    (palomar, "assumed", short_splices),
+    (manufactured_parts, "manufactured_ocses", palomar.manufactured_ocses.__wrapped__),
+)
+DRILL = live_pod.HOST_DRILLS[:1]
+CHANGES = {
+    "twist/gain-4x4x8": Change(NO_TWIST),
+    "twist/gain-4x8x8": Change(NO_TWIST),
+    "twist/diameter": Change(NO_TWIST),
+    "twist/bisection": Change(NO_TWIST),
+    "topology/wrap-bisection": Change(
+        ((topology, "slice_topology", without_wrap_in_x), (topology, "_open", OPEN.get))
+    ),
+    "topology/wrap-all-reduce-ideal": Change(((topology, "tree_packing", rings_only),)),
+    "topology/bisection-growth": Change(((slice_figures, "slice_topology", in_a_row),)),
+    "topology/bisection-over-v3-least": Change(((topology, "V4_LINK_GB_S", 70),)),
+    "topology/bisection-over-v3-most": Change(((topology, "V4_LINK_GB_S", 75),)),
+    "topology/most-symmetric": Change(((topology, "slice_topology", thin_in_x_and_y),)),
+    "topology/cube-over-cigar": Change(((topology, "slice_topology", thin_in_x_and_y),)),
+    "ocs/insertion-loss-all-pairs": Change(EVEN_OCSES),
+    "goodput/lf-1024-99.9-static": Change(((GOODPUT, "HOSTS_PER_CUBE", 12),)),
+    "goodput/one-cube": Change(((availability, "goodput", one_cube_without_ocs),)),
+    "availability/ocs-field": Change(((availability, "REPAIR_DAYS", 0.4),)),
+    "dcn/flow-time": hedged_on_even_trunks(0.1),
+    "dcn/throughput": hedged_on_even_trunks(0.37),
+    "cost/spine-free": priced(spine_ports_per_uplink=2.5),
+    "power/spine-free": priced(spine_ports_per_uplink=3.0),
+    "power/lightwave": priced(module_w_per_gbps=0.02),
+    "power/packets": priced(packet_ports_per_end=1.2, packet_modules_per_end=1.5),
+    "power/fabric-share": priced(module_w_per_gbps=0.01),
+    "slices/undisturbed": Change(
+        ((cube_swaps, "_touching", touching_the_next_cube),), ((live_pod, "WORKLOAD", DRILL),)
+    ),
+    "slices/swap": Change(
+        ((SwitchedPlacement, "can_move", FixedGridPlacement.can_move),), ((live_pod, "HOST_DRILLS", DRILL),)
+    ),
+    "slices/bystanders": Change(
+        ((cube_swaps, "_touching", touching_the_next_cube),), ((live_pod, "HOST_DRILLS", DRILL),)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_prediction_can_fail(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or hold, where it fails today."""
+    (claim,) = select_claims((name,))
+    for patch in CHANGES[name].runs:
+        monkeypatch.setattr(*patch)
+    assert claim.row()["holds"] is (name not in KNOWN_NOT_TO_HOLD)
+    monkeypatch.setattr(lab_runs, "_done", {})
+    for patch in CHANGES[name].model:
+        monkeypatch.setattr(*patch)
+    assert claim.row()["holds"] is (name in KNOWN_NOT_TO_HOLD)
+
+
+def test_every_prediction_has_such_a_change() -> None:
+    assert {one.name for one in CLAIMS if one.evidence.kind is EvidenceKind.PREDICTED} == set(CHANGES)
+
+
+def test_a_join_of_another_slice_that_is_taken_or_cut_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = ConnectCircuits(slice="slice-1", joins=((0, 1, 2),))
+    taken = ConnectCircuits(slice="slice-2", joins=((0, 1, 3), (1, 1, 2)))
+    cut = DisconnectCircuits(slice="slice-2", joins=((0, 4, 2),))
+    again = DisconnectCircuits(slice="slice-1", joins=((0, 5, 5),))
+    messages = tuple(
+        enclose(body, fabric="pod-0", at_us=n, cause=None, source="scheduler@pod-0", seq=n)
+        for n, body in enumerate((mine, taken, cut, again))
+    )
+    monkeypatch.setattr(live_pod, "lab_runs", lambda _: [lab_runs.ClaimRun(1.0, {}, {}, messages)])
+    (undisturbed,) = select_claims(("slices/undisturbed",))
+    found = undisturbed.row()
+    assert (found["measured"], found["holds"]) == (2, False)

@@ -1,0 +1,99 @@
+"""What would be asked, as it is written."""
+
+import pytest
+
+from ops.requests.request_syntax import parse_requests
+from ops.requests.timed_requests import TimedRequest
+from schemas.config.parameter import ParameterSetting
+from schemas.messages.operator import DrainCube, InjectFault, RequestSlice, SetParameters, UndrainCube
+from shared.basics.errors import InvalidInput
+from shared.basics.units import US_PER_HOUR
+
+PODS = {"pod-0": "superpod", "pod-1": "superpod"}
+HOUR = US_PER_HOUR
+
+
+def test_each_word_says_what_when_and_for_how_long() -> None:
+    words = [
+        ("drain", "pod-0/cube-12@3h"),
+        ("undrain", "pod-1/cube-2"),
+        ("inject", "ocs:pod-0/ocs-17@1h+2h"),
+        ("inject", "connector:pod-0/cube-1/+x/7,severity=3,onset=12h"),
+        ("inject", "link:pod-0/cube-1/+x/7+2h"),
+        ("request", "4x4x8@2h+6h,tier=research,owner=team-7,priority=-5,fabric=pod-1"),
+    ]
+    assert parse_requests(words, PODS) == [
+        TimedRequest(3 * HOUR, "pod-0", DrainCube(cube="pod-0/cube-12")),
+        TimedRequest(0, "pod-1", UndrainCube(cube="pod-1/cube-2")),
+        TimedRequest(HOUR, "pod-0", InjectFault(kind="ocs", target="pod-0/ocs-17", duration_us=2 * HOUR)),
+        TimedRequest(
+            0,
+            "pod-0",
+            InjectFault(kind="connector", target="pod-0/cube-1/+x/7", severity=3.0, onset_us=12 * HOUR),
+        ),
+        TimedRequest(0, "pod-0", InjectFault(kind="link", target="pod-0/cube-1/+x/7", duration_us=2 * HOUR)),
+        TimedRequest(
+            2 * HOUR,
+            "pod-1",
+            RequestSlice(shape=(4, 4, 8), duration_us=6 * HOUR, tier="research", owner="team-7", priority=-5),
+        ),
+    ]
+
+
+def test_a_parameter_may_have_another_value() -> None:
+    (ask,) = parse_requests([("set", "failures.host_per_day=1e-3@2h,fabric=pod-1")], PODS)
+    assert (ask.after_us, ask.fabric) == (2 * HOUR, "pod-1")
+    assert ask.body == SetParameters(settings=(ParameterSetting(name="failures.host_per_day", value=0.001),))
+
+
+def test_a_name_may_lack_the_only_fabric() -> None:
+    assert parse_requests([("drain", "cube-3")], {"pod-0": "superpod"})[0].body == DrainCube(
+        cube="pod-0/cube-3"
+    )
+
+
+@pytest.mark.parametrize(
+    ("what", "text", "problem"),
+    [
+        ("drain", "", "allowed: CUBE@IN"),
+        ("drain", "pod-0/cube-1+2h", "allowed: CUBE@IN"),
+        ("drain", "pod-0/cube-1@later", "'later' is no such time"),
+        ("drain", "pod-9/cube-1", "no fabric 'pod-9'; there is pod-0, pod-1"),
+        ("drain", "pod-0/ocs-1", "cube 'pod-0/ocs-1'"),
+        ("drain", "pod-0/cube-1,severity=3", "'severity=3' is not understood"),
+        ("inject", "dragon:pod-0/ocs-1", "no fault of kind 'dragon'"),
+        ("inject", "ocs", "no fault of kind 'ocs'"),
+        ("inject", "ocs:pod-0/ocs-1+0s", "'0s' is no such time"),
+        ("inject", "connector:pod-0/cube-1/+x/7,severity=1,severity=2", "severity is given twice"),
+        ("inject", "connector:pod-0/cube-1/+x/7,severity=much", "much"),
+        ("request", "4x4", "4x4"),
+        ("request", "4x4x8,tier=royal", "tier 'royal'"),
+        ("request", "4x4x8,priority=high", "priority 'high'"),
+        ("request", "4x4x8,fabric=pod-9", "no fabric 'pod-9'"),
+        ("set", "failures.host_per_day", "failures.host_per_day"),
+        ("set", "failures.host_per_day=often", "often"),
+        ("set", "failures.host_per_day=0.1,fabric=pod-9", "no fabric 'pod-9'"),
+    ],
+)
+def test_what_cannot_be_is_one_sentence(what: str, text: str, problem: str) -> None:
+    with pytest.raises(InvalidInput) as raised:
+        parse_requests([(what, text)], PODS)
+    assert str(raised.value).startswith(f"--{what} '{text}': ")
+    assert problem in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("text", ["nan", "inf", "-inf", "1e999"])
+def test_what_is_no_finite_number_is_refused(text: str) -> None:
+    with pytest.raises(
+        InvalidInput, match=rf"failures\.host_per_day: '?{text}'? is not allowed; allowed: a number"
+    ):
+        parse_requests([("set", f"failures.host_per_day={text}")], PODS)
+
+
+def test_a_parameter_is_set_once_at_a_moment() -> None:
+    words = [("set", "failures.host_per_day=0.02"), ("set", "failures.host_per_day=0.03,fabric=pod-1")]
+    later = ("set", "failures.host_per_day=0.04@3h")
+    assert len(parse_requests([*words, later], PODS)) == 3
+    with pytest.raises(InvalidInput, match=r"--set .*0\.01.*: failures\.host_per_day is set twice; leave"):
+        parse_requests([*words, later, ("set", "failures.host_per_day=0.01")], PODS)

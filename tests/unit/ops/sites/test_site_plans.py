@@ -1,0 +1,230 @@
+"""Sites from YAML: what a file may say, and the sentence for what it may not."""
+
+from pathlib import Path
+
+import pytest
+
+from ops.sites.site_plans import NewTwinOptions, common_seed, read_site
+from schemas.files.site_plan import SitePlan
+from shared.basics.errors import InvalidInput
+
+HEAD = "site: campus\nfabrics:\n  - name: pod-0\n"
+CONFIG = f"{HEAD}    config: "
+WHOLE = "a whole number at least 0 at most 9223372036854775807"
+ROW = "submit_us: 1, duration_us: 5, twisted: false, priority: 1"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "campus.yaml"
+
+
+def test_a_site_has_its_fabrics_in_order_each_with_what_differs(file: Path) -> None:
+    file.write_text(
+        "site: campus\nfabrics:\n  - {name: pod-10, kind: static-pod}\n"
+        "  - {name: pod-2, config: {seed: 7, pod: {cubes: 16}, transceivers: {degraded_above_ber: 1e-5}}}\n"
+        "  - {name: pod-3, config: }\n"
+    )
+    found = read_site(file)
+    assert (found.site, [*found.fabrics]) == ("campus", ["pod-2", "pod-3", "pod-10"])
+    given = found.fabrics["pod-2"].model_dump(exclude_unset=True)
+    assert given == {"seed": 7, "pod": {"cubes": 16}, "transceivers": {"degraded_above_ber": 1e-5}}
+    assert [config.kind for config in found.fabrics.values()] == ["superpod", "superpod", "static-pod"]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "is empty; allowed: site and fabrics, with values"),
+        ("[1]", "the file: [1] is not allowed; allowed: site, fabrics, calibration, with values"),
+        ("fabrics: []", "site: is missing; names are like campus or pod-0"),
+        ("site: Campus", "site: 'Campus' is no name; names are like campus or pod-0"),
+        ('site: "c\\e\\u202e"', r"site: 'c\x1b\u202e' is no name; names are like campus or pod-0"),
+        (f"site: {'x' * 10_000}", f"site: '{'x' * 58}… is no name; names are like campus or pod-0"),
+        ("site: campus", "fabrics: is missing; allowed: a list of one or more"),
+        ("site: campus\nfabrics: []", "fabrics: [] is not allowed; allowed: a list of one or more"),
+        ("{2024-01-01: 1}", "the file: no such field '2024-01-01'; allowed: site, fabrics, calibration"),
+        ('{"a\\0": 1}', r"the file: no such field 'a\x00'; allowed: site, fabrics, calibration"),
+        ("site: campus\nsite: annex", "line 2: site: given twice, first in line 1; keys are unique"),
+        ("site: a\nfabrics: [{name: pod_0}]", "fabrics.0.name: 'pod_0' is no name; names are like pod-4"),
+        ("site: a\nfabrics: [{kind: superpod}]", "fabrics.0.name: is missing; names are like pod-4"),
+        (f"{HEAD}  - name: pod-0", "fabrics.1.name: pod-0 is given twice; names are unique"),
+        (
+            f"{HEAD}    kind: []",
+            "fabrics.0.kind []: no such kind of fabric; allowed are superpod, static-pod, dcn",
+        ),
+        (f"{CONFIG}0", "fabrics.0.config: 0 is not allowed; allowed: parameters by name, with values"),
+        (
+            f"{CONFIG}false",
+            "fabrics.0.config: False is not allowed; allowed: parameters by name, with values",
+        ),
+        (f"{CONFIG}''", "fabrics.0.config: '' is not allowed; allowed: parameters by name, with values"),
+        (f"{CONFIG}[]", "fabrics.0.config: [] is not allowed; allowed: parameters by name, with values"),
+        (
+            f"{CONFIG}{{kind: static-pod}}",
+            "fabrics.0.config.kind: is no parameter; the kind stands beside config: fabrics.0.kind",
+        ),
+        (
+            f"{CONFIG}{{seed: 2024-13-45}}",
+            f"fabrics.0.config.seed: '2024-13-45' is not allowed; allowed: {WHOLE}",
+        ),
+        (
+            f"{CONFIG}{{failures: {{until_days: .nan}}}}",
+            (
+                "fabrics.0.config.failures.until_days: nan is not allowed; "
+                "allowed: a number at least 0 at most 36,500 or none"
+            ),
+        ),
+        (
+            f"{CONFIG}{{pod: {{cubes: 3}}}}",
+            "fabrics.0.config.pod.cubes: 3 is not allowed; allowed: a whole number at least 4 at most 144",
+        ),
+        (
+            f"{HEAD}    kind: static-pod\n    config: {{pod: {{cubes: 32}}}}",
+            "fabrics.0.config.pod.cubes: 32 is not allowed; allowed: 64",
+        ),
+        (
+            f"{CONFIG}{{pod: {{cube: 8}}}}",
+            "fabrics.0.config.pod.cube: no such parameter; did you mean pod.cubes?",
+        ),
+        (
+            f'{CONFIG}{{"a\\e": 8}}',
+            r"fabrics.0.config.'a\x1b': no such parameter; `lightwave lab config` lists them",
+        ),
+        (
+            f"{CONFIG}{{pod: 5}}",
+            "fabrics.0.config.pod: 5 is not allowed; allowed: parameters by name, such as pod.cubes",
+        ),
+        (
+            f"{CONFIG}{{transceivers: {{lane_rate: 1G}}}}",
+            (
+                "fabrics.0.config.transceivers.lane_rate: '1G' is not allowed; "
+                "allowed: 10G-NRZ, 25G-NRZ, 50G-PAM4 or 100G-PAM4"
+            ),
+        ),
+        (
+            f"{CONFIG}{{transceivers: {{degraded_above_ber: 0.001}}}}",
+            (
+                "fabrics.0.config.transceivers.degraded_above_ber: 0.001 is not allowed; "
+                "allowed: at most down_above_ber, which is 0.0002"
+            ),
+        ),
+        (
+            f"{CONFIG}{{trace: [5]}}",
+            (
+                "fabrics.0.config.trace.0: 5 is not allowed; "
+                "allowed: recorded requests, each with submit_us, duration_us, shape, twisted, priority, "
+                "owner, tier, estimate_us"
+            ),
+        ),
+        (f"{CONFIG}{{trace: [{{{ROW}}}]}}", "fabrics.0.config.trace.0.shape: is missing"),
+        (
+            f"{CONFIG}{{trace: [{{{ROW}, shape: [4, 4]}}]}}",
+            (
+                "fabrics.0.config.trace.0.shape: [4, 4] is not allowed; "
+                "allowed: three sides in chips, such as [4, 4, 8]"
+            ),
+        ),
+        (
+            f"{CONFIG}{{trace: [{{{ROW.replace('5', str(2**63 - 1))}, shape: [4, 4, 4]}}]}}",
+            (
+                "fabrics.0.config.trace.0.duration_us: 9223372036854775807 is not allowed; "
+                "allowed: a whole number above 0 at most 3153600000000000"
+            ),
+        ),
+        (
+            f"{CONFIG}{{trace: [{{{ROW}, shape: [4, 4, 4]}}, {{{ROW}, shape: [8, 4, 4]}}]}}",
+            (
+                "fabrics.0.config.trace.1 (submit_us 1): shape 8x4x4: sides must not fall from x to z; "
+                "the nearest legal shape is 4x4x8"
+            ),
+        ),
+    ],
+    ids=range(34),
+)
+def test_what_is_no_site_is_one_sentence(text: str, sentence: str, file: Path) -> None:
+    file.write_text(text)
+    with pytest.raises(InvalidInput) as raised:
+        read_site(file)
+    assert str(raised.value) == f"--site {file}: {sentence}"
+
+
+def test_a_seed_is_that_of_the_fabrics_that_have_none_of_their_own(file: Path) -> None:
+    file.write_text("site: a\nfabrics: [{name: pod-0, config: {seed: 7}}, {name: pod-1}]\n")
+    (plan,) = NewTwinOptions(seed=5, site_files=(file,)).sites()
+    assert [config.seed for config in plan.fabrics.values()] == [7, 5]
+    (without,) = NewTwinOptions(site_files=(file,)).sites()
+    assert [config.seed for config in without.fabrics.values()] == [7, 0]
+    assert (common_seed([plan]), common_seed(NewTwinOptions(2, seed=3).sites())) == (None, 3)
+
+
+def test_a_seed_that_no_fabric_would_take_is_refused(file: Path) -> None:
+    file.write_text("site: a\nfabrics: [{name: pod-0, config: {seed: 5}}]\n")
+    with pytest.raises(
+        InvalidInput, match=r"^--seed 5: every fabric of the site has a seed of its own there;"
+    ):
+        NewTwinOptions(seed=5, site_files=(file,)).sites()
+
+
+def test_names_are_unique_over_all_files(file: Path, tmp_path: Path) -> None:
+    other = tmp_path / "annex.yaml"
+    file.write_text("site: campus\nfabrics: [{name: pod-0}]\n")
+    other.write_text("site: annex\nfabrics: [{name: pod-0}]\n")
+    with pytest.raises(InvalidInput, match=r"^fabric pod-0: given 2 times; names are unique in a twin$"):
+        NewTwinOptions(site_files=(file, other)).sites()
+    with pytest.raises(InvalidInput, match=r"^site campus: given 2 times; names are unique in a twin$"):
+        NewTwinOptions(site_files=(file, file)).sites()
+
+
+def test_an_empty_kind_is_none() -> None:
+    with pytest.raises(InvalidInput, match=r"^--kind '': no such kind of fabric; allowed are superpod, stat"):
+        NewTwinOptions(kind="").sites()
+    assert all(isinstance(plan, SitePlan) for plan in NewTwinOptions().sites())
+
+
+def test_jobs_over_several_pods_want_a_network_that_joins_all_of_them(file: Path) -> None:
+    pods = (
+        "site: campus\nfabrics:\n  - {name: pod-0, config: {workload: {multipod_share: 0.1}}}\n"
+        "  - {name: pod-1}\n"
+    )
+    file.write_text(pods[: pods.index("  - {name: pod-1}")])
+    with pytest.raises(
+        InvalidInput, match=r"workload.multipod_pods 2: site campus has 1 pod; allowed is as many at most$"
+    ):
+        NewTwinOptions(site_files=(file,)).sites()
+    network = "  - {name: dcn-0, kind: dcn, config: {network: {blocks: [{pod: pod-0}, {pod: POD}]}}}\n"
+    file.write_text(pods)
+    with pytest.raises(
+        InvalidInput,
+        match=r"^pod-0: workload.multipod_share 0.1: site campus has no datacenter network that joins its pod"
+        r"s pod-0, pod-1; allowed is one pod$",
+    ):
+        NewTwinOptions(site_files=(file,)).sites()
+    file.write_text(f"{pods}  - {{name: pod-2}}\n{network.replace('POD', 'pod-2')}")
+    with pytest.raises(
+        InvalidInput, match=r": pod-1 hangs on no block of the datacenter network of site campu"
+    ):
+        NewTwinOptions(site_files=(file,)).sites()
+    for more, why in (
+        (", customer: b", "the two belong to two customers"),
+        (", generation: 800, modules: cwdm8-bidi", "no module has both grids"),
+    ):
+        file.write_text(pods + network.replace("POD", f"pod-1{more}"))
+        with pytest.raises(
+            InvalidInput,
+            match=r"^pod-0: workload.multipod_share 0.1: pod-0 and pod-1 hang on dcn-0/block-0 and dcn-0"
+            rf"/block-1, which are never joined: {why}; allowed is one pod$",
+        ):
+            NewTwinOptions(site_files=(file,)).sites()
+    file.write_text(pods + network.replace("POD", "pod-1"))
+    assert NewTwinOptions(site_files=(file,)).sites()[0].site == "campus"
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [("superpod", ["pod-0", "pod-1"]), ("static-pod", ["pod-0", "pod-1"]), ("dcn", ["dcn-0", "dcn-1"])],
+)
+def test_fabrics_that_nobody_named_are_called_after_their_kind(kind: str, names: list[str]) -> None:
+    assert [(plan.site, *plan.fabrics) for plan in NewTwinOptions(2, kind).sites()] == [
+        (name, name) for name in names
+    ]

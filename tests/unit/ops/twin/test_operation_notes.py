@@ -1,0 +1,73 @@
+"""What an embedded twin notes of itself on its operations log."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ops.local.software_version import software_version
+from ops.sites.site_plans import single_fabric_sites
+from ops.twin import operation_notes
+from ops.twin.data_folder import TwinIdentity
+from ops.twin.operation_notes import record_plan, record_version, recorded_rebuild
+from schemas.files.operations_log import (
+    OperationBody,
+    RebuildBegun,
+    RebuildEnded,
+    TwinPlanned,
+    VersionStarted,
+)
+from shared.basics.errors import LogDamaged
+from shared.runtimes.embedded.embedded_clock import EmbeddedClock
+from shared.runtimes.embedded.site_runner import SiteRunner
+from shared.runtimes.operations_log import MemoryOperations
+from tests.support.gateway_twin import QUIET, DrivenTwin
+
+
+def said(operations: MemoryOperations) -> list[OperationBody]:
+    return [found.body for _, found in operations.read()]
+
+
+@pytest.fixture
+def twin(tmp_path: Path) -> Iterator[DrivenTwin]:
+    made = DrivenTwin(tmp_path, ["pod.cubes=4", *QUIET])
+    yield made
+    made.close()
+
+
+def test_a_twin_is_planned_once() -> None:
+    operations = MemoryOperations()
+    identity = TwinIdentity(sites=single_fabric_sites(2))
+    for speed in (60.0, 1.0):
+        record_plan(operations, identity, EmbeddedClock(speed=speed).show())
+    (plan,) = said(operations)
+    assert isinstance(plan, TwinPlanned)
+    assert (plan.sites, plan.partitions, plan.speed, plan.paused) == (identity.sites, 2, 60.0, False)
+
+
+def test_a_version_is_noted_when_it_is_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    operations = MemoryOperations()
+    for version in ("1", "1", "2", "2", "1"):
+        monkeypatch.setattr(operation_notes, "software_version", lambda version=version: version)
+        record_version(operations)
+    assert said(operations) == [VersionStarted(process="up", software=version) for version in "121"]
+
+
+def test_a_rebuild_is_noted_with_what_came_of_it(twin: DrivenTwin) -> None:
+    operations = MemoryOperations()
+    (runner,) = recorded_rebuild(operations, lambda: twin.twin.sites)
+    begun, ended = said(operations)
+    assert begun == RebuildBegun(software=software_version())
+    assert ended == RebuildEnded(result="done", messages=runner.position, state_sha256=runner.digest())
+
+
+def test_a_rebuild_that_cannot_be_is_noted_as_refused() -> None:
+    operations = MemoryOperations()
+
+    def damaged() -> list[SiteRunner]:
+        raise LogDamaged("pod-0: not what its services say: position 7")
+
+    with pytest.raises(LogDamaged):
+        recorded_rebuild(operations, damaged)
+    sentence = "pod-0: not what its services say: position 7"
+    assert said(operations)[1] == RebuildEnded(result="refused", sentence=sentence)

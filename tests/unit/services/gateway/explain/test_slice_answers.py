@@ -1,0 +1,200 @@
+"""Why slices are as they are and what would become of requests, as the gateway tells it."""
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from ops.sites.configuration import config_from_pairs
+from schemas.files.site_plan import SitePlan
+from services.gateway.http.concurrency_limit import ConcurrencyLimit
+from shared.basics.errors import RateLimited
+from tests.support.gateway_twin import Client, DrivenTwin
+
+WAIT = {"wait": 20}
+
+
+def ask_for(client: Client, shape: str, **more: Any) -> str:
+    """Ask for a slice; returns its name."""
+    receipt = client.post("/v1/slices", json={"shape": shape, **more}, params=WAIT).json()
+    body: dict[str, Any] = receipt["outcome"][0]["body"]
+    return str(body["slice"])
+
+
+def test_a_plan_is_what_happens_then(client: Client) -> None:
+    told = client.get("/v1/plan/slices?shape=4x4x8&owner=team-1&tier=research").json()
+    assert (told["decision"], told["circuits_made"], told["circuits_kept"]) == ("placed", 192, 0)
+    name = ask_for(client, "4x4x8", owner="team-1", tier="research")
+    assert client.get(f"/v1/slices/{name}").json()["cubes"] == told["cubes"]
+
+
+def test_nothing_happens_by_asking(client: Client, twin: DrivenTwin) -> None:
+    before = twin.messages()
+    assert client.get("/v1/plan/slices?shape=4x8x8").status_code == 200
+    assert twin.messages() == before
+    assert client.get("/v1/slices").json() == []
+
+
+def test_victims_are_named_with_what_they_lose(client: Client, twin: DrivenTwin) -> None:
+    victim = ask_for(client, "4x8x8", tier="filler")
+    twin.advance(1)
+    told = client.get("/v1/plan/slices?shape=4x4x4").json()
+    assert told["decision"] == "claims"
+    assert [(row["slice"], row["moves_to"]) for row in told["leavers"]] == [(victim, None)]
+    assert told["start"]["basis"] == "claim"
+
+
+def test_a_slice_on_a_hot_cube_is_told_of_it_and_the_cube_says_why(client: Client, twin: DrivenTwin) -> None:
+    name = ask_for(client, "4x4x8")
+    twin.advance(1)
+    cube = client.get(f"/v1/slices/{name}").json()["cubes"][0]
+    assert client.get(f"/v1/explain/slices/{name}").json()["obstacles"] == []
+    client.post("/v1/faults", json={"kind": "cooling", "target": cube}, params=WAIT)
+    twin.advance(0.05)
+    told = client.get(f"/v1/explain/slices/{name}").json()
+    assert told["obstacles"] == [{"kind": "cube", "name": cube, "why": "too hot: its chips run slower"}]
+    assert client.get(f"/v1/cubes/{cube}").json()["throttled"]
+    chain = [message["type"] for message in client.get(f"/v1/why/{cube}").json()]
+    assert chain == ["CubeOverheated", "FaultBegan", "InjectFault"]
+
+
+def test_who_waits_is_told_what_is_in_its_way_and_when_it_starts(client: Client) -> None:
+    holder = ask_for(client, "4x4x16", duration_s=7_200)
+    first = ask_for(client, "4x4x16", duration_s=3_600)
+    second = ask_for(client, "4x4x12", duration_s=60)
+    told = client.get(f"/v1/explain/slices/{first}").json()
+    assert (told["state"], told["queue_position"], told["queue_length"]) == ("queued", 1, 2)
+    assert told["reason"] == "first in line; needs 4 healthy idle cubes: of 4 cubes 0 idle and 4 used"
+    assert told["start"]["basis"] == "promise"
+    assert told["start"]["depends_on"] == [holder]
+    assert [row["name"] for row in told["obstacles"]] == [holder]
+    assert told["largest_now"] is None
+    assert [row["type"] for row in told["history"]] == ["SliceRequested"]
+    after = client.get(f"/v1/explain/slices/{second}").json()
+    assert after["start"]["basis"] == "estimate"
+    assert after["start"]["at_us"] > told["start"]["at_us"]
+    assert "only the first in line has a promise" in after["start"]["reason"]
+
+
+def test_the_history_has_choices_with_what_others_would_have_cost(client: Client, twin: DrivenTwin) -> None:
+    name = ask_for(client, "4x4x8")
+    twin.advance(1)
+    client.post("/v1/faults", json={"kind": "host", "target": "pod-0/cube-0/host-1"}, params=WAIT)
+    twin.advance(1)
+    told = client.get(f"/v1/explain/slices/{name}").json()
+    (chosen,) = [row for row in told["history"] if row["choice"] is not None]
+    costs = {choice: cost for choice, cost in chosen["costs_chip_us"].items() if cost is not None}
+    assert chosen["choice"] == "swap"
+    assert costs["swap"] == min(costs.values())
+    assert {"swap", "wait"} <= costs.keys()
+
+
+def test_who_comes_back_has_in_its_history_what_it_lost(client: Client, twin: DrivenTwin) -> None:
+    victim = ask_for(client, "4x4x16", tier="filler")
+    twin.advance(1)
+    ask_for(client, "4x4x4")
+    twin.advance(1)
+    told = client.get(f"/v1/explain/slices/{victim}").json()
+    assert [row["lost_chip_us"] for row in told["history"] if row["type"] == "SliceRequeued"] == [0]
+
+
+def test_a_promise_comes_with_how_estimates_fared_lately(client: Client, twin: DrivenTwin) -> None:
+    name = ask_for(client, "4x4x4", duration_s=60)
+    twin.advance(1)
+    assert client.get(f"/v1/slices/{name}").json()["state"] == "completed"
+    ask_for(client, "4x4x16", duration_s=7_200)
+    told = client.get("/v1/plan/slices?shape=4x4x16").json()["start"]
+    assert told["basis"] == "promise"
+    assert told["recent_estimates"] == (
+        "of 1 slice that ended in the last 7 days 0 had their cubes for longer than was estimated"
+    )
+
+
+def test_a_request_leads_to_its_slice_by_key_and_by_id(client: Client) -> None:
+    receipt = client.post(
+        "/v1/slices", json={"shape": "4x4x4"}, params=WAIT, headers={"Idempotency-Key": "mine"}
+    ).json()
+    name, said = receipt["outcome"][0]["body"]["slice"], receipt["outcome"][0]["id"]
+    for way in ("mine", receipt["id"], said, name):
+        assert client.get(f"/v1/explain/requests/{way}").json()["name"] == name, way
+
+
+def test_what_cannot_be_explained_is_said_in_a_sentence(client: Client) -> None:
+    drained = client.post("/v1/cubes/pod-0/cube-1/drain", params=WAIT).json()["id"]
+    for path, status, begins in (
+        ("explain/slices/pod-0/slice-7", 404, "slice 'pod-0/slice-7': no such slice in pod-0"),
+        ("explain/slices/pod-0/cube-1", 404, "slice 'pod-0/cube-1': no such name; names are like"),
+        ("explain/slices/pod-9/slice-1", 404, "fabric 'pod-9': no such fabric"),
+        ("explain/requests/nobody", 404, "request 'nobody': neither the key nor the message"),
+        ("explain/requests/workload@pod-0/9", 404, "request 'workload@pod-0/9': no message by which"),
+        (f"explain/requests/{drained}", 422, f"request '{drained}': is a DrainCube, which asks for no slice"),
+        ("plan/slices?shape=4x4x7", 422, "shape 4x4x7: sides must be multiples of 4"),
+        (
+            "plan/slices?shape=8x8x8",
+            422,
+            "shape 8x8x8: it takes 8 cubes and the pod has 4; the nearest",
+        ),
+        ("plan/slices?shape=4x4x4&owner=A b", 422, "owner 'A b': allowed are"),
+        ("plan/slices?shape=4x4x4&tier=urgent", 422, "tier 'urgent'"),
+        ("plan/slices?shape=4x4x4&priority=1000", 422, "priority '1000'"),
+        ("plan/slices?shape=4x4x4&for=3", 422, "query 'for': no such parameter; allowed are shape, "),
+    ):
+        answer = client.get(f"/v1/{path}")
+        assert (answer.status_code, answer.json()["error"][: len(begins)]) == (status, begins)
+
+
+@pytest.mark.parametrize("kind", ["superpod", "static-pod"])
+def test_plans_come_true_on_pods_that_people_use(tmp_path: Path, kind: str) -> None:
+    settings = config_from_pairs(kind, ["failures.enabled=false", "workload.offered_load=0.5"], seed=3)
+    driven = DrivenTwin(tmp_path, [], plans=[SitePlan(site="pod-0", fabrics={"pod-0": settings})])
+    for _ in range(4):
+        driven.advance(4)
+    client, random, decisions = driven.client(), Random(1), set()
+    for _ in range(20):
+        shape = random.choice(["4x4x4", "1x1x1", "2x4x4", "4x4x8", "8x8x8", "16x16x16"])
+        tier, duration_s = random.choice(["production", "research", "filler"]), random.choice([600, 36_000])
+        told = client.get(f"/v1/plan/slices?shape={shape}&tier={tier}&duration_s={duration_s}").json()
+        name = ask_for(client, shape, tier=tier, duration_s=duration_s)
+        row = client.get(f"/v1/slices/{name}").json()
+        decisions.add(told["decision"])
+        if told["decision"] == "waits":
+            assert (row["reason"], row["queue_position"]) == (told["reason"], told["queue_position"])
+        elif row["state"] == "queued":  # until those in its way have left
+            cubes = ", ".join(cube.removeprefix("pod-0/") for cube in told["cubes"])
+            assert row["reason"].startswith(f"has {cubes} as soon as ")
+            assert told["decision"] == "claims"
+        else:
+            assert row["cubes"] == told["cubes"]
+    driven.close()
+    assert decisions >= {"waits", "claims"}
+
+
+def test_no_more_questions_are_worked_out_at_once_than_may_be() -> None:
+    """Who comes then holds no thread that probes and other reads need."""
+    gate = ConcurrencyLimit(2)
+    with gate.slot(), gate.slot(), pytest.raises(RateLimited, match="2 questions") as refusal, gate.slot():
+        pass
+    assert refusal.value.retry_after_s > 0
+    with pytest.raises(ZeroDivisionError), gate.slot():
+        raise ZeroDivisionError
+    with gate.slot(), gate.slot():
+        pass
+
+
+def test_every_question_goes_through_the_gate(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_gate: ConcurrencyLimit) -> None:
+        raise RateLimited("as many as may be", 2)
+
+    monkeypatch.setattr(ConcurrencyLimit, "one", full)
+    for path in (
+        "explain/slices/pod-0/slice-0",
+        "explain/requests/operator@pod-0/1",
+        "plan/slices?shape=4x4x4",
+        "foresee/fault?kind=ocs&target=pod-0/ocs-1",
+        "foresee/drain?target=pod-0/cube-1",
+        "foresee/repair?target=pod-0/cube-1",
+    ):
+        answer = client.get(f"/v1/{path}")
+        assert (answer.status_code, answer.headers["Retry-After"]) == (429, "2"), path
+    assert client.get("/healthz").status_code != 429

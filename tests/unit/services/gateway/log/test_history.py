@@ -1,0 +1,291 @@
+"""The log as the gateway shows it, against brute force over all its messages."""
+
+import asyncio
+import json
+import random
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+
+import pytest
+
+from schemas.api.rows import TwinInfo
+from schemas.body import Body
+from schemas.config.pods import SuperpodConfig
+from schemas.envelope import Envelope, enclose
+from schemas.messages.ocs import OcsDown, OcsUp
+from schemas.messages.scheduler import SliceRestored
+from schemas.messages.sequencer import Tick
+from schemas.registry import TYPES as TYPES_OF_MESSAGES
+from schemas.registry import encode
+from services.fleet import services_of
+from services.gateway.http import event_stream
+from services.gateway.log import history
+from services.gateway.log.history import STATE_MESSAGES, LogFilter, LogPage
+from services.gateway.log.subjects import SiteSubjects
+from services.gateway.log.tail import LogTail
+from services.gateway.ports import TwinPorts
+from services.what_if.queries import WhatIfQueries
+from shared.basics.errors import InvalidInput, NotFound
+from shared.models.superpod.superpod_plant import superpod_plant
+from shared.runtimes.operations_log import MemoryOperations
+from shared.runtimes.simulated_clock import Clock, ClockChange, ClockState
+from shared.storage.log.indexed_log import IndexedLogs
+from shared.storage.store.memory_store import MemoryStore
+from shared.storage.store.state_copies import StateCopies
+from tests.support.pods import pod_place
+
+FABRIC = "pod-0"
+COUNT = 3_000
+
+
+class StandingClock(Clock):
+    """A clock that shows one moment for ever."""
+
+    def __init__(self, now_us: int) -> None:
+        self.now_us = now_us
+
+    def show(self) -> ClockState:
+        return ClockState(now_us=self.now_us, speed=1.0, paused=True, achieved_speed=0.0, lag_us=0)
+
+    def change(self, asked: ClockChange, who: str) -> None: ...
+
+
+def drawn(seed: int) -> list[Envelope]:
+    """A log in which every message but the roots has some earlier one as its cause."""
+    draw = random.Random(seed)
+    messages: list[Envelope] = []
+    seqs: dict[str, int] = {}
+    at_us = 0
+    for _ in range(COUNT):
+        is_root = not messages or draw.random() < 0.3
+        at_us += draw.choice([0, 0, 1, 1_000_000])
+        body: Body = draw.choice(
+            [
+                OcsDown(ocs=1),
+                OcsUp(ocs=1),
+                SliceRestored(slice="pod-0/slice-1"),
+                SliceRestored(slice="pod-0/slice-2"),
+            ]
+        )
+        if is_root:
+            body = Tick(service="ocs", due_us=at_us, count=len(messages) + 1)
+        source = "tick.ocs@pod-0" if is_root else f"{body.writer}@{FABRIC}"
+        seqs[source] = seqs.get(source, 0) + 1
+        cause = None if is_root else draw.choice(messages[-40:]).id
+        messages.append(
+            enclose(body, fabric=FABRIC, at_us=at_us, cause=cause, source=source, seq=seqs[source])
+        )
+    return messages
+
+
+@pytest.fixture(scope="module")
+def messages() -> list[Envelope]:
+    return drawn(seed=1)
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory, messages: list[Envelope]) -> Iterator[IndexedLogs]:
+    logs = IndexedLogs(tmp_path_factory.mktemp("logs"))
+    logs.index(lambda _, recall: SiteSubjects(lambda _: SuperpodConfig(), recall))
+    logs.open(FABRIC).append(messages, [encode(message) for message in messages])
+    yield logs
+    logs.close()
+
+
+@pytest.fixture(scope="module")
+def twin(logs: IndexedLogs, messages: list[Envelope]) -> TwinPorts:
+    store = MemoryStore()
+    store.place(FABRIC, pod_place(0, FABRIC))
+    return TwinPorts(
+        about=TwinInfo(runtime="embedded", version="1.0", place="/twin"),
+        documents=store,
+        inbox=store,
+        log=logs,
+        clock=StandingClock(messages[-1].at_us),
+        config={FABRIC: SuperpodConfig()}.__getitem__,
+        site={FABRIC: FABRIC}.__getitem__,
+        operations=MemoryOperations(),
+        health=list,
+        unready=list,
+        runtime_metrics=dict,
+        telemetry=lambda _: None,
+        dead_letters=list,
+        claim=lambda _fabric, site: site,
+        is_quiet=lambda _fabric: True,
+        queries=WhatIfQueries(StateCopies(store, services_of)),
+    )
+
+
+TYPES = [(), ("Tick",), ("OcsDown",), ("OcsDown", "OcsUp"), ("SliceRestored",), ("SliceEvicted",)]
+
+
+def of_types(messages: list[Envelope], types: tuple[str, ...]) -> list[tuple[int, Envelope]]:
+    return [(n, m) for n, m in enumerate(messages) if not types or m.type in types]
+
+
+@pytest.mark.parametrize("types", TYPES)
+@pytest.mark.parametrize("limit", [1, 7, 700, 10_000])
+def test_without_a_place_the_last_ones(
+    twin: TwinPorts, messages: list[Envelope], types: tuple[str, ...], limit: int
+) -> None:
+    wanted = of_types(messages, types)
+    site, query = history.log_query(twin, LogFilter(FABRIC, types))
+    assert history.last_page(twin, site, query, limit) == LogPage(wanted[-limit:], len(wanted) > limit)
+    assert twin.log.count(site, query) == len(wanted)
+
+
+@pytest.mark.parametrize("types", TYPES)
+@pytest.mark.parametrize(
+    ("start", "end"), [(0, COUNT), (1, 400), (511, 2_900), (2_000, COUNT), (COUNT, COUNT)]
+)
+def test_from_a_place_the_first_ones(
+    twin: TwinPorts, messages: list[Envelope], types: tuple[str, ...], start: int, end: int
+) -> None:
+    wanted = [(n, m) for n, m in of_types(messages, types) if start <= n < end]
+    site, query = history.log_query(twin, LogFilter(FABRIC, types))
+    page = history.first_page(twin, site, replace(query, start=start, end=end), 25)
+    assert page == LogPage(wanted[:25], len(wanted) > 25)
+
+
+@pytest.mark.parametrize(
+    ("name", "types"),
+    [("pod-0/slice-1", {"SliceRestored"}), ("pod-0/ocs-1", {"OcsDown", "OcsUp"}), ("pod-0/ocs-2", set())],
+)
+def test_all_that_is_about_a_thing_however_old(
+    twin: TwinPorts, messages: list[Envelope], name: str, types: set[str]
+) -> None:
+    wanted = [
+        (n, m) for n, m in enumerate(messages) if m.type in types and name in str(m.body) + "pod-0/ocs-1"
+    ]
+    site, query = history.log_query(twin, LogFilter(FABRIC, name=name))
+    assert history.first_page(twin, site, query, COUNT).found == wanted
+    assert history.log_query(twin, LogFilter(FABRIC, name=FABRIC))[1].about == ()
+
+
+def test_without_ticks(twin: TwinPorts, messages: list[Envelope]) -> None:
+    site, query = history.log_query(twin, LogFilter(FABRIC, ticks=False))
+    assert twin.log.count(site, query) == sum(m.type != "Tick" for m in messages)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("pod-0/slice-99", "nothing on the log of pod-0 is about it"),
+        ("pod-0/ocs-99", "nothing on the log of pod-0 is about it"),
+        ("pod-7/ocs-1", "no such fabric"),
+    ],
+)
+def test_a_name_that_nothing_has(twin: TwinPorts, name: str, said: str) -> None:
+    with pytest.raises(NotFound, match=said):
+        history.log_query(twin, LogFilter(FABRIC, name=name))
+    with pytest.raises(NotFound, match=said):
+        history.cause_chain(twin, name)
+
+
+def followers(messages: list[Envelope], first: str) -> list[Envelope]:
+    """Everything whose chain of causes holds `first`, by walking every chain."""
+    causes = {m.id: m.cause for m in messages}
+
+    def follows(cause: str | None) -> bool:
+        while cause is not None and cause != first:
+            cause = causes[cause]
+        return cause == first
+
+    return [m for m in messages if follows(m.cause)]
+
+
+def consequences(twin: TwinPorts, message_id: str, *types: str) -> list[Envelope]:
+    site, query = history.log_query(twin, LogFilter(FABRIC, types, cause=message_id))
+    return [message for _, message in history.first_page(twin, site, query, COUNT).found]
+
+
+def test_what_followed_from_a_message(twin: TwinPorts, messages: list[Envelope]) -> None:
+    for message in random.Random(2).sample(messages, 40):
+        expected = followers(messages, message.id)
+        assert consequences(twin, message.id) == expected
+        assert consequences(twin, message.id, "OcsUp") == [m for m in expected if m.type == "OcsUp"]
+        site, query = history.log_query(twin, LogFilter(FABRIC, name="pod-0/slice-1", cause=message.id))
+        about = [m for m in expected if isinstance(m.body, SliceRestored) and m.body.slice == "pod-0/slice-1"]
+        assert twin.log.count(site, query) == len(about)
+
+
+def test_why_of_a_thing_begins_with_what_last_told_its_state(
+    twin: TwinPorts, messages: list[Envelope]
+) -> None:
+    for name, types in (("pod-0/ocs-1", ("OcsDown", "OcsUp")), ("pod-0/slice-2", ("SliceRestored",))):
+        told = [m for m in messages if m.type in types and getattr(m.body, "slice", name) == name]
+        assert history.cause_chain(twin, name) == history.cause_chain(twin, told[-1].id)
+
+
+def test_every_kind_of_part_has_messages_that_tell_its_state() -> None:
+    assert {kind.word for kind in superpod_plant(64).kinds} < STATE_MESSAGES.keys()
+    assert {kind for types in STATE_MESSAGES.values() for kind in types} <= TYPES_OF_MESSAGES.keys()
+
+
+def test_why_leads_back_to_the_root(twin: TwinPorts, messages: list[Envelope]) -> None:
+    by_id = {m.id: m for m in messages}
+    for message in random.Random(3).sample(messages, 40):
+        chain = history.cause_chain(twin, message.id)
+        assert chain[0] == message
+        assert chain[-1].cause is None
+        assert all(by_id[cause.id] == cause for cause in chain)
+        assert [m.cause for m in chain[:-1]] == [m.id for m in chain[1:]]
+
+
+@pytest.mark.parametrize("message_id", ["", "x", "ocs@pod-0/", "ocs@pod-0/-1", "ocs@pod-0/999999"])
+def test_an_unknown_message_is_not_found(twin: TwinPorts, message_id: str) -> None:
+    with pytest.raises(NotFound, match="not in any log"):
+        history.cause_chain(twin, message_id)
+    with pytest.raises(NotFound, match="not in any log"):
+        history.log_query(twin, LogFilter(FABRIC, cause=message_id))
+
+
+def test_an_unknown_type_names_those_that_there_are(twin: TwinPorts) -> None:
+    with pytest.raises(InvalidInput, match=r"type 'OcsDwon': no message type; allowed are .*OcsDown"):
+        history.log_query(twin, LogFilter(FABRIC, ("OcsUp", "OcsDwon")))
+
+
+@pytest.mark.parametrize(
+    ("text", "back_s"), [("30s", 30), ("2m", 120), ("0s", 0), ("1m30s", 90), ("999d", None)]
+)
+def test_since_counts_back_from_now_and_not_beyond_the_beginning(
+    twin: TwinPorts, text: str, back_s: int | None
+) -> None:
+    now_us = twin.clock.show().now_us
+    at_us = 0 if back_s is None else now_us - back_s * 1_000_000
+    assert history.parse_time(twin, "since", text) == (at_us, at_us)
+
+
+@pytest.mark.parametrize("text", ["", "2", "h", "-2h", "2x", "1.5h", "2h ago", "٣h"])
+def test_since_must_be_a_duration(twin: TwinPorts, text: str) -> None:
+    with pytest.raises(InvalidInput, match=r"since '.*': not a time; allowed are .* 30s, .* 3d02:15:04"):
+        history.parse_time(twin, "since", text)
+
+
+async def _take(stream: AsyncIterator[dict[str, str]], count: int) -> list[dict[str, str]]:
+    return [await anext(stream) for _ in range(count)]
+
+
+def test_a_stream_goes_on_where_a_reader_stopped(twin: TwinPorts, messages: list[Envelope]) -> None:
+    seen: list[str] = []
+    start = COUNT - 1_200
+    expected = [m.id for m in messages[start:] if m.type == "SliceRestored"]
+    site, query = history.log_query(twin, LogFilter(FABRIC, ("SliceRestored",)))
+    while len(seen) < len(expected):
+        reading = event_stream.events(LogTail(twin), FABRIC, site, replace(query, start=start))
+        took = asyncio.run(_take(reading, 1 + min(100, len(expected) - len(seen))))
+        assert took[0] == {"id": f"{FABRIC}:{start - 1}"}
+        seen += [json.loads(event["data"])["id"] for event in took[1:]]
+        start = event_stream.parse_place(twin, "Last-Event-ID", took[-1]["id"], FABRIC) + 1
+    assert seen == expected
+
+
+@pytest.mark.parametrize(("text", "place"), [("pod-0:-1", -1), ("pod-0:7", 7), ("pod-0:999999", 999_999)])
+def test_the_place_that_an_id_of_an_event_tells(twin: TwinPorts, text: str, place: int) -> None:
+    assert event_stream.parse_place(twin, "cursor", text, FABRIC) == place
+
+
+@pytest.mark.parametrize("text", ["pod-0:-2", "pod-0:x", "", "xx", ":", ":7", "pod-0:" + "9" * 5_000])
+def test_what_tells_no_place_is_one_sentence(twin: TwinPorts, text: str) -> None:
+    with pytest.raises(InvalidInput, match="no place on a log; allowed are those like pod-0:4207"):
+        event_stream.parse_place(twin, "Last-Event-ID", text, FABRIC)

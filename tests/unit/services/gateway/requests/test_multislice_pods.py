@@ -1,0 +1,155 @@
+"""Jobs over several pods as they are asked for: which pods they get, and why they are refused."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from ops.sites.configuration import config_from_pairs, config_from_sections
+from schemas.files.site_plan import SitePlan
+from tests.support.gateway_twin import QUIET, Client, DrivenTwin
+
+SMALL = config_from_pairs("superpod", ["pod.cubes=4", *QUIET], seed=3)
+NETWORK = config_from_sections(
+    "dcn",
+    {
+        "failures": {"enabled": False},
+        "network": {
+            "blocks": [
+                *({"pod": f"pod-{number}"} for number in range(4)),
+                *({"pod": f"pod-{number}", "customer": "b"} for number in (5, 6)),
+            ]
+        },
+    },
+    "config",
+)
+"""Six of the seven pods hang on it, two of them on blocks of another customer."""
+PLANS = (
+    SitePlan(
+        site="campus",
+        fabrics={
+            "pod-0": config_from_pairs("superpod", ["pod.cubes=8", *QUIET], seed=3),
+            "pod-1": SMALL,
+            "pod-2": config_from_pairs("static-pod", QUIET, seed=4),
+            "pod-3": config_from_pairs("superpod", ["pod.cubes=8", *QUIET], seed=5),
+            "pod-4": config_from_pairs("superpod", ["pod.cubes=8", *QUIET], seed=7),
+            "pod-5": config_from_pairs("superpod", ["pod.cubes=4", *QUIET], seed=8),
+            "pod-6": config_from_pairs("superpod", ["pod.cubes=4", *QUIET], seed=9),
+            "dcn-0": NETWORK,
+        },
+    ),
+    SitePlan(site="annex", fabrics={"pod-7": SMALL}),
+    SitePlan(site="yard", fabrics={"pod-8": SMALL, "pod-9": SMALL}),
+)
+
+
+@pytest.fixture(scope="module")
+def twin(tmp_path_factory: Any) -> Iterator[DrivenTwin]:
+    twin = DrivenTwin(tmp_path_factory.mktemp("twin"), [], plans=PLANS)
+    twin.advance(12.0)
+    yield twin
+    twin.close()
+
+
+def ask(client: Client, **said: Any) -> Any:
+    return client.post("/v1/slices", params={"wait": 20}, json={"shape": "4x4x8"} | said)
+
+
+def pods_of(answer: Any) -> list[str]:
+    (joined,) = [m["body"] for m in answer.json()["outcome"] if m["type"] == "PodsJoined"]
+    return [name.split("/")[0] for name in joined["slices"]]
+
+
+@pytest.mark.parametrize(
+    ("said", "pods"),
+    [
+        ({"pods": 2}, ["pod-0", "pod-1"]),
+        ({"pods": "2", "fabric": "pod-3"}, ["pod-3", "pod-0"]),
+        ({"pods": "pod-3,pod-0"}, ["pod-3", "pod-0"]),
+        ({"pods": "3", "shape": "4x8x16"}, None),
+        ({"pods": "3", "shape": "4x8x8"}, ["pod-0", "pod-1", "pod-2"]),
+        ({"pods": "2", "shape": "4x8x16"}, ["pod-0", "pod-2"]),
+        ({"pods": "2", "fabric": "pod-6"}, ["pod-6", "pod-5"]),
+    ],
+)
+def test_a_job_gets_the_next_pods_that_can_hold_it(
+    twin: DrivenTwin, said: dict[str, Any], pods: list[str] | None
+) -> None:
+    client = twin.client()
+    answer = ask(client, **said)
+    assert answer.status_code == 200, answer.json()
+    names = [m["body"]["slice"] for m in answer.json()["outcome"] if m["type"] == "SliceRequested"]
+    if pods is not None:
+        assert pods_of(answer) == pods
+        shown = client.get(f"/v1/slices/{names[0]}").json()["multislice"]
+        assert (shown["pods"], shown["status"]) == (pods, ["joined"] * len(pods))
+    else:
+        assert len(names) == 3
+    client.post(f"/v1/slices/{names[-1]}/release", params={"wait": 20})
+    for name in names:
+        assert client.get(f"/v1/slices/{name}").json()["state"] in ("completed", "refused")
+
+
+@pytest.mark.parametrize(
+    ("said", "sentence"),
+    [
+        ({"pods": 1}, "pods '1': 1 is not allowed; allowed are how many, 2 or more, or their names in the"),
+        (
+            {"pods": 8},
+            "pods 8: site campus has 7 pods, pod-0, pod-1, pod-2, pod-3, pod-4, pod-5, pod-6; a job over",
+        ),
+        ({"pods": 2, "fabric": "pod-7"}, "pods 2: site annex has 1 pod, pod-7; a job over several has"),
+        ({"pods": "pod-0,pod-7"}, "pods: pod-0 is in site campus and pod-7 in site annex; a job runs in one"),
+        ({"pods": "pod-0,pod-2", "twisted": True}, "pod pod-2: twisted true: the links of a static pod are"),
+        ({"pods": "pod-0,pod-1", "shape": "4x8x16"}, "pod pod-1: shape 4x8x16: it takes 8 cubes and the pod"),
+        (
+            {"pods": 4, "shape": "4x8x16"},
+            "pods 4: only pod-0, pod-2, pod-3 of site campus can hold it; pod p",
+        ),
+        ({"pods": "pod-3,pod-0", "fabric": "pod-0"}, "fabric pod-0: the first of pods pod-3,pod-0 is asked"),
+        (
+            {"pods": "pod-1,pod-4"},
+            "pods: pod-4 hangs on no block of the datacenter network of site campus; those that pod-1 is joi",
+        ),
+        (
+            {"pods": 2, "fabric": "pod-4"},
+            "pods: pod-4 hangs on no block of the datacenter network of site cam",
+        ),
+        (
+            {"pods": "pod-1,pod-5"},
+            "pods: pod-1 and pod-5 hang on dcn-0/block-1 and dcn-0/block-4, which are never joined: the two",
+        ),
+        (
+            {"pods": 3, "fabric": "pod-5"},
+            "pods 3: only pod-5, pod-6 of site campus can hold it; pod-5 is joined with no others",
+        ),
+        ({"pods": "pod-0,dcn-0"}, "pods: dcn-0 is a dcn, which holds no slices"),
+        ({"fabric": "dcn-0"}, "fabric dcn-0: is a dcn, which has no slices; allowed are pods"),
+        (
+            {"pods": "pod-9,pod-8"},
+            "pods: site yard has no datacenter network that joins its pods pod-8, pod-9; allowed is one pod",
+        ),
+        ({"pods": 2, "fabric": "pod-8"}, "pods: site yard has no datacenter network that joins its pods pod"),
+        ({"pods": True}, "pods True: input should be a valid string"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_a_sentence(
+    twin: DrivenTwin, said: dict[str, Any], sentence: str
+) -> None:
+    answer = ask(twin.client(), **said)
+    assert answer.status_code in (400, 422)
+    assert answer.json()["error"].startswith(sentence)
+
+
+def test_a_pod_that_is_not_there_is_not_found(twin: DrivenTwin) -> None:
+    answer = ask(twin.client(), pods="pod-0,pod-12")
+    assert (answer.status_code, answer.json()["error"][:33]) == (404, "fabric 'pod-12': no such fabric; ")
+
+
+def test_a_pod_that_joins_may_want_such_jobs_only_where_they_can_be_had(twin: DrivenTwin) -> None:
+    wants = {"name": "pod-20", "site": "yard", "settings": {"workload": {"multipod_share": 0.1}}}
+    answer = twin.client().post("/v1/fabrics", json=wants)
+    assert answer.json()["error"] == (
+        "pod-20: workload.multipod_share 0.1: site yard has no datacenter network that joins its pods pod-8, "
+        "pod-9, pod-20; allowed is one pod"
+    )

@@ -1,0 +1,770 @@
+"""What people ask of the gateway: it happens once, or one sentence says what is wrong."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from services.gateway.http.access.loopback import check_bind
+from services.gateway.requests import operator_requests
+from shared.basics.errors import InvalidInput, StoreUnreachable
+from shared.runtimes.poll import poll_until
+from shared.storage.inbox.request_inbox import InboxReceipt, allowance_error
+from tests.support.gateway_twin import CATCH_UP_S_MAX, QUIET, Client, DrivenTwin
+
+JSON = {"content-type": "application/json"}
+TOKEN = "open-sesame-and-close-it"  # noqa: S105 -- a test's own
+NOW = ("queued", "programming", "degraded", "recovering")
+BEARER = f"Bearer {TOKEN}".encode()
+
+
+@pytest.fixture(scope="module")
+def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
+    twin = DrivenTwin(tmp_path_factory.mktemp("twin"), ["pod.cubes=8", *QUIET], pods=2)
+    yield twin
+    twin.close()
+
+
+@pytest.fixture(scope="module")
+def client(twin: DrivenTwin) -> Client:
+    return twin.client()
+
+
+def ask(client: Client, path: str, body: object = None, *, status: int = 200, **more: Any) -> Any:
+    """Ask and wait until the request is on the log."""
+    answer = client.post(f"/v1/{path}", json=body, params={"wait": 20}, **more)
+    assert answer.status_code == status, answer.text
+    return answer.json()
+
+
+def refusal(client: Client, path: str) -> tuple[str, str]:
+    """(type of the message that refuses a request on the log, the reason that is told)."""
+    said = ask(client, path, status=409)
+    assert (said["status"], said["complete"], said["error"]) == ("refused", True, said["reason"])
+    (message,) = [m for m in said["outcome"] if m["id"] == said["refused_by"]]
+    return message["type"], said["reason"]
+
+
+def types(said: Any) -> list[str]:
+    return [message["type"] for message in said["outcome"]]
+
+
+# --- requests that happen -----------------------------------------------------------------------------------
+
+
+def test_a_slice_comes_and_goes(twin: DrivenTwin, client: Client) -> None:
+    said = ask(client, "slices", {"shape": "4x4x8", "twisted": True, "priority": 5, "duration_s": 7200.5})
+    assert said["status"] == "accepted"
+    assert types(said) == ["SliceRequested", "SliceAdmitted", "ConnectCircuits"]
+    request = next(m for m in twin.messages() if m["id"] == said["id"])
+    assert request["at_us"] == said["at_us"]
+    assert request["body"] == {
+        "shape": [4, 4, 8],
+        "twisted": True,
+        "owner": "operator",
+        "tier": "production",
+        "priority": 5,
+        "duration_us": 7_200_500_000,
+        "recovery": None,
+    }
+    name = said["outcome"][0]["body"]["slice"]
+    twin.advance(1)
+    assert client.get(f"/v1/slices/{name}").json()["state"] in ("running", "degraded")
+    assert "SliceCompleted" in types(ask(client, f"slices/{name}/release"))
+    assert client.get(f"/v1/slices/{name}").json()["state"] == "completed"
+
+
+def test_a_slice_is_asked_for_in_the_name_of_its_owner(client: Client) -> None:
+    said = ask(client, "slices", {"shape": "2x4x4", "owner": "team-7", "tier": "filler"})
+    name = said["outcome"][0]["body"]["slice"]
+    row = client.get(f"/v1/slices/{name}").json()
+    assert (row["owner"], row["tier"], row["restarts"]) == ("team-7", "filler", 0)
+    for query in ("owner=team-7", "tier=filler&owner=team-7", "restarts=0&owner=team-7"):
+        assert [found["name"] for found in client.get(f"/v1/slices?{query}").json()] == [name]
+    assert client.get("/v1/slices?owner=team-8").json() == []
+    ask(client, f"slices/{name}/release")
+
+
+def test_a_slice_says_what_may_be_done_when_hardware_fails(client: Client) -> None:
+    said = ask(client, "slices", {"shape": "4x4x4", "recovery": "swap,route:2%,wait"})
+    name = said["outcome"][0]["body"]["slice"]
+    assert client.get(f"/v1/slices/{name}").json()["recovery"] == "swap,route:2%,wait"
+    ask(client, f"slices/{name}/release")
+
+
+def test_a_fault_begins_and_is_cleared(client: Client) -> None:
+    said = ask(client, "faults", {"kind": "port", "target": "pod-1/ocs-3/N5", "duration_s": 60})
+    assert types(said)[0] == "FaultBegan"
+    fault = said["outcome"][0]["body"]["fault"]
+    assert client.get(f"/v1/faults/{fault}").json()["state"] == "active"
+    part = ask(client, "faults/pod-1/ocs-3/clear", status=422)["error"]
+    assert part == (
+        f"fault 'pod-1/ocs-3': is a part, no fault; active there: {fault} (`lightwave clear --all "
+        "pod-1/ocs-3` ends all)"
+    )
+    assert types(ask(client, f"faults/{fault}/clear"))[0] == "FaultEnded"
+    kind, reason = refusal(client, f"faults/{fault}/clear")
+    assert kind == "FaultRefused"
+    assert "has already ended" in reason
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "told"),
+    [
+        (
+            "faults",
+            {"kind": "connector", "target": "cube-12/+y/7"},
+            404,
+            "target 'cube-12/+y/7': fabric 'cube-12': no such fabric; there is pod-0, pod-1",
+        ),
+        (
+            "faults",
+            {"kind": "shake", "target": "pod-0/ocs-17", "onset_s": 3600},
+            422,
+            "onset_s 3600: a fault of kind 'shake' strikes at once; allowed are connector, ",
+        ),
+        (
+            "ocs/pod-0/ocs-17/cross-connects",
+            {"cross_connects": ["1A:5B"]},
+            422,
+            "cross_connects.0 '1A:5B': input should be two ports, such as 1A-5B",
+        ),
+    ],
+)
+def test_a_refusal_names_field_value_and_what_is_allowed(
+    client: Client, path: str, body: dict[str, Any], status: int, told: str
+) -> None:
+    assert ask(client, path, body, status=status)["error"].startswith(told)
+
+
+def test_a_cube_is_drained_and_used_again(client: Client) -> None:
+    assert types(ask(client, "cubes/pod-1/cube-2/drain"))[0] == "CubeDrained"
+    assert client.get("/v1/cubes/pod-1/cube-2").json()["drained"] is True
+    drained = ("DrainRefused", "cube 'pod-1/cube-2': is drained already")
+    assert refusal(client, "cubes/pod-1/cube-2/drain") == drained
+    assert types(ask(client, "cubes/pod-1/cube-2/undrain"))[0] == "CubeUndrained"
+
+
+@pytest.mark.parametrize("path", ["slices/pod-0/slice-999/release", "faults/pod-0/fault-999/clear"])
+def test_what_never_was_is_not_found_and_leaves_nothing_behind(
+    twin: DrivenTwin, client: Client, path: str
+) -> None:
+    before = twin.messages()
+    key = {"Idempotency-Key": f"of {path}"}
+    for _ in range(2):
+        said = ask(client, path, status=404, headers=key)
+        assert f"{path.split('/')[2]}': no such" in said["error"]
+    assert client.get(f"/v1/requests/of {path}").status_code == 404
+    assert twin.messages() == before
+
+
+def test_a_repeat_gets_the_same_answer_when_the_thing_is_forgotten(twin: DrivenTwin, client: Client) -> None:
+    class Forgetful:
+        def one(self, fabric: str, kind: str, name: str) -> bytes | None:
+            return None
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(twin.store, name)
+
+    fault = ask(client, "faults", {"kind": "port", "target": "pod-1/ocs-9/N5"})["outcome"][0]["body"]["fault"]
+    key = {"Idempotency-Key": "cleared in time"}
+    first = ask(client, f"faults/{fault}/clear", headers=key)
+    later = twin.client(documents=Forgetful())
+    assert ask(later, f"faults/{fault}/clear", headers=key) == first | {"repeated": True}
+    twin.advance(0.01)
+    ask(later, f"faults/{fault}/clear", status=404)
+
+
+def test_a_refused_request_is_refused_again_under_its_key(client: Client) -> None:
+    ask(client, "cubes/pod-0/cube-3/drain")
+    key = {"Idempotency-Key": "once more"}
+    first = ask(client, "cubes/pod-0/cube-3/drain", status=409, headers=key)
+    again = ask(client, "cubes/pod-0/cube-3/drain", status=409, headers=key)
+    assert again == first | {"repeated": True}
+
+
+def test_a_slice_that_is_refused_when_it_comes_is_listed_with_all_others(tmp_path: Path) -> None:
+    """It never was in the queue."""
+    held = ["scheduler.hold_back=fixed", "scheduler.hold_back_cubes=1"]
+    twin = DrivenTwin(tmp_path, ["pod.cubes=4", *QUIET, *held])
+    client = twin.client()
+    assert "scheduler.hold_back" in ask(client, "slices", {"shape": "4x4x16"}, status=409)["reason"]
+    (row,) = client.get("/v1/slices").json()
+    assert (row["state"], row["waited_us"]) == ("refused", 0)
+    twin.close()
+
+
+def test_a_slice_that_the_queue_has_no_room_for_is_refused_and_says_so(tmp_path: Path) -> None:
+    twin = DrivenTwin(tmp_path, ["pod.cubes=4", "scheduler.queue_max=1", *QUIET])
+    client = twin.client()
+    for _ in range(2):
+        ask(client, "slices", {"shape": "4x4x16"})
+    said = ask(client, "slices", {"shape": "4x4x16"}, status=409)
+    assert said["reason"].startswith("pod-0/slice-2: 1 slices of operator wait, of 1 that may")
+    withdrawn = ask(client, "slices/pod-0/slice-1/release")
+    assert withdrawn["status"] == "accepted"
+    assert "SliceRefused" in types(withdrawn)
+    twin.close()
+
+
+def test_without_waiting_a_request_is_received_and_taken_later(twin: DrivenTwin) -> None:
+    """With an inbox that wakes nobody, the request cannot have been taken by the time of the answer."""
+    put: list[object] = []
+
+    class Inbox:
+        def size(self, partition: int) -> int:
+            return 0
+
+        def put(self, *request: Any) -> Any:
+            put.append(request)
+            return twin.store.put(*request)
+
+    ask(twin.client(), "cubes/pod-0/cube-4/drain")
+    answer = twin.client(inbox=Inbox()).post("/v1/cubes/pod-0/cube-4/drain")
+    assert answer.status_code == 202
+    said = answer.json()
+    assert {**said, "id": ""} == {
+        "id": "",
+        "repeated": False,
+        "status": "received",
+        "complete": False,
+        "at_us": None,
+        "outcome": [],
+    }
+    where = answer.headers["location"]
+    assert where == f"/v1/requests/operator%40pod-0/{said['id'].rpartition('/')[2]}"
+    assert len(put) == 1
+    twin.advance(0.01)
+    assert poll_until(lambda: twin.client().get(where).json()["complete"], CATCH_UP_S_MAX)
+    assert said["id"] in [message["id"] for message in twin.messages()]
+    report = twin.client().get(where).json()
+    assert (report["status"], report["id"]) == ("refused", said["id"])
+    assert [m["type"] for m in report["outcome"]] == ["DrainRefused"]
+
+
+def test_what_is_on_the_log_but_not_yet_quiet_is_answered_with_where_to_look(twin: DrivenTwin) -> None:
+    client = twin.client(is_quiet=lambda _: False)
+    answer = client.post("/v1/slices", json={"shape": "2x2x2"}, params={"wait": 1})
+    said = answer.json()
+    assert (answer.status_code, said["status"], said["complete"]) == (202, "accepted", False)
+    assert said["at_us"] is not None
+    assert "location" in answer.headers
+
+
+def test_a_request_whose_moment_does_not_come_is_received_after_the_wait(twin: DrivenTwin) -> None:
+    class Lost:
+        def size(self, partition: int) -> int:
+            return 0
+
+        def put(self, *_request: object) -> Any:
+            return InboxReceipt(10**17, repeated=False)
+
+    answer = twin.client(inbox=Lost()).post("/v1/cubes/pod-0/cube-0/drain", params={"wait": 0.05})
+    assert (answer.status_code, answer.json()["status"]) == (202, "received")
+
+
+def test_one_key_is_one_request(twin: DrivenTwin, client: Client) -> None:
+    key, body = {"Idempotency-Key": "cutover ⟂ / 7".encode()}, {"shape": "1x1x2"}
+    first = ask(client, "slices", body, headers=key)
+    second = ask(client, "slices", body, headers=key)
+    unwaited = client.post("/v1/slices", json=body, headers=key)
+    assert first["repeated"] is False
+    assert second == {**first, "repeated": True}
+    assert (unwaited.status_code, unwaited.json()) == (200, second)
+    assert [message["id"] for message in twin.messages()].count(first["id"]) == 1
+    requested = [
+        m for m in twin.messages() if m["type"] == "RequestSlice" and m["body"]["shape"] == [1, 1, 2]
+    ]
+    assert len(requested) == 1
+    for path, sent in (
+        ("slices", {"shape": "1x2x2"}),
+        ("slices", {"shape": "1x1x2", "fabric": "pod-1"}),
+        ("cubes/pod-1/cube-0/drain", None),
+    ):
+        other = client.post(f"/v1/{path}", json=sent, headers=key)
+        assert other.status_code == 422
+        assert other.json()["error"].startswith("Idempotency-Key 'cutover ⟂ / 7': used before for another")
+
+
+def test_who_asks_and_why_stands_on_the_log(twin: DrivenTwin, client: Client) -> None:
+    headers, why = {"Idempotency-Key": "why-1"}, {"wait": 20, "comment": "spare for ⟂ & co"}
+    first = client.post("/v1/cubes/pod-0/cube-5/drain", params=why, headers=headers).json()
+    again = client.post("/v1/cubes/pod-0/cube-5/drain", params={"wait": 20}, headers=headers).json()
+    assert again == {**first, "repeated": True}
+    message = next(m for m in twin.messages() if m["id"] == first["id"])
+    assert message["body"] == {"key": "why-1", "comment": "spare for ⟂ & co", "cube": "pod-0/cube-5"}
+    unsaid = ask(client, "cubes/pod-0/cube-5/undrain")
+    message = next(m for m in twin.messages() if m["id"] == unsaid["id"])
+    assert message["body"] == {"cube": "pod-0/cube-5"}
+
+
+@pytest.mark.parametrize("comment", ["", "x" * 501, "two\nlines", "\x1b[31m"])
+def test_a_comment_is_one_line_of_bounded_length(client: Client, comment: str) -> None:
+    answer = client.post("/v1/cubes/pod-0/cube-0/drain", params={"comment": comment})
+    assert answer.status_code == 422
+    check_sentence(answer.json(), "comment")
+
+
+# --- requests that are refused ------------------------------------------------------------------------------
+
+BAD_BODIES: list[tuple[str, object, str]] = [
+    ("slices", {"shape": "4x4"}, "shape '4x4'"),
+    ("slices", {"shape": "5x5x5"}, "shape 5x5x5"),
+    ("slices", {"shape": "4x4x64"}, "8"),
+    ("slices", {"shape": "9" * 10_000}, "shape"),
+    ("slices", {"shape": "\ud800"}, "shape"),
+    ("slices", {"shape": 448}, "shape 448"),
+    ("slices", {"shape": None}, "shape None"),
+    ("slices", {"shape": ["4", "4", "4"]}, 'shape ["4", "4", "4"]: input should be a valid string'),
+    ("slices", {}, "shape: missing"),
+    ("slices", [], "body"),
+    ("slices", "4x4x4", "body"),
+    ("slices", None, "body"),
+    ("slices", {"shape": "4x4x4", "colour": "red"}, "colour 'red': no such field"),
+    ("slices", {"shape": "4x4x4", "\ud800": 1}, "body"),
+    ("slices", {"shape": "4x4x4", "x" * 5_000: 1}, "no such field"),
+    ("slices", {"shape": "4x4x4", "twisted": "yes"}, "twisted 'yes'"),
+    ("slices", {"shape": "4x4x4", "twisted": True}, "twisted true"),
+    ("slices", {"shape": "4x4x4", "owner": "Team 7"}, "owner 'Team 7': allowed are one to four words"),
+    ("slices", {"shape": "4x4x4", "owner": "x" * 5_000}, "owner 'xxx"),
+    (
+        "slices",
+        {"shape": "4x4x4", "owner": "taem-7"},
+        "owner 'taem-7': no such owner in pod-0; the nearest is team-7",
+    ),
+    (
+        "slices",
+        {"shape": "4x4x4", "owner": "zz"},
+        "no such owner in pod-0; the nearest is operator; there are",
+    ),
+    (
+        "slices",
+        {"shape": "8x8x16"},
+        "nearest legal shape is 4x8x16; a slice of several pods needs a fabric that",
+    ),
+    ("slices", {"shape": "4x4x4", "owner": ""}, "owner ''"),
+    ("slices", {"shape": "4x4x4", "owner": None}, "owner None"),
+    ("slices", {"shape": "4x4x4", "tier": "gold"}, "'production', 'research' or 'filler'"),
+    ("slices", {"shape": "4x4x4", "recovery": "swop"}, "recovery 'swop': 'swop' is no choice; allowed are"),
+    ("slices", {"shape": "4x4x4", "recovery": "route:300%"}, "the nearest is route:100%"),
+    ("slices", {"shape": "4x4x4", "recovery": ["swap"]}, "recovery"),
+    ("slices", {"shape": "4x4x4", "priority": 101}, "priority 101"),
+    ("slices", {"shape": "4x4x4", "priority": 10**4000}, "priority"),
+    ("slices", {"shape": "4x4x4", "priority": 1.5}, "priority 1.5"),
+    ("slices", {"shape": "4x4x4", "duration_s": 0}, "duration_s 0"),
+    ("slices", {"shape": "4x4x4", "duration_s": -3}, "duration_s -3"),
+    ("slices", {"shape": "4x4x4", "duration_s": 1e-7}, "duration_s 1e-07"),
+    ("slices", {"shape": "4x4x4", "duration_s": 3.2e9}, "duration_s 3200000000.0"),
+    ("slices", {"shape": "4x4x4", "duration_s": 10**400}, "duration_s"),
+    ("slices", {"shape": "4x4x4", "duration_s": "2h"}, "duration_s '2h'"),
+    ("faults", {"kind": "fire", "target": "pod-0/ocs-1"}, "kind 'fire'"),
+    ("faults", {"kind": "ocs", "target": "pod-0/cube-1"}, "target 'pod-0/cube-1'"),
+    ("faults", {"kind": "ocs"}, "target: missing"),
+    ("slices/pod-0/sloce-1/release", None, "pod-0/slice-42"),
+    ("slices/pod-0/slice-01/release", None, "pod-0/slice-42"),
+    ("faults/pod-0/ocs-17/clear", None, "is a part, no fault; active there: "),
+    ("cubes/pod-0/ocs-17/drain", None, "only whole cubes"),
+    ("cubes/pod-0/cube-1/host-1/undrain", None, "only whole cubes"),
+]
+
+
+@pytest.mark.parametrize(("path", "body", "sentence"), BAD_BODIES, ids=range(len(BAD_BODIES)))
+def test_a_bad_request_is_refused_and_never_reaches_the_log(
+    twin: DrivenTwin, client: Client, path: str, body: object, sentence: str
+) -> None:
+    before = twin.messages()
+    answer = client.post(f"/v1/{path}", json=body)
+    assert answer.status_code == (404 if path.startswith("slices/pod-0/") else 422)
+    check_sentence(answer.json(), sentence)
+    assert twin.messages() == before
+    assert twin.store.size(0) == twin.store.size(1) == 0
+
+
+def check_sentence(said: Any, part: str) -> None:
+    assert list(said) == ["error"]
+    assert part in said["error"]
+    assert "\n" not in said["error"]
+    assert len(said["error"]) < 10_400
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        *(
+            b"",
+            b"{",
+            b"\xff\xfe{}",
+            b"nonsense",
+            b'{"shape": "4x4x4",}',
+            b'{"shape": "\xff"}',
+            b"[" * 60_000,
+        ),
+        *(b'{"shape": "4x4x4", "priority": ' + b"9" * 5_000 + b"}", b'{"shape": NaN}', b"null", b"\x00"),
+        b'{"shape": "4x4x4", "duration_s": NaN}',
+    ],
+    ids=range(12),
+)
+def test_what_is_no_json_of_a_request_is_refused(client: Client, content: bytes) -> None:
+    answer = client.post("/v1/slices", content=content, headers=JSON)
+    assert answer.status_code == 422
+    check_sentence(answer.json(), "")
+    plain = client.post("/v1/slices", content=content, headers={"content-type": "text/plain"})
+    assert plain.status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "content", "key"),
+    [
+        ("POST", "slices", b'{"shape": "4x4x4", "shape": "4x4x8"}', "shape"),
+        ("POST", "faults", b'{"kind": "ocs", "target": "pod-0/ocs-1", "kind": "ocs"}', "kind"),
+        ("POST", "fabrics", b'{"name": "p-1", "site": "p", "settings": {"seed": 1, "seed": 2}}', "seed"),
+        ("PUT", "clock/speed", b'{"speed": 1, "speed": 2}', "speed"),
+    ],
+)
+def test_a_key_that_stands_twice_is_refused(
+    client: Client, method: str, path: str, content: bytes, key: str
+) -> None:
+    answer = client.request(method, f"/v1/{path}", content=content, headers=JSON)
+    assert answer.status_code == 422
+    assert answer.json() == {"error": f"body: '{key}': stands twice in one JSON object; allowed is once"}
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "sentence"),
+    [
+        ("events?since=yesterday", 422, "since 'yesterday'"),
+        ("events?since=2h&since_us=5", 422, "only one"),
+        ("events?since=", 422, "since ''"),
+        ("events?since=٣h", 422, "since"),
+        ("events?since=9999999999h", 422, "since"),
+        ("events?since_us=-1", 422, "since_us '-1'"),
+        ("events?since_us=99999999999999999999999", 422, "since_us"),
+        ("events?type=Nonsense", 422, "type 'Nonsense'"),
+        ("events?limit=0", 422, "limit '0'"),
+        ("events?limit=10001", 422, "limit '10001'"),
+        ("events?sinse=2h", 422, "query 'sinse'"),
+        ("events/stream?type=Nonsense", 422, "type 'Nonsense'"),
+        ("events/stream?since=x", 422, "since 'x'"),
+        ("cubes?colour=red", 422, "allowed are fabric"),
+        ("cubes/pod-0/cube-0?wait=1", 422, "none is allowed"),
+        ("describe/pods/pod-0", 422, "kind 'pods'"),
+        ("clock/pause", 405, "GET /v1/clock/pause"),
+    ],
+)
+def test_a_bad_question_is_refused(client: Client, path: str, status: int, sentence: str) -> None:
+    answer = client.get(f"/v1/{path}")
+    assert answer.status_code == status
+    check_sentence(answer.json(), sentence)
+
+
+@pytest.mark.parametrize(
+    ("wait", "key"),
+    [("-1", "a"), ("31", "a"), ("nan", "a"), ("inf", "a"), ("soon", "a"), ("0", ""), ("0", "k" * 201)],
+)
+def test_waiting_and_keys_have_bounds(client: Client, wait: str, key: str) -> None:
+    answer = client.post(
+        "/v1/cubes/pod-0/cube-0/drain", params={"wait": wait}, headers={"Idempotency-Key": key}
+    )
+    assert answer.status_code == 422
+    check_sentence(answer.json(), "Idempotency-Key" if wait == "0" else "wait")
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("slices", {"shape": "4x4x4", "fabric": "pod-9"}),
+        ("slices", {"shape": "4x4x4", "fabric": "\ud800"}),
+        ("faults", {"kind": "ocs", "target": "pod-9/ocs-1"}),
+        ("slices/pod-9/slice-1/release", None),
+        ("slices/slice-1/release", None),
+        ("faults/pod-9/fault-1/clear", None),
+        ("cubes/pod-9/cube-1/drain", None),
+        ("cubes/%2e%2e/cube-1/drain", None),
+    ],
+)
+def test_a_request_to_no_fabric_finds_none(client: Client, path: str, body: object) -> None:
+    answer = client.post(f"/v1/{path}", json=body)
+    assert answer.status_code == 404
+    check_sentence(answer.json(), "")
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "sentence"),
+    [
+        ("faults", {"kind": "ocs", "target": "pod-0/ocs-48"}, "OCS 48 does not exist"),
+        ("faults", {"kind": "ocs", "target": "pod-0/ocs-" + "9" * 5_000}, "target"),
+        ("faults", {"kind": "host", "target": "pod-0/cube-8/host-0"}, "cube 8 does not exist"),
+        ("faults", {"kind": "link", "target": "pod-0/cube-1/+y/16"}, "face index 16 does not exist"),
+        ("cubes/pod-0/cube-8/drain", None, "cube 8 does not exist"),
+        ("cubes/pod-0/cube-8/undrain", None, "cube 8 does not exist"),
+    ],
+    ids=range(6),
+)
+def test_a_part_that_does_not_exist_is_not_found_and_never_reaches_the_log(
+    twin: DrivenTwin, client: Client, path: str, body: object, sentence: str
+) -> None:
+    before = twin.messages()
+    answer = client.post(f"/v1/{path}", json=body)
+    assert answer.status_code == 404
+    check_sentence(answer.json(), sentence)
+    assert twin.messages() == before
+    assert twin.store.size(0) == twin.store.size(1) == 0
+
+
+def test_a_full_inbox_turns_requests_away(twin: DrivenTwin) -> None:
+    class Full:
+        def size(self, partition: int) -> int:
+            return operator_requests.INBOX_MAX
+
+    answer = twin.client(inbox=Full()).post("/v1/cubes/pod-0/cube-0/drain")
+    assert answer.status_code == 503
+    check_sentence(answer.json(), "try again later")
+
+
+def test_who_has_taken_its_allowance_is_told_when_to_ask_again(twin: DrivenTwin) -> None:
+    class Used:
+        def size(self, partition: int) -> int:
+            return 0
+
+        def put(self, *_request: object) -> Any:
+            raise allowance_error("ana")
+
+    answer = twin.client(inbox=Used()).post("/v1/cubes/pod-0/cube-0/drain")
+    assert answer.status_code == 429
+    assert answer.headers["retry-after"] == "1"
+    check_sentence(answer.json(), "100 requests of ana wait already")
+
+
+# --- the clock ----------------------------------------------------------------------------------------------
+
+
+def test_the_clock_is_shown_and_set(twin: DrivenTwin, client: Client) -> None:
+    shown = client.get("/v1/clock").json()
+    assert shown.keys() >= {"now_us", "speed", "paused"}
+    assert (shown["speed"], shown["paused"]) == (1.0, False)
+    assert client.post("/v1/clock/pause").json()["paused"] is True
+    assert client.post("/v1/clock/resume").json()["paused"] is False
+    assert client.request("PUT", "/v1/clock/speed", json={"speed": 50}).json()["speed"] == 50
+    assert twin.clock.show().speed == 50
+    both = client.request("PUT", "/v1/clock", json={"speed": 2, "paused": True}).json()
+    assert (both["speed"], both["paused"]) == (2, True)
+    client.request("PUT", "/v1/clock", json={"speed": 1, "paused": False})
+    said = [(row["who"], row["type"], row["body"]["speed"]) for row in client.get("/v1/operations").json()]
+    assert said[-4:] == [("operator", "ClockChanged", speed) for speed in (1, 50, 2, 1)]
+    assert client.get("/v1/operations?start=1&limit=2").json() == client.get("/v1/operations").json()[1:3]
+
+
+@pytest.mark.parametrize("speed", [b"0", b"-1", b"NaN", b"Infinity", b"1e400", b"1e10", b'"fast"', b"null"])
+def test_a_bad_speed_is_refused(client: Client, speed: bytes) -> None:
+    answer = client.request("PUT", "/v1/clock/speed", content=b'{"speed": ' + speed + b"}", headers=JSON)
+    assert answer.status_code == 422
+    check_sentence(answer.json(), "speed")
+
+
+# --- the gateway itself -------------------------------------------------------------------------------------
+
+
+def test_a_store_that_does_not_answer_is_said_so(twin: DrivenTwin) -> None:
+    sentence = "Redis at nowhere does not answer: gone"
+
+    class Gone:
+        def __getattr__(self, _name: str) -> Callable[..., Any]:
+            def fail(*_arguments: object) -> Any:
+                raise StoreUnreachable(sentence)
+
+            return fail
+
+    client = twin.client(documents=Gone(), inbox=Gone())
+    kinds = ("fabrics", "ocs", "cubes", "hosts", "links", "slices", "faults", "verdicts", "repairs")
+    paths = [*(f"{kind}" for kind in kinds), "trace/pod-0/cube-0/+x/0", "describe/ocs/pod-0/ocs-1", "why/a/1"]
+    answers = [client.get(f"/v1/{path}") for path in paths]
+    answers.append(client.post("/v1/slices", json={"shape": "4x4x4"}))
+    assert {(answer.status_code, answer.json()["error"]) for answer in answers} == {(503, sentence)}
+    assert client.get("/metrics").status_code == 200
+    assert client.get("/v1/events").status_code == 200
+
+
+def test_what_the_gateway_did_not_foresee_is_still_one_sentence(twin: DrivenTwin) -> None:
+    client = twin.client(documents=None)
+    answer = client.get("/v1/cubes")
+    assert answer.status_code == 500
+    check_sentence(answer.json(), "GET /v1/cubes: the gateway failed: AttributeError")
+
+
+def test_health_names_the_problem(twin: DrivenTwin, client: Client) -> None:
+    assert client.get("/healthz").json() == {"healthy": True, "problems": [], "notes": []}
+    twin.problems.append("Redis does not answer")
+    answer = client.get("/healthz")
+    twin.problems.clear()
+    assert answer.status_code == 503
+    assert answer.json() == {"healthy": False, "problems": ["Redis does not answer"], "notes": []}
+
+
+def test_what_only_helps_and_fails_is_noted_and_the_twin_is_well(twin: DrivenTwin) -> None:
+    client = twin.client(notes=lambda: ["snapshots /s: No space left on device"])
+    answer = client.get("/healthz")
+    assert answer.status_code == 200
+    assert answer.json() == {
+        "healthy": True,
+        "problems": [],
+        "notes": ["snapshots /s: No space left on device"],
+    }
+    assert client.get("/readyz").json()["notes"] == []
+    assert "lightwave_healthy 1.0" in client.get("/metrics").text
+
+
+@pytest.mark.parametrize(
+    ("path", "statuses"), [("/livez", [200, 200]), ("/readyz", [503, 200]), ("/healthz", [200, 503])]
+)
+def test_each_probe_tells_what_it_is_for(twin: DrivenTwin, path: str, statuses: list[int]) -> None:
+    unready = twin.client(unready=lambda: ["the copy of the log lacks 7 of its records yet"]).get(path)
+    unwell = twin.client(health=lambda: ["no worker of ocs holds pod-0"]).get(path)
+    assert [unready.status_code, unwell.status_code] == statuses
+    for answer in (unready, unwell):
+        assert answer.json()["healthy"] is (answer.status_code == 200) is (answer.json()["problems"] == [])
+
+
+def test_metrics_are_what_prometheus_reads(twin: DrivenTwin, client: Client) -> None:
+    client.request("BREW", "/v1/cubes")
+    answer = client.get("/metrics")
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    families = {family.name: family for family in text_string_to_metric_families(answer.text)}
+    rows = {row["name"]: row for row in client.get("/v1/fabrics").json()}
+
+    def values(name: str) -> dict[tuple[str, ...], float]:
+        return {tuple(s.labels.values()): s.value for s in families[f"lightwave_{name}"].samples}
+
+    assert values("cubes_healthy") == {(name,): row["healthy"] for name, row in rows.items()}
+    assert values("log_messages") == {(name,): row["position"] for name, row in rows.items()}
+    assert families["lightwave_log_messages"].type == "counter"
+    slices = {(n, s): c for n, row in rows.items() for s, c in row["slices"].items() if s in NOW}
+    told = values("slices")
+    assert {key: told[key] for key in slices} == slices
+    on_cubes = {name: sum(told[name, state] for state in (*NOW[1:], "running")) for name in rows}
+    assert on_cubes == {name: row["slices"]["running"] for name, row in rows.items()}
+    assert values("utilisation_ratio") == {(n,): row["utilisation_now"] for n, row in rows.items()}
+    assert values("slice_wait_seconds")["pod-1", "0.5"] == 0
+    kinds = {(n, kind): count for n, row in rows.items() for kind, count in row["faults_begun"].items()}
+    assert values("faults_begun") == kinds
+    ends = {(name, s): n for name, row in rows.items() for s, n in row["links"].items()}
+    assert values("link_ends") == ends
+    assert values("speed_requested") == {(): 1.0}
+    assert values("healthy") == {(): 1.0}
+    assert families["lightwave_runtime_commits"].type == "counter"
+    answered = {(s.labels["method"], s.labels["status"]) for s in families["lightwave_http_requests"].samples}
+    assert ("other", "405") in answered
+    assert ("GET", "200") in answered
+
+
+def test_the_api_describes_itself(client: Client) -> None:
+    api = client.get("/openapi.json").json()
+    assert api["openapi"].startswith("3.")
+    documented = set(api["paths"])
+    assert documented >= {
+        "/v1/events",
+        "/v1/trace/{end}",
+        "/v1/slices/{name}/release",
+        "/healthz",
+        "/metrics",
+    }
+    assert len(documented) >= 30
+    names = [operation["operationId"] for path in api["paths"].values() for operation in path.values()]
+    assert len(names) == len(set(names))
+    schemas = set(api["components"]["schemas"])
+    assert {text.rpartition("/")[2] for text in references(api)} <= schemas
+
+
+def references(node: Any) -> Iterator[str]:
+    """Every `$ref` in a document."""
+    if isinstance(node, dict):
+        if isinstance(node.get("$ref"), str):
+            yield node["$ref"]
+        for value in node.values():
+            yield from references(value)
+    if isinstance(node, list):
+        for value in node:
+            yield from references(value)
+
+
+@pytest.mark.parametrize("path", ["/livez", "/metrics", "/v1/cubes", "/v1/clock", "/v1/events/stream"])
+def test_head_is_get_without_its_body(client: Client, path: str) -> None:
+    answer = client.request("HEAD", path)
+    assert answer.status_code == 200
+    assert answer.content == b""
+    assert client.request("HEAD", "/v1/cubes/pod-0/cube-99").status_code == 404
+
+
+# --- who may ask --------------------------------------------------------------------------------------------
+
+
+ASKED: list[tuple[str, str]] = [
+    *(
+        ("GET", f"/v1/{path}")
+        for path in ("cubes", "clock", "events", "events/stream", "nonsense", "", "../v1")
+    ),
+    *(("POST", f"/v1/{path}") for path in ("slices", "cubes/pod-0/cube-0/drain", "clock/pause")),
+    *(("GET", path) for path in ("/metrics", "/nonsense", "//v1/cubes")),
+    ("HEAD", "/v1/cubes"),
+    ("PUT", "/"),
+]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"authorization": "Bearer wrong"},
+        {"authorization": "Bearer "},
+        {"authorization": BEARER[:-1]},
+        {"authorization": b"Basic " + TOKEN.encode()},
+        {"authorization": TOKEN.encode()},
+        {"host": "twin/healthz?x="},
+        {"host": "twin/open"},
+    ],
+)
+def test_without_the_token_nothing_is_told(twin: DrivenTwin, headers: dict[str, Any]) -> None:
+    client = twin.client(TOKEN)
+    for method, path in ASKED:
+        answer = client.request(method, path, headers=headers)
+        assert answer.status_code == 401, (method, path)
+        assert answer.headers["www-authenticate"] == "Bearer"
+        assert method == "HEAD" or "LIGHTWAVE_TOKEN" in answer.json()["error"]
+
+
+@pytest.mark.parametrize("given", [BEARER, b"bearer " + TOKEN.encode()])
+def test_with_the_token_all_is_told(twin: DrivenTwin, given: bytes) -> None:
+    client = twin.client(TOKEN)
+    for path in ("/v1/cubes", "/v1/clock", "/metrics"):
+        assert client.get(path, headers={"authorization": given}).status_code == 200
+    assert client.get("/healthz").status_code == 200
+    assert client.get("/openapi.json").status_code == 200
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])
+def test_this_machine_needs_no_token(host: str) -> None:
+    assert check_bind(host, tokens=False) is None  # type: ignore[func-returns-value]  # that it does not raise
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "", "10.0.0.1", "twin.example", "127.0.0.1.example"])  # noqa: S104 -- these are refused
+def test_any_other_address_needs_a_token(host: str) -> None:
+    with pytest.raises(InvalidInput, match="LIGHTWAVE_TOKEN"):
+        check_bind(host, tokens=False)
+    check_bind(host, tokens=True)
+
+
+def test_a_link_end_is_tested_where_it_is_dark_and_refused_with_the_slice_where_not(
+    twin: DrivenTwin, client: Client
+) -> None:
+    said = ask(client, "links/pod-1/cube-7/+x/0/test")
+    assert types(said) == ["LinkLooped", "LinkTested"]
+    assert said["outcome"][1]["body"]["verdict"] == "clean"
+    name = ask(client, "slices", {"shape": "4x4x8"})["outcome"][0]["body"]["slice"]
+    twin.advance(1)
+    cube = client.get(f"/v1/slices/{name}").json()["cubes"][0]
+    kind, reason = refusal(client, f"links/{cube}/+z/3/test")
+    assert kind == "LinkTestRefused"
+    assert f"is {name}'s" in reason
+    ask(client, f"slices/{name}/release")
+    assert "only link ends" in ask(client, "links/pod-0/cube-1/test", status=422)["error"]

@@ -1,0 +1,113 @@
+"""What became of a request is told by its key or its message; what waits is taken back, or truly not."""
+
+from typing import Any
+
+import pytest
+
+from schemas.messages.operator import DrainCube
+from shared.storage.inbox.request_inbox import CancelOutcome, LoggedRequest
+from tests.support.gateway_twin import Client, DrivenTwin
+from tests.support.pods import under
+
+DRAIN = "/v1/cubes/pod-0/cube-1/drain"
+
+
+@pytest.fixture
+def asleep(twin: DrivenTwin) -> DrivenTwin:
+    """Nobody takes anything from the inbox any more."""
+    twin.twin.stop()
+    twin._loop.join()
+    return twin
+
+
+def ask(client: Client, path: str, key: str, **params: Any) -> Any:
+    return client.post(path, params=params, headers={"Idempotency-Key": key.encode()}).json()
+
+
+def test_what_became_of_a_request_is_told_by_key_and_by_message(client: Client) -> None:
+    said = ask(client, DRAIN, "a/key ⟂", wait=20, comment="cutover")
+    for name in ("a/key ⟂", said["id"]):
+        report = client.get(f"/v1/requests/{name}").json()
+        assert report.pop("ahead") is None
+        assert report == {
+            "key": "a/key ⟂",
+            "id": said["id"],
+            "fabric": "pod-0",
+            "type": "DrainCube",
+            "asked_by": None,
+            "comment": "cutover",
+            "status": "accepted",
+            "complete": True,
+            "at_us": said["at_us"],
+            "reason": None,
+            "outcome": said["outcome"],
+        }
+    again = ask(client, DRAIN, "again", wait=20)
+    report = client.get("/v1/requests/again").json()
+    assert (report["status"], report["reason"]) == ("refused", again["reason"])
+
+
+@pytest.mark.parametrize("name", ["none", "operator@pod-0/1", "operator@pod-9/1", "sequencer@pod-9/1", "a/b"])
+def test_what_nobody_asked_for_is_not_found(client: Client, name: str) -> None:
+    for method in ("GET", "DELETE"):
+        answer = client.request(method, f"/v1/requests/{name}")
+        assert answer.status_code == 404
+        assert answer.json() == {"error": f"request {name!r}: neither the key nor the message of a request"}
+
+
+def test_a_fabric_is_told_by_its_first_message(client: Client) -> None:
+    report = client.get("/v1/requests/sequencer@pod-1/1").json()
+    assert (report["type"], report["fabric"], report["status"]) == ("FabricCommissioned", "pod-1", "accepted")
+
+
+def test_what_the_copy_of_the_log_does_not_hold_yet_is_accepted_all_the_same(asleep: DrivenTwin) -> None:
+    body = under("k", DrainCube(cube="pod-1/cube-1"))
+    asleep.store.record_logged(1, [LoggedRequest(77, 10**6, "pod-1", body)])
+    report = asleep.client().get("/v1/requests/k").json()
+    assert (report["status"], report["id"], report["complete"]) == ("accepted", "operator@pod-1/77", False)
+
+
+def test_what_waits_is_listed_and_taken_back(asleep: DrivenTwin) -> None:
+    client = asleep.client()
+    said = [ask(client, f"/v1/cubes/pod-{n % 2}/cube-1/drain", f"k{n}", comment=f"c{n}") for n in range(3)]
+    rows = client.get("/v1/requests").json()
+    assert [(row["id"], row["key"], row["ahead"], row["status"], row["comment"]) for row in rows] == [
+        (said[0]["id"], "k0", 0, "received", "c0"),
+        (said[2]["id"], "k2", 1, "received", "c2"),
+        (said[1]["id"], "k1", 0, "received", "c1"),
+    ]
+    assert client.get("/v1/requests/k2").json() == rows[1]
+    gone = client.request("DELETE", "/v1/requests/k0")
+    assert (gone.status_code, gone.json()["status"], gone.json()["id"]) == (200, "cancelled", said[0]["id"])
+    assert client.request("DELETE", f"/v1/requests/{said[1]['id']}").json()["status"] == "cancelled"
+    assert [row["key"] for row in client.get("/v1/requests").json()] == ["k2"]
+    gone = client.get("/v1/requests/k0")
+    assert (gone.status_code, gone.json()["error"]) == (404, "request 'k0': was cancelled")
+    again = client.post("/v1/cubes/pod-0/cube-1/drain", headers={"Idempotency-Key": "k0"})
+    assert again.status_code == 422
+    assert again.json()["error"] == "Idempotency-Key 'k0': its request was cancelled; use a new key"
+
+
+@pytest.mark.parametrize("key", ["operator@pod-0/17", "sequencer@pod-1/1", "dead-letter pod-0:20"])
+def test_a_key_that_would_stand_for_another_request_is_refused(asleep: DrivenTwin, key: str) -> None:
+    answer = asleep.client().post("/v1/cubes/pod-0/cube-1/drain", headers={"Idempotency-Key": key})
+    assert answer.status_code == 422
+    assert answer.json()["error"].startswith(f"Idempotency-Key {key!r}: allowed are keys ")
+
+
+def test_what_is_on_the_log_or_on_its_way_is_not_taken_back(asleep: DrivenTwin) -> None:
+    client = asleep.client()
+    number = asleep.store.put(0, "pod-0", under("k", DrainCube(cube="pod-0/cube-1"))).number
+    assert asleep.store.take(0, [number]) == [number]
+    answer = client.request("DELETE", "/v1/requests/k")
+    assert answer.status_code == 409
+    sentence = f"request 'k': is on the log or on its way there, as operator@pod-0/{number}"
+    assert answer.json() == {"error": sentence}
+    assert asleep.store.cancel(0, number) is CancelOutcome.TOO_LATE
+
+
+def test_an_accepted_request_is_not_taken_back(client: Client) -> None:
+    said = ask(client, DRAIN, "k", wait=20)
+    answer = client.request("DELETE", "/v1/requests/k")
+    assert answer.status_code == 409
+    assert said["id"] in answer.json()["error"]

@@ -1,0 +1,130 @@
+"""One table says which kinds of things there are: the gateway, its routes and the command line go by it."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from ops.cli.common.kind_tables import CELLS
+from schemas.documents.dcn import NETWORK_DOCUMENTS
+from schemas.documents.pods import POD_DOCUMENTS
+from schemas.kinds import KINDS, ResourceKind, find_kind, kind_by_name_form
+from services.gateway.ports import TwinPorts
+from services.gateway.resources.kind_views import VIEWS
+from shared.models.network.network_plant import network_plant
+from shared.models.superpod.superpod_plant import superpod_plant
+from shared.storage.store.state_store import FabricPlace
+from tests.support.gateway_twin import NETWORK, DrivenTwin, pod_and_network
+
+PLANTS = {"dcn-0": network_plant(NETWORK.network), "pod-0": superpod_plant(4)}
+SLOW = ("pydantic", "numpy", "orjson", "fastapi")
+
+
+@pytest.fixture(scope="module")
+def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
+    """A pod and a network with one thing of each kind."""
+    twin = DrivenTwin(tmp_path_factory.mktemp("twin"), [], plans=[pod_and_network()])
+    client = twin.client()
+    client.post("/v1/slices", json={"shape": "4x4x4"}, params={"wait": 20})
+    client.post("/v1/faults", json={"kind": "ocs", "target": "pod-0/ocs-17"}, params={"wait": 20})
+    dirt = {"kind": "connector", "target": "pod-0/cube-0/+x/3", "severity": 1.5}
+    client.post("/v1/faults", json=dirt, params={"wait": 20})
+    twin.advance(2.0)
+    yield twin
+    twin.close()
+
+
+class Watched:
+    """Documents, and which kinds of them have been read."""
+
+    def __init__(self, ports: TwinPorts) -> None:
+        self._documents = ports.documents
+        self.read: set[str] = set()
+
+    def fabrics(self) -> dict[str, FabricPlace]:
+        return self._documents.fabrics()
+
+    def all(self, fabric: str, kind: str) -> dict[str, bytes]:
+        self.read.add(kind)
+        return self._documents.all(fabric, kind)
+
+    def one(self, fabric: str, kind: str, name: str) -> bytes | None:
+        self.read.add(kind)
+        return self._documents.one(fabric, kind, name)
+
+
+# --- the plain table ----------------------------------------------------------------------------------------
+
+
+def test_the_table_is_fast_to_import() -> None:
+    code = f"import sys, schemas.kinds; print([m for m in {SLOW!r} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_a_row_agrees_with_itself(kind: ResourceKind) -> None:
+    assert kind.word in kind.spellings
+    assert kind.title.lower() in kind.spellings
+    assert set(kind.documents) <= {*POD_DOCUMENTS, *NETWORK_DOCUMENTS}
+    assert kind.columns[0] == "NAME"
+    assert len(set(kind.columns)) == len(kind.columns)
+    for part in kind.parts:
+        plant = next(plant for plant in PLANTS.values() if plant.population(part))
+        assert plant.kind(part).noun.endswith(kind.title)
+
+
+def test_a_word_means_one_kind_in_any_case() -> None:
+    spellings = [word for kind in KINDS.values() for word in kind.spellings]
+    assert len(set(spellings)) == len(spellings)
+    for kind in KINDS.values():
+        assert {find_kind(word.upper()) for word in kind.spellings} == {kind}
+    assert find_kind("dragons") is None
+
+
+# --- those that go by it ------------------------------------------------------------------------------------
+
+
+def test_the_gateway_reads_every_kind_and_no_other() -> None:
+    assert [view.kind for view in VIEWS.values()] == list(KINDS.values())
+
+
+def test_the_command_line_shows_every_kind_under_its_columns() -> None:
+    assert list(CELLS) == list(KINDS)
+
+
+@pytest.mark.parametrize("word", KINDS)
+def test_a_kind_is_read_from_its_documents_and_no_others(twin: DrivenTwin, word: str) -> None:
+    watched = Watched(twin.ports)
+    client = twin.client(documents=watched)
+    (first, *_) = client.get(f"/v1/{word}").json()
+    assert watched.read == set(KINDS[word].documents)
+    watched.read.clear()
+    assert client.get(f"/v1/{word}/{first['name']}").json() == first
+    assert watched.read == set(KINDS[word].documents)
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_things_that_are_parts_have_the_names_of_the_plant(twin: DrivenTwin, kind: ResourceKind) -> None:
+    names = [row["name"] for row in twin.client().get(f"/v1/{kind.word}").json()]
+    assert names
+    if kind.parts:
+        assert names == [
+            part.name
+            for fabric, plant in PLANTS.items()
+            for word in kind.parts
+            if plant.population(word)
+            for part in plant.parts(word, fabric)
+        ]
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_a_name_tells_of_which_kind_its_thing_is(twin: DrivenTwin, kind: ResourceKind) -> None:
+    rows = twin.client().get(f"/v1/{kind.word}").json()
+    assert {kind_by_name_form(row["name"]) for row in rows} == {kind}
+
+
+@pytest.mark.parametrize("word", ["dragons", "dcn-0/ocs-17/N24", "pod-0/dragon-3", "", "pod-0/cube-1/+x"])
+def test_what_is_called_otherwise_is_of_no_kind(word: str) -> None:
+    assert kind_by_name_form(word) is None

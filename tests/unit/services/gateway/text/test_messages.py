@@ -1,0 +1,169 @@
+"""A message of the log in one short line, with names."""
+
+from typing import Any
+
+import pytest
+
+from schemas.body import Body
+from schemas.messages.cubes import HostUp
+from schemas.messages.demands import DemandMoved
+from schemas.messages.diagnosis import VerdictGiven
+from schemas.messages.failures import FaultRefused
+from schemas.messages.ocs import CircuitsConnected, PortDown
+from schemas.messages.scheduler import RecoveryCosts, SliceAdmitted, SliceRecovering, SliceStarted
+from schemas.messages.sequencer import Tick
+from schemas.messages.traffic import JobBandwidthSet, TrafficCarried
+from schemas.messages.transceivers import EndsStoodOut, LinkEndInspection, LinksChanged
+from services.gateway.text.messages import BOUNDS, FIELD_TEXTS, TWO_SIDED, message_line
+from shared.basics.field_text import LINE_MAX
+from shared.models.plant.naming import mentions_by_field
+from shared.models.superpod.superpod_plant import superpod_plant
+from shared.models.telemetry.inspections import THRESHOLDS
+
+PLANT = superpod_plant(64)
+SLICE = "pod-0/slice-1"
+SERVED = "served=99.99% direct=100.00% path=1.25 cut_off=0"
+ENDED = "pod-0/fault-2 has already ended (cleared at 82828613960 us)"
+
+
+def text(body: Body, thing: str | None = None) -> str:
+    return message_line(body.__dict__, mentions_by_field(type(body), body.__dict__, PLANT, "pod-0"), thing)
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (
+            SliceAdmitted(
+                slice=SLICE, shape=(4, 4, 8), twisted=False, cubes=(30, 38), corner=None, waited_us=61_000_000
+            ),
+            "slice=pod-0/slice-1 shape=4x4x8 twisted=no cubes=pod-0/cube-30,pod-0/cube-38 waited=1m1s",
+        ),
+        (LinksChanged(up=(), degraded=(), down=(1671,)), "down=pod-0/cube-17/+y/7"),
+        (
+            LinksChanged(up=(), degraded=(5,), down=tuple(range(9))),
+            "degraded=pod-0/cube-0/+x/5 down=(9 of them)",
+        ),
+        (
+            SliceRecovering(
+                slice=SLICE,
+                part="pod-0/cube-3",
+                choice="swap",
+                costs_chip_us=RecoveryCosts(swap=3_600_000_000, wait=5_400_000_000_000),
+            ),
+            "slice=pod-0/slice-1 part=pod-0/cube-3 choice=swap costs=swap 1.0 chip-h, wait 1,500.0 chip-h",
+        ),
+        (JobBandwidthSet(job=SLICE, mbps=3_374_053), "job=pod-0/slice-1 bandwidth=3,374 Gb/s"),
+        (JobBandwidthSet(job=SLICE, mbps=41_239), "job=pod-0/slice-1 bandwidth=41.2 Gb/s"),
+        (
+            TrafficCarried(
+                hour=3,
+                weights=2,
+                solved=True,
+                use_ppm=1_034_500,
+                bound_ppm=0,
+                served_ppm=999_999,
+                direct_ppm=1_000_000,
+                path_ppm=1_250_000,
+                cut_off=0,
+                pending=False,
+            ),
+            f"hour=3 weights=2 solved=yes pending=no use=103.45% bound=0.00% {SERVED}",
+        ),
+        (DemandMoved(hour=0, jobs=(), rings=(), sent=(20_000, 1_500_000)), "hour=0 sent=20.0 1,500 Gb/s"),
+        (SliceStarted(slice=SLICE, speed_ppm=986_000), "slice=pod-0/slice-1 speed=98.60%"),
+        (HostUp(cube=29, host=2), "host=pod-0/cube-29/host-2"),
+        (PortDown(ocs=17, side="N", port=24), "side=N port=pod-0/ocs-17/N24"),
+        (Tick(service="ocs", due_us=0, count=3), "service=ocs due=0d00:00:00 count=3"),
+        (
+            FaultRefused(subject="pod-0/fault-2", reason=ENDED),
+            f"subject=pod-0/fault-2 reason={ENDED[:-15]}0d23:00:28)",
+        ),
+    ],
+)
+def test_a_line_says_names_shapes_spans_and_moments(body: Body, said: str) -> None:
+    assert text(body) == said
+
+
+def test_of_a_long_list_only_what_concerns_the_thing() -> None:
+    joins = tuple((1, cube, cube + 1) for cube in range(10))
+    said = CircuitsConnected(slice=SLICE, joins=joins, missing_ocs=(), missing_ports=())
+    assert text(said) == "slice=pod-0/slice-1 joins=(10 of them)"
+    join = "pod-0/cube-9/+y–pod-0/cube-10/-y"
+    assert text(said, "pod-0/cube-10/-y/3") == f"slice=pod-0/slice-1 joins={join} (of 10)"
+    assert text(said, "pod-0/cube-12/-y/3") == "slice=pod-0/slice-1 joins=(10 of them)"
+    down = LinksChanged(up=(), degraded=(), down=tuple(range(9)))
+    assert text(down, "pod-0/cube-0/+x/8") == "down=pod-0/cube-0/+x/8 (of 9)"
+
+
+def look(end: int, **found: Any) -> LinkEndInspection:
+    """At an end where all is as it should be, but for what was found."""
+    even = dict.fromkeys(("rx_db", "tx_db", "snr_db", "mpi_db"), (0.05, -0.1))
+    none = dict.fromkeys(("bias", "warmer_k", "spread_db", "age_min"), 0.0)
+    rest = {"far": 16, "silent": False, "unchanged": False, "outages": 0}
+    return LinkEndInspection(**{"end": end, **even, **none, **rest, **found})
+
+
+DIRTY = look(0, rx_db=(-1.41, -1.38), mpi_db=(12.35, 11.8))
+
+
+@pytest.mark.parametrize(
+    ("looks", "thing", "said"),
+    [
+        ((DIRTY,), None, "pod-0/cube-0/+x/0 (received -1.4 dB, MPI +12.3 dB)"),
+        ((DIRTY, look(16)), None, "pod-0/cube-0/+x/0 (received -1.4 dB, MPI +12.3 dB); pod-0/cube-0/-x/0"),
+        (
+            (*map(look, range(20, 56)), DIRTY),
+            None,
+            "(37 of them) pod-0/cube-0/-x/4,pod-0/cube-0/-x/5,pod-0/cube-0/-x/6…",
+        ),
+        (
+            (*map(look, range(20, 56)), DIRTY),
+            "pod-0/cube-0/+x/0",
+            "(37 of them) pod-0/cube-0/+x/0 (received -1.4 dB, MPI +12.3 dB)",
+        ),
+        ((look(3, tx_db=(None, 0.0)),), None, "pod-0/cube-0/+x/3 (launches nothing)"),
+        ((look(3, silent=True, tx_db=(None, None)),), None, "pod-0/cube-0/+x/3 (silent)"),
+        (
+            (look(3, bias=0.12, warmer_k=6.0, outages=4, unchanged=True),),
+            None,
+            "pod-0/cube-0/+x/3 (bias +12%, +6.0 K, 4 outages in a day, readings stand still)",
+        ),
+        ((look(3, mpi_db=(-9.0, -9.0), rx_db=(None, None)),), None, "pod-0/cube-0/+x/3"),
+    ],
+)
+def test_of_ends_that_stand_out_a_line_says_by_what(
+    looks: tuple[LinkEndInspection, ...], thing: str | None, said: str
+) -> None:
+    assert (
+        text(EndsStoodOut(ends=looks, usual=(), unseen=(5,)), thing)
+        == f"ends={said} unseen=pod-0/cube-0/+x/5"
+    )
+
+
+def test_a_verdict_says_why_before_it_lists_the_ends() -> None:
+    given = VerdictGiven(
+        verdict="pod-0/verdict-5",
+        kind="laser",
+        target="pod-0/cube-0/+x/0",
+        work="replace",
+        confidence=0.98,
+        ends=(0, 16),
+        evidence="bias is 12% up",
+        after=None,
+    )
+    told = text(given)
+    assert told.startswith(
+        "verdict=pod-0/verdict-5 kind=laser target=pod-0/cube-0/+x/0 work=replace confidence=0.98 "
+    )
+    assert told.index("evidence=") < told.index("ends=") if "ends=" in told else told.endswith("…")
+
+
+def test_a_line_is_short() -> None:
+    assert len(text(FaultRefused(subject="pod-0/fault-2", reason="x" * 500))) == LINE_MAX
+
+
+def test_what_stands_out_is_told_by_the_bounds_of_those_who_look() -> None:
+    assert {name: one.beyond for name, one in THRESHOLDS.items()} == BOUNDS
+    assert {name for name, one in THRESHOLDS.items() if not one.upwards} == TWO_SIDED
+    assert FIELD_TEXTS.keys() == BOUNDS.keys()

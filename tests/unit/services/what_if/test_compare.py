@@ -1,0 +1,127 @@
+"""What is foreseen comes true: on a living pod, somebody asks what would follow, does it, and looks."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ops.sites.site_plans import single_fabric_sites
+from schemas.messages.operator import DrainCube
+from services.fleet import services_of
+from services.what_if.queries import WhatIfQueries
+from shared.basics.errors import OperationFailed
+from shared.basics.units import US_PER_HOUR
+from shared.storage.store.state_copies import StateCopies
+from tests.support.gateway_twin import DrivenTwin
+
+WAIT = {"wait": 20}
+CLOCKWORK = ("Tick", "UsageReported", "CapacityReported")
+HALF_HOUR_S = 1_800
+
+
+def busy_twin(folder: Path, seed: int, load: float) -> DrivenTwin:
+    """A pod of 16 cubes that people use, of which the first days are over, and no faults by itself."""
+    pairs = ["pod.cubes=16", "failures.enabled=false", f"workload.offered_load={load}"]
+    twin = DrivenTwin(folder, pairs, plans=single_fabric_sites(1, pairs=pairs, seed=seed))
+    for _ in range(6):
+        twin.advance(6)
+    return twin
+
+
+@pytest.fixture(scope="module", params=[(3, 0.8), (4, 1.2)], ids=str)
+def twin(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
+    twin = busy_twin(tmp_path_factory.mktemp("twin"), *request.param)
+    yield twin
+    twin.close()
+
+
+def followed(twin: DrivenTwin, request: str, until_us: int) -> list[tuple[int, str]]:
+    """What follows on the log from a request, by the chain of causes: (time, type)."""
+    known, found = {request}, []
+    for message in twin.messages():
+        if message["cause"] in known and message["at_us"] <= until_us:
+            known.add(message["id"])
+            found.append((message["at_us"], message["type"]))
+    return found
+
+
+def check_comes_true(
+    twin: DrivenTwin, question: str, path: str, body: dict[str, Any] | None
+) -> dict[str, Any]:
+    """Ask, do, wait as long as was looked ahead, and compare; returns what was foreseen."""
+    client = twin.client()
+    before = len(twin.messages())
+    told: dict[str, Any] = client.get(f"/v1/foresee/{question}&within_s={HALF_HOUR_S}").json()
+    assert len(twin.messages()) == before, "nothing happens by asking"
+    receipt = client.post(f"/v1/{path}", json=body, params=WAIT).json()
+    assert receipt["at_us"] == told["at_us"]
+    twin.advance(HALF_HOUR_S / 3_600)
+    assert followed(twin, receipt["id"], told["until_us"]) == [
+        (event["at_us"], event["type"]) for event in told["events"]
+    ]
+    for row in told["slices"]:
+        now = client.get(f"/v1/slices/{row['slice']}").json()
+        assert now.get("state") == row["ends_as"], (row, now)
+        assert (
+            {swap["spare"] for swap in row["swaps"]} & set(now["cubes"])
+            or not row["swaps"]
+            or (now["state"] == "queued")
+        )
+    return told
+
+
+def used_cube(twin: DrivenTwin, number: int) -> str:
+    cubes = [row["name"] for row in twin.client().get("/v1/cubes").json() if row["slices"]]
+    return str(cubes[number % len(cubes)])
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_a_dead_host_does_what_was_foreseen(twin: DrivenTwin, number: int) -> None:
+    target = f"{used_cube(twin, 5 * number)}/host-{number}"
+    body = {"kind": "host", "target": target}
+    told = check_comes_true(twin, f"fault?kind=host&target={target}", "faults", body)
+    hit = [row for row in told["slices"] if row["reason"] == "hit"]
+    assert hit
+    assert all(row["choice"] is not None for row in hit)
+
+
+@pytest.mark.parametrize(("kind", "part"), [("ocs", "ocs-17"), ("port", "ocs-3/N1")])
+def test_what_breaks_of_an_ocs_does_what_was_foreseen(twin: DrivenTwin, kind: str, part: str) -> None:
+    body = {"kind": kind, "target": f"pod-0/{part}"}
+    check_comes_true(twin, f"fault?kind={kind}&target=pod-0/{part}", "faults", body)
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_a_drain_does_what_was_foreseen(twin: DrivenTwin, number: int) -> None:
+    cube = used_cube(twin, 3 * number)
+    told = check_comes_true(twin, f"drain?target={cube}", f"cubes/{cube}/drain", None)
+    assert {"name": cube, "message_type": "CubeDrained"} in told["parts"]
+
+
+def test_a_repair_brings_back_what_was_foreseen(twin: DrivenTwin) -> None:
+    body = {"kind": "host", "target": f"{used_cube(twin, 2)}/host-3"}
+    twin.client().post("/v1/faults", json=body, params=WAIT)
+    fault = twin.client().get("/v1/faults?state=active").json()[-1]
+    question = f"repair?target={fault['target']}"
+    check_comes_true(twin, question, f"faults/{fault['name']}/clear", None)
+
+
+def test_a_question_that_takes_too_long_is_given_up(twin: DrivenTwin) -> None:
+    """The time is over after so many looks at it."""
+    looks = iter(range(1_000_000))
+    questions = WhatIfQueries(StateCopies(twin.store, services_of), lambda: lambda: next(looks) >= 20)
+    with pytest.raises(OperationFailed) as raised:
+        questions.foresee(
+            "pod-0", [DrainCube(cube="pod-0/cube-3")], twin.clock.show().now_us, 24 * US_PER_HOUR
+        )
+    assert "pod-0 has too much to do to look so far ahead" in str(raised.value)
+    assert "of 86400 simulated seconds (within_s); ask for fewer" in str(raised.value)
+
+
+def test_the_way_up_to_the_question_counts_as_well(twin: DrivenTwin) -> None:
+    """A site that lags behind its clock comes up to it before anybody is asked anything."""
+    questions = WhatIfQueries(StateCopies(twin.store, services_of), lambda: lambda: True)
+    drain, now_us = DrainCube(cube="pod-0/cube-3"), twin.clock.show().now_us
+    with pytest.raises(OperationFailed, match="it came 0 of 0 simulated seconds"):
+        questions.foresee("pod-0", [drain], now_us, 0)

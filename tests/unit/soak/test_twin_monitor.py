@@ -1,0 +1,168 @@
+"""Probes, memory, open files and jumps of time are looked at while a soak runs."""
+
+import os
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+import pytest
+
+from shared.basics.errors import OperationFailed
+from shared.basics.units import US_PER_S
+from tests.soak.twin_monitor import (
+    FILES_MAX,
+    MEMORY_MB_MAX,
+    ResourcePeak,
+    TwinAccess,
+    TwinMonitor,
+    check_peaks,
+    fetch_status,
+    first_unhealthy,
+    probe_problems,
+    resources_of,
+)
+
+WHY = b'{"healthy": false, "problems": ["no sequencer"]}'
+SPEED = 1_000.0
+
+
+def answer_well(_url: str) -> tuple[int, bytes]:
+    return 200, b"{}"
+
+
+SIGHTS = TwinAccess(
+    urls=lambda: {"gateway": "http://gateway"},
+    gateways=("gateway",),
+    pids=lambda: {"gateway": os.getpid(), "ocs-a": None},
+    stalled_s=lambda: 0.0,
+    healthy_stall_s_max=60.0,
+    now_us=lambda: 0,
+    speed=SPEED,
+    fetch_status=answer_well,
+)
+
+
+@pytest.mark.parametrize(
+    ("probe", "status", "body", "still_s", "wrong"),
+    [
+        ("/healthz", 200, b"{}", 0.0, None),
+        ("/healthz", 503, WHY, 0.0, None),
+        ("/readyz", 200, b"{}", 99.0, None),
+        ("/livez", 200, b"{}", 99.0, None),
+        ("/livez", 503, WHY, 0.0, "was answered with 503, though it answers"),
+        ("/healthz", 500, WHY, 0.0, "was answered with 500"),
+        ("/readyz", 401, WHY, 0.0, "was answered with 401"),
+        ("/readyz", 503, b"{}", 0.0, "was answered with 503, and without a reason"),
+        ("/healthz", 503, b"\xff", 0.0, "was answered with 503, and without a reason"),
+        ("/healthz", 200, b"{}", 61.0, "says that all is well, while time stands still for more than 60 s"),
+    ],
+)
+def test_a_probe_that_says_what_is_not_so_is_found(
+    probe: str, status: int, body: bytes, stalled_s: float, wrong: str | None
+) -> None:
+    assert [*probe_problems(probe, status, body, stalled_s, healthy_stall_s_max=60.0)] == (
+        [] if wrong is None else [wrong]
+    )
+
+
+def test_every_probe_of_every_process_is_asked_and_a_problem_told_once() -> None:
+    asked: list[str] = []
+
+    def ask(url: str) -> tuple[int, bytes]:
+        asked.append(url)
+        return (500 if url.endswith("/readyz") else 200), b"{}"
+
+    watch = TwinMonitor(replace(SIGHTS, fetch_status=ask))
+    watch.poll()
+    watch.poll()
+    assert asked == [f"http://gateway/{probe}" for probe in ("livez", "readyz", "healthz")] * 2
+    assert watch.problems == ["gateway: /readyz was answered with 500"]
+
+
+def test_a_worker_s_probes_speak_for_itself_alone() -> None:
+    urls = {"ocs-a": "http://ocs-a", "gateway": "http://gateway"}
+    watch = TwinMonitor(replace(SIGHTS, urls=lambda: urls, stalled_s=lambda: 61.0))
+    watch.poll()
+    (problem,) = watch.problems
+    assert problem.startswith("gateway: /healthz says that all is well, while time stands still")
+
+
+def test_what_does_not_answer_just_now_is_no_problem() -> None:
+    def silent(_url: str) -> tuple[int, bytes]:
+        raise ConnectionRefusedError
+
+    def gone() -> int:
+        raise OperationFailed("Redis does not answer")
+
+    watch = TwinMonitor(replace(SIGHTS, fetch_status=silent, now_us=gone))
+    watch.poll()
+    assert watch.problems == []
+
+
+@pytest.mark.parametrize(
+    ("wall_s", "advances_s", "jumps"),
+    [
+        ([2.0, 2.0], [2_000, 2_000], False),
+        ([2.0, 2.0], [2_000, 16_000], False),
+        ([2.0, 2.0], [2_000, 18_000], True),
+        ([2.0, 30.0], [0, 40_000], False),
+        ([2.0, 2.0, 2.0], [9_000, -9_000, 20_000], False),
+        ([2.0, 2.0, 2.0], [9_000, -9_000, 27_000], True),
+    ],
+)
+def test_a_jump_of_time_is_found(wall_s: list[float], advances_s: list[int], jumps: bool) -> None:
+    """Measured from the furthest time seen: Redis may forget the last of it."""
+    at_s, now_s = [100.0], [0]
+    watch = TwinMonitor(replace(SIGHTS, now_us=lambda: now_s[0] * US_PER_S), lambda: at_s[0])
+    watch.poll()
+    for seconds, advance_s in zip(wall_s, advances_s, strict=True):
+        at_s[0] += seconds
+        now_s[0] += advance_s
+        watch.poll()
+    assert [problem.partition(" by ")[0] for problem in watch.problems] == ["time jumped"] * jumps
+
+
+def test_what_processes_take_is_seen_and_too_much_is_found() -> None:
+    watch = TwinMonitor(SIGHTS)
+    watch.poll()
+    assert watch.peaks.keys() == {"gateway"}
+    assert 5 < watch.peaks["gateway"].memory_mb < 10_000
+    assert watch.peaks["gateway"].files >= 3
+    rows = {"a": ResourcePeak(MEMORY_MB_MAX, FILES_MAX), "b": ResourcePeak(MEMORY_MB_MAX + 1, FILES_MAX + 1)}
+    assert [*check_peaks(rows)] == [
+        "b took 601 MB of memory, allowed are 600",
+        "b had 301 files open, allowed are 300",
+    ]
+    assert resources_of(2**22 + 1) is None
+
+
+def test_a_twin_that_does_not_say_that_it_is_well_is_told_with_its_reasons() -> None:
+    def ask(url: str) -> tuple[int, bytes]:
+        if url.startswith("http://gone"):
+            raise ConnectionRefusedError("refused")
+        return (503, WHY) if url == "http://ill/healthz" else (200, b"{}")
+
+    assert first_unhealthy({"well": "http://well"}, ask) is None
+    assert (
+        first_unhealthy({"well": "http://well", "ill": "http://ill"}, ask) == "ill: /healthz 503 no sequencer"
+    )
+    assert first_unhealthy({"gone": "http://gone"}, ask) == "gone: /livez gives no answer: refused"
+
+
+class Unwell(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(503 if self.path == "/healthz" else 200)
+        self.end_headers()
+        self.wfile.write(WHY if self.path == "/healthz" else b"{}")
+
+    def log_message(self, *_: object) -> None:
+        """Quietly."""
+
+
+def test_an_answer_is_told_whatever_it_is() -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Unwell) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_address[1]}"
+        assert fetch_status(f"{url}/healthz") == (503, WHY)
+        assert fetch_status(f"{url}/livez") == (200, b"{}")
+        server.shutdown()

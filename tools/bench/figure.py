@@ -1,0 +1,14 @@
+"""What every benchmark gives: one figure with what it means."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class BenchFigure:
+    """One measured figure; `goal` is what it is to be held against, `how` what was done."""
+
+    name: str
+    value: float
+    unit: str
+    goal: str
+    how: str

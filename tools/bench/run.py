@@ -1,0 +1,373 @@
+"""`lightwave bench`: how fast the lab folds, how fast the living twin may go, how soon it is back, how soon
+it answers.
+
+Every figure comes from whole processes started here, as a user starts them. Machines are noisy: where a peer
+is given, the ratio to it, measured in the same run, is the figure to compare between machines.
+"""
+
+import json
+import os
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from ops.local.software_version import VERSION
+from ops.twin.data_folder import DataFolder
+from schemas.registry import decode, encode
+from shared.basics.errors import InvalidInput, OperationFailed
+from shared.storage.log.log_lines import read_lines
+from tools.bench.figure import BenchFigure
+
+READY_S_MAX = 30.0
+REPEATS = 5
+
+
+def run_bench(*, only: list[str], quick: bool = False) -> dict[str, Any]:
+    """Measure all groups, or the named ones; `quick` shortens each for a first look."""
+    unknown = [name for name in only if name not in GROUPS]
+    if unknown:
+        raise InvalidInput(f"--only {unknown[0]}: no such benchmark; allowed: {', '.join(GROUPS)}")
+    figures = [figure for name in only or GROUPS for figure in GROUPS[name](quick)]
+    return {
+        "version": VERSION,
+        "python": sys.version.split()[0],
+        "cpus": os.cpu_count(),
+        "quick": quick,
+        "figures": [asdict(figure) for figure in figures],
+    }
+
+
+def lightwave_command() -> str:
+    """The `lightwave` of this installation."""
+    beside = Path(sys.executable).with_name("lightwave")
+    found = str(beside) if beside.exists() else shutil.which("lightwave")
+    if found is None:
+        raise OperationFailed("the lightwave command is not installed beside this Python")
+    return found
+
+
+# --- the lab
+# --------------------------------------------------------------------------------------------------
+
+
+def measure_lab(quick: bool) -> list[BenchFigure]:
+    """A superpod's year: wall time, peak memory, and the ratio to only reading and hashing its log."""
+    days = 36.5 if quick else 365.0
+    with tempfile.TemporaryDirectory() as scratch:
+        run = [
+            lightwave_command(),
+            "lab",
+            "run",
+            "--pods",
+            "1",
+            "--days",
+            str(days),
+            "--seed",
+            "7",
+            "-o",
+            "json",
+        ]
+        result, peak_mb = _finished(run)
+        path = Path(scratch) / "log.jsonl"
+        _finished([*run, "--log", str(path)])
+        floor_s, count = floor_of(path)
+    year_s = result["wall_s"] * 365.0 / days
+    rate = result["messages"] / result["wall_s"]
+    how = f"lab run --pods 1 --days {days:g} --seed 7, log hashed, one process"
+    return [
+        BenchFigure("lab superpod-year", round(year_s, 2), "s", "at most 20, aiming at 10", how),
+        BenchFigure("lab messages", round(rate), "1/s", "-", how),
+        BenchFigure("lab peak memory", round(peak_mb), "MB", "under 400", how),
+        BenchFigure(
+            "lab over its floor",
+            round(result["wall_s"] / floor_s, 2),
+            "ratio",
+            "-",
+            f"wall time over that of only decoding, encoding and hashing the same {count} messages",
+        ),
+    ]
+
+
+def _finished(run: list[str]) -> tuple[dict[str, Any], float]:
+    """(printed object, peak resident memory in MB) of one whole process."""
+    process = subprocess.Popen(run, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)  # noqa: S603 -- own command
+    if process.stdout is None:
+        raise OperationFailed(f"{run[0]}: no output to read")
+    text = process.stdout.read()
+    process.stdout.close()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise OperationFailed(f"{' '.join(run)} ended with {process.returncode}")
+    return json.loads(text), usage.ru_maxrss / 1024
+
+
+def floor_of(path: Path, clock: Callable[[], float] = time.perf_counter) -> tuple[float, int]:
+    """(seconds by a clock to only decode, encode and hash a log, how many messages it has)."""
+    lines = list(read_lines(path))
+    started = clock()
+    digest = sha256()
+    for line in lines:
+        digest.update(encode(decode(line)))
+    return clock() - started, len(lines)
+
+
+# --- the living twin
+# ------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def running_twin(data: Path, *options: str) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    """A twin of its own on a free port; ends it afterwards."""
+    process = start(data, *options)
+    try:
+        yield process, wait_ready(data, process)
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+
+
+def start(data: Path, *options: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(  # noqa: S603 -- own command
+        [lightwave_command(), "up", "--port", "0", "--data", str(data), *options],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def wait_ready(data: Path, process: subprocess.Popen[bytes]) -> str:
+    """Its URL, as soon as it answers that it is healthy."""
+    until = time.monotonic() + READY_S_MAX
+    while time.monotonic() < until and process.poll() is None:
+        running = DataFolder(data).running()
+        if running is not None and running.pid == process.pid:
+            try:
+                fetch(running.url, "/healthz")
+            except OSError:
+                pass
+            else:
+                return running.url
+        time.sleep(0.005)
+    raise OperationFailed(f"the twin in {data} did not come up within {READY_S_MAX:g} s")
+
+
+def fetch(url: str, path: str) -> Any:
+    with urllib.request.urlopen(url + path, timeout=10) as answer:  # noqa: S310 -- our own twin's URL
+        return json.load(answer)
+
+
+def measure_speed(quick: bool) -> list[BenchFigure]:
+    """The highest speed that one and four pods sustain, with nobody asking anything."""
+    figures = []
+    for pods, goal in ((1, "aiming at × 50,000"), (4, "-")):
+        with tempfile.TemporaryDirectory() as scratch:
+            options = ("--pods", str(pods), "--speed", "1e8", "--seed", "7")
+            with running_twin(Path(scratch), *options) as (_, url):
+                wait_s = 5.0 if quick else 30.0
+                time.sleep(2.0)
+                before, at_s = fetch(url, "/v1/clock")["now_us"], time.monotonic()
+                time.sleep(wait_s)
+                after, to_s = fetch(url, "/v1/clock")["now_us"], time.monotonic()
+        speed = (after - before) / 1e6 / (to_s - at_s)
+        how = f"simulated over wall time during {wait_s:g} s at full speed, after 2 s"
+        figures.append(BenchFigure(f"embedded speed, {pods} pod(s)", round(speed), "×", goal, how))
+    return figures
+
+
+def measure_resume(quick: bool) -> list[BenchFigure]:
+    """From SIGKILL of the whole twin to its first healthy answer, and the same for its server alone."""
+    spans = []
+    with tempfile.TemporaryDirectory() as scratch:
+        data = Path(scratch)
+        process = start(data, "--speed", "20000")
+        try:
+            for _ in range(3 if quick else 10):
+                wait_ready(data, process)
+                time.sleep(1.0)
+                process.send_signal(signal.SIGKILL)
+                process.wait()
+                killed_s = time.monotonic()
+                process = start(data)
+                wait_ready(data, process)
+                spans.append(time.monotonic() - killed_s)
+        finally:
+            process.terminate()
+            process.wait(timeout=30)
+    how = f"median of {len(spans)} SIGKILLs at × 20,000, Python's start included"
+    return [BenchFigure("embedded kill to resumed", round(statistics.median(spans), 2), "s", "-", how)]
+
+
+def measure_queries(quick: bool) -> list[BenchFigure]:
+    """Every query as a whole process against a full pod, JSON output, Python's start included."""
+    queries = {
+        "get fabrics": ["get", "fabrics"],
+        "get ocs": ["get", "ocs"],
+        "get cubes": ["get", "cubes"],
+        "get hosts": ["get", "hosts"],
+        "get links": ["get", "links"],
+        "get slices": ["get", "slices"],
+        "describe ocs": ["describe", "ocs", "pod-0/ocs-17"],
+        "trace": ["trace", "pod-0/cube-12/+y/7"],
+        "events": ["events", "--since", "2h"],
+        "clock show": ["clock", "show"],
+    }
+    figures = []
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        running_twin(Path(scratch), "--speed", "20000") as (_, url),
+    ):
+        time.sleep(3.0)
+        fetch_post(url, "/v1/clock/pause")
+        for name, words in queries.items():
+            spans = [_timed(words, url) for _ in range(2 if quick else REPEATS)]
+            how = f"median of {len(spans)} processes, -o json, 64 cubes"
+            figures.append(
+                BenchFigure(f"query {name}", round(statistics.median(spans), 3), "s", "under 0.5", how)
+            )
+        bare = [_bare() for _ in range(REPEATS)]
+        figures.append(
+            BenchFigure(
+                "python -c pass", round(statistics.median(bare), 3), "s", "-", "the peer: an empty process"
+            )
+        )
+    return figures
+
+
+def fetch_post(url: str, path: str) -> None:
+    request = urllib.request.Request(url + path, data=b"", method="POST")  # noqa: S310 -- as in fetch
+    with urllib.request.urlopen(request, timeout=10):  # noqa: S310 -- as in fetch
+        pass
+
+
+def _timed(words: list[str], url: str) -> float:
+    started = time.perf_counter()
+    subprocess.run(  # noqa: S603 -- own command
+        [lightwave_command(), *words, "-o", "json"],
+        env=os.environ | {"LIGHTWAVE_URL": url},
+        stdout=subprocess.DEVNULL,
+        check=True,
+    )
+    return time.perf_counter() - started
+
+
+def _bare() -> float:
+    started = time.perf_counter()
+    subprocess.run([sys.executable, "-c", "pass"], check=True)
+    return time.perf_counter() - started
+
+
+def measure_event_streams(quick: bool) -> list[BenchFigure]:
+    """Queries beside open streams."""
+    from tools.bench.event_streams import measure_streams
+
+    return measure_streams(quick)
+
+
+def measure_live_twin(quick: bool) -> list[BenchFigure]:
+    """The live twin; imported only when asked for, since it needs Kafka's clients."""
+    from tools.bench.live_twin import measure_live
+
+    return measure_live(quick)
+
+
+def measure_slices(quick: bool) -> list[BenchFigure]:
+    """Slice topologies; imported only when asked for, since it needs scipy."""
+    from tools.bench.routing import measure_routing
+    from tools.bench.slice_topology import measure_topology
+
+    return [*measure_topology(quick), *measure_routing(quick)]
+
+
+def measure_closed_forms(quick: bool) -> list[BenchFigure]:
+    """Availability beside scipy, and all of `lightwave reproduce`."""
+    from tools.bench.closed_forms import measure_availability
+
+    return measure_availability(quick, lightwave_command())
+
+
+def measure_kernels(quick: bool) -> list[BenchFigure]:
+    """Failures and repairs alone, beside SimPy, which only the tests' extra installs."""
+    from tools.bench.reliability import measure_reliability
+
+    return measure_reliability(quick)
+
+
+def measure_light(quick: bool) -> list[BenchFigure]:
+    """The optics; imported only when asked for, since it needs scipy."""
+    from tools.bench.link_kernels import measure_optics
+
+    return measure_optics(quick)
+
+
+def measure_decisions(quick: bool) -> list[BenchFigure]:
+    """The scheduler's decisions."""
+    from tools.bench.scheduler import measure_scheduler
+
+    return measure_scheduler(quick)
+
+
+def measure_network(quick: bool) -> list[BenchFigure]:
+    """The datacenter network; imported only when asked for, since it needs scipy."""
+    from tools.bench.dcn_lab import measure_dcn_lab
+    from tools.bench.dcn_planning import measure_dcn
+
+    return [*measure_dcn(quick), *measure_dcn_lab(quick)]
+
+
+def measure_device_costs(quick: bool) -> list[BenchFigure]:
+    """What a pod-year costs whose hardware behaves."""
+    from tools.bench.faulty_hardware import measure_hardware
+
+    return measure_hardware(quick, lightwave_command())
+
+
+def measure_sweeps(quick: bool) -> list[BenchFigure]:
+    """What a superpod-year in the field costs, and what a second core gives a sweep."""
+    from tools.bench.sweeps import measure_experiments
+
+    return measure_experiments(quick, lightwave_command())
+
+
+def measure_looking_back(quick: bool) -> list[BenchFigure]:
+    """What snapshots cost, and how soon any moment of a pod-year is there by them."""
+    from tools.bench.time_travel import measure_time_travel
+
+    return measure_time_travel(quick, lightwave_command())
+
+
+def measure_verdicts(quick: bool) -> list[BenchFigure]:
+    """What verdicts on links are worth."""
+    from tools.bench.diagnosis import measure_diagnosis
+
+    return measure_diagnosis(quick)
+
+
+GROUPS: dict[str, Callable[[bool], list[BenchFigure]]] = {
+    "lab": measure_lab,
+    "speed": measure_speed,
+    "resume": measure_resume,
+    "queries": measure_queries,
+    "streams": measure_event_streams,
+    "live": measure_live_twin,
+    "topology": measure_slices,
+    "availability": measure_closed_forms,
+    "reliability": measure_kernels,
+    "optics": measure_light,
+    "scheduler": measure_decisions,
+    "dcn": measure_network,
+    "hardware": measure_device_costs,
+    "diagnosis": measure_verdicts,
+    "experiments": measure_sweeps,
+    "past": measure_looking_back,
+}
