@@ -22,8 +22,10 @@ CHANGES = {
     "services/cubes/service.py": [
         (
             "from shared.engine.service import ",
-            "from shared.engine.compatibility import state_layout\n"
-            "from shared.engine.service import Migration, ",
+            (
+                "from shared.engine.compatibility import state_layout\n"
+                "from shared.engine.service import Migration, "
+            ),
         ),
         (
             '    name="cubes",\n',
