@@ -5,10 +5,9 @@ import gzip
 import json
 from dataclasses import dataclass
 from functools import cache, cached_property
-from pathlib import Path
+from importlib.resources import files as package_files
 
 from fastapi import FastAPI, Request, Response
-from swagger_ui_bundle import swagger_ui_path
 
 from shared.basics.errors import NotFound
 from shared.basics.spelling import truncated
@@ -23,7 +22,7 @@ PAGE = """<!doctype html>
 <meta charset="utf-8">
 <title>Lightwave Twin</title>
 <link rel="stylesheet" href="docs/swagger-ui.css">
-<link rel="icon" href="docs/favicon-32x32.png">
+<link rel="icon" href="docs/favicon.png">
 <div id="page"></div>
 <script src="docs/swagger-ui-bundle.js"></script>
 <script src="docs/begin.js"></script>
@@ -35,9 +34,11 @@ START_SCRIPT = (
 FILES = {
     "swagger-ui.css": "text/css",
     "swagger-ui-bundle.js": "text/javascript",
-    "favicon-32x32.png": "image/png",
+    "favicon.png": "image/png",
 }
-"""Files of Swagger UI that the page needs, and what they are."""
+"""Files of Swagger UI 5 that the page needs, with their media types. They come with the package
+`fastapi-offline`. Swagger UI 4 cannot read OpenAPI 3.1."""
+FILES_PACKAGE = "fastapi_offline"
 CACHE_HEADERS = {"Cache-Control": "max-age=3600"}
 
 
@@ -68,7 +69,8 @@ class CachedAnswer:
 def swagger_files() -> dict[str, CachedAnswer]:
     """The files of Swagger UI by their names, read once."""
     return {
-        name: CachedAnswer((Path(swagger_ui_path) / name).read_bytes(), kind) for name, kind in FILES.items()
+        name: CachedAnswer((package_files(FILES_PACKAGE) / "static" / name).read_bytes(), kind)
+        for name, kind in FILES.items()
     }
 
 

@@ -301,7 +301,7 @@ def test_the_apis_page_needs_no_foreign_host(client: Client) -> None:
     assert page.headers["content-type"].startswith("text/html")
     assert "://" not in page.text
     assert "<script>" not in page.text
-    for name in ("swagger-ui.css", "swagger-ui-bundle.js", "favicon-32x32.png", "begin.js"):
+    for name in ("swagger-ui.css", "swagger-ui-bundle.js", "favicon.png", "begin.js"):
         assert page.text.count(f'"docs/{name}"') == 1
         assert client.get(f"/docs/{name}").status_code == 200
     assert client.get("/docs/..%2f__init__.py").status_code == 404
@@ -310,7 +310,7 @@ def test_the_apis_page_needs_no_foreign_host(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/openapi.json", "/docs/swagger-ui-bundle.js", "/docs/swagger-ui.css", "/docs/favicon-32x32.png"]
+    "path", ["/openapi.json", "/docs/swagger-ui-bundle.js", "/docs/swagger-ui.css", "/docs/favicon.png"]
 )
 def test_what_is_open_is_made_once(client: Client, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
     plain, _ = (client.get(path, headers={"accept-encoding": how}) for how in ("identity", "gzip"))
