@@ -1,12 +1,17 @@
-"""Fixtures of every folder of tests: servers that are started when a test first asks for them."""
+"""Fixtures, profiles and markers of all tests: docs/testing.md says what runs where."""
 
 import signal
+import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
+from hypothesis.database import DirectoryBasedExampleDatabase
 
+from tests.support import seeds
 from tests.support.live_servers import kafka, live_redis
 
 __all__ = ["kafka", "live_redis"]
@@ -15,9 +20,28 @@ __all__ = ["kafka", "live_redis"]
 if threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# How long an example takes says how busy the machine is.
-hypothesis.settings.register_profile("untimed", deadline=None)
-hypothesis.settings.load_profile("untimed")
+HERE = Path(__file__).parent
+ROOT = HERE.parent
+
+# No profile has a deadline: how long an example takes depends on how busy the machine is.
+hypothesis.settings.register_profile(
+    "gate", deadline=None, derandomize=True, database=None, max_examples=50, print_blob=True
+)
+hypothesis.settings.register_profile(
+    "explore",
+    deadline=None,
+    derandomize=False,
+    database=DirectoryBasedExampleDatabase(ROOT / ".hypothesis" / "examples"),
+    max_examples=200,
+    print_blob=True,
+)
+hypothesis.settings.load_profile("gate")
+
+LIVE_FIXTURES = {"kafka", "live_redis"}
+STARTS = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system", "os.exec"}
+"""Audit events of Python that start a process."""
+TREE = HERE / "unit" / "tree"
+"""Its tests may run git: they check files, not code."""
 
 LONGEST = (
     "e2e/test_live_damage.py",
@@ -41,9 +65,66 @@ LONGEST = (
     "simulation/test_leaks.py",
     "simulation/test_machine_repair.py",
 )
-"""Files that take longest begin first, so that in the end nobody has to wait for one of them."""
+"""The longest files start first, so that at the end no worker waits for one of them."""
+
+_pure_test: str | None = None
+"""The unit test that runs now and must not start a process."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    places = {Path(__file__).parent / name: place for place, name in enumerate(LONGEST)}
+def _refuse_processes(event: str, _arguments: tuple[Any, ...]) -> None:
+    if _pure_test is not None and event in STARTS:
+        raise AssertionError(
+            f"{_pure_test} starts a process ({event}): mark it with @pytest.mark.integration"
+        )
+
+
+sys.addaudithook(_refuse_processes)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--slow", action="store_true", help="also run the tests that are marked slow")
+
+
+def pytest_report_header() -> str:
+    return seeds.in_words()
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """The header is not shown with -q."""
+    terminalreporter.write_line(seeds.in_words())
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    places = {HERE / name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(item.path, len(LONGEST)))
+    for item in items:
+        if LIVE_FIXTURES & {*getattr(item, "fixturenames", ())}:
+            item.add_marker("live")
+        if item.path.is_relative_to(HERE / "integration"):
+            item.add_marker("integration")
+    slow = [item for item in items if (mark := item.get_closest_marker("slow")) and _has_reason(item, mark)]
+    named = any("::" in str(argument) for argument in config.args)
+    if slow and not (config.getoption("--slow") or named):
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if item.get_closest_marker("slow") is None]
+
+
+def _has_reason(item: pytest.Item, mark: pytest.Mark) -> bool:
+    if len(mark.args) != 1 or not isinstance(mark.args[0], str):
+        raise pytest.UsageError(f'{item.nodeid}: write why it is slow, @pytest.mark.slow("why")')
+    return True
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
+    global _pure_test  # noqa: PLW0603 -- an audit hook takes no arguments of ours and is never removed
+    is_pure = (
+        item.path.is_relative_to(HERE / "unit")
+        and not item.path.is_relative_to(TREE)
+        and item.get_closest_marker("integration") is None
+    )
+    _pure_test = item.nodeid if is_pure else None
+    try:
+        return (yield)
+    finally:
+        _pure_test = None

@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -113,7 +112,7 @@ def _loses(twin: LivingTwin) -> None:
 
 def test_killed_or_without_a_disk_it_is_done_by_the_next(tmp_path: Path) -> None:
     for twin in living(tmp_path / "data", "--speed", "60000", "--set", "pod.cubes=4"):
-        time.sleep(4.0)
+        assert until(partial(has_lived, twin), SPAN_S)
         twin.kill()
     log = twin.data / "log" / "pod-0.jsonl"
     plain = log.read_bytes()

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 
+from shared.basics.units import US_PER_HOUR
 from shared.runtimes.embedded.server import EmbeddedServer
 from shared.runtimes.waiting import until
 from shared.storage.log.lines import read_lines
@@ -163,7 +164,7 @@ def standing(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data folder whose twin was killed, and a backup of it beside."""
     data = tmp_path_factory.mktemp("standing") / "data"
     for twin in living(data, "--speed", "3000", "--set", "pod.cubes=4"):
-        time.sleep(2.0)
+        twin.wait_clock(US_PER_HOUR)
         twin.kill()
     done = cli("backup", str(data.with_name("backup")), "--data", str(data), timeout_s=SPAN_S)
     assert done.returncode == 0, done.stderr

@@ -214,7 +214,7 @@ def test_a_reader_that_goes_away_is_no_traceback(twin: LivingTwin) -> None:
         env=os.environ | {"LIGHTWAVE_URL": twin.url},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=120,
     )
     assert done.stdout.startswith("NAME")
     assert done.stderr == ""

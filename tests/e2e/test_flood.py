@@ -47,6 +47,6 @@ def test_who_opens_more_connections_than_there_are_files_does_not_end_the_twin(t
             while files_of(twin) > before + 50:
                 assert time.monotonic() < until_s, "they are still held"
                 time.sleep(0.2)
-            assert twin.get("/v1/clock")["now_us"] > now_us
+            twin.wait_clock(now_us)
         assert twin.stop() == 0
         assert twin.cli("audit", "--data", str(twin.data)).returncode == 0

@@ -71,7 +71,7 @@ def position_of_clean(data: Path) -> int:
 def test_killed_as_it_writes_a_snapshot_it_goes_on_and_leaves_no_half_one(tmp_path: Path, how: str) -> None:
     program = (sys.executable, "-c", WRITING, how, "2", str(tmp_path / "room"))
     twin = LivingTwin(tmp_path / "data", BUSY, command=program)
-    twin.start()
+    twin.launch()
     try:
         assert twin.process is not None
         assert twin.process.wait(SPAN_S) == -signal.SIGKILL

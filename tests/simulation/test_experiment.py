@@ -2,8 +2,6 @@
 whatever fails."""
 
 import json
-import os
-import signal
 import subprocess
 import sys
 import time
@@ -28,7 +26,8 @@ from ops.experiments.trial import Trial, run_trial
 from ops.lab.run import RunPlan, run_site
 from shared.basics.errors import OperationFailed
 from shared.runtimes.waiting import until
-from tests.support.child_processes import children, has_ended
+from tests.support.child_processes import children, has_ended, kill, kill_group
+from tests.support.processes import words_of
 
 DOCUMENT = """\
 title: Technicians
@@ -120,8 +119,7 @@ def test_a_sweep_that_was_killed_goes_on_with_nothing_lost_or_done_twice(documen
             if len(list((folder / RUNS).glob("*.parquet"))) > before:
                 break
             time.sleep(0.02)
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        kill_group(process)
         kept.append({path.name for path in (folder / RUNS).glob("*.parquet")})
     assert all(first <= second for first, second in pairwise(kept))
     done = subprocess.run(
@@ -188,8 +186,8 @@ def test_real_workers_that_are_killed_are_replaced(document: Path) -> None:
     )
     assert until(lambda: len([*(folder / RUNS).glob("*.parquet")]) >= 2, 120.0)
     for child in children(process.pid):
-        if b"loky.backend.popen" in Path(f"/proc/{child}/cmdline").read_bytes():
-            os.kill(child, signal.SIGKILL)
+        if "loky.backend.popen" in words_of(child):
+            kill(child)
     _, said = process.communicate(timeout=120)
     assert (process.returncode, said) == (0, b"")
     assert digest_of(folder) == want
