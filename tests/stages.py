@@ -17,7 +17,6 @@ import time
 from pathlib import Path
 
 from tests.support import seeds
-from tests.support.processes import adopt_orphans
 from tests.support.stage_run import CORES, Meter, Result, Stage, judged, run, say
 
 TOTAL_S = 900.0
@@ -83,7 +82,6 @@ GATE = tuple(stage for stage in STAGES if stage.budget_s is not None)
 
 def prepare(*, explore: bool) -> None:
     """Set the environment of all stages. `explore` draws a random seed, unless one is given."""
-    adopt_orphans()
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # as in every process of a twin: more only wait for each other
     if explore:

@@ -1,25 +1,18 @@
 """CPU time and leftovers of a tree of processes, read from /proc."""
 
 import contextlib
-import ctypes
 import os
 import signal
 from pathlib import Path
 
 PROC = Path("/proc")
 TICK_S = 1.0 / os.sysconf("SC_CLK_TCK")
-PR_SET_CHILD_SUBREAPER = 36
 IDLE = (3, 4)
 """Fields of the line `cpu` in /proc/stat that are no work: idle and iowait."""
 GUEST = 8
 """From this field on the line repeats what others count."""
 PARENT, TIMES = 1, slice(11, 15)
 """Fields of /proc/PID/stat after the name: the parent; CPU time, own and of ended children."""
-
-
-def adopt_orphans() -> None:
-    """Become the parent of every descendant whose own parent has ended."""
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def busy_s() -> float:
@@ -34,11 +27,9 @@ def tree_s(root: int | None = None) -> float:
     return TICK_S * sum(sum(table[pid][1]) for pid in _tree(table, os.getpid() if root is None else root))
 
 
-def descendants(mark: str) -> list[int]:
-    """Living descendants of this process with `mark` in their environment."""
-    table = _table()
-    own = os.getpid()
-    return sorted(pid for pid in _tree(table, own) if pid != own and _has_mark(pid, mark))
+def marked(mark: str) -> list[int]:
+    """Living processes with `mark` in their environment, but for this one."""
+    return sorted(pid for pid in _table() if pid != os.getpid() and _has_mark(pid, mark))
 
 
 def words_of(pid: int) -> str:

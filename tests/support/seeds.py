@@ -6,8 +6,12 @@
 import os
 import random
 import subprocess
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SLICES = 10
@@ -34,10 +38,12 @@ def slice_number() -> int:
     return int(commit()[:8], 16) % SLICES if chosen is None else int(chosen) % SLICES
 
 
-def sliced(count: int, first: int = 0) -> list[int]:
-    """This commit's tenth of the seeds `first` to `first + count - 1`, at least one of them."""
+def sliced(count: int, first: int = 0, always: Sequence[int] = ()) -> list[int]:
+    """This commit's tenth of the seeds `first` to `first + count - 1`, at least one of them; and `always`,
+    the seeds that failed once."""
     step = min(SLICES, count)
-    return [first + place for place in range(count) if place % step == slice_number() % step]
+    chosen = range(first + slice_number() % step, first + count, step)
+    return [*chosen, *(seed for seed in always if seed not in chosen)]
 
 
 def explored(count: int, name: str) -> list[int]:
@@ -54,3 +60,11 @@ def in_words() -> str:
     seed = os.environ.get(SEED)
     explores = "no random seeds" if seed is None else f"random seeds from {SEED}={seed}"
     return f"swarms: slice {slice_number()} of {SLICES} by commit {commit()[:12]} ({SLICE}), {explores}"
+
+
+def rotating(cases: Iterable[Any], why: str) -> list[Any]:
+    """All cases of a test, for `parametrize`: those outside this commit's tenth are slow, for this reason."""
+    return [
+        case if place % SLICES == slice_number() else pytest.param(case, marks=pytest.mark.slow(why))
+        for place, case in enumerate(cases)
+    ]

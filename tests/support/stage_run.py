@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import IO
 
 from tests.support import seeds
-from tests.support.processes import busy_s, descendants, end, tree_s, words_of
+from tests.support.processes import busy_s, end, marked, tree_s, words_of
 
 CORES = 2
 """Idle cores of the machine that budgets are made for, and stages that run at a time in the gate."""
@@ -197,7 +197,7 @@ def _started(stage: Stage, *, slow: bool, alone: bool) -> _Running:
 def _left_behind(stage: Stage) -> list[str]:
     """Processes of the stage that still run, with their command lines; they are killed."""
     mark, until_s = f"{MARK}={stage.name}", time.monotonic() + LEFT_S_MAX
-    while (pids := descendants(mark)) and time.monotonic() < until_s:
+    while (pids := marked(mark)) and time.monotonic() < until_s:
         time.sleep(POLL_S)
     found = [f"{pid} {words_of(pid)}" for pid in pids]
     for pid in pids:
