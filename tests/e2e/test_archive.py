@@ -11,10 +11,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from shared.basics.units import US_PER_DAY
 from shared.runtimes.waiting import until
 from tests.e2e.test_backup import FAULTY
 from tests.support.living import LivingTwin, cli, living
+
+pytestmark = pytest.mark.slow("starts a twin six times and archives days of its log")
 
 SPAN_S = 120.0
 UNTIL = "2d20:00:00"

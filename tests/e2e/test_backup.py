@@ -25,6 +25,8 @@ from shared.runtimes.waiting import until
 from shared.storage.log.lines import read_lines
 from tests.support.living import READY_S_MAX, LivingTwin, cli, living
 
+pytestmark = pytest.mark.slow("starts and restores a twin a dozen times under load")
+
 ASKERS = 4
 FAULTY = """
 import os, signal, sys

@@ -11,6 +11,8 @@ import pytest
 
 from tests.support.living import LivingTwin, living
 
+pytestmark = pytest.mark.slow("opens thousands of connections and waits until the twin drops them")
+
 CONNECTIONS = 1_100
 NOFILE = 1_024
 """The usual limit of a login shell."""

@@ -14,6 +14,8 @@ from ops.soak.log import read_log
 from ops.soak.twin import TwinOptions
 from tests.support.live_twin import LiveTwin, live_twin
 
+pytestmark = pytest.mark.slow("starts a live twin of its own")
+
 CAMPUS = "{site: campus, fabrics: [{name: pod-0, config: {pod: {cubes: 8}}}]}"
 LONE = "{site: lone, fabrics: [{name: pod-2, config: {pod: {cubes: 8}}}]}"
 STATIC = ("commission", "pod-1", "--site", "campus", "--kind", "static-pod", "--seed", "5")

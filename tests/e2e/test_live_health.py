@@ -29,6 +29,8 @@ from tests.support.child_processes import kill
 from tests.support.live_twin import BUSY, LiveTwin, live_twin
 from tests.support.pods import under
 
+pytestmark = pytest.mark.slow("starts a live twin of its own, stands still for 25 s and floods it")
+
 OPTIONS = TwinOptions(pods=2, seed=7, speed=600.0, settings=BUSY, partitions=2, prefix="health", doubled=())
 LIVE_S_MAX = 60.0
 """What docs/live.md promises."""

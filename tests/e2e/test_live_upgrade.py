@@ -16,6 +16,8 @@ from shared.storage.snapshots.site_snapshot import from_bytes, to_bytes
 from tests.support.live_twin import BUSY, LiveTwin, live_twin
 from tests.support.next_version import command, next_version
 
+pytestmark = pytest.mark.slow("starts a live twin in two versions of the software")
+
 OPTIONS = TwinOptions(
     pods=2, seed=3, speed=2_000.0, settings=BUSY, partitions=1, prefix="upgrade", doubled=(), historian=True
 )

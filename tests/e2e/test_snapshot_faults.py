@@ -11,6 +11,8 @@ import pytest
 from shared.runtimes.waiting import until
 from tests.support.living import LivingTwin, cli
 
+pytestmark = pytest.mark.slow("starts a twin nine times, and kills it as it writes")
+
 WRITING = """
 import os, pathlib, signal, sys
 how, at = sys.argv[1], int(sys.argv[2])

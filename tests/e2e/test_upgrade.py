@@ -14,6 +14,8 @@ from shared.runtimes.waiting import until
 from tests.support.living import TAKEN_S_MAX, LivingTwin, cli
 from tests.support.next_version import command, environment, next_version
 
+pytestmark = pytest.mark.slow("starts two versions of the software, four twins in all")
+
 SPAN_S = 90.0
 KILLED = """
 import os, signal, sys
