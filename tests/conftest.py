@@ -83,6 +83,7 @@ sys.addaudithook(_refuse_processes)
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="also run the tests that are marked slow")
+    parser.addoption("--why-slow", action="store_true", help="run nothing; print why slow tests are slow")
 
 
 def pytest_report_header() -> str:
@@ -102,6 +103,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("live")
         if item.path.is_relative_to(HERE / "integration"):
             item.add_marker("integration")
+    if config.getoption("--why-slow"):
+        reasons = {
+            f"{item.nodeid.partition('[')[0]}: {mark.args[0]}"
+            for item in items
+            if (mark := item.get_closest_marker("slow"))
+        }
+        sys.stdout.write("\n".join(["", *sorted(reasons), ""]))
+        items.clear()
     slow = [item for item in items if (mark := item.get_closest_marker("slow")) and _has_reason(item, mark)]
     named = any("::" in str(argument) for argument in config.args)
     if slow and not (config.getoption("--slow") or named):

@@ -102,6 +102,7 @@ def test_a_run_is_what_the_lab_reports_of_it(document: Path) -> None:
     assert np.mean(hours) == pytest.approx(trial.figures["cube_availability"])
 
 
+@pytest.mark.slow("starts a sweep four times, and kills it three times")
 def test_a_sweep_that_was_killed_goes_on_with_nothing_lost_or_done_twice(document: Path) -> None:
     _, want = swept(document, "whole")
     folder = document.parent / "killed"
@@ -175,6 +176,7 @@ def test_workers_that_die_are_replaced_and_at_last_given_up(
         swept(document, "dead")
 
 
+@pytest.mark.slow("runs a sweep twice, and kills its workers")
 def test_real_workers_that_are_killed_are_replaced(document: Path) -> None:
     document.write_text(DOCUMENT.replace("days: 0.5", "days: 2"))
     _, want = swept(document, "whole")
@@ -210,6 +212,7 @@ def test_no_parameter_but_what_varies_differs(document: Path) -> None:
     assert site.fabrics["pod-0"] == settings(pairs, seed=0)
 
 
+@pytest.mark.slow("starts a sweep on two workers")
 def test_sigterm_ends_the_workers_too_and_keeps_what_is_done(document: Path) -> None:
     document.write_text(DOCUMENT.replace("seeds: 4", "seeds: 400"))
     folder = document.parent / "ended"

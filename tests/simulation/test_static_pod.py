@@ -68,6 +68,7 @@ is broken cuts boxes, too."""
 # --- thirty days --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow("two labs of thirty days and their replay")
 def test_thirty_days_are_the_same_every_time_and_replay_to_the_same_states(tmp_path: Path) -> None:
     first, second = (run(KIND, 30, tmp_path / f"{n}.zst") for n in (1, 2))
     for name in ("log_sha256", "state_sha256", "messages", "fabrics"):
@@ -100,6 +101,7 @@ def asked_alike(kind: str) -> tuple[dict[str, Any], Counter[str]]:
     return pod_report(lab.site, POD, 30 * US_PER_DAY), counts
 
 
+@pytest.mark.slow("two pods of thirty days")
 def test_on_a_static_pod_the_same_faults_cost_slices_their_place() -> None:
     """A superpod puts another cube in as long as one is idle, or soon will be; a static pod's slice goes back
     to the queue and waits for a box."""
@@ -161,6 +163,7 @@ def test_a_static_pod_refuses_what_is_twisted_or_long_and_nothing_else_of_the_mi
     assert report["slices"]["refused"] == sum(not is_for_both(row) for row in rows) > 100
 
 
+@pytest.mark.slow("two pods of weeks a case")
 @pytest.mark.parametrize("seed", [1, 3, 7])
 @pytest.mark.parametrize(("pairs", "share_max"), PACKING)
 def test_of_requests_that_both_admit_a_static_pod_serves_fewer(

@@ -21,6 +21,8 @@ from tests.support.commands import leaf, leaves
 from tests.support.fake_twin import answering, as_json, lightwave
 from tests.support.mistakes import USAGE_CASES
 
+pytestmark = pytest.mark.integration
+
 
 def check_usage(done: subprocess.CompletedProcess[str], sentence: str) -> None:
     assert (done.returncode, done.stdout) == (2, ""), done

@@ -13,6 +13,8 @@ from ops.common.workers import Workers
 from shared.basics.errors import OperationFailed
 from tests.support.child_processes import has_ended
 
+pytestmark = pytest.mark.integration
+
 HERE = "tests.unit.ops.common.test_workers"
 WAIT_S = 20.0
 

@@ -13,6 +13,8 @@ from ops.lab import run as lab
 from ops.reproduce import labs
 from shared.basics.errors import OperationFailed
 
+pytestmark = pytest.mark.integration
+
 
 def killed_at_work(_plan: object, n: int = 0, log: Path | None = None, _board: object = None) -> NoReturn:
     """A worker that has begun its part of the log."""

@@ -17,6 +17,8 @@ from ops.live.supervise import PATIENT, how_it_ended, supervise
 from shared.basics.errors import InvalidInput
 from tests.support.child_processes import has_ended, runs
 
+pytestmark = pytest.mark.integration
+
 SUPERVISE = (
     "import logging, sys\n"
     "from ops.live.supervise import RestartPolicy, supervise\n"

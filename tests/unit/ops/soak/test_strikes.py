@@ -25,6 +25,8 @@ from ops.soak.strikes import scene as scenes
 from ops.soak.strikes.scene import Deviated, Done, Scene, SoakEnded
 from shared.runtimes.live.kafka.layout import Topics
 
+pytestmark = pytest.mark.integration
+
 
 class Supervised:
     """Processes that are signalled, dropped and started."""

@@ -6,6 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 import redis
 
 from ops.servers.both import LocalRedis
@@ -13,6 +14,8 @@ from ops.soak.plan import Fault, Strike, Target
 from ops.soak.strikes import servers
 from ops.soak.strikes.scene import Scene
 from shared.runtimes.ports import free_port
+
+pytestmark = pytest.mark.integration
 
 FAULT = Fault(0, 0, 0.0, Strike("redis", "it", lambda *_: None), Target("redis", "redis"), 0.2, 1)
 

@@ -17,6 +17,8 @@ from shared.runtimes.embedded.site_runner import SiteRunner
 from shared.runtimes.operations import MemoryOperations
 from tests.support.gateway_twin import QUIET, DrivenTwin
 
+pytestmark = pytest.mark.integration
+
 
 def said(operations: MemoryOperations) -> list[OperationBody]:
     return [found.body for _, found in operations.read()]

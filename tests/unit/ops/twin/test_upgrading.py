@@ -48,6 +48,8 @@ from shared.storage.redis_store import RedisStore
 from shared.storage.snapshots.folder import SnapshotFolder
 from shared.storage.store import Commit
 
+pytestmark = pytest.mark.integration
+
 CONFIG = SuperpodConfig(seed=5, pod=PodConfig(cubes=4), failures=FailuresConfig(host_per_day=0.5))
 SITES = ("pod-0", "pod-1")
 LIVED = 12 * US_PER_HOUR

@@ -22,6 +22,8 @@ from shared.runtimes.ports import free_port
 from shared.storage.redis_store import RedisStore
 from shared.storage.store import Commit
 
+pytestmark = pytest.mark.integration
+
 TWIN = TwinRecord("a" * 32, 4, "topic")
 CODE = StatesCode(RULES, {"ocs": "form"}, "1")
 

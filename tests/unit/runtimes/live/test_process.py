@@ -28,6 +28,8 @@ from shared.runtimes.live.worker import process as worker_process
 from shared.storage import redis_client
 from shared.storage.redis_store import RedisStore
 
+pytestmark = pytest.mark.integration
+
 WORKER = ProcessInfo("ocs-a", "worker", "ocs")
 WAIT_S_MAX = 20.0
 

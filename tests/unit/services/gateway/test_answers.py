@@ -12,6 +12,8 @@ from services.gateway.http.at_once import AtOnce
 from shared.basics.errors import AllowanceUsed
 from tests.support.gateway_twin import Client, DrivenTwin
 
+pytestmark = pytest.mark.integration
+
 WAIT = {"wait": 20}
 
 

@@ -15,6 +15,8 @@ from schemas.site_plan import SitePlan
 from shared.basics.units import US_PER_HOUR
 from tests.support.gateway_twin import Client, DrivenTwin
 
+pytestmark = pytest.mark.integration
+
 PAIRS = ["pod.cubes=8", "failures.host_per_day=0.2", "failures.ocs_per_day=0.1"]
 PLANS = [
     SitePlan(site="campus", fabrics={"pod-0": settings_of("superpod", PAIRS, seed=3)}),

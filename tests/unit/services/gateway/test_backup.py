@@ -1,11 +1,15 @@
 """Where a backup is cut, as the gateway tells it."""
 
+import pytest
+
 from ops.common.sites import single_fabric_sites
 from schemas.backup import BackupPoint, KeptClock, SiteCut
 from services.gateway.http.app import create_app
 from services.gateway.http.caller import Caller, Role
 from services.gateway.http.tokens import Tokens
 from tests.support.gateway_twin import Client, DrivenTwin
+
+pytestmark = pytest.mark.integration
 
 POINT = BackupPoint(
     twin="first",

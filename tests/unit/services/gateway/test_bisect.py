@@ -24,6 +24,8 @@ from shared.storage.snapshots.folder import SnapshotFolder
 from shared.storage.snapshots.history import History, Moment
 from tests.support.gateway_twin import Client, DrivenTwin
 
+pytestmark = pytest.mark.integration
+
 PAIRS = [
     "pod.cubes=8",
     "workload.offered_load=0.9",

@@ -10,6 +10,8 @@ from schemas.site_plan import SitePlan
 from shared.basics.units import US_PER_DAY
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin
 
+pytestmark = pytest.mark.integration
+
 SMALL = ["pod.cubes=4", *QUIET]
 PLANS = (
     SitePlan(site="campus", fabrics={"pod-0": settings_of("static-pod", QUIET, seed=3)}),

@@ -34,6 +34,8 @@ from shared.storage.log.indexed import IndexedLogs
 from shared.storage.memory import MemoryStore
 from tests.support.pods import pod_place
 
+pytestmark = pytest.mark.integration
+
 FABRIC = "pod-0"
 COUNT = 3_000
 

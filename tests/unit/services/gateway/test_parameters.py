@@ -14,6 +14,8 @@ from schemas.registry import encode
 from schemas.site_plan import SitePlan
 from tests.support.gateway_twin import NETWORK, QUIET, Client, DrivenTwin, get
 
+pytestmark = pytest.mark.integration
+
 WAIT = {"wait": 20}
 RATE = "failures.host_per_day"
 POD = settings_of("superpod", ["pod.cubes=4", *QUIET], seed=3)

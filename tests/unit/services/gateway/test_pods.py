@@ -9,6 +9,8 @@ from ops.common.configuration import config_of, settings_of
 from schemas.site_plan import SitePlan
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin
 
+pytestmark = pytest.mark.integration
+
 SMALL = settings_of("superpod", ["pod.cubes=4", *QUIET], seed=3)
 NETWORK = config_of(
     "dcn",

@@ -25,6 +25,8 @@ from services.gateway.http.tokens import Tokens
 from shared.storage.log.reader import LogQuery
 from tests.support.gateway_twin import QUIET, DrivenTwin, as_logged
 
+pytestmark = pytest.mark.integration
+
 END_S_MAX = 10.0
 
 
