@@ -41,7 +41,7 @@ def never_less(before: Books, now: Books) -> bool:
     return max(us for place, us in falls.items() if place != "uncommitted") <= 0 <= level
 
 
-@pytest.mark.parametrize("seed", GATE + REST)
+@pytest.mark.parametrize("seed", [*GATE, *REST])
 def test_every_chip_microsecond_is_in_one_place_at_any_moment(seed: int) -> None:
     scenario = draw_scenario(seed)
     lab = pod_lab(scenario.config)
@@ -66,7 +66,7 @@ def test_every_chip_microsecond_is_in_one_place_at_any_moment(seed: int) -> None
     assert sum(used != Ledger() for used in stands[-1].used.values()) > 1
 
 
-@pytest.mark.parametrize("seed", GATE + REST[:2])
+@pytest.mark.parametrize("seed", [*GATE, *REST[:2]])
 def test_an_hour_told_from_living_slices_alone_is_that_told_from_all(seed: int) -> None:
     """To the microsecond, and the whole run too, which counts slices that ended on the way."""
     scenario = draw_scenario(seed)
