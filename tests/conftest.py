@@ -23,19 +23,24 @@ if threading.current_thread() is threading.main_thread():
 HERE = Path(__file__).parent
 ROOT = HERE.parent
 
+GATE, EXPLORE = "gate", "explore"
+GATE_SHARE = 4
+"""The gate runs one of so many examples that a test asks for."""
+EXAMPLES_MIN = 5
+
 # No profile has a deadline: how long an example takes depends on how busy the machine is.
 hypothesis.settings.register_profile(
-    "gate", deadline=None, derandomize=True, database=None, max_examples=50, print_blob=True
+    GATE, deadline=None, derandomize=True, database=None, max_examples=100, print_blob=True
 )
 hypothesis.settings.register_profile(
-    "explore",
+    EXPLORE,
     deadline=None,
     derandomize=False,
     database=DirectoryBasedExampleDatabase(ROOT / ".hypothesis" / "examples"),
     max_examples=200,
     print_blob=True,
 )
-hypothesis.settings.load_profile("gate")
+hypothesis.settings.load_profile(GATE)
 
 LIVE_FIXTURES = {"kafka", "live_redis"}
 STARTS = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system", "os.exec"}
@@ -67,6 +72,8 @@ LONGEST = (
 )
 """The longest files start first, so that at the end no worker waits for one of them."""
 
+_fewer: set[int] = set()
+"""Tests whose number of examples is reduced already."""
 _pure_test: str | None = None
 """The unit test that runs now and must not start a process."""
 
@@ -99,6 +106,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     places = {HERE / name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(item.path, len(LONGEST)))
     for item in items:
+        if hypothesis.settings.get_current_profile_name() == GATE:
+            _run_fewer_examples(item)
         if LIVE_FIXTURES & {*getattr(item, "fixturenames", ())}:
             item.add_marker("live")
         if item.path.is_relative_to(HERE / "integration"):
@@ -116,6 +125,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if slow and not (config.getoption("--slow") or named):
         config.hook.pytest_deselected(items=slow)
         items[:] = [item for item in items if item.get_closest_marker("slow") is None]
+
+
+def _run_fewer_examples(item: pytest.Item) -> None:
+    """A property that asks for 200 examples has 50 in the gate. A test is met once for each of its cases."""
+    function = getattr(getattr(item, "obj", None), "__func__", getattr(item, "obj", None))
+    machine = getattr(item, "cls", None)
+    places = ((function, "_hypothesis_internal_use_settings"), (machine, "settings"))
+    for holder, name in places:
+        found = getattr(holder, name, None)
+        if isinstance(found, hypothesis.settings) and id(holder) not in _fewer:
+            _fewer.add(id(holder))
+            count = max(min(EXAMPLES_MIN, found.max_examples), found.max_examples // GATE_SHARE)
+            setattr(holder, name, hypothesis.settings(found, max_examples=count))
 
 
 def _has_reason(item: pytest.Item, mark: pytest.Mark) -> bool:

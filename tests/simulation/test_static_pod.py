@@ -358,6 +358,7 @@ def closed_form(cube_availability: float, shape: Shape) -> tuple[float, float]:
     return float(grouped[1]), placement_curve(cube_availability, 1.0)[size - 1].without_fault_routing
 
 
+@pytest.mark.slow("watches an idle pod for 1,500 days")
 def test_a_cube_is_as_available_as_its_hosts() -> None:
     """A_host = 1 ÷ (1 + rate × repair), to the power of 16. A host that is seen down at the next heartbeat is
     so half a minute later than it is: nothing against a day."""
@@ -366,6 +367,7 @@ def test_a_cube_is_as_available_as_its_hosts() -> None:
     assert availability == pytest.approx(host**HOSTS_PER_CUBE, abs=0.004)
 
 
+@pytest.mark.slow("watches an idle pod for 1,500 days")
 @pytest.mark.parametrize("shape", WATCHED)
 def test_any_cubes_can_be_placed_as_often_as_the_closed_form_has_it(shape: Shape) -> None:
     """The lab without its grid is the closed form: P(Binomial(64, a) ≥ k), within four deviations of a share
@@ -387,6 +389,7 @@ def drawn(cube_availability: float, shape: Shape) -> float:
     return float(whole.mean())
 
 
+@pytest.mark.slow("watches an idle pod for 1,500 days")
 @pytest.mark.parametrize("shape", WATCHED)
 def test_the_grid_places_as_often_as_independent_cubes_have_it(shape: Shape) -> None:
     """Within four deviations of a share that is seen once in three days."""
@@ -396,6 +399,7 @@ def test_the_grid_places_as_often_as_independent_cubes_have_it(shape: Shape) -> 
     assert placed["static", shape] == pytest.approx(expected, abs=4 * deviation + 1 / DRAWS)
 
 
+@pytest.mark.slow("watches an idle pod for 1,500 days")
 def test_the_grid_does_better_than_fixed_groups() -> None:
     """The closed form of a static fabric cuts the pod into 64 ÷ k groups once and for all; the lab's pod also
     has all the boxes across them. Half a pod shows it: 12 boxes in place of 2."""
@@ -406,6 +410,7 @@ def test_the_grid_does_better_than_fixed_groups() -> None:
     assert placed["static", shape] > grouped + 4 * deviation
 
 
+@pytest.mark.slow("watches an idle pod for 1,500 days")
 @pytest.mark.parametrize("shape", WATCHED)
 def test_the_grid_never_does_better_than_any_cubes(shape: Shape) -> None:
     """By construction, for a box is made of idle cubes: this holds the two placements to the same idle cubes

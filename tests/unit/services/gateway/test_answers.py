@@ -146,6 +146,7 @@ def test_what_cannot_be_explained_is_said_in_a_sentence(client: Client) -> None:
         assert (answer.status_code, answer.json()["error"][: len(begins)]) == (status, begins)
 
 
+@pytest.mark.slow("days of a pod, with a plan before every request")
 @pytest.mark.parametrize("kind", ["superpod", "static-pod"])
 def test_plans_come_true_on_pods_that_people_use(tmp_path: Path, kind: str) -> None:
     settings = settings_of(kind, ["failures.enabled=false", "workload.offered_load=0.5"], seed=3)

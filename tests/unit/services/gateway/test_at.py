@@ -79,6 +79,7 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lived]:
     found.twin.close()
 
 
+@pytest.mark.slow("asks every route of many moments of the past")
 def test_what_was_answered_then_is_answered_of_then(lived: Lived) -> None:
     """All that can be asked, at every moment, word for word."""
     compared = 0

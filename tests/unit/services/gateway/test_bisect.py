@@ -194,6 +194,7 @@ def by_hand(
     return held, found
 
 
+@pytest.mark.slow("folds a log at every message")
 def test_every_turn_is_that_of_a_fold_that_looks_everywhere(lived: Lived) -> None:
     log, turned = lived.twin.logs, 0
     end = log.end("campus")

@@ -58,6 +58,7 @@ def refusal(client: Client, body: dict[str, Any], key: str | None = None) -> str
     return str(said.json()["error"])
 
 
+@pytest.mark.slow("three days of a driven twin")
 def test_a_pod_that_joins_at_day_three_begins_then(twin: DrivenTwin) -> None:
     client = twin.client()
     twin.advance(THREE_DAYS_H)

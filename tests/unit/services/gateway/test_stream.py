@@ -325,6 +325,7 @@ def test_paths_are_taken_as_they_are_sent(served: Served) -> None:
         assert status.split()[1] in (b"404", b"400"), path
 
 
+@pytest.mark.slow("makes a long log first")
 def test_since_and_type_find_their_place_without_reading_the_whole_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
