@@ -16,19 +16,15 @@ PYTHON = python3.11 python3.12 python3.13 python3
 
 BIN := .venv/bin
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
-STAGES := lint types imports unit contract simulation compare e2e
-# On both cores. Where tests take long, a worker is given one at a time; where they start servers of their
-# own, a file: tests/conftest.py says which begin.
-TOGETHER := --numprocesses 2
-ONE_BY_ONE := $(TOGETHER) --dist loadgroup --no-loadscope-reorder
-BY_FILE := $(TOGETHER) --dist loadfile --no-loadscope-reorder
+STARTED := $(shell date +%s.%N)
+STAGES := lint types imports unit integration contract live-test simulation compare e2e
 
-.PHONY: help install install-test run live soak servers test $(STAGES) secure golden format coverage bench \
-    clean
+.PHONY: help install install-test run live soak servers test test-all $(STAGES) secure ratios nginx \
+    golden format coverage bench clean
 
 help: ## say what there is to do
 	@echo "make TARGET, where TARGET is one of"
-	sed -nE 's/^([a-z-]+):[^#]*## (.*)$$/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) \
+	sed -nE 's/^([a-z0-9-]+):[^#]*## (.*)$$/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) \
 	    | while IFS=$$'\t' read -r target meaning; do printf '  %-13s %s\n' "$$target" "$$meaning"; done
 
 install: .venv/installed ## make .venv and install the project with its pinned dependencies
@@ -51,49 +47,35 @@ soak: .venv/servers ## strike a live twin, then audit it: make soak MINUTES=30 A
 servers: .venv/servers ## install what runs Kafka and Redis here, and fetch Kafka
 	@echo "installed: $(BIN)/lightwave live kafka, $(BIN)/lightwave live redis"
 
-# --- tests: one stage after another, the first failure ends it ---------------------------------------------
+# --- tests: tests/stages.py has all commands and time budgets, docs/testing.md says what each stage proves ---
 
-test: .venv/installed-test .venv/servers ## all tests: lint types imports unit contract simulation compare e2e
-	@TIMEFORMAT='== all tests: %0R s'
-	time $(MAKE) $(STAGES)
+test: .venv/installed-test .venv/servers ## the gate: at most 15 minutes on two cores, always the same tests
+	@exec $(BIN)/python -m tests.stages gate --since $(STARTED)
 
-$(STAGES): .venv/installed-test
-contract simulation e2e: .venv/servers
-
-# $(stage) before a command prints the stage's name, and after it the time it took. One thread of the linear
-# algebra, as in every process of ours: more only wait for each other.
-stage = @export PATH="$(CURDIR)/$(BIN):$$PATH" OPENBLAS_NUM_THREADS=1 TIMEFORMAT='== $@: %1R s'; \
-    echo "== $@"; time
+test-all: .venv/installed-test .venv/servers nginx ## everything: slow tests, whole swarms, random examples, TLS
+	@exec $(BIN)/python -m tests.stages all --since $(STARTED)
 
 lint: ## style: ruff's rules and formatting
-	$(stage) { ruff check .; ruff format --check .; }
-
 types: ## mypy, strict
-	$(stage) mypy
-
 imports: ## the one-way imports between layers, and what pure modules may not import
-	$(stage) lint-imports
-
 unit: ## rules with plain values, and the tidiness of the tree
-	$(stage) pytest $(TOGETHER) tests/unit
+integration: ## parts that start processes, drive a whole twin or run labs
+contract: ## one test class per port, run against every implementation but the live one
+live-test: ## the contracts and one fault, on a real Kafka and Redis
+simulation: ## the lab: determinism, invariants, a slice of the swarms
+compare: ## logs, schemas and output equal the stored files
+e2e: ## the twin as people run it: the tour, a crash, bad input
+secure: ## a twin on Kafka and Redis with TLS, logins and few rights
+ratios: ## speed ratios, each measured in one run, reach their goals
 
-contract: ## one test class per port, run against every implementation
-	$(stage) pytest $(BY_FILE) tests/contract
+contract live-test simulation e2e integration secure: .venv/servers
+secure: nginx
+$(STAGES) secure ratios: .venv/installed-test
+	@exec $(BIN)/python -m tests.stages $@ $(if $(SLOW),--slow)
 
-simulation: ## the lab: determinism, invariants, swarms of seeds
-	$(stage) pytest $(ONE_BY_ONE) tests/simulation
-
-compare: ## compare messages and output with the golden files
-	$(stage) pytest tests/golden
-
-e2e: ## the whole twin as people run it: commands, crashes, bad input
-	$(stage) pytest $(BY_FILE) tests/e2e
-
-secure: .venv/installed-test .venv/servers ## a twin on Kafka and Redis with TLS, logins and few rights
+nginx:
 	@$(apt)
 	[ -x /usr/sbin/nginx ] || command -v nginx > /dev/null || install_packages nginx-light
-	export PATH="$(CURDIR)/$(BIN):$$PATH" TIMEFORMAT='== $@: %1R s'
-	time pytest tests/secure
 
 # --- by hand -----------------------------------------------------------------------------------------------
 

@@ -1,12 +1,17 @@
-"""Fixtures of every folder of tests: servers that are started when a test first asks for them."""
+"""Fixtures, profiles and markers of all tests: docs/testing.md says what runs where."""
 
 import signal
+import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
+from hypothesis.database import DirectoryBasedExampleDatabase
 
+from tests.support import seeds
 from tests.support.live_servers import kafka, live_redis
 
 __all__ = ["kafka", "live_redis"]
@@ -15,9 +20,33 @@ __all__ = ["kafka", "live_redis"]
 if threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# How long an example takes says how busy the machine is.
-hypothesis.settings.register_profile("untimed", deadline=None)
-hypothesis.settings.load_profile("untimed")
+HERE = Path(__file__).parent
+ROOT = HERE.parent
+
+GATE, EXPLORE = "gate", "explore"
+GATE_SHARE = 4
+"""The gate runs one of so many examples that a test asks for."""
+EXAMPLES_MIN = 5
+
+# No profile has a deadline: how long an example takes depends on how busy the machine is.
+hypothesis.settings.register_profile(
+    GATE, deadline=None, derandomize=True, database=None, max_examples=100, print_blob=True
+)
+hypothesis.settings.register_profile(
+    EXPLORE,
+    deadline=None,
+    derandomize=False,
+    database=DirectoryBasedExampleDatabase(ROOT / ".hypothesis" / "examples"),
+    max_examples=200,
+    print_blob=True,
+)
+hypothesis.settings.load_profile(GATE)
+
+LIVE_FIXTURES = {"kafka", "live_redis"}
+STARTS = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system", "os.exec"}
+"""Audit events of Python that start a process."""
+TREE = HERE / "unit" / "tree"
+"""Its tests may run git: they check files, not code."""
 
 LONGEST = (
     "e2e/test_live_damage.py",
@@ -41,9 +70,92 @@ LONGEST = (
     "simulation/test_leaks.py",
     "simulation/test_machine_repair.py",
 )
-"""Files that take longest begin first, so that in the end nobody has to wait for one of them."""
+"""The longest files start first, so that at the end no worker waits for one of them."""
+
+_fewer: set[int] = set()
+"""Tests whose number of examples is reduced already."""
+_pure_test: str | None = None
+"""The unit test that runs now and must not start a process."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    places = {Path(__file__).parent / name: place for place, name in enumerate(LONGEST)}
+def _refuse_processes(event: str, _arguments: tuple[Any, ...]) -> None:
+    if _pure_test is not None and event in STARTS:
+        raise AssertionError(
+            f"{_pure_test} starts a process ({event}): mark it with @pytest.mark.integration"
+        )
+
+
+sys.addaudithook(_refuse_processes)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--slow", action="store_true", help="also run the tests that are marked slow")
+    parser.addoption("--why-slow", action="store_true", help="run nothing; print why slow tests are slow")
+
+
+def pytest_report_header() -> str:
+    return seeds.in_words()
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """The header is not shown with -q."""
+    terminalreporter.write_line(seeds.in_words())
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    places = {HERE / name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(item.path, len(LONGEST)))
+    for item in items:
+        if hypothesis.settings.get_current_profile_name() == GATE:
+            _run_fewer_examples(item)
+        if LIVE_FIXTURES & {*getattr(item, "fixturenames", ())}:
+            item.add_marker("live")
+        if item.path.is_relative_to(HERE / "integration"):
+            item.add_marker("integration")
+    if config.getoption("--why-slow"):
+        reasons = {
+            f"{item.nodeid.partition('[')[0]}: {mark.args[0]}"
+            for item in items
+            if (mark := item.get_closest_marker("slow"))
+        }
+        sys.stdout.write("\n".join(["", *sorted(reasons), ""]))
+        items.clear()
+    slow = [item for item in items if (mark := item.get_closest_marker("slow")) and _has_reason(item, mark)]
+    named = any("::" in str(argument) for argument in config.args)
+    if slow and not (config.getoption("--slow") or named):
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if item.get_closest_marker("slow") is None]
+
+
+def _run_fewer_examples(item: pytest.Item) -> None:
+    """A property that asks for 200 examples has 50 in the gate. A test is met once for each of its cases."""
+    function = getattr(getattr(item, "obj", None), "__func__", getattr(item, "obj", None))
+    machine = getattr(item, "cls", None)
+    places = ((function, "_hypothesis_internal_use_settings"), (machine, "settings"))
+    for holder, name in places:
+        found = getattr(holder, name, None)
+        if isinstance(found, hypothesis.settings) and id(holder) not in _fewer:
+            _fewer.add(id(holder))
+            count = max(min(EXAMPLES_MIN, found.max_examples), found.max_examples // GATE_SHARE)
+            setattr(holder, name, hypothesis.settings(found, max_examples=count))
+
+
+def _has_reason(item: pytest.Item, mark: pytest.Mark) -> bool:
+    if len(mark.args) != 1 or not isinstance(mark.args[0], str):
+        raise pytest.UsageError(f'{item.nodeid}: write why it is slow, @pytest.mark.slow("why")')
+    return True
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
+    global _pure_test  # noqa: PLW0603 -- an audit hook takes no arguments of ours and is never removed
+    is_pure = (
+        item.path.is_relative_to(HERE / "unit")
+        and not item.path.is_relative_to(TREE)
+        and item.get_closest_marker("integration") is None
+    )
+    _pure_test = item.nodeid if is_pure else None
+    try:
+        return (yield)
+    finally:
+        _pure_test = None

@@ -59,7 +59,7 @@ def _toys() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(params=["memory", "redis", "kafka"])
+@pytest.fixture(params=["memory", "redis", pytest.param("kafka", marks=pytest.mark.live)])
 def driven(request: pytest.FixtureRequest, tmp_path: Path) -> Driven:
     """The script as one of the living runtimes plays it."""
     if request.param == "memory":

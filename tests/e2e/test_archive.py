@@ -7,15 +7,18 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from shared.basics.units import US_PER_DAY
 from shared.runtimes.poll import poll_until
 from tests.e2e.test_backup import FAULTY
 from tests.support.living import LivingTwin, cli, living
+
+pytestmark = pytest.mark.slow("starts a twin six times and archives days of its log")
 
 SPAN_S = 120.0
 UNTIL = "2d20:00:00"
@@ -113,7 +116,7 @@ def _loses(twin: LivingTwin) -> None:
 
 def test_killed_or_without_a_disk_it_is_done_by_the_next(tmp_path: Path) -> None:
     for twin in living(tmp_path / "data", "--speed", "60000", "--set", "pod.cubes=4"):
-        time.sleep(4.0)
+        assert poll_until(partial(has_lived, twin), SPAN_S)
         twin.kill()
     log = twin.data / "log" / "pod-0.jsonl"
     plain = log.read_bytes()

@@ -19,10 +19,13 @@ from pathlib import Path
 
 import pytest
 
+from shared.basics.units import US_PER_HOUR
 from shared.runtimes.embedded.valkey_server import EmbeddedValkey
 from shared.runtimes.poll import poll_until
 from shared.storage.log.log_lines import read_lines
 from tests.support.living import READY_S_MAX, LivingTwin, cli, living
+
+pytestmark = pytest.mark.slow("starts and restores a twin a dozen times under load")
 
 ASKERS = 4
 FAULTY = """
@@ -163,7 +166,7 @@ def standing(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data folder whose twin was killed, and a backup of it beside."""
     data = tmp_path_factory.mktemp("standing") / "data"
     for twin in living(data, "--speed", "3000", "--set", "pod.cubes=4"):
-        time.sleep(2.0)
+        twin.wait_clock(US_PER_HOUR)
         twin.kill()
     done = cli("backup", str(data.with_name("backup")), "--data", str(data), timeout_s=SPAN_S)
     assert done.returncode == 0, done.stderr

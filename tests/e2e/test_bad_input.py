@@ -4,98 +4,31 @@ import json
 import socket
 import subprocess
 import threading
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from shared.runtimes.embedded.valkey_server import EmbeddedValkey
+from shared.runtimes.tcp_ports import free_port
+from tests.soak.whole_twin import TwinOptions
 from tests.support.fake_twin import lightwave
-from tests.support.living import LIGHTWAVE, LivingTwin, cli, free_port, living
+from tests.support.gateway_twin import QUIET, DrivenTwin
+from tests.support.live_twin import live_twin
+from tests.support.living import LIGHTWAVE, LivingTwin, cli, living
+from tests.support.mistakes import (
+    LAB_CASES,
+    REFUSED,
+    TWIN_CASES,
+    UNREACHABLE,
+    USAGE,
+    Case,
+    check,
+)
+from tests.support.served import served
 
-REFUSED, USAGE, NOT_FOUND, UNREACHABLE = 1, 2, 3, 4
-
-
-@dataclass(frozen=True)
-class Case:
-    words: str
-    code: int
-    sentence: str
-    """A part of the sentence on stderr."""
-
-
-def check(done: subprocess.CompletedProcess[str], case: Case) -> None:
-    told = done.stderr.strip()
-    assert done.returncode == case.code, (case.words, done.stdout, told)
-    assert "Traceback" not in told
-    assert told.startswith("lightwave: "), told
-    assert len(told.splitlines()) == 1, told
-    assert case.sentence in told, told
-    assert done.stdout == ""
-
-
-TWIN_CASES = [
-    Case("get cube pod-0/cube-64", NOT_FOUND, "pod-0/cube-64"),
-    Case("get cubes pod-7/cube-1", NOT_FOUND, "pod-7"),
-    Case("get ocs pod-0/ocs-48", NOT_FOUND, "pod-0/ocs-48"),
-    Case("get ocs ocs-64", NOT_FOUND, "ocs-64"),
-    Case("get hosts pod-0/cube-1/host-16", NOT_FOUND, "host-16"),
-    Case("get links pod-0/cube-1/+w/3", NOT_FOUND, "+w"),
-    Case("get slices pod-0/slice-999999", NOT_FOUND, "slice-999999"),
-    Case("get faults nonsense", NOT_FOUND, "nonsense"),
-    Case("get repairs pod-0/repair-x", NOT_FOUND, "repair-x"),
-    Case("get fabrics pod-1", NOT_FOUND, "pod-1"),
-    Case("get dragons", USAGE, "dragons"),
-    Case("get cubse", USAGE, "cubes"),
-    Case("get ocs -o xml", USAGE, "xml"),
-    Case("get", USAGE, "KIND"),
-    Case("describe ocs pod-0/ocs-99", NOT_FOUND, "pod-0/ocs-99"),
-    Case("describe ocs", USAGE, "NAME"),
-    Case("describe teapot pod-0", USAGE, "teapot"),
-    Case("trace pod-0/cube-12/+y/16", NOT_FOUND, "+y/16"),
-    Case("trace pod-0/cube-99/+y/1", NOT_FOUND, "cube-99"),
-    Case("trace pod-0/ocs-1", NOT_FOUND, "pod-0/ocs-1"),
-    Case("trace", USAGE, "NAME"),
-    Case("events --since yesterday", USAGE, "yesterday"),
-    Case("events --since -2h", USAGE, "-2h"),
-    Case("events --type Nonsense", USAGE, "Nonsense"),
-    Case("events --cause nobody@pod-0/1", NOT_FOUND, "nobody@pod-0/1"),
-    Case("why scheduler@pod-0/99999999", NOT_FOUND, "scheduler@pod-0/99999999"),
-    Case("why nonsense", NOT_FOUND, "nonsense"),
-    Case("inject ocs pod-0/ocs-48", NOT_FOUND, "48"),
-    Case("inject ocs pod-0/cube-1", USAGE, "pod-0/cube-1"),
-    Case("inject host pod-0/cube-3", USAGE, "pod-0/cube-3"),
-    Case("inject meteor pod-0/cube-3", USAGE, "meteor"),
-    Case("inject ocs pod-9/ocs-1", NOT_FOUND, "pod-9"),
-    Case("inject ocs pod-0/ocs-1 --for 2x", USAGE, "2x"),
-    Case("inject ocs pod-0/ocs-1 --for 0s", USAGE, "0s"),
-    Case("inject ocs pod-0/ocs-1 --for 9999999d", USAGE, "9999999d"),
-    Case("inject link pod-0/cube-1/+x/16", NOT_FOUND, "16"),
-    Case("inject ocs", USAGE, "TARGET"),
-    Case("clear pod-0/fault-777", NOT_FOUND, "fault-777"),
-    Case("clear fault-7", NOT_FOUND, "fault-7"),
-    Case("clear pod-0/cube-7", USAGE, "pod-0/cube-7"),
-    Case("request 5x4x4", USAGE, "5x4x4"),
-    Case("request 8x4x4", USAGE, "8x4x4"),
-    Case("request 16x16x20", USAGE, "16x16x20"),
-    Case("request 4x4", USAGE, "4x4"),
-    Case("request potato", USAGE, "potato"),
-    Case("request 4x4x4 --twisted", USAGE, "4x4x4"),
-    Case("request 4x4x8 --for soon", USAGE, "soon"),
-    Case("request 4x4x8 --priority high", USAGE, "high"),
-    Case("request 4x4x8 --priority 1000", USAGE, "1000"),
-    Case("request 4x4x8 --fabric pod-5", NOT_FOUND, "pod-5"),
-    Case("release pod-0/slice-424242", NOT_FOUND, "slice-424242"),
-    Case("release slice-99999", NOT_FOUND, "slice-99999"),
-    Case("drain pod-0/cube-64", NOT_FOUND, "64"),
-    Case("drain pod-0/ocs-1", USAGE, "pod-0/ocs-1"),
-    Case("undrain pod-0/cube-9", REFUSED, "cube-9"),
-    Case("clock speed fast", USAGE, "fast"),
-    Case("clock speed 0", USAGE, "0"),
-    Case("clock speed -5", USAGE, "-5"),
-    Case("frobnicate", USAGE, "frobnicate"),
-]
+Program = Callable[..., "subprocess.CompletedProcess[str]"]
+LIVE = TwinOptions(pods=1, seed=1, speed=1.0, settings=tuple(QUIET), partitions=1, prefix="bad", doubled=())
 
 
 @pytest.fixture(scope="module")
@@ -103,61 +36,57 @@ def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LivingTwin]:
     yield from living(tmp_path_factory.mktemp("bad") / "data", "--speed", "1", "--seed", "1")
 
 
+@pytest.fixture(
+    scope="module",
+    params=[
+        "driven",
+        pytest.param("living", marks=pytest.mark.slow("starts a twin in a process of its own")),
+        pytest.param(
+            "live", marks=[pytest.mark.slow("starts a live twin of fifteen processes"), pytest.mark.live]
+        ),
+    ],
+)
+def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where a twin answers: in this process, in its own, or in many on Kafka and Redis."""
+    folder = tmp_path_factory.mktemp("twin")
+    if request.param == "driven":
+        twin = DrivenTwin(folder, QUIET)
+        with served(twin) as address:
+            yield address
+        twin.close()
+    elif request.param == "living":
+        yield request.getfixturevalue("twin").url
+    else:
+        with live_twin(folder, request.getfixturevalue("kafka"), LIVE) as live:
+            yield live.url
+
+
 @pytest.mark.parametrize("case", TWIN_CASES, ids=lambda case: case.words)
-def test_against_a_living_twin(twin: LivingTwin, case: Case) -> None:
-    check(lightwave(*case.words.split(), url=twin.url), case)
+def test_against_a_twin(url: str, case: Case) -> None:
+    check(lightwave(*case.words.split(), url=url), case)
 
 
-def test_after_all_that_the_twin_is_well(twin: LivingTwin) -> None:
-    assert twin.get("/healthz")["healthy"] is True
-    assert twin.json("get", "fabrics")[0]["faults_active"] == 0
+def test_after_all_that_the_twin_is_well(url: str) -> None:
+    (row,) = json.loads(lightwave("get", "fabrics", "-o", "json", url=url).stdout)
+    assert row["faults_active"] == 0
 
 
-LAB_CASES = [
-    Case("lab run --days 0", USAGE, "--days"),
-    Case("lab run --days forever", USAGE, "forever"),
-    Case("lab run --days nan", USAGE, "--days"),
-    Case("lab run --days 1e9", USAGE, "--days"),
-    Case("lab run --pods 0", USAGE, "--pods"),
-    Case("lab run --pods 1.5", USAGE, "1.5"),
-    Case("lab run --seed -1", USAGE, "--seed"),
-    Case("lab run --seed x", USAGE, "x"),
-    Case("lab run --jobs 0", USAGE, "--jobs"),
-    Case("lab run --days 1 --set pod.cubes=3", USAGE, "pod.cubes"),
-    Case("lab run --days 1 --set pod.cubes=145", USAGE, "144"),
-    Case("lab run --days 1 --set pod.cubse=8", USAGE, "pod.cubes"),
-    Case("lab run --days 1 --set workload.offered_load=lots", USAGE, "lots"),
-    Case("lab run --days 1 --set workload.offered_load=-1", USAGE, "workload.offered_load"),
-    Case("lab run --days 1 --set failures.enabled=maybe", USAGE, "maybe"),
-    Case("lab run --days 1 --set transceivers.lane_rate=100G", USAGE, "the nearest is 100G-PAM4"),
-    Case("lab run --days 1 --set transceivers.degraded_above_ber=1e-3", USAGE, "at most down_above_ber"),
-    Case("lab run --days 1 --set nonsense", USAGE, "KEY=VALUE"),
-    Case("lab run --days 1 --trace /no/such/trace.csv", NOT_FOUND, "/no/such/trace.csv"),
-    Case("lab run --days 1 --log /no/such/folder/log.zst", REFUSED, "/no/such/folder/log.zst"),
-    Case("lab run --days 30 --set pod.cubes=8 --log /dev/full", REFUSED, "No space left on device"),
-    Case("lab replay /no/such/log.zst", NOT_FOUND, "/no/such/log.zst"),
-    Case("lab replay", USAGE, "FILE"),
-    Case("audit --data /no/such/data", NOT_FOUND, "/no/such/data"),
-    Case("bench --only nonsense", USAGE, "nonsense"),
-    Case("schema export /dev/null", REFUSED, "/dev/null"),
-    Case("up --speed 0", USAGE, "speed"),
-    Case("up --pods 0", USAGE, "--pods"),
-    Case("up --port 70000", USAGE, "70000"),
-    Case("up --host 192.0.2.1", USAGE, "192.0.2.1"),
-    Case("up --data /dev/null/x", REFUSED, "/dev/null/x"),
-    Case("up --redis nonsense", USAGE, "nonsense"),
-]
-
-
+@pytest.mark.parametrize(
+    "program",
+    [
+        pytest.param(lightwave, id="forked"),
+        pytest.param(cli, id="own process", marks=pytest.mark.slow("a Python start and all imports a case")),
+    ],
+)
 @pytest.mark.parametrize("case", LAB_CASES, ids=lambda case: case.words)
-def test_without_a_twin(case: Case, tmp_path: Path) -> None:
+def test_without_a_twin(program: Program, case: Case, tmp_path: Path) -> None:
     words = case.words.split()
     if words[0] == "up" and "--data" not in words:
         words += ["--data", str(tmp_path / "data")]
     if words[0] == "up" and "--port" not in words:
         words += ["--port", str(free_port())]
-    # Who begins a twin has a program of its own; the rest is forked from one that has imported all.
-    check((cli if words[0] == "up" else lightwave)(*words), case)
+    # A twin starts in a program of its own. Other commands are forked from one that has imported everything.
+    check((cli if words[0] == "up" else program)(*words), case)
 
 
 TRACES: dict[str, tuple[str | bytes, str]] = {

@@ -8,6 +8,10 @@ import pytest
 
 from tests.support.living import LivingTwin, living
 
+pytestmark = pytest.mark.slow(
+    "starts a twin of four pods and a network; the lists of a campus are unit tests, too"
+)
+
 CAMPUS = Path(__file__).parents[2] / "ops" / "sites" / "campus.yaml"
 KINDS = (
     "blocks",

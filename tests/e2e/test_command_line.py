@@ -16,6 +16,10 @@ import yaml
 from tests.support.fake_twin import lightwave
 from tests.support.living import LIGHTWAVE, LivingTwin, cli, living
 
+pytestmark = pytest.mark.slow(
+    "a Python start a command; the same commands run in integration tests and in the tour"
+)
+
 
 class Asked(LivingTwin):
     """A twin whose commands are forked from one process that has imported all: the program itself, which
@@ -214,7 +218,7 @@ def test_a_reader_that_goes_away_is_no_traceback(twin: LivingTwin) -> None:
         env=os.environ | {"LIGHTWAVE_URL": twin.url},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=120,
     )
     assert done.stdout.startswith("NAME")
     assert done.stderr == ""

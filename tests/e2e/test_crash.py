@@ -2,10 +2,8 @@
 
 import http.client
 import json
-import os
 import random
 import shutil
-import signal
 import threading
 import time
 import urllib.error
@@ -17,6 +15,7 @@ from typing import Any
 
 from shared.runtimes.poll import poll_until
 from tests.soak.fabric_joins import POLICIES
+from tests.support.child_processes import kill
 from tests.support.living import READY_S_MAX, LivingTwin, cli
 
 TWIN_KILLS = 16
@@ -128,7 +127,7 @@ class Operator(threading.Thread):
 def kill_server(twin: LivingTwin) -> None:
     """Kill the twin's server, and wait until it has another: before that its pid is nobody's."""
     killed = twin.server_pid()
-    os.kill(killed, signal.SIGKILL)
+    kill(killed)
     assert poll_until(lambda: started_since(twin, killed), READY_S_MAX), (
         "the twin has started no other server"
     )
@@ -222,7 +221,7 @@ def test_nothing_is_lost_and_nothing_is_done_twice(tmp_path: Path) -> None:
 def test_rebuild_restores_the_identical_states_from_the_log_alone(tmp_path: Path) -> None:
     twin = LivingTwin(tmp_path / "data", ("--set", "pod.cubes=8", "--set", "failures.host_per_day=0.2"))
     twin.start("--speed", "50000", "--seed", "5")
-    time.sleep(2.0)
+    assert poll_until(lambda: messages_on(twin.data) > 150, READY_S_MAX)
     twin.post("/v1/clock/pause")
     assert twin.stop() == 0
     before = audit(twin.data)
@@ -235,6 +234,12 @@ def test_rebuild_restores_the_identical_states_from_the_log_alone(tmp_path: Path
     assert before["clean"] is True
     assert before["sites"][0]["position"] > 100
     assert after == before
+
+
+def messages_on(data: Path) -> int:
+    """How many messages are on the log of pod-0."""
+    log = data / "log" / "pod-0.jsonl"
+    return log.read_bytes().count(b"\n") if log.exists() else 0
 
 
 def audit(data: Path) -> dict[str, Any]:

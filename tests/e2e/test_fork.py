@@ -10,6 +10,8 @@ from shared.basics.units import US_PER_DAY
 from shared.runtimes.poll import poll_until
 from tests.support.living import LivingTwin, cli, living
 
+pytestmark = pytest.mark.slow("starts a twin and two forks of it, each for a simulated day")
+
 SPAN_S = 90.0
 
 

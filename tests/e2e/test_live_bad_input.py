@@ -15,6 +15,8 @@ from shared.runtimes.live.kafka.layout import Topics
 from shared.runtimes.tcp_ports import free_port
 from tests.soak.whole_twin import LIGHTWAVE_COMMAND
 
+pytestmark = pytest.mark.slow("starts some forty processes that wait for servers that do not answer")
+
 REFUSED, USAGE, NOT_FOUND = 1, 2, 3
 SENTENCE_S_MAX = 30.0
 PREFIX = "mistakes"

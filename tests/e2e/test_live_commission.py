@@ -13,6 +13,8 @@ from tests.soak.log_facts import gather_facts, read_log
 from tests.soak.whole_twin import TwinOptions
 from tests.support.live_twin import LiveTwin, live_twin
 
+pytestmark = pytest.mark.slow("starts a live twin of its own")
+
 CAMPUS = "{site: campus, fabrics: [{name: pod-0, config: {pod: {cubes: 8}}}]}"
 LONE = "{site: lone, fabrics: [{name: pod-2, config: {pod: {cubes: 8}}}]}"
 STATIC = ("commission", "pod-1", "--site", "campus", "--kind", "static-pod", "--seed", "5")

@@ -75,6 +75,7 @@ def at_speed(twin: LiveTwin, speed: float) -> LiveTwin:
     return twin
 
 
+@pytest.mark.slow("kills Redis, and audits the whole log")
 def test_redis_is_rolled_back(fast_twin: LiveTwin) -> None:
     twin = fast_twin
     drained = twin.ask("/v1/cubes/pod-1/cube-3/drain")
@@ -102,6 +103,7 @@ def test_redis_is_emptied_and_rebuilt_to_the_identical_states(module_twin: LiveT
     twin.wait_advance()
 
 
+@pytest.mark.slow("kills and rebuilds Redis")
 def test_a_key_outlives_what_redis_forgets(fast_twin: LiveTwin) -> None:
     """Cut to before the request was made, or emptied and rebuilt: asked again it is the same request."""
     twin = fast_twin
@@ -136,6 +138,7 @@ def test_a_key_outlives_what_redis_forgets(fast_twin: LiveTwin) -> None:
     assert twin.audited()["clean"] is True
 
 
+@pytest.mark.slow("stands still for 6 s")
 def test_kafka_refuses_writes_for_a_while(fast_twin: LiveTwin) -> None:
     twin = fast_twin
     refuse_writes(twin.kafka.brokers, twin.topics.log, refuse=True)
@@ -147,6 +150,7 @@ def test_kafka_refuses_writes_for_a_while(fast_twin: LiveTwin) -> None:
     assert twin.audited()["clean"] is True
 
 
+@pytest.mark.slow("starts Kafka again")
 def test_kafka_is_killed_in_the_middle_of_commits(fast_twin: LiveTwin) -> None:
     twin = fast_twin
     twin.kafka.kill()
@@ -155,6 +159,7 @@ def test_kafka_is_killed_in_the_middle_of_commits(fast_twin: LiveTwin) -> None:
     assert twin.audited()["clean"] is True
 
 
+@pytest.mark.slow("audits the whole log")
 def test_what_does_not_belong_on_the_log_stops_nothing(module_twin: LiveTwin) -> None:
     twin = at_speed(module_twin, FINITE)
     known = next(line for line in read_log(twin.kafka.brokers, twin.topics.log) if line.partition == 0)
@@ -190,6 +195,7 @@ def test_what_does_not_belong_on_the_log_stops_nothing(module_twin: LiveTwin) ->
     assert twin.audited()["clean"] is True
 
 
+@pytest.mark.slow("writes thousands of records, audits and rebuilds")
 def test_records_of_every_shape_stop_nothing(module_twin: LiveTwin, tmp_path: Path) -> None:
     """On all topics, while the twin lives; and a transaction that is the last of each partition."""
     twin = at_speed(module_twin, FINITE)
@@ -229,6 +235,7 @@ def copied(twin: LiveTwin, folder: Path) -> dict[str, int]:
         mirror.stop()
 
 
+@pytest.mark.slow("starts Kafka again and rebuilds")
 def test_kafka_lost_the_end_of_its_log(fast_twin: LiveTwin) -> None:
     """Nobody can mend that without a loss: it stops and says so, until a person takes the log as it is."""
     twin = fast_twin
@@ -257,6 +264,7 @@ def problems(twin: LiveTwin) -> list[str]:
     return found
 
 
+@pytest.mark.slow("audits the whole log")
 def test_a_service_that_raises_stops_its_fabric_until_a_person_skips_the_message(
     module_twin: LiveTwin,
 ) -> None:
@@ -283,6 +291,7 @@ def test_a_service_that_raises_stops_its_fabric_until_a_person_skips_the_message
     assert twin.audited()["clean"] is True
 
 
+@pytest.mark.slow("waits until a worker's session has ended")
 def test_two_workers_share_the_fabrics_and_one_that_dies_hands_over(module_twin: LiveTwin) -> None:
     twin = module_twin
     twin.set_speed(FINITE)
@@ -303,6 +312,7 @@ def test_two_workers_share_the_fabrics_and_one_that_dies_hands_over(module_twin:
     assert twin.audited()["clean"] is True
 
 
+@pytest.mark.slow("waits until every worker refuses")
 def test_topics_made_again_under_running_workers_are_refused(fast_twin: LiveTwin) -> None:
     """The last test, for it ends the twin."""
     twin = fast_twin

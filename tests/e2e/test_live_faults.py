@@ -18,6 +18,8 @@ from tests.soak.run import Soak, run_soak
 from tests.soak.soak_report import report_text
 from tests.support.child_processes import children
 
+pytestmark = pytest.mark.slow("a minute of strikes on a live twin of two sites, and its audit")
+
 CAMPUS = """
 site: campus
 fabrics:

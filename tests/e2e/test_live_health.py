@@ -4,7 +4,6 @@ import contextlib
 import http.client
 import json
 import os
-import signal
 import socket
 import subprocess
 import time
@@ -26,8 +25,11 @@ from shared.runtimes.live.twin_record import read_twin
 from shared.runtimes.tcp_ports import free_port
 from shared.storage.inbox.request_inbox import WAITING_MAX
 from tests.soak.whole_twin import LIGHTWAVE_COMMAND, TwinOptions, metrics_options
+from tests.support.child_processes import kill
 from tests.support.live_twin import BUSY, LiveTwin, live_twin
 from tests.support.pods import under
+
+pytestmark = pytest.mark.slow("starts a live twin of its own, stands still for 25 s and floods it")
 
 OPTIONS = TwinOptions(pods=2, seed=7, speed=600.0, settings=BUSY, partitions=2, prefix="health", doubled=())
 LIVE_S_MAX = 60.0
@@ -64,7 +66,7 @@ def health(twin: LiveTwin) -> list[str]:
 def test_all_workers_die_and_kafka_stands_still_while_they_come_back(twin: LiveTwin) -> None:
     before = pids(twin, "worker")
     for pid in before.values():
-        os.kill(pid, signal.SIGKILL)
+        kill(pid)
     twin.wait_for(
         "a worker is back", lambda: any(pid != before.get(n) for n, pid in pids(twin, "worker").items())
     )
@@ -86,7 +88,7 @@ def test_requests_and_ticks_take_turns_though_the_sequencer_is_killed(twin: Live
         twin.store.put(partition, "pod-0", under(f"flood-{n}", DrainCube(cube=f"pod-0/cube-{n % 8}"))).number
         for n in range(WAITING_MAX)
     ]
-    os.kill(pids(twin, "sequencer")["sequencer"], signal.SIGKILL)
+    kill(twin.wait_for("the sequencer has a partition", lambda: pids(twin, "sequencer").get("sequencer")))
     twin.wait_for("nothing waits", lambda: not twin.store.size(partition))
     twin.set_speed(OPTIONS.speed)
     roots = roots_of(twin, partition)

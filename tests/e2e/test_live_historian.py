@@ -26,6 +26,8 @@ from tests.soak.whole_twin import HISTORIAN, TwinOptions
 from tests.support.live_twin import BUSY, LiveTwin, live_twin
 from tests.unit.storage.test_snapshots import Recorded
 
+pytestmark = pytest.mark.slow("starts a live twin of its own with a historian, and rebuilds it twice")
+
 SPEED = 3_000.0
 OPTIONS = TwinOptions(
     pods=2,

@@ -16,6 +16,8 @@ from tests.soak.whole_twin import TwinOptions
 from tests.support.live_twin import BUSY, LiveTwin, live_twin
 from tests.support.next_version import command, next_version
 
+pytestmark = pytest.mark.slow("starts a live twin in two versions of the software")
+
 OPTIONS = TwinOptions(
     pods=2, seed=3, speed=2_000.0, settings=BUSY, partitions=1, prefix="upgrade", doubled=(), historian=True
 )

@@ -12,6 +12,8 @@ import pytest
 from tests.support.living import LIGHTWAVE, LivingTwin, cli, living
 from tests.support.network_twin import written_site
 
+pytestmark = pytest.mark.slow("waits for rewirings of a living network")
+
 REFUSED, USAGE, NOT_FOUND = 1, 2, 3
 QUIET = {"use_above": 100.0, "served_below": 0.0, "transit_above": 1.0, "approval": "operator"}
 HOT = {"load": 0.2, "hot_pairs": 2, "hot_share": 0.5}

@@ -11,6 +11,8 @@ import lightwave
 from ops.client.http_client import Client
 from tests.support.living import LivingTwin
 
+pytestmark = pytest.mark.slow("runs every script of the documentation")
+
 SCRIPTS = Path(__file__).parents[2] / "docs" / "python"
 ALONE = ("availability", "lab", "optics", "sweep", "topology")
 

@@ -11,11 +11,13 @@ import pytest
 from shared.runtimes.poll import poll_until
 from tests.support.living import LivingTwin, cli
 
+pytestmark = pytest.mark.slow("starts a twin nine times, and kills it as it writes")
+
 WRITING = """
 import os, pathlib, signal, sys
 how, at = sys.argv[1], int(sys.argv[2])
-from shared.storage.snapshots import folder
-write, name, calls = folder.write_whole, pathlib.Path.replace, 0
+from shared.storage.snapshots import snapshot_folder
+write, name, calls = snapshot_folder.write_whole, pathlib.Path.replace, 0
 def die():
     os.kill(os.getpid(), signal.SIGKILL)
 def write_whole(path, data, **how_long):
@@ -33,7 +35,7 @@ def replace(path, target):
     if path.parent.parent.name == "snapshots" and calls == at and how == "named":
         die()
     return found
-folder.write_whole, pathlib.Path.replace = write_whole, replace
+snapshot_folder.write_whole, pathlib.Path.replace = write_whole, replace
 sys.argv[0:4] = [sys.argv[3]]
 from ops.cli.main import main
 main()
@@ -71,7 +73,7 @@ def position_of_clean(data: Path) -> int:
 def test_killed_as_it_writes_a_snapshot_it_goes_on_and_leaves_no_half_one(tmp_path: Path, how: str) -> None:
     program = (sys.executable, "-c", WRITING, how, "2", str(tmp_path / "room"))
     twin = LivingTwin(tmp_path / "data", BUSY, command=program)
-    twin.start()
+    twin.launch()
     try:
         assert twin.process is not None
         assert twin.process.wait(SPAN_S) == -signal.SIGKILL
@@ -112,7 +114,7 @@ def test_without_room_for_a_snapshot_it_says_so_and_takes_the_next_when_there_is
 
 @pytest.fixture(scope="module")
 def stood(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
-    """The folder of a twin that lived for some snapshots and stopped, and how long its log is."""
+    """The snapshot_folder of a twin that lived for some snapshots and stopped, and how long its log is."""
     twin = LivingTwin(tmp_path_factory.mktemp("stood") / "data", BUSY)
     twin.start()
     try:

@@ -4,13 +4,17 @@ import json
 import signal
 import subprocess
 import sys
+import uuid
 from pathlib import Path
 
 import pytest
 
 from shared.engine.compatibility import RULES
-from tests.support.living import LivingTwin, cli
+from shared.runtimes.poll import poll_until
+from tests.support.living import TAKEN_S_MAX, LivingTwin, cli
 from tests.support.next_version import command, environment, next_version
+
+pytestmark = pytest.mark.slow("starts two versions of the software, four twins in all")
 
 SPAN_S = 90.0
 KILLED = """
@@ -105,7 +109,7 @@ def test_the_next_version_takes_over_and_says_what_would_differ(
     later.start()
     try:
         for _ in range(2):
-            assert new_of(later, "drain", "pod-0/cube-2") is not None
+            drained(later, "pod-0/cube-2")
         assert later.get("/v1/cubes/pod-0/cube-2")["drained"]
     finally:
         assert later.stop() == 0
@@ -116,13 +120,17 @@ def test_the_next_version_takes_over_and_says_what_would_differ(
     assert site["messages"] > len(same) + 1
 
 
-def new_of(twin: NextTwin, *words: str) -> str:
-    done = subprocess.run(
-        [*command(*words)],
-        env=environment(twin.version) | {"LIGHTWAVE_URL": twin.url},
-        text=True,
-        capture_output=True,
-        timeout=SPAN_S,
-        stdin=subprocess.DEVNULL,
-    )
-    return done.stdout
+def drained(twin: NextTwin, cube: str) -> None:
+    """Drain a cube by the next version's command, poll_until the outcome is on the log: done or refused."""
+    key = str(uuid.uuid4())
+
+    def is_taken() -> bool:
+        words = command("drain", cube, "--key", key, "-o", "json")
+        env = environment(twin.version) | {"LIGHTWAVE_URL": twin.url}
+        done = subprocess.run(
+            words, env=env, text=True, capture_output=True, timeout=SPAN_S, stdin=subprocess.DEVNULL
+        )
+        answer = json.loads(done.stdout)
+        return bool(answer["complete"]) and answer["status"] in ("accepted", "refused")
+
+    assert poll_until(is_taken, TAKEN_S_MAX), f"{cube} is not drained"

@@ -7,19 +7,14 @@ read must be seen and wanted.
 import itertools
 import os
 import shlex
-import socket
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import uvicorn
 
-from services.gateway.http.access.tokens import Tokens
-from services.gateway.http.app import create_app
 from tests.support.forked import run_forked
 from tests.support.gateway_twin import DrivenTwin, WakingMemory
+from tests.support.served import served
 
 KEPT = Path(__file__).parent / "command_line.txt"
 PAIRS = [
@@ -132,16 +127,8 @@ def url(tmp_path: Path) -> Iterator[str]:
     """The address of a twin that has lived for 15 hours, and whose clock stands still now."""
     twin = DrivenTwin(tmp_path, PAIRS, store=WakingMemory(itertools.count(1).__next__))
     twin.advance(15.2)
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        app = create_app(twin.ports, tokens=Tokens())
-        server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off"))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-        thread.start()
-        while not server.started:
-            time.sleep(0.01)
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        server.should_exit = True
-        thread.join()
+    with served(twin) as address:
+        yield address
     twin.close()
 
 

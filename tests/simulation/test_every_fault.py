@@ -25,6 +25,7 @@ from shared.models.fabric_plants import plant_of
 from shared.models.faults.fault_kinds import FAULTS, kinds_of
 from shared.models.superpod.wiring import ENDS_PER_CUBE, link_end
 from tests.support.one_fault import INJECTED_US, OneFault, Said, Seen, network_config, pod_config, said
+from tests.support.seeds import rotating
 
 OWN, FAR = 1 * ENDS_PER_CUBE + 7, 5 * ENDS_PER_CUBE + 16 + 7
 """cube-1/+x/7 and cube-5/-x/7: the link that is struck. The circuit of its first strand goes from North port
@@ -478,7 +479,9 @@ def assert_as_before(one: OneFault, *, patched: bool) -> None:
     assert row.state == "running"
 
 
-@pytest.mark.parametrize("kind", kinds_of(plant_of("superpod", pod_config().hardware)))
+@pytest.mark.parametrize(
+    "kind", rotating(kinds_of(plant_of("superpod", pod_config().hardware)), "a pod until it is repaired")
+)
 def test_a_fault_of_a_pod_is_seen_found_and_repaired(kind: FaultKind) -> None:
     row = POD_ROWS[kind]
     one = OneFault(POD, pod_config(), kind, row.part, row.severity)
@@ -565,7 +568,9 @@ def carrying(log: list[Envelope]) -> dict[tuple[int, int], int]:
     return found
 
 
-@pytest.mark.parametrize("kind", kinds_of(plant_of("dcn", network_config().hardware)))
+@pytest.mark.parametrize(
+    "kind", rotating(kinds_of(plant_of("dcn", network_config().hardware)), "a network until it is repaired")
+)
 def test_a_fault_of_a_network_is_told_and_repaired(kind: FaultKind) -> None:
     row = NETWORK_ROWS[kind]
     one = OneFault(NETWORK, network_config(), kind, row.part, None)

@@ -2,8 +2,6 @@
 whatever fails."""
 
 import json
-import os
-import signal
 import subprocess
 import sys
 import time
@@ -28,7 +26,8 @@ from ops.sites.configuration import superpod_config
 from ops.sites.site_plans import single_fabric_sites
 from shared.basics.errors import OperationFailed
 from shared.runtimes.poll import poll_until
-from tests.support.child_processes import children, has_ended
+from tests.support.child_processes import children, has_ended, kill, kill_group
+from tests.support.processes import words_of
 
 DOCUMENT = """\
 title: Technicians
@@ -103,6 +102,7 @@ def test_a_run_is_what_the_lab_reports_of_it(document: Path) -> None:
     assert np.mean(hours) == pytest.approx(trial.figures["cube_availability"])
 
 
+@pytest.mark.slow("starts a sweep four times, and kills it three times")
 def test_a_sweep_that_was_killed_goes_on_with_nothing_lost_or_done_twice(document: Path) -> None:
     _, want = swept(document, "whole")
     folder = document.parent / "killed"
@@ -120,8 +120,7 @@ def test_a_sweep_that_was_killed_goes_on_with_nothing_lost_or_done_twice(documen
             if len(list((folder / RUNS).glob("*.parquet"))) > before:
                 break
             time.sleep(0.02)
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        kill_group(process)
         kept.append({path.name for path in (folder / RUNS).glob("*.parquet")})
     assert all(first <= second for first, second in pairwise(kept))
     done = subprocess.run(
@@ -177,6 +176,7 @@ def test_workers_that_die_are_replaced_and_at_last_given_up(
         swept(document, "dead")
 
 
+@pytest.mark.slow("runs a sweep twice, and kills its workers")
 def test_real_workers_that_are_killed_are_replaced(document: Path) -> None:
     document.write_text(DOCUMENT.replace("days: 0.5", "days: 2"))
     _, want = swept(document, "whole")
@@ -188,8 +188,8 @@ def test_real_workers_that_are_killed_are_replaced(document: Path) -> None:
     )
     assert poll_until(lambda: len([*(folder / RUNS).glob("*.parquet")]) >= 2, 120.0)
     for child in children(process.pid):
-        if b"loky.backend.popen" in Path(f"/proc/{child}/cmdline").read_bytes():
-            os.kill(child, signal.SIGKILL)
+        if "loky.backend.popen" in words_of(child):
+            kill(child)
     _, said = process.communicate(timeout=120)
     assert (process.returncode, said) == (0, b"")
     assert digest_of(folder) == want
@@ -212,6 +212,7 @@ def test_no_parameter_but_what_varies_differs(document: Path) -> None:
     assert site.fabrics["pod-0"] == superpod_config(pairs, seed=0)
 
 
+@pytest.mark.slow("starts a sweep on two workers")
 def test_sigterm_ends_the_workers_too_and_keeps_what_is_done(document: Path) -> None:
     document.write_text(DOCUMENT.replace("seeds: 4", "seeds: 400"))
     folder = document.parent / "ended"

@@ -70,6 +70,7 @@ def done(folder: Path) -> int:
     return len(list((folder / RUNS).glob("*.parquet")))
 
 
+@pytest.mark.slow("starts a Dask cluster, and kills a worker")
 def test_with_a_worker_killed_the_dataset_is_the_same(here: tuple[Path, str], tmp_path: Path) -> None:
     document, want = here
     folder = tmp_path / "r"
@@ -83,6 +84,7 @@ def test_with_a_worker_killed_the_dataset_is_the_same(here: tuple[Path, str], tm
     assert digest_of(folder) == want
 
 
+@pytest.mark.slow("starts a Dask cluster, and kills its scheduler")
 def test_where_the_scheduler_dies_what_is_done_is_kept(here: tuple[Path, str], tmp_path: Path) -> None:
     document, want = here
     folder = tmp_path / "r"
@@ -99,6 +101,7 @@ def test_where_the_scheduler_dies_what_is_done_is_kept(here: tuple[Path, str], t
     assert swept_here(document, folder) == want
 
 
+@pytest.mark.slow("starts a Dask cluster, whose workers die")
 def test_a_run_that_kills_its_workers_is_told_after_all_others(
     here: tuple[Path, str], tmp_path: Path
 ) -> None:
@@ -117,6 +120,7 @@ def test_a_run_that_kills_its_workers_is_told_after_all_others(
     assert swept_here(document, folder) == want
 
 
+@pytest.mark.slow("starts a Dask cluster")
 def test_ctrl_c_keeps_what_is_done(here: tuple[Path, str], tmp_path: Path) -> None:
     document, want = here
     folder = tmp_path / "r"
@@ -130,6 +134,7 @@ def test_ctrl_c_keeps_what_is_done(here: tuple[Path, str], tmp_path: Path) -> No
     assert swept_here(document, folder) == want
 
 
+@pytest.mark.slow("starts a Dask cluster")
 @pytest.mark.parametrize(
     ("first", "said"),
     [
@@ -152,6 +157,7 @@ def test_workers_with_other_software_are_refused(
     assert not (tmp_path / "r").exists()
 
 
+@pytest.mark.slow("starts a Dask cluster")
 def test_a_cluster_without_workers_is_refused(here: tuple[Path, str], tmp_path: Path) -> None:
     with dask_cluster(tmp_path / "dask", workers=0) as dask:
         process = begun(here[0], tmp_path / "r", "--dask", dask.address)
@@ -162,6 +168,7 @@ def test_a_cluster_without_workers_is_refused(here: tuple[Path, str], tmp_path: 
     )
 
 
+@pytest.mark.slow("waits for a scheduler that does not answer")
 def test_where_no_scheduler_answers_that_is_said(here: tuple[Path, str], tmp_path: Path) -> None:
     process = begun(here[0], tmp_path / "r", "--dask", "tcp://127.0.0.1:1")
     _, error = process.communicate(timeout=ENDED_S_MAX)
@@ -194,6 +201,7 @@ def test_without_dask_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -
         pass
 
 
+@pytest.mark.slow("runs twelve labs on two workers")
 def test_workers_here_go_without_a_cluster(here: tuple[Path, str], tmp_path: Path) -> None:
     process = begun(here[0], tmp_path / "r", "--dask", "tcp://127.0.0.1:1", "--workers", "2")
     _, error = process.communicate(timeout=ENDED_S_MAX)

@@ -14,9 +14,10 @@ from ops.experiments.result_json import results_json
 from ops.experiments.results import results_of
 from ops.experiments.sweep import run_sweep
 from ops.local.software_version import software_version
+from tests.support.seeds import rotating
 
 
-@pytest.mark.parametrize("name", [name for name, _ in ready()])
+@pytest.mark.parametrize("name", rotating([name for name, _ in ready()], "labs of every variant and seed"))
 def test_every_ready_experiment_runs_and_every_figure_has_an_interval(name: str, tmp_path: Path) -> None:
     planned = quick_version(read_experiment(FOLDER / f"{name}.yaml"))
     with open_dataset(tmp_path / "results", planned, software_version(), resume=False) as dataset:

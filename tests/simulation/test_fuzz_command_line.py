@@ -21,8 +21,12 @@ from ops.client import http_client
 from shared.basics.errors import OperationFailed
 from tests.support.command_words import Typist, files
 from tests.support.commands import leaf, leaves
+from tests.support.corpus import Corpus, is_written
 from tests.support.fake_twin import FakeTwin, answering
+from tests.support.seeds import explored, rotating
 
+CORPUS = Corpus("command_line")
+HOME = "{home}"
 EXAMPLES = 40
 """Lines behind each command."""
 SECONDS_MAX = 20
@@ -59,6 +63,13 @@ class Place:
     folder: Path
     paths: tuple[str, ...]
     twin: FakeTwin
+
+    def saved(self, words: list[str]) -> list[str]:
+        """A line as the corpus has it, which knows no folder of this machine."""
+        return [word.replace(str(self.folder.parent), HOME) for word in words]
+
+    def typed(self, saved: list[str]) -> list[str]:
+        return [word.replace(HOME, str(self.folder.parent)) for word in saved]
 
 
 def _begun(*_: object, **__: object) -> NoReturn:
@@ -131,14 +142,35 @@ def check(words: list[str], done: Done, *, page: bool) -> None:
     assert re.fullmatch(r"lightwave: [^\n]+\n", sentence), (words, done)
 
 
-@pytest.mark.parametrize("path", leaves(root), ids=" ".join)
+@pytest.mark.parametrize("path", rotating(leaves(root), "forty drawn lines a command"), ids=" ".join)
 def test_whatever_is_typed_ends_in_good_order(place: Place, path: list[str]) -> None:
-    command = leaf(root, path)
-    for number in range(EXAMPLES):
-        words = [*path, *Typist(command, place.paths, f"{' '.join(path)} {number}").words()]
-        before = sorted(place.folder.rglob("*"))
-        done = run(words)
-        check(words, done, page="html" in words or path == ["completion"])
-        if done.code == USAGE:
-            assert done.out == "", (words, done)
-            assert sorted(place.folder.rglob("*")) == before, (words, done)
+    command, name = leaf(root, path), " ".join(path)
+    seen = set()
+    for number in [*range(EXAMPLES), *explored(EXAMPLES, name)]:
+        words = [*path, *Typist(command, place.paths, f"{name} {number}").words()]
+        try:
+            kind = ends_in_good_order(place, words)
+        except AssertionError:
+            CORPUS.keep(place.saved(words))
+            raise
+        if is_written() and kind not in seen:
+            CORPUS.keep(place.saved(words))
+        seen.add(kind)
+
+
+def test_saved_lines_end_in_good_order(place: Place) -> None:
+    """One of every kind that was seen for every command, and all that failed once."""
+    assert len(CORPUS.cases) > len(leaves(root))
+    for saved in CORPUS.cases:
+        ends_in_good_order(place, place.typed(saved))
+
+
+def ends_in_good_order(place: Place, words: list[str]) -> tuple[int | str | None, str]:
+    """Run a line and check it; its exit code, and how its sentence starts."""
+    before = sorted(place.folder.rglob("*"))
+    done = run(words)
+    check(words, done, page="html" in words or words[0] == "completion")
+    if done.code == USAGE:
+        assert done.out == "", (words, done)
+        assert sorted(place.folder.rglob("*")) == before, (words, done)
+    return done.code, " ".join(re.findall(r"[a-z]+", done.err.splitlines()[-1])[1:4] if done.err else [])

@@ -1,5 +1,6 @@
 """What `lab run` counts, injects, and leaves behind where it is interrupted."""
 
+import contextlib
 import os
 import signal
 import threading
@@ -22,6 +23,7 @@ from services.fleet import services_of
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_S
 from shared.runtimes.lab import Lab
 from shared.storage.log.log_lines import read_lines
+from tests.support.child_processes import children
 
 BUSY = ["pod.cubes=8", "failures.host_per_day=0.1", "failures.ocs_per_day=0.3"]
 REPEAT = ["lightwave"]
@@ -125,15 +127,6 @@ def test_injected_faults_are_as_bad_as_asked_and_come_as_slowly(tmp_path: Path) 
     assert drawn[1] == 12 * US_PER_HOUR
 
 
-def children() -> list[int]:
-    """Of this process, as Linux has them by thread."""
-    return [
-        int(pid)
-        for thread in Path("/proc/self/task").iterdir()
-        for pid in (thread / "children").read_text().split()
-    ]
-
-
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_leaves_a_log_of_whole_cascades_under_another_name(
     tmp_path: Path, sign: signal.Signals
@@ -149,8 +142,9 @@ def test_an_interrupted_run_leaves_a_log_of_whole_cascades_under_another_name(
     def interrupt() -> None:
         while signal.getsignal(sign) in (before, signal.SIG_IGN) or not written():
             time.sleep(0.01)
-        for child in children():
-            os.kill(child, sign)
+        for child in children(os.getpid()):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, sign)
         os.kill(os.getpid(), sign)
 
     before = signal.getsignal(sign)

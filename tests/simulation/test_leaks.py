@@ -204,6 +204,13 @@ def check_circuits(scheduler: SchedulerState, ocs: object) -> None:
     assert np.array_equal(ocs.made, expected != NO_PORT)
 
 
+def test_nothing_is_left_of_some_hundred_slices() -> None:
+    site, said = lived(LIFETIMES // 20, ["scheduler.backfill=easy", "scheduler.quotas=team-0=25%"])
+    check_nothing_is_left(site)
+    assert sum(said.values()) > LIFETIMES // 20
+
+
+@pytest.mark.slow("ten thousand slices in a pod of 27 cubes")
 def test_nothing_is_left_of_ten_thousand_slices() -> None:
     policy = ["scheduler.backfill=easy", "scheduler.quotas=team-0=25%"]
     site, said = lived(LIFETIMES, policy)
@@ -214,6 +221,7 @@ def test_nothing_is_left_of_ten_thousand_slices() -> None:
     assert {name: (then[name], now[name]) for name in now if now[name] > 1.1 * then[name] + 500} == {}
 
 
+@pytest.mark.slow("two thousand slices a policy")
 @pytest.mark.parametrize(
     "policy",
     [

@@ -54,6 +54,7 @@ def mean_down(messages: list[Envelope]) -> float:
     return area_us / (DAYS * US_PER_DAY)
 
 
+@pytest.mark.slow("hundreds of days for an interval of some percent")
 @pytest.mark.parametrize(("crews", "within"), [(1, 0.15), (2, 0.08), (HOSTS, 0.03)])
 def test_the_lab_has_as_many_hosts_down_as_the_birth_death_chain(crews: int, within: float) -> None:
     """Few crews, for whom the queue depends on how repair times vary, and one for every host."""
@@ -69,6 +70,7 @@ def test_the_lab_has_as_many_hosts_down_as_the_birth_death_chain(crews: int, wit
     assert began / DAYS == pytest.approx(expected.failures_per_time, rel=0.03)
 
 
+@pytest.mark.slow("hundreds of days for an interval of some percent")
 def test_with_a_crew_for_every_host_only_the_mean_repair_time_counts() -> None:
     """Insensitivity: repair times that hardly vary and those that vary wildly leave as many down."""
     process = AlternatingRenewal(1.0 / FAILURES_PER_DAY, 1.0)

@@ -31,10 +31,15 @@ from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_MS, US_PER_S
 from shared.engine.state import IgnoredDocumentKeys
 from shared.engine.state_codec import decode_state, encode_state
 from shared.runtimes.lab import Lab, LabRequest
+from tests.support.seeds import explored, sliced
 from tests.support.several_pods import SITE, Campus, disagreements, draw_campus
 
 SEEDS = 18
 BATCH = 9
+EXPLORED = 4
+"""Random seeds of `make test-all`."""
+FAILED_ONCE: tuple[int, ...] = ()
+"""Random seeds that found something: they stay in the gate."""
 SAID = ("PodAsked", "PodGreeted", "PodWaits", "PodHeld", "PodsJoined", "PodsParted", "PodSignalled")
 SAID_MIN = 3
 QUIET = ["pod.cubes=8", "workload.enabled=false", "failures.enabled=false"]
@@ -62,6 +67,12 @@ def run(campus: Campus) -> tuple[list[Envelope], list[str]]:
     return log, problems[:3]
 
 
+@pytest.mark.parametrize("seed", [*sliced(SEEDS, always=FAILED_ONCE), *explored(EXPLORED, "jobs")])
+def test_a_seed_of_this_commit_parts_no_slices_of_a_job(seed: int) -> None:
+    assert run(draw_campus(seed))[1] == []
+
+
+@pytest.mark.slow("eighteen campuses of several pods, checked after every root message")
 @pytest.mark.parametrize("first", range(0, SEEDS, BATCH))
 def test_no_seed_parts_the_slices_of_a_job(first: int) -> None:
     said: Counter[str] = Counter()

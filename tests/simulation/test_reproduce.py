@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.slow("computes all 146 claims: thirty-odd labs of 60 to 182,500 days")
+
 KNOWN_NOT_TO_HOLD = {
     "mix/twistable-of-tori",
     "mix/sides-4-or-8",

@@ -45,6 +45,7 @@ from shared.models.superpod.wiring import FACES, HOSTS_PER_CUBE
 from shared.runtimes.lab import Lab, LabRequest
 from tests.support.pods import POD
 from tests.support.policies import drawn_policies, drawn_slice
+from tests.support.seeds import explored, sliced
 from tests.unit.models.static_pod.test_boxes import all_boxes
 
 KIND = "static-pod"
@@ -67,6 +68,7 @@ is broken cuts boxes, too."""
 # --- thirty days --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow("two labs of thirty days and their replay")
 def test_thirty_days_are_the_same_every_time_and_replay_to_the_same_states(tmp_path: Path) -> None:
     first, second = (run(KIND, 30, tmp_path / f"{n}.zst") for n in (1, 2))
     for name in ("log_sha256", "state_sha256", "messages", "fabrics"):
@@ -99,6 +101,7 @@ def asked_alike(kind: str) -> tuple[dict[str, Any], Counter[str]]:
     return pod_report(lab.site, POD, 30 * US_PER_DAY), counts
 
 
+@pytest.mark.slow("two pods of thirty days")
 def test_on_a_static_pod_the_same_faults_cost_slices_their_place() -> None:
     """A superpod puts another cube in as long as one is idle, or soon will be; a static pod's slice goes back
     to the queue and waits for a box."""
@@ -160,6 +163,7 @@ def test_a_static_pod_refuses_what_is_twisted_or_long_and_nothing_else_of_the_mi
     assert report["slices"]["refused"] == sum(not is_for_both(row) for row in rows) > 100
 
 
+@pytest.mark.slow("two pods of weeks a case")
 @pytest.mark.parametrize("seed", [1, 3, 7])
 @pytest.mark.parametrize(("pairs", "share_max"), PACKING)
 def test_of_requests_that_both_admit_a_static_pod_serves_fewer(
@@ -181,6 +185,11 @@ def test_of_requests_that_both_admit_a_static_pod_serves_fewer(
 # --- a swarm ------------------------------------------------------------------------------------------------
 
 SHAPES: list[Shape] = [(1, 1, 1), (2, 4, 4), (4, 4, 4), (4, 4, 8), (4, 8, 8), (8, 8, 8), (4, 4, 20)]
+SEEDS = 40
+EXPLORED = 8
+"""Random seeds of `make test-all`."""
+FAILED_ONCE: tuple[int, ...] = ()
+"""Random seeds that found something: they stay in the gate."""
 HAPPENS = ("CubeSwapped", "SliceRecovering", "SliceEvicted", "SliceDegraded", "SliceRestored", "FaultRefused")
 
 
@@ -282,6 +291,12 @@ def run_seed(seed: int, said: Counter[str]) -> list[str]:
     return problems[:5] + unsettled(lab.site)[:5]
 
 
+@pytest.mark.parametrize("seed", [*sliced(SEEDS, always=FAILED_ONCE), *explored(EXPLORED, "static pods")])
+def test_a_seed_of_this_commit_breaks_no_invariant_and_its_pod_recovers(seed: int) -> None:
+    assert run_seed(seed, Counter()) == []
+
+
+@pytest.mark.slow("forty static pods of 4,096 chips")
 @pytest.mark.parametrize("first", [0, 20])
 def test_no_seed_breaks_an_invariant_and_every_pod_recovers(first: int) -> None:
     said: Counter[str] = Counter()
@@ -346,6 +361,7 @@ def closed_form(cube_availability: float, shape: Shape) -> tuple[float, float]:
     return float(grouped[1]), placement_curve(cube_availability, 1.0)[size - 1].without_fault_routing
 
 
+@pytest.mark.slow("watches an idle pod for 1,500 days")
 def test_a_cube_is_as_available_as_its_hosts() -> None:
     """A_host = 1 ÷ (1 + rate × repair), to the power of 16. A host that is seen down at the next heartbeat is
     so half a minute later than it is: nothing against a day."""
@@ -354,6 +370,7 @@ def test_a_cube_is_as_available_as_its_hosts() -> None:
     assert availability == pytest.approx(host**HOSTS_PER_CUBE, abs=0.004)
 
 
+@pytest.mark.slow("watches an idle pod for 1,500 days")
 @pytest.mark.parametrize("shape", WATCHED)
 def test_any_cubes_can_be_placed_as_often_as_the_closed_form_has_it(shape: Shape) -> None:
     """The lab without its grid is the closed form: P(Binomial(64, a) ≥ k), within four deviations of a share
@@ -375,6 +392,7 @@ def drawn(cube_availability: float, shape: Shape) -> float:
     return float(whole.mean())
 
 
+@pytest.mark.slow("watches an idle pod for 1,500 days")
 @pytest.mark.parametrize("shape", WATCHED)
 def test_the_grid_places_as_often_as_independent_cubes_have_it(shape: Shape) -> None:
     """Within four deviations of a share that is seen once in three days."""
@@ -384,6 +402,7 @@ def test_the_grid_places_as_often_as_independent_cubes_have_it(shape: Shape) -> 
     assert placed["static", shape] == pytest.approx(expected, abs=4 * deviation + 1 / DRAWS)
 
 
+@pytest.mark.slow("watches an idle pod for 1,500 days")
 def test_the_grid_does_better_than_fixed_groups() -> None:
     """The closed form of a static fabric cuts the pod into 64 ÷ k groups once and for all; the lab's pod also
     has all the boxes across them. Half a pod shows it: 12 boxes in place of 2."""
@@ -394,6 +413,7 @@ def test_the_grid_does_better_than_fixed_groups() -> None:
     assert placed["static", shape] > grouped + 4 * deviation
 
 
+@pytest.mark.slow("watches an idle pod for 1,500 days")
 @pytest.mark.parametrize("shape", WATCHED)
 def test_the_grid_never_does_better_than_any_cubes(shape: Shape) -> None:
     """By construction, for a box is made of idle cubes: this holds the two placements to the same idle cubes

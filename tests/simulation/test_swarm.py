@@ -25,10 +25,15 @@ from shared.models.fabric_plants import plant_of
 from shared.models.faults.link_faults import LINK_FAULTS
 from shared.runtimes.lab import LabRequest
 from tests.support.pods import KIND, POD, pod_lab
+from tests.support.seeds import explored, sliced
 from tests.support.swarm import draw_scenario
 
 SEEDS = 100
 BATCH = 50
+EXPLORED = 20
+"""Random seeds of `make test-all`."""
+FAILED_ONCE: tuple[int, ...] = ()
+"""Random seeds that found something: they stay in the gate."""
 SETTLING_STEP_US = US_PER_DAY // 4
 SAID_MIN = 10
 """How often every batch has to see each type of message."""
@@ -154,7 +159,13 @@ def run_seed(seed: int, said: Counter[str]) -> list[str]:
     return problems[:5] + unsettled(lab.site, tested)
 
 
-@pytest.mark.timeout(2700)  # fifty pods, some three seconds of a processor each, on a busy machine
+@pytest.mark.parametrize("seed", [*sliced(SEEDS, always=FAILED_ONCE), *explored(EXPLORED, "pods")])
+def test_a_seed_of_this_commit_breaks_no_invariant_and_its_pod_recovers(seed: int) -> None:
+    assert run_seed(seed, Counter()) == []
+
+
+@pytest.mark.slow("a hundred pods of a day or two, three CPU seconds each")
+@pytest.mark.timeout(2700)
 @pytest.mark.parametrize("first", range(0, SEEDS, BATCH))
 def test_no_seed_breaks_an_invariant_and_every_pod_recovers(first: int) -> None:
     said: Counter[str] = Counter()

@@ -1,5 +1,9 @@
-"""Whether other processes are there."""
+"""Other processes: whether they run, and killing those that may have ended already."""
 
+import contextlib
+import os
+import signal
+import subprocess
 from pathlib import Path
 
 from shared.runtimes.poll import poll_until
@@ -24,5 +28,19 @@ def children(pid: int) -> list[int]:
     """The processes that a process has started."""
     found = []
     for task in Path(f"/proc/{pid}/task").glob("*"):
-        found += [int(child) for child in (task / "children").read_text().split()]
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            found += [int(child) for child in (task / "children").read_text().split()]
     return found
+
+
+def kill(pid: int) -> None:
+    """Kill a process, unless it has ended."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def kill_group(process: "subprocess.Popen[bytes] | subprocess.Popen[str]") -> None:
+    """Kill a process of a session of its own with all that it started, unless they have ended."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()

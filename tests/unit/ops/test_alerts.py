@@ -19,6 +19,8 @@ from shared.runtimes.live.worker import worker_process
 from tests.support.gateway_twin import QUIET, DrivenTwin
 from tests.support.network_twin import PODS_ON_A_NETWORK
 
+pytestmark = pytest.mark.integration
+
 RULES = Path(__file__).parents[3] / "ops" / "deploy" / "alerts.yml"
 NAMED = re.compile(r"(lightwave_[a-z_]+)(?:\{([^}]*)\})?")
 MATCHER = re.compile(r'([a-z_]+)(=~?)"([^"]*)"')

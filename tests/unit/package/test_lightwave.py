@@ -20,6 +20,8 @@ from ops.experiments.dataset import digest_of
 from schemas.messages.failures import FaultBegan
 from tests.support.fake_twin import answering, as_json
 
+pytestmark = pytest.mark.integration
+
 MODULES = ("_lab", "_sweep", "availability", "optics", "topology")
 QUESTION = {
     "title": "t",

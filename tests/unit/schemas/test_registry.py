@@ -151,6 +151,7 @@ def test_what_is_made_without_validation_comes_back_the_same(name: str, data: st
     assert line == message.__pydantic_serializer__.to_json(message), "as pydantic itself writes it"
 
 
+@pytest.mark.slow("draws configurations until every field had another value")
 def test_configurations_of_every_kind_are_tried_with_other_values_than_the_defaults() -> None:
     """Else the test above would say little about the longest message there is."""
     tried: set[tuple[str, str]] = set()

@@ -124,6 +124,7 @@ def asked_for(seed: int, salt: int | None) -> tuple[int, ...]:
     return tuple(message.at_us for message in asked if message.at_us > 5 * DAY)
 
 
+@pytest.mark.slow("hundreds of futures of a pod")
 def test_who_asks_is_drawn_anew_and_as_often() -> None:
     futures = [asked_for(3, salt) for salt in range(16)]
     others = [asked_for(seed, None) for seed in range(100, 116)]
@@ -131,6 +132,7 @@ def test_who_asks_is_drawn_anew_and_as_often() -> None:
     assert ttest_ind(*([len(one) for one in some] for some in (futures, others))).pvalue > 0.001
 
 
+@pytest.mark.slow("many futures of a pod")
 def test_planned_work_is_drawn_anew() -> None:
     config = SuperpodConfig(seed=3, cubes=CubesConfig(maintenance_per_day=0.01))
     gaps = []

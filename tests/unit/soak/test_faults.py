@@ -25,6 +25,8 @@ from tests.soak.faults import processes, rebuilds, requests, servers
 from tests.soak.faults.context import CommandResult, FaultContext, SoakEnded, TwinDeviated
 from tests.soak.log_facts import LogRecord
 
+pytestmark = pytest.mark.integration
+
 
 class Supervised:
     """Processes that are signalled, dropped and started."""

@@ -6,6 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 import redis
 
 from ops.servers.local_servers import LocalRedis
@@ -13,6 +14,8 @@ from shared.runtimes.tcp_ports import free_port
 from tests.soak.fault_plan import FaultAction, FaultTarget, PlannedFault
 from tests.soak.faults import servers
 from tests.soak.faults.context import FaultContext
+
+pytestmark = pytest.mark.integration
 
 FAULT = PlannedFault(
     0, 0, 0.0, FaultAction("redis", "it", lambda *_: None), FaultTarget("redis", "redis"), 0.2, 1

@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from shared.models.assumptions import ASSUMPTIONS
 from shared.models.optics.link import LinkDesign
 from shared.models.optics.module_kinds import LANE_RATES
@@ -65,6 +67,7 @@ def test_what_is_calibrated_gives_what_the_documentation_says() -> None:
     assert float(said[1]) == round(plain - both, 2)
 
 
+@pytest.mark.slow("qualifies a pod with every pairing of parts")
 def test_every_pairing_is_as_the_documentation_says() -> None:
     conditions = (
         Conditions(7),

@@ -41,6 +41,7 @@ def test_full_pod_has_two_orders_of_margin() -> None:
     assert sum(margins) / len(margins) == pytest.approx(2.0, abs=0.5)
 
 
+@pytest.mark.slow("qualifies a whole pod")
 @pytest.mark.parametrize(
     ("conditions", "ends"),
     [
@@ -64,12 +65,14 @@ def test_the_specification_of_return_loss_is_where_the_pod_begins_to_fail() -> N
     assert not beyond.qualified
 
 
+@pytest.mark.slow("qualifies a whole pod")
 def test_lanes_of_twice_the_rate_qualify_with_parts_made_for_them() -> None:
     assert qualified(Conditions(7, design=LinkDesign(rate=lane_rate("100G-PAM4")))).qualified
     old_parts = LinkDesign(rate=lane_rate("100G-PAM4"), launch_dbm=0.0)
     assert not qualified(Conditions(7, design=old_parts)).qualified
 
 
+@pytest.mark.slow("qualifies a whole pod twice")
 def test_lasers_modulated_directly_fail_unless_they_are_brighter() -> None:
     """[LF] Appendix C.1: externally modulated lasers are critical against interference. At equal launched
     power that follows; by what is assumed of brighter ones it does not."""
@@ -78,6 +81,7 @@ def test_lasers_modulated_directly_fail_unless_they_are_brighter() -> None:
     assert qualified(Conditions(7, design=LinkDesign(laser="DML"))).qualified
 
 
+@pytest.mark.slow("qualifies a whole pod three times")
 def test_mitigation_and_specification_each_add_margin() -> None:
     """To the worst pairing; the median has none to gain from light."""
     margins = []

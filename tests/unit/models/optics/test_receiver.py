@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
@@ -173,12 +173,20 @@ def test_a_rate_is_a_rate_and_its_logarithm_is_its_logarithm(
 
 
 @given(RECEIVERS, RECEIVED_DBM, st.floats(-80, -18), st.floats(0.01, 10))
+@example(Receiver(lane_rate("50G-PAM4"), mitigation=False, soft_fec=False), 0.0, -18.0, 1.0)
+@example(Receiver(lane_rate("100G-PAM4"), mitigation=False), 0.5, -18.0, 0.01)
 def test_more_light_helps_and_more_interference_never_does(
     of: Receiver, received_dbm: float, interference_db: float, more_db: float
 ) -> None:
-    """Up to −18 dB: beyond, levels lie on each other, and no slicer stands where it should."""
+    """Up to −18 dB: beyond, levels lie on each other, and no slicer stands where it should.
+
+    At −18 dB the eye of PAM4 is closed: every sixth bit is wrong, whatever the light. There more light lowers
+    the noise, which moves the slicer, and can raise the rate by 2·10⁻⁴ of a decade.
+    """
     here = log10_ber(of, received_dbm, interference_db)
-    assert log10_ber(of, received_dbm + more_db, interference_db) < here
+    brighter = log10_ber(of, received_dbm + more_db, interference_db)
+    assert brighter < here + 1e-3
+    assert brighter < here or here > -1.0, "more light helps wherever the eye is open"
     assert log10_ber(of, received_dbm, min(interference_db + more_db, -18.0)) >= here - 1e-3
 
 

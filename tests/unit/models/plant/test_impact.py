@@ -135,6 +135,7 @@ def targets(plant: Plant) -> st.SearchStrategy[Part]:
     )
 
 
+@pytest.mark.slow("cuts every part out of the graph of a whole pod")
 @settings(max_examples=60, deadline=None)
 @given(targets(superpod_plant(4)), uses(4))
 def test_what_hangs_on_a_part_of_a_superpod_is_what_the_graph_loses(target: Part, use: Use) -> None:
@@ -145,6 +146,7 @@ def test_what_hangs_on_a_part_of_a_superpod_is_what_the_graph_loses(target: Part
     assert result.target == target.name
 
 
+@pytest.mark.slow("cuts every part out of the graph of a whole pod")
 @settings(max_examples=20, deadline=None)
 @given(targets(static_pod_plant()), st.sets(st.integers(0, 63)), st.sets(st.integers(0, 63)))
 def test_what_hangs_on_a_part_of_a_static_pod_is_what_the_graph_loses(

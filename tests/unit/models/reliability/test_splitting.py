@@ -25,6 +25,7 @@ def test_it_reaches_one_in_a_billion() -> None:
     assert trials_needed(expected, 0.5) > 1e9
 
 
+@pytest.mark.slow("hundreds of drawn estimates")
 def test_its_intervals_cover_the_closed_form_as_often_as_they_say() -> None:
     """Of 200 fresh ones of 95 % at 1e-4 or so: 180 at least, but for one chance in a thousand."""
     expected = exceeds(*SHOP, 6)

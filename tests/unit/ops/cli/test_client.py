@@ -21,6 +21,8 @@ from shared.basics.errors import TwinUnreachable
 from tests.support.authority import Authority
 from tests.support.fake_twin import DROP, Answer, answering, as_json, environment, lightwave
 
+pytestmark = pytest.mark.integration
+
 HTML: Answer = (200, "text/html", b"<html>hello</html>")
 CLOCK = {
     "now_us": 3_600_000_000,

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.integration
+
 LIGHTWAVE = Path(sys.executable).with_name("lightwave")
 
 

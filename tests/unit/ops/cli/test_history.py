@@ -16,6 +16,8 @@ from shared.basics.units import US_PER_S
 from tests.support.fake_twin import Answer, FakeTwin, answering, as_json
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin
 
+pytestmark = pytest.mark.integration
+
 END, DARK = "pod-0/cube-0/+z/5", "pod-0/cube-3/+y/7"
 STEP_US = 900 * US_PER_S
 FRAMES = 5

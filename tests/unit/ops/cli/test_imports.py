@@ -12,6 +12,8 @@ import pytest
 
 from ops.cli.main import COMMANDS
 
+pytestmark = pytest.mark.integration
+
 SLOW = ("numpy", "pydantic", "fastapi", "orjson", "rich", "pyarrow", "yaml", "redis", "uvicorn", "asyncio")
 
 

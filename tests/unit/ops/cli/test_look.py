@@ -14,6 +14,8 @@ from shared.basics.errors import LightwaveError, NotFound
 from tests.support.fake_twin import FakeTwin, answering, as_json, told
 from tests.support.gateway_twin import QUIET, DrivenTwin
 
+pytestmark = pytest.mark.integration
+
 HALF, HALF_FAR = "pod-0/cube-0/+x/9", "pod-0/cube-0/-x/9"
 """Strand 0 lost at the far end's port; dirty."""
 NEITHER, NEITHER_FAR = "pod-0/cube-1/+y/4", "pod-0/cube-1/-y/4"

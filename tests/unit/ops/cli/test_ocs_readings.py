@@ -15,6 +15,8 @@ from shared.models.telemetry.ocs_fields import OCS_FIELDS, ocs_fields_of
 from tests.support.fake_twin import FakeTwin, answering, as_json
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin
 
+pytestmark = pytest.mark.integration
+
 DRIFTED, LAME, DUMB, SOUND, BLIND = (f"pod-0/ocs-{number}" for number in (9, 20, 30, 40, 41))
 MIRROR = "N0"
 

@@ -18,6 +18,9 @@ from ops.lab.run import RunPlan, repeat_command
 from ops.sites.site_plans import NewTwinOptions
 from tests.support.commands import leaf, leaves
 from tests.support.fake_twin import answering, as_json, lightwave
+from tests.support.mistakes import USAGE_CASES
+
+pytestmark = pytest.mark.integration
 
 
 def check_usage(done: subprocess.CompletedProcess[str], sentence: str) -> None:
@@ -30,73 +33,7 @@ def check_usage(done: subprocess.CompletedProcess[str], sentence: str) -> None:
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
-    [
-        (["gte"], "no command 'gte'; did you mean get? allowed are up, clock, get,"),
-        (["clock", "stop"], "no command 'stop'; allowed are advance, pause, resume, show, speed, until"),
-        (["lab", "rnu"], "no command 'rnu'; did you mean run?"),
-        (["get"], "Missing argument 'KIND'; see `lightwave get --help`"),
-        (["get", "slcies"], "no kind 'slcies'; did you mean slices? allowed are fabrics, ocs,"),
-        (["get", "ocs", "-o", "xml"], "'xml' is not one of 'table', 'wide', 'json', 'yaml'"),
-        (["get", "ocs", "a", "b"], "unexpected extra argument (b)"),
-        (["get", "ocs", "pod-0/ocs-1", "--fabric", "pod-0"], "--fabric goes with a whole list"),
-        (["get", "ocs", "pod-0/ocs-1", "--top", "3"], "--top goes with a whole list"),
-        (["get", "ocs", "--where", "down"], "'down' is no FIELD=VALUE, like state=down"),
-        (["get", "ocs", "--colour"], "No such option: --colour"),
-        (
-            ["events", "--follow", "--limit", "3"],
-            "--follow goes on for ever: it does not go with --limit or --until",
-        ),
-        (["events", "--limit", "0"], "--limit"),
-        (
-            ["events", "--since", "-1h"],
-            "'-1h' is no time; allowed are 2h, 1d12h and the like, back from now, and moments like",
-        ),
-        (["inject", "ocs", "pod-0/ocs-1", "--for", "90"], "'90' is no duration"),
-        (["inject", "osc", "pod-0/ocs-1"], "no kind of fault 'osc'; did you mean ocs? allowed are host,"),
-        (["request", "4x4"], "'4x4' is no shape; allowed are three sides in chips, like 4x4x8"),
-        (["request", "4x4x4", "--key", "two words"], "'two words' is no key"),
-        (["request", "4x4x4", "--key", "k" * 201], "allowed are 1 to 200 visible ASCII characters"),
-        (["request", "4x4x4", "--priority", "9.5"], "'9.5' is not a valid integer"),
-        (["clock", "advance", "2x"], "Invalid value for 'DURATION': '2x' is no duration"),
-        (["clock", "until", "3dd"], "Invalid value for 'MOMENT': '3dd' is no moment; allowed are 3d, 1d12h"),
-        (["clock", "speed", "-5"], "'-5' is no speed; allowed are numbers above 0"),
-        (["clock", "speed", "nan"], "'nan' is no speed"),
-        (["clock", "speed", "inf"], "'inf' is no speed"),
-        (["up", "--speed", "0"], "'0' is no speed"),
-        (["up", "--pods", "1001"], "1001 is not in the range 1<=x<=1000"),
-        (["up", "--seed", str(2**63)], "--seed"),
-        (["up", "--port", "65536"], "65536 is not in the range"),
-        (["up", "--data", ""], "'' is no path"),
-        (
-            ["up", "--fresh", "--rebuild", "--data", "/no/such"],
-            "--fresh: forgets the twin, of which --rebuild",
-        ),
-        (["fork", "make", "--name", "x", "--future", "0"], "0 is not in the range"),
-        (["lab", "run", "--days", "36501"], "allowed are days above 0 up to 36,500"),
-        (["lab", "run", "--jobs", "65"], "--jobs"),
-        (["lab", "run", "--kind", ""], "no kind of fabric ''; allowed are superpod, static-pod, dcn"),
-        (
-            ["commission", "pod-4", "--site", "a", "--kind", ""],
-            "no kind of fabric ''; allowed are superpod, sta",
-        ),
-        (
-            ["lab", "config", "--kind", "statik-pod"],
-            "no kind of fabric 'statik-pod'; did you mean static-pod?",
-        ),
-        (
-            ["lab", "run", "--site", "/dev/zero"],
-            "--site /dev/zero: no file of text, but a folder, pipe or dev",
-        ),
-        (["lab", "run", "--seed", "4", "--set", "seed=3"], "--seed 4: --set seed=3 says another"),
-        (["schema", "export", ""], "'' is no path"),
-        (["experiment", "run", "hazards", "--out", ""], "'' is no path"),
-        (["experiment", "compare", ""], "'' is no path"),
-        (["reproduce", "--out", "/no/such/rows"], "/no/such/rows: there is no folder /no/such"),
-        (["pod", "qualify", "--out", "/"], "/ is a folder, not a file"),
-        (["link", "curve", "--out", "/no/such.html"], "/no/such.html: there is no folder /no"),
-        (["goodput-model", "--sweep", "--out", "/no/such"], "/no/such: there is no folder /no"),
-        (["completion", "tcsh"], "no shell 'tcsh'; "),
-    ],
+    USAGE_CASES,
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_a_mistake_is_one_sentence_that_names_what_is_allowed(words: list[str], sentence: str) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 
 from ops.experiments.dataset import RunKey, RunRow
 from ops.experiments.loader import PlannedExperiment, plan_experiment
@@ -71,6 +72,7 @@ def told(what: str, held: float) -> float:
     return held
 
 
+@pytest.mark.slow("hundreds of drawn experiments")
 def test_95_of_100_intervals_hold_the_mean_and_the_difference() -> None:
     plan, drawn = planned(), np.random.default_rng([SEED, 1])
     answers = [kind.interval_availability(SPAN) for kind in KINDS]

@@ -13,6 +13,8 @@ from ops.reproduce import lab_runs
 from ops.sites.site_plans import NewTwinOptions
 from shared.basics.errors import OperationFailed
 
+pytestmark = pytest.mark.integration
+
 
 def killed_at_work(_plan: object, n: int = 0, log: Path | None = None, _board: object = None) -> NoReturn:
     """A worker that has begun its part of the log."""

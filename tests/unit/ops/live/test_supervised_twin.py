@@ -17,6 +17,8 @@ from ops.live.supervisor import DEFAULT_RESTART_POLICY, exit_text, supervise
 from shared.basics.errors import InvalidInput
 from tests.support.child_processes import has_ended, runs
 
+pytestmark = pytest.mark.integration
+
 SUPERVISE = (
     "import logging, sys\n"
     "from ops.live.supervisor import RestartPolicy, supervise\n"

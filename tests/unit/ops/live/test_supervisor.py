@@ -14,6 +14,8 @@ from ops.live.supervisor import SupervisedProcess, Supervisor
 from shared.basics.errors import OperationFailed
 from shared.runtimes.poll import poll_until
 
+pytestmark = pytest.mark.integration
+
 WAIT_S_MAX = 20.0
 
 PYTHON = (sys.executable, "-c")

@@ -13,6 +13,8 @@ from ops.local.process_pool import WorkerPool
 from shared.basics.errors import OperationFailed
 from tests.support.child_processes import has_ended
 
+pytestmark = pytest.mark.integration
+
 HERE = "tests.unit.ops.local.test_process_pool"
 WAIT_S = 20.0
 

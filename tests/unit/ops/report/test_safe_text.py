@@ -13,6 +13,8 @@ from ops.report.tables import text_table
 from ops.report.yaml_writer import yaml_text
 from tests.support.fake_twin import answering, as_json, lightwave
 
+pytestmark = pytest.mark.integration
+
 HOSTILE = "\x1b]0;title\x07 \x9b2J \u202egnp.exe \u2066 \U000e0041 \x7f \ud800 \r"
 HARMLESS = "Größe × −3 dB\n└ because of „x“ 例 😀"
 

@@ -42,6 +42,8 @@ from shared.models.optics.palomar import manufactured_ocses
 from shared.models.superpod.wiring import LinkEnd
 from tests.support.fake_twin import lightwave
 
+pytestmark = pytest.mark.integration
+
 KEYS = (
     *("name", "claim", "kind", "basis", "source", "paper_value", "unit", "measured", "interval", "tolerance"),
     *("holds", "note", "how"),

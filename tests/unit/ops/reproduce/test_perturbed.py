@@ -40,6 +40,7 @@ from shared.models.topology import (
 from shared.models.topology.slice_figures import slice_figures
 from shared.models.topology.spanning_trees import TreePacking
 from tests.simulation.test_reproduce import KNOWN_NOT_TO_HOLD
+from tests.support.seeds import rotating
 
 GOODPUT = sys.modules[promised_goodput.__module__]
 Patch = tuple[Any, str, Any]
@@ -179,7 +180,7 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("name", CHANGES)
+@pytest.mark.parametrize("name", rotating(CHANGES, "computes a prediction twice, most of them by lab runs"))
 def test_a_prediction_can_fail(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Or hold, where it fails today."""
     (claim,) = select_claims((name,))

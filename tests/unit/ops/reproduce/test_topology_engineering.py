@@ -184,6 +184,7 @@ def test_no_path_takes_more_than_its_cap_on_either_side() -> None:
         assert found.use >= free.use - 1e-6
 
 
+@pytest.mark.slow("a study of a network, once more")
 def test_caps_lengthen_paths_and_what_engineered_links_gain_then() -> None:
     """What the section's conclusion stands on."""
     rows = {claim.name: claim.row() for claim in select_claims(("dcn/flow-time*", "dcn/throughput*"))}

@@ -114,6 +114,7 @@ def driven(name: str, until_us: int) -> list[bytes]:
     return log_of(name)
 
 
+@pytest.mark.slow("thirty days of a twin and of its fork")
 def test_a_fork_without_changes_stays_equal_to_its_parent_for_thirty_days(
     parent: Path, lines: list[bytes]
 ) -> None:

@@ -23,6 +23,8 @@ from shared.runtimes.embedded.site_runner import SiteRunner
 from shared.runtimes.operations_log import MemoryOperations
 from tests.support.gateway_twin import QUIET, DrivenTwin
 
+pytestmark = pytest.mark.integration
+
 
 def said(operations: MemoryOperations) -> list[OperationBody]:
     return [found.body for _, found in operations.read()]

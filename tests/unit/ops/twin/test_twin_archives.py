@@ -25,6 +25,8 @@ from shared.storage.log.archive_writer import find_archivable, truncated_path, w
 from shared.storage.log.log_bytes import LogBytes
 from tests.support.gateway_twin import Client, DrivenTwin
 
+pytestmark = pytest.mark.integration
+
 PAIRS = ["pod.cubes=4"]
 PATHS = (
     *("events?limit=1000", "events?limit=30&type=Tick", "slices", "cubes", "fabrics", "cubes?at=5h"),

@@ -47,6 +47,8 @@ from shared.storage.snapshots.snapshot_folder import SnapshotFolder
 from shared.storage.store.redis_store import RedisStore
 from shared.storage.store.state_store import Commit
 
+pytestmark = pytest.mark.integration
+
 CONFIG = SuperpodConfig(seed=5, pod=PodConfig(cubes=4), failures=FailuresConfig(host_per_day=0.5))
 SITES = ("pod-0", "pod-1")
 LIVED = 12 * US_PER_HOUR

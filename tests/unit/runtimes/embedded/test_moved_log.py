@@ -3,8 +3,12 @@
 import time
 from pathlib import Path
 
+import pytest
+
 from shared.runtimes.poll import poll_until
 from tests.support.gateway_twin import DrivenTwin
+
+pytestmark = pytest.mark.integration
 
 
 def test_time_stands_still_while_the_log_is_away(tmp_path: Path) -> None:

@@ -7,6 +7,8 @@ import pytest
 
 from tests.support.gateway_twin import DrivenTwin
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
 def test_time_stands_still_until_a_file_can_be_opened_again(

@@ -10,6 +10,8 @@ from shared.basics.errors import OperationFailed
 from shared.runtimes.embedded import twin_loop as twin_module
 from tests.support.gateway_twin import QUIET, DrivenTwin
 
+pytestmark = pytest.mark.integration
+
 DRAIN = DrainCube(cube="pod-0/cube-1")
 
 

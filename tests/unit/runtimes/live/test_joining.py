@@ -21,6 +21,8 @@ from shared.runtimes.tcp_ports import free_port
 from shared.storage.store.redis_store import RedisStore
 from shared.storage.store.state_store import Commit
 
+pytestmark = pytest.mark.integration
+
 TWIN = TwinRecord("a" * 32, 4, "topic")
 CODE = StateCodeVersion(RULES, {"ocs": "form"}, "1")
 

@@ -29,6 +29,8 @@ from shared.runtimes.live.twin_record import TwinRecord
 from shared.runtimes.operations_log import new_operation
 from tests.support.descriptors import no_descriptor_left
 
+pytestmark = pytest.mark.integration
+
 LACK = "this process has no file descriptor left of the {} that it may have; raise its limit (`ulimit -n`, "
 WAIT_S_MAX = 20.0
 

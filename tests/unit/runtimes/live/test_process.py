@@ -34,6 +34,8 @@ from shared.runtimes.live.worker import worker_process
 from shared.storage.store import redis_client
 from shared.storage.store.redis_store import RedisStore
 
+pytestmark = pytest.mark.integration
+
 WORKER = ProcessInfo("ocs-a", "worker", "ocs")
 WAIT_S_MAX = 20.0
 

@@ -50,6 +50,7 @@ def blind_for(bench: Bench, at_us: int, days: int = 10) -> None:
     inject(bench, "camera", CAMERA, at_us, days=days)
 
 
+@pytest.mark.slow("days of a pod with a blind camera")
 def test_the_only_repair_is_that_of_the_camera(bench: Bench) -> None:
     blind_for(bench, US_PER_DAY)
     bench.run(US_PER_DAY + LONG - 1)

@@ -16,6 +16,8 @@ from services.gateway.http.middleware import BODY_MAX, ShutdownResponse
 from shared.basics.errors import InvalidInput
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin
 
+pytestmark = pytest.mark.integration
+
 TOKENS = {role: f"the-token-of-a-{role}-here" for role in Role}
 WRITES = [
     ("POST", "/v1/clock/pause"),

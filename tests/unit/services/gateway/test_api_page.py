@@ -15,6 +15,8 @@ from services.gateway.http.access.tokens import Tokens
 from services.gateway.http.app import create_app
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin
 
+pytestmark = pytest.mark.integration
+
 NO_JSON = {
     "/v1/snapshots/{site}": "application/octet-stream",
     "/metrics": "text/plain; version=0.0.4; charset=utf-8",

@@ -15,6 +15,8 @@ from schemas.kinds import KINDS
 from shared.basics.units import US_PER_HOUR
 from tests.support.gateway_twin import Client, DrivenTwin
 
+pytestmark = pytest.mark.integration
+
 PAIRS = ["pod.cubes=8", "failures.host_per_day=0.2", "failures.ocs_per_day=0.1"]
 PLANS = [
     SitePlan(site="campus", fabrics={"pod-0": config_from_pairs("superpod", PAIRS, seed=3)}),
@@ -77,6 +79,7 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lived]:
     found.twin.close()
 
 
+@pytest.mark.slow("asks every route of many moments of the past")
 def test_what_was_answered_then_is_answered_of_then(lived: Lived) -> None:
     """All that can be asked, at every moment, word for word."""
     compared = 0

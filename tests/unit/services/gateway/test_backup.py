@@ -1,11 +1,15 @@
 """Where a backup is cut, as the gateway tells it."""
 
+import pytest
+
 from ops.sites.site_plans import single_fabric_sites
 from schemas.files.backup_manifest import BackupPoint, SavedClock, SiteLogCut
 from services.gateway.http.access.caller import Caller, Role
 from services.gateway.http.access.tokens import Tokens
 from services.gateway.http.app import create_app
 from tests.support.gateway_twin import Client, DrivenTwin
+
+pytestmark = pytest.mark.integration
 
 POINT = BackupPoint(
     twin="first",

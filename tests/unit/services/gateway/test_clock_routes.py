@@ -3,8 +3,12 @@
 import time
 from pathlib import Path
 
+import pytest
+
 from shared.basics.units import US_PER_HOUR, US_PER_S
 from tests.support.gateway_twin import DrivenTwin
+
+pytestmark = pytest.mark.integration
 
 
 def test_time_runs_to_a_moment_and_stands_still_there(tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ from ops.cli.common.kind_tables import table_of
 from tests.support.gateway_twin import DrivenTwin
 from tests.support.joined_twin import JOB, NETWORK, SLICES, WAIT, joined_twin
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture(scope="module")
 def campus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:

@@ -17,6 +17,8 @@ from shared.models.network.blocks import network_of
 from tests.support.gateway_twin import NETWORK, Client, DrivenTwin, get, pod_and_network
 from tests.unit.services.gateway.test_api_page import check_answer
 
+pytestmark = pytest.mark.integration
+
 PLANT = network_of(NETWORK.network)
 OF_NETWORKS = tuple(
     kind.word

@@ -13,6 +13,8 @@ from services.gateway.ports import TwinPorts
 from shared.runtimes.operations_log import MemoryOperations, new_operation
 from tests.support.gateway_twin import Client
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture
 def client() -> Client:

@@ -12,6 +12,8 @@ from schemas.messages.sequencer import FabricRetired
 from shared.basics.units import US_PER_HOUR
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin
 
+pytestmark = pytest.mark.integration
+
 BUSY = ["pod.cubes=8", "workload.offered_load=0.8", "failures.host_per_day=0.05"]
 PLANS = (
     SitePlan(

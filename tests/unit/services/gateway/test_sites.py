@@ -21,6 +21,8 @@ from shared.models.static_pod.static_pod_plant import static_pod_plant
 from shared.runtimes.simulated_clock import ClockState
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin, as_logged, get
 
+pytestmark = pytest.mark.integration
+
 SWITCHED, FIXED, APART = "pod-1", "pod-2", "pod-7"
 PLANS = (
     SitePlan(

@@ -11,6 +11,8 @@ from shared.basics.units import US_PER_HOUR
 from shared.storage.snapshots.site_snapshot import from_bytes
 from tests.support.gateway_twin import Client, DrivenTwin
 
+pytestmark = pytest.mark.integration
+
 PAIRS = ["pod.cubes=8", "failures.host_per_day=0.02"]
 
 

@@ -25,6 +25,8 @@ from services.gateway.log.tail import LogTail
 from shared.storage.log.log_reader import LogQuery
 from tests.support.gateway_twin import QUIET, DrivenTwin, as_logged
 
+pytestmark = pytest.mark.integration
+
 END_S_MAX = 10.0
 
 
@@ -323,6 +325,7 @@ def test_paths_are_taken_as_they_are_sent(served: Served) -> None:
         assert status.split()[1] in (b"404", b"400"), path
 
 
+@pytest.mark.slow("makes a long log first")
 def test_since_and_type_find_their_place_without_reading_the_whole_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

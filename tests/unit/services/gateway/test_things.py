@@ -11,6 +11,8 @@ from shared.storage.store.state_store import FabricPlace
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin, get
 from tests.support.light_paths import circuits, light_path
 
+pytestmark = pytest.mark.integration
+
 CUBES = 8
 OF_PODS = tuple(
     kind.word

@@ -9,6 +9,8 @@ import pytest
 from shared.models.superpod.wiring import link_end
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin, get
 
+pytestmark = pytest.mark.integration
+
 END, OTHER = "pod-0/cube-0/+x/3", "pod-0/cube-0/-x/3"
 """Of a loop of one cube."""
 VERDICT, REPAIR = "pod-0/verdict-0", "pod-0/repair-0"

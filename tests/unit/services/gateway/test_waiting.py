@@ -9,6 +9,8 @@ from schemas.config.scheduler import SchedulerConfig
 from shared.basics.units import US_PER_S
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin
 
+pytestmark = pytest.mark.integration
+
 HOUR_US = 3_600_000_000
 PREFLIGHT_US = SchedulerConfig().preflight_s * US_PER_S
 

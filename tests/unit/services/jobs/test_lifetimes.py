@@ -2,6 +2,8 @@
 
 from random import Random
 
+import pytest
+
 from schemas.body import Body
 from schemas.messages.jobs import JobTerms
 from schemas.messages.scheduler import (
@@ -67,6 +69,7 @@ def live(driver: Driver, draw: Random) -> int:
     return had_us
 
 
+@pytest.mark.slow("ten thousand jobs")
 def test_ten_thousand_lifetimes_leave_nothing_behind() -> None:
     driver, draw = Driver(), Random(12)
     had_us = sum(live(driver, draw) for _ in range(LIFETIMES))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import product
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -214,6 +215,7 @@ def long_life(seed: int, count: int) -> tuple[list[Step], SchedulerConfig]:
     return steps, policy
 
 
+@pytest.mark.slow("long lives of a scheduler")
 def test_invariants_hold_over_long_lives_in_which_everything_happens() -> None:
     happened: Counter[str] = Counter()
     for seed in range(25):

@@ -5,6 +5,8 @@ from collections import Counter
 from dataclasses import dataclass
 from itertools import product
 
+import pytest
+
 from schemas.config.scheduler import SchedulerConfig
 from services.scheduler.explain.slice_explanation import explain_slice
 from services.scheduler.placement.holdback import held_back
@@ -169,6 +171,7 @@ def test_who_is_said_to_delay_the_first_in_line_would() -> None:
     assert links_checked > 100
 
 
+@pytest.mark.slow("drawn lives of a scheduler, all of it explained")
 def test_everything_can_be_explained() -> None:
     for seed in range(12):
         life, policy = long_life(seed, 150)

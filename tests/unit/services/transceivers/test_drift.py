@@ -83,6 +83,7 @@ def test_each_mirror_of_the_blind_array_costs_its_strand_more_by_the_hour() -> N
     bench.assert_documents_hold()
 
 
+@pytest.mark.slow("days of a pod that drifts")
 def test_readings_and_errors_tell_and_nothing_is_left_when_the_camera_is_back() -> None:
     bench = made()
     ber, code = state_of(bench).log10_ber.copy(), state_of(bench).code.copy()
@@ -147,6 +148,7 @@ def test_a_fibre_that_is_moved_meanwhile_is_before_another_mirror() -> None:
     bench.assert_documents_hold()
 
 
+@pytest.mark.slow("days of a pod that drifts")
 def test_links_that_come_meanwhile_lose_as_much() -> None:
     bench = made()
     begin(bench, "camera-N")

@@ -15,6 +15,8 @@ from shared.basics.units import US_PER_HOUR
 from shared.storage.store.state_copies import StateCopies
 from tests.support.gateway_twin import DrivenTwin
 
+pytestmark = pytest.mark.integration
+
 WAIT = {"wait": 20}
 CLOCKWORK = ("Tick", "UsageReported", "CapacityReported")
 HALF_HOUR_S = 1_800

@@ -15,6 +15,8 @@ from shared.storage.store.state_copies import StateCopies
 from tests.support.gateway_twin import DrivenTwin
 from tests.support.joined_twin import JOB, NETWORK, SLICES, WAIT, joined_twin
 
+pytestmark = pytest.mark.integration
+
 HALF, NOTHING = FULL_SPEED // 2, 0
 UNTIL_US = 10
 REACT_S = 30

@@ -24,6 +24,8 @@ from shared.runtimes.lab import Lab
 from tests.support.gateway_twin import DrivenTwin
 from tests.support.network_twin import NETWORK, network_site
 
+pytestmark = pytest.mark.integration
+
 WAIT = {"wait": 20}
 PPM = 1e-6
 RACKS, SWITCHES = 16, 2

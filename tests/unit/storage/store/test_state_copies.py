@@ -16,6 +16,8 @@ from shared.storage.store.state_store import PartitionSnapshot
 from tests.support.gateway_twin import QUIET, DrivenTwin
 from tests.support.pods import pod_place
 
+pytestmark = pytest.mark.integration
+
 READERS = [("ocs", "pod-0"), ("scheduler", "pod-0")]
 
 

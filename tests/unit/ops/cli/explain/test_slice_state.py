@@ -13,6 +13,8 @@ from ops.cli.main import root
 from tests.support.fake_twin import answering, as_json
 from tests.support.gateway_twin import QUIET, DrivenTwin
 
+pytestmark = pytest.mark.integration
+
 EXPLAIN = ("explain", "slice", "pod-0/slice-2")
 Answers = dict[str, httpx.Response]
 

@@ -14,6 +14,8 @@ from shared.basics.errors import NotFound
 from tests.support.fake_twin import answering, as_json
 from tests.support.gateway_twin import QUIET, DrivenTwin
 
+pytestmark = pytest.mark.integration
+
 Answers = dict[str, httpx.Response]
 
 

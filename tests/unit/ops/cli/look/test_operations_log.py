@@ -6,6 +6,8 @@ import pytest
 
 from tests.support.fake_twin import answering, as_json, lightwave
 
+pytestmark = pytest.mark.integration
+
 US = 1_000_000
 AT_US = ((2 * 24 + 15) * 3_600 + 17 * 60 + 31) * US
 

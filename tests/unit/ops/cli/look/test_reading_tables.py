@@ -18,6 +18,8 @@ from shared.models.telemetry.module_fields import MODULE_FIELDS, module_fields_o
 from tests.support.fake_twin import FakeTwin, answering, as_json, told
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin
 
+pytestmark = pytest.mark.integration
+
 DIRTY, DEAD, SOUND, DARK = (f"pod-0/cube-{end}" for end in ("0/+x/9", "0/+z/3", "0/+z/5", "3/+y/7"))
 DEAD_FAR = "pod-0/cube-1/-z/3"
 LATE = "pod-0/cube-0/+z/7"

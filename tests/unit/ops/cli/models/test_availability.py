@@ -8,6 +8,8 @@ import pytest
 
 from tests.support.fake_twin import lightwave
 
+pytestmark = pytest.mark.integration
+
 
 def printed(*words: str) -> Any:
     done = lightwave(*words, "-o", "json")

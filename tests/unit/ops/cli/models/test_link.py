@@ -20,6 +20,8 @@ from shared.models.telemetry.installed_modules import installed_modules
 from tests.support.fake_twin import FakeTwin, answering, as_json, lightwave, told
 from tests.support.gateway_twin import QUIET, DrivenTwin
 
+pytestmark = pytest.mark.integration
+
 OWN = ("link", "budget", "--loss-db", "2.5", "--return-loss-db", "-40", "--rate", "50G-PAM4")
 WORN = "pod-0/cube-0/+z/9"
 LINKED, DIRTY, DARK = "pod-0/cube-0/+z/3", "pod-0/cube-1/+z/5", "pod-0/cube-5/+y/7"

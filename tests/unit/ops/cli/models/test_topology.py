@@ -13,6 +13,8 @@ from ops.cli.main import root
 from shared.basics.errors import LightwaveError
 from tests.support.fake_twin import lightwave
 
+pytestmark = pytest.mark.integration
+
 KEYS = [
     *("shape", "twisted", "without_ocs", "chips", "hosts", "cubes", "links", "optical_links"),
     *("cross_connects", "ocs_used", "diameter", "mean_hops", "bisection_links", "all_to_all_throughput"),

@@ -11,6 +11,8 @@ from shared.basics.errors import InvalidInput
 from tests.support.fake_twin import lightwave
 from tools.bench.routing import measure_routing
 
+pytestmark = pytest.mark.integration
+
 KEYS = [
     *("shape", "twisted", "chips", "missing_links", "order", "virtual_channels", "pairs", "reached"),
     *("detours", "escapes", "deadlock_free", "dependencies", "cycle", "mean_hops", "max_hops", "mean_load"),

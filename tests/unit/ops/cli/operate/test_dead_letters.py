@@ -6,6 +6,8 @@ import pytest
 
 from tests.support.fake_twin import answering, as_json, lightwave
 
+pytestmark = pytest.mark.integration
+
 URL = "/v1/dead-letters"
 USAGE = 2
 

@@ -8,6 +8,8 @@ import pytest
 
 from tests.support.fake_twin import Answer, FakeTwin, answering, as_json, lightwave
 
+pytestmark = pytest.mark.integration
+
 REFUSED, USAGE, NOT_FOUND = 1, 2, 3
 ID = "operator@pod-0/7"
 OCS, FAULT = "pod-0/ocs-18", "pod-0/fault-10"

@@ -12,6 +12,8 @@ from ops.cli.main import root
 from schemas.api.whatif import LossReport
 from tests.support.fake_twin import Answer, answering, as_json, lightwave
 
+pytestmark = pytest.mark.integration
+
 REFUSED, USAGE, NOT_FOUND = 1, 2, 3
 ID, NAME = "operator@campus/7", "dcn-0/rewiring-2"
 PLAN: dict[str, Any] = {

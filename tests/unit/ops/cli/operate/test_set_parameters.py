@@ -9,6 +9,8 @@ from schemas.config.pods import SuperpodConfig
 from schemas.config.runtime_parameters import runtime_parameters
 from tests.support.fake_twin import Answer, answering, as_json, lightwave
 
+pytestmark = pytest.mark.integration
+
 REFUSED, USAGE, NOT_FOUND = 1, 2, 3
 ID = "operator@pod-0/7"
 POD, PATH = "/v1/fabrics/pod-0", "/v1/fabrics/pod-0/parameters"

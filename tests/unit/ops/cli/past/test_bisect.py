@@ -2,7 +2,11 @@
 
 import json
 
+import pytest
+
 from tests.support.fake_twin import FakeTwin, answering, as_json, lightwave
+
+pytestmark = pytest.mark.integration
 
 MESSAGE = {
     "id": "ocs@pod-0/20",

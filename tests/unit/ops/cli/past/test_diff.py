@@ -7,6 +7,8 @@ import pytest
 from ops.cli.past.diff import FieldDifference, differences
 from tests.support.fake_twin import FakeTwin, answering, as_json, lightwave
 
+pytestmark = pytest.mark.integration
+
 BEFORE = {"name": "pod-0/cube-1", "health": "healthy", "changed_us": 0, "now_us": 5, "links": {"up": 3}}
 AFTER = {
     "name": "pod-0/cube-1",

@@ -11,6 +11,8 @@ from ops.cli.main import root
 from tests.support.fake_twin import answering, as_json
 from tests.support.gateway_twin import QUIET, DrivenTwin
 
+pytestmark = pytest.mark.integration
+
 Answers = dict[str, httpx.Response]
 HOST, CUBE = "pod-0/cube-0/host-1", "pod-0/cube-0"
 

@@ -10,6 +10,8 @@ from schemas.files.site_plan import SitePlan
 from shared.basics.units import US_PER_DAY
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin
 
+pytestmark = pytest.mark.integration
+
 SMALL = ["pod.cubes=4", *QUIET]
 PLANS = (
     SitePlan(site="campus", fabrics={"pod-0": config_from_pairs("static-pod", QUIET, seed=3)}),
@@ -56,6 +58,7 @@ def refusal(client: Client, body: dict[str, Any], key: str | None = None) -> str
     return str(said.json()["error"])
 
 
+@pytest.mark.slow("three days of a driven twin")
 def test_a_pod_that_joins_at_day_three_begins_then(twin: DrivenTwin) -> None:
     client = twin.client()
     twin.advance(THREE_DAYS_H)

@@ -23,6 +23,8 @@ from services.gateway.http.app import create_app
 from shared.runtimes.dead_letter import SKIPPED
 from tests.support.gateway_twin import Client, DrivenTwin
 
+pytestmark = pytest.mark.integration
+
 URL = "/v1/dead-letters"
 FOREIGN = "DrainCube: not written by this twin's sequencer"
 

@@ -24,6 +24,8 @@ from shared.storage.snapshots.site_history import ReplayedSite, SiteHistory
 from shared.storage.snapshots.snapshot_folder import SnapshotFolder
 from tests.support.gateway_twin import Client, DrivenTwin
 
+pytestmark = pytest.mark.integration
+
 PAIRS = [
     "pod.cubes=8",
     "workload.offered_load=0.9",
@@ -192,6 +194,7 @@ def by_hand(
     return held_at_start, found
 
 
+@pytest.mark.slow("folds a log at every message")
 def test_every_turn_is_that_of_a_fold_that_looks_everywhere(lived: Lived) -> None:
     log, turned = lived.twin.logs, 0
     end = log.end("campus")

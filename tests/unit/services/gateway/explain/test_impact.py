@@ -14,6 +14,8 @@ from schemas.files.site_plan import SitePlan
 from tests.support.fake_twin import answering, as_json
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin
 
+pytestmark = pytest.mark.integration
+
 PLAN = SitePlan(
     site="campus",
     fabrics={

@@ -12,6 +12,8 @@ from services.gateway.http.concurrency_limit import ConcurrencyLimit
 from shared.basics.errors import RateLimited
 from tests.support.gateway_twin import Client, DrivenTwin
 
+pytestmark = pytest.mark.integration
+
 WAIT = {"wait": 20}
 
 
@@ -144,6 +146,7 @@ def test_what_cannot_be_explained_is_said_in_a_sentence(client: Client) -> None:
         assert (answer.status_code, answer.json()["error"][: len(begins)]) == (status, begins)
 
 
+@pytest.mark.slow("days of a pod, with a plan before every request")
 @pytest.mark.parametrize("kind", ["superpod", "static-pod"])
 def test_plans_come_true_on_pods_that_people_use(tmp_path: Path, kind: str) -> None:
     settings = config_from_pairs(kind, ["failures.enabled=false", "workload.offered_load=0.5"], seed=3)

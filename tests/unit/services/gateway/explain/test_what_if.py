@@ -9,6 +9,8 @@ from ops.sites.configuration import config_from_pairs
 from schemas.files.site_plan import SitePlan
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin
 
+pytestmark = pytest.mark.integration
+
 SWITCHED, FIXED = "pod-1", "pod-2"
 WAIT = {"wait": 20}
 PLAN = SitePlan(

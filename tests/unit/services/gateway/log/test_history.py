@@ -34,6 +34,8 @@ from shared.storage.store.memory_store import MemoryStore
 from shared.storage.store.state_copies import StateCopies
 from tests.support.pods import pod_place
 
+pytestmark = pytest.mark.integration
+
 FABRIC = "pod-0"
 COUNT = 3_000
 

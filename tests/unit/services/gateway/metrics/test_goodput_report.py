@@ -9,6 +9,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from shared.basics.units import US_PER_HOUR
 from tests.support.gateway_twin import Client, DrivenTwin
 
+pytestmark = pytest.mark.integration
+
 CUBES = 8
 BUSY = [f"pod.cubes={CUBES}", "failures.host_per_day=0.05", "failures.ocs_per_day=0.1"]
 CHIPS = 64 * CUBES

@@ -8,6 +8,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.support.gateway_twin import Client, DrivenTwin
 from tests.support.network_twin import PODS_ON_A_NETWORK, network_site
 
+pytestmark = pytest.mark.integration
+
 PATIENT = {"use_above": 100.0, "served_below": 0.0, "transit_above": 1.0, "approval": "operator"}
 """Nothing is planned by itself."""
 HOT = {"load": 0.2, "hot_pairs": 2, "hot_share": 0.5}

@@ -9,6 +9,8 @@ from ops.sites.configuration import config_from_pairs, config_from_sections
 from schemas.files.site_plan import SitePlan
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin
 
+pytestmark = pytest.mark.integration
+
 SMALL = config_from_pairs("superpod", ["pod.cubes=4", *QUIET], seed=3)
 NETWORK = config_from_sections(
     "dcn",

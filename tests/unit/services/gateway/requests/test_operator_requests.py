@@ -14,6 +14,8 @@ from shared.runtimes.poll import poll_until
 from shared.storage.inbox.request_inbox import InboxReceipt, allowance_error
 from tests.support.gateway_twin import CATCH_UP_S_MAX, QUIET, Client, DrivenTwin
 
+pytestmark = pytest.mark.integration
+
 JSON = {"content-type": "application/json"}
 TOKEN = "open-sesame-and-close-it"  # noqa: S105 -- a test's own
 NOW = ("queued", "programming", "degraded", "recovering")

@@ -9,6 +9,8 @@ from shared.storage.inbox.request_inbox import CancelOutcome, LoggedRequest
 from tests.support.gateway_twin import Client, DrivenTwin
 from tests.support.pods import under
 
+pytestmark = pytest.mark.integration
+
 DRAIN = "/v1/cubes/pod-0/cube-1/drain"
 
 

@@ -13,6 +13,8 @@ from services.gateway.http.access.caller import RIGHTS, Role, right_needed
 from tests.support.gateway_twin import Client, DrivenTwin
 from tests.support.network_twin import network_site
 
+pytestmark = pytest.mark.integration
+
 URL = "/v1/rewirings"
 WAIT = {"wait": 20}
 PATIENT = {"use_above": 100.0, "served_below": 0.0, "transit_above": 1.0, "approval": "operator"}

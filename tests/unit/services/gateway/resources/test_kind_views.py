@@ -17,6 +17,8 @@ from shared.models.superpod.superpod_plant import superpod_plant
 from shared.storage.store.state_store import FabricPlace
 from tests.support.gateway_twin import NETWORK, DrivenTwin, pod_and_network
 
+pytestmark = pytest.mark.integration
+
 PLANTS = {"dcn-0": network_plant(NETWORK.network), "pod-0": superpod_plant(4)}
 SLOW = ("pydantic", "numpy", "orjson", "fastapi")
 

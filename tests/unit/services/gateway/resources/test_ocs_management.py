@@ -10,6 +10,8 @@ from services.gateway.resources.ocs_management import port_key
 from shared.models.assumptions import assumed
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin
 
+pytestmark = pytest.mark.integration
+
 OCS = "pod-0/ocs-17"
 
 

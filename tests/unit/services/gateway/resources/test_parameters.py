@@ -14,6 +14,8 @@ from schemas.messages.operator import SetParameters
 from schemas.registry import encode
 from tests.support.gateway_twin import NETWORK, QUIET, Client, DrivenTwin, get
 
+pytestmark = pytest.mark.integration
+
 WAIT = {"wait": 20}
 RATE = "failures.host_per_day"
 POD = config_from_pairs("superpod", ["pod.cubes=4", *QUIET], seed=3)

@@ -16,6 +16,8 @@ from services.gateway.resources.status_documents import natural_sort_key
 from shared.basics.errors import InvalidInput
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:

@@ -9,6 +9,8 @@ from services.gateway.resources.status_documents import natural_sort_key
 from shared.storage.store.state_store import FabricPlace
 from tests.support.gateway_twin import QUIET, DrivenTwin
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture(scope="module")
 def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:

@@ -1,0 +1,127 @@
+"""The stages of `make test` and `make test-all`: their commands, their order and their time budgets.
+
+    python -m tests.stages gate          what `make test` runs
+    python -m tests.stages all           what `make test-all` runs
+    python -m tests.stages unit compare  some stages
+
+The gate runs two stages at a time, each in one process, so that a stage always runs its tests in the same
+order. It prints a stage's output when the stage ends. It starts no further stage after one has failed.
+"""
+
+import argparse
+import os
+import random
+import signal
+import sys
+import time
+from pathlib import Path
+
+from tests.support import seeds
+from tests.support.stage_run import CORES, Meter, Result, Stage, judged, run, say
+
+TOTAL_S = 900.0
+"""The gate's budget with the installation, from a fresh clone."""
+STAGES = (
+    Stage("types", "mypy, strict, over product and tests", (("mypy",),), budget_s=240),
+    Stage(
+        "lint",
+        "ruff's rules and formatting",
+        (("ruff", "check", "."), ("ruff", "format", "--check", ".")),
+        budget_s=20,
+    ),
+    Stage("imports", "layers import one way; pure modules stay pure", (("lint-imports",),), budget_s=20),
+    Stage(
+        "unit",
+        "rules with plain values, without processes; the tree is tidy",
+        tests=("tests/unit", "-m", "not integration"),
+        dist="load",
+        budget_s=300,
+    ),
+    Stage(
+        "live-test",
+        "the contracts and one fault, on one real Kafka and Redis that all tests share",
+        tests=("tests/contract", "tests/e2e", "-m", "live"),
+        budget_s=240,
+    ),
+    Stage(
+        "integration",
+        "parts that start processes, drive a whole twin or run labs",
+        tests=("tests/unit", "tests/integration", "-m", "integration"),
+        dist="loadfile",
+        budget_s=240,
+    ),
+    Stage(
+        "contract",
+        "one test class per port, against every implementation but the live one",
+        tests=("tests/contract", "-m", "not live"),
+        dist="loadfile",
+        budget_s=180,
+    ),
+    Stage(
+        "simulation",
+        "the lab: determinism, invariants, this commit's slice of every swarm",
+        tests=("tests/simulation",),
+        dist="loadgroup",
+        budget_s=240,
+    ),
+    Stage(
+        "e2e",
+        "the twin as people run it: the tour, a crash, bad input",
+        tests=("tests/e2e", "-m", "not live"),
+        dist="loadfile",
+        budget_s=180,
+    ),
+    Stage("compare", "logs, schemas and output equal the stored files", tests=("tests/golden",), budget_s=60),
+    Stage("secure", "a twin on Kafka and Redis with TLS, logins and few rights", tests=("tests/secure",)),
+    Stage("ratios", "speed ratios, each measured in one run, reach their goals", tests=("tests/ratios",)),
+)
+"""The longest come first, so that no core waits long at the end. The gate has those with a budget."""
+BY_NAME = {stage.name: stage for stage in STAGES}
+GATE = tuple(stage for stage in STAGES if stage.budget_s is not None)
+
+
+def prepare(*, explore: bool) -> None:
+    """Set the environment of all stages. `explore` draws a random seed, unless one is given."""
+    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # as in every process of a twin: more only wait for each other
+    if explore:
+        seed = os.environ.setdefault(seeds.SEED, str(random.SystemRandom().randrange(2**31)))
+        say(f"== random seed {seed}: repeat with {seeds.SEED}={seed}")
+    else:
+        os.environ.pop(seeds.SEED, None)
+    os.environ["PYTHONHASHSEED"] = os.environ.get(seeds.SEED, "0")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.stages")
+    parser.add_argument("names", nargs="+", choices=["gate", "all", *BY_NAME], metavar="STAGE")
+    parser.add_argument("--slow", action="store_true", help="with slow tests and random examples")
+    parser.add_argument("--since", type=float, help="when `make` started, in seconds of the epoch")
+    given = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    gate, everything = given.names == ["gate"], "all" in given.names
+    stages = GATE if gate else STAGES if everything else tuple(BY_NAME[name] for name in given.names)
+    before_s = 0.0 if given.since is None else time.time() - given.since
+    prepare(explore=everything or given.slow)
+    meter, results = Meter(), list[Result]()
+    for result in run(stages, slow=everything or given.slow, together=CORES if gate else 1):
+        say(str(result))
+        results.append(result)
+    wall_s, cpu_s, others = meter.read()
+    whole = Stage("all stages", "with the installation", budget_s=TOTAL_S if gate else None)
+    results.append(judged(whole, before_s + wall_s, cpu_s, others))
+    return summary(stages, results)
+
+
+def summary(stages: tuple[Stage, ...], results: list[Result]) -> int:
+    """Print all times again, and what went wrong; returns the exit code."""
+    say("== summary", *map(str, results))
+    ran = {result.stage.name for result in results}
+    problems = [f"{one.stage.name}: {problem}" for one in results for problem in one.problems]
+    problems += [f"{stage.name}: did not run" for stage in stages if stage.name not in ran]
+    say(*(f"== FAILED {problem}" for problem in problems))
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,37 @@
+"""Saved cases of a fuzzer: the gate runs them all, and `make test-all` adds those that fail.
+
+With CORPUS=write a fuzzer also adds the first case of every kind that it has not seen.
+"""
+
+import json
+import os
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).resolve().parents[1] / "corpus"
+
+
+class Corpus:
+    """A file of cases, one JSON value a line."""
+
+    def __init__(self, name: str) -> None:
+        self.path = FOLDER / f"{name}.jsonl"
+
+    @cached_property
+    def cases(self) -> list[Any]:
+        if not self.path.exists():
+            return []
+        return [json.loads(line) for line in self.path.read_text().splitlines()]
+
+    def keep(self, case: Any) -> None:
+        """Add a case, unless it is there. Commit the file with the fix."""
+        if case not in self.cases:
+            self.cases.append(case)
+            with self.path.open("a") as file:
+                file.write(json.dumps(case, sort_keys=True) + "\n")
+
+
+def is_written() -> bool:
+    """Whether fuzzers are to add new kinds of cases."""
+    return os.environ.get("CORPUS") == "write"

@@ -1,0 +1,197 @@
+"""Mistakes at the command line, in one table: each is answered by one sentence and an exit code.
+
+Tests show the same cases several faces: a command forked from a loaded program or started by itself; a twin
+in the test's process, in its own process, or live on Kafka and Redis.
+"""
+
+import subprocess
+from dataclasses import dataclass
+
+REFUSED, USAGE, NOT_FOUND, UNREACHABLE = 1, 2, 3, 4
+
+
+@dataclass(frozen=True)
+class Case:
+    words: str
+    code: int
+    sentence: str
+    """A part of the sentence on stderr."""
+
+
+def check(done: subprocess.CompletedProcess[str], case: Case) -> None:
+    told = done.stderr.strip()
+    assert done.returncode == case.code, (case.words, done.stdout, told)
+    assert "Traceback" not in told
+    assert told.startswith("lightwave: "), told
+    assert len(told.splitlines()) == 1, told
+    assert case.sentence in told, told
+    assert done.stdout == ""
+
+
+TWIN_CASES = [
+    Case("get cube pod-0/cube-64", NOT_FOUND, "pod-0/cube-64"),
+    Case("get cubes pod-7/cube-1", NOT_FOUND, "pod-7"),
+    Case("get ocs pod-0/ocs-48", NOT_FOUND, "pod-0/ocs-48"),
+    Case("get ocs ocs-64", NOT_FOUND, "ocs-64"),
+    Case("get hosts pod-0/cube-1/host-16", NOT_FOUND, "host-16"),
+    Case("get links pod-0/cube-1/+w/3", NOT_FOUND, "+w"),
+    Case("get slices pod-0/slice-999999", NOT_FOUND, "slice-999999"),
+    Case("get faults nonsense", NOT_FOUND, "nonsense"),
+    Case("get repairs pod-0/repair-x", NOT_FOUND, "repair-x"),
+    Case("get fabrics pod-1", NOT_FOUND, "pod-1"),
+    Case("get dragons", USAGE, "dragons"),
+    Case("get cubse", USAGE, "cubes"),
+    Case("get ocs -o xml", USAGE, "xml"),
+    Case("get", USAGE, "KIND"),
+    Case("describe ocs pod-0/ocs-99", NOT_FOUND, "pod-0/ocs-99"),
+    Case("describe ocs", USAGE, "NAME"),
+    Case("describe teapot pod-0", USAGE, "teapot"),
+    Case("trace pod-0/cube-12/+y/16", NOT_FOUND, "+y/16"),
+    Case("trace pod-0/cube-99/+y/1", NOT_FOUND, "cube-99"),
+    Case("trace pod-0/ocs-1", NOT_FOUND, "pod-0/ocs-1"),
+    Case("trace", USAGE, "NAME"),
+    Case("events --since yesterday", USAGE, "yesterday"),
+    Case("events --since -2h", USAGE, "-2h"),
+    Case("events --type Nonsense", USAGE, "Nonsense"),
+    Case("events --cause nobody@pod-0/1", NOT_FOUND, "nobody@pod-0/1"),
+    Case("why scheduler@pod-0/99999999", NOT_FOUND, "scheduler@pod-0/99999999"),
+    Case("why nonsense", NOT_FOUND, "nonsense"),
+    Case("inject ocs pod-0/ocs-48", NOT_FOUND, "48"),
+    Case("inject ocs pod-0/cube-1", USAGE, "pod-0/cube-1"),
+    Case("inject host pod-0/cube-3", USAGE, "pod-0/cube-3"),
+    Case("inject meteor pod-0/cube-3", USAGE, "meteor"),
+    Case("inject ocs pod-9/ocs-1", NOT_FOUND, "pod-9"),
+    Case("inject ocs pod-0/ocs-1 --for 2x", USAGE, "2x"),
+    Case("inject ocs pod-0/ocs-1 --for 0s", USAGE, "0s"),
+    Case("inject ocs pod-0/ocs-1 --for 9999999d", USAGE, "9999999d"),
+    Case("inject link pod-0/cube-1/+x/16", NOT_FOUND, "16"),
+    Case("inject ocs", USAGE, "TARGET"),
+    Case("clear pod-0/fault-777", NOT_FOUND, "fault-777"),
+    Case("clear fault-7", NOT_FOUND, "fault-7"),
+    Case("clear pod-0/cube-7", USAGE, "pod-0/cube-7"),
+    Case("request 5x4x4", USAGE, "5x4x4"),
+    Case("request 8x4x4", USAGE, "8x4x4"),
+    Case("request 16x16x20", USAGE, "16x16x20"),
+    Case("request 4x4", USAGE, "4x4"),
+    Case("request potato", USAGE, "potato"),
+    Case("request 4x4x4 --twisted", USAGE, "4x4x4"),
+    Case("request 4x4x8 --for soon", USAGE, "soon"),
+    Case("request 4x4x8 --priority high", USAGE, "high"),
+    Case("request 4x4x8 --priority 1000", USAGE, "1000"),
+    Case("request 4x4x8 --fabric pod-5", NOT_FOUND, "pod-5"),
+    Case("release pod-0/slice-424242", NOT_FOUND, "slice-424242"),
+    Case("release slice-99999", NOT_FOUND, "slice-99999"),
+    Case("drain pod-0/cube-64", NOT_FOUND, "64"),
+    Case("drain pod-0/ocs-1", USAGE, "pod-0/ocs-1"),
+    Case("undrain pod-0/cube-9", REFUSED, "cube-9"),
+    Case("clock speed fast", USAGE, "fast"),
+    Case("clock speed 0", USAGE, "0"),
+    Case("clock speed -5", USAGE, "-5"),
+    Case("frobnicate", USAGE, "frobnicate"),
+]
+"""What a twin with one pod of 64 cubes refuses."""
+
+LAB_CASES = [
+    Case("lab run --days 0", USAGE, "--days"),
+    Case("lab run --days forever", USAGE, "forever"),
+    Case("lab run --days nan", USAGE, "--days"),
+    Case("lab run --days 1e9", USAGE, "--days"),
+    Case("lab run --pods 0", USAGE, "--pods"),
+    Case("lab run --pods 1.5", USAGE, "1.5"),
+    Case("lab run --seed -1", USAGE, "--seed"),
+    Case("lab run --seed x", USAGE, "x"),
+    Case("lab run --jobs 0", USAGE, "--jobs"),
+    Case("lab run --days 1 --set pod.cubes=3", USAGE, "pod.cubes"),
+    Case("lab run --days 1 --set pod.cubes=145", USAGE, "144"),
+    Case("lab run --days 1 --set pod.cubse=8", USAGE, "pod.cubes"),
+    Case("lab run --days 1 --set workload.offered_load=lots", USAGE, "lots"),
+    Case("lab run --days 1 --set workload.offered_load=-1", USAGE, "workload.offered_load"),
+    Case("lab run --days 1 --set failures.enabled=maybe", USAGE, "maybe"),
+    Case("lab run --days 1 --set transceivers.lane_rate=100G", USAGE, "the nearest is 100G-PAM4"),
+    Case("lab run --days 1 --set transceivers.degraded_above_ber=1e-3", USAGE, "at most down_above_ber"),
+    Case("lab run --days 1 --set nonsense", USAGE, "KEY=VALUE"),
+    Case("lab run --days 1 --trace /no/such/trace.csv", NOT_FOUND, "/no/such/trace.csv"),
+    Case("lab run --days 1 --log /no/such/folder/log.zst", REFUSED, "/no/such/folder/log.zst"),
+    Case("lab run --days 30 --set pod.cubes=8 --log /dev/full", REFUSED, "No space left on device"),
+    Case("lab replay /no/such/log.zst", NOT_FOUND, "/no/such/log.zst"),
+    Case("lab replay", USAGE, "FILE"),
+    Case("audit --data /no/such/data", NOT_FOUND, "/no/such/data"),
+    Case("bench --only nonsense", USAGE, "nonsense"),
+    Case("schema export /dev/null", REFUSED, "/dev/null"),
+    Case("up --speed 0", USAGE, "speed"),
+    Case("up --pods 0", USAGE, "--pods"),
+    Case("up --port 70000", USAGE, "70000"),
+    Case("up --host 192.0.2.1", USAGE, "192.0.2.1"),
+    Case("up --data /dev/null/x", REFUSED, "/dev/null/x"),
+    Case("up --redis nonsense", USAGE, "nonsense"),
+]
+"""What is refused without a twin."""
+
+USAGE_CASES: list[tuple[list[str], str]] = [
+    (["gte"], "no command 'gte'; did you mean get? allowed are up, clock, get,"),
+    (["clock", "stop"], "no command 'stop'; allowed are advance, pause, resume, show, speed, until"),
+    (["lab", "rnu"], "no command 'rnu'; did you mean run?"),
+    (["get"], "Missing argument 'KIND'; see `lightwave get --help`"),
+    (["get", "slcies"], "no kind 'slcies'; did you mean slices? allowed are fabrics, ocs,"),
+    (["get", "ocs", "-o", "xml"], "'xml' is not one of 'table', 'wide', 'json', 'yaml'"),
+    (["get", "ocs", "a", "b"], "unexpected extra argument (b)"),
+    (["get", "ocs", "pod-0/ocs-1", "--fabric", "pod-0"], "--fabric goes with a whole list"),
+    (["get", "ocs", "pod-0/ocs-1", "--top", "3"], "--top goes with a whole list"),
+    (["get", "ocs", "--where", "down"], "'down' is no FIELD=VALUE, like state=down"),
+    (["get", "ocs", "--colour"], "No such option: --colour"),
+    (
+        ["events", "--follow", "--limit", "3"],
+        "--follow goes on for ever: it does not go with --limit or --until",
+    ),
+    (["events", "--limit", "0"], "--limit"),
+    (
+        ["events", "--since", "-1h"],
+        "'-1h' is no time; allowed are 2h, 1d12h and the like, back from now, and moments like",
+    ),
+    (["inject", "ocs", "pod-0/ocs-1", "--for", "90"], "'90' is no duration"),
+    (["inject", "osc", "pod-0/ocs-1"], "no kind of fault 'osc'; did you mean ocs? allowed are host,"),
+    (["request", "4x4"], "'4x4' is no shape; allowed are three sides in chips, like 4x4x8"),
+    (["request", "4x4x4", "--key", "two words"], "'two words' is no key"),
+    (["request", "4x4x4", "--key", "k" * 201], "allowed are 1 to 200 visible ASCII characters"),
+    (["request", "4x4x4", "--priority", "9.5"], "'9.5' is not a valid integer"),
+    (["clock", "advance", "2x"], "Invalid value for 'DURATION': '2x' is no duration"),
+    (["clock", "until", "3dd"], "Invalid value for 'MOMENT': '3dd' is no moment; allowed are 3d, 1d12h"),
+    (["clock", "speed", "-5"], "'-5' is no speed; allowed are numbers above 0"),
+    (["clock", "speed", "nan"], "'nan' is no speed"),
+    (["clock", "speed", "inf"], "'inf' is no speed"),
+    (["up", "--speed", "0"], "'0' is no speed"),
+    (["up", "--pods", "1001"], "1001 is not in the range 1<=x<=1000"),
+    (["up", "--seed", str(2**63)], "--seed"),
+    (["up", "--port", "65536"], "65536 is not in the range"),
+    (["up", "--data", ""], "'' is no path"),
+    (
+        ["up", "--fresh", "--rebuild", "--data", "/no/such"],
+        "--fresh: forgets the twin, of which --rebuild",
+    ),
+    (["fork", "make", "--name", "x", "--future", "0"], "0 is not in the range"),
+    (["lab", "run", "--days", "36501"], "allowed are days above 0 up to 36,500"),
+    (["lab", "run", "--jobs", "65"], "--jobs"),
+    (["lab", "run", "--kind", ""], "no kind of fabric ''; allowed are superpod, static-pod, dcn"),
+    (
+        ["commission", "pod-4", "--site", "a", "--kind", ""],
+        "no kind of fabric ''; allowed are superpod, sta",
+    ),
+    (
+        ["lab", "config", "--kind", "statik-pod"],
+        "no kind of fabric 'statik-pod'; did you mean static-pod?",
+    ),
+    (
+        ["lab", "run", "--site", "/dev/zero"],
+        "--site /dev/zero: no file of text, but a folder, pipe or dev",
+    ),
+    (["lab", "run", "--seed", "4", "--set", "seed=3"], "--seed 4: --set seed=3 says another"),
+    (["schema", "export", ""], "'' is no path"),
+    (["experiment", "run", "hazards", "--out", ""], "'' is no path"),
+    (["experiment", "compare", ""], "'' is no path"),
+    (["reproduce", "--out", "/no/such/rows"], "/no/such/rows: there is no folder /no/such"),
+    (["pod", "qualify", "--out", "/"], "/ is a folder, not a file"),
+    (["link", "curve", "--out", "/no/such.html"], "/no/such.html: there is no folder /no"),
+    (["goodput-model", "--sweep", "--out", "/no/such"], "/no/such: there is no folder /no"),
+    (["completion", "tcsh"], "no shell 'tcsh'; "),
+]
+"""(words, part of the sentence): what is refused before any twin is reached."""

@@ -1,0 +1,28 @@
+"""A driven twin at an address: its gateway, served by a thread of the test's process."""
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import uvicorn
+
+from services.gateway.http.access.tokens import Tokens
+from services.gateway.http.app import create_app
+from tests.support.gateway_twin import DrivenTwin
+
+
+@contextmanager
+def served(twin: DrivenTwin) -> Iterator[str]:
+    """Serve the twin; its address."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        app = create_app(twin.ports, tokens=Tokens())
+        server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off"))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        while not server.started:
+            time.sleep(0.01)
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        server.should_exit = True
+        thread.join()

@@ -1,0 +1,205 @@
+"""Run stages of tests side by side, measure them, and compare their time with their budgets."""
+
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import IO
+
+from tests.support import seeds
+from tests.support.processes import busy_s, end, marked, tree_s, words_of
+
+CORES = 2
+"""Idle cores of the machine that budgets are made for, and stages that run at a time in the gate."""
+IDLE_CORES = 0.25
+"""If the machine's other processes use more cores than this, wall time says nothing about a stage."""
+LEFT_S_MAX = 10.0
+"""How long a stage's processes may outlive it."""
+POLL_S = 0.05
+MARK = "TEST_STAGE"
+"""Environment variable that marks the processes of a stage."""
+SLOWER = "TEST_SLOWER"
+"""Environment variable that multiplies all budgets, for a slower machine."""
+PYTEST = ("pytest", "--durations=5", "--durations-min=5")
+PARALLEL = ("--numprocesses", str(CORES), "--no-loadscope-reorder", "--dist")
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Commands, or what `pytest` is given. `budget_s` is the wall time of the stage in the gate.
+
+    `dist` says how xdist deals its tests out to two processes when the stage runs alone.
+    """
+
+    name: str
+    proves: str
+    commands: tuple[tuple[str, ...], ...] = ()
+    tests: tuple[str, ...] = ()
+    dist: str | None = None
+    budget_s: float | None = None
+
+    def lines(self, *, alone: bool, slow: bool) -> list[list[str]]:
+        """The commands to run, one after another."""
+        if not self.tests:
+            return [list(command) for command in self.commands]
+        words = [*PYTEST, *self.tests]
+        if alone and self.dist is not None:
+            words += [*PARALLEL, self.dist]
+        if slow:
+            words += ["--slow", "--hypothesis-profile=explore", f"--hypothesis-seed={os.environ[seeds.SEED]}"]
+        return [words]
+
+
+@dataclass(frozen=True)
+class Result:
+    """`others` is the number of cores that the machine's other processes used meanwhile."""
+
+    stage: Stage
+    wall_s: float
+    cpu_s: float
+    others: float
+    problems: tuple[str, ...]
+
+    def __str__(self) -> str:
+        budget = "" if self.stage.budget_s is None else f" of {self.stage.budget_s * scale():.0f} s"
+        line = f"== {self.stage.name}: {self.wall_s:.1f} s{budget}, CPU {self.cpu_s:.1f} s"
+        if self.others > IDLE_CORES:
+            line += f", other processes used {self.others:.1f} cores"
+        return "; ".join([line, *self.problems])
+
+
+class Meter:
+    """What has passed since it was made: wall time, CPU time of our processes, cores that others used."""
+
+    def __init__(self) -> None:
+        self._start = self._now()
+
+    def read(self) -> tuple[float, float, float]:
+        wall_s, own_s, all_s = (now - start for now, start in zip(self._now(), self._start, strict=True))
+        return wall_s, own_s, max(0.0, all_s - own_s) / max(wall_s, POLL_S)
+
+    def _now(self) -> tuple[float, float, float]:
+        return time.monotonic(), tree_s(), busy_s()
+
+
+@dataclass
+class _Running:
+    """A stage under way, and its commands that are still to run."""
+
+    stage: Stage
+    lines: list[list[str]]
+    output: IO[bytes] | None
+    process: "subprocess.Popen[bytes]" = field(init=False)
+    cpu_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.meter = Meter()
+        self.start_next()
+
+    def start_next(self) -> None:
+        self.process = subprocess.Popen(
+            self.lines.pop(0),
+            env=os.environ | {MARK: self.stage.name},
+            stdin=subprocess.DEVNULL,
+            stdout=self.output,
+            stderr=self.output,
+        )
+
+    def exit_code(self) -> int | None:
+        """Of the current command; None while it runs."""
+        pid, status, usage = os.wait4(self.process.pid, os.WNOHANG)
+        if pid == 0:
+            return None
+        self.process.returncode = os.waitstatus_to_exitcode(status)
+        self.cpu_s += usage.ru_utime + usage.ru_stime
+        return self.process.returncode
+
+    def result(self) -> Result:
+        wall_s, _, others = self.meter.read()
+        code = self.process.returncode
+        problems = [f"exit code {code} of {shlex.join(self.process.args)}"] if code else []  # type: ignore[arg-type]  # a list of words
+        if left := _left_behind(self.stage):
+            problems.append(f"left processes behind: {', '.join(left)}")
+        return judged(self.stage, wall_s, self.cpu_s, others, problems)
+
+    def print_output(self) -> None:
+        if self.output is not None:
+            self.output.seek(0)
+            say(self.output.read().decode(errors="replace").rstrip())
+            self.output.close()
+
+
+def run(stages: Sequence[Stage], *, slow: bool, together: int) -> Iterator[Result]:
+    """Run the stages in order, `together` at a time; start no more after a failure."""
+    waiting, running = list(stages), list[_Running]()
+    try:
+        while running or waiting:
+            while waiting and len(running) < together:
+                running.append(_started(waiting.pop(0), slow=slow, alone=together == 1))
+            time.sleep(POLL_S)
+            for one in list(running):
+                code = one.exit_code()
+                if code == 0 and one.lines:
+                    one.start_next()
+                elif code is not None:
+                    running.remove(one)
+                    one.print_output()
+                    result = one.result()
+                    if result.problems:
+                        waiting.clear()
+                    yield result
+    finally:
+        for one in running:
+            end(one.process.pid)
+
+
+def judged(stage: Stage, wall_s: float, cpu_s: float, others: float, problems: Sequence[str] = ()) -> Result:
+    """The result of a stage, with one problem more if it took too long."""
+    late = None
+    if stage.budget_s is not None:
+        late = over_budget(stage.budget_s * scale(), wall_s, cpu_s, others, cores=os.cpu_count() or 1)
+    return Result(stage, wall_s, cpu_s, others, (*problems, *([late] if late else ())))
+
+
+def over_budget(budget_s: float, wall_s: float, cpu_s: float, others: float, *, cores: int) -> str | None:
+    """Why a stage took too long, or None.
+
+    If the machine was idle otherwise, wall time counts. If other processes used it, or if it has fewer cores
+    than budgets are made for, only CPU time counts: at most the budget on every core.
+    """
+    if cpu_s > CORES * budget_s:
+        return f"over its budget: more CPU time than {CORES} × {budget_s:.0f} s"
+    if wall_s > budget_s and others <= IDLE_CORES and cores >= CORES:
+        return f"over its budget of {budget_s:.0f} s"
+    return None
+
+
+def scale() -> float:
+    """By what factor this machine is slower than the one that budgets are made for."""
+    return float(os.environ.get(SLOWER, "1"))
+
+
+def say(*lines: str) -> None:
+    for line in lines:
+        sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def _started(stage: Stage, *, slow: bool, alone: bool) -> _Running:
+    say(f"== {stage.name} starts: {stage.proves}")
+    return _Running(stage, stage.lines(alone=alone, slow=slow), None if alone else tempfile.TemporaryFile())
+
+
+def _left_behind(stage: Stage) -> list[str]:
+    """Processes of the stage that still run, with their command lines; they are killed."""
+    mark, until_s = f"{MARK}={stage.name}", time.monotonic() + LEFT_S_MAX
+    while (pids := marked(mark)) and time.monotonic() < until_s:
+        time.sleep(POLL_S)
+    found = [f"{pid} {words_of(pid)}" for pid in pids]
+    for pid in pids:
+        end(pid)
+    return found
