@@ -19,7 +19,7 @@ PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constra
 STARTED := $(shell date +%s.%N)
 STAGES := lint types imports unit integration contract live-test simulation compare e2e
 
-.PHONY: help install install-test run live soak servers test test-all $(STAGES) secure ratios nginx \
+.PHONY: help install install-test run live soak servers test test-all $(STAGES) secure browser ratios nginx chromium \
     golden format coverage bench clean
 
 help: ## say what there is to do
@@ -52,7 +52,7 @@ servers: .venv/servers ## install what runs Kafka and Redis here, and fetch Kafk
 test: .venv/installed-test .venv/servers ## the gate: at most 15 minutes on two cores, always the same tests
 	@exec $(BIN)/python -m tests.stages gate --since $(STARTED)
 
-test-all: .venv/installed-test .venv/servers nginx ## everything: slow tests, whole swarms, random examples, TLS
+test-all: .venv/installed-test .venv/servers nginx chromium ## everything: slow tests, whole swarms, random examples, TLS
 	@exec $(BIN)/python -m tests.stages all --since $(STARTED)
 
 lint: ## style: ruff's rules and formatting
@@ -66,16 +66,22 @@ simulation: ## the lab: determinism, invariants, a slice of the swarms
 compare: ## logs, schemas and output equal the stored files
 e2e: ## the twin as people run it: the tour, a crash, bad input
 secure: ## a twin on Kafka and Redis with TLS, logins and few rights
+browser: ## the API page renders in a real browser
 ratios: ## speed ratios, each measured in one run, reach their goals
 
-contract live-test simulation e2e integration secure: .venv/servers
+contract live-test simulation e2e integration secure browser: .venv/servers
 secure: nginx
-$(STAGES) secure ratios: .venv/installed-test
+browser: chromium
+$(STAGES) secure browser ratios: .venv/installed-test
 	@exec $(BIN)/python -m tests.stages $@ $(if $(SLOW),--slow)
 
 nginx:
 	@$(apt)
 	[ -x /usr/sbin/nginx ] || command -v nginx > /dev/null || install_packages nginx-light
+
+chromium:
+	@$(apt)
+	command -v chromium > /dev/null || install_packages chromium
 
 # --- by hand -----------------------------------------------------------------------------------------------
 

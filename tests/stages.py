@@ -73,6 +73,7 @@ STAGES = (
     ),
     Stage("compare", "logs, schemas and output equal the stored files", tests=("tests/golden",), budget_s=60),
     Stage("secure", "a twin on Kafka and Redis with TLS, logins and few rights", tests=("tests/secure",)),
+    Stage("browser", "the API page renders in a real browser", tests=("tests/browser",)),
     Stage("ratios", "speed ratios, each measured in one run, reach their goals", tests=("tests/ratios",)),
 )
 """The longest come first, so that no core waits long at the end. The gate has those with a budget."""
