@@ -155,3 +155,7 @@ class TestLive(RuntimeContract):
     @pytest.fixture
     def drive(self, tmp_path: Path, kafka: LocalKafka, live_redis: LocalRedis) -> Drive:
         return partial(drive_live, tmp_path / "other", kafka, live_redis)
+
+    @pytest.mark.slow("starts a second live twin")
+    def test_another_seed_gives_another_log(self, drive: Drive, driven: Driven) -> None:
+        super().test_another_seed_gives_another_log(drive, driven)

@@ -59,7 +59,13 @@ def _toys() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(params=["memory", "redis", pytest.param("kafka", marks=pytest.mark.live)])
+@pytest.fixture(
+    params=[
+        "memory",
+        "redis",
+        pytest.param("kafka", marks=[pytest.mark.live, pytest.mark.slow("starts a live twin")]),
+    ]
+)
 def driven(request: pytest.FixtureRequest, tmp_path: Path) -> Driven:
     """The script as one of the living runtimes plays it."""
     if request.param == "memory":
