@@ -7,7 +7,7 @@ from pathlib import Path
 import orjson
 
 from shared.runtimes.dead_letter import DeadLetter, NewestDeadLetters, dead_letter_fields, parse_dead_letter
-from shared.storage.log.log_lines import file_error
+from shared.storage.files.file_errors import file_error
 
 FILE_WORD = "dead letters"
 

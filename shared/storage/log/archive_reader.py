@@ -32,7 +32,7 @@ from schemas.files.log_archive import (
 from shared.basics.errors import ArchiveDamaged, OutOfFileDescriptors
 from shared.storage.files.atomic_files import open_regular
 from shared.storage.files.compression import decompress_bounded
-from shared.storage.log.log_lines import file_error
+from shared.storage.files.file_errors import file_error
 
 MANIFEST = "manifest.json"
 HEAD = b'{"archived":'

@@ -32,6 +32,7 @@ from schemas.files.log_archive import (
 from schemas.messages.sequencer import FabricCommissioned
 from shared.basics.errors import OperationFailed
 from shared.storage.files.atomic_files import PART_SUFFIX
+from shared.storage.files.file_errors import file_error
 from shared.storage.log.archive_reader import (
     MANIFEST,
     ArchivedSegments,
@@ -40,7 +41,6 @@ from shared.storage.log.archive_reader import (
     read_segments,
 )
 from shared.storage.log.log_bytes import LogBytes
-from shared.storage.log.log_lines import file_error
 
 FRAME_BYTES = 1 << 20
 """Bytes of a log that are compressed to a frame."""

@@ -21,11 +21,11 @@ from schemas.envelope import Envelope
 from schemas.files.log_archive import LogPosition
 from schemas.registry import Unreadable, decode
 from shared.basics.errors import ArchiveDamaged, LogMoved, OperationFailed
+from shared.storage.files.file_errors import file_error
 from shared.storage.log.archive_reader import commissioning_lines, segment_ends_after
 from shared.storage.log.archive_writer import TruncatedLog, truncated_path
 from shared.storage.log.log_bytes import LogBytes, site_log
 from shared.storage.log.log_index import Indexer, LogIndex, MakeSubjectsOf, Stride
-from shared.storage.log.log_lines import file_error
 from shared.storage.log.log_reader import LineFilter, LogQuery, commissioned_with
 
 STRIDE = 512

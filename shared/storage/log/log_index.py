@@ -23,8 +23,8 @@ from schemas.envelope import Envelope
 from schemas.limits import COUNT_MAX
 from schemas.registry import TYPES, Unreadable, decode
 from shared.basics.errors import OperationFailed
+from shared.storage.files.file_errors import file_error
 from shared.storage.log.log_bytes import LogBytes
-from shared.storage.log.log_lines import file_error
 from shared.storage.log.log_reader import LogQuery
 
 VERSION = 2

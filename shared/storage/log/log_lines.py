@@ -10,20 +10,13 @@ from typing import IO, cast
 
 import zstandard
 
-from shared.basics.errors import InvalidInput, NotFound, OperationFailed, OutOfFileDescriptors
-from shared.storage.files.fd_limits import out_of_descriptors
+from shared.basics.errors import InvalidInput, NotFound
+from shared.storage.files.file_errors import file_error
 
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 GZIP_MAGIC = b"\x1f\x8b"
 LINE_MAX = 16 << 20
 """Bytes of a line that are read: twice the largest message that Kafka takes."""
-
-
-def file_error(path: Path, error: OSError, what: str = "log file") -> OperationFailed:
-    """An operating system's refusal as one sentence; OutOfFiles where another try may do."""
-    if lack := out_of_descriptors(error):
-        return OutOfFileDescriptors(f"{what} {path}: {lack}")
-    return OperationFailed(f"{what} {path}: {error.strerror or error}")
 
 
 def _opened(path: Path) -> IO[bytes]:

@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from pathlib import Path
 
-from shared.storage.log.log_lines import file_error
+from shared.storage.files.file_errors import file_error
 
 OFFSETS_SUFFIX = ".offsets"
 OFFSET_BYTES = 8

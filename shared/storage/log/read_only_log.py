@@ -9,9 +9,9 @@ from typing import Any
 import orjson
 
 from schemas.files.log_archive import LogPosition
+from shared.storage.files.file_errors import file_error
 from shared.storage.log.archive_reader import LOG_START, segment_ends_after
 from shared.storage.log.log_bytes import LogBytes
-from shared.storage.log.log_lines import file_error
 
 STRIDE = 512
 """Lines between two whose byte is known."""

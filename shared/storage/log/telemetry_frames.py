@@ -9,7 +9,7 @@ from pathlib import Path
 
 from shared.basics.errors import OperationFailed, OutOfFileDescriptors
 from shared.storage.files.atomic_files import write_atomically
-from shared.storage.log.log_lines import file_error
+from shared.storage.files.file_errors import file_error
 
 FRAMES_MAX = 96
 """Frames kept of one fabric: a day at the default cadence."""
