@@ -76,7 +76,7 @@ def read_live_start(live: IO[bytes], path: Path) -> LiveFileStart:
         head = LogFileHeader.model_validate_json(line)
     except ValidationError:
         raise ArchiveDamaged(
-            f"log file {path}: its first line is not a valid header, which says where in the log the file starts; {RESTORE_ADVICE}"
+            f"log file {path}: its first line is not a valid header; {RESTORE_ADVICE}"
         ) from None
     if head.form != ARCHIVE_FORMAT:
         raise ArchiveDamaged(f"log file {path}: form {head.form} is not supported; must be {ARCHIVE_FORMAT}")

@@ -64,13 +64,13 @@ def test_whoever_would_ask_kafka_says_so(deaf: Brokers) -> None:
 NOWHERE = """
 import asyncio, sys, uvloop
 from shared.runtimes.live.kafka.brokers import Brokers
-from shared.runtimes.live.kafka.kafka_errors import unreachable
+from shared.runtimes.live.kafka.kafka_errors import kafka_unreachable
 from tests.support.descriptors import no_descriptor_left
 if sys.argv[1] == "uvloop":
     asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
 error = ConnectionError("Unable to bootstrap from any")
 with no_descriptor_left() as most:
-    print(unreachable(Brokers("127.0.0.1:9"), error), file=sys.stderr)
+    print(kafka_unreachable(Brokers("127.0.0.1:9"), error), file=sys.stderr)
 """
 
 

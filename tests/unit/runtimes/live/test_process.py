@@ -234,14 +234,14 @@ def test_restarts_are_what_the_supervisor_says(
 
 GUARDED = """
 import sys, threading, time
-from ops.cli.common.log_format import configure
+from ops.cli.common.log_format import configure_logging
 from shared.runtimes.child_process import RESTARTS
 from shared.runtimes.live.kafka.brokers import Brokers
 from shared.runtimes.live.kafka.layout import Endpoints, Topics
 from shared.runtimes.live.kafka.kafka_errors import LogUnreachable
 from shared.runtimes.live.process import health as process
 from tests.unit.runtimes.live.test_process import Notes, WORKER
-configure(as_json=True, replica="ocs-a")
+configure_logging(as_json=True, replica="ocs-a")
 process.BEAT_S = 20.0 if sys.argv[1] == "stops" else 0.02
 beat = process.Heartbeat(WORKER, Notes(), process.Report, lambda: "partition 3: it went back", address=None)
 beat.start()
