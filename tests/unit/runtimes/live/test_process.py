@@ -243,7 +243,7 @@ from shared.runtimes.live.process import health as process
 from tests.unit.runtimes.live.test_process import Notes, WORKER
 configure_logging(as_json=True, replica="ocs-a")
 process.BEAT_S = 20.0 if sys.argv[1] == "stops" else 0.02
-beat = process.Heartbeat(WORKER, Notes(), process.Report, lambda: "partition 3: it went back", address=None)
+beat = process.ProcessHeartbeat(WORKER, Notes(), process.ProcessReport, lambda: "partition 3: it went back", address=None)
 beat.start()
 if sys.argv[1] == "stops":
     beat.stop()
