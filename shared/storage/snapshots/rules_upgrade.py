@@ -44,7 +44,7 @@ class RulesUpgrade:
     at_us: int
     body: Upgraded
 
-    def told(self) -> dict[str, object]:
+    def as_report(self) -> dict[str, object]:
         """For an audit report: where it starts, and which version can audit what is before."""
         before, after = self.body.before, self.body.after
         return {

@@ -42,7 +42,7 @@ class SiteUpgrade:
     snapshot: SiteSnapshot
     on_log: bool
 
-    def told(self) -> dict[str, Any]:
+    def as_report(self) -> dict[str, Any]:
         """For a report."""
         return {
             "site": self.site,

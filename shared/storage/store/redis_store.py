@@ -197,7 +197,7 @@ class RedisStore(RedisInbox):
 
     def erase(self, partition: int) -> None:
         kept = layout.key(partition, "inbox").encode()
-        # While a cluster moves a slot, a node sees only some of its keys, and refuses commands with other keys.
+        # While a cluster moves a slot, a node has only some of its keys, and refuses commands with others.
         # `none` exists in no partition, so the command then fails as a whole.
         none = layout.key(partition, "none").encode()
 

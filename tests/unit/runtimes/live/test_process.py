@@ -243,7 +243,8 @@ from shared.runtimes.live.process import health as process
 from tests.unit.runtimes.live.test_process import Notes, WORKER
 configure_logging(as_json=True, replica="ocs-a")
 process.BEAT_S = 20.0 if sys.argv[1] == "stops" else 0.02
-beat = process.ProcessHeartbeat(WORKER, Notes(), process.ProcessReport, lambda: "partition 3: it went back", address=None)
+guard = lambda: "partition 3: it went back"
+beat = process.ProcessHeartbeat(WORKER, Notes(), process.ProcessReport, guard, address=None)
 beat.start()
 if sys.argv[1] == "stops":
     beat.stop()
