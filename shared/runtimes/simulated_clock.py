@@ -169,14 +169,14 @@ class Clock(abc.ABC):
 def check_speed(speed: float) -> float:
     """Return the speed if it is valid, else raise InvalidInput."""
     if not math.isfinite(speed) or not 0 < speed <= SPEED_MAX:
-        raise InvalidInput(f"speed {speed:g}: is not allowed; must be above 0 and at most {SPEED_MAX:,.0f}")
+        raise InvalidInput(f"speed: {speed:g} is not allowed; must be above 0 and at most {SPEED_MAX:,.0f}")
     return speed
 
 
 def _check_until(until_us: int, now_us: int) -> None:
     if not now_us <= until_us <= COUNT_MAX:
         raise InvalidInput(
-            f"until {format_time_ms(until_us)} ({until_us} us): is not allowed; must be between now, "
+            f"until: {format_time_ms(until_us)} ({until_us} us) is not allowed; must be between now, "
             f"{format_time_ms(now_us)} ({now_us} us), and {format_time_ms(COUNT_MAX)}"
         )
 

@@ -100,6 +100,6 @@ def check_log(endpoints: Endpoints, twin: TwinRecord) -> None:
     partitions = partition_count(endpoints.kafka, endpoints.topics.log)
     if partitions != twin.partitions:
         raise OperationFailed(
-            f"topic {endpoints.topics.log}: partitions {partitions} partitions, must be {twin.partitions} as "
+            f"topic {endpoints.topics.log}: has {partitions} partitions, must be {twin.partitions} as "
             "at the creation of this twin; fabrics would not be found on their log"
         )

@@ -26,9 +26,7 @@ def refuse_gaps(partition: int, start: int, records: Sequence[Record]) -> Sequen
 
 def _missing_records(partition: int, offset: int, records: Sequence[Record]) -> LogDamaged:
     after = next((record.offset for record in records if record.offset > offset), offset)
-    return LogDamaged(
-        f"partition {partition}: offset {offset} is missing, {after} was received: messages are lost"
-    )
+    return LogDamaged(f"partition {partition}: offset {offset} is missing before {after}")
 
 
 def reread_gaps(brokers: Brokers, topic: str) -> FillGaps:

@@ -29,7 +29,7 @@ from shared.runtimes.live.twin_record import TwinRecord
 from shared.runtimes.operations_log import new_operation
 from tests.support.descriptors import no_descriptor_left
 
-LACK = "this process has no file descriptor left of the {} that it may have; raise its limit (`ulimit -n`, "
+LACK = "this process has no file descriptor left (its limit is {}); raise the limit (`ulimit -n`, "
 WAIT_S_MAX = 20.0
 
 
@@ -79,7 +79,7 @@ def test_a_client_that_came_nowhere_is_not_asked_why_by_one_more(loop: str) -> N
     """Its module is loaded already; asyncio would write tracebacks, and uvloop end the process."""
     done = subprocess.run([sys.executable, "-c", NOWHERE, loop], capture_output=True, text=True, timeout=60)
     (line,) = done.stderr.splitlines()
-    assert line.startswith("Kafka at 127.0.0.1:9: this process has no file descriptor left of the ")
+    assert line.startswith("Kafka at 127.0.0.1:9: this process has no file descriptor left (its limit is ")
     assert done.returncode == 0
 
 

@@ -301,7 +301,7 @@ def test_a_frame_that_kafka_does_not_take_says_where_it_was_looked_for(
 
     endpoints = Endpoints(Brokers("kafka.example:9092"), "redis://unused", Topics("t"))
     store = RedisStore(endpoints.redis)
-    said = r"Kafka at kafka\.example:9092: .*; see that it runs there and takes requests"
+    said = r"Kafka at kafka\.example:9092: .*; check that it runs there and accepts requests"
     monkeypatch.setattr(worker_process, "KafkaProducer", Deaf)
     publish = worker_process._publisher(endpoints, store)
     with pytest.raises(LogUnreachable, match=said):
