@@ -54,7 +54,7 @@ def run_future(
     a salt all that is random in its world is drawn anew from the moment on; without one it lives what the
     twin will live if nobody asks for anything else."""
     site = snapshot.restored(services_of)
-    Lab.going_on(site).run(from_us - 1)
+    Lab.resume(site).run(from_us - 1)
     seen = LogObserver(site, keep=keep)
     living = live_fabrics(site)
     until_us = from_us + for_us
@@ -77,7 +77,7 @@ def drive_site(
     stop: Stop | None = None,
 ) -> Lab:
     """Drive a site on up to a moment, or until it shall stop, with what is asked of it from a moment on."""
-    lab = Lab.going_on(site, sink)
+    lab = Lab.resume(site, sink)
     lab.run(until_us, lab_requests(site, from_us, requests, salt), stop)
     return lab
 

@@ -52,7 +52,7 @@ class SiteRun:
         self.lab = (
             Lab(plan.site, plan.fabrics, services, self._read_lines)
             if start_snapshot is None
-            else Lab.going_on(start_snapshot.restored(services), self._read_lines)
+            else Lab.resume(start_snapshot.restored(services), self._read_lines)
         )
         self._books = {pod: ChipTimeReader(self.lab.site, pod) for pod in self.pods}
 

@@ -130,7 +130,7 @@ def _fold_start(settings: LiveSettings, twin: TwinRecord, partition: int, site: 
         batch = next(batches, []) if offset else []
         base = rules_upgrade_in(batch[0].value, found.position) if batch else None
         if base is not None and base.body.state_sha256 == found.digest:
-            return _FoldStart(offset, found.restored(services_of), base.told())
+            return _FoldStart(offset, found.restored(services_of), base.as_report())
     return _FoldStart()
 
 

@@ -74,7 +74,7 @@ def upgrade_live(settings: LiveSettings, say: Callable[[str], None]) -> list[dic
             found = _all_planned(settings, store, twin, mirror)
             for one in found:
                 _take_over(settings, store, twin, one)
-    return [site.told() | {"partition": one.partition} for one in found for site in one.sites]
+    return [site.as_report() | {"partition": one.partition} for one in found for site in one.sites]
 
 
 def check_live_upgrade(
@@ -94,7 +94,7 @@ def check_live_upgrade(
                     snapshots = settings.snapshots_folder(twin.twin, site.site)
                     begin = SiteHistory(log, snapshots, services_of).starting_snapshot()
                     found = upgrade_differences(site, log, begin, report_progress, skips)
-                    rows.append(site.told() | {"partition": one.partition} | found)
+                    rows.append(site.as_report() | {"partition": one.partition} | found)
             return rows
 
 

@@ -127,7 +127,7 @@ def _audit_site(
     if audit.difference is None and messages < position:
         audit.differing.append(f"states have read {position} messages, the log holds {messages}")
     return audit.report(messages, position) | {
-        "since": None if base is None else base.told(),
+        "since": None if base is None else base.as_report(),
         "parts": len(parts),
         "wrong_snapshots": [sentence for _, sentence in sorted(found.wrong.items())],
         "unused_snapshots": by.refused,

@@ -21,8 +21,8 @@ from shared.basics.errors import LightwaveError, LogDamaged, OperationFailed, Se
 from shared.engine.replay import ReplayMismatch
 from shared.engine.site import Site
 from shared.engine.state_codec import encode_instance
+from shared.storage.files.file_errors import file_error
 from shared.storage.log.log_bytes import LogBytes
-from shared.storage.log.log_lines import file_error
 from shared.storage.snapshots.site_snapshot import SiteSnapshot
 from shared.storage.snapshots.snapshot_folder import SnapshotFolder
 

@@ -40,7 +40,7 @@ def run_upgrade(data: Path, *, redis: str | None = None) -> list[dict[str, Any]]
         found = twin.upgrades()
         for partition, upgrade in found:
             twin.take_over(partition, upgrade)
-        return [upgrade.told() for _, upgrade in found]
+        return [upgrade.as_report() for _, upgrade in found]
 
 
 def check_upgrade(
@@ -53,7 +53,9 @@ def check_upgrade(
     there is: the first message that it would not have said, or the fields of states that it would not hold.
     Errors as there."""
     with _stopped_twin(data, redis) as twin:
-        return [upgrade.told() | twin.differences(upgrade, report_progress) for _, upgrade in twin.upgrades()]
+        return [
+            upgrade.as_report() | twin.differences(upgrade, report_progress) for _, upgrade in twin.upgrades()
+        ]
 
 
 @contextlib.contextmanager

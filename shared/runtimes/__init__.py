@@ -1,1 +1,2 @@
-"""The three runtimes: lab, embedded and live. They share engine and storage, and nothing of each other."""
+"""The three runtimes: lab, embedded and live. They share engine and storage, and import nothing from each
+other."""

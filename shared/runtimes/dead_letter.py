@@ -1,4 +1,4 @@
-"""Lines that nobody can read, and messages that were skipped: how they are kept, alike in every runtime."""
+"""Dead letters: unreadable lines and skipped messages, in the same form in every runtime."""
 
 import hashlib
 from collections import OrderedDict
@@ -10,19 +10,19 @@ from schemas.body import Model
 from schemas.limits import COUNT_MAX
 
 LINE_BYTES_MAX = 2_048
-"""Bytes of the line that are kept."""
+"""Bytes of the line that are stored."""
 ERROR_CHARS_MAX = 1_024
-"""Characters of the sentence that are kept: it may quote the line."""
+"""Characters of the error that are stored: it may quote the line."""
 LETTERS_MAX = 2_000
-"""Letters that are at hand, the newest ones. Each has at most some 15 KB."""
+"""The newest letters that are returned, of at most 15 KB each."""
 SKIPPED = "skipped by an operator"
-"""What stands in place of an error where a service raised on a message that others read."""
+"""Stands for the error if a service failed on a message that others read."""
 
 
 class DeadLetter(Model):
-    """`origin` is the place on the log, `partition:offset` or `site:position`, and tells it from every other;
-    `service` who could not read it, None for all of them. A line is whole unless `line_bytes` says how long
-    it was. `wall_s` is the time at which it was found, since 1970, where that is known."""
+    """A line that was not read. `origin` is its unique place on the log, `partition:offset` or
+    `site:position`. `service` could not read it; None means all services. A line is complete unless
+    `line_bytes` has its length. `wall_s` is when it was found, since 1970, if known."""
 
     origin: Annotated[str, Field(min_length=3, max_length=100)]
     error: str
@@ -34,8 +34,8 @@ class DeadLetter(Model):
 
 
 def dead_letter_fields(origin: str, error: str, line: bytes) -> dict[str, object]:
-    """The fields {origin, error, line}. Of a long line only the beginning is kept, and of the whole line its
-    length in bytes and its SHA-256: {line_bytes, line_sha256}. At most about 20 KB as JSON."""
+    """The fields {origin, error, line}. Of a long line only the start is stored, with the length and SHA-256
+    of the whole line: {line_bytes, line_sha256}. At most about 20 KB as JSON."""
     letter: dict[str, object] = {
         "origin": origin,
         "error": error if len(error) <= ERROR_CHARS_MAX else f"{error[:ERROR_CHARS_MAX]}…",
@@ -47,7 +47,7 @@ def dead_letter_fields(origin: str, error: str, line: bytes) -> dict[str, object
 
 
 def parse_dead_letter(row: bytes) -> DeadLetter | None:
-    """The letter in a row of JSON; None where there is none."""
+    """The letter in a row of JSON; None if the row is not one."""
     try:
         return DeadLetter.model_validate_json(row)
     except ValidationError:
@@ -55,19 +55,19 @@ def parse_dead_letter(row: bytes) -> DeadLetter | None:
 
 
 class NewestDeadLetters:
-    """The newest letters, each origin once, however often it was written."""
+    """The newest letters, each origin once."""
 
     def __init__(self) -> None:
-        self._found: OrderedDict[str, DeadLetter] = OrderedDict()
+        self._letters: OrderedDict[str, DeadLetter] = OrderedDict()
 
     def put(self, row: bytes) -> None:
-        """Take up a row of JSON; what is no letter is passed over."""
+        """Add a row of JSON; ignores rows that are not letters."""
         letter = parse_dead_letter(row)
         if letter is not None:
-            self._found.setdefault(letter.origin, letter)
-        if len(self._found) > LETTERS_MAX:
-            self._found.popitem(last=False)
+            self._letters.setdefault(letter.origin, letter)
+        if len(self._letters) > LETTERS_MAX:
+            self._letters.popitem(last=False)
 
     def all(self) -> list[DeadLetter]:
         """Oldest first."""
-        return list(self._found.values())
+        return list(self._letters.values())

@@ -1,7 +1,7 @@
-"""The lab: one site's services in virtual time, as fast as they go, in memory.
+"""The lab: one site's services in simulated time, in memory, as fast as possible.
 
-The same services, dispatch and order as every other runtime; only the clock is virtual and nothing is
-committed.
+Services, dispatch and order are the same as in every other runtime. Only the clock is simulated, and nothing
+is committed.
 """
 
 import hashlib
@@ -20,14 +20,15 @@ from shared.engine.site import ServicesOf, Site
 from shared.engine.state import IgnoredDocumentKeys
 
 Sink = Callable[[bytes], None]
-"""Takes whole lines of the log, newlines included."""
+"""Receives complete lines of the log, with their newlines."""
 Stop = Callable[[], bool]
-"""Whether a run shall stop where it is."""
+"""Returns whether a run shall stop."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabRequest:
-    """An operator's request of a fabric, at a simulated time; `number` rises along the requests of a site."""
+    """An operator's request for a fabric, at a simulated time; `number` rises along the requests of a
+    site."""
 
     at_us: int
     fabric: str
@@ -36,8 +37,8 @@ class LabRequest:
 
 
 class Lab:
-    """One site in virtual time, which begins with these fabrics, or goes on from where another left it
-    (`going_on`). Counts and hashes its log; hands it to `sink` where one is given."""
+    """One site in simulated time. It starts with these fabrics, or continues from an existing site
+    (`resume`). Counts and hashes its log, and passes it to `sink`."""
 
     def __init__(
         self,
@@ -54,8 +55,8 @@ class Lab:
             self._take(commissioning_message(fabric, FabricCommissioned(site=site, config=fabrics[fabric])))
 
     @classmethod
-    def going_on(cls, site: Site, sink: Sink | None = None) -> Self:
-        """From a quiet moment of a site, which is the lab's from now on."""
+    def resume(cls, site: Site, sink: Sink | None = None) -> Self:
+        """Continue from a quiet site, which belongs to the lab from now on."""
         lab = cls(site.name, {}, lambda _kind: (), sink)
         lab.site = site
         _stop_tracking_documents(site)
@@ -63,13 +64,16 @@ class Lab:
 
     @property
     def log_sha256(self) -> str:
-        """Of all lines of the log so far, newlines included."""
+        """SHA-256 of all lines of the log so far, with their newlines."""
         return self._sha256.hexdigest()
 
     def run(self, until_us: int, requests: Iterable[LabRequest] = (), stop: Stop | None = None) -> bool:
-        """Let time pass up to and including `until_us`; False where `stop`, which is asked after each root
-        and what follows from it, said so on the way. A request at T comes before the Ticks of T, of several
-        requests at T the first; one is moved to just after the last message where T has passed."""
+        """Advance time up to and including `until_us`. Calls `stop` after each cascade; False if it returned
+        True.
+
+        A request at time T comes before the Ticks of T; several requests at T keep their order. A request
+        whose time has passed comes right after the last message.
+        """
         waiting = iter(requests)
         upcoming = next(waiting, None)
         while True:
@@ -108,7 +112,7 @@ class Lab:
 
 
 def _stop_tracking_documents(site: Site) -> None:
-    """Nobody reads status documents of a lab."""
+    """No one reads status documents of a lab."""
     for instance in site.instances:
         if instance.state is not None:
             instance.state.changed_documents = IgnoredDocumentKeys()

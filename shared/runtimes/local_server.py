@@ -1,6 +1,6 @@
-"""A server as a child process: started, waited for, ended, and started again with what it held.
+"""A server as a child process: start, wait, stop, and restart with its data.
 
-It dies with the process that started it, and its folder is locked for as long as it runs.
+It dies with the process that started it, and its folder is locked while it runs.
 """
 
 import contextlib
@@ -20,33 +20,33 @@ from shared.runtimes.poll import poll_until
 
 STOP_S_MAX = 10.0
 LOCK_S_MAX = 5.0
-"""How long the folder of a server that was killed a moment ago may stay locked."""
+"""How long the folder of a killed server may stay locked."""
 LINES_SHOWN = 3
 
 
 class LocalServer(ABC):
-    """One server on one folder. Not started before `start`; may be started again and again."""
+    """One server on one folder; can be started repeatedly."""
 
     name: ClassVar[str]
-    """As people call it: Kafka."""
+    """The server's name for people, such as Kafka."""
     start_s_max: ClassVar[float] = 60.0
-    """How long it may take until it answers."""
-    lock_advice: ClassVar[str] = "end it"
-    """What to do about another one in its folder."""
+    """How long it may take to answer."""
+    lock_advice: ClassVar[str] = "stop it"
+    """What to do about another server in its folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder.resolve()
         self._process: subprocess.Popen[bytes] | None = None
-        # The kernel ends the server when the *thread* that started it ends. This one lasts as long as `self`.
+        # The kernel kills the server when the *thread* that started it ends: keep one as long as `self`.
         self._starter = ThreadPoolExecutor(1, thread_name_prefix="local-server")
 
     @abstractmethod
     def answers(self) -> bool:
-        """Whether it can be worked with, asked of itself."""
+        """Whether the server answers."""
 
     @abstractmethod
     def _prepare(self) -> list[str]:
-        """Make the folder ready, and return the command that runs the server in it."""
+        """Prepare the folder, and return the command that runs the server in it."""
 
     @property
     def pid(self) -> int | None:
@@ -58,11 +58,11 @@ class LocalServer(ABC):
 
     @property
     def log(self) -> Path:
-        """What the server says."""
+        """The server's log file."""
         return self.folder / f"{self.name.lower()}.log"
 
     def start(self, *, wait: bool = True) -> None:
-        """Start it where it does not run; OperationFailed, with the end of its log, if it cannot."""
+        """Start it if it does not run; OperationFailed, with the end of its log, if it cannot start."""
         if not self.runs:
             try:
                 self.folder.mkdir(parents=True, exist_ok=True)
@@ -75,23 +75,23 @@ class LocalServer(ABC):
             self.wait_ready()
 
     def wait_ready(self, seconds: float | None = None) -> None:
-        """Until it answers; OperationFailed if it ends instead, or not within this time."""
+        """Wait until it answers; OperationFailed if it exits, or does not answer in time."""
         limit_s = self.start_s_max if seconds is None else seconds
         if not poll_until(lambda: not self.runs or self.answers(), limit_s) or not self.runs:
             raise OperationFailed(f"{self.name} in {self.folder} did not start: {self.log_tail()}")
 
     def wait_end(self) -> int:
-        """Until it ends: its exit code, or minus the signal's number."""
+        """Wait until it exits; returns its exit code, or minus the signal's number."""
         return self._process.wait() if self._process is not None else 0
 
     def terminate(self) -> None:
-        """Ask it to end in good order."""
+        """Send SIGTERM."""
         if self._process is not None:
-            self._process.send_signal(signal.SIGCONT)  # a stopped one would hear it later
+            self._process.send_signal(signal.SIGCONT)  # a paused process would handle SIGTERM later
             self._process.terminate()
 
     def stop(self) -> None:
-        """End it in good order; killed if it does not follow."""
+        """Stop it gracefully; kill it after a timeout."""
         if self._process is not None:
             self.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -99,52 +99,52 @@ class LocalServer(ABC):
             self.kill()
 
     def kill(self) -> None:
-        """SIGKILL; it is gone when this returns."""
+        """SIGKILL; the server is gone on return."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
 
     def pause(self) -> None:
-        """SIGSTOP: it stands still, with its connections open."""
+        """SIGSTOP: it hangs with open connections."""
         if self._process is not None:
             self._process.send_signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """The end of a pause."""
+        """SIGCONT after a pause."""
         if self._process is not None:
             self._process.send_signal(signal.SIGCONT)
 
     def log_tail(self) -> str:
         """The end of its log, on one line."""
         lines = self.log.read_text(errors="replace").strip().splitlines() if self.log.exists() else []
-        return " | ".join(line.strip() for line in lines[-LINES_SHOWN:]) or "it said nothing"
+        return " | ".join(line.strip() for line in lines[-LINES_SHOWN:]) or "its log is empty"
 
     def _spawn(self, command: list[str], lock: int) -> "subprocess.Popen[bytes]":
         with self.log.open("ab") as log:
-            return subprocess.Popen(  # noqa: S603 -- a command of ours, no shell
+            return subprocess.Popen(  # noqa: S603 -- our own command, no shell
                 command,
                 cwd=self.folder,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 pass_fds=[lock],
-                restore_signals=False,  # a limit of a file's size is a full disk to it, and not its end
+                restore_signals=False,  # SIGXFSZ stays ignored: a file size limit acts like a full disk
                 preexec_fn=dies_with_parent(),  # noqa: PLW1509 -- three system calls, no lock
             )
 
     @contextmanager
     def _locked(self) -> Iterator[int]:
-        """A lock of the folder that the server inherits: it is free again when the server has ended."""
+        """A folder lock that the server inherits; the kernel releases it when the server exits."""
         with (self.folder / "lock").open("w") as lock:
             if not poll_until(lambda: _is_locked(lock), LOCK_S_MAX):
                 raise OperationFailed(
-                    f"{self.name} in {self.folder}: another one runs in this folder; {self.lock_advice}"
+                    f"{self.name} in {self.folder}: another server runs in this folder; {self.lock_advice}"
                 )
             yield lock.fileno()
 
 
 def _is_locked(file: IO[str]) -> bool:
-    """Whether this process holds the lock of a file now."""
+    """Whether this process has the lock of a file now."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

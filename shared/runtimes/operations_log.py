@@ -1,5 +1,8 @@
-"""The port of the operations log: what concerns all sites of a twin, with who did it and when. A topic of its
-own in the live twin, a file in the embedded one; here, in memory."""
+"""The port of the operations log: changes that concern all sites of a twin, with who made them and when.
+
+It is a Kafka topic in the live twin and a file in the embedded one. This module has an implementation in
+memory.
+"""
 
 import getpass
 import socket
@@ -11,45 +14,44 @@ from schemas.files.operations_log import ClockChanged, Operation, OperationBody,
 
 
 class OperationsLog(Protocol):
-    """Raises OperationFailed if it cannot be reached. Operations are numbered from 0 on, in their order; one
-    that was appended twice is there once."""
+    """Raises OperationFailed if it cannot be reached. Operations are numbered in order from 0; appending one
+    twice has no effect."""
 
-    def append(self, found: Operation) -> None:
-        """Append it; it stands there when this returns."""
+    def append(self, operation: Operation) -> None:
+        """Append an operation; it is stored on return."""
 
     def read(self, start: int = 0, most: int | None = None) -> list[tuple[int, Operation]]:
-        """(number, operation) from this number on, at most so many; what this version cannot read is passed
-        over."""
+        """(number, operation) from this number on, at most `most`; skips what this version cannot read."""
 
     def end(self) -> int:
-        """The number above all of them."""
+        """The number after the last."""
 
 
 class MemoryOperations:
-    """An `OperationsLog` that ends with its process."""
+    """An `OperationsLog` in memory."""
 
     def __init__(self) -> None:
-        self._found: dict[str, Operation] = {}
+        self._operations: dict[str, Operation] = {}
 
-    def append(self, found: Operation) -> None:
-        self._found.setdefault(found.id, found)
+    def append(self, operation: Operation) -> None:
+        self._operations.setdefault(operation.id, operation)
 
     def read(self, start: int = 0, most: int | None = None) -> list[tuple[int, Operation]]:
-        rows = list(enumerate(self._found.values()))[start:]
+        rows = list(enumerate(self._operations.values()))[start:]
         return rows[:most]
 
     def end(self) -> int:
-        return len(self._found)
+        return len(self._operations)
 
 
 def new_operation(body: OperationBody, who: str, wall_us: int | None = None) -> Operation:
-    """What somebody does now, or did at this wall time."""
+    """An operation of now, or of this wall time."""
     wall_us = time.time_ns() // 1_000 if wall_us is None else wall_us
     return enclose_operation(body, operation_id=uuid.uuid4().hex, wall_us=wall_us, who=who)
 
 
 def local_person() -> str:
-    """Who types on this machine: `name@host`."""
+    """The user of this machine: `name@host`."""
     try:
         name = getpass.getuser()
     except (KeyError, OSError):  # a container's user may have no name
@@ -58,9 +60,9 @@ def local_person() -> str:
 
 
 def last_clock(operations: OperationsLog) -> ClockChanged | None:
-    """The clock as it was last changed; None if nobody changed it. By wall time, for two who note changes may
-    overtake each other."""
-    changes = [found for _, found in operations.read() if isinstance(found.body, ClockChanged)]
+    """The last change of the clock; None if it was never changed. The order is by wall time, because two
+    writers may overtake each other."""
+    changes = [operation for _, operation in operations.read() if isinstance(operation.body, ClockChanged)]
     if not changes:
         return None
     last = max(enumerate(changes), key=lambda pair: (pair[1].wall_us, pair[0]))[1].body

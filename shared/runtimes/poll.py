@@ -1,4 +1,4 @@
-"""Waiting for what nobody tells of."""
+"""Polls for conditions that send no notification."""
 
 import time
 from collections.abc import Callable
@@ -8,8 +8,9 @@ T = TypeVar("T")
 
 
 def poll_until(condition: Callable[[], T], seconds: float, every_s: float = 0.01) -> T:
-    """Ask again and again, `every_s`: the first true answer, or the last one when the time is over."""
+    """Evaluate a condition every `every_s` seconds: returns the first true value, or the last value at the
+    timeout."""
     end_s = time.monotonic() + seconds
-    while not (found := condition()) and time.monotonic() < end_s:
+    while not (value := condition()) and time.monotonic() < end_s:
         time.sleep(every_s)
-    return found
+    return value

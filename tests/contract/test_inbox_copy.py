@@ -41,12 +41,12 @@ def test_what_waited_waits_again_under_its_number_and_key(redis_url: str) -> Non
     assert [store.find(key) for key in ("join", "drain-0", "drain-2", "gone")] == known
     assert store.put(1, "pod-7", under("drain-1", DRAIN)).number == drains[1]
     assert store.put(0, "pod-5", JOIN).number == first
-    with pytest.raises(InvalidInput, match="pod-5: is a fabric of campus already, or asked for as one"):
+    with pytest.raises(InvalidInput, match="pod-5: is already a fabric of campus, or requested as one"):
         store.put(0, "pod-5", under("other", commissioned(SuperpodConfig(seed=2), "campus")))
     assert store.claim("pod-5", "elsewhere") == "campus"
     with pytest.raises(InvalidInput, match="'gone': its request was cancelled"):
         store.put(1, "pod-7", under("gone", DRAIN))
-    with pytest.raises(InvalidInput, match="'drain-0': used before for another request"):
+    with pytest.raises(InvalidInput, match="'drain-0': was used for another request"):
         store.put(0, "pod-5", under("drain-0", DRAIN))
     assert store.put(1, "pod-7", DRAIN).number > nameless
     assert store.cancel(1, drains[0]) == CancelOutcome.DONE
@@ -72,6 +72,6 @@ def test_who_asked_keeps_the_allowance_that_was_left(redis_url: str) -> None:
 def test_a_request_that_this_version_cannot_read_is_named(redis_url: str) -> None:
     copy = InboxBackup(redis_url, SITES)
     row = WaitingRequest(site="pod-7", number=4, fabric="pod-7", type="DrainMoon", body="{}")
-    with pytest.raises(OperationFailed, match=r"request 4 of pod-7 \(DrainMoon\), which waits: this version"):
+    with pytest.raises(OperationFailed, match=r"waiting request 4 of pod-7 \(DrainMoon\): this version"):
         copy.fill([row], [])
     copy.close()

@@ -353,14 +353,14 @@ class TestStrangers:
         found = reread_gaps(endpoints.kafka, endpoints.topics.log)(0, 0, came)
         assert [r.offset for r in found] == [*range(8)]
         assert [r for r in found if not is_gap(r)] == came
-        with pytest.raises(LogDamaged, match="partition 0: 3 did not come, but 5: messages are missing"):
+        with pytest.raises(LogDamaged, match="partition 0: offset 3 is missing before 5"):
             reread_gaps(endpoints.kafka, endpoints.topics.log)(0, 1, [came[1], *came[3:]])
 
     def test_the_copy_passes_over_them(
         self, endpoints: Endpoints, strange: list[int], tmp_path: Path
     ) -> None:
         mirror = LogMirror(tmp_path / "mirror", endpoints, TwinRecord("twin-a", 2, "topic"))
-        assert mirror.missing_records() == "the copy of the log is not begun yet"
+        assert mirror.missing_records() == "the copy of the log has not started yet"
         mirror.start()
         try:
             assert TestMirror.until(mirror, 2) == [encode(first()), encode(say(1))]
@@ -488,7 +488,7 @@ class TestMirror:
             time.sleep(0.05)
         mirror.stop()
         assert mirror.lost
-        assert "Kafka holds 2 messages, its copy has seen 9" in (mirror.problem or "")
+        assert "Kafka has 2 messages, but the copy has read 9" in (mirror.problem or "")
         assert not noted.exists()
 
     def test_strange_frames_of_telemetry_are_passed_over(
@@ -544,7 +544,9 @@ class TestMirror:
     ) -> None:
         append(endpoints, 0, [as_root(first(), 0)])
         mirror = mirrored()
-        with pytest.raises(OperationFailed, match="mirror: in use by another process; LIGHTWAVE_DATA gives"):
+        with pytest.raises(
+            OperationFailed, match="mirror: another process uses this folder; set LIGHTWAVE_DATA"
+        ):
             mirrored()
         mirror.stop()
         again = mirrored()

@@ -89,7 +89,7 @@ def test_a_twin_that_init_did_not_name_is_refused(store: RedisStore, note: dict[
     """Its name becomes that of a folder which may be removed."""
     store.set_globals("twin", note)
     (wrong,) = note.values()
-    with pytest.raises(OperationFailed, match=f"{re.escape(repr(wrong))}.*; allowed: 32 digits of 0-9a-f"):
+    with pytest.raises(OperationFailed, match=f"{re.escape(repr(wrong))}.*; must be 32 digits of 0-9a-f"):
         read_twin(store)
 
 
@@ -142,7 +142,7 @@ class TestStatus:
         note = {"offset": 5, "fabric": "pod-1", "message_id": "operator@pod-1/9", "sentence": "ocs raised"}
         store.commit(Commit(1, {}, {}, fields={"stopped:ocs": json.dumps(note)}))
         operations = MemoryOperations()
-        told = "ocs raised; `lightwave live skip pod-1` passes over it; until then the time of pod-1"
+        told = "ocs raised; `lightwave live skip pod-1` skips the message; until then the time of pod-1"
         assert f"{told} stands still" in live_status(settings)["problems"]
         assert (
             skip_message(settings, "pod-1", operations)
@@ -184,7 +184,7 @@ class TestStatus:
             live_status(LiveSettings(redis=url))
 
     def test_an_empty_redis_is_one_sentence(self, redis_url: str) -> None:
-        with pytest.raises(OperationFailed, match="holds no live twin; `lightwave live init` makes one"):
+        with pytest.raises(OperationFailed, match="has no live twin; `lightwave live init` creates one"):
             live_status(LiveSettings(redis=redis_url))
 
     def test_how_far_time_is_behind_is_told_beyond_a_limit(
@@ -215,8 +215,8 @@ class TestStatus:
         now_s[0] = 131.0
         assert delays.problems() == [
             (
-                "the time of pod-1 has stood still for 31 s of wall time, though nobody paused it "
-                "(allowed are 30)"
+                "the time of pod-1 has stood still for 31 s of wall time, but the clock is not paused "
+                "(must be at most 30 s)"
             )
         ]
         further = ServiceProgress("cubes", "pod-1", 6_000_000, 3, 5_000_000)
@@ -238,7 +238,9 @@ class TestStatus:
             received = store.wall_us() - 61 * US_PER_S
             client.xadd("lightwave:{1}:inbox", {"type": "NoSuchBody"}, f"{received}-0")
         (late,) = DelayMonitor(store, services_of).problems()
-        assert late.startswith("1 requests of pod-1 wait, the oldest for 61 s (allowed are 1000 and 60 s)")
+        assert late.startswith(
+            "1 requests of pod-1 wait, the oldest for 61 s (must be at most 1000 and 60 s)"
+        )
         assert late in live_status(settings)["problems"]
 
     def test_many_requests_that_wait_are_told(
@@ -296,7 +298,7 @@ class TestSurroundings:
         client.config_set("requirepass", "pw")
         try:
             with pytest.raises(
-                OperationFailed, match="wants a password, and its URL has none; give redis://"
+                OperationFailed, match="requires a password, and its URL has none; use redis://"
             ):
                 live_status(settings)
         finally:
@@ -332,7 +334,7 @@ class TestSurroundings:
         assert problems() == ()
         store.flush()
         (sentence,) = problems()
-        assert "holds no twin any more" in sentence
+        assert "no longer has a twin" in sentence
         assert "`lightwave live rebuild`" in sentence
 
 

@@ -70,7 +70,7 @@ def test_a_twin_whose_frames_are_lost_is_not_well(tmp_path: Path) -> None:
         (tmp_path / "telemetry").write_text("in its place")
         twin.telemetry.keep("pod-0", 7, b"frame")
         (problem,) = ports.health()
-        assert problem.endswith("Not a directory; telemetry frames are lost until they can be written")
+        assert problem.endswith("Not a directory; telemetry frames are lost until writes succeed")
         assert ports.runtime_metrics()["telemetry_frames_lost_total"] == 1
 
 
@@ -170,7 +170,7 @@ def test_a_line_that_looks_like_a_repeat_is_found_by_the_audit_and_by_up(tmp_pat
     (site,) = run_audit(data=tmp_path)["sites"]
     assert not site["log_clean"]
     assert "expected from operator@campus only numbers above 7" in site["first_difference"]
-    with pytest.raises(LogDamaged, match="is not what its services say: position"), living(tmp_path):
+    with pytest.raises(LogDamaged, match="differs from what its services emit: position"), living(tmp_path):
         pass
 
 
@@ -212,9 +212,7 @@ def test_another_twin_s_states_are_made_again_from_the_log(tmp_path: Path) -> No
     shutil.rmtree(tmp_path / "mine" / "redis")
     shutil.copytree(tmp_path / "other" / "redis", tmp_path / "mine" / "redis")
     with (
-        pytest.raises(
-            LogDamaged, match="finds the log clean, `lightwave up --rebuild` makes the states again"
-        ),
+        pytest.raises(LogDamaged, match="finds the log clean, `lightwave up --rebuild` rebuilds the states"),
         living(tmp_path / "mine"),
     ):
         pass

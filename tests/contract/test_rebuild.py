@@ -269,7 +269,7 @@ def test_one_that_runs_lets_no_other_begin(settings: LiveSettings, store: RedisS
         assert wait_until(lambda: processes(store), 10)
         second = subprocess.run(**command(settings), check=False)
     assert second.returncode == InvalidInput.exit_code
-    assert second.stderr.startswith("lightwave: another rebuild runs already (pid ")
+    assert second.stderr.startswith("lightwave: another rebuild is running (pid ")
     assert content(settings) == before
 
 

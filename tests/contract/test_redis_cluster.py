@@ -164,7 +164,7 @@ class TestCluster:
                 lambda: store.put(0, "pod-0", DRAIN),
             ]
             for ask in refused:
-                with pytest.raises(StoreUnreachable, match="on the move"):
+                with pytest.raises(StoreUnreachable, match="down or moving"):
                     ask()
             assert store.positions(1) == {}  # the other partitions do not notice
         assert everything(store) == before

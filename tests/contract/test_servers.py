@@ -158,7 +158,7 @@ def test_two_of_one_folder_would_ruin_it(local_redis: LocalRedis, monkeypatch: p
     monkeypatch.setattr("shared.runtimes.local_server.LOCK_S_MAX", 0.1)
     local_redis.start()
     other = LocalRedis(local_redis.folder, "127.0.0.1", free_port())
-    with pytest.raises(OperationFailed, match=r"^Redis in .*/redis: another one runs in this folder; "):
+    with pytest.raises(OperationFailed, match=r"^Redis in .*/redis: another server runs in this folder; "):
         other.start()
 
 

@@ -526,7 +526,7 @@ class TestRedisStore(StateStoreContract):
                 {"redis_version": "7.2.4", "valkey_version": "7.1.9"},
                 "valkey_version 7.1.9 at unix://.*: needed is 7.2 or newer",
             ),
-            ({"dragonfly_version": "1"}, "says no version of Redis or Valkey"),
+            ({"dragonfly_version": "1"}, "reports no version of Redis or Valkey"),
         ],
     )
     def test_a_server_that_is_too_old_is_refused_by_name(
@@ -609,7 +609,7 @@ class TestRedisStore(StateStoreContract):
         [
             ("redis://:s3/cret@127.0.0.1:6379/0", None),
             ("redis://:s3cret@127.0.0.1:x/0", "Redis URL 'redis://***@127.0.0.1:x/0'"),
-            ("redis://127.0.0.1:1/0?colour=red", "no such option colour; allowed: redis://HOST"),
+            ("redis://127.0.0.1:1/0?colour=red", "unknown option colour; must be redis://HOST"),
         ],
     )
     def test_what_is_wrong_in_a_url_is_said_without_its_password(self, url: str, said: str | None) -> None:

@@ -97,7 +97,7 @@ def test_missing_topics(endpoints: dict[str, str]) -> None:
 def test_a_redis_without_a_twin(endpoints: dict[str, str]) -> None:
     empty = endpoints | {"REDIS": endpoints["REDIS"].replace("/7", "/9")}
     commands = (*PROCESSES, "live status", "live skip pod-0", "audit --live")
-    check_all(commands, REFUSED, "holds no live twin", "`lightwave live init`", **empty)
+    check_all(commands, REFUSED, "has no live twin", "`lightwave live init`", **empty)
 
 
 def test_a_second_twin_on_the_same_topics(endpoints: dict[str, str]) -> None:

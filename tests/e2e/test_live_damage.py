@@ -188,7 +188,7 @@ def test_what_does_not_belong_on_the_log_stops_nothing(module_twin: LiveTwin) ->
     assert "not JSON" in errors[f"0:{offsets[1]}"]
     assert "unknown message type 'MoonCommissioned'" in errors[f"0:{offsets[2]}"]
     assert f"0:{offsets[3]}" not in errors, "a copy of a root message has missed its offset: it is void"
-    assert "without the marks" in errors[f"0:{offsets[4]}"]
+    assert "must have expected-offset and level-at headers" in errors[f"0:{offsets[4]}"]
     assert "not written by this twin" in errors[f"0:{offsets[5]}"]
     assert "pod-9 was never commissioned" in errors[f"0:{offsets[6]}"]
     assert twin.supervisor.exits() == ends, "no process ended"
@@ -245,11 +245,11 @@ def test_kafka_lost_the_end_of_its_log(fast_twin: LiveTwin) -> None:
     twin.kafka.start()
     sentence = twin.wait_for(
         "the sequencer says what is wrong",
-        lambda: next((p for p in problems(twin) if "Kafka lost the end of it" in p), None),
+        lambda: next((p for p in problems(twin) if "Kafka lost its end" in p), None),
     )
     assert sentence.startswith("partition 0: ")
     assert sentence in twin.json("live", "status")["problems"]
-    assert "`lightwave live rebuild` takes the log as it is" in sentence
+    assert "`lightwave live rebuild` accepts the log as it is" in sentence
     stood = twin.ticks()["pod-0"]
     time.sleep(2.0)
     assert twin.ticks()["pod-0"] == stood
@@ -329,7 +329,7 @@ def test_topics_made_again_under_running_workers_are_refused(fast_twin: LiveTwin
     assert twin.stands_still(1.0)
     refused = twin.run("live", "worker", "ocs", "--replica", "another")
     assert refused.returncode == 1
-    assert f"topic {twin.topics.log}: is not the one that this twin was made with" in refused.stderr
+    assert f"topic {twin.topics.log}: is not the topic with which this twin was created" in refused.stderr
 
 
 def make_topics_again(twin: LiveTwin) -> None:

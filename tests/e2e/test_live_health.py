@@ -187,7 +187,7 @@ def guarded(twin: LiveTwin, folder: Path) -> Iterator[Asking]:
 def test_settings_and_an_emptied_redis_are_told_by_the_gateway(twin: LiveTwin) -> None:
     assert twin.store.servers()[0].appends
     twin.store.flush()
-    told = twin.wait_for("it is told", lambda: [p for p in health(twin) if "holds no twin any more" in p])
+    told = twin.wait_for("it is told", lambda: [p for p in health(twin) if "no longer has a twin" in p])
     assert "`lightwave live rebuild`" in told[0]
     twin.json("live", "rebuild")
     twin.clock.resume()

@@ -215,13 +215,13 @@ def test_a_flipped_byte_in_redis_is_found(twin: LiveTwin) -> None:
         value[-2] ^= 1
         client.hset(key, field, bytes(value))
     (sentence,) = twin.wait_for("it is found", lambda: problems(twin), FOUND_S_MAX)
-    assert sentence.startswith(f"cubes@pod-1: Redis holds another {field.decode()} than the log comes to, at")
+    assert sentence.startswith(f"cubes@pod-1: {field.decode()} in Redis differs from the fold of the log at")
     assert f"of partition {partition}" in sentence
     assert measured(twin, "states_wrong") == 1
     told = f"{HISTORIAN}: {sentence}"
     twin.wait_for("it is told to all", lambda: told in twin.status()["problems"], FOUND_S_MAX)
     twin.wait_for("the gateway tells it", lambda: told in gateway_problems(twin), FOUND_S_MAX)
-    assert twin.said(HISTORIAN).count("cubes@pod-1: Redis holds another") == 1
+    assert twin.said(HISTORIAN).count(f"cubes@pod-1: {field.decode()} in Redis differs") == 1
     value[-2] ^= 1
     with redis.Redis.from_url(twin.redis.url) as client:
         client.hset(key, field, bytes(value))

@@ -103,12 +103,12 @@ def _upgrade(later: LiveTwin, twin: LiveTwin, environment: tuple[str, ...]) -> N
                 refused = one.run("live", *kind, "--replica", "early", "--metrics-port", "0")
                 assert refused.returncode == 1, in_words(refused)
                 assert f"an upgrade to rules {RULES + 1} by" in refused.stderr
-                assert "was begun and is not done: `lightwave live upgrade` of that version" in refused.stderr
+                assert "is not finished: `lightwave live upgrade` of that version" in refused.stderr
         rebuilt = later.run("live", "rebuild")
-        assert (rebuilt.returncode, "was begun and is not done" in rebuilt.stderr) == (1, True)
+        assert (rebuilt.returncode, "is not finished" in rebuilt.stderr) == (1, True)
         older = twin.run("live", "rebuild")
         assert older.returncode == 1
-        assert "which are older: use that version; nothing was changed" in older.stderr
+        assert ": use that version; nothing was changed" in older.stderr
     done = later.run("live", "upgrade", "-o", "json")
     assert done.returncode == 0, in_words(done)
     rows = json.loads(done.stdout)
@@ -138,7 +138,7 @@ def _lives_on(later: LiveTwin, twin: LiveTwin, before: dict[str, int]) -> None:
     later.wait_advance()
     assert later.audited()["clean"]
     refused = later.run("get", "cubes", "--at", "0d00:00:01")
-    assert f"its log is of rules {RULES}, by" in refused.stderr
+    assert f"wrote its log by rules {RULES}; only" in refused.stderr
     upgrades = later.folder / "snapshots" / "upgrades"
     path, _ = sorted(upgrades.rglob("*.snapshot"))
     kept = path.read_bytes()
@@ -149,5 +149,5 @@ def _lives_on(later: LiveTwin, twin: LiveTwin, before: dict[str, int]) -> None:
     for words in ((), ("--all",)):
         forged = later.run("live", "rebuild", *words)
         assert forged.returncode == 1, in_words(forged)
-        assert "which is not there, or not as the log says" in forged.stderr
+        assert "is missing or differs from the log" in forged.stderr
     path.write_bytes(kept)

@@ -100,7 +100,7 @@ def test_without_room_for_a_snapshot_it_says_so_and_takes_the_next_when_there_is
     try:
         assert poll_until(lambda: twin.get("/healthz")["notes"] != [], SPAN_S)
         (note,) = twin.get("/healthz")["notes"]
-        assert "No space left on device; there is no snapshot until one can be written" in note
+        assert "No space left on device; no snapshots until writes succeed" in note
         (alone,) = snapshots(twin.data)
         assert twin.get("/v1/cubes?at=-1h")
         (tmp_path / "room").touch()

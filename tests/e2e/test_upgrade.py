@@ -94,7 +94,7 @@ def test_the_next_version_takes_over_and_says_what_would_differ(
     assert new(version, "upgrade", *data, program=program).returncode == -signal.SIGKILL
     before = cli("up", *data, "--port", str(twin.port), timeout_s=SPAN_S)
     assert before.returncode == 1
-    sentence = "has begun to take this twin over" if behind == "line" else "older: start it with that"
+    sentence = "records an unfinished upgrade" if behind == "line" else "older: start it with that"
     assert sentence in before.stderr
     again = new(version, "upgrade", *data)
     assert again.returncode == 0

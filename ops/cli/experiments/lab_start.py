@@ -9,7 +9,7 @@ from ops.local.software_version import software_version
 from ops.report.safe_text import quoted
 from ops.sites.site_plans import NewTwinOptions
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed, SnapshotRefused
-from shared.storage.log.log_lines import file_error
+from shared.storage.files.file_errors import file_error
 from shared.storage.snapshots.site_snapshot import SiteSnapshot, from_bytes
 
 SUFFIX = ".snapshot"

@@ -8,8 +8,8 @@ from ops.twin.data_folder import DataFolder
 from schemas.api.rows import ForkInfo
 from schemas.files.fork_origin import FORK_FORMAT, ForkOrigin, InheritedLog
 from shared.basics.errors import OperationFailed
+from shared.storage.files.file_errors import file_error
 from shared.storage.log.log_bytes import LogBytes
-from shared.storage.log.log_lines import file_error
 
 ORIGIN_MAX = 16 << 20
 PIECE = 1 << 20

@@ -1,1 +1,1 @@
-"""The embedded runtime: a whole living twin in one process, on append-only log files and one state store."""
+"""The embedded runtime: a living twin in one process, with append-only log files and one state store."""

@@ -1,4 +1,4 @@
-"""Where lines that no service can read are kept, with their error and their origin."""
+"""Stores lines that no service can read, with their error and origin."""
 
 import threading
 import time
@@ -7,25 +7,25 @@ from pathlib import Path
 import orjson
 
 from shared.runtimes.dead_letter import DeadLetter, NewestDeadLetters, dead_letter_fields, parse_dead_letter
-from shared.storage.log.log_lines import file_error
+from shared.storage.files.file_errors import file_error
 
 FILE_WORD = "dead letters"
 
 
 class DeadLetterFile:
-    """An append-only file of JSON lines, the fields of `letter_of` and `wall_s`; the same origin is kept
-    once."""
+    """An append-only file of JSON lines: the fields of `dead_letter_fields` and `wall_s`. Each origin is
+    stored once."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lock = threading.Lock()
         rows = self._rows()
         self._origins = {letter.origin for row in rows if (letter := parse_dead_letter(row))}
-        # What a crash cut off gets a line of its own, so that the next letter is not lost with it.
+        # End a line that a crash cut off, so that the next letter is not lost with it.
         self._lead = b"\n" if rows and not rows[-1].endswith(b"\n") else b""
 
     def put(self, origin: str, error: str, line: bytes) -> None:
-        """Keep a line that cannot be read; OperationFailed if the file cannot be written."""
+        """Store an unreadable line; OperationFailed if the file cannot be written."""
         with self._lock:
             if origin in self._origins:
                 return
@@ -42,11 +42,11 @@ class DeadLetterFile:
         return len(self._origins)
 
     def read(self) -> list[DeadLetter]:
-        """The newest letters, oldest first; what is none, such as a torn last line, is passed over."""
-        found = NewestDeadLetters()
+        """The newest letters, oldest first; skips other rows, such as a torn last line."""
+        letters = NewestDeadLetters()
         for row in self._rows():
-            found.put(row)
-        return found.all()
+            letters.put(row)
+        return letters.all()
 
     def _rows(self) -> list[bytes]:
         try:

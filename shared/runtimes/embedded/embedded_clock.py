@@ -15,13 +15,12 @@ from shared.runtimes.simulated_clock import Clock, ClockChange, ClockState, Epoc
 from shared.storage.files.atomic_files import write_private_text
 
 SAVED_FIELDS = ("speed", "paused", "now_us", "until_us", "run_speed")
-"""What a clock's file holds."""
+"""Fields of a clock's file."""
 
 
 class EmbeddedClock(Clock):
-    """Safe to use from several threads. On a change it goes on from what has been processed, so a lag is
-    forgiven and never made up in a jump. `keep` is the file where it is found again, `operations` where
-    changes are noted."""
+    """Thread-safe. A change starts from the processed time, so a lag is forgiven and never made up in a jump.
+    `keep` is the file that stores the clock; `operations` records changes."""
 
     def __init__(
         self,
@@ -40,24 +39,23 @@ class EmbeddedClock(Clock):
         self._processed: Callable[[], int] | None = None
         self._meter = SpeedMeter()
         self.changed = threading.Event()
-        """Set when somebody changed the clock; the loop clears it."""
+        """Set when the clock was changed; the loop clears it."""
 
     def start(self, processed_us: Callable[[int], int], at_us: int) -> None:
-        """Begin at this simulated time. `processed_us` is given the clock's time and bounds it by what is
-        due.
-        """
+        """Start at this simulated time. `processed_us` receives the clock's time and limits it to what is
+        due."""
         with self._lock:
             self._processed = lambda: processed_us(self.clock_us())
             self._epoch = replace(self._epoch, anchor_us=at_us, wall_us=self._wall_us())
             self._meter.clear()
 
     def run_to(self, until_us: int, run_speed: float | None) -> None:
-        """Go on to a moment that a process asked for which ended before it came."""
+        """Continue a run to a time that an earlier process did not reach."""
         with self._lock:
             self._epoch = replace(self._epoch, paused=True, until_us=until_us, run_speed=run_speed)
 
     def clock_us(self) -> int:
-        """Simulated time that the wall clock asks for."""
+        """The simulated time by the wall clock."""
         with self._lock:
             return self._epoch.clock_us(self._wall_us())
 
@@ -67,7 +65,7 @@ class EmbeddedClock(Clock):
             return self._epoch.wall_s_until(sim_us, self._wall_us())
 
     def show(self) -> ClockState:
-        """One consistent reading. `now_us` is the time that has been processed, not the time asked for."""
+        """A consistent reading. `now_us` is the processed time, not the requested time."""
         with self._lock:
             now_us = self._now_us()
             achieved = self._meter.measure(self._wall_s(), now_us)
@@ -75,7 +73,7 @@ class EmbeddedClock(Clock):
             return self._epoch.state(now_us, self._wall_us(), speed)
 
     def change(self, request: ClockChange, who: str) -> None:
-        """Noted first: OperationFailed if it cannot be, and nothing has changed."""
+        """Records the change first; OperationFailed if that fails, and nothing changes."""
         with self._lock:
             epoch = self._epoch.changed(request, self._now_us(), self._wall_us())
             if self._operations is not None:
@@ -92,19 +90,19 @@ class EmbeddedClock(Clock):
         return round(self._wall_s() * US_PER_S)
 
     def sample(self) -> None:
-        """Note how far the twin has come, for the speed achieved; called by the loop now and then."""
+        """Measure the progress, for the achieved speed; the loop calls it now and then."""
         with self._lock:
             if self._processed:
                 self._meter.measure(self._wall_s(), self._processed())
 
     def kept(self) -> dict[str, Any]:
-        """What is kept of it: how far simulated time has come, and what was asked for."""
+        """The saved fields: processed time and setting."""
         with self._lock:
             kept = asdict(self._epoch) | {"now_us": self._now_us()}
         return {name: kept[name] for name in SAVED_FIELDS}
 
     def save(self) -> None:
-        """Keep what was asked for, so that a twin that starts again goes on in the same way."""
+        """Save the setting, so that a restarted twin continues in the same way."""
         if self._keep is None:
             return
         text = json.dumps(self.kept())

@@ -8,20 +8,20 @@ from shared.basics.errors import OperationFailed
 
 
 class OperationsFile:
-    """An `OperationsLog` in a file that one process writes. Safe to use from several threads. The number of
-    an operation is that of its line."""
+    """An `OperationsLog` in a file that one process writes. Thread-safe. The number of an operation is that
+    of its line."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = threading.Lock()
 
-    def append(self, found: Operation) -> None:
+    def append(self, operation: Operation) -> None:
         with self._lock:
             try:
                 with self._path.open("ab+") as file:
                     file.seek(0, 2)
                     torn = file.tell() > 0 and self._last_byte() != b"\n"
-                    file.write((b"\n" if torn else b"") + encode_operation(found) + b"\n")
+                    file.write((b"\n" if torn else b"") + encode_operation(operation) + b"\n")
             except OSError as error:
                 raise self._failed(error) from None
 
@@ -29,12 +29,12 @@ class OperationsFile:
         rows = []
         seen: set[str] = set()
         for number, line in enumerate(self._lines()):
-            found = decode_operation(line)
-            if found is None or found.id in seen:
+            operation = decode_operation(line)
+            if operation is None or operation.id in seen:
                 continue
-            seen.add(found.id)
+            seen.add(operation.id)
             if number >= start:
-                rows.append((number, found))
+                rows.append((number, operation))
         return rows[:most]
 
     def end(self) -> int:

@@ -1,7 +1,8 @@
-"""One site of a living twin in one process: take a root message, append what follows to the log, commit.
+"""One site of a living twin in one process: take a root message, append its cascade to the log, commit.
 
-The log is written before the states are committed. So after a crash at any moment the log may be ahead of the
-states, never behind them, and `recover` folds its tail again; what was only half written is appended.
+The log is written before the states are committed. So after a crash the log may be ahead of the states, never
+behind them. `recover` then folds the tail of the log again, and appends the rest of a partly written cascade.
+If a snapshot is given, the fold starts there instead of at the first message.
 """
 
 import logging
@@ -45,33 +46,29 @@ from shared.storage.store.fabric_registry import (
 from shared.storage.store.memory_store import MemoryStore
 from shared.storage.store.state_store import Commit, FabricPlace
 
-# A site's states begun from a snapshot, in place of the fold of all that its log holds before it.
-#
-# What a log makes of a partition beside the states is made here: positions, documents, clocks, which fabrics
-# live there, and which requests the log holds.
-
 ROOT_TEXT, TICK_TEXT = b'"cause":null', b'"type":"Tick"'
-"""As every message is written: nothing led to it, and it is of the clock."""
+"""Text of messages without a cause, and of Ticks, as every message is encoded."""
 
 
 def first_commit(start: SiteSnapshot, partition: int, services_of: ServicesOf, software: str) -> Commit:
-    """All that the log before a snapshot makes of a partition, as the commit that makes it from nothing;
-    LogDamaged where a stored field is missing or unreadable."""
-    made = site_commit(start.restored(services_of), start.kinds, partition)
+    """Everything that the log before a snapshot produces in a partition, as the commit that creates it from
+    nothing. LogDamaged if a stored field is missing or unreadable."""
+    commit = site_commit(start.restored(services_of), start.kinds, partition)
     services = [service for kind in start.kinds.values() for service in services_of(kind)]
     code = current_code_version(start.kinds.values(), services_of, software)
     positions = {service.name: start.position for service in services}
-    return replace(made, positions=positions, fields={**code_version_values(code), **made.fields})
+    return replace(commit, positions=positions, fields={**code_version_values(code), **commit.fields})
 
 
 def logged_roots_before(log: IndexedLog, position: int) -> Iterator[tuple[int, Envelope]]:
-    """(position, message) of everything before a position that nothing on the log led to, but for Ticks."""
+    """(position, message) of all root messages before a position, except Ticks."""
     for at, message in log.read(0, position, lambda line: ROOT_TEXT in line and TICK_TEXT not in line):
         if is_root(message):
             yield at, message
 
 
 UPGRADE_COMMAND = "lightwave upgrade"
+"""The commands for states of other rules or forms, and for states of unknown code."""
 REBUILD_COMMAND = "lightwave up --rebuild-all"
 """The commands for states of other rules, or of another form, and for those of which nobody knows."""
 
@@ -82,18 +79,17 @@ log = logging.getLogger("lightwave.twin")
 
 
 class Fenced(Exception):
-    """Somebody else committed to this partition, or the store went back: load what it holds, and go on from
-    there.
-    """
+    """Another process committed to this partition, or the store went back. Load its content, and continue
+    from there."""
 
 
 class SiteRunner:
     """Owns the states of a site's fabrics in memory, its log file and its partition of the store.
 
-    `place` is told of every fabric, when what its services made of its beginning is committed: its name,
-    where it lives. `on_append` is told of what was appended to the log, `snapshots` of every
-    quiet moment. `software` is the build, which is noted with the states. `begin_at` gives the states from
-    which the log goes on where it was upgraded to other rules; None where its fold begins with nothing.
+    `place` is called for every fabric after its commissioning is committed. `on_append` receives what was
+    appended to the log. `snapshots` is called at every quiet point. `software` is the build, which is stored
+    with the states. `starting_snapshot` returns the states from which the log continues after an upgrade to
+    other rules, or None.
     """
 
     def __init__(
@@ -122,11 +118,11 @@ class SiteRunner:
         self._services_of = services_of
         self._store = store
         self._inbox = inbox or store
-        """Who is told which requests the log holds."""
+        """Receives the requests that are on the log."""
         self._place = place
         self._registered: dict[str, FabricRegistration] = {}
         self._changed_registrations: dict[str, str] = {}
-        """The notes of fabrics whose beginning or end was read since the last commit."""
+        """Registrations of fabrics that changed since the last commit."""
         self._log = log
         self._dead_letters = dead_letters
         self._telemetry = telemetry
@@ -136,35 +132,34 @@ class SiteRunner:
         self._starting_snapshot = starting_snapshot
         self._due_us: int | None = None
         self._code_due = True
-        """Whether the next commit notes which code makes the states."""
+        """Whether the next commit records the code that makes the states."""
         self._generation = 0
         self._stored: set[str] = set()
         """Services that have a position in the store."""
         self._trackers: dict[str, StateTracker] = {}
         self._readers: dict[str, ServiceInstance] = {}
-        """Source → who has read something since the last commit."""
+        """Source → service that has read something since the last commit."""
 
-    # --- going on -------------------------------------------------------------------------------------------
+    # --- stepping -------------------------------------------------------------------------------------------
 
     def step(self, request: Request | None, clock_us: int) -> bool:
-        """Let the next root happen, with everything that follows from it: this request, the oldest that
-        waits, or a Tick that is due by the clock. True if the request was taken; False after a Tick, or if
-        there was nothing to do. Raises Fenced."""
+        """Process the next root message with its cascade: this request, the oldest that waits, or a Tick that
+        is due by the clock. True if the request was taken; False after a Tick, or if there was nothing to do.
+        Raises Fenced."""
         if request is not None and self._is_handled(request):
-            self._commit(self.position, request.number)  # it is only removed
+            self._commit(self.position, request.number)  # only remove it from the inbox
             return True
         root = self.site.next_root(request, clock_us=clock_us)
         if root is None:
             return False
         taken = request is not None and not isinstance(root.body, Tick)
         if request is not None and taken and not self._store.take(self.partition, [request.number]):
-            return True  # cancelled meanwhile
+            return True  # it was cancelled meanwhile
         self.take(root, inbox_taken=request.number if request is not None and taken else None)
         return taken
 
     def take(self, root: Envelope, inbox_taken: int | None = None) -> list[Envelope]:
-        """Append a root message and all that follows from it to the log, then commit; returns them. Raises
-        Fenced."""
+        """Append a root message and its cascade to the log, then commit; returns them. Raises Fenced."""
         messages = self.site.cascade(root, self._note_reader)
         lines = [encode(message) for message in messages]
         self._log.append(messages, lines)
@@ -179,25 +174,25 @@ class SiteRunner:
         return messages
 
     def check_store(self) -> None:
-        """Fenced unless the store stands where this site does: what waits in one that was restored may be on
-        the log by now."""
+        """Fenced unless the store has this site's position: requests in a restored store may already be on
+        the log."""
         stored = self._store.positions(self.partition)
         if any(stored.get(name, 0) != self.position for name in self._stored):
-            raise Fenced(f"{self.name}: the store no longer stands at position {self.position}")
+            raise Fenced(f"{self.name}: the store is no longer at position {self.position}")
 
     def check_log(self) -> None:
-        """LogMoved unless what this site writes stands under the log's name."""
+        """LogMoved unless the file that this site writes still has the log's name."""
         self._log.check()
 
     def _record_logged(self, messages: Sequence[tuple[int, Envelope]]) -> None:
-        """Which requests stand on the log, each with its place."""
+        """Tell the inbox which requests are on the log, each with its position."""
         logged = logged_requests(messages)
         if logged:
             self._inbox.record_logged(self.partition, logged)
 
     def _is_handled(self, request: Request) -> bool:
-        """Whether the log holds a request, or can never hold it."""
-        # One that names another site can come from nobody who asked by the rules.
+        """Whether a request is on the log, or can never be."""
+        # The gateway never accepts a commissioning for another site.
         if isinstance(request.body, FabricCommissioned) and request.body.site != self.name:
             return True
         if self.site.is_too_late(request):
@@ -207,31 +202,31 @@ class SiteRunner:
         )
 
     def due_us(self) -> int | None:
-        """When the next Tick is due by what is committed: while a cascade is still on its way to the store,
-        the Tick that began it is not done, and whoever watches the clock does not yet read what it said."""
+        """When the next Tick is due by the committed states. While a cascade is being committed, its Tick
+        counts as not done, because readers do not see its effects yet."""
         return self._due_us
 
     @property
     def log_size(self) -> int:
-        """Bytes of its log, at a quiet moment."""
+        """Bytes of its log, at a quiet point."""
         return self._log.size
 
     def is_quiet(self) -> bool:
-        """Whether all that the log holds is committed."""
+        """Whether the whole log is committed."""
         return self.position == self._log.end
 
     def processed_us(self, clock_us: int) -> int:
-        """Simulated time up to which everything has been done, if it is `clock_us` by the clock."""
+        """Simulated time up to which everything is processed, if the clock is at `clock_us`."""
         due_us = self.due_us()
         return clock_us if due_us is None else min(clock_us, due_us)
 
-    # --- starting, and starting again -----------------------------------------------------------------------
+    # --- recovery and rebuild -------------------------------------------------------------------------------
 
     def recover(self) -> int:
-        """Load the states that the store holds and fold the log's tail beyond them; returns how many
+        """Load the stored states and fold the tail of the log beyond them; returns the number of folded
         messages.
 
-        LogDamaged if log and states do not belong together, LogMoved while the log is away.
+        LogDamaged if log and states do not belong together, LogMoved if the log is missing.
         """
         self.check_log()
         self._load()
@@ -240,8 +235,8 @@ class SiteRunner:
             self._begin(base)
         if self.position > self._log.end:
             raise LogDamaged(
-                f"{self.name}: its states have read {self.position} messages, but {self._log.path} holds "
-                f"only {self._log.end}: the log lost its end; `lightwave up --rebuild` takes it as it is"
+                f"{self.name}: its states have read {self.position} messages, but {self._log.path} contains "
+                f"only {self._log.end}: the log lost its end; `lightwave up --rebuild` accepts it as it is"
             )
         before = self.position
         replay = Replay(self.site, self._note_reader, may_repeat=False)
@@ -263,9 +258,9 @@ class SiteRunner:
         return self.position - before
 
     def rebuild(self, start: SiteSnapshot | None = None) -> int:
-        """Make every state again from the log alone, or from a snapshot of it and the log behind that;
-        returns how many messages were folded. Where the snapshot does not lead to what is on the log, it is
-        told of, and all is folded. LogDamaged if it cannot be, and nothing has changed."""
+        """Rebuild every state from the log, or from a snapshot and the log after it; returns the number of
+        folded messages. If the snapshot does not lead to what is on the log, log that and fold everything.
+        LogDamaged if that fails; then nothing changes."""
         memory, folded = self._rebuilt_store(start)
         self._store.stage(memory.image(self.partition), "")
         self._store.promote_staged(self.partition)
@@ -275,7 +270,7 @@ class SiteRunner:
         return folded
 
     def _rebuilt_store(self, start: SiteSnapshot | None) -> tuple[MemoryStore, int]:
-        """A store with all that the log makes, and how many messages were folded for it."""
+        """A store with everything that the log produces, and the number of folded messages."""
         memory = MemoryStore()
         rebuilt = SiteRunner(
             self.name,
@@ -285,7 +280,7 @@ class SiteRunner:
             place=memory.place,
             log=self._log,
             dead_letters=self._dead_letters,
-            inbox=self._store,  # what the log holds is true whatever comes of this
+            inbox=self._store,  # what is on the log stays true even if the rebuild fails
             software=self._software,
             starting_snapshot=self._starting_snapshot,
         )
@@ -296,7 +291,7 @@ class SiteRunner:
             folded = rebuilt.recover()
         except (LogDamaged, ServiceFailed, SnapshotRefused) as error:
             log.warning(
-                "%s: snapshot of position %d is passed over, and the log folded from its beginning: %s",
+                "%s: ignoring the snapshot at position %d, folding the whole log: %s",
                 self.name,
                 start.position,
                 error,
@@ -305,10 +300,10 @@ class SiteRunner:
         return memory, folded
 
     def _begin(self, start: SiteSnapshot) -> None:
-        """Stand where a snapshot was taken, of a store that holds nothing."""
+        """Start from a snapshot, in a store that has nothing of the site."""
         commit = first_commit(start, self.partition, self._services_of, self._software)
         if not self._store.commit(replace(commit, generation=self._generation)):
-            raise Fenced(f"{self.name}: the store no longer stands at its beginning")
+            raise Fenced(f"{self.name}: the store is no longer empty")
         self._record_logged([*logged_roots_before(self._log, start.position)])
         self._load()
 
@@ -318,18 +313,18 @@ class SiteRunner:
 
     def _load(self) -> None:
         snapshot = self._store.snapshot(self.partition, [])
-        stood = set(snapshot.positions.values()) or {0}
-        if len(stood) > 1:
-            raise LogDamaged(f"{self.name}: its services stand at different positions {sorted(stood)}")
-        self.position = stood.pop()
+        positions = set(snapshot.positions.values()) or {0}
+        if len(positions) > 1:
+            raise LogDamaged(f"{self.name}: its services are at different positions {sorted(positions)}")
+        self.position = positions.pop()
         self._stored = set(snapshot.positions)
         self._generation = snapshot.generation
         self._changed_registrations = registration_values(snapshot.values)
         self._registered = registered_fabrics(snapshot.values)
         if self.position and not self._registered:
             raise LogDamaged(
-                f"{self.name}: its states are of a version that did not note which fabrics they belong to; "
-                "`lightwave up --rebuild` makes them again from the log"
+                f"{self.name}: the version that wrote its states did not record their fabrics; "
+                "`lightwave up --rebuild` rebuilds them from the log"
             )
         if self._registered:
             check_compatible(
@@ -350,12 +345,12 @@ class SiteRunner:
         self._code_due = recorded_code_version(snapshot.values) != self._code()
 
     def _code(self) -> StateCodeVersion:
-        """This code, as far as the site's fabrics have it."""
+        """The version of this code for the site's fabrics."""
         kinds = [registration.kind for registration in self._registered.values()]
         return current_code_version(kinds, self._services_of, self._software)
 
     def _feed(self, replay: Replay, position: int, line: bytes, *, from_start: bool) -> Envelope | None:
-        """The message in this line; None where it is none."""
+        """The message in this line; None if the line is not a message."""
         try:
             message = decode(line)
         except Unreadable as error:
@@ -365,18 +360,18 @@ class SiteRunner:
         if difference is not None and isinstance(message.body, Upgraded) and not from_start:
             after = message.body.after
             raise UpgradeNeeded(
-                f"{self.name}: {after.software} of rules {after.rules} has begun to take this twin over, as "
-                "its log says: end that with `lightwave upgrade` of that version"
+                f"{self.name}: its log records an unfinished upgrade to {after.software} (rules "
+                f"{after.rules}); finish it with `lightwave upgrade` of that version"
             )
         if difference is not None:
-            way_out = (
-                "restore the log from a backup, or go on with the version that wrote it"
+            advice = (
+                "restore the log from a backup, or continue with the version that wrote it"
                 if from_start
-                else "log or states are not this twin's: where `lightwave lab replay` finds the log clean, "
-                "`lightwave up --rebuild` makes the states again, otherwise restore the log from a backup"
+                else "log or states belong to another twin: if `lightwave lab replay` finds the log clean, "
+                "`lightwave up --rebuild` rebuilds the states; otherwise restore the log from a backup"
             )
             raise LogDamaged(
-                f"{self.name}: {self._log.path} is not what its services say: {difference}; {way_out}"
+                f"{self.name}: {self._log.path} differs from what its services emit: {difference}; {advice}"
             )
         return message
 
@@ -412,7 +407,7 @@ class SiteRunner:
             generation=self._generation,
         )
         if not self._store.commit(commit):
-            raise Fenced(f"{self.name}: the store no longer stands at position {self.position}")
+            raise Fenced(f"{self.name}: the store is no longer at position {self.position}")
         self._stored = names
         self._note_committed()
         self.position = position

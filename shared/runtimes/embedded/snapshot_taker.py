@@ -1,4 +1,4 @@
-"""Snapshots of a living site, taken at its quiet moments and written beside its loop."""
+"""Takes snapshots of a living site at quiet points; a thread writes them."""
 
 import logging
 import queue
@@ -13,15 +13,15 @@ from shared.storage.snapshots.snapshot_folder import SnapshotFolder
 from shared.storage.store.fabric_registry import FabricRegistration
 
 WAITING_MAX = 2
-"""Snapshots that wait to be written; where more would, the next is taken later."""
+"""Snapshots that may wait for the writer; while it is behind, the next one is delayed."""
 
 log = logging.getLogger("lightwave.log")
 
 
 class SnapshotTaker:
-    """Takes one after every so many messages, as the loop goes by; a thread compresses and writes them. It
-    goes on from `last`, the position of the newest good one (0 without any). `problem` says why the last one
-    could not be written: the twin needs none of them."""
+    """Takes a snapshot after every `every` messages; a thread compresses and writes it. `last` is the
+    position of the newest good one, or 0. `problem` says why the last one could not be written; the twin
+    works without it."""
 
     def __init__(self, folder: SnapshotFolder, last: int = 0, every: int = SNAPSHOT_EVERY) -> None:
         self.problem: str | None = None
@@ -33,21 +33,21 @@ class SnapshotTaker:
         self._thread.start()
 
     def on_quiet(
-        self, site: Site, position: int, last_line: bytes, residents: Mapping[str, FabricRegistration]
+        self, site: Site, position: int, last_line: bytes, registered: Mapping[str, FabricRegistration]
     ) -> None:
-        """The site is quiet and has read so many messages, the last of them in this line."""
-        if position < self._last:  # the log is another one than that of the newest snapshot
+        """The site is quiet and has read `position` messages; `last_line` is the last of them."""
+        if position < self._last:  # the newest snapshot belongs to another log
             self._last = 0
         if position < self._last + self._every or self._waiting.full():
             return
-        kinds = {fabric: registration.kind for fabric, registration in residents.items()}
+        kinds = {fabric: registration.kind for fabric, registration in registered.items()}
         self._waiting.put(
             take_snapshot(site, position, last_line, software=self._folder.software, kinds=kinds)
         )
         self._last = position
 
     def close(self) -> None:
-        """End when what was taken is written."""
+        """Stop after the waiting snapshots are written."""
         self._waiting.put(None)
         self._thread.join()
 
@@ -56,7 +56,7 @@ class SnapshotTaker:
             try:
                 self._folder.put(snapshot)
             except OperationFailed as error:
-                problem = f"{error}; there is no snapshot until one can be written"
+                problem = f"{error}; no snapshots until writes succeed"
                 if self.problem != problem:
                     log.warning("%s", problem)
                 self.problem = problem

@@ -1,8 +1,9 @@
-"""The loop of a living twin in one process: requests and due Ticks of every site, paced by the clock.
+"""The loop of a living twin in one process: processes requests and due Ticks of every site, paced by the
+clock.
 
-In this runtime the loop itself is the sequencer. It outlives a store that goes away, file descriptors that
-are all taken, and a log that somebody moved: simulated time stands still, and when all are to be had again
-every site is recovered from what the store holds.
+In this runtime the loop itself is the sequencer. It survives an unreachable store, a lack of file
+descriptors, and a log that was moved. Simulated time then stands still; when all are available again, every
+site recovers from the store.
 """
 
 import logging
@@ -21,15 +22,15 @@ from shared.storage.inbox.request_inbox import Inbox, InboxReceipt
 from shared.storage.store.redis_store import RedisStore
 
 RECHECK_S = 0.5
-"""Wall time after which the loop looks at the inbox even if nobody woke it."""
+"""Wall time after which the loop checks the inbox without a notification."""
 BACKOFF_S_MAX = 2.0
 ANSWER_S_MAX = 10.0
-"""Wall time in which the loop comes to a quiet moment."""
+"""Wall time within which the loop must reach a quiet point."""
 REQUESTS_AT_ONCE = 100
-"""Requests of one site taken before the next look at the others."""
+"""Requests of one site taken before the loop turns to the other sites."""
 
 TRANSIENT_ERRORS = (Fenced, LogMoved, OutOfFileDescriptors, StoreUnreachable)
-"""What the loop holds time still for, and tries again."""
+"""Errors for which the loop stops time and retries."""
 
 AnswerT = TypeVar("AnswerT")
 
@@ -37,7 +38,7 @@ log = logging.getLogger("lightwave.twin")
 
 
 class EmbeddedTwin:
-    """Several sites, one clock, one store. `ensure_store` is called before a new try to reach the store."""
+    """Several sites, one clock, one store. `ensure_store` is called before each retry of the store."""
 
     def __init__(
         self,
@@ -59,14 +60,13 @@ class EmbeddedTwin:
         self._callbacks: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = queue.SimpleQueue()
 
     def wake(self, partition: int) -> None:
-        """Something was put into this partition's inbox."""
+        """A request was put into this partition's inbox."""
         self._has_requests[partition] = True
         self._wake.set()
 
     def run_when_quiet(self, callback: Callable[[], AnswerT]) -> AnswerT:
-        """What a question answers that the loop puts between two of its steps: every site is quiet, and none
-        moves meanwhile. OperationFailed where the loop stands still for something that failed, or does not
-        come to it."""
+        """Run a callback between two steps of the loop, when every site is quiet and none moves; returns its
+        result. OperationFailed if the loop is stopped by an error or too busy."""
         answer: Future[AnswerT] = Future()
         self._callbacks.put((callback, answer))
         self._wake.set()
@@ -74,26 +74,24 @@ class EmbeddedTwin:
             return answer.result(ANSWER_S_MAX)
         except TimeoutError:
             answer.cancel()
-            why = self.problem or f"it did not come to a quiet moment within {ANSWER_S_MAX:g} s"
-            raise OperationFailed(f"the twin cannot be looked at between two steps: {why}") from None
+            why = self.problem or f"it did not reach a quiet point within {ANSWER_S_MAX:g} s"
+            raise OperationFailed(f"the twin cannot be queried between two steps: {why}") from None
 
     def stop(self) -> None:
         self._stop.set()
         self._wake.set()
 
     def start(self, at_us: int = 0) -> None:
-        """Recover every site; the clock goes on from where they stopped, or from `at_us` if it had come
-        further than the last message."""
+        """Recover every site. The clock continues from the last message, or from `at_us` if that is later."""
         for site in self.sites:
             folded = site.recover()
             if folded:
-                log.info("%s: %d messages of the log folded again", site.name, folded)
+                log.info("%s: folded %d messages of the log again", site.name, folded)
         self.clock.start(self._processed_us, max([at_us, *(site.site.now_us for site in self.sites)]))
 
     def run(self) -> None:
-        """Until `stop`. Raises what nobody but a person can mend: a damaged log, a full disk, a service's
-        bug.
-        """
+        """Run until `stop`. Raises errors that need a person: a damaged log, a full disk, a bug in a
+        service."""
         checked_s = sampled_s = time.monotonic()
         while not self._stop.is_set():
             now_s = time.monotonic()
@@ -115,7 +113,7 @@ class EmbeddedTwin:
                 self._recover(error)
 
     def step(self) -> bool:
-        """Take the requests that wait, then the earliest due Tick; False if there is nothing to do now."""
+        """Take the waiting requests, then the earliest due Tick; False if there is nothing to do now."""
         clock_us = self.clock.clock_us()
         taken = [
             self._take_requests(site, clock_us) for site in self.sites if self._has_requests[site.partition]
@@ -130,33 +128,33 @@ class EmbeddedTwin:
         return bool(ready) or any(taken)
 
     def _take_requests(self, site: SiteRunner, clock_us: int) -> bool:
-        """Let the oldest requests of a site have their place; False if none waits."""
+        """Process the oldest requests of a site; False if none waits."""
         self._has_requests[site.partition] = False
         waiting = self._inbox.waiting(site.partition, REQUESTS_AT_ONCE)
         if waiting:
             site.check_store()
         for request in waiting:
             while not site.step(request, clock_us):
-                pass  # a Tick that was due went first
+                pass  # a due Tick came first
         self._has_requests[site.partition] |= len(waiting) == REQUESTS_AT_ONCE
         return bool(waiting)
 
     def _run_callbacks(self) -> None:
-        """Put the questions that wait. What one raises is its asker's."""
+        """Run the waiting callbacks; their errors go to the caller."""
         while not self._callbacks.empty():
             callback, answer = self._callbacks.get()
             if not answer.set_running_or_notify_cancel():
                 continue
             try:
                 answer.set_result(callback())
-            except Exception as error:  # noqa: BLE001 -- raised again by the thread that asked
+            except Exception as error:  # noqa: BLE001 -- raised again in the calling thread
                 answer.set_exception(error)
 
     def _processed_us(self, clock_us: int) -> int:
         return min((site.processed_us(clock_us) for site in self.sites), default=clock_us)
 
     def _wait(self) -> None:
-        """Sleep until the next Tick is due, somebody asks, or the clock changes."""
+        """Sleep until the next Tick is due, a request arrives, or the clock changes."""
         first = min((due for site in self.sites if (due := site.due_us()) is not None), default=None)
         wait_s = RECHECK_S
         if first is not None:
@@ -166,8 +164,8 @@ class EmbeddedTwin:
         self._wake.clear()
 
     def _recover(self, error: Exception) -> None:
-        """Hold time still until what failed is there again, then load what the store holds and fold the log's
-        tail."""
+        """Stop time until the failed resource is available, then load the stored states and fold the tail of
+        the log."""
         delay_s = 0.05
         self.problem = str(error)
         log.warning("%s; simulated time stands still", error)
@@ -188,15 +186,11 @@ class EmbeddedTwin:
         self.recoveries += 1
         self._has_requests = dict.fromkeys(self._has_requests, True)
         self.clock.start(self._processed_us, at_us)
-        log.info("what failed is there again; simulated time goes on")
-
-
-# The Redis of a twin in one process, which wakes its loop when somebody asks for something.
+        log.info("storage is available again; simulated time continues")
 
 
 class WakeOnPut:
-    """Mixed into an inbox: `wake` is told in which partition a request waits now; until there is a loop,
-    nobody is."""
+    """Inbox mixin: calls `wake` with the partition of each new request, if it is set."""
 
     wake: Callable[[int], None] | None = None
 
@@ -208,4 +202,4 @@ class WakeOnPut:
 
 
 class WakingRedisStore(WakeOnPut, RedisStore):
-    """The store of a twin in one process."""
+    """The store of a twin in one process; wakes its loop when a request arrives."""

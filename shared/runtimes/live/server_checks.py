@@ -1,5 +1,6 @@
-"""What a live twin stands on, looked at by every process as it starts and now and then: the settings of
-topics and of Redis, whether Redis still holds this twin, and clocks.
+"""Checks of the servers of a live twin, at the start of every process and regularly.
+
+They check the settings of topics and of Redis, whether Redis still has this twin, and the clocks.
 """
 
 import logging
@@ -17,57 +18,57 @@ from shared.runtimes.live.twin_record import TwinRecord, find_twin
 from shared.storage.store.redis_store import RedisStore
 
 CHECK_EVERY_S = 5.0
-"""How often Redis is asked whether it holds the twin, and what time it is."""
+"""Interval of the checks of Redis's twin and clock."""
 SETTINGS_EVERY_S = 60.0
 CLOCKS_APART_S_MAX = 5.0
 STEP_BACK_S_MIN = 1.0
-"""A clock that is behind its own past by less is only being set right."""
+"""Smaller steps back are normal clock adjustments."""
 NO_EVICTION = "noeviction"
 
 log = logging.getLogger("lightwave.live")
 
 
 def redis_problems(store: RedisStore) -> list[str]:
-    """What of the settings of Redis would lose a twin, a sentence each. What a managed Redis does not tell is
-    no problem, and noted once."""
-    found = []
+    """Settings of Redis that could lose a twin, a sentence each. Settings that a managed Redis hides are not
+    a problem; that is logged once."""
+    problems = []
     for server in store.servers():
         if server.appends is None or server.policy is None:
             _warn_once(
-                f"{server.name} does not tell its settings: see that it keeps what it acknowledges and "
-                "evicts nothing"
+                f"{server.name} does not report its settings: make sure that it stores what it acknowledges "
+                "and evicts nothing"
             )
         if server.appends is False:
-            found.append(
-                f"{server.name} has no append-only file: all it holds is lost when it restarts; `CONFIG SET "
-                "appendonly yes` there, and in its file"
+            problems.append(
+                f"{server.name} has no append-only file: it loses all data when it restarts; run `CONFIG SET "
+                "appendonly yes`, and change its configuration file"
             )
         if server.bytes_max and server.policy not in (None, NO_EVICTION):
-            found.append(
+            problems.append(
                 f"{server.name} may evict keys (maxmemory-policy {server.policy}), states among them; "
-                f"`CONFIG SET maxmemory-policy {NO_EVICTION}` there, and in its file"
+                f"run `CONFIG SET maxmemory-policy {NO_EVICTION}`, and change its configuration file"
             )
-    return found
+    return problems
 
 
 def missing_twin_problem(store: RedisStore, twin: TwinRecord) -> str | None:
-    """What to do where Redis does not hold the twin any more with which this process began."""
+    """A sentence if Redis no longer has the twin with which this process started."""
     found = find_twin(store)
     if found is None:
         return (
-            f"Redis at {store.name} holds no twin any more: somebody emptied it, or it lost its file; "
-            "`lightwave live rebuild` makes every state again from the log"
+            f"Redis at {store.name} no longer has a twin: it was emptied, or lost its file; "
+            "`lightwave live rebuild` rebuilds every state from the log"
         )
     if found.twin != twin.twin:
         return (
-            f"Redis at {store.name} holds another twin ({found.twin}) than this process began with; "
-            "start it again if that is meant"
+            f"Redis at {store.name} has another twin ({found.twin}) than when this process started; "
+            "restart the process if that is intended"
         )
     return None
 
 
 class RedisClockCheck:
-    """Whether the clock of Redis goes on, and as that of this machine."""
+    """Checks that the clock of Redis advances and agrees with that of this machine."""
 
     def __init__(self, wall_s: Callable[[], float] = time.time) -> None:
         self._wall_s = wall_s
@@ -82,21 +83,21 @@ class RedisClockCheck:
         if self._latest_us - redis_us > STEP_BACK_S_MIN * US_PER_S:
             return (
                 f"the clock of Redis at {store.name} went back; simulated time waits until it has caught up; "
-                "let NTP set it, without steps"
+                "configure NTP to slew the clock, not to step it"
             )
         redis_s = redis_us / US_PER_S
         apart_s = max(before_s - redis_s, redis_s - after_s)
         if apart_s > CLOCKS_APART_S_MAX:
             return (
-                f"the clocks of {socket.gethostname()} and of Redis at {store.name} are {apart_s:.0f} s "
-                f"apart, more than {CLOCKS_APART_S_MAX:.0f} s: let NTP set both"
+                f"the clocks of {socket.gethostname()} and of Redis at {store.name} differ by {apart_s:.0f} "
+                f"s, must be at most {CLOCKS_APART_S_MAX:.0f} s: set both by NTP"
             )
         return None
 
 
 class ServerChecks:
-    """Looks in a thread of its own; `problems` are those of the last look. What does not answer is told by
-    whoever needs it, and not here."""
+    """Checks in a thread; `problems` are those of the last check. Unreachable servers are not reported here,
+    but by the code that needs them."""
 
     def __init__(self, store: RedisStore, endpoints: Endpoints, twin: TwinRecord) -> None:
         self._store = store
@@ -112,13 +113,13 @@ class ServerChecks:
         return (*self._current, *self._settings)
 
     def start(self) -> None:
-        threading.Thread(target=self._run, name="surroundings", daemon=True).start()
+        threading.Thread(target=self._run, name="server checks", daemon=True).start()
 
     def stop(self) -> None:
         self._ended.set()
 
     def check(self) -> None:
-        """At what may change at any moment."""
+        """Check what may change at any time."""
         try:
             found: tuple[str | None, ...] = (
                 missing_twin_problem(self._store, self._twin),
@@ -131,7 +132,7 @@ class ServerChecks:
         self._current = tuple(sentence for sentence in found if sentence is not None)
 
     def check_server_settings(self) -> None:
-        """At what people set."""
+        """Check what administrators set."""
         found: list[str] = []
         checks: tuple[Callable[[], list[str]], ...] = (
             lambda: redis_problems(self._store),
@@ -165,7 +166,7 @@ _warned: set[str] = set()
 
 
 def _warn_once(sentence: str) -> None:
-    """Once a process."""
+    """Log a sentence once per process."""
     if sentence not in _warned:
         _warned.add(sentence)
         log.warning("%s", sentence)

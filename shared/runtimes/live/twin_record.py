@@ -1,4 +1,4 @@
-"""Which twin a Redis holds: noted once when it is made, read by every process before it begins."""
+"""Identifies the twin in a Redis: written once at its creation, read by every process at its start."""
 
 import re
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ TWIN_PATTERN = r"[0-9a-f]{32}"
 
 @dataclass(frozen=True, slots=True)
 class TwinRecord:
-    """`topic_id` is Kafka's identity of the log's topic, which changes when somebody deletes it and makes it
+    """`topic_id` is Kafka's identity of the log's topic, which changes if the topic is deleted and created
     again."""
 
     twin: str
@@ -23,32 +23,32 @@ class TwinRecord:
 
 
 class NoTwin(OperationFailed):
-    """Redis holds no twin, or not yet."""
+    """Redis has no twin, or not yet."""
 
 
 def find_twin(store: GlobalNotes) -> TwinRecord | None:
-    """The twin that this store holds, or None; OperationFailed if what it says is not by `init`."""
+    """The twin in this store, or None; OperationFailed if its record is invalid."""
     note = store.read_globals(NOTE)
     if "id" not in note:
         return None
     partitions = note.get("partitions", "")
     if not (re.fullmatch(TWIN_PATTERN, note["id"]) and re.fullmatch(r"[0-9]{1,9}", partitions)):
         raise OperationFailed(
-            f"Redis at {store.name}: holds twin {note['id'][:40]!r} of {partitions[:40]!r} partitions; "
-            "allowed: 32 digits of 0-9a-f, and a number; see `lightwave live rebuild`"
+            f"Redis at {store.name}: twin {note['id'][:40]!r} of {partitions[:40]!r} partitions is not "
+            "valid; must be 32 digits of 0-9a-f, and a number; see `lightwave live rebuild`"
         )
     return TwinRecord(note["id"], int(partitions), note.get("topic_id", ""))
 
 
 def read_twin(store: RedisStore) -> TwinRecord:
-    """The twin that this Redis holds; NoTwin if there is none."""
-    found = find_twin(store)
-    if found is None:
+    """The twin in this Redis; NoTwin if there is none."""
+    twin = find_twin(store)
+    if twin is None:
         raise NoTwin(
-            f"Redis at {store.name}: holds no live twin; `lightwave live init` makes one, "
-            "`lightwave live rebuild` makes it again from a log on Kafka"
+            f"Redis at {store.name}: has no live twin; `lightwave live init` creates one, "
+            "`lightwave live rebuild` rebuilds one from a log on Kafka"
         )
-    return found
+    return twin
 
 
 def write_twin(store: GlobalNotes, twin: str, partitions: int, topic_id: str) -> None:

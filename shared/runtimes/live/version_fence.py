@@ -1,4 +1,4 @@
-"""All who work on a partition of a live twin make its states by the same rules and store them in one form."""
+"""Ensures that all processes of a partition use the same rules, and the same form of stored states."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,32 +12,32 @@ from shared.engine.compatibility import (
 )
 
 UPGRADE_COMMAND, REBUILD_COMMAND = "lightwave live upgrade", "lightwave live rebuild"
-"""The commands for states of other rules, or of another form, and for those of which nobody knows."""
+"""The commands for states of other rules or forms, and for states of unknown code."""
 
 
 def check_one_version(partition: int, values: Mapping[str, str], own: StateCodeVersion) -> None:
-    """UpgradeNeeded where the values of a partition say that its states are of code with which this one must
-    not be mixed, or that an upgrade of them was begun. What nobody has noted yet is free."""
+    """UpgradeNeeded if the values of a partition name code that must not be mixed with this one, or an
+    unfinished upgrade. Services without a recorded form are not restricted."""
     check_no_open_upgrade(partition, values)
-    held = recorded_code_version(values)
-    if held is not None:
-        free = {name: form for name, form in own.forms.items() if name in held.forms}
+    recorded = recorded_code_version(values)
+    if recorded is not None:
+        shared_forms = {name: form for name, form in own.forms.items() if name in recorded.forms}
         check_compatible(
             f"partition {partition}",
-            held,
-            replace(own, forms=free),
+            recorded,
+            replace(own, forms=shared_forms),
             upgrade=UPGRADE_COMMAND,
             remake=REBUILD_COMMAND,
         )
 
 
 def check_no_open_upgrade(partition: int, values: Mapping[str, str], ends: int | None = None) -> None:
-    """UpgradeNeeded where an upgrade was begun and is not done: the log may say it already. Code of the rules
-    `ends` may end it."""
-    begun = unfinished_upgrade(values)
-    if begun is not None and begun[0] != ends:
-        rules, software = begun
+    """UpgradeNeeded if an upgrade was started and is not finished: the log may already record it. Code of the
+    rules `ends` may finish it."""
+    unfinished = unfinished_upgrade(values)
+    if unfinished is not None and unfinished[0] != ends:
+        rules, software = unfinished
         raise UpgradeNeeded(
-            f"partition {partition}: an upgrade to rules {rules} by {software} was begun and is not done: "
-            f"`{UPGRADE_COMMAND}` of that version ends it"
+            f"partition {partition}: an upgrade to rules {rules} by {software} is not finished: "
+            f"`{UPGRADE_COMMAND}` of that version finishes it"
         )

@@ -1,1 +1,1 @@
-"""Atomic files, compression, secret files, folder locks and limits of file descriptors."""
+"""Atomic files, compression, secret files, folder locks and file descriptor limits."""

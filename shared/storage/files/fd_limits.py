@@ -1,30 +1,30 @@
-"""What is said where no file descriptor is left, to this process or to the whole machine.
+"""Error texts for a process, or a machine, that has no file descriptor left.
 
-It says what to do, for trying again helps only if others let some go. Whoever comes upon it can open nothing
-to find out more: all of this is loaded and made before.
+The texts name the limit to raise, because a retry helps only if other descriptors are closed. Code that hits
+this error cannot open files, so everything here is loaded beforehand.
 """
 
 import errno
 import resource
 
 CHAIN_MAX = 20
-"""How far back it is looked for what led to an error."""
+"""Length of the chain of causes that is searched."""
 
 
 def out_of_descriptors(error: BaseException | None) -> str | None:
-    """One sentence, if it was that which led to this error; None of any other. Clients raise errors of their
-    own while they handle it."""
+    """One sentence if a lack of file descriptors caused this error, else None. Also searches the causes,
+    because clients raise errors of their own."""
     for _ in range(CHAIN_MAX):
         if error is None:
             return None
-        number = error.errno if isinstance(error, OSError) else None
-        if number == errno.EMFILE:
+        code = error.errno if isinstance(error, OSError) else None
+        if code == errno.EMFILE:
             most, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
             return (
-                f"this process has no file descriptor left of the {most} that it may have; raise its limit "
+                f"this process has no file descriptor left (its limit is {most}); raise the limit "
                 "(`ulimit -n`, LimitNOFILE of systemd, ulimits of Compose)"
             )
-        if number == errno.ENFILE:
+        if code == errno.ENFILE:
             return "this machine has no file descriptor left; raise its limit (`sysctl fs.file-max`)"
         error = error.__cause__ or error.__context__
     return None

@@ -1,4 +1,4 @@
-"""A folder that one process at a time may write to."""
+"""A lock that lets one process at a time write to a folder."""
 
 import fcntl
 import os
@@ -7,15 +7,15 @@ from typing import IO
 
 ROOT = 0
 LOCK = "lock"
-"""The file that is locked."""
+"""Name of the lock file."""
 
 
 class FolderLocked(Exception):
-    """Another process holds the folder."""
+    """Another process has locked the folder."""
 
 
 def is_locked(folder: Path) -> bool:
-    """Whether a process holds the folder, of which nothing is made or changed to know."""
+    """Whether a process has locked the folder. Creates and changes nothing."""
     try:
         with (folder / LOCK).open() as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -27,12 +27,14 @@ def is_locked(folder: Path) -> bool:
 
 
 def lock_folder(folder: Path) -> IO[str]:
-    """Make the folder where there is none and keep every other process out until the answer is closed or
-    this process ends. FolderHeld while another has it, OSError if it cannot be made or belongs to another
-    user, who could put links into it."""
+    """Create the folder if needed and lock it until the returned file is closed or this process exits.
+
+    Raises FolderLocked while another process has the lock. Raises OSError if the folder cannot be created or
+    belongs to another user, who could put links into it.
+    """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if folder.stat().st_uid not in (ROOT, os.getuid()):
-        raise PermissionError("belongs to another user; give a folder of yours")
+        raise PermissionError("belongs to another user; choose a folder of your own")
     lock = (folder / LOCK).open("a+")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

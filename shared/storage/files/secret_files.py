@@ -1,4 +1,4 @@
-"""Secrets in files that nobody else may read, so that none has to stand in a command line or a variable."""
+"""Secrets from files that only their owner may read, so that none is on a command line or in a variable."""
 
 import os
 import stat
@@ -10,27 +10,29 @@ from shared.storage.files.fd_limits import out_of_descriptors
 SIZE_MAX = 1_000_000
 ROOT = 0
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
-"""What nobody but the owner may do."""
+"""Permission bits of everybody but the owner."""
 OTHERS_OF_ROOT = OTHERS & ~stat.S_IRGRP
-"""The same of root's file: root lets a group read what its processes are to read, as Kubernetes does with the
-files of a secret and the group `fsGroup`. Whoever owns a file himself needs no group to read it."""
+"""The same for files of root, whose group may read. Kubernetes mounts secrets like this with `fsGroup`."""
 
 
 def read_secret(path: Path, what: str) -> str:
-    """The text of a file of up to 1 MB that only its owner may read, and root's group what is root's;
-    InvalidInput if it is anything else, OutOfFiles if it cannot be opened now. `what` is how the sentence
-    calls it."""
+    """The text of a file of up to 1 MB that only its owner may read. If root owns the file, its group may
+    read it, too.
+
+    Raises InvalidInput if the file is not like that, and OutOfFileDescriptors if it cannot be opened now.
+    `what` names the file in the error.
+    """
     try:
-        # Not to wait for ever at a pipe; what was opened is what is judged.
+        # O_NONBLOCK: do not block on a pipe. The checks use the opened file, not its path.
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
-            found = os.fstat(file.fileno())
-            if not stat.S_ISREG(found.st_mode):
-                raise InvalidInput(f"{what} {path}: no file")
-            if found.st_mode & (OTHERS_OF_ROOT if found.st_uid == ROOT else OTHERS):
-                mode = stat.S_IMODE(found.st_mode)
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise InvalidInput(f"{what} {path}: not a regular file")
+            if status.st_mode & (OTHERS_OF_ROOT if status.st_uid == ROOT else OTHERS):
+                mode = stat.S_IMODE(status.st_mode)
                 raise InvalidInput(
-                    f"{what} {path}: others may use it (mode {mode:o}); allowed is {mode & ~OTHERS:o}: "
-                    f"chmod go= {path}"
+                    f"{what} {path}: other users can access it (mode {mode:o}); the mode must be "
+                    f"{mode & ~OTHERS:o}: run `chmod go= {path}`"
                 )
             content = file.read(SIZE_MAX + 1)
     except OSError as error:
@@ -46,8 +48,8 @@ def read_secret(path: Path, what: str) -> str:
 
 
 def read_password(path: Path, what: str) -> str:
-    """The one line of such a file."""
-    found = read_secret(path, what).strip("\r\n")
-    if not found or "\n" in found:
-        raise InvalidInput(f"{what} {path}: one line, the password, is allowed")
-    return found
+    """The password in a file of one line; errors as in `read_secret`."""
+    password = read_secret(path, what).strip("\r\n")
+    if not password or "\n" in password:
+        raise InvalidInput(f"{what} {path}: must be one line, the password")
+    return password

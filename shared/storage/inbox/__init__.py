@@ -1,1 +1,1 @@
-"""Requests on their way to the log."""
+"""The inbox: operators' requests that wait for their place on the log."""

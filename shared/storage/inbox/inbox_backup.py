@@ -1,4 +1,4 @@
-"""The inbox of a twin as a backup keeps it: what waits there, and the keys of what was cancelled."""
+"""Backup and restore of a twin's inbox: waiting requests, and the keys of cancelled ones."""
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
@@ -22,8 +22,8 @@ KEYS_AT_ONCE = 1_000
 
 
 class InboxBackup:
-    """Reads the inboxes of a twin's Redis, and fills those of an empty one. `sites` are the names of its
-    partitions, in order."""
+    """Reads the inboxes of a twin's Redis, and fills empty ones. `sites` are the names of its partitions, in
+    order."""
 
     def __init__(self, url: str, sites: Sequence[str]) -> None:
         self._client = RedisClient(url)
@@ -33,7 +33,7 @@ class InboxBackup:
         self._client.close()
 
     def waiting(self) -> tuple[WaitingRequest, ...]:
-        """All that waits, site by site, the oldest first; of one moment."""
+        """All waiting requests of one point in time, site by site, oldest first."""
         places = [layout.key(partition, "inbox") for partition in range(len(self._sites))]
         inboxes = self._client.transaction(places[0], [["XRANGE", place, "-", "+"] for place in places])
         return tuple(
@@ -49,8 +49,8 @@ class InboxBackup:
         )
 
     def cancelled(self) -> tuple[CancelledKey, ...]:
-        """The keys of requests that were cancelled within a day."""
-        found = []
+        """The keys of requests that were cancelled within the last day."""
+        cancelled = []
         for node in self._client.primaries():
             with self._client.translated_errors():
                 for place in node.scan_iter(match=CLAIMS, count=KEYS_AT_ONCE):
@@ -59,28 +59,28 @@ class InboxBackup:
                     left_s = node.ttl(place)
                     if isinstance(left_s, int) and left_s > 0:
                         key = place.decode().split("}:", 1)[1]
-                        found.append(CancelledKey(key=key, kept_s=left_s))
-        return tuple(sorted(found, key=attrgetter("key")))
+                        cancelled.append(CancelledKey(key=key, kept_s=left_s))
+        return tuple(sorted(cancelled, key=attrgetter("key")))
 
     def fill(self, waiting: Sequence[WaitingRequest], cancelled: Sequence[CancelledKey]) -> None:
-        """Let these wait, under the numbers that they had; OperationFailed where this version cannot read
+        """Put requests into the inbox under their old numbers; OperationFailed if this version cannot read
         one."""
         partitions = {site: number for number, site in enumerate(self._sites)}
         for site, rows in groupby(waiting, key=attrgetter("site")):
-            self._fill_one(partitions[site], {row.number: (row, _body_of(row)) for row in rows})
+            self._fill_partition(partitions[site], {row.number: (row, _body_of(row)) for row in rows})
         for row in cancelled:
             place = claim_key(row.key)
             self._client.call(place, "SET", place, CANCELLED, "EX", str(row.kept_s))
 
-    def _fill_one(self, partition: int, rows: Mapping[int, tuple[WaitingRequest, Body]]) -> None:
+    def _fill_partition(self, partition: int, rows: Mapping[int, tuple[WaitingRequest, Body]]) -> None:
         inbox, askers, _ = layout.inbox_keys(partition)
         keys, joining = layout.key(partition, "inbox:keys"), layout.key(partition, "joining")
         commands: list[list[str]] = []
         for number, (row, body) in sorted(rows.items()):
-            key, asker = idempotency_key(body), requester_of(body)
-            fields = {"fabric": row.fabric, "type": row.type, "body": row.body, "asker": asker}
+            key, requester = idempotency_key(body), requester_of(body)
+            fields = {"fabric": row.fabric, "type": row.type, "body": row.body, "asker": requester}
             flat = [part for pair in (fields | {"key": key or ""}).items() for part in pair]
-            commands += [["XADD", inbox, f"{number}-0", *flat], ["HINCRBY", askers, asker, "1"]]
+            commands += [["XADD", inbox, f"{number}-0", *flat], ["HINCRBY", askers, requester, "1"]]
             if isinstance(body, FabricCommissioned):
                 commands.append(["HSETNX", joining, row.fabric, ""])
                 self._client.call(layout.NAMES, "HSETNX", layout.NAMES, row.fabric, body.site)
@@ -99,5 +99,5 @@ def _body_of(row: WaitingRequest) -> Body:
         return TYPES[row.type].model_validate_json(row.body)
     except (KeyError, ValidationError):
         raise OperationFailed(
-            f"request {row.number} of {row.site} ({row.type}), which waits: this version cannot read it"
+            f"waiting request {row.number} of {row.site} ({row.type}): this version cannot read it"
         ) from None

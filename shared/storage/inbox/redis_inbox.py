@@ -1,8 +1,10 @@
-"""The inbox on Redis. Requests of partition P and their keys lie under `lightwave:{P}:inbox…`, in one slot of
-a cluster. That a key is one request in the whole twin is held by a *claim*: a key of its own, in any slot,
-which is taken before a request is put and says for which one it is.
+"""The inbox on Redis.
 
-A claim whose request never came expires. A request takes over its own claim for good once it is in the inbox.
+Requests of partition P and their keys are under `lightwave:{P}:inbox…`, in one slot of a cluster. A *claim*
+makes an idempotency key unique in the whole twin. It is a Redis key of its own, in any slot, set before the
+request is put; its value names the request.
+
+A claim whose request never arrives expires. Once its request is in the inbox, a claim is permanent.
 """
 
 from collections.abc import Callable, Sequence
@@ -37,13 +39,13 @@ from shared.storage.store import redis_layout as layout
 from shared.storage.store.redis_client import RedisClient
 
 CLAIM_SHARDS = 64
-"""So many parts of all claims, each in one slot: what is told of many keys at once is told in a few calls."""
+"""Number of slots that claims are spread over, so that many claims are written in a few calls."""
 WAITING_PLACE = "-"
-"""In place of a request's place on the log."""
+"""Stands for the log position of a request that still waits."""
 CANCELLED = "cancelled"
-"""In place of a claim's request."""
+"""Value of the claim of a cancelled request."""
 ROWS_MAX = 500
-"""Requests that one script is told of: Lua passes a bounded number of arguments."""
+"""Requests per script call: Lua limits the number of arguments."""
 
 CLAIM = """
 local before = redis.call('GET', KEYS[1])
@@ -57,7 +59,7 @@ if key ~= '' then
   local before = redis.call('HGET', KEYS[3], key)
   if before then
     local number, place = before:match('^(%d+) (%S+)')
-    -- What waits must be there: a file that was cut may hold the key alone.
+    -- Check that a waiting request exists: a truncated file may contain the key alone.
     if place ~= '-' or #redis.call('XRANGE', KEYS[1], number .. '-0', number .. '-0') == 1 then
       return {before, 1}
     end
@@ -78,7 +80,7 @@ redis.call('PUBLISH', ARGV[6], number)
 return {kept, 0}
 """
 KEY_USED, JOINED_BEFORE, ALLOWANCE_USED = 1, 2, 3
-"""Why PUT kept nothing; 0 if it did."""
+"""Reasons why PUT stored nothing; 0 if it stored the request."""
 
 RAISE_NUMBER = """
 local last = tonumber(redis.call('GET', KEYS[1]) or '0')
@@ -102,8 +104,8 @@ for at = numbers + 2, #ARGV, 2 do
   if before then
     local number, place = before:match('^(%d+) (%S+)')
     if place == '-' then gone(number) end
-    local told = ARGV[at + 1]:match('^%d+ (%d+)')
-    if place ~= '-' and tonumber(place) <= tonumber(told) then before = 'stays' end
+    local logged = ARGV[at + 1]:match('^%d+ (%d+)')
+    if place ~= '-' and tonumber(place) <= tonumber(logged) then before = 'stays' end
   end
   if before ~= 'stays' then redis.call('HSET', KEYS[4], ARGV[at], ARGV[at + 1]) end
 end
@@ -135,7 +137,7 @@ return {{'done', row['key'] or '', row['type'], row['fabric']}}
 
 
 class RedisInbox:
-    """An `Inbox` on Redis; safe to use from several threads."""
+    """An `Inbox` on Redis; thread-safe."""
 
     _client: RedisClient
 
@@ -243,9 +245,8 @@ class RedisInbox:
         except (KeyError, ValidationError):
             what = row.get(b"type", b"no type").decode("utf-8", "replace")
             raise OperationFailed(
-                f"inbox {layout.key(partition, 'inbox')}: this version "
-                f"cannot read request {number} ({what}); "
-                f"remove it with XDEL {number}-0, or run the version that took it"
+                f"inbox {layout.key(partition, 'inbox')}: this version cannot read request {number} "
+                f"({what}); remove it with XDEL {number}-0, or run the version that accepted it"
             ) from None
 
     def _waits(self, partition: int, number: int) -> bool:
@@ -253,7 +254,7 @@ class RedisInbox:
         return bool(self._client.call(key, "XRANGE", key, entry, entry))
 
     def oldest(self, partition: int) -> int | None:
-        """The number of the request that waits longest, whether or not this version can read it."""
+        """The number of the oldest waiting request, even if this version cannot read it."""
         key = layout.key(partition, "inbox")
         rows = self._client.call(key, "XRANGE", key, "-", "+", "COUNT", "1")
         return int(rows[0][0].split(b"-")[0]) if rows else None
@@ -265,8 +266,8 @@ class RedisInbox:
     # --- claims ---------------------------------------------------------------------------------------------
 
     def _claim(self, partition: int, key: str, mark: str) -> bool:
-        """Take a key for a request, or find it taken for the same; whether it was free. InvalidInput if it
-        is another's."""
+        """Claim a key for a request; True if it was free, False if the same request has it. InvalidInput if
+        another request has it."""
         place, wanted = claim_key(key), f"{partition} {mark}"
         before = self._client.run_script(CLAIM, [place], [wanted, str(CLAIM_EXPIRES_S)])
         self._check_claim(key, wanted, None if before is None else before.decode())
@@ -283,7 +284,7 @@ class RedisInbox:
         return None if value is None else value.decode()
 
     def _keep_claims(self, claims: dict[str, str]) -> None:
-        """Keep these for good."""
+        """Make these claims permanent."""
         shards: dict[int, list[list[str]]] = {}
         for key, claim in claims.items():
             shards.setdefault(_shard(key), []).append(["SET", claim_key(key), claim])

@@ -1,9 +1,8 @@
-"""The port of the inbox: operators' requests on their way to the log, and the keys under which they were
-made.
+"""The port of the inbox: operators' requests on their way to the log, and their idempotency keys.
 
-A key is one request in all of a twin. It is known while its request waits, and from then on as long as the
-log holds it; whatever a store forgets, it is told again from the log (`Inbox.log_holds`), for key, asker and
-comment stand in the body there.
+A key identifies one request in the whole twin, while the request waits and as long as the log contains it. If
+a store loses keys, it gets them back from the log (`Inbox.record_logged`): key, requester and comment are in
+the body there.
 """
 
 import hashlib
@@ -21,13 +20,13 @@ from shared.engine.roots import Request, request_id
 from shared.storage.store.state_store import StateStore
 
 CLAIM_EXPIRES_S = 86_400
-"""How long a key is held for a request that never came into the inbox, or was cancelled there."""
+"""How long a key stays reserved if its request never reaches the inbox, or is cancelled there."""
 FINGERPRINT_DIGITS = 32
 
 
 @dataclass(frozen=True, slots=True)
 class InboxReceipt:
-    """`number` is the request's, and `repeated` says that the idempotency key had been used before."""
+    """`number` is the request's; `repeated` is True if the idempotency key was used before."""
 
     number: int
     repeated: bool
@@ -35,25 +34,27 @@ class InboxReceipt:
 
 @dataclass(frozen=True, slots=True)
 class KnownRequest:
-    """What is kept of a request under its key: its number in the inbox (of a fabric's beginning or end that
-    the log holds, the one there), its fingerprint, and its place on the log of its partition, None while it
-    waits."""
+    """What is stored of a request under its key."""
 
     partition: int
     number: int
+    """Its number in the inbox. For a logged commissioning or retirement of a fabric: the number on the
+    log."""
     place: int | None
+    """Its position on the log of its partition; None while it waits."""
     mark: str
+    """Its fingerprint."""
     fabric: str
     kind: str
 
     def message_id(self, site: str) -> str:
-        """The id of the message that it becomes, or became."""
+        """The id of its message on the log, now or later."""
         return request_id(site, self.fabric, self.kind, self.number)
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedRequest:
-    """A request that the log of a partition holds, at this place."""
+    """A request on the log of a partition; `place` is its position there."""
 
     number: int
     place: int
@@ -62,17 +63,17 @@ class LoggedRequest:
 
 
 class CancelOutcome(StrEnum):
-    """What became of the wish to cancel a request."""
+    """The result of cancelling a request."""
 
     DONE = "done"
     TOO_LATE = "too late"
-    """The sequencer has taken it: it is on its way to the log."""
+    """The sequencer has taken it and appends it to the log."""
     UNKNOWN = "unknown"
-    """None waits under this number."""
+    """No request with this number waits."""
 
 
 def logged_requests(messages: Iterable[tuple[int, Envelope]]) -> list[LoggedRequest]:
-    """Those of some messages of a log, each with its place, that somebody asked for."""
+    """The operators' requests among some messages of a log, each with its position."""
     return [
         LoggedRequest(message.seq, place, message.fabric, message.body)
         for place, message in messages
@@ -82,13 +83,13 @@ def logged_requests(messages: Iterable[tuple[int, Envelope]]) -> list[LoggedRequ
 
 
 def fingerprint(fabric: str, body: Body) -> str:
-    """What tells whether a request under a used key is the same request, whoever asks and why."""
+    """A hash that tells whether two requests under one key are the same, whoever sends them and why."""
     text = f"{fabric} {type(body).__name__} {body.model_dump_json(exclude=set(METADATA_FIELDS))}"
     return hashlib.sha256(text.encode()).hexdigest()[:FINGERPRINT_DIGITS]
 
 
 def key_reused_error(key: str) -> InvalidInput:
-    return InvalidInput(f"Idempotency-Key {key!r}: used before for another request; use a new one")
+    return InvalidInput(f"Idempotency-Key {key!r}: was used for another request; use a new key")
 
 
 def key_cancelled_error(key: str) -> InvalidInput:
@@ -96,19 +97,19 @@ def key_cancelled_error(key: str) -> InvalidInput:
 
 
 WAITING_MAX = 100
-"""Requests of one name that may wait in one inbox; who gives no name shares one allowance with the others."""
+"""Requests of one requester that may wait in one inbox. Requests without a name share one allowance."""
 RETRY_AFTER_S = 1
 
 
 def requester_of(body: Body) -> str:
-    """The name of who asks, as the message says it; empty where it says none."""
+    """The requester's name in a message; empty if it has none."""
     return (body.asked_by if isinstance(body, RequestBody) else None) or ""
 
 
 def allowance_error(name: str) -> RateLimited:
     whose = f"of {name}" if name else "without a name"
     return RateLimited(
-        f"inbox: {WAITING_MAX} requests {whose} wait already, the most that may; ask again when some are on "
+        f"inbox: {WAITING_MAX} requests {whose} wait already, the maximum; retry when some of them are on "
         "the log",
         RETRY_AFTER_S,
     )
@@ -116,49 +117,53 @@ def allowance_error(name: str) -> RateLimited:
 
 def name_taken_error(fabric: str, site: str) -> InvalidInput:
     return InvalidInput(
-        f"name {fabric}: is a fabric of {site} already, or asked for as one; names of fabrics are unique in "
-        "a twin and never used again"
+        f"name {fabric}: is already a fabric of {site}, or requested as one; fabric names are unique in a "
+        "twin and never reused"
     )
 
 
 class Inbox(Protocol):
-    """Operators' requests that wait for their place in the log, by partition, numbered as they arrive."""
+    """Operators' requests that wait for their place on the log, by partition, numbered in order of
+    arrival."""
 
     def put(self, partition: int, fabric: str, body: Body) -> InboxReceipt:
-        """Number and keep a request, in one transaction. Where its key was used before, nothing is kept and
-        the first number is returned; a key that was used for another request of any fabric raises
-        InvalidInput, and so does one whose request was cancelled within a day. So does the commissioning of a
-        fabric that was put here before: of several at once, one is kept.
-        AllowanceUsed while WAITING_MAX requests of the same asker wait."""
+        """Number and store a request, in one transaction. If its key was used before for the same request,
+        store nothing and return the first number.
+
+        Raises InvalidInput if the key was used for another request of any fabric, or for one that was
+        cancelled within a day. Raises InvalidInput, too, if the commissioning of this fabric was put before;
+        of several at once, one is stored. Raises RateLimited while WAITING_MAX requests of the same requester
+        wait.
+        """
 
     def find_repeat(self, partition: int, fabric: str, body: Body) -> InboxReceipt | None:
-        """What `put` would answer where the key was used, None where it was not; changes nothing."""
+        """What `put` would return if the key was used before, else None. Changes nothing."""
 
     def find(self, key: str) -> KnownRequest | None:
-        """The request under a key; None if there is none that waits or stands on the log."""
+        """The request under a key; None if no such request waits or is on the log."""
 
     def was_cancelled(self, key: str) -> bool:
         """Whether the request of this key was cancelled within a day."""
 
     def record_logged(self, partition: int, requests: Sequence[LoggedRequest]) -> None:
-        """Learn what the log holds: the keys are those of these requests from now on, as long as they are not
-        forgotten; neither they nor others under their keys wait any more; later numbers are higher. To be
-        told again changes nothing. Two such calls for one partition may come in any order."""
+        """Record requests that are on the log. Their keys now belong to them. These requests, and others
+        under their keys, no longer wait; later numbers are higher. Recording twice changes nothing, and calls
+        for one partition may come in any order."""
 
     def discard_after(self, partition: int, end: Callable[[], int]) -> None:
-        """Forget the keys of requests that stood where the log has no place any more: it lost its end, and
-        they may be asked for again. `end` tells where it ends, once it is known what was kept: it may
-        grow."""
+        """Forget the keys of requests beyond the end of the log, which lost its tail; they may be sent again.
+        `end` is called after the keys were read, because the log may grow meanwhile."""
 
     def raise_last_number(self, partition: int, number: int) -> None:
-        """Give no number up to this one any more: the log holds it."""
+        """Assign no number up to this one any more; the log uses them."""
 
     def take(self, partition: int, numbers: Sequence[int]) -> list[int]:
-        """Those of these requests that still wait, about to be appended: none of them is cancelled any
-        more."""
+        """Mark requests as about to be appended, so that they cannot be cancelled; returns those that still
+        wait."""
 
     def cancel(self, partition: int, number: int) -> CancelOutcome:
-        """Remove a request that waits and was not taken; its key is not given to another for a day."""
+        """Remove a waiting request that was not taken. Its key cannot be used for another request for a
+        day."""
 
     def waiting(self, partition: int, most: int) -> list[Request]:
         """The oldest requests, in order of number."""
@@ -171,7 +176,7 @@ class RequestStore(StateStore, Inbox, Protocol):
 
 
 def known_request(partition: int, request: LoggedRequest) -> KnownRequest:
-    """What is kept of it under its key."""
+    """What is stored of a logged request under its key."""
     return KnownRequest(
         partition,
         request.number,
@@ -183,10 +188,11 @@ def known_request(partition: int, request: LoggedRequest) -> KnownRequest:
 
 
 def inbox_numbers(requests: Sequence[LoggedRequest]) -> list[int]:
-    """Their numbers in the inbox, as far as the log tells: a fabric's beginning and end have none there."""
+    """The inbox numbers of logged requests. Commissionings and retirements of fabrics have none on the
+    log."""
     return [request.number for request in requests if not isinstance(request.body, SequencerBody)]
 
 
 def requests_by_key(requests: Sequence[LoggedRequest]) -> list[tuple[str, LoggedRequest]]:
-    """Those that have a key, each with it."""
+    """The requests that have a key, each with it."""
     return [(key, request) for request in requests if (key := idempotency_key(request.body)) is not None]

@@ -1,1 +1,1 @@
-"""A fabric's log as a file: JSON lines, one envelope a line."""
+"""A site's log as files: JSON lines, one envelope per line."""

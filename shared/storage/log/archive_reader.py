@@ -1,9 +1,9 @@
-"""A log whose closed stretches lie compressed in a folder, read as if it were one file.
+"""Reads a log whose older segments are compressed in an archive folder, as if it were one file.
 
-The file that is appended to says in its first line where in the log it goes on (`LiveHead`); all before lies
-in `SITE.archive`, in stretches of which a manifest tells. Stretches are never written again. Who archives
-puts the manifest first and the shorter file second, so whoever opens the file and then reads the manifest
-finds all that lies before it.
+The first line of the live file says where in the log the file starts (`LogFileHeader`). Everything before is
+in `SITE.archive`, in segments that a manifest lists. Segments never change. The archiver writes the manifest
+before the shorter live file. So a reader that opens the live file first and reads the manifest second finds
+everything.
 """
 
 import io
@@ -32,16 +32,16 @@ from schemas.files.log_archive import (
 from shared.basics.errors import ArchiveDamaged, OutOfFileDescriptors
 from shared.storage.files.atomic_files import open_regular
 from shared.storage.files.compression import decompress_bounded
-from shared.storage.log.log_lines import file_error
+from shared.storage.files.file_errors import file_error
 
 MANIFEST = "manifest.json"
 HEAD = b'{"archived":'
-"""How the first line of a file begins that goes on behind an archive."""
+"""Start of the first line of a live file that follows an archive."""
 HEAD_MAX = 64 << 20
 MANIFEST_MAX = 1 << 30
 BUFFER = 1 << 16
 FRAMES_CACHED = 8
-"""Frames that are kept plain, of a megabyte each: who looks around looks at the same ones."""
+"""Decompressed frames in the cache, about 1 MB each; readers tend to read the same ones."""
 RESTORE_ADVICE = "restore it from a backup"
 
 LOG_START = LogPosition(position=0, offset=0, at_us=0, seqs={})
@@ -49,13 +49,13 @@ LOG_START = LogPosition(position=0, offset=0, at_us=0, seqs={})
 
 @dataclass(frozen=True, slots=True)
 class LiveFileStart:
-    """Where in the log a live file begins, and how many of its bytes come before that."""
-
     place: LogPosition
+    """Where in the log the live file starts."""
     head: int
+    """Length of its header line in bytes."""
 
     def file_offset(self, offset: int) -> int:
-        """The byte of the file at which this byte of the log stands."""
+        """The byte of the file that contains this byte of the log."""
         return offset - self.place.offset + self.head
 
 
@@ -63,8 +63,8 @@ UNARCHIVED = LiveFileStart(LOG_START, 0)
 
 
 def read_live_start(live: IO[bytes], path: Path) -> LiveFileStart:
-    """Where an opened live file begins, which is left at its beginning; ArchiveDamaged where its first line
-    does not say it."""
+    """Where an opened live file starts in the log. Leaves the file at its first byte. ArchiveDamaged if its
+    first line is not a valid header."""
     live.seek(0)
     if live.read(len(HEAD)) != HEAD:
         live.seek(0)
@@ -76,27 +76,27 @@ def read_live_start(live: IO[bytes], path: Path) -> LiveFileStart:
         head = LogFileHeader.model_validate_json(line)
     except ValidationError:
         raise ArchiveDamaged(
-            f"log file {path}: its first line does not say where in the log it begins; {RESTORE_ADVICE}"
+            f"log file {path}: its first line is not a valid header; {RESTORE_ADVICE}"
         ) from None
     if head.form != ARCHIVE_FORMAT:
-        raise ArchiveDamaged(f"log file {path}: is of form {head.form}; allowed is {ARCHIVE_FORMAT}")
+        raise ArchiveDamaged(f"log file {path}: form {head.form} is not supported; must be {ARCHIVE_FORMAT}")
     return LiveFileStart(head.archived, len(line))
 
 
 def live_file_header(place: LogPosition) -> bytes:
-    """The first line of a live file that begins there."""
+    """The first line of a live file that starts at this place."""
     return LogFileHeader(archived=place, form=ARCHIVE_FORMAT).model_dump_json().encode() + b"\n"
 
 
 class ArchivedSegments:
-    """The stretches of which a manifest tells, and which of their frames has which byte."""
+    """The segments in a manifest, and which of their frames contains a byte."""
 
     def __init__(self, folder: Path, segments: Sequence[ArchivedSegment]) -> None:
         self.folder = folder
         self.segments = tuple(segments)
         self._starts: list[int] = []
         self._frames: list[tuple[Path, int, CompressedFrame]] = []
-        """File, the frame's byte in it, and the frame, of every one."""
+        """(file, offset of the frame in it, frame) of every frame."""
         for segment in segments:
             offset, at = segment.start, 0
             for frame in segment.frames:
@@ -106,21 +106,23 @@ class ArchivedSegments:
 
     @property
     def end(self) -> int:
-        """The byte behind the last one."""
+        """The first byte after the last segment."""
         return self.segments[-1].end.offset if self.segments else 0
 
     def up_to(self, offset: int) -> "ArchivedSegments":
-        """Those that lie before this byte."""
-        return ArchivedSegments(self.folder, [one for one in self.segments if one.end.offset <= offset])
+        """The segments that end at or before this byte."""
+        return ArchivedSegments(
+            self.folder, [segment for segment in self.segments if segment.end.offset <= offset]
+        )
 
     def piece(self, offset: int) -> tuple[int, bytes]:
-        """(the byte at which it begins, the frame that has this one); ArchiveDamaged names what cannot be
+        """(its first byte, content) of the frame that contains this byte. ArchiveDamaged names what cannot be
         read."""
         if not self.segments:
             raise ArchiveDamaged(f"log file {self.folder / MANIFEST}: is missing; {RESTORE_ADVICE}")
         if not offset < self.end:
             raise ArchiveDamaged(
-                f"log file {self.folder / MANIFEST}: tells of no stretch with byte {offset}; {RESTORE_ADVICE}"
+                f"log file {self.folder / MANIFEST}: lists no segment with byte {offset}; {RESTORE_ADVICE}"
             )
         number = bisect_right(self._starts, offset) - 1
         path, at, frame = self._frames[number]
@@ -128,11 +130,11 @@ class ArchivedSegments:
 
 
 def read_segments(folder: Path) -> ArchivedSegments:
-    """Those of an archive; none where there is none. ArchiveDamaged where its manifest cannot be read."""
+    """The segments of an archive; empty without an archive. ArchiveDamaged if the manifest cannot be read."""
     path = folder / MANIFEST
     try:
-        found = path.stat()
-        return _read_manifest(folder, found.st_ino, found.st_mtime_ns, found.st_size)
+        status = path.stat()
+        return _read_manifest(folder, status.st_ino, status.st_mtime_ns, status.st_size)
     except FileNotFoundError:
         return ArchivedSegments(folder, ())
     except OSError as error:
@@ -142,31 +144,33 @@ def read_segments(folder: Path) -> ArchivedSegments:
 @lru_cache(maxsize=64)
 def _read_manifest(folder: Path, _inode: int, _mtime_ns: int, size: int) -> ArchivedSegments:
     path = folder / MANIFEST
-    damaged = ArchiveDamaged(f"log file {path}: is not as it was written; {RESTORE_ADVICE}")
+    damaged = ArchiveDamaged(f"log file {path}: content changed since it was written; {RESTORE_ADVICE}")
     if size > MANIFEST_MAX:
         raise damaged
     try:
         text = path.read_bytes()
         form = orjson.loads(text)["form"]
         if form != ARCHIVE_FORMAT:
-            raise ArchiveDamaged(f"log file {path}: is of form {form!r}; allowed is {ARCHIVE_FORMAT}")
-        found = ArchiveManifest.model_validate_json(text)
+            raise ArchiveDamaged(f"log file {path}: form {form!r} is not supported; must be {ARCHIVE_FORMAT}")
+        manifest = ArchiveManifest.model_validate_json(text)
     except (ValueError, TypeError, KeyError):
         raise damaged from None
-    if not all(map(_sizes_match, found.segments)) or not _are_contiguous(found.segments):
+    if not all(map(_sizes_match, manifest.segments)) or not _are_contiguous(manifest.segments):
         raise damaged
-    return ArchivedSegments(folder, found.segments)
+    return ArchivedSegments(folder, manifest.segments)
 
 
 def _sizes_match(segment: ArchivedSegment) -> bool:
-    plain, size = sum(one.plain for one in segment.frames), sum(one.size for one in segment.frames)
+    plain, size = sum(frame.plain for frame in segment.frames), sum(frame.size for frame in segment.frames)
     return plain == segment.end.offset - segment.start > 0 and size == segment.size
 
 
 def _are_contiguous(segments: Sequence[ArchivedSegment]) -> bool:
     if not segments:
         return True
-    return segments[0].start == 0 and all(one.end.offset == next_.start for one, next_ in pairwise(segments))
+    return segments[0].start == 0 and all(
+        before.end.offset == after.start for before, after in pairwise(segments)
+    )
 
 
 @lru_cache(maxsize=FRAMES_CACHED)
@@ -178,31 +182,33 @@ def _decompressed_frame(path: Path, at: int, frame: CompressedFrame) -> bytes:
     except FileNotFoundError:
         raise ArchiveDamaged(f"log file {path}: is missing; {RESTORE_ADVICE}") from None
     except OSError as error:
-        refusal = file_error(path, error)
-        raise refusal if isinstance(refusal, OutOfFileDescriptors) else ArchiveDamaged(str(refusal)) from None
+        read_error = file_error(path, error)
+        raise (
+            read_error if isinstance(read_error, OutOfFileDescriptors) else ArchiveDamaged(str(read_error))
+        ) from None
     if sha256(packed).hexdigest() != frame.sha256:
         raise ArchiveDamaged(
-            f"log file {path}: is not as it was written: bytes {at} to {at + frame.size} have another "
-            f"digest; {RESTORE_ADVICE}"
+            f"log file {path}: content changed since it was written: bytes {at} to {at + frame.size} have "
+            f"another digest; {RESTORE_ADVICE}"
         )
     try:
         plain = decompress_bounded(packed, frame.plain)
     except zstandard.ZstdError as error:
         raise ArchiveDamaged(f"log file {path}: damaged compressed data: {error}; {RESTORE_ADVICE}") from None
     if len(plain) != frame.plain:
-        raise ArchiveDamaged(f"log file {path}: is not of the length that {MANIFEST} says; {RESTORE_ADVICE}")
+        raise ArchiveDamaged(f"log file {path}: its length is not the one in {MANIFEST}; {RESTORE_ADVICE}")
     return plain
 
 
 class ArchivedStream(io.RawIOBase):
-    """Stretches and live file as one stream, sought by offsets of the log. What cannot be read raises
-    ArchiveDamaged when it is come to; no other file of the archive is looked at than those that are read."""
+    """Archived segments and live file as one stream; offsets are those of the log. Opens only the files that
+    it reads. Damage raises ArchiveDamaged when the stream reaches it."""
 
     def __init__(self, live: IO[bytes], live_start: LiveFileStart, folder: Path) -> None:
         self._live = live
         self._live_start = live_start
         self._folder = folder
-        self._stretches: ArchivedSegments | None = None
+        self._segments: ArchivedSegments | None = None
         self._at = 0
 
     def readable(self) -> bool:
@@ -224,15 +230,16 @@ class ArchivedStream(io.RawIOBase):
         return self._at
 
     def readinto(self, buffer: Any) -> int:
-        """What one frame, or the live file, has from here on, as far as there is room for it."""
+        """Read from the frame, or the live file, that contains the current offset, as far as the buffer has
+        room."""
         wanted = memoryview(buffer)
         if self._at >= self._live_start.place.offset:
             read = os.preadv(self._live.fileno(), [wanted], self._live_start.file_offset(self._at))
         else:
-            if self._stretches is None:
-                self._stretches = read_segments(self._folder)
-            start, piece = self._stretches.piece(self._at)
-            # No further than the file goes on: an unfinished archive may hold more.
+            if self._segments is None:
+                self._segments = read_segments(self._folder)
+            start, piece = self._segments.piece(self._at)
+            # Stop where the live file starts: an unfinished archive may contain more.
             most = min(start + len(piece), self._live_start.place.offset) - self._at
             read = min(len(wanted), most)
             wanted[:read] = memoryview(piece)[self._at - start : self._at - start + read]
@@ -245,7 +252,8 @@ class ArchivedStream(io.RawIOBase):
 
 
 def segment_ends_after(folder: Path, live_start: LiveFileStart, offset: int) -> Iterator[LogPosition]:
-    """Where stretches end behind a byte, up to where the live file begins, as far as that is known."""
+    """The ends of segments after a byte, up to the start of the live file, as far as the manifest can be
+    read."""
     if live_start.place.offset <= offset:
         return
     try:
@@ -259,7 +267,7 @@ def segment_ends_after(folder: Path, live_start: LiveFileStart, offset: int) -> 
 
 
 def commissioning_lines(folder: Path, live_start: LiveFileStart) -> dict[int, bytes]:
-    """Position → line of the messages with which the fabrics in the stretches began; ArchiveDamaged where the
-    manifest cannot be read."""
+    """Position → line of the commissioning messages in the archive. ArchiveDamaged if the manifest cannot be
+    read."""
     segments = read_segments(folder).up_to(live_start.place.offset).segments
-    return {kept.position: kept.line.encode() for one in segments for kept in one.commissioned}
+    return {kept.position: kept.line.encode() for segment in segments for kept in segment.commissioned}

@@ -1,10 +1,9 @@
-"""Puts a closed stretch of a log into its archive: compressed first, then left out of the file that is
-appended to.
+"""Moves the older part of a log into its archive: compress a segment, then shorten the live file.
 
-In this order, and each whole and on the disk before the next: the stretch, the manifest that tells of it, the
-rest of the log as a new file that says where it begins, and that file under the log's name. Up to the last
-step the log is read from the longer file, and what is in the archive beyond where that begins is nobody's. So
-a kill leaves the log as it was, and what it left behind is written anew by the next one.
+The order of writes is: the segment, the manifest that lists it, the rest of the log as a new file with a
+header, and the rename of that file to the log's name. Each is complete and on the disk before the next. Until
+the rename, readers use the longer live file and ignore what the archive has beyond its start. So a kill
+leaves the log unchanged, and the next run overwrites the leftovers.
 """
 
 import contextlib
@@ -32,6 +31,7 @@ from schemas.files.log_archive import (
 from schemas.messages.sequencer import FabricCommissioned
 from shared.basics.errors import OperationFailed
 from shared.storage.files.atomic_files import PART_SUFFIX
+from shared.storage.files.file_errors import file_error
 from shared.storage.log.archive_reader import (
     MANIFEST,
     ArchivedSegments,
@@ -40,19 +40,18 @@ from shared.storage.log.archive_reader import (
     read_segments,
 )
 from shared.storage.log.log_bytes import LogBytes
-from shared.storage.log.log_lines import file_error
 
 FRAME_BYTES = 1 << 20
-"""Bytes of a log that are compressed to a frame."""
+"""Bytes of the log that are compressed into one frame."""
 COMPRESSION_LEVEL = 9
-"""Of the compression, which is done once."""
+"""High, because each segment is compressed only once."""
 ARCHIVE_WORD = "archive"
 
 
 @dataclass(frozen=True, slots=True)
 class ArchivableSegment:
-    """What a stretch may be made of: all from the beginning of the live file up to `end`, and the fabrics
-    that began there."""
+    """A segment that can be archived: the live file from its start up to `end`, with the commissionings in
+    it."""
 
     start: LogPosition
     end: LogPosition
@@ -61,18 +60,18 @@ class ArchivableSegment:
 
 @dataclass(slots=True)
 class _Scan:
-    """Where a reader of a log stands, and the last root that it came by."""
+    """A reader's place in a log, and the last root message that it passed."""
 
     position: int
     offset: int
     seqs: dict[str, int]
     root: LogPosition | None = None
     since: dict[str, int] = field(default_factory=dict)
-    """The last seqs of what stands behind that root."""
+    """The last seqs of the messages after that root."""
     commissioned: list[CommissioningLine] = field(default_factory=list)
 
     def take(self, line: bytes, before_us: int) -> bool:
-        """The next line; False where it is no longer of before."""
+        """Take the next line; False if it is at or after the time limit."""
         fields = _fields(line)
         if fields is not None:
             if fields.get("cause", "") is None:
@@ -97,19 +96,20 @@ class _Scan:
 
 
 def _fields(line: bytes) -> dict[str, Any] | None:
-    """The envelope's fields as they stand; None where the line is no message, or not whole."""
+    """The fields of an envelope; None if the line is not a complete message."""
     try:
         fields = orjson.loads(line)
     except orjson.JSONDecodeError:
         return None
     wanted = {"id": str, "source": str, "seq": int, "at_us": int}
-    is_one = isinstance(fields, dict) and line.endswith(b"\n")
-    return fields if is_one and all(isinstance(fields.get(k), t) for k, t in wanted.items()) else None
+    is_complete = isinstance(fields, dict) and line.endswith(b"\n")
+    return fields if is_complete and all(isinstance(fields.get(k), t) for k, t in wanted.items()) else None
 
 
 def find_archivable(log: LogBytes, before_us: int) -> ArchivableSegment | None:
-    """What the live file holds up to the last root message before which all is of before this simulated time,
-    and which stays in it; None where that is nothing. OperationFailed where it cannot be read."""
+    """The segment up to the last root message before which every message is earlier than this simulated time.
+    That root stays in the live file. None if the segment would be empty; OperationFailed if the log cannot be
+    read."""
     try:
         start = log.live_start().place
         scan = _Scan(start.position, start.offset, dict(start.seqs))
@@ -123,44 +123,43 @@ def find_archivable(log: LogBytes, before_us: int) -> ArchivableSegment | None:
     if end is None or end.offset == start.offset:
         return None
     return ArchivableSegment(
-        start, end, tuple(one for one in scan.commissioned if one.position < end.position)
+        start, end, tuple(line for line in scan.commissioned if line.position < end.position)
     )
 
 
 @contextlib.contextmanager
 def archive_lock(log: LogBytes) -> Iterator[None]:
-    """Keeps every other process from archiving a log of this folder; OperationFailed while one does."""
+    """Prevent other processes from archiving logs of this folder; OperationFailed while one does."""
     folder = log.path.parent
     try:
-        held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError as error:
         raise file_error(folder, error, "logs") from None
     try:
         try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise OperationFailed(f"logs {folder}: are being archived by another process") from None
+            raise OperationFailed(f"logs {folder}: another process is archiving them") from None
         yield
     finally:
-        os.close(held)
+        os.close(descriptor)
 
 
-def write_segment(log: LogBytes, found: ArchivableSegment) -> ArchivedSegment:
-    """Write a stretch, and tell of it in the manifest; the log is read as before. OperationFailed where that
-    is impossible; then nothing but what the next one writes anew is left."""
+def write_segment(log: LogBytes, archivable: ArchivableSegment) -> ArchivedSegment:
+    """Write a segment and list it in the manifest; readers of the log notice nothing. OperationFailed if that
+    fails; the next run overwrites what is left."""
     folder = log.archive
-    known = read_segments(folder).up_to(found.start.offset)
-    if known.end != found.start.offset:
+    known = read_segments(folder).up_to(archivable.start.offset)
+    if known.end != archivable.start.offset:
         raise OperationFailed(
-            f"{ARCHIVE_WORD} {folder}: has no stretches up to byte "
-            f"{found.start.offset}, where {log.path} begins; "
-            "restore it from a backup"
+            f"{ARCHIVE_WORD} {folder}: has no segments up to byte {archivable.start.offset}, where "
+            f"{log.path} starts; restore it from a backup"
         )
     _remove_leftovers(folder, [segment.file for segment in known.segments])
-    path = folder / f"{found.start.offset:015d}-{found.end.offset:015d}.jsonl.zst"
+    path = folder / f"{archivable.start.offset:015d}-{archivable.end.offset:015d}.jsonl.zst"
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
-        segment, digest = _compress_segment(log, found, path)
+        segment, digest = _compress_segment(log, archivable, path)
         _verify_segment(ArchivedSegments(folder, [segment]), digest)
         manifest = ArchiveManifest(form=ARCHIVE_FORMAT, segments=(*known.segments, segment))
         with _durable_file(folder / MANIFEST) as file:
@@ -171,8 +170,8 @@ def write_segment(log: LogBytes, found: ArchivableSegment) -> ArchivedSegment:
 
 
 def _remove_leftovers(folder: Path, names: Iterable[str]) -> None:
-    """Remove what somebody left behind who was killed: stretches that are no part of the log, for the live
-    file has what they have."""
+    """Remove segments that a killed process left. They are not part of the log; the live file contains their
+    messages."""
     kept = {MANIFEST, *names}
     with contextlib.suppress(OSError):
         for path in [*folder.glob(f"*{PART_SUFFIX}"), *folder.glob("*.jsonl.zst")]:
@@ -180,16 +179,18 @@ def _remove_leftovers(folder: Path, names: Iterable[str]) -> None:
                 path.unlink(missing_ok=True)
 
 
-def _compress_segment(log: LogBytes, found: ArchivableSegment, path: Path) -> tuple[ArchivedSegment, str]:
-    """The stretch, and the digest of what it was made of."""
+def _compress_segment(
+    log: LogBytes, archivable: ArchivableSegment, path: Path
+) -> tuple[ArchivedSegment, str]:
+    """The segment, and the digest of its uncompressed content."""
     frames: list[CompressedFrame] = []
     digest, plain, packer = sha256(), sha256(), zstandard.ZstdCompressor(level=COMPRESSION_LEVEL)
-    left = found.end.offset - found.start.offset
-    with log.opened(found.start.offset) as stream, _durable_file(path) as file:
+    left = archivable.end.offset - archivable.start.offset
+    with log.opened(archivable.start.offset) as stream, _durable_file(path) as file:
         while left:
             piece = stream.read(min(FRAME_BYTES, left))
             if not piece:
-                raise OperationFailed(f"log file {log.path}: became shorter while it was read")
+                raise OperationFailed(f"log file {log.path}: became shorter during the read")
             packed = packer.compress(piece)
             file.write(packed)
             digest.update(packed)
@@ -200,18 +201,18 @@ def _compress_segment(log: LogBytes, found: ArchivableSegment, path: Path) -> tu
             left -= len(piece)
     segment = ArchivedSegment(
         file=path.name,
-        start=found.start.offset,
-        end=found.end,
+        start=archivable.start.offset,
+        end=archivable.end,
         size=sum(frame.size for frame in frames),
         sha256=digest.hexdigest(),
         frames=tuple(frames),
-        commissioned=found.commissioned,
+        commissioned=archivable.commissioned,
     )
     return segment, plain.hexdigest()
 
 
 def _verify_segment(written: ArchivedSegments, digest: str) -> None:
-    """Read it once more: what it was made of is about to go."""
+    """Read the segment back, because its source is about to be removed."""
     read, (segment,) = sha256(), written.segments
     offset = segment.start
     while offset < written.end:
@@ -220,14 +221,13 @@ def _verify_segment(written: ArchivedSegments, digest: str) -> None:
         offset += len(piece)
     if read.hexdigest() != digest:
         raise OperationFailed(
-            f"{ARCHIVE_WORD} {written.folder}: {segment.file} is not "
-            "what the log has there; nothing was archived"
+            f"{ARCHIVE_WORD} {written.folder}: {segment.file} differs from the log; nothing was archived"
         )
 
 
 @contextlib.contextmanager
 def _durable_file(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write that takes its name once it is whole and on the disk."""
+    """A file to write that takes its name once it is complete and on the disk."""
     part = path.with_name(f"{path.name}{PART_SUFFIX}")
     try:
         with part.open("wb") as file:
@@ -242,17 +242,20 @@ def _durable_file(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _sync(folder: Path) -> None:
-    opened = os.open(folder, os.O_RDONLY)
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(opened)
+        os.fsync(descriptor)
     finally:
-        os.close(opened)
+        os.close(descriptor)
 
 
 class TruncatedLog:
-    """The rest of a log from a place on, as a new file beside it; leaving the block without `take_name`
-    removes it. What is appended to the log meanwhile is added as it takes the log's name: nobody may append
-    then. OperationFailed where it cannot be written, and then the log is as it was."""
+    """The rest of a log from a place on, as a new file next to it. Leaving the block without `replace_log`
+    removes it.
+
+    `replace_log` adds what was appended to the log meanwhile; nothing may append during that call.
+    OperationFailed if the file cannot be written; the log is then unchanged.
+    """
 
     def __init__(self, log: LogBytes, place: LogPosition) -> None:
         head = live_file_header(place)
@@ -264,7 +267,7 @@ class TruncatedLog:
         self._file: FileIO | None = None
         try:
             self._part.unlink(missing_ok=True)
-            # Appended to, as the log is: what is cut off after a failure leaves no hole.
+            # O_APPEND, as for the log: truncating after a failed write then leaves no hole.
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW
             self._file = FileIO(os.open(self._part, flags, 0o666), "ab")
             _write(self._file, head)
@@ -280,24 +283,22 @@ class TruncatedLog:
         self.close()
 
     def replace_log(self) -> FileIO:
-        """The file to append to, which stands under the log's name from now on."""
+        """Give the new file the log's name; returns the file to append to from now on."""
         with self._lock:
             if self._file is None:
-                raise OperationFailed(
-                    f"log file {self._log.path}: nobody waits any more for it to be shorter"
-                )
+                raise OperationFailed(f"log file {self._log.path}: the shorter copy was already removed")
             try:
                 self._copy_to(self._file)
                 self._part.replace(self._log.path)
             except OSError as error:
                 raise file_error(self._part, error) from None
             taken, self._file = self._file, None
-        with contextlib.suppress(OSError):  # both files are the same log: it does not matter which one lasts
+        with contextlib.suppress(OSError):  # both files contain the same log: either may survive a power loss
             _sync(self._part.parent)
         return taken
 
     def close(self) -> None:
-        """Remove it, unless it has the log's name."""
+        """Remove the file, unless it has replaced the log."""
         with self._lock:
             if self._file is not None:
                 self._file.close()
@@ -306,7 +307,7 @@ class TruncatedLog:
                     self._part.unlink(missing_ok=True)
 
     def _copy_to(self, file: FileIO) -> None:
-        """What the log has beyond what was copied, and all of it to the disk."""
+        """Copy what the log has beyond the copied part, and sync it to the disk."""
         with self._log.opened(self._copied) as stream:
             while piece := stream.read(FRAME_BYTES):
                 _write(file, piece)
@@ -315,12 +316,12 @@ class TruncatedLog:
 
 
 def _write(file: FileIO, data: bytes) -> None:
-    """All of it, whatever the system takes at once."""
+    """Write all of it; one system call may write only a part."""
     rest = memoryview(data)
     while rest:
         rest = rest[file.write(rest) or 0 :]
 
 
 def truncated_path(log: LogBytes) -> Path:
-    """Where the rest of a log stands until it has the log's name; whoever is killed leaves it there."""
+    """Where the rest of a log is written before it replaces the log. A killed process leaves it there."""
     return log.path.with_name(f"{log.path.name}{PART_SUFFIX}")

@@ -1,8 +1,8 @@
-"""The living twin's log of one site: an append-only file of JSON lines, and an index beside it.
+"""The log of one site of a living twin: an append-only file of JSON lines, with an index.
 
-At hand are, for every 512th message, its byte offset, its time, and the last `seq` of every source before it.
-So a moment and an id are both found by a binary search and a short scan, up to the last message. All else is
-found by the index, which follows the log in a thread of its own (`shared/storage/log/log_index.py`).
+Memory holds, for every 512th message, its byte offset, its time, and the last `seq` of every source before
+it. So a time or an id is found by a binary search and a short scan, up to the last message. Every other query
+uses the index, which a thread of its own updates (`shared/storage/log/log_index.py`).
 """
 
 import contextlib
@@ -21,23 +21,23 @@ from schemas.envelope import Envelope
 from schemas.files.log_archive import LogPosition
 from schemas.registry import Unreadable, decode
 from shared.basics.errors import ArchiveDamaged, LogMoved, OperationFailed
+from shared.storage.files.file_errors import file_error
 from shared.storage.log.archive_reader import commissioning_lines, segment_ends_after
 from shared.storage.log.archive_writer import TruncatedLog, truncated_path
 from shared.storage.log.log_bytes import LogBytes, site_log
 from shared.storage.log.log_index import Indexer, LogIndex, MakeSubjectsOf, Stride
-from shared.storage.log.log_lines import file_error
 from shared.storage.log.log_reader import LineFilter, LogQuery, commissioned_with
 
 STRIDE = 512
 """Messages between two strides."""
 CATCH_UP_S = 0.5
-"""Wall time between two looks at what the index has not seen."""
+"""Wall time between two updates of the index."""
 
 log = logging.getLogger("lightwave.log")
 
 
 class IndexedLog:
-    """One site's log file. One process appends; any thread may read while it does."""
+    """One site's log file. One process appends; any of its threads may read meanwhile."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -46,10 +46,10 @@ class IndexedLog:
         self._seqs: dict[str, int] = {}
         self._size = self._message_count = 0
         self.end = 0
-        """Messages that readers may see; moves on by a whole `append` at once."""
+        """Messages that readers may see; grows by whole `append` calls."""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            truncated_path(self.content).unlink(missing_ok=True)  # of who was killed as he archived
+            truncated_path(self.content).unlink(missing_ok=True)  # left by an archiver that was killed
             self._live_start = self.content.live_start()
             self._file = path.open("ab", buffering=0)
             self._written = os.fstat(self._file.fileno())
@@ -61,11 +61,11 @@ class IndexedLog:
 
     @property
     def size(self) -> int:
-        """Bytes of the messages up to `end`, between two appends."""
+        """Bytes of the messages up to `end`; valid between two appends."""
         return self._size
 
     def begins(self) -> LogPosition:
-        """Where the file begins that is appended to."""
+        """Where the live file starts."""
         return self._live_start.place
 
     def close(self) -> None:
@@ -73,8 +73,7 @@ class IndexedLog:
         self.indexer.close()
 
     def check(self) -> None:
-        """LogMoved unless the file that is written stands under the log's name: what is written to another is
-        lost."""
+        """LogMoved unless the opened file still has the log's name: writes to another file would be lost."""
         try:
             if os.path.samestat(self.path.stat(), self._written):
                 return
@@ -83,11 +82,11 @@ class IndexedLog:
         except OSError as error:
             raise file_error(self.path, error) from None
         raise LogMoved(
-            f"log file {self.path}: was moved, removed or replaced while the twin writes it; put it back"
+            f"log file {self.path}: was moved, removed or replaced while the twin writes to it; put it back"
         )
 
     def append(self, messages: list[Envelope], lines: list[bytes]) -> None:
-        """Append messages with their encoded lines. All of them, or none and OperationFailed (disk full) or
+        """Append messages with their encoded lines: all of them, or none and OperationFailed (disk full) or
         LogMoved."""
         self.check()
         data = b"".join([line + b"\n" for line in lines])
@@ -104,14 +103,14 @@ class IndexedLog:
         self.end = self._message_count
 
     def sync(self) -> None:
-        """Force what was appended to the disk; OperationFailed if that is impossible."""
+        """Sync the log to the disk; OperationFailed if that fails."""
         try:
             os.fsync(self._file.fileno())
         except OSError as error:
             raise file_error(self.path, error) from None
 
     def place_at(self, position: int) -> LogPosition:
-        """Where a message stands, which is not the next one."""
+        """The place of an existing message."""
         stride = self.strides[_before(self.strides, position)]
         offset, at_us, seqs = stride.offset, stride.at_us, dict(stride.seqs)
         for at, line in self.lines(stride.position, position - stride.position + 1):
@@ -123,8 +122,8 @@ class IndexedLog:
         return LogPosition(position=position, offset=offset, at_us=at_us, seqs=seqs)
 
     def switch_to(self, shorter: TruncatedLog) -> None:
-        """Append to this file from now on, which takes the log's name, in the thread that appends. LogMoved
-        or OperationFailed, and all stays as it is."""
+        """Append to this file from now on; it takes the log's name. Call it from the thread that appends.
+        LogMoved or OperationFailed; then nothing changes."""
         self.check()
         old, self._file = self._file, shorter.replace_log()
         self._live_start = shorter.live_start
@@ -137,8 +136,8 @@ class IndexedLog:
         return self._seqs.get(source, -1)
 
     def position_at(self, at_us: int) -> int:
-        """Position of the first message at or after this simulated time; `end` if there is none."""
-        place = bisect_left(self.strides, at_us, key=lambda e: e.at_us)
+        """Position of the first message at or after this simulated time; `end` if none is."""
+        place = bisect_left(self.strides, at_us, key=lambda stride: stride.at_us)
         for position, fields in self._scan(max(0, place - 1), len(self.strides)):
             if fields is not None and fields["at_us"] >= at_us:
                 return position
@@ -151,7 +150,7 @@ class IndexedLog:
             return None
         if message_id in self._commissioned:
             return self._commissioned[message_id]
-        place = bisect_left(self.strides, int(number), key=lambda e: e.seqs.get(source, -1))
+        place = bisect_left(self.strides, int(number), key=lambda stride: stride.seqs.get(source, -1))
         for position, fields in self._scan(max(0, place - 1), place):
             if fields is not None and fields["id"] == message_id:
                 return position
@@ -160,8 +159,8 @@ class IndexedLog:
     def read(
         self, start: int, most: int | None = None, line_filter: LineFilter | None = None
     ) -> Iterator[tuple[int, Envelope]]:
-        """(position, message) from `start` to the present end; what the line_filter holds back and lines that
-        cannot be read are left out."""
+        """(position, message) from `start` to the present end, without unreadable lines and lines that
+        `line_filter` rejects."""
         for position, line in self.lines(start, most):
             if line_filter is not None and not line_filter(line):
                 continue
@@ -179,9 +178,9 @@ class IndexedLog:
             yield start, self._commissioning_lines[start]
             return
         entry = self.strides[_before(self.strides, start)]
-        end_before = _before(self._stretch_ends, start)
-        if end_before >= 0 and self._stretch_ends[end_before].position > entry.position:
-            entry = self._stretch_ends[end_before]  # a stretch is not read for what stands behind it
+        end_before = _before(self._segment_ends, start)
+        if end_before >= 0 and self._segment_ends[end_before].position > entry.position:
+            entry = self._segment_ends[end_before]  # skip an archived segment that ends before `start`
         try:
             opened = self.content.opened(entry.offset)
         except OSError as error:
@@ -193,7 +192,7 @@ class IndexedLog:
                     yield position, line.rstrip(b"\n")
 
     def _scan(self, entry: int, until: int) -> Iterator[tuple[int, dict[str, Any] | None]]:
-        """The messages between two strides, or up to the end where there is no second one."""
+        """The messages between two strides, or up to the end."""
         if not self.strides:
             return
         start = self.strides[entry].position
@@ -210,7 +209,7 @@ class IndexedLog:
             self._seqs[source] = seq
 
     def _recover(self) -> None:
-        """Take up the index as far as it fits the log, read on from there, and cut off a torn last line."""
+        """Use the index as far as it fits the log, read the rest of the log, and cut off a torn last line."""
         self._load_archive()
         strides = self._index.strides()
         if not (self._fits(strides) and self._index_rest(strides)):
@@ -219,9 +218,8 @@ class IndexedLog:
         self.end = self._message_count
 
     def _load_archive(self) -> None:
-        """What is kept at hand of the closed stretches: how the fabrics in them began, which somebody asks
-        for at every start."""
-        self._stretch_ends = [*map(_stride_of, segment_ends_after(self.content.archive, self._live_start, 0))]
+        """Load the segment ends and the commissionings of the archive, which every start needs."""
+        self._segment_ends = [*map(_stride_of, segment_ends_after(self.content.archive, self._live_start, 0))]
         self._commissioning_lines: dict[int, bytes] = {}
         try:
             self._commissioning_lines = commissioning_lines(self.content.archive, self._live_start)
@@ -231,19 +229,19 @@ class IndexedLog:
         self._commissioned = {head["id"]: position for position, head in heads if head is not None}
 
     def _index_rest(self, strides: list[Stride]) -> bool:
-        """Read the log from the last stride on, or from where the live file begins if the index has all
-        before; whether the index ends where a message of it does."""
+        """Read the log from the last stride, or from the start of the live file if the index covers
+        everything before. Returns whether the index ends at the end of a message."""
         last = strides[-1] if strides else Stride(0, 0, 0, {})
         live_start = _stride_of(self._live_start.place)
         start = live_start if last.position <= live_start.position <= self._index.end else last
         self.strides = [stride for stride in strides if stride.position < start.position]
         self._start_at(start)
         fits = self._index.end == start.position and self._index.offset == start.offset
-        for end in (end for end in self._stretch_ends if end.offset > start.offset):
+        for end in (end for end in self._segment_ends if end.offset > start.offset):
             try:
                 fits |= self._read_up_to(end.offset)
             except ArchiveDamaged as error:
-                log.warning("%s; the twin goes on behind it", error)
+                log.warning("%s; the twin continues after it", error)
                 self.strides = self.strides or [Stride(0, 0, 0, {})]
                 self._start_at(end)
         return self._read_up_to(None) or fits
@@ -253,7 +251,8 @@ class IndexedLog:
         self._seqs = dict(place.seqs)
 
     def _read_up_to(self, offset: int | None) -> bool:
-        """Read from where it stands up to a byte, or to the end; whether it came by the index's end."""
+        """Read from the current place up to a byte, or to the end. Returns whether the index ends in that
+        range at the end of a message."""
         fits = False
         with self.content.opened(self._size) as file:
             for line in file if offset != self._size else ():
@@ -270,12 +269,12 @@ class IndexedLog:
         return fits
 
     def _truncate(self) -> None:
-        """What stands behind the last message."""
+        """Cut off what is after the last complete message."""
         os.ftruncate(self._file.fileno(), self._live_start.file_offset(self._size))
 
     def _fits(self, strides: list[Stride]) -> bool:
-        """Whether index and log belong together: strides in order and as far as the index goes, and the last
-        one at the start of its message, if that is not in an archive that the index has seen all of."""
+        """Whether index and log belong together. The strides must be in order and reach the index's end. The
+        last one must be at the start of its message, unless it is in an archive that the index covers."""
         if [stride.position for stride in strides] != list(range(0, self._index.end, STRIDE)):
             return False
         if not strides:
@@ -295,7 +294,7 @@ class IndexedLog:
 
 
 def _before(places: Sequence[Stride], position: int) -> int:
-    """The number of the last one up to a position; −1 where there is none."""
+    """Index of the last place up to a position; −1 if none is."""
     return bisect_right(places, position, key=lambda place: place.position) - 1
 
 
@@ -304,7 +303,7 @@ def _stride_of(place: LogPosition) -> Stride:
 
 
 def _envelope_fields(line: bytes) -> dict[str, Any] | None:
-    """The envelope's fields as they stand, or None where the line is no envelope."""
+    """The fields of an envelope; None if the line is not one."""
     try:
         fields = orjson.loads(line)
     except orjson.JSONDecodeError:
@@ -326,7 +325,7 @@ class IndexedLogs:
         self._thread = threading.Thread(target=self._keep_indexes_current, name="log index", daemon=True)
 
     def open(self, site: str) -> IndexedLog:
-        """The log of a site, made where there is none."""
+        """The log of a site; creates it if needed."""
         if site not in self._logs:
             opened = IndexedLog(site_log(self.folder, site).path)
             self._name(site, opened)
@@ -334,8 +333,7 @@ class IndexedLogs:
         return self._logs[site]
 
     def index(self, make_subjects_of: MakeSubjectsOf) -> None:
-        """Find messages by the names of what they are about, too, and keep the indexes up with the logs from
-        now on."""
+        """Index messages by their subjects, too, and keep all indexes current from now on."""
         self._make_subjects_of = make_subjects_of
         for site, opened in list(self._logs.items()):
             self._name(site, opened)
@@ -347,16 +345,16 @@ class IndexedLogs:
             opened.indexer.subjects_of = self._make_subjects_of(config, opened.indexer.recall)
 
     def _keep_indexes_current(self) -> None:
-        said: dict[str, str] = {}
+        logged: dict[str, str] = {}
         while not self._ended.wait(CATCH_UP_S):
             for site, opened in list(self._logs.items()):
                 try:
                     opened.indexer.catch_up(CATCH_UP_S)
-                    said.pop(site, None)
+                    logged.pop(site, None)
                 except OperationFailed as error:
-                    if said.get(site) != str(error):
+                    if logged.get(site) != str(error):
                         log.warning("%s", error)
-                    said[site] = str(error)
+                    logged[site] = str(error)
 
     def sites(self) -> list[str]:
         """The sites whose logs are open."""
@@ -371,7 +369,7 @@ class IndexedLogs:
 
     def _of(self, site: str) -> IndexedLog:
         if site not in self._logs:
-            raise OperationFailed(f"site {site}: no log of it in {self.folder}")
+            raise OperationFailed(f"site {site}: no log in {self.folder}")
         return self._logs[site]
 
     def end(self, site: str) -> int:

@@ -1,8 +1,8 @@
-"""The bytes of a site's log, wherever they lie: the one place that knows which files they are in.
+"""The bytes of a site's log, in whichever files they are. Only this module knows those files.
 
-Offsets count from the log's first byte. Who reads a log asks for a stream from an offset on, and whoever
-keeps offsets (strides, index, parts of an audit, the cut of a backup) needs to know no more. Closed stretches
-may lie compressed beside the file that is appended to (`shared/storage/log/archive_reader.py`).
+Offsets count from the first byte of the log. Readers request a stream from an offset on. Code that stores
+offsets (strides, index, audit segments, backups) needs nothing else. Older segments may be compressed in an
+archive (`shared/storage/log/archive_reader.py`).
 """
 
 import io
@@ -22,23 +22,23 @@ from shared.storage.log.log_lines import bounded_lines, lines_of_file, read_erro
 
 SITE_LOG_SUFFIX = ".jsonl"
 ARCHIVE_SUFFIX = ".archive"
-"""Of the folder with the closed stretches."""
+"""Suffix of the archive folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogBytes:
-    """One site's log. `path` is the file that is appended to, and the name by which people know the log."""
+    """One site's log. `path` is the live file, and names the log in messages."""
 
     path: Path
 
     @property
     def archive(self) -> Path:
-        """The folder of its closed stretches, be there one or not."""
+        """The folder of its archive, which may not exist."""
         return self.path.with_suffix(ARCHIVE_SUFFIX)
 
     def live_start(self) -> LiveFileStart:
-        """Where in the log the file begins that is appended to, its beginning where there is none; OSError
-        where it cannot be read."""
+        """Where in the log the live file starts; the log's start if there is no file. OSError if it cannot be
+        read."""
         try:
             with self.path.open("rb") as live:
                 return read_live_start(live, self.path)
@@ -46,8 +46,8 @@ class LogBytes:
             return UNARCHIVED
 
     def opened(self, offset: int = 0) -> IO[bytes]:
-        """A stream from this byte of the log on, which can be sought by offsets of the log; OSError where the
-        file cannot be read. Where a stretch cannot, ArchiveDamaged is raised by who reads it."""
+        """A stream from this byte on; it seeks by offsets of the log. OSError if the live file cannot be
+        read. Reading a damaged archived segment raises ArchiveDamaged."""
         live = self.path.open("rb")
         try:
             stream = self._stream(live)
@@ -64,12 +64,11 @@ class LogBytes:
         return cast(IO[bytes], io.BufferedReader(ArchivedStream(live, live_start, self.archive), BUFFER))
 
     def lines(self, offset: int = 0) -> Iterator[bytes]:
-        """Every line without its newline from this byte on, at which one begins; errors as in
-        `raw_lines`."""
+        """Every line without its newline, from the start of a line on; errors as in `raw_lines`."""
         return (line.rstrip(b"\n") for line in self.raw_lines(offset))
 
     def raw_lines(self, offset: int = 0) -> Iterator[bytes]:
-        """The same as `shared.storage.log.log_lines.raw_lines` has them; ArchiveDamaged, too."""
+        """Every line as in `shared.storage.log.log_lines.raw_lines`; also raises ArchiveDamaged."""
         with read_errors(self.path), self.path.open("rb") as live:
             stream = self._stream(live)
             if stream is live:
@@ -81,5 +80,5 @@ class LogBytes:
 
 
 def site_log(folder: Path, site: str) -> LogBytes:
-    """The log of a site in the folder of a twin's logs, be there one or not."""
+    """The log of a site in the log folder of a twin; it may not exist."""
     return LogBytes(folder / f"{site}{SITE_LOG_SUFFIX}")

@@ -1,8 +1,8 @@
-"""What makes a log findable however long it is: an SQLite file beside it.
+"""An SQLite index that makes a log of any length searchable.
 
-It knows of every message where it stands, its time, type, fabric and cause, and the names under which people
-look for it. It is only a help: made again from the log where it is missing, damaged or of another log, and
-kept in memory where its disk takes no more.
+For every message it stores position, time, type, fabric, cause, and the names of its subjects. It is only an
+aid: it is rebuilt from the log if it is missing, damaged or of another log, and kept in memory if its disk is
+full. An `Indexer` updates the index without delaying appends, and answers queries.
 """
 
 import contextlib
@@ -23,12 +23,12 @@ from schemas.envelope import Envelope
 from schemas.limits import COUNT_MAX
 from schemas.registry import TYPES, Unreadable, decode
 from shared.basics.errors import OperationFailed
+from shared.storage.files.file_errors import file_error
 from shared.storage.log.log_bytes import LogBytes
-from shared.storage.log.log_lines import file_error
 from shared.storage.log.log_reader import LogQuery
 
 VERSION = 2
-"""Raised where messages are found under other names than before: an index of that time is made anew."""
+"""Raised when messages are indexed under other names; older indexes are then rebuilt."""
 TABLES = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE strides (position INTEGER PRIMARY KEY, offset INTEGER, at_us INTEGER, seqs TEXT);
@@ -46,18 +46,18 @@ WITH RECURSIVE chosen (position) AS (
     UNION SELECT next.position FROM chosen JOIN messages AS next ON next.cause = chosen.position
 )"""
 WORDS_CACHED_MAX = 1 << 17
-"""Words whose numbers are kept at hand."""
+"""Words whose ids are cached."""
 
 log = logging.getLogger("lightwave.log")
 
 
 class IndexLost(Exception):
-    """What the index held is gone; it begins anew, empty."""
+    """The index lost its content and restarts empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stride:
-    """Where one message stands. `seqs` maps each source to its last seq before this position."""
+    """The place of one message. `seqs` maps each source to its last seq before this position."""
 
     position: int
     offset: int
@@ -67,7 +67,7 @@ class Stride:
 
 @dataclass(frozen=True, slots=True)
 class IndexRow:
-    """What the index keeps of one message; `cause` is a position, `things` are names."""
+    """What the index stores of one message; `cause` is a position, `subjects` are names."""
 
     position: int
     offset: int
@@ -79,8 +79,8 @@ class IndexRow:
 
 
 class LogIndex:
-    """The index of one log; whoever shares it between threads keeps them apart. Where the file fails, it is
-    made anew, and where that fails too, in memory."""
+    """The index of one log; not thread-safe. If the file fails, it is recreated; if that fails, too, it is in
+    memory."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -98,7 +98,7 @@ class LogIndex:
             self._db.close()
 
     def strides(self) -> list[Stride]:
-        """Every stride that was added, in order; none where they cannot be read."""
+        """All strides in order; empty if they cannot be read."""
         try:
             rows = self._db.execute("SELECT position, offset, at_us, seqs FROM strides ORDER BY position")
             return [_stride(row) for row in rows]
@@ -107,12 +107,12 @@ class LogIndex:
             return []
 
     def reset(self) -> None:
-        """Begin anew, empty."""
+        """Restart with an empty index."""
         self.close()
         self._recreate()
 
     def add(self, rows: Sequence[IndexRow], strides: Sequence[Stride], end: int, offset: int) -> None:
-        """Add the messages up to a position, all of them or none; IndexLost where that is impossible."""
+        """Add the messages up to a position, all or none; IndexLost if that fails."""
         try:
             with self._db:
                 self._number({word for row in rows for word in (row.fabric, row.type, *row.subjects)})
@@ -136,21 +136,20 @@ class LogIndex:
         self.end, self.offset = end, offset
 
     def find(self, query: LogQuery, most: int, *, newest: bool) -> list[tuple[int, int]]:
-        """(position, byte offset) of the first `most` messages that are asked for, or of the newest; oldest
-        first."""
+        """(position, byte offset) of the first, or newest, `most` matching messages; oldest first."""
         order = "DESC" if newest else "ASC"
-        found: list[tuple[int, int]] = []
+        places: list[tuple[int, int]] = []
         try:
             for kind in query.types or (None,):
                 statement, values = _statement(query, kind, order)
-                found += self._db.execute(statement, [*values, most])
+                places += self._db.execute(statement, [*values, most])
         except sqlite3.Error as error:
             self._fail(error)
-        found.sort()
-        return found[-most:] if newest else found[:most]
+        places.sort()
+        return places[-most:] if newest else places[:most]
 
     def count(self, query: LogQuery) -> int:
-        """How many messages are asked for."""
+        """The number of matching messages."""
         try:
             counts = 0
             for kind in query.types or (None,):
@@ -180,9 +179,9 @@ class LogIndex:
             self._db = _create(None)
 
     def _fail(self, error: Exception) -> NoReturn:
-        log.warning("index %s: %s; it is made again from the log", self._path, error)
+        log.warning("index %s: %s; it is rebuilt from the log", self._path, error)
         self.close()
-        # What failed on a file that was just begun would fail there again.
+        # A file that fails when it is new would fail again: use memory.
         was_new = self.end == 0
         self._recreate()
         if was_new:
@@ -191,7 +190,7 @@ class LogIndex:
         raise IndexLost(str(error)) from None
 
     def _number(self, words: set[str]) -> None:
-        """Give every word a number, and have those of all at hand."""
+        """Give every word an id, and cache the ids."""
         new = sorted(words - self._ids.keys())
         if len(self._ids) + len(new) > WORDS_CACHED_MAX:
             self._ids.clear()
@@ -202,16 +201,16 @@ class LogIndex:
 
 
 def _connect(path: Path | None) -> sqlite3.Connection:
-    found = sqlite3.connect(path or ":memory:", check_same_thread=False)
-    # A commit waits for no disk: what a power cut takes from the index is made again.
-    found.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;")
-    return found
+    database = sqlite3.connect(path or ":memory:", check_same_thread=False)
+    # Commits do not wait for the disk: what a power loss takes is rebuilt.
+    database.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;")
+    return database
 
 
 def _create(path: Path | None) -> sqlite3.Connection:
-    made = _connect(path)
-    made.executescript(TABLES)
-    return made
+    database = _connect(path)
+    database.executescript(TABLES)
+    return database
 
 
 def _stride(row: tuple[int, int, int, str]) -> Stride:
@@ -221,14 +220,15 @@ def _stride(row: tuple[int, int, int, str]) -> Stride:
 
 
 def _statement(query: LogQuery, kind: str | None, order: str = "") -> tuple[str, list[object]]:
-    """The statement that finds the messages of one type or all, and its values."""
+    """The statement that finds the messages of one type or of all, and its values."""
     first, values, where = "", list[object](), list[str]()
     about, named = _about(query)
     if query.cause is not None:
         first, values = EFFECTS_OF_CAUSE, [query.cause]
     elif query.about:
         first, values = _sql("WITH chosen (position) AS (", about, ")"), [*named]
-    # What is chosen leads, or the log in its order; the index of types only where that is all that is asked.
+    # A unary plus keeps SQLite from using an index: start from `chosen`, or scan the log in its order. Use
+    # the index by type only if the query selects nothing else.
     source = "chosen CROSS JOIN messages AS m ON m.position = chosen.position" if first else "messages AS m"
     plus = "" if kind is not None and not first else "+"
     where.append("m.position >= ? AND m.position < ?")
@@ -251,52 +251,50 @@ def _statement(query: LogQuery, kind: str | None, order: str = "") -> tuple[str,
 
 
 def _about(query: LogQuery) -> tuple[str, list[object]]:
-    """The statement that finds what is about one of some names, and its values."""
+    """The statement that finds messages about one of some names, and its values."""
     named = _sql("SELECT position FROM things WHERE thing IN", _word_ids(len(query.about)))
     if query.effects is None:
         return _sql(named, "GROUP BY position"), [*query.about]
     causes, effects = query.effects
-    led_to = _sql(
+    effects_of_names = _sql(
         *("SELECT m.position FROM (", named, ") AS n JOIN messages AS c ON c.position = n.position"),
         "JOIN messages AS m ON m.cause = c.position",
         *("WHERE +c.type IN", _word_ids(len(causes)), "AND +m.type IN", _word_ids(len(effects))),
     )
-    return _sql(named, "UNION", led_to), [*query.about, *query.about, *causes, *effects]
+    return _sql(named, "UNION", effects_of_names), [*query.about, *query.about, *causes, *effects]
 
 
 def _word_ids(count: int) -> str:
-    """The numbers of so many words, which stand among the values."""
+    """A subquery for the ids of `count` words, which are among the values."""
     return _sql("(SELECT id FROM words WHERE word IN (", ", ".join("?" * count), "))")
 
 
 def _sql(*parts: str) -> str:
-    """Pieces of a statement put together: words of this module and marks only, never a value."""
+    """Join parts of a statement: only SQL of this module and placeholders, never a value."""
     return " ".join(parts)
 
 
-# Keeps the index of a log up with it, off the way of whoever appends, and answers from it.
-
 BATCH = 1_000
-"""Messages that are indexed at once."""
+"""Messages that are indexed in one transaction."""
 WAIT_S_MAX = 5.0
-"""How long a question waits for an index that is being made."""
+"""How long a query waits for an index that is being built."""
 RECENT_MAX = 20_000
-"""Ids of messages whose positions are kept at hand: most causes are not far back."""
+"""Ids of recent messages whose positions are cached: most causes are recent."""
 TRIES = 3
-"""A file that fails is made anew, and then one in memory."""
+"""One with the file, one with a new file, one in memory."""
 
 AnswerT = TypeVar("AnswerT")
 SubjectsOf = Callable[[dict[str, Any]], Iterable[str]]
-"""The names under which a message is found, of the message as JSON has it."""
+"""Message as JSON → the names of its subjects."""
 Recall = Callable[[str, tuple[str, ...]], list[dict[str, Any]]]
-"""The messages before, as JSON has them, that are found under a name and are of some types."""
+"""Name and types → the earlier messages about that name, as JSON."""
 MakeSubjectsOf = Callable[[Callable[[str], FabricConfig], Recall], SubjectsOf]
-"""How to name what the messages of one site's log are about, with the configurations of its fabrics (KeyError
-for an unknown one) and what was said before."""
+"""Makes the `SubjectsOf` of one site's log from the configurations of its fabrics (KeyError for an unknown
+one) and a `Recall`."""
 
 
 class IndexableLog(Protocol):
-    """What is asked of the log that is indexed."""
+    """What the indexer needs of a log."""
 
     path: Path
     content: LogBytes
@@ -307,7 +305,7 @@ class IndexableLog(Protocol):
 
 
 class Indexer:
-    """One log and its index; any thread may ask."""
+    """One log and its index; thread-safe."""
 
     def __init__(self, log: IndexableLog, index: LogIndex) -> None:
         self._log = log
@@ -321,7 +319,7 @@ class Indexer:
             self._index.close()
 
     def catch_up(self, within_s: float) -> bool:
-        """Index what the log holds beyond the index; whether that was done in so much wall time."""
+        """Index the rest of the log; whether that was done within this wall time."""
         until_s = time.monotonic() + within_s
         while True:
             with self._lock:
@@ -335,22 +333,22 @@ class Indexer:
                 return False
 
     def find(self, query: LogQuery, most: int, *, newest: bool) -> list[tuple[int, Envelope]]:
-        """(position, message) of the first that are asked for, or of the newest; oldest first."""
+        """(position, message) of the first, or newest, `most` matching messages; oldest first."""
         places = self._with_index(lambda: self._index.find(query, most, newest=newest))
-        found = []
+        messages = []
         for position, line in self._lines(places):
             try:
-                found.append((position, decode(line)))
+                messages.append((position, decode(line)))
             except Unreadable:
                 continue
-        return found
+        return messages
 
     def count(self, query: LogQuery) -> int:
-        """How many messages are asked for."""
+        """The number of matching messages."""
         return self._with_index(lambda: self._index.count(query))
 
     def recall(self, name: str, types: tuple[str, ...]) -> list[dict[str, Any]]:
-        """For `things_of`, which is called while the index is being added to."""
+        """A `Recall` for `subjects_of`, which runs while the index is being updated."""
         places = self._index.find(LogQuery(about=(name,), types=types), COUNT_MAX, newest=False)
         return [orjson.loads(line) for _, line in self._lines(places)]
 
@@ -365,7 +363,7 @@ class Indexer:
                     self._recent.clear()
         done = 100 * self._index.end // max(1, self._log.end)
         raise OperationFailed(
-            f"log {self._log.path.stem}: its index is being made, {done} % so far; ask again in a moment"
+            f"log {self._log.path.stem}: its index is being built, {done} % done; try again soon"
         )
 
     def _lines(self, places: list[tuple[int, int]]) -> Iterator[tuple[int, bytes]]:
@@ -396,7 +394,7 @@ class Indexer:
         self._index.add(rows, strides[first:last], end, offset)
 
     def _row(self, position: int, offset: int, line: bytes) -> IndexRow | None:
-        """What is to be kept of a message; None of a line that is none."""
+        """The index row of a message; None if the line is not a message."""
         try:
             fields = orjson.loads(line)
             at_us, fabric, kind, cause = (fields[name] for name in ("at_us", "fabric", "type", "cause"))
@@ -406,14 +404,14 @@ class Indexer:
         if not is_message:
             return None
         self._remember(str(fields.get("id")), position)
-        because = None if cause is None else self._position_of(str(cause))
-        return IndexRow(position, offset, at_us, fabric, kind, because, self._subjects_in(fields))
+        cause_position = None if cause is None else self._position_of(str(cause))
+        return IndexRow(position, offset, at_us, fabric, kind, cause_position, self._subjects_in(fields))
 
     def _subjects_in(self, fields: dict[str, Any]) -> frozenset[str]:
         try:
             return frozenset(self.subjects_of(fields))
         except (ValueError, TypeError, LookupError, AttributeError):
-            return frozenset()  # no message of this twin: it is found by its place only
+            return frozenset()  # not a message of this twin: only its place is indexed
 
     def _remember(self, message_id: str, position: int) -> None:
         self._recent[message_id] = position

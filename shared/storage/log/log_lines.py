@@ -1,4 +1,5 @@
-"""Log files that standard tools read: JSON lines, plain or as gzip or zstd, chosen by the file's name."""
+"""Log files for standard tools: JSON lines, plain or compressed with gzip or zstd, as the file's name
+says."""
 
 import contextlib
 import gzip
@@ -10,33 +11,26 @@ from typing import IO, cast
 
 import zstandard
 
-from shared.basics.errors import InvalidInput, NotFound, OperationFailed, OutOfFileDescriptors
-from shared.storage.files.fd_limits import out_of_descriptors
+from shared.basics.errors import InvalidInput, NotFound
+from shared.storage.files.file_errors import file_error
 
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 GZIP_MAGIC = b"\x1f\x8b"
 LINE_MAX = 16 << 20
-"""Bytes of a line that are read: twice the largest message that Kafka takes."""
-
-
-def file_error(path: Path, error: OSError, what: str = "log file") -> OperationFailed:
-    """An operating system's refusal as one sentence; OutOfFiles where another try may do."""
-    if lack := out_of_descriptors(error):
-        return OutOfFileDescriptors(f"{what} {path}: {lack}")
-    return OperationFailed(f"{what} {path}: {error.strerror or error}")
+"""Longest line that is read, in bytes: twice the largest message that Kafka accepts."""
 
 
 def _opened(path: Path) -> IO[bytes]:
-    """A file to write to; OSError of a pipe that nobody reads, for which else it would wait for ever."""
-    number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK, 0o666)
-    os.set_blocking(number, True)
-    return os.fdopen(number, "wb")
+    """Open a file for writing; OSError for a pipe without a reader, which would block."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK, 0o666)
+    os.set_blocking(descriptor, True)
+    return os.fdopen(descriptor, "wb")
 
 
 class LineWriter:
-    """Writes lines to a new file; `.zst` and `.gz` at the end of its name compress it.
+    """Writes lines to a new file; the suffixes `.zst` and `.gz` compress it.
 
-    Raises OperationFailed if the file cannot be written (no such folder, no permission, disk full).
+    Raises OperationFailed if the file cannot be written (missing folder, no permission, disk full).
     """
 
     def __init__(self, path: Path) -> None:
@@ -57,7 +51,7 @@ class LineWriter:
             raise file_error(self.path, error) from None
 
     def close(self) -> None:
-        """Write what is buffered, and end; OperationFailed if that is impossible (disk full)."""
+        """Flush and close; OperationFailed if that fails (disk full)."""
         if self._raw is None:
             return
         try:
@@ -69,7 +63,7 @@ class LineWriter:
         self._raw = None
 
     def _abandon(self) -> None:
-        """Close without another try to flush, which would fail again."""
+        """Close without another flush, which would fail again."""
         raw, self._raw = self._raw, None
         if raw is not None:
             cast(io.BufferedWriter, raw).raw.close()
@@ -89,12 +83,13 @@ def read_lines(path: Path, offset: int = 0) -> Iterator[bytes]:
 
 
 def raw_lines(path: Path, offset: int = 0) -> Iterator[bytes]:
-    """Every line of a log file, whatever its compression, judged by its first bytes. Each ends with its
-    newline, but for a last one that was cut off and one longer than LINE_MAX, of which only the beginning is
-    given: a small compressed file may hold a line larger than the memory. `offset` is the byte of a plain
-    file at which the first line begins.
+    """Every line of a log file; its first bytes tell the compression. Each line ends with its newline, except
+    a torn last line and lines longer than LINE_MAX. Those are cut to LINE_MAX, because a small compressed
+    file may contain a line larger than the memory. `offset` is the byte of a plain file at which the first
+    line starts.
 
-    NotFound if there is no such file; InvalidInput if it is none or its compressed data is damaged.
+    NotFound if the file does not exist; InvalidInput if it is not a regular file or its compressed data is
+    damaged.
     """
     with read_errors(path), path.open("rb") as raw:
         yield from lines_of_file(raw, offset)
@@ -102,12 +97,10 @@ def raw_lines(path: Path, offset: int = 0) -> Iterator[bytes]:
 
 @contextlib.contextmanager
 def read_errors(path: Path) -> Iterator[None]:
-    """Around the reading of a log file; errors as in `raw_lines`."""
+    """Translates errors while a log file is read, as `raw_lines` documents."""
     try:
         if path.exists() and not path.is_file():
-            raise InvalidInput(
-                f"log file {path}: no file, but a folder, pipe or device, which may have no end"
-            )
+            raise InvalidInput(f"log file {path}: is a folder, pipe or device; must be a regular file")
         yield
     except FileNotFoundError:
         raise NotFound(f"log file {path}: no such file") from None
@@ -118,7 +111,7 @@ def read_errors(path: Path) -> Iterator[None]:
 
 
 def lines_of_file(raw: IO[bytes], offset: int = 0) -> Iterator[bytes]:
-    """Those of an opened file, as `raw_lines` has them."""
+    """The lines of an opened file, as in `raw_lines`."""
     raw.seek(0)
     magic = raw.read(4)
     raw.seek(offset)
@@ -132,7 +125,7 @@ def lines_of_file(raw: IO[bytes], offset: int = 0) -> Iterator[bytes]:
 
 
 def bounded_lines(stream: IO[bytes]) -> Iterator[bytes]:
-    """The lines of a stream, of each at most LINE_MAX."""
+    """The lines of a stream, each cut to LINE_MAX bytes."""
     while line := stream.readline(LINE_MAX):
         rest = line
         while len(rest) == LINE_MAX and not rest.endswith(b"\n"):

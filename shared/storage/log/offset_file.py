@@ -1,7 +1,7 @@
-"""Where the messages of a copied log stand on the partition that they were copied from.
+"""The Kafka offsets of the messages in a copied log.
 
-Beside each site's file of lines lies one of numbers, eight bytes for every line. It is written first: so it
-may hold some of lines that were never written, and none is missing.
+Next to each site's log file is a file of offsets, eight bytes per line. It is written first. So it may
+contain offsets of lines that were never written, but none is missing.
 """
 
 import os
@@ -9,14 +9,15 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from pathlib import Path
 
-from shared.storage.log.log_lines import file_error
+from shared.storage.files.file_errors import file_error
 
 OFFSETS_SUFFIX = ".offsets"
 OFFSET_BYTES = 8
 
 
 class OffsetFile:
-    """Position in a site's copied log → offset. One thread writes, others read what the log holds already."""
+    """Position in a site's copied log → offset. One thread writes; others read what the log already
+    contains."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -28,12 +29,12 @@ class OffsetFile:
 
     @property
     def count(self) -> int:
-        """Of how many positions the offset is there."""
+        """The number of positions with an offset."""
         return os.fstat(self._file).st_size // OFFSET_BYTES
 
     def put(self, position: int, offsets: Sequence[int]) -> None:
-        """Those of the messages from this position on, which are about to be appended. OperationFailed where
-        they cannot be written."""
+        """Write the offsets of the messages from this position on, which are about to be appended;
+        OperationFailed if that fails."""
         try:
             os.ftruncate(self._file, position * OFFSET_BYTES)
             data = b"".join([offset.to_bytes(OFFSET_BYTES) for offset in offsets])
@@ -47,7 +48,7 @@ class OffsetFile:
         return int.from_bytes(os.pread(self._file, OFFSET_BYTES, position * OFFSET_BYTES))
 
     def below(self, offset: int) -> int:
-        """How many messages stand below this offset."""
+        """The number of messages below this offset."""
         return bisect_left(range(self.count), offset, key=self.at)
 
     def close(self) -> None:
@@ -55,14 +56,14 @@ class OffsetFile:
 
 
 class OffsetFiles:
-    """Those of all sites of a copy, in the folder of its logs."""
+    """The offset files of all sites of a copy, in the folder of its logs."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._files: dict[str, OffsetFile] = {}
 
     def of(self, site: str) -> OffsetFile:
-        """Made where there is none."""
+        """The offset file of a site; creates it if needed."""
         if site not in self._files:
             self._files[site] = OffsetFile(self._folder / f"{site}{OFFSETS_SUFFIX}")
         return self._files[site]

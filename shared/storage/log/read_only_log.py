@@ -1,4 +1,4 @@
-"""A site's log file that somebody else writes, or nobody: it is only read, up to where it is now."""
+"""A site's log file that is only read, up to its present end. Another process may write to it."""
 
 import contextlib
 from bisect import bisect_right
@@ -9,17 +9,17 @@ from typing import Any
 import orjson
 
 from schemas.files.log_archive import LogPosition
+from shared.storage.files.file_errors import file_error
 from shared.storage.log.archive_reader import LOG_START, segment_ends_after
 from shared.storage.log.log_bytes import LogBytes
-from shared.storage.log.log_lines import file_error
 
 STRIDE = 512
-"""Lines between two whose byte is known."""
+"""Lines between two whose offset is known."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
-    """A line whose byte is known, and its time, where that is."""
+    """A line with a known offset, and its time, if known."""
 
     position: int
     offset: int
@@ -27,16 +27,18 @@ class _Mark:
 
 
 class ReadOnlyLog:
-    """A plain log as far as its lines are whole, or as far as `most` bytes of it. It stays so: what is
-    written meanwhile is not of it. Nothing is made or changed beside it, neither. `end` is how many lines
-    there are, `size` their bytes. OperationFailed where the file cannot be read; one that is not there is
-    empty. Closed stretches are not read to know so."""
+    """A log up to its last complete line, or up to `most` bytes. Later appends are not part of it. Creates
+    and changes nothing. `end` is the number of lines, `size` their bytes.
+
+    OperationFailed if the file cannot be read; a missing file is an empty log. Archived segments are not read
+    to find the end.
+    """
 
     def __init__(self, content: LogBytes, most: int | None = None) -> None:
         self.content = content
         self.end = self.size = 0
         self._marks: list[_Mark] = []
-        """The beginnings of stretches, and behind them every STRIDEth line."""
+        """The starts of segments, and after them every STRIDEth line."""
         for place in self._places():
             if most is None or place.offset <= most:
                 self._marks.append(_Mark(place.position, place.offset, place.at_us))
@@ -52,7 +54,7 @@ class ReadOnlyLog:
 
     @property
     def end_us(self) -> int:
-        """The simulated time of its last message; 0 where there is none that can be read."""
+        """The simulated time of the last message; 0 if it has none that can be read."""
         for _, line in self.lines(max(0, self.end - 1)):
             return max(0, _at_us(line) or 0)
         return 0
@@ -70,7 +72,7 @@ class ReadOnlyLog:
                     yield position, line.rstrip(b"\n")
 
     def offset_of(self, position: int) -> int:
-        """The byte at which a message begins; of the position after the last the size."""
+        """The byte at which a message starts; for the position after the last, the size."""
         if position >= self.end:
             return self.size
         mark = self._before(position)
@@ -78,7 +80,7 @@ class ReadOnlyLog:
         return mark.offset + sum(len(line) + 1 for _, line in before)
 
     def position_at(self, at_us: int) -> int:
-        """The position of the first message at or after this simulated time; `end` if there is none."""
+        """The position of the first message at or after this simulated time; `end` if none is."""
         number = bisect_right(self._marks, at_us - 1, key=self._time_of) - 1
         for position, line in self.lines(self._marks[max(0, number)].position):
             found_us = _at_us(line)
@@ -87,7 +89,7 @@ class ReadOnlyLog:
         return self.end
 
     def position_of(self, message_id: str) -> int | None:
-        """The position of the message with this id, or None. Reads the log."""
+        """The position of the message with this id, or None. Scans the log."""
         named = b'"id":' + orjson.dumps(message_id)
         for position, line in self.lines(0):
             if named in line and _envelope_fields(line).get("id") == message_id:
@@ -95,14 +97,14 @@ class ReadOnlyLog:
         return None
 
     def at_us(self, position: int) -> int:
-        """The simulated time of a message, or, where its line cannot be read, of the next before it."""
+        """The simulated time of a message; if its line cannot be read, that of the nearest earlier one."""
         return self._at_us(position)
 
     def _at_us(self, position: int) -> int:
         while position >= 0:
             for _, line in self.lines(position, 1):
-                if (found := _at_us(line)) is not None:
-                    return found
+                if (at_us := _at_us(line)) is not None:
+                    return at_us
             position -= 1
         return 0
 
@@ -133,12 +135,12 @@ class ReadOnlyLog:
 
 def _envelope_fields(line: bytes) -> dict[str, Any]:
     try:
-        found = orjson.loads(line)
+        fields = orjson.loads(line)
     except orjson.JSONDecodeError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return fields if isinstance(fields, dict) else {}
 
 
 def _at_us(line: bytes) -> int | None:
-    found = _envelope_fields(line).get("at_us")
-    return found if isinstance(found, int) else None
+    at_us = _envelope_fields(line).get("at_us")
+    return at_us if isinstance(at_us, int) else None

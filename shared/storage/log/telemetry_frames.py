@@ -9,30 +9,27 @@ from pathlib import Path
 
 from shared.basics.errors import OperationFailed, OutOfFileDescriptors
 from shared.storage.files.atomic_files import write_atomically
-from shared.storage.log.log_lines import file_error
+from shared.storage.files.file_errors import file_error
 
 FRAMES_MAX = 96
 """Frames kept of one fabric: a day at the default cadence."""
 
 SHARE_MAX = 0.1
-"""Of wall time, that all frames together may take by default: a twin in a hurry passes some over."""
+"""Default share of wall time that rendering frames may take. Beyond that, frames are skipped."""
 PAUSE_S_MAX = 0.5
-"""Between two frames of a name, for every name that there is: after a moment in which the machine stood
-still, too."""
+"""Longest pause between two frames, per name. Limits the pause after the machine itself stalled."""
 FREE_RENDER_S = 0.005
-"""A frame that takes no longer never costs another one."""
+"""A frame that renders faster never causes a skip."""
 
 _NAME = re.compile(r"[0-9]{20}\.arrows")
-"""Whatever else is in a folder is nobody's frame."""
+"""Other files in the folder are ignored."""
 
 log = logging.getLogger("lightwave.log")
 
 
 class TelemetryFolder:
-    """`FOLDER/FABRIC/AT_US.arrows`. A frame written again is the same file: a redelivery is harmless.
-    `problems` says of each fabric why its newest frame is lost, `lost` how many frames are; `passed_over` how
-    many were not made, for there was no time. Frames that are made go to `newest` as well, where one is
-    given: by name."""
+    """`FOLDER/FABRIC/AT_US.arrows`. Writing a frame again writes the same file, so redelivery is harmless.
+    `newest` also receives each rendered frame, with its name."""
 
     def __init__(
         self,
@@ -44,17 +41,20 @@ class TelemetryFolder:
         self._share_max = share_max
         self._newest = newest
         self.lost = 0
+        """Frames that could not be written."""
         self.not_rendered = 0
+        """Frames skipped for lack of time."""
         self._next_s: dict[str, float] = {}
         self._problems: dict[str, str] = {}
 
     @property
     def problems(self) -> list[str]:
+        """Why the newest frame of a fabric is lost, one sentence per fabric."""
         return [*self._problems.copy().values()]
 
     def make(self, fabric: str, at_us: int, render: Callable[[], bytes | None]) -> None:
-        """Render a frame and `keep` it; or neither, where the last ones took so long that frames would hold
-        up the twin: nothing is made of them, and at 50,000 times real time nobody could look at them all."""
+        """Render and `keep` a frame, or skip both if recent frames took so long that they would slow down the
+        twin. No state depends on frames, and at 50,000 times real time nobody could view them all."""
         began_s = time.perf_counter()
         if began_s < self._next_s.get(fabric, 0.0):
             self.not_rendered += 1
@@ -69,8 +69,8 @@ class TelemetryFolder:
             self._next_s[fabric] = began_s + took_s + pause_s
 
     def keep(self, fabric: str, at_us: int, frame: bytes) -> None:
-        """`put` for a twin, which goes on without a frame that cannot be written: nothing is made of frames.
-        OutOfFiles as it is raised there, for another try will do."""
+        """`put` for a running twin: a failed write loses the frame and is logged, because no state depends on
+        frames. OutOfFileDescriptors is raised, because a retry may succeed."""
         try:
             self.put(fabric, at_us, frame)
             if self._newest is not None:
@@ -79,7 +79,7 @@ class TelemetryFolder:
             raise
         except OperationFailed as error:
             self.lost += 1
-            problem = f"{error}; telemetry frames are lost until they can be written"
+            problem = f"{error}; telemetry frames are lost until writes succeed"
             if self._problems.get(fabric) != problem:
                 log.warning("%s", problem)
             self._problems[fabric] = problem
@@ -87,8 +87,8 @@ class TelemetryFolder:
             self._problems.pop(fabric, None)
 
     def put(self, fabric: str, at_us: int, frame: bytes) -> None:
-        """Write one frame, whole or not at all, and remove the oldest beyond FRAMES_MAX first, so that a full
-        disk gets room; OperationFailed if that is impossible."""
+        """Write one frame atomically. Removes the oldest frames beyond FRAMES_MAX first, so that a full disk
+        gets room. OperationFailed if that fails."""
         place = self.folder / fabric
         path = place / f"{at_us:020d}.arrows"
         try:
@@ -107,8 +107,8 @@ class TelemetryFolder:
     def after(
         self, fabric: str, after_us: int, until_us: int | None = None, *, newest_first: bool = False
     ) -> Iterator[tuple[int, bytes]]:
-        """(moment, frame) of those after one moment and up to another that are kept, the oldest first, or the
-        newest; what is taken away meanwhile is left out. OperationFailed if one cannot be read."""
+        """(time, frame) of the stored frames after one time and up to another, oldest or newest first. Skips
+        frames that are removed meanwhile. OperationFailed if one cannot be read."""
         place = self.folder / fabric
         try:
             frames = self._frames(place)

@@ -1,5 +1,5 @@
-"""Snapshots: what a site's log comes to at some of its quiet moments, kept in files beside it.
+"""Snapshots: a site's states at quiet points of its log, in files.
 
-A snapshot is a help and never the truth: it can be made again from the log, and who finds it damaged, or of
-another build, takes an older one or begins at the log's beginning.
+A snapshot is never the source of truth: it can be rebuilt from the log. A reader that finds one damaged, or
+of another build, uses an older one or starts at the log's first message.
 """

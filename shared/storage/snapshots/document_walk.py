@@ -1,7 +1,7 @@
-"""A walk through a site's past, from one quiet moment to the next, along its status documents.
+"""Walks through a site's past, cascade by cascade, and reports changes of its status documents.
 
-Only what somebody reads of them is made, and made again only when it was touched: a walk costs little more
-than the fold.
+Builds only the documents that the caller has read, and rebuilds them only when they change. A walk costs
+little more than the fold.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ WalkedKey = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class DocumentDiff:
-    """A document before and after a service read a message; None where there is none."""
+    """A document before and after a service read a message; None if it does not exist."""
 
     key: WalkedKey
     before: bytes | None
@@ -28,7 +28,7 @@ class DocumentDiff:
 
 @dataclass(frozen=True, slots=True)
 class MessageEffect:
-    """What a service did to documents that are watched, by reading one message, and what it said to it."""
+    """The effect of one service reading one message: changes of watched documents, and emitted messages."""
 
     message: Envelope
     emitted: tuple[Envelope, ...]
@@ -37,17 +37,17 @@ class MessageEffect:
 
 @dataclass(frozen=True, slots=True)
 class CascadeStep:
-    """One cascade: its messages, and by which readings, in order, watched documents changed. `of_fabrics`
-    where a fabric began or ended with it."""
+    """One cascade: its messages, and the readings that changed watched documents, in order."""
 
     messages: list[Envelope]
     readings: list[MessageEffect]
     changes_fabrics: bool
+    """Whether a fabric was commissioned or retired in it."""
 
 
 class DocumentWalk:
-    """One site, of which it is asked in turns what its documents are and what comes next. `watched` holds the
-    keys of what was read so far, and (fabric, kind) of all that is of a kind; who reads anew clears it."""
+    """Walks through one site. The caller alternates between reading documents and taking steps. `watched`
+    contains the keys that were read, and (fabric, kind) if a whole kind was; clear it to start a new set."""
 
     def __init__(self, history: SiteHistory, replayed: ReplayedSite) -> None:
         self.watched: set[WalkedKey | tuple[str, str]] = set()
@@ -55,16 +55,16 @@ class DocumentWalk:
         self._replayed = replayed
         self._owners: dict[WalkedKey, ServiceInstance] = {}
         self._texts: dict[WalkedKey, bytes | None] = {}
-        """Documents as they are now; those that are not here are made when they are asked for."""
+        """Current documents; missing ones are built when they are read."""
         self._names: dict[tuple[str, str], dict[str, None]] = {}
         self._emitted_counts: dict[str, int] = {}
         self._read: list[tuple[Envelope, str, int, int, list[DocumentDiff]]] = []
-        """Message, source, numbers of what it had said before and after, changes."""
+        """(message, source, seq of the source before, seq after, changes) of each reading."""
         self._index()
 
     @property
     def position(self) -> int:
-        """How many messages of the log the site has read."""
+        """The number of messages of the log that the site has read."""
         return self._replayed.position
 
     @property
@@ -73,7 +73,7 @@ class DocumentWalk:
 
     @property
     def fabrics(self) -> dict[str, bool]:
-        """Those that are commissioned, in order, and whether each has retired."""
+        """The commissioned fabrics, in order, and whether each is retired."""
         site = self._replayed.site
         return {name: site.has_retired(name) for name in site.fabrics}
 
@@ -84,35 +84,35 @@ class DocumentWalk:
 
     def all(self, fabric: str, kind: str) -> dict[str, bytes]:
         self.watched.add((fabric, kind))
-        found = {name: self._text((fabric, kind, name)) for name in self._names.get((fabric, kind), ())}
-        return {name: text for name, text in found.items() if text is not None}
+        texts = {name: self._text((fabric, kind, name)) for name in self._names.get((fabric, kind), ())}
+        return {name: text for name, text in texts.items() if text is not None}
 
     def steps(self, position: int) -> Iterator[CascadeStep]:
-        """Every cascade on the way until the site has read so many messages. Whoever goes no further than one
-        of them may go on from there by another call."""
+        """Every cascade until the site has read `position` messages. A caller that stops early can continue
+        with another call."""
         for messages in self._history.advance(self._replayed, position, self._on_read):
             if not messages:
                 self._reload()
                 continue
             changes_fabrics = any(
-                isinstance(one.body, FabricCommissioned | FabricRetired) for one in messages
+                isinstance(message.body, FabricCommissioned | FabricRetired) for message in messages
             )
             if changes_fabrics:
                 self._index()
             readings, self._read = self._read, []
             yield CascadeStep(
-                messages, [_message_effect(messages, *one) for one in readings], changes_fabrics
+                messages, [_message_effect(messages, *reading) for reading in readings], changes_fabrics
             )
 
     def _reload(self) -> None:
-        """The moment is another site's by now: what is watched is read again of that."""
+        """The replayed site was replaced: read the watched documents again."""
         self._read.clear()
         self._index()
         for key in [*self.watched]:
             self.one(*key) if len(key) == 3 else self.all(*key)
 
     def _index(self) -> None:
-        """Forget what documents are, and find out which there are."""
+        """Forget the documents, and list their keys again."""
         self._texts.clear()
         for instance in self._replayed.site.instances:
             state = instance.state
@@ -124,17 +124,17 @@ class DocumentWalk:
 
     def _note(self, instance: ServiceInstance, key: DocumentKey) -> WalkedKey:
         kind, name = key
-        whole = (instance.fabric, kind, name)
-        self._owners[whole] = instance
+        walked_key = (instance.fabric, kind, name)
+        self._owners[walked_key] = instance
         self._names.setdefault((instance.fabric, kind), {})[name] = None
-        return whole
+        return walked_key
 
     def _text(self, key: WalkedKey) -> bytes | None:
         if key not in self._texts:
-            self._texts[key] = self._made(key)
+            self._texts[key] = self._build_text(key)
         return self._texts[key]
 
-    def _made(self, key: WalkedKey) -> bytes | None:
+    def _build_text(self, key: WalkedKey) -> bytes | None:
         fabric, kind, name = key
         owner = self._owners.get(key)
         document = owner.service.document(owner.state, (kind, name)) if owner is not None else None
@@ -145,7 +145,7 @@ class DocumentWalk:
         return document.__pydantic_serializer__.to_json(document)
 
     def _on_read(self, instance: ServiceInstance, message: Envelope) -> None:
-        """Note what a service touched of what is watched, as it is after this message."""
+        """Record the changes of watched documents by one reading."""
         before, self._emitted_counts[instance.source] = (
             self._emitted_counts.get(instance.source, 0),
             instance.emitted,
@@ -158,7 +158,7 @@ class DocumentWalk:
             key = self._note(instance, (kind, name))
             if key in self.watched or (instance.fabric, kind) in self.watched:
                 was = self._texts.get(key)
-                text = self._texts[key] = self._made(key)
+                text = self._texts[key] = self._build_text(key)
                 if text != was:
                     changes.append(DocumentDiff(key, was, text))
             else:
@@ -176,5 +176,7 @@ def _message_effect(
     after: int,
     changes: list[DocumentDiff],
 ) -> MessageEffect:
-    emitted = tuple([one for one in messages if one.source == source and before < one.seq <= after])
+    emitted = tuple(
+        [message for message in messages if message.source == source and before < message.seq <= after]
+    )
     return MessageEffect(read, emitted, tuple(changes))

@@ -1,8 +1,8 @@
-"""Where the fold of a site's log begins for this code: at the log's beginning, or, where another version went
-on with the site by other rules, at the snapshot of that upgrade.
+"""Where the fold of a site's log starts for this code.
 
-Snapshots of upgrades are record, as the log is: what follows one was not made of what is before it by any one
-version, so nothing can make them again.
+It starts at the first message. If another version continued the site by other rules, it starts at the
+snapshot of that upgrade. Snapshots of upgrades are records, like the log: no version alone could fold the log
+across an upgrade, so nothing can rebuild them.
 """
 
 from collections.abc import Iterator
@@ -20,9 +20,9 @@ from shared.storage.log.indexed_log import IndexedLog
 from shared.storage.snapshots.site_snapshot import SiteSnapshot
 from shared.storage.snapshots.snapshot_folder import SnapshotFolder
 
-LOST_ADVICE = "it is record, and nothing makes it again: restore it from a backup"
+LOST_ADVICE = "it cannot be rebuilt: restore it from a backup"
 UPGRADED_TYPE = b'"type":"Upgraded"'
-"""What a line holds that is an upgrade."""
+"""Text in every line that contains an upgrade."""
 
 
 class SiteLog(Protocol):
@@ -38,14 +38,14 @@ class SiteLog(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RulesUpgrade:
-    """The last upgrade that changed the rules: `position` is that behind its message."""
+    """The last upgrade that changed the rules; `position` is the one after its message."""
 
     position: int
     at_us: int
     body: Upgraded
 
-    def told(self) -> dict[str, object]:
-        """As an audit reports it: from where on it looked, and which version can look at what is before."""
+    def as_report(self) -> dict[str, object]:
+        """For an audit report: where it starts, and which version can audit what is before."""
         before, after = self.body.before, self.body.after
         return {
             "position": self.position,
@@ -55,23 +55,23 @@ class RulesUpgrade:
         }
 
     def refusal(self, site: str) -> UpgradeNeeded:
-        """Why nothing before it can be told."""
+        """The error for reading anything before the upgrade."""
         before = self.body.before
         return UpgradeNeeded(
-            f"{site}: up to {format_time(self.at_us)} its log is of "
-            f"rules {before.rules}, by {before.software}; "
-            f"only that version can tell of before the upgrade to rules {self.body.after.rules}"
+            f"{site}: up to {format_time(self.at_us)} {before.software} wrote its log by rules "
+            f"{before.rules}; only that version can read what is before the upgrade to rules "
+            f"{self.body.after.rules}"
         )
 
 
 def last_rules_upgrade(log: SiteLog, snapshots: SnapshotFolder) -> RulesUpgrade | None:
-    """None where this log was never upgraded to other rules, or, of a log without an index, nobody kept the
-    snapshots of it."""
+    """The last upgrade to other rules. None if there was none, or if the log has no index and the snapshots
+    of its upgrades were not kept."""
     if isinstance(log, IndexedLog):
         return _last_on_log(log, snapshots.site)
     upgrades = snapshots.upgrades
     for position in reversed(upgrades.positions() if upgrades is not None else ()):
-        # One that nobody wrote on the log is left by an upgrade that was cut off.
+        # A snapshot without a message on the log is left by an interrupted upgrade.
         found = rules_upgrade_in(line_before(log, position), position) if 0 < position <= log.end else None
         if found is not None:
             return found
@@ -79,7 +79,7 @@ def last_rules_upgrade(log: SiteLog, snapshots: SnapshotFolder) -> RulesUpgrade 
 
 
 def _last_on_log(log: IndexedLog, site: str) -> RulesUpgrade | None:
-    """As the log itself says, whatever became of the snapshots."""
+    """The last rules upgrade on the log, whether or not its snapshot exists."""
     source = upgrade_source(site)
     for number in range(log.last_seq(source), 0, -1):
         position = log.position_of(f"{source}/{number}")
@@ -92,8 +92,8 @@ def _last_on_log(log: IndexedLog, site: str) -> RulesUpgrade | None:
 
 
 def rules_upgrade_in(line: bytes, position: int) -> RulesUpgrade | None:
-    """The upgrade to other rules that a line of a log says, with the position behind that line; None where it
-    says none."""
+    """The upgrade to other rules in a line of a log, with the position after that line; None if the line
+    contains none."""
     message = message_or_none(line) if UPGRADED_TYPE in line else None
     if message is None or not isinstance(message.body, Upgraded) or not message.body.changed_rules:
         return None
@@ -101,8 +101,8 @@ def rules_upgrade_in(line: bytes, position: int) -> RulesUpgrade | None:
 
 
 def upgrade_snapshot(base: RulesUpgrade, snapshots: SnapshotFolder) -> SiteSnapshot:
-    """The states from which the log goes on there; SnapshotRefused where they are damaged, or not those that
-    the log says."""
+    """The states from which the log continues after an upgrade. SnapshotRefused if they are damaged or differ
+    from the digest on the log."""
     after = base.body.after
     try:
         found = snapshots.kept_upgrades.read(base.position, rules=after.rules)
@@ -110,17 +110,17 @@ def upgrade_snapshot(base: RulesUpgrade, snapshots: SnapshotFolder) -> SiteSnaps
         raise SnapshotRefused(f"{error}; {LOST_ADVICE}") from None
     if found.digest != base.body.state_sha256:
         path = snapshots.kept_upgrades.path(base.position)
-        raise SnapshotRefused(f"snapshot {path}: is of other states than the log says; {LOST_ADVICE}")
+        raise SnapshotRefused(f"snapshot {path}: its states differ from those on the log; {LOST_ADVICE}")
     if after.rules > RULES:
         raise UpgradeNeeded(
-            f"{snapshots.site}: was upgraded at {format_time(base.at_us)} to rules {after.rules} by "
-            f"{after.software}, and this is of rules {RULES}, which are older: use that version"
+            f"{snapshots.site}: {after.software} upgraded it to rules {after.rules} at "
+            f"{format_time(base.at_us)}; this version has the older rules {RULES}: use {after.software}"
         )
     return found
 
 
 def lost_upgrade_snapshots(log: SiteLog, snapshots: SnapshotFolder) -> Iterator[str]:
-    """A sentence for each upgrade to other rules on a log whose snapshot is gone or damaged. Reads all of the
+    """A sentence for each rules upgrade on a log whose snapshot is missing or damaged. Reads the whole
     log."""
     for position, line in log.lines(0):
         base = rules_upgrade_in(line, position + 1)
@@ -129,7 +129,7 @@ def lost_upgrade_snapshots(log: SiteLog, snapshots: SnapshotFolder) -> Iterator[
         try:
             upgrade_snapshot(base, snapshots)
         except UpgradeNeeded:
-            continue  # it is whole, and another version's
+            continue  # it is intact, but of another version
         except OperationFailed as error:
             yield str(error)
 
@@ -140,7 +140,7 @@ def line_before(log: SiteLog, position: int) -> bytes:
 
 
 def message_or_none(line: bytes) -> Envelope | None:
-    """None where a line is no message: readers pass it over."""
+    """The message in a line; None if it cannot be read, since readers skip it."""
     try:
         return decode(line)
     except Unreadable:

@@ -1,9 +1,11 @@
-"""A living site, folded along with its log: what the log says is compared with the fold, message by message,
-what a store holds with the states of the fold, and now and then a snapshot is taken.
+"""Folds the log of a living site in parallel, and compares.
 
-The fold goes as far as every service has come in the store. There it knows what each of them must hold,
-unless the service is still to read more of the last cascade, which the fold has unfolded to its end: of that
-one it says nothing, for it can be compared a moment later.
+It compares the log with what the services emit, message by message, and the store's states with the states of
+the fold. Now and then it takes a snapshot.
+
+The fold advances to the position that every service has reached in the store. There it knows the state of
+each, unless the service has not read the whole last cascade, which the fold has unfolded to its end. Such a
+state is skipped and compared at the next check.
 """
 
 import logging
@@ -23,7 +25,7 @@ from shared.storage.snapshots.site_snapshot import SiteSnapshot, States
 from shared.storage.snapshots.snapshot_folder import SnapshotFolder
 
 SKIPPED_TYPE = MessageSkipped.__name__.encode()
-"""What a line holds that is a skip."""
+"""Text in every line that contains a skip."""
 
 log = logging.getLogger("lightwave.log")
 
@@ -33,8 +35,8 @@ StateKey = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class StateDifference:
-    """A stored field that is not what the log comes to, when its service had read so many messages of the
-    site. Either side is None where there is no such field."""
+    """A stored field that differs from the fold, when its service had read `position` messages of the site.
+    Either side is None if the field is missing."""
 
     service: str
     fabric: str
@@ -46,15 +48,14 @@ class StateDifference:
 
 @dataclass(frozen=True, slots=True)
 class StateComparison:
-    """Which states a look compared with the fold, and how they differ."""
+    """The states that one check compared with the fold, and their differences."""
 
     states: tuple[StateKey, ...] = ()
     differences: tuple[StateDifference, ...] = ()
 
 
 class ShadowFold:
-    """`difference` is the first place where the log is not what its services say, where the fold ends;
-    `stopped` the sentence of a service that raises: the fold waits there for the skip of a person."""
+    """A fold of one site next to its log."""
 
     def __init__(
         self,
@@ -66,21 +67,23 @@ class ShadowFold:
         every: int = SNAPSHOT_EVERY,
     ) -> None:
         self.difference: ReplayMismatch | None = None
+        """The first place where the log differs from what its services emit; the fold ends there."""
         self.stopped: str | None = None
+        """The sentence of a service that raises; the fold waits for an operator's skip."""
         self._log = lines
         self._snapshots = snapshots
         self._services_of = services_of
         self._offset_after = offset_after
-        """From a position to where the log goes on beyond the message before it."""
+        """Position → the Kafka offset after the message before it."""
         self._every = every
         self._skips: set[Skip] = set()
         self._scanned = lines.end
-        """Up to where the log was searched for skips, from the moment on at which the fold began."""
+        """Up to where the log was searched for skips, from the start of the fold."""
         self._begin()
 
     @property
     def position(self) -> int:
-        """How many messages of the log were fed to the fold."""
+        """The number of messages of the log that the fold has read."""
         return self._reached
 
     def compare(
@@ -91,34 +94,38 @@ class ShadowFold:
         keep: Callable[[SiteSnapshot], None],
         is_ended: Callable[[], bool] = lambda: False,
     ) -> StateComparison:
-        """Fold on as far as all services have read, and compare what they hold: `positions` is how many
-        messages of the site each has read, `held` the stored fields of each in every fabric, both of one
-        moment. `keep` is given the snapshots that are due."""
+        """Advance the fold as far as all services have read, and compare their states. `positions` is the
+        number of messages of the site that each service has read. `stored` has the stored fields of each in
+        every fabric, of the same point in time. Snapshots that are due go to `keep`."""
         self._find_skips()
         self._follow(min(positions.values()), keep, is_ended)
         if self.difference is not None or self.stopped is not None:
             return StateComparison()
         keys = [key for key in stored if self._is_known(key, positions[key[0]])]
-        found = [one for key in keys for one in self._differences(key, positions[key[0]], stored[key])]
-        return StateComparison(tuple(keys), tuple(found))
+        differences = [
+            difference
+            for key in keys
+            for difference in self._differences(key, positions[key[0]], stored[key])
+        ]
+        return StateComparison(tuple(keys), tuple(differences))
 
     # --- the fold -------------------------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        """From the newest good snapshot on, or the log's beginning."""
+        """Start from the newest good snapshot, or the log's first message."""
         history = SiteHistory(self._log, self._snapshots, self._services_of, frozenset(self._skips))
         self._replayed: ReplayedSite = history.nearest(self._log.end)
         self._reached = self._taken = self._root_at = self._replayed.position
         self._scanned = min(self._scanned, self._reached)
         self._replay = Replay(self._replayed.site, self._on_read, may_repeat=False)
         self._read_last: dict[StateKey, str] = {}
-        """Service and fabric → id of the message of the last cascade that it read last."""
+        """(service, fabric) → id of the last message of the last cascade that it read."""
         self._placed: dict[str, int] = {}
         """Id → position of each message of the last cascade that is on the log."""
         self.stopped = None
 
     def _find_skips(self) -> None:
-        """What people let services pass over stands on the log after the message; a fold must know before."""
+        """Find new skips. A skip is on the log after its message, but the fold must know it before."""
         before = len(self._skips)
         for at, line in self._log.lines(self._scanned):
             message = message_or_none(line) if SKIPPED_TYPE in line else None
@@ -129,7 +136,7 @@ class ShadowFold:
             self._begin()
 
     def _follow(self, low: int, keep: Callable[[SiteSnapshot], None], is_ended: Callable[[], bool]) -> None:
-        """Unfold every cascade whose root stands below this position."""
+        """Unfold every cascade whose root is below this position."""
         if self.difference is not None or self.stopped is not None:
             return
         for at, line in self._log.lines(self._reached):
@@ -146,7 +153,7 @@ class ShadowFold:
                     self._take(keep)
 
     def _feed(self, at: int, message: Envelope) -> bool:
-        """False where the fold ends."""
+        """Feed one message; False if the fold ends."""
         if not self._replay.pending:
             self._read_last.clear()
             self._placed.clear()
@@ -155,7 +162,7 @@ class ShadowFold:
         try:
             self.difference = self._replay.feed(at, message)
         except ServiceFailed as error:
-            self._begin()  # half of a cascade is of no use
+            self._begin()  # discard the partial cascade
             self.stopped = str(error)
             return False
         if isinstance(message.body, FabricCommissioned):
@@ -170,11 +177,11 @@ class ShadowFold:
         self._taken = self._reached
         keep(self._replayed.snapshot(self._snapshots.software, offset))
 
-    # --- what a store holds ---------------------------------------------------------------------------------
+    # --- comparing with the store ---------------------------------------------------------------------------
 
     def _is_known(self, key: StateKey, position: int) -> bool:
-        """Whether the fold stands where this service does: it has fed all that the service has read, and
-        the service has nothing left of what the fold has unfolded beyond."""
+        """Whether the fold's state is the one this service must have: the fold has read all that the service
+        has, and the service has nothing left to read of what the fold has unfolded beyond."""
         if position > self._reached:
             return False
         read_last = self._read_last.get(key)
@@ -187,7 +194,7 @@ class ShadowFold:
     ) -> Iterator[StateDifference]:
         service, fabric = key
         instances = self._replayed.site.instances
-        own = next((one for one in instances if (one.name, one.fabric) == key), None)
+        own = next((instance for instance in instances if (instance.name, instance.fabric) == key), None)
         expected = {} if own is None else encode_instance(own)
         for field in sorted(expected.keys() | found.keys()):
             if expected.get(field) != found.get(field):

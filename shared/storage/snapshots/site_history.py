@@ -1,4 +1,4 @@
-"""A site's past: the log folded up to any moment, from the newest snapshot before it."""
+"""A site's past: the log folded to any position, from the newest snapshot before it."""
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -23,7 +23,8 @@ from shared.storage.snapshots.site_snapshot import SiteSnapshot, take_snapshot
 from shared.storage.snapshots.snapshot_folder import SnapshotFolder
 
 SNAPSHOT_EVERY = 2_000
-"""Messages between two snapshots: 254 a pod-year of some 60 kB, and any moment within 0.2 s of folding."""
+"""Messages between two snapshots: 254 per pod-year of some 60 kB, and any position within 0.2 s of
+folding."""
 
 
 log = logging.getLogger("lightwave.log")
@@ -33,21 +34,23 @@ OnRead = Callable[[ServiceInstance, Envelope], None]
 
 @dataclass(slots=True)
 class ReplayedSite:
-    """A site at a quiet moment: it has read the first `position` messages of its log. `kinds` has the kind of
-    every fabric; `folded` is how many messages it took from the snapshot that was nearest, `last_line` what
-    it read last, `begun_by` the build that took that snapshot."""
+    """A site at a quiet point: it has read the first `position` messages of its log."""
 
     site: Site
     position: int
     kinds: dict[str, str]
+    """Fabric → its kind."""
     folded: int = 0
+    """Messages folded since the nearest snapshot."""
     last_line: bytes = b""
+    """The last line that it read."""
     started_from: str = ""
+    """The build that took the snapshot."""
 
     def replace_with(self, other: "ReplayedSite") -> None:
-        """The same position, from another beginning."""
-        for one in fields(self):
-            setattr(self, one.name, getattr(other, one.name))
+        """Take over a replay to the same position from another start."""
+        for field in fields(self):
+            setattr(self, field.name, getattr(other, field.name))
 
     def snapshot(self, software: str, offset: int | None = None) -> SiteSnapshot:
         return take_snapshot(
@@ -56,7 +59,7 @@ class ReplayedSite:
 
 
 class SiteHistory:
-    """Every moment of one site. What it makes is the caller's own, who may drive it on."""
+    """The past of one site. The sites that it returns belong to the caller, who may advance them."""
 
     def __init__(
         self, lines: SiteLog, snapshots: SnapshotFolder, services_of: ServicesOf, skips: Collection[Skip] = ()
@@ -67,9 +70,9 @@ class SiteHistory:
         self._skips = skips
 
     def at(self, position: int, on_quiet: Callable[[ReplayedSite], None] | None = None) -> ReplayedSite:
-        """The site when it had read so many messages, and all that follows from the last of them, be that on
-        the log yet or not. `on_quiet` is told of every quiet moment on the way. LogDamaged where the log is
-        not what the fold gives."""
+        """The site after it has read `position` messages, with all that follows from the last of them, even
+        if that is not on the log yet. `on_quiet` is called at every quiet point on the way. LogDamaged if the
+        log differs from the fold."""
         replayed = self.nearest(position)
         for cascade in self.advance(replayed, position):
             if cascade and on_quiet is not None:
@@ -79,18 +82,19 @@ class SiteHistory:
     def advance(
         self, replayed: ReplayedSite, position: int, on_delivery: OnRead | None = None
     ) -> Iterator[list[Envelope]]:
-        """Take a moment on until it has read so many messages, and all that follows from the last of them.
-        After every cascade that is on the log whole its messages are given, and the moment is quiet;
-        `on_read` is told of every reading on the way. No messages are given where the moment was made anew
-        instead: its site is another one then, and what `on_read` was told since the last ones was in vain.
-        LogDamaged where the log is not what the fold gives."""
+        """Advance a site until it has read `position` messages, with all that follows from the last of them.
+
+        Yields the messages of each cascade that is complete on the log; the site is then quiet. `on_delivery`
+        is called for every reading. An empty list means that the site was rebuilt from another start: discard
+        what `on_delivery` received since the last cascade. LogDamaged if the log differs from the fold.
+        """
         try:
             yield from self._advance(replayed, position, on_delivery)
         except (LogDamaged, ServiceFailed) as error:
             if replayed.started_from in ("", self._snapshots.software):
                 raise
-            # That another build folds alike is known as far as the golden logs can tell.
-            log.warning("%s; folded once more without snapshots of other builds", error)
+            # Only the golden logs show that another build folds identically.
+            log.warning("%s; folding again without snapshots of other builds", error)
             refolded = self.nearest(replayed.position, own=True)
             for _ in self._advance(refolded, replayed.position, None):
                 pass
@@ -121,88 +125,92 @@ class SiteHistory:
                 replayed.last_line = line
                 yield cascade
                 cascade = []
-        if replay.pending:  # the log ends before all is said that follows
+        if replay.pending:  # the log ends within a cascade
             replayed.position = reached + len(replay.pending)
             replayed.folded = folded + replayed.position - began
 
     def take_due_snapshots(self, every: int = SNAPSHOT_EVERY) -> int:
-        """Take a snapshot at the first quiet moment after every so many messages up to the end of the log;
-        returns how many."""
-        made = 0
+        """Take a snapshot at the first quiet point after every `every` messages, up to the end of the log;
+        returns their number."""
+        taken = 0
         last = self.nearest(self._log.end).position
 
         def take_if_due(replayed: ReplayedSite) -> None:
-            nonlocal made, last
+            nonlocal taken, last
             if replayed.position >= last + every:
                 self._snapshots.put(replayed.snapshot(self._snapshots.software))
-                made, last = made + 1, replayed.position
+                taken, last = taken + 1, replayed.position
 
         self.at(self._log.end, take_if_due)
-        return made
+        return taken
 
     def matching_snapshots(self, most: int | None = None) -> Iterator[SiteSnapshot]:
-        """The good snapshots up to a position, of this log as it stands, the newest first."""
+        """The good snapshots of this log up to a position, newest first."""
         end = self._log.end
         base = self.base()
         least = base.position if base is not None else 0
         good = self._snapshots.good(end if most is None else min(most, end), least)
-        return snapshots_of_log(good, lambda found: line_before(self._log, found.position))
+        return snapshots_of_log(good, lambda snapshot: line_before(self._log, snapshot.position))
 
     def base(self) -> RulesUpgrade | None:
-        """The last upgrade to other rules, before which nothing can be told."""
+        """The last upgrade to other rules; nothing before it can be folded."""
         return last_rules_upgrade(self._log, self._snapshots)
 
     def starting_snapshot(self) -> SiteSnapshot | None:
-        """The states that the fold begins with, None where that is at the log's beginning; SnapshotRefused
-        where they are lost."""
+        """The states that the fold starts from; None for the log's first message. SnapshotRefused if they are
+        lost."""
         base = self.base()
         return None if base is None else upgrade_snapshot(base, self._snapshots)
 
     def nearest(self, position: int, *, own: bool = False) -> ReplayedSite:
-        """The newest moment up to a position at which a good snapshot was taken, of this build alone if
-        `own`, or where the fold begins; UpgradeNeeded for one before that."""
+        """The site at the newest good snapshot up to a position (with `own`, only of this build), or where
+        the fold starts. UpgradeNeeded for a position before that."""
         base = self.base()
         if base is not None and position < base.position:
             raise base.refusal(self._snapshots.site)
-        for found in self.matching_snapshots(position):
-            if own and found.software != self._snapshots.software:
+        for snapshot in self.matching_snapshots(position):
+            if own and snapshot.software != self._snapshots.software:
                 continue
             try:
-                site = found.restored(self._services_of)
+                site = snapshot.restored(self._services_of)
             except (LogDamaged, SnapshotRefused) as error:
-                log.warning("snapshot of position %d: %s; an older one is used", found.position, error)
+                log.warning("snapshot at position %d: %s; using an older one", snapshot.position, error)
                 continue
-            return self._replayed_from(found, site)
-        begin = self.starting_snapshot()
-        if begin is not None:
-            return self._replayed_from(begin, begin.restored(self._services_of))
+            return self._replayed_from(snapshot, site)
+        start = self.starting_snapshot()
+        if start is not None:
+            return self._replayed_from(start, start.restored(self._services_of))
         return ReplayedSite(Site(self._snapshots.site, self._services_of, skips=self._skips), 0, {})
 
-    def _replayed_from(self, found: SiteSnapshot, site: Site) -> ReplayedSite:
+    def _replayed_from(self, snapshot: SiteSnapshot, site: Site) -> ReplayedSite:
         site.skips = self._skips
-        last_line = line_before(self._log, found.position)
+        last_line = line_before(self._log, snapshot.position)
         return ReplayedSite(
-            site, found.position, dict(found.kinds), last_line=last_line, started_from=found.software
+            site, snapshot.position, dict(snapshot.kinds), last_line=last_line, started_from=snapshot.software
         )
 
     def _feed(self, replay: Replay, position: int, message: Envelope) -> None:
         difference = replay.feed(position, message)
         if difference is not None:
-            raise LogDamaged(f"{self._snapshots.site}: the log is not what its services say: {difference}")
+            raise LogDamaged(
+                f"{self._snapshots.site}: the log differs from what its services emit: {difference}"
+            )
 
 
 def snapshots_of_log(
     good: Iterable[SiteSnapshot], last_line: Callable[[SiteSnapshot], bytes]
 ) -> Iterator[SiteSnapshot]:
-    """Those of some snapshots that are of a log, which has the line that `last_line` says just before
-    each; others are told of."""
-    for found in good:
+    """The snapshots that belong to a log; logs the others. `last_line` returns the line of the log before a
+    snapshot's position."""
+    for snapshot in good:
         try:
-            line = last_line(found)
+            line = last_line(snapshot)
         except ArchiveDamaged as error:
-            log.warning("snapshot of position %d: %s; an older one is used", found.position, error)
+            log.warning("snapshot at position %d: %s; using an older one", snapshot.position, error)
             continue
-        if sha256(line).hexdigest() == found.last_sha256:
-            yield found
+        if sha256(line).hexdigest() == snapshot.last_sha256:
+            yield snapshot
         else:
-            log.warning("snapshot of position %d: is of another log; an older one is used", found.position)
+            log.warning(
+                "snapshot at position %d: belongs to another log; using an older one", snapshot.position
+            )

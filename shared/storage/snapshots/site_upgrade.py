@@ -1,5 +1,7 @@
-"""What becomes of a site whose states another version left: states in this version's form, a snapshot of
-them, and the message on the log that says so. Nothing is written here; the same comes of it each time.
+"""Plans the upgrade of a site whose states another version left.
+
+The plan has the states in this version's form, a snapshot of them, and the message that records the upgrade
+on the log. Planning writes nothing and is deterministic.
 """
 
 from collections.abc import Mapping
@@ -24,13 +26,13 @@ class UpgradeLog(SiteLog, Protocol):
     """The log of the site."""
 
     def last_seq(self, source: str) -> int:
-        """The last number of a source on it, or −1."""
+        """The last seq of a source on the log, or −1."""
 
 
 @dataclass(frozen=True, slots=True)
 class SiteUpgrade:
-    """What is to become of one site: the states as this version takes them over at a position of its log,
-    with the message that says so, and whether the log has that already."""
+    """The planned upgrade of one site at a position of its log. `on_log` tells whether the log already
+    contains the message."""
 
     site: str
     position: int
@@ -40,8 +42,8 @@ class SiteUpgrade:
     snapshot: SiteSnapshot
     on_log: bool
 
-    def told(self) -> dict[str, Any]:
-        """As a report has it."""
+    def as_report(self) -> dict[str, Any]:
+        """For a report."""
         return {
             "site": self.site,
             "position": self.position,
@@ -61,8 +63,8 @@ def stored_states(
     code: StateCodeVersion,
     services_of: ServicesOf,
 ) -> SiteSnapshot:
-    """A site as it stands in a store, with the code that left it; `position` is how many messages of its log
-    it has read."""
+    """The states of a site in a store, with the code that left them; `position` is the number of messages of
+    its log that they have read."""
     states = {
         (service.name, fabric): store.load(partition, service.name, fabric)
         for fabric, kind in kinds.items()
@@ -76,8 +78,8 @@ def stored_states(
 def needs_upgrade(
     where: str, stored: StateCodeVersion, own: StateCodeVersion, *, upgrade: str, remake: str
 ) -> bool:
-    """Whether this code cannot go on with what another one left as it lies there; UpgradeNeeded where that is
-    of later rules. The commands are for that sentence."""
+    """Whether this code cannot continue with the stored states as they are; UpgradeNeeded if they are of
+    later rules. `upgrade` and `remake` are commands for that error."""
     if own.is_compatible_with(stored):
         return False
     if stored.rules > own.rules:
@@ -88,26 +90,27 @@ def needs_upgrade(
 def plan_upgrade(
     stored: SiteSnapshot, log: UpgradeLog, services_of: ServicesOf, software: str
 ) -> SiteUpgrade:
-    """What is to be done. UpgradeNeeded where no migrations lead to this version's states, OperationFailed
-    where the log goes on beyond those that are held otherwise than by this upgrade, cut off."""
+    """Plan the upgrade. UpgradeNeeded if no migrations lead to this version's states. OperationFailed if the
+    log goes beyond the stored states, unless this upgrade was interrupted."""
     services = [service for kind in set(stored.kinds.values()) for service in services_of(kind)]
     try:
         needed = services_to_migrate(stored.forms, services)
         site = stored.migrated_site(services_of)
     except UpgradeNeeded as error:
         raise UpgradeNeeded(
-            f"{stored.site}: its states are of {stored.software} of "
-            f"rules {stored.rules}, and this is {software} "
-            f"of rules {RULES}: {error}"
+            f"{stored.site}: its states are of {stored.software} (rules {stored.rules}), this version is "
+            f"{software} (rules {RULES}): {error}"
         ) from None
     body = Upgraded(
         before=CodeVersion(software=stored.software, rules=stored.rules),
         after=CodeVersion(software=software, rules=RULES),
-        state_sha256=state_digest((one.source, encode_instance(one)) for one in site.instances),
+        state_sha256=state_digest(
+            (instance.source, encode_instance(instance)) for instance in site.instances
+        ),
     )
-    told = _unfinished_upgrade(stored, body, log)
+    unfinished = _unfinished_upgrade(stored, body, log)
     number = max(0, log.last_seq(upgrade_source(site.name))) + 1
-    message = told or upgrade_message(site.name, site.fabrics[0], number, body, site.now_us)
+    message = unfinished or upgrade_message(site.name, site.fabrics[0], number, body, site.now_us)
     return SiteUpgrade(
         site=stored.site,
         position=stored.position,
@@ -117,30 +120,30 @@ def plan_upgrade(
         snapshot=take_snapshot(
             site, stored.position + 1, encode(message), software=software, kinds=stored.kinds
         ),
-        on_log=told is not None,
+        on_log=unfinished is not None,
     )
 
 
 def _unfinished_upgrade(stored: SiteSnapshot, body: Upgraded, log: UpgradeLog) -> Envelope | None:
-    """The message of an upgrade that was cut off, if the log ends with it; OperationFailed where it goes on
-    otherwise beyond the states, or they are beyond it."""
+    """The message of an interrupted upgrade, if the log ends with it. OperationFailed if log and states end
+    at different positions for another reason."""
     if log.end == stored.position:
         return None
     if log.end == stored.position + 1:
         message = next((message_or_none(line) for _, line in log.lines(stored.position)), None)
         if message is not None and isinstance(message.body, Upgraded):
-            said = message.body
-            if (said.before, said.after.rules, said.state_sha256) == (
+            logged = message.body
+            if (logged.before, logged.after.rules, logged.state_sha256) == (
                 body.before,
                 body.after.rules,
                 body.state_sha256,
             ):
                 return message
             raise OperationFailed(
-                f"{stored.site}: its log says that {said.after.software} of rules {said.after.rules} took it "
-                "over, and holds no states of it: upgrade it with that version"
+                f"{stored.site}: its log records an upgrade to {logged.after.software} (rules "
+                f"{logged.after.rules}), but its states are older: upgrade it with that version"
             )
     raise OperationFailed(
-        f"{stored.site}: its states have read {stored.position} messages, and its log holds {log.end}: what "
-        f"{stored.software} began, only that version ends; start it with that, end it, and upgrade it then"
+        f"{stored.site}: its states have read {stored.position} messages, but its log contains {log.end}: "
+        f"start and stop the twin once with {stored.software}, then upgrade"
     )

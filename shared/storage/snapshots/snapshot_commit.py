@@ -1,4 +1,4 @@
-"""A snapshot as the commit that makes its states from nothing, in a store that holds nothing of its site."""
+"""Turns a snapshot into the commit that creates its states in an empty store."""
 
 from collections.abc import Mapping
 
@@ -9,8 +9,8 @@ from shared.storage.store.state_store import Commit
 
 
 def site_commit(site: Site, kinds: Mapping[str, str], partition: int) -> Commit:
-    """States, documents, clocks and who lives there, of a site as a snapshot restored it, with the kind of
-    each of its fabrics; positions are the caller's."""
+    """States, documents, clocks and registrations of a site restored from a snapshot. `kinds` has the kind of
+    each fabric. The caller sets the positions."""
     changes = changes_of(site.instances, {})
     fields: dict[str, str | None] = {}
     for fabric, kind in kinds.items():
@@ -27,7 +27,7 @@ def site_commit(site: Site, kinds: Mapping[str, str], partition: int) -> Commit:
 
 
 def _retired_us(site: Site, fabric: str) -> int | None:
-    """When a fabric read its last message, after which no time passes for it; None while it lives."""
+    """When a fabric read its last message; its time stops there. None while it is active."""
     return next(
         (
             instance.state.now_us

@@ -8,23 +8,23 @@ from pathlib import Path
 from shared.basics.errors import OperationFailed, SnapshotRefused
 from shared.engine.compatibility import RULES
 from shared.storage.files.atomic_files import PART_SUFFIX, open_regular, write_atomically
-from shared.storage.log.log_lines import file_error
+from shared.storage.files.file_errors import file_error
 from shared.storage.snapshots.site_snapshot import SNAPSHOT_BYTES_MAX, SiteSnapshot, from_bytes, to_bytes
 
 SNAPSHOT_SUFFIX = ".snapshot"
 _NAME = re.compile(r"[0-9]{12}\.snapshot")
-"""Whatever else is in a folder is nobody's snapshot."""
+"""Other files in the folder are ignored."""
 
 log = logging.getLogger("lightwave.log")
 
 
 class OlderRules(SnapshotRefused):
-    """It is of earlier rules, as are all before it."""
+    """The snapshot is of older rules, and so are all before it."""
 
 
 class SnapshotFolder:
-    """`FOLDER/POSITION.snapshot`, of one site. One process writes, of a build; any may read those of its
-    rules. `upgrades` has those of the site's upgrades, where anybody keeps them."""
+    """`FOLDER/POSITION.snapshot`, of one site. One process of one build writes; any process may read those of
+    its rules. `upgrades` has the snapshots of the site's upgrades, if they are kept."""
 
     def __init__(
         self, folder: Path, site: str, software: str, upgrades: "SnapshotFolder | None" = None
@@ -36,13 +36,13 @@ class SnapshotFolder:
 
     @property
     def kept_upgrades(self) -> "SnapshotFolder":
-        """Those of upgrades, of a site whose upgrades are kept."""
+        """The folder of upgrade snapshots; ValueError if they are not kept."""
         if self.upgrades is None:
-            raise ValueError(f"{self.site}: nobody keeps its upgrades")
+            raise ValueError(f"{self.site}: its upgrades are not kept")
         return self.upgrades
 
     def positions(self) -> list[int]:
-        """Those of all snapshots, rising, be they good or not; OperationFailed if the folder cannot be
+        """The positions of all snapshots, good or not, ascending; OperationFailed if the folder cannot be
         read."""
         try:
             names = [path.name for path in self.folder.iterdir() if _NAME.fullmatch(path.name)]
@@ -53,8 +53,8 @@ class SnapshotFolder:
         return sorted(int(name.removesuffix(SNAPSHOT_SUFFIX)) for name in names)
 
     def put(self, snapshot: SiteSnapshot, *, durable: bool = False) -> None:
-        """Write one, whole or not at all, in the place of another of its position, and to the disk if it is
-        to last; OperationFailed if that is impossible."""
+        """Write a snapshot atomically; replaces another one at its position. `durable` syncs it to the disk.
+        OperationFailed if that fails."""
         path = self.path(snapshot.position)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -63,7 +63,7 @@ class SnapshotFolder:
             raise file_error(self.folder, error, "snapshots") from None
 
     def read(self, position: int, *, rules: int = RULES) -> SiteSnapshot:
-        """SnapshotRefused where it is damaged, of another site, place or rules than these."""
+        """Read a snapshot. SnapshotRefused if it is damaged, or of another site, position or rules."""
         path = self.path(position)
         try:
             with open_regular(path) as file:
@@ -71,45 +71,45 @@ class SnapshotFolder:
         except OSError as error:
             raise file_error(path, error, "snapshot") from None
         try:
-            found = from_bytes(data)
+            snapshot = from_bytes(data)
         except SnapshotRefused as refusal:
             raise SnapshotRefused(f"snapshot {path}: {refusal}") from None
-        for what, is_, wanted in (
-            ("site", found.site, self.site),
-            ("position", found.position, position),
-            ("rules", found.rules, rules),
+        for what, actual, wanted in (
+            ("site", snapshot.site, self.site),
+            ("position", snapshot.position, position),
+            ("rules", snapshot.rules, rules),
         ):
-            if is_ != wanted:
-                kind = OlderRules if what == "rules" and found.rules < rules else SnapshotRefused
-                raise kind(f"snapshot {path}: is of {what} {is_!r}; allowed is {wanted!r}")
-        return found
+            if actual != wanted:
+                kind = OlderRules if what == "rules" and snapshot.rules < rules else SnapshotRefused
+                raise kind(f"snapshot {path}: {what} is {actual!r}; must be {wanted!r}")
+        return snapshot
 
     def newest(self, most: int | None = None) -> SiteSnapshot | None:
-        """The newest good one, of those up to a position; one that is refused is told of and passed over."""
+        """The newest good snapshot up to a position; logs and skips refused ones."""
         return next(self.good(most), None)
 
     def good(self, most: int | None = None, least: int = 0) -> Iterator[SiteSnapshot]:
-        """The good ones between two positions, the newest first. Each that cannot be used is told of: nobody
-        needs one."""
+        """The good snapshots between two positions, newest first. Logs each one that cannot be used; none is
+        essential."""
         try:
             positions = self.positions()
         except OperationFailed as error:
-            log.warning("%s; the log is folded from its beginning", error)
+            log.warning("%s; folding the log from its first message", error)
             return
         for position in reversed(positions):
             if position >= least and (most is None or position <= most):
                 try:
                     yield self.read(position)
                 except OlderRules as error:
-                    log.warning("%s; so are those before it", error)
+                    log.warning("%s; ignoring all older ones, too", error)
                     return
                 except OperationFailed as error:
-                    log.warning("%s; an older one is used", error)
+                    log.warning("%s; using an older one", error)
 
     def discard_after(self, end: int) -> int:
-        """Remove those of a log that is longer than this site's is now: it lost its end, or an older copy was
-        put back, and what follows will be otherwise. Returns how many. What one left behind who was killed
-        as he wrote goes, too. Only for who writes; OperationFailed if that is impossible."""
+        """Remove the snapshots beyond the end of the log, and leftovers of killed writers; returns the number
+        of snapshots. The log lost its tail or was restored, and will continue differently. Only for the
+        writer; OperationFailed if that fails."""
         outdated = [self.path(position) for position in self.positions() if position > end]
         try:
             for path in [*outdated, *self.folder.glob(f"*{PART_SUFFIX}")]:
@@ -119,5 +119,5 @@ class SnapshotFolder:
         return len(outdated)
 
     def path(self, position: int) -> Path:
-        """Where the one of a position lies, or would."""
+        """The path for a position; the file may not exist."""
         return self.folder / f"{position:012d}{SNAPSHOT_SUFFIX}"

@@ -1,8 +1,8 @@
-"""What changed of a state since it was last committed.
+"""Finds what changed in a state since its last commit.
 
-Records are frozen, so a row that is still the same object has not changed; the same holds for plain values.
-Only arrays change in place, and are compared with their bytes as last committed: by value, NaN would always
-differ and −0.0 never.
+Records are frozen, so a row that is still the same object has not changed; the same is true for plain values.
+Only arrays change in place, and are compared with their bytes at the last commit. A comparison by value would
+fail: NaN always differs, and −0.0 equals 0.0.
 """
 
 from collections.abc import Iterable
@@ -33,7 +33,7 @@ _MISSING = object()
 
 @dataclass(frozen=True, slots=True)
 class _Array:
-    """An array as last committed."""
+    """An array at the last commit."""
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
@@ -59,18 +59,18 @@ def _tracked_values(instance: ServiceInstance) -> dict[str, Any]:
 
 
 class StateTracker:
-    """Follows one service's state for one fabric; begins with what the store holds of it, or with nothing."""
+    """Tracks one service's state for one fabric; starts with what the store has, or with nothing."""
 
     def __init__(self, stored: ServiceInstance | None = None) -> None:
         self._last = _tracked_values(stored) if stored is not None else {}
 
     @property
     def is_new(self) -> bool:
-        """Whether the store holds nothing of it yet."""
+        """Whether the store has no state of it yet."""
         return not self._last
 
     def changes(self, instance: ServiceInstance) -> StateChange | None:
-        """What must be stored so that the store holds the present state; None before commissioning."""
+        """The fields to write so that the store has the current state; None before commissioning."""
         state = instance.state
         if state is None:
             return None
@@ -103,8 +103,8 @@ class CommitChanges:
 
 
 def changes_of(readers: Iterable[ServiceInstance], trackers: dict[str, StateTracker]) -> CommitChanges:
-    """What changed of those who read something since the last commit. `trackers` are by source; who is not
-    stored yet gets one, and is written whole with all its documents."""
+    """The changes of all services that read something since the last commit. `trackers` are by source. A
+    service that is not stored yet gets a tracker, and is written completely with all its documents."""
     states: list[StateChange] = []
     documents: list[DocumentChange] = []
     clocks: list[ServiceProgress] = []
@@ -120,7 +120,7 @@ def changes_of(readers: Iterable[ServiceInstance], trackers: dict[str, StateTrac
 
 
 def document_changes(instance: ServiceInstance, *, everything: bool = False) -> list[DocumentChange]:
-    """The status documents that changed since this was last asked, or all of them."""
+    """The status documents that changed since the last call, or all of them."""
     state = instance.state
     if state is None:
         return []
@@ -137,7 +137,7 @@ def document_changes(instance: ServiceInstance, *, everything: bool = False) -> 
 
 
 def service_clock(instance: ServiceInstance) -> ServiceProgress:
-    """What others may read of a service's book for one fabric."""
+    """The public progress of a service for one fabric."""
     now_us = instance.state.now_us if instance.state is not None else 0
     due_us, ticks = instance.due_us, instance.ticks
     return ServiceProgress(instance.name, instance.fabric, due_us, ticks, now_us, instance.ticked_us)
@@ -151,9 +151,9 @@ def _table_changes(
     written: dict[str, bytes],
     removed: list[str],
 ) -> dict[Any, Any]:
-    """Note what differs from `last`, a copy of the table as last committed; returns the copy as of now.
+    """Collect the differences from `last`, a copy of the table at the last commit; returns the current copy.
 
-    This runs after every root message over tables of hundreds of rows, so the comparison stays out of Python.
+    This runs after every root message over tables of hundreds of rows, so the comparison avoids Python loops.
     """
     keys = [*table]
     same_order = keys == [*last]

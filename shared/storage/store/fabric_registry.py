@@ -1,5 +1,7 @@
-"""Which fabrics live in a partition of the log, as its store knows: noted when a fabric is commissioned or
-retires, in the same transaction as what its services made of it."""
+"""The fabrics in a partition of the log, as its store records them.
+
+A fabric is recorded when it is commissioned or retires, in the same transaction as its services' changes.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,20 +16,20 @@ REGISTRATION_PREFIX = "fabric:"
 
 
 class NamedService(Protocol):
-    """As much of a service as matters to those who wait for it."""
+    """A service, of which only the name is needed."""
 
     @property
     def name(self) -> str: ...
 
 
 ServiceNamesOf = Callable[[str], Sequence[NamedService]]
-"""Kind of fabric → its services, of which only the names matter here."""
+"""Kind of fabric → its services; only their names are used."""
 
 
 @dataclass(frozen=True, slots=True)
 class FabricRegistration:
     """A fabric of a partition: the site whose log it shares, its kind, and the simulated time at which it
-    retired, None while it lives."""
+    retired (None while active)."""
 
     site: str
     kind: str
@@ -39,13 +41,13 @@ class FabricRegistration:
 
     @property
     def text(self) -> str:
-        """The same as stores write it down."""
+        """The encoding in a store."""
         return " ".join([self.site, self.kind, *([] if self.retired_us is None else [str(self.retired_us)])])
 
 
 @dataclass(frozen=True, slots=True)
 class SiteClock:
-    """How far a site has come: its simulated time, whose Tick is due first, and when its last one was."""
+    """The progress of a site: its simulated time, the next due Tick, and the time of the last one."""
 
     now_us: int
     due: ServiceProgress | None
@@ -55,8 +57,8 @@ class SiteClock:
 def registration_from(
     message: Envelope, registered: Mapping[str, FabricRegistration]
 ) -> FabricRegistration | None:
-    """What a fabric becomes with a message that begins or ends it, None with any other; `living` are those
-    of before."""
+    """A fabric's registration after a message that commissions or retires it; None for any other message.
+    `registered` has those before."""
     body = message.body
     if type(body) is FabricCommissioned:
         return FabricRegistration(body.site, body.kind)
@@ -67,33 +69,36 @@ def registration_from(
 
 
 def registration_value(fabric: str, registration: FabricRegistration) -> dict[str, str]:
-    """The value by which a partition knows a fabric."""
+    """The value that registers a fabric in its partition."""
     return {f"{REGISTRATION_PREFIX}{fabric}": registration.text}
 
 
 def fabric_place(partition: int, registration: FabricRegistration) -> FabricPlace:
-    """Where a resident of a partition lives, as all of the twin may know."""
+    """The place of a registered fabric, for the whole twin."""
     return FabricPlace(partition, registration.site, registration.kind, registration.retired_us)
 
 
 def registration_values(values: Mapping[str, str]) -> dict[str, str]:
-    """The values of a partition by which it knows its fabrics."""
+    """The values of a partition that register fabrics."""
     return {name: text for name, text in values.items() if name.startswith(REGISTRATION_PREFIX)}
 
 
 def registered_fabrics(values: Mapping[str, str]) -> dict[str, FabricRegistration]:
-    """Fabric → resident, from the values of a partition."""
-    found = {}
+    """Fabric → registration, from the values of a partition."""
+    registered = {}
     for name, text in registration_values(values).items():
         site, kind, *retired = text.split(" ")
-        found[name.removeprefix(REGISTRATION_PREFIX)] = FabricRegistration(site, kind, *map(int, retired))
-    return found
+        registered[name.removeprefix(REGISTRATION_PREFIX)] = FabricRegistration(
+            site, kind, *map(int, retired)
+        )
+    return registered
 
 
 def services_in_partition(
     registered: Mapping[str, FabricRegistration], services_of: ServiceNamesOf
 ) -> tuple[str, ...]:
-    """The services of all kinds that live here, in order: a partition is quiet when they have read all."""
+    """The services of all fabrics of a partition, in order. The partition is quiet when they have read
+    everything."""
     kinds = {registration.kind for registration in registered.values()}
     return tuple(sorted({service.name for kind in kinds for service in services_of(kind)}))
 
@@ -101,7 +106,7 @@ def services_in_partition(
 def site_clocks(
     registered: Mapping[str, FabricRegistration], progress: Mapping[tuple[str, str], ServiceProgress]
 ) -> dict[str, SiteClock]:
-    """Site → how far it has come, in order of name."""
+    """Site → its progress, in order of name."""
     rows: dict[str, list[ServiceProgress]] = {registration.site: [] for registration in registered.values()}
     for row in progress.values():
         registration = registered.get(row.fabric)

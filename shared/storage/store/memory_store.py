@@ -1,4 +1,4 @@
-"""The state store in memory: for tests, and as the plain statement of what a store owes."""
+"""The state store in memory: for tests, and as the reference implementation of the port."""
 
 import itertools
 import time
@@ -44,7 +44,7 @@ from shared.storage.store.state_store import (
 
 @dataclass
 class _Partition:
-    """Everything that one partition holds."""
+    """Everything stored of one partition."""
 
     positions: dict[str, int] = field(default_factory=dict)
     values: dict[str, str] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class _Partition:
     """Numbers of requests that are about to be appended."""
     keys: dict[str, KnownRequest] = field(default_factory=dict)
     ahead: dict[int, int] = field(default_factory=dict)
-    """Noted parts of the log, from → to, that begin beyond what is noted without a gap."""
+    """Ranges of the log reported to the inbox, from → to, that start beyond the contiguous part."""
     inbox_informed: int = 0
     joining: set[str] = field(default_factory=set)
     """Fabrics whose commissioning was put into the inbox."""
@@ -76,7 +76,8 @@ def _note(values: dict[str, str], fields: Mapping[str, str | None]) -> None:
 
 @dataclass
 class _Claim:
-    """For which request a key was taken; None for one that was cancelled. It ends, unless it is held."""
+    """The request that claimed a key. `mark` is None if it was cancelled. The claim expires at `until_s`,
+    unless that is None."""
 
     partition: int
     mark: str | None
@@ -84,7 +85,7 @@ class _Claim:
 
 
 class MemoryStore:
-    """A `StateStore`, a `DocumentReader` and an `Inbox`. `number` gives the next number that may be used."""
+    """A `StateStore`, a `DocumentReader` and an `Inbox`. `number` returns the next unused request number."""
 
     def __init__(
         self, number: Callable[[], int] | None = None, wall_s: Callable[[], float] = time.monotonic
@@ -100,11 +101,11 @@ class MemoryStore:
         self._number = number or itertools.count(time.time_ns() // 1_000).__next__
 
     def place(self, fabric: str, where: FabricPlace) -> None:
-        """Say where a fabric lives."""
+        """Record where a fabric is."""
         self._fabrics[fabric] = where
 
     def claim(self, fabric: str, site: str) -> str:
-        """Take a name for a site; returns the site that has it, which took it first."""
+        """Claim a name for a site; returns the site that claimed it first."""
         return self._names.setdefault(fabric, site)
 
     # --- GlobalNotes ----------------------------------------------------------------------------------------
@@ -219,7 +220,7 @@ class MemoryStore:
         )
 
     def image(self, partition: int) -> Commit:
-        """All that a log makes of a partition, as the commit that makes it from nothing."""
+        """Everything that a log produces in a partition, as the commit that creates it from nothing."""
         kept = self._partitions[partition]
         return Commit(
             partition=partition,

@@ -1,8 +1,7 @@
-"""The newest telemetry frames in Redis: of every name one, whoever rendered it and wherever it is asked for.
+"""The newest telemetry frame of every name, in Redis.
 
-Those of before are files (`shared.storage.log.telemetry_frames`), and on Kafka in a live twin. A frame is no
-part of a
-commit: nothing is made of it, so that one that comes twice, or late, does no harm.
+Older frames are files (`shared.storage.log.telemetry_frames`), and on Kafka in a live twin. Frames are not
+part of a commit. No state depends on them, so a repeated or late frame does no harm.
 """
 
 from collections.abc import Callable
@@ -12,8 +11,8 @@ from shared.storage.store.redis_store import RedisStore
 
 
 def newest_frame_reader(store: RedisStore, folder: TelemetryFolder) -> Callable[[str], bytes | None]:
-    """The newest frame of a name: the one that Redis has, and until it has one (its states were made again,
-    or it was emptied) the newest file."""
+    """Returns a function that reads the newest frame of a name from Redis. If Redis has none (after a rebuild
+    or a flush), it reads the newest file."""
 
     def newest(name: str) -> bytes | None:
         return store.frame(name) or folder.latest(name)

@@ -1,7 +1,7 @@
-"""The client of one Redis server or of a Redis Cluster: which node holds a key, and what its errors mean.
+"""The client of one Redis server or of a Redis Cluster: finds the node of a key, and translates errors.
 
-Nothing is sent a second time because an answer is missing, for it may have been carried out. Only what a node
-refused because the key lies elsewhere (MOVED), and so did not carry out, is sent on to the node it named.
+The client never resends a command that got no answer, because the server may have executed it. It only
+follows MOVED: the node refused the command, because the key is on another node.
 """
 
 import re
@@ -36,13 +36,13 @@ from shared.storage.files.tls_files import TlsFiles
 
 ANSWER_S_MAX = 5
 REDIRECTS_MAX = 5
-"""How often one request is sent on; keys that move more often are not worth running after."""
+"""Redirections of one request before it fails."""
 
 TLS = "rediss:"
 NO_DRIVER_INFO = None
-"""Of the client, to servers: to tell its version redis-py reads a file for each connection."""
+"""Suppresses the client's version: redis-py would read a file for each connection to find it."""
 PASSWORD_FILE = "password_file"  # noqa: S105 -- the option's name
-"""Option of a URL that redis-py does not know: where the password stands."""
+"""URL option for the file with the password; unknown to redis-py."""
 
 Answer = TypeVar("Answer")
 Command = Sequence[str | bytes]
@@ -50,16 +50,16 @@ Command = Sequence[str | bytes]
 
 @dataclass(frozen=True, slots=True)
 class _Login:
-    """A URL as redis-py takes it, and a password that is not in it."""
+    """A URL for redis-py, and a password that is not in it."""
 
     url: str
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 class RedisClient:
-    """Asks the node that holds a key. Connects when it is first asked. Safe to use from several threads.
+    """Sends commands to the node of their key. Connects on first use; thread-safe.
 
-    Raises StoreUnreachable where trying again later may help, and else OperationFailed.
+    Raises StoreUnreachable if a later retry may succeed, else OperationFailed.
     """
 
     def __init__(self, url: str, *, cluster: bool = False) -> None:
@@ -70,21 +70,21 @@ class RedisClient:
         try:
             login = _login(url)
             self._nodes: _Nodes = _ClusterNodes(login) if cluster else _OneNode(login)
-        except TypeError as error:  # redis-py hands every word behind `?` on as an argument
+        except TypeError as error:  # redis-py passes every option after `?` as a keyword argument
             word = re.search(r"argument '(\w+)'", str(error))
-            said = f"no such option {word[1]}" if word else "an option of a wrong type"
-            raise InvalidInput(f"Redis URL {self.name!r}: {said}; allowed: {allowed}") from None
+            reason = f"unknown option {word[1]}" if word else "an option has the wrong type"
+            raise InvalidInput(f"Redis URL {self.name!r}: {reason}; must be {allowed}") from None
         except ValueError as error:
-            # A password with a `/` in it is taken for a host and a port, and quoted.
-            said = "not a URL" if "@" in url else str(error)
-            raise InvalidInput(f"Redis URL {self.name!r}: {said}; allowed: {allowed}") from None
+            # The error would quote a password with a `/` in it as a host and port.
+            reason = "not a URL" if "@" in url else str(error)
+            raise InvalidInput(f"Redis URL {self.name!r}: {reason}; must be {allowed}") from None
 
     def close(self) -> None:
         self._nodes.close()
 
     def run_on_node(self, key: str, operation: Callable[[redis.Redis], Answer]) -> Answer:
-        """Put a question to the node that holds this key. It is put again, to another node, after MOVED: what
-        a question does before its first request with a key it must be able to do twice."""
+        """Run an operation on the node of this key. After MOVED it runs again on another node, so everything
+        before its first request must be repeatable."""
         with self.translated_errors():
             for _ in range(REDIRECTS_MAX):
                 try:
@@ -94,20 +94,20 @@ class RedisClient:
                 except (redis.ConnectionError, redis.TimeoutError, ClusterDownError):
                     self._nodes.mark_stale()
                     raise
-            raise RedisClusterException(f"{key} was sent on {REDIRECTS_MAX} times")
+            raise RedisClusterException(f"{key} was redirected {REDIRECTS_MAX} times")
 
     def call(self, key: str, *command: str | bytes) -> Any:
         """One command on this key."""
 
-        def one(node: Any) -> Any:  # the client types commands only by their names
+        def execute(node: Any) -> Any:  # the client types commands only by their names
             return node.execute_command(*command)
 
-        return self.run_on_node(key, one)
+        return self.run_on_node(key, execute)
 
     def transaction(self, key: str, commands: Sequence[Command]) -> list[Any]:
-        """Their answers; all of their keys lie in the slot of this one."""
+        """Run commands in one transaction; returns their answers. All keys must be in the slot of `key`."""
 
-        def together(node: redis.Redis) -> list[Any]:
+        def run(node: redis.Redis) -> list[Any]:
             pipe: Any  # typed by names as well
             with node.pipeline(transaction=True) as pipe:
                 for command in commands:
@@ -115,68 +115,70 @@ class RedisClient:
                 answers: list[Any] = pipe.execute()
             return answers
 
-        return self.run_on_node(key, together)
+        return self.run_on_node(key, run)
 
     def run_script(self, script: str, keys: Sequence[str], arguments: Sequence[str | bytes]) -> Any:
-        """A Lua script, sent to a node only where it does not know it yet; all keys lie in one slot."""
+        """Run a Lua script, sent to a node only if the node does not know it. All keys must be in one
+        slot."""
         return self.run_on_node(keys[0], lambda node: node.register_script(script)(keys=keys, args=arguments))
 
     def nodes(self) -> dict[str, redis.Redis]:
-        """Name → client of every node as they are now."""
+        """Name → client of every node, as of now."""
         with self.translated_errors():
             return self._nodes.all_nodes()
 
     def primaries(self) -> list[redis.Redis]:
-        """Those of them that take writes."""
+        """The nodes that accept writes."""
         with self.translated_errors():
             return self._nodes.primaries()
 
     @contextmanager
     def translated_errors(self) -> Iterator[None]:
-        """Says in one sentence what came in the way."""
+        """Translates errors of redis-py into one sentence each."""
         try:
             yield
         except AuthenticationError as error:
             raise OperationFailed(f"Redis at {self.name}: {_authentication_failure(error)}") from None
         except (ClusterDownError, AskError, TryAgainError, RedisClusterException) as error:
             raise StoreUnreachable(
-                f"Redis at {self.name} does not answer: part of the cluster is down or on the move: {error}"
+                f"Redis at {self.name} does not answer: part of the cluster is down or moving: {error}"
             ) from None
         except ResponseError as error:
-            # It answers, and refuses: out of memory, its disk is full, read only. Waiting would not help.
+            # It refuses: out of memory, disk full, or read-only. A retry would not help.
             raise OperationFailed(f"Redis at {self.name} refuses: {_refusal(str(error))}") from None
         except RedisError as error:
-            why = out_of_descriptors(error) or f"{error}; see that it runs at this URL{_hint(self.name)}"
+            why = out_of_descriptors(error) or f"{error}; check that it runs at this URL{_hint(self.name)}"
             raise StoreUnreachable(f"Redis at {self.name} does not answer: {why}") from None
 
 
 def _refusal(text: str) -> str:
-    """What a server says, without the place in a script of ours; for a disk that fails, what to do."""
-    said = re.sub(r"\.? script: .*$", "", text).rstrip(".")
-    return f"{said}; free space on its disk" if said.startswith("MISCONF") else said
+    """A server's error text without the line of our script; advice for a failing disk."""
+    reason = re.sub(r"\.? script: .*$", "", text).rstrip(".")
+    return f"{reason}; free space on its disk" if reason.startswith("MISCONF") else reason
 
 
 def _authentication_failure(error: AuthenticationError) -> str:
-    """Why a server lets this client not in; what it says itself without a password is of its protocol."""
+    """Why a server rejects this client's login. Without a password, the server's own text is about its
+    protocol."""
     text = str(error)
     if "HELLO must be called" in text or "Authentication required" in text:
         return (
-            "wants a password, and its URL has none; give redis://USER:PASSWORD@HOST:PORT/DB, or the file "
-            f"that holds it as ?{PASSWORD_FILE}=FILE"
+            "requires a password, and its URL has none; use redis://USER:PASSWORD@HOST:PORT/DB, or a file "
+            f"with the password as ?{PASSWORD_FILE}=FILE"
         )
-    return f"{text.rstrip('.')}; see user and password of its URL"
+    return f"{text.rstrip('.')}; check user and password in its URL"
 
 
 class _Nodes(Protocol):
-    """Who holds which key. What it raises are the errors of redis-py."""
+    """Maps keys to nodes. Raises the errors of redis-py."""
 
     def node_for(self, key: str, /) -> redis.Redis: ...
 
     def follow(self, error: MovedError, /) -> None:
-        """A node said that a key lies elsewhere."""
+        """Handle a node's answer that a key is on another node."""
 
     def mark_stale(self) -> None:
-        """A node did not answer: what is known of them may be old."""
+        """Refresh the known nodes before the next use, because one did not answer."""
 
     def all_nodes(self) -> dict[str, redis.Redis]: ...
 
@@ -186,7 +188,7 @@ class _Nodes(Protocol):
 
 
 class _OneNode:
-    """One server holds everything."""
+    """A single server for all keys."""
 
     def __init__(self, login: _Login) -> None:
         self._name = _without_password(login.url)
@@ -197,19 +199,19 @@ class _OneNode:
             driver_info=NO_DRIVER_INFO,
             **login.options,
         )
-        self._redis.connection_pool.make_connection()  # not connected; raises what is wrong with the options
+        self._redis.connection_pool.make_connection()  # does not connect; raises for invalid options
 
     def node_for(self, _key: str, /) -> redis.Redis:
         return self._redis
 
     def follow(self, _error: MovedError, /) -> None:
         raise OperationFailed(
-            f"Redis at {self._name}: is a node of a Redis Cluster, but was given as a server of its own; "
-            "a live twin is told so by LIGHTWAVE_REDIS_CLUSTER=true"
+            f"Redis at {self._name}: is a node of a Redis Cluster, but configured as a single server; "
+            "for a live twin set LIGHTWAVE_REDIS_CLUSTER=true"
         )
 
     def mark_stale(self) -> None:
-        """There is no other."""
+        """There is no other node."""
 
     def all_nodes(self) -> dict[str, redis.Redis]:
         return {self._name: self._redis}
@@ -224,18 +226,18 @@ class _OneNode:
 class _ClusterNodes:
     """The nodes of a cluster, found from any one of them.
 
-    redis-py's cluster client keeps who holds which slot. Its own way to send commands is not used: it either
-    repeats what got no answer, or follows no redirection of a transaction.
+    Uses redis-py's cluster client only to map slots to nodes. Its way to send commands is not used: it either
+    repeats commands that got no answer, or does not follow redirections of a transaction.
     """
 
     def __init__(self, login: _Login) -> None:
         parts = parse_url(login.url)  # type: ignore[no-untyped-call]  # redis-py gives it no types
         if not parts.get("host") or parts.get("db"):
-            raise ValueError("a cluster has a host, and no database but 0")
+            raise ValueError("a cluster needs a host, and has only database 0")
         self._login = login
         self._entry = (parts["host"], parts.get("port", 6379))
         self._lock = threading.Lock()
-        self._found: Any = None  # a RedisCluster, most of which has no types
+        self._cluster_client: Any = None  # a RedisCluster, most of which has no types
         self._is_stale = False
 
     def node_for(self, key: str, /) -> redis.Redis:
@@ -260,17 +262,17 @@ class _ClusterNodes:
         return [cluster.get_redis_connection(node) for node in cluster.get_primaries()]
 
     def close(self) -> None:
-        if self._found is not None:
-            self._found.close()
+        if self._cluster_client is not None:
+            self._cluster_client.close()
 
     def _cluster(self) -> Any:
-        if self._found is not None and not self._is_stale:
-            return self._found
+        if self._cluster_client is not None and not self._is_stale:
+            return self._cluster_client
         with self._lock:
             failed: BaseException | None = None
             try:
-                if self._found is None:
-                    self._found = RedisCluster.from_url(
+                if self._cluster_client is None:
+                    self._cluster_client = RedisCluster.from_url(
                         self._login.url,
                         socket_timeout=ANSWER_S_MAX,
                         retry=_no_retry(),
@@ -278,14 +280,14 @@ class _ClusterNodes:
                         **self._login.options,
                     )
                 elif self._is_stale:
-                    # Not only the nodes known so far: all of them may have been replaced.
-                    self._found.nodes_manager.initialize(additional_startup_nodes_info=[self._entry])
+                    # Add the configured node: all known nodes may have been replaced.
+                    self._cluster_client.nodes_manager.initialize(additional_startup_nodes_info=[self._entry])
             except RedisClusterException as error:
                 failed = _cause(error)
             if failed is not None:
-                raise failed  # not while the other is handled: what led to it would be forgotten
+                raise failed  # outside the handler, which would replace its context
             self._is_stale = False
-            return self._found
+            return self._cluster_client
 
 
 def _no_retry() -> Retry:
@@ -293,13 +295,13 @@ def _no_retry() -> Retry:
 
 
 def _cause(error: BaseException) -> BaseException:
-    """What the last node said, where no node could tell who the others are."""
+    """The underlying error, if no node could be asked for the others."""
     inner = error.__cause__ or error.__context__
     return _cause(inner) if isinstance(inner, RedisError | RedisClusterException) else error
 
 
 def _login(url: str) -> _Login:
-    """What a URL says of password and TLS; InvalidInput where a file that it names does not do."""
+    """Password and TLS options of a URL; InvalidInput if a file that it names cannot be used."""
     parts = urlsplit(url)
     options = parse_qs(parts.query)
     if url.startswith(TLS):
@@ -307,26 +309,26 @@ def _login(url: str) -> _Login:
             Path(options[name][0]) if name in options else None
             for name in ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
         )
-        TlsFiles(ca, cert, key).context()  # redis-py would find out only when it connects
+        TlsFiles(ca, cert, key).context()  # check now: redis-py would fail only when it connects
     files = options.pop(PASSWORD_FILE, None)
     if files is None:
         return _Login(url)
     if parts.password or "password" in options:
         raise InvalidInput(
-            f"Redis URL {_without_password(url)!r}: a password and {PASSWORD_FILE}; only one is allowed"
+            f"Redis URL {_without_password(url)!r}: has a password and {PASSWORD_FILE}; must have one"
         )
     rest = urlunsplit(parts._replace(query=urlencode(options, doseq=True)))
     return _Login(rest, {"password": read_password(Path(files[0]), f"Redis URL: {PASSWORD_FILE}")})
 
 
 def _without_password(url: str) -> str:
-    """The URL as people may see it."""
+    """The URL for people, without its password."""
     shown = re.sub(r"(?<=password=)[^&]*", "***", re.sub(r"(?<=//).*@", "***@", url))
     return shown.partition("?")[0] if shown.startswith(TLS) else shown
 
 
 def _hint(url: str) -> str:
-    """What else to look at where nothing comes of a connection."""
+    """What else to check if no connection works."""
     if url.startswith(TLS):
-        return ", with TLS, and that ssl_ca_certs names who signed its certificate"
-    return ", without TLS (rediss:// is with it)" if url.startswith("redis:") else ""
+        return " with TLS, and that ssl_ca_certs has the CA of its certificate"
+    return " without TLS (rediss:// is with TLS)" if url.startswith("redis:") else ""

@@ -1,7 +1,7 @@
-"""How the state store lies in Redis: keys, the scripts that change them, and what stands in their fields.
+"""Layout of the state store in Redis: keys, fields, and the scripts that change them.
 
-Everything of partition P lies under keys that begin `lightwave:{P}:`, so that a transaction stays on one node
-of a Redis Cluster.
+Everything of partition P is under keys that start with `lightwave:{P}:`, so that a transaction stays on one
+node of a Redis Cluster.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,9 +16,9 @@ from shared.storage.store.state_store import Commit, OutboxEntry
 
 FABRICS = "lightwave:fabrics"
 NAMES = "lightwave:names"
-"""Name of a fabric → the site for which somebody took it first."""
+"""Name of a fabric → the site that claimed it first."""
 PAIRS_MAX = 1_000
-"""Fields of one HSET: Lua passes a bounded number of arguments to a command."""
+"""Fields of one HSET: Lua limits the number of arguments of a command."""
 
 REMOVE = """
 local function remove(inbox, askers, taken, first, last)
@@ -34,8 +34,9 @@ local function remove(inbox, askers, taken, first, last)
   if redis.call('XLEN', inbox) == 0 then redis.call('DEL', askers) end
 end
 """
-"""Removes requests from the inbox, and from how many of each asker wait. It counts down before they go, as
-PUT counts up after: a file of Redis that was cut in between leaves a count too low, never one too high."""
+"""Removes requests from the inbox, and updates the number of waiting requests of each requester. It counts
+down before the removal; PUT counts up after the insertion. So a truncated Redis file leaves a count too low,
+never too high."""
 
 COMMIT = f"""{REMOVE}
 local expected = tonumber(ARGV[1])
@@ -93,7 +94,7 @@ end
 redis.call('HSET', KEYS[1], 'noted', string.format('%.0f', last))
 return 1
 """
-"""Parts of the log, from and to, become one where no gap is between them."""
+"""Merges contiguous ranges of the log, from and to."""
 
 SWAP = """
 if (redis.call('HGET', KEYS[1], ARGV[1]) or '') ~= ARGV[2] then return 0 end
@@ -145,8 +146,7 @@ def key(partition: int, rest: str) -> str:
 
 
 def inbox_keys(partition: int) -> tuple[str, str, str]:
-    """The requests that wait, how many there are of each asker, and which of them are about to be
-    appended."""
+    """Keys of the waiting requests, of their number by requester, and of those about to be appended."""
     return key(partition, "inbox"), key(partition, "inbox:askers"), key(partition, "inbox:taken")
 
 
@@ -159,12 +159,12 @@ def documents_key(partition: int, fabric: str, kind: str) -> str:
 
 
 def channel(partition: int) -> str:
-    """Where a partition's sequencer is told that there is something to do."""
+    """The channel that wakes a partition's sequencer."""
     return key(partition, "wake")
 
 
 def fields_with_prefix(head: Mapping[bytes, bytes], prefix: str) -> dict[str, str]:
-    """The fields of a partition's head that begin so, without their beginning."""
+    """The fields of a partition's head with this prefix, without it."""
     start = prefix.encode()
     return {k[len(start) :].decode(): v.decode() for k, v in head.items() if k.startswith(start)}
 
@@ -175,23 +175,23 @@ def positions(head: Mapping[bytes, bytes]) -> dict[str, int]:
 
 def progress(head: Mapping[bytes, bytes]) -> dict[tuple[str, str], ServiceProgress]:
     dues, nows, ticked = (fields_with_prefix(head, f"{word}:") for word in ("due", "now", "ticked"))
-    found = {}
+    by_service = {}
     for source, count in fields_with_prefix(head, "ticks:").items():
         service, _, fabric = source.partition("@")
         due_us = int(dues[source]) if dues[source] else None
         now_us, ticked_us = int(nows.get(source, 0)), int(ticked.get(source, 0))
-        found[service, fabric] = ServiceProgress(service, fabric, due_us, int(count), now_us, ticked_us)
-    return found
+        by_service[service, fabric] = ServiceProgress(service, fabric, due_us, int(count), now_us, ticked_us)
+    return by_service
 
 
 def outbox(rows: Mapping[bytes, bytes]) -> tuple[OutboxEntry, ...]:
-    found = []
+    entries = []
     for place, value in rows.items():
         position, fabric, service, index = place.decode().split(" ")
         head, _, line = value.partition(b"\n")
         kind, source = head.decode().split(" ")
-        found.append(OutboxEntry(int(position), fabric, service, int(index), kind, source, line))
-    return tuple(sorted(found, key=lambda entry: entry.order))
+        entries.append(OutboxEntry(int(position), fabric, service, int(index), kind, source, line))
+    return tuple(sorted(entries, key=lambda entry: entry.order))
 
 
 def outbox_field(entry: OutboxEntry) -> str:
@@ -217,20 +217,24 @@ def commit_arguments(commit: Commit) -> tuple[list[str], list[Any]]:
 
 
 def staged_commands(image: Commit, stage: str) -> Iterator[Command]:
-    """The image of a partition as Redis commands, under keys that begin with `stage`."""
+    """The image of a partition as Redis commands, under keys that start with `stage`."""
     own = key(image.partition, "")
     for command in _commands(image, key(image.partition, "progress")):
         yield [command[0], stage + str(command[1]).removeprefix(own), *command[2:]]
 
 
 def _commands(commit: Commit, head: str) -> Iterator[Command]:
-    """The commit as commands of Redis, or TAKE, each with its key in second place; the head last. A server
-    whose file was cut may carry out the first half of a transaction (`check_whole`): then the position has
-    not moved, and what is made again writes the same, or a state is there whose book the head does not
-    know."""
+    """The commit as Redis commands, or REMOVE, each with its key in second place; the head comes last.
+
+    A server whose file was truncated may execute only the first part of a transaction (`check_stored_state`).
+    Then the position has not moved, and the next commit writes the same again, or a state exists whose
+    counters the head does not know.
+    """
     partition = commit.partition
-    said = {outbox_field(s): f"{s.kind} {s.source}\n".encode() + s.line for s in commit.outbox}
-    yield from hset(key(partition, "outbox"), said)
+    outputs = {
+        outbox_field(entry): f"{entry.kind} {entry.source}\n".encode() + entry.line for entry in commit.outbox
+    }
+    yield from hset(key(partition, "outbox"), outputs)
     yield from hset(key(partition, "dead"), {str(at): row for at, row in commit.dead_letters.items()})
     kinds: dict[str, dict[str, bytes | None]] = {}
     for document in commit.documents:
@@ -268,31 +272,31 @@ def check_stored_state(
 ) -> None:
     """LogDamaged unless the state is the one that was committed with this head.
 
-    Redis keeps a script's writes as one transaction in its append-only file. Of a file that ends within one,
-    Redis 7.0 removes the command that was cut but not those before it: at the next start they are carried out
-    with the transaction that follows.
+    Redis keeps a script's writes as one transaction in its append-only file. If a file ends within one, Redis
+    7.0 removes the truncated command but not those before it. At the next start it executes them with the
+    transaction that follows.
     """
     noted = head.get(f"book:{service}@{fabric}".encode(), b"").decode()
     if noted != (_book_checksum(stored) if COUNTERS in stored else ""):
         raise LogDamaged(
-            f"stored state of {service} in {fabric}: half of a commit, for the file of Redis was cut within "
-            "it; `lightwave live rebuild` or `lightwave up --rebuild` makes it again from the log"
+            f"stored state of {service} in {fabric}: contains half of a commit, because the file of Redis "
+            "was truncated; `lightwave live rebuild` or `lightwave up --rebuild` rebuilds it from the log"
         )
 
 
 def _book_checksum(stored: Mapping[str, bytes]) -> str:
-    """Of the book alone, which changes with every message that a service reads."""
+    """Checksum of the counters alone, which change with every message that a service reads."""
     return f"{crc32(stored[COUNTERS]):08x}"
 
 
 def inbox_informed_command(partition: int, parts: Sequence[tuple[int, int]]) -> Command:
-    """That the inbox was told of all requests in these parts of the log."""
+    """Record that the inbox knows all requests in these ranges of the log."""
     places = [key(partition, "progress"), key(partition, "noted")]
     return ["EVAL", INFORM_INBOX, str(len(places)), *places, *map(str, chain.from_iterable(parts))]
 
 
 def set_values(head: str, values: Mapping[str, str | None]) -> Iterator[Command]:
-    """Set the values of a partition, and remove those that are None."""
+    """Set values of a partition, and remove those that are None."""
     yield from hdel(head, [f"value:{name}" for name, value in values.items() if value is None])
     yield from hset(head, {f"value:{name}": value for name, value in values.items() if value is not None})
 

@@ -1,8 +1,8 @@
 """The state store on Redis (7.0 or newer) or Valkey (7.2 or newer), one server or a cluster.
 
-Everything of partition P lies under keys that begin `lightwave:{P}:`, so that a transaction stays on one node
-of a Redis Cluster. A commit is one Lua script behind a fence: if a position is not as expected, it changes
-nothing.
+Everything of partition P is under keys that start with `lightwave:{P}:`, so that a transaction stays on one
+node of a Redis Cluster. A commit is one Lua script behind a fence: if a position is not as expected, it
+changes nothing.
 """
 
 import contextlib
@@ -36,24 +36,26 @@ from shared.storage.store.state_store import (
 
 CLOCK = "lightwave:clock"
 STAGE_BYTES = 1_000_000
-"""Of an image, written in one go."""
+"""Bytes of an image written in one transaction."""
 VERSIONS_MIN = (("valkey_version", (7, 2)), ("redis_version", (7, 0)))
 
 
 @dataclass(frozen=True, slots=True)
 class RedisServer:
-    """What one server tells of itself: whether it keeps an append-only file, how much memory it may use (0:
-    all there is), and what it does beyond. None where it does not tell."""
+    """The settings that one server reports; None if it does not report them."""
 
     name: str
     appends: bool | None
+    """Whether it keeps an append-only file."""
     bytes_max: int
+    """Its memory limit; 0 means none."""
     policy: str | None
+    """What it does beyond that limit."""
 
 
 class RedisStore(RedisInbox):
-    """A `StateStore`, a `DocumentReader` and an `Inbox`. Safe to use from several threads. `cluster` says
-    that the URL is that of any node of a Redis Cluster."""
+    """A `StateStore`, a `DocumentReader` and an `Inbox`; thread-safe. With `cluster`, the URL is that of any
+    node of a Redis Cluster."""
 
     def __init__(self, url: str, *, cluster: bool = False) -> None:
         self.url = url
@@ -71,42 +73,42 @@ class RedisStore(RedisInbox):
             _check_version(name, about)
 
     def servers(self) -> list[RedisServer]:
-        """Every server as it tells of itself; None where it refuses to."""
+        """The settings of every server."""
         return [self._server(name, node) for name, node in self._client.nodes().items()]
 
     def _server(self, name: str, node: Any) -> RedisServer:
-        told: dict[str, Any] = {}
+        info: dict[str, Any] = {}
         for section in ("persistence", "memory"):
             with self._client.translated_errors(), contextlib.suppress(ResponseError):
-                told |= node.info(section)
-        appends, most = told.get("aof_enabled"), int(told.get("maxmemory", 0))
-        policy = told.get("maxmemory_policy")
+                info |= node.info(section)
+        appends, most = info.get("aof_enabled"), int(info.get("maxmemory", 0))
+        policy = info.get("maxmemory_policy")
         return RedisServer(f"Redis at {name}", None if appends is None else bool(appends), most, policy)
 
     def place(self, fabric: str, where: FabricPlace) -> None:
-        """Say where a fabric lives."""
+        """Record where a fabric is."""
         retired = "" if where.retired_us is None else f" {where.retired_us}"
         text = f"{where.partition} {where.site} {where.kind}{retired}"
         self._client.call(layout.FABRICS, "HSET", layout.FABRICS, fabric, text)
 
     def claim(self, fabric: str, site: str) -> str:
-        """Take a name for a site; returns the site that has it, which took it first."""
+        """Claim a name for a site; returns the site that claimed it first."""
         commands = [["HSETNX", layout.NAMES, fabric, site], ["HGET", layout.NAMES, fabric]]
-        _, has = self._client.transaction(layout.NAMES, commands)
-        return str(has.decode())
+        _, owner = self._client.transaction(layout.NAMES, commands)
+        return str(owner.decode())
 
     def forget_fabrics(self) -> None:
-        """Forget which fabrics there are, and whose names were taken."""
+        """Forget all fabrics and claimed names."""
         for key in (layout.FABRICS, layout.NAMES):
             self._client.call(key, "DEL", key)
 
     def is_empty(self) -> bool:
-        """Whether the whole database holds nothing, be it the twin's or others'."""
+        """Whether the whole database is empty, including keys that are not the twin's."""
         with self._client.translated_errors():
             return not any(node.dbsize() for node in self._client.primaries())
 
     def flush(self) -> None:
-        """Empty the whole database, of a cluster every node's."""
+        """Empty the whole database; in a cluster, that of every node."""
         for node in self._client.primaries():
             with self._client.translated_errors():
                 node.flushdb()
@@ -177,9 +179,9 @@ class RedisStore(RedisInbox):
 
     def trim(self, trim: OutboxTrim) -> None:
         partition = trim.partition
-        said = [layout.outbox_field(saying) for saying in trim.outbox]
+        appended = [layout.outbox_field(entry) for entry in trim.outbox]
         commands = [
-            *layout.hdel(layout.key(partition, "outbox"), said),
+            *layout.hdel(layout.key(partition, "outbox"), appended),
             *layout.hdel(layout.key(partition, "dead"), [str(at) for at in trim.dead_letters]),
             *layout.set_values(layout.key(partition, "progress"), trim.fields),
         ]
@@ -195,19 +197,19 @@ class RedisStore(RedisInbox):
 
     def erase(self, partition: int) -> None:
         kept = layout.key(partition, "inbox").encode()
-        # While a cluster moves a slot, a node does not see all of its keys, but refuses a command with a key
-        # that it does not hold. No partition has this key.
+        # While a cluster moves a slot, a node has only some of its keys, and refuses commands with others.
+        # `none` exists in no partition, so the command then fails as a whole.
         none = layout.key(partition, "none").encode()
 
         def erase(node: redis.Redis) -> None:
             found = node.scan_iter(match=layout.key(partition, "*"), count=1_000)
             gone = [key for key in found if not key.startswith(kept)]
-            # At once: positions without their states, or states without positions, would be taken up.
+            # In one command: a reader would load positions without states, or states without positions.
             node.delete(none, *gone)
 
         self._client.run_on_node(layout.key(partition, "progress"), erase)
 
-    # --- a partition made anew ------------------------------------------------------------------------------
+    # --- staged images --------------------------------------------------------------------------------------
 
     def stage(self, image: Commit, mark: str) -> bool:
         pointer = layout.key(image.partition, "staged")
@@ -227,8 +229,8 @@ class RedisStore(RedisInbox):
         return None if mark is None else mark.decode()
 
     def promote_staged(self, partition: int) -> bool:
-        # No partition has a key `none`: a node whose slot moves away refuses a script that names it, and so
-        # never sees but half of the keys.
+        # `none` exists in no partition: a node whose slot is moving refuses the script, instead of running it
+        # on half of the keys.
         keys = [layout.key(partition, part) for part in ("progress", "none", "staged")]
         own, orders = layout.key(partition, ""), f"value:{ORDER_PREFIX}"
         return bool(self._client.run_script(layout.PROMOTE_STAGED, keys, [own, orders]))
@@ -242,12 +244,12 @@ class RedisStore(RedisInbox):
 
         self._client.run_on_node(pointer, remove)
 
-    # --- what belongs to no partition -----------------------------------------------------------------------
+    # --- outside of partitions ------------------------------------------------------------------------------
 
     def wall_us(self) -> int:
-        """Microseconds since 1970 by the server's clock, the one that all machines share: in a cluster that
-        of the node that holds `lightwave:clock`."""
-        # With a key, for a node answers TIME whether or not it is the one that was meant.
+        """Microseconds since 1970 by the server's clock, which all machines share. In a cluster it is the
+        clock of the node with `lightwave:clock`."""
+        # EXISTS has a key and so selects the node; any node answers TIME.
         _, (seconds, micros) = self._client.transaction(CLOCK, [["EXISTS", CLOCK], ["TIME"]])
         return int(seconds) * 1_000_000 + int(micros)
 
@@ -275,8 +277,8 @@ class RedisStore(RedisInbox):
 
     @contextmanager
     def woken(self, partitions: Iterable[int]) -> Iterator[Callable[[float], set[int]]]:
-        """A function that waits up to so many seconds, and says which of these partitions have something to
-        do for their sequencer. What comes while nobody listens is lost: look now and then all the same."""
+        """Yields a function that waits up to some seconds and returns the partitions whose sequencer has
+        work. Notifications are lost while it does not wait, so poll now and then as well."""
         channels = {layout.channel(partition).encode(): partition for partition in partitions}
 
         def subscribed(node: Any) -> Any:  # its pubsub() has no types
@@ -284,25 +286,25 @@ class RedisStore(RedisInbox):
             listener.subscribe(*channels)
             return listener
 
-        # A cluster's nodes pass on to each other what is published, so that any of them will do.
-        hearing = self._client.run_on_node(layout.FABRICS, subscribed)
+        # The nodes of a cluster forward published messages to each other, so any node will do.
+        subscription = self._client.run_on_node(layout.FABRICS, subscribed)
 
         def wait(seconds: float) -> set[int]:
             found: set[int] = set()
             until_s = time.monotonic() + seconds
             with self._client.translated_errors():
-                message = hearing.get_message(timeout=seconds)
+                message = subscription.get_message(timeout=seconds)
                 while message is not None:
-                    if message["type"] == "message":  # and not the answer to a subscription
+                    if message["type"] == "message":  # not the reply to a subscription
                         found.add(channels[message["channel"]])
                     rest_s = 0.0 if found else max(0.0, until_s - time.monotonic())
-                    message = hearing.get_message(timeout=rest_s)
+                    message = subscription.get_message(timeout=rest_s)
             return found
 
         try:
             yield wait
         finally:
-            hearing.close()
+            subscription.close()
 
     # --- DocumentReader -------------------------------------------------------------------------------------
 
@@ -320,13 +322,14 @@ class RedisStore(RedisInbox):
     # --- telemetry ------------------------------------------------------------------------------------------
 
     def keep_frame(self, name: str, frame: bytes) -> None:
-        """Keep a frame of this name (a fabric, or a service of one, `pod-0/ocs`) in place of the one before.
-        What a worker reads again it renders again, up to the newest: the last to come is that."""
+        """Store a frame of this name (a fabric, or a service of one, `pod-0/ocs`) in place of the previous
+        one. A worker that rereads messages renders their frames again up to the newest, so the last write is
+        the newest frame."""
         key = self._frame_key(name)
         self._client.call(key, "SET", key, frame)
 
     def frame(self, name: str) -> bytes | None:
-        """The newest frame of a name, None without any."""
+        """The newest frame of a name, or None."""
         key = self._frame_key(name)
         found: bytes | None = self._client.call(key, "GET", key)
         return found
@@ -376,6 +379,6 @@ def _check_version(where: str, about: Mapping[str, Any]) -> None:
             found = str(about[name])
             if tuple(int(part) for part in re.findall(r"\d+", found)[:2]) < least:
                 wanted = ".".join(map(str, least))
-                raise OperationFailed(f"{name} {found} at {where}: needed is {wanted} or newer")
+                raise OperationFailed(f"{name} {found} at {where}: must be {wanted} or newer")
             return
-    raise OperationFailed(f"{where}: the server says no version of Redis or Valkey")
+    raise OperationFailed(f"{where}: the server reports no version of Redis or Valkey")

@@ -1,4 +1,4 @@
-"""Private copies of what a store holds: whoever has one may drive it on, and the twin knows nothing of it."""
+"""Private copies of stored states. The caller may run them on without any effect on the twin."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -18,32 +18,32 @@ from shared.storage.store.state_store import (
 )
 
 QUIET_S_MAX = 5.0
-"""How long a copy of a site waits for a quiet moment."""
+"""How long a copy of a site waits for a quiet point."""
 POLL_S = 0.002
 
 ServicesOf = Callable[[str], Sequence[AnyService]]
 
 
 class CopyableStore(StateStore, DocumentReader, Protocol):
-    """A store that tells where fabrics live, too."""
+    """A store that also knows where fabrics are."""
 
 
 class StateCopies:
-    """Copies of the states that a store holds, of the moment at which they are asked for."""
+    """Copies of the states in a store, as of the request."""
 
     def __init__(self, store: CopyableStore, services_of: ServicesOf) -> None:
         self._store = store
         self._services_of = services_of
 
     def state(self, fabric: str, service: Service[StateT]) -> StateT:
-        """What one service holds of a fabric; OperationFailed where that is nothing yet."""
+        """The state of one service for a fabric; OperationFailed if it has none yet."""
         stored = self._store.load(self._place(fabric).partition, service.name, fabric)
         if not stored:
-            raise OperationFailed(f"fabric {fabric}: {service.name} has not begun yet; ask again")
+            raise OperationFailed(f"fabric {fabric}: {service.name} has not started yet; try again")
         return decode_state(service.state, stored)
 
     def sites(self, fabric: str, count: int) -> list[Site]:
-        """So many copies of the whole site of a fabric, of one quiet moment; OperationFailed where none comes
+        """`count` copies of the whole site of a fabric, of one quiet point; OperationFailed if there is none
         soon."""
         place = self._place(fabric)
         places = {name: at for name, at in self._store.fabrics().items() if at.site == place.site}
@@ -71,8 +71,8 @@ class StateCopies:
 def quiet_snapshot(
     store: StateStore, partition: int, wanted: Sequence[tuple[str, str]], wait_s: float
 ) -> PartitionSnapshot:
-    """These states, (service, fabric), of one moment at which all that hold them stood at one position and
-    nothing was left to say; OperationFailed where that does not come within so many seconds."""
+    """The states of some (service, fabric) at a quiet point: all services have the same position and nothing
+    is left to emit. OperationFailed if that does not happen within `wait_s`."""
     names = {service for service, _ in wanted}
     until_s = time.monotonic() + wait_s
     while True:
@@ -84,8 +84,8 @@ def quiet_snapshot(
         if time.monotonic() > until_s:
             behind = min(positions, key=lambda service: positions[service])
             raise OperationFailed(
-                f"partition {partition}: not quiet for {wait_s:.0f} s, {behind} stands at "
+                f"partition {partition}: not quiet within {wait_s:.0f} s, {behind} is at "
                 f"{positions[behind]} of {max(positions.values())}; `lightwave clock pause` helps, "
-                "`lightwave live status` says who holds it up"
+                "`lightwave live status` shows what delays it"
             )
         time.sleep(POLL_S)

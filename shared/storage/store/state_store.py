@@ -1,8 +1,8 @@
-"""The port of the state store: what a runtime keeps of its services, committed in one fenced transaction.
+"""The port of the state store: what a runtime stores of its services, committed in one fenced transaction.
 
-A *position* belongs to a partition and a reader: how many messages of the partition's log that reader has
-handled. A *state* belongs to a service and a fabric. A commit names the positions it started from; if any of
-them has moved, nothing is changed.
+A *position* belongs to a partition and a reader: the number of messages of the partition's log that the
+reader has handled. A *state* belongs to a service and a fabric. A commit names the positions that it started
+from; if one of them has moved, nothing changes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,12 +13,12 @@ from shared.basics.errors import OperationFailed
 from shared.engine.roots import ReaderOrder, Request, ServiceProgress, reader_order
 
 ORDER_PREFIX = "skip:"
-"""Beginning of the fields in which people order something that is not on the log yet."""
+"""Prefix of the fields for operators' orders that are not on the log yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class StateChange:
-    """What changed of one service's state for one fabric: stored fields to write, and those to remove."""
+    """The change of one service's state for one fabric: stored fields to write, and those to remove."""
 
     service: str
     fabric: str
@@ -28,7 +28,7 @@ class StateChange:
 
 @dataclass(frozen=True, slots=True)
 class DocumentChange:
-    """A status document's new JSON, or None if it is gone."""
+    """A status document's new JSON, or None if the document was removed."""
 
     fabric: str
     kind: str
@@ -38,66 +38,66 @@ class DocumentChange:
 
 @dataclass(frozen=True, slots=True)
 class OutboxEntry:
-    """What a service has to say, on its way to the log.
-
-    `position` is that of the message it answers, `fabric` and `service` are the reader's that answers,
-    `index` counts what it said to that message; `kind` and `source` are those of what it says, `line` is the
-    message.
-    """
+    """A message that a service emitted, on its way to the log."""
 
     position: int
+    """Position of the message that it answers."""
     fabric: str
+    """Fabric of the service that answers; `service` is its name."""
     service: str
     index: int
+    """Its number among the answers to that message."""
     kind: str
+    """Its message type; `source` is its source."""
     source: str
     line: bytes
+    """The encoded message."""
 
     @property
     def place(self) -> tuple[int, str, str, int]:
-        """What tells it from every other entry: two fabrics' schedulers may answer one message."""
+        """Its unique key. The fabric is part of it, because schedulers of two fabrics may answer one
+        message."""
         return self.position, self.fabric, self.service, self.index
 
     @property
     def order(self) -> tuple[int, ReaderOrder, int]:
-        """Where the log will hold it."""
+        """Its place in the order of the log."""
         return self.position, reader_order(self.fabric, self.service), self.index
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """All that one step of a runtime changes in one partition.
-
-    `expected` and `positions` map a reader to its position before and after; a reader that is not stored yet
-    stands at 0. `outbox` are put into the outbox, each under its own `place`, and
-    `dead_letters` under their position: one put there again replaces the first.
-    `inbox_taken` is the highest number of the inbox that the log now holds; entries up to it are removed.
-    `agreed` are values of the partition that must be so or absent, else nothing is changed.
-    `together` are the readers whose keeper is woken when, after this commit, all of them stand at one
-    position.
-    """
+    """All changes of one step of a runtime in one partition."""
 
     partition: int
     expected: Mapping[str, int]
+    """Reader → position before; 0 for a reader that is not stored yet."""
     positions: Mapping[str, int]
+    """Reader → position after."""
     states: tuple[StateChange, ...] = ()
     documents: tuple[DocumentChange, ...] = ()
     progress: tuple[ServiceProgress, ...] = ()
     outbox: tuple[OutboxEntry, ...] = ()
+    """Entries to add, each under its own `place`."""
     dead_letters: Mapping[int, bytes] = field(default_factory=dict)
+    """Position → dead letter; replaces an older one there."""
     inbox_taken: int | None = None
+    """The highest inbox number on the log; requests up to it are removed."""
     fields: Mapping[str, str | None] = field(default_factory=dict)
-    """Further values of the partition that must belong to the same view; None removes one."""
+    """Further values of the partition for the same view; None removes one."""
     required_values: Mapping[str, str] = field(default_factory=dict)
+    """Values of the partition that must be equal or absent; else nothing changes."""
     wake_readers: tuple[str, ...] = ()
+    """Readers whose sequencer is woken when, after this commit, all of them have one position."""
     generation: int = 0
-    """That of the partition when the commit was begun; it rises when all of it is taken over."""
+    """The partition's generation when the commit was prepared; it rises when the whole partition is
+    replaced."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionSnapshot:
-    """One view of a partition: positions, fields, progress, some states by (service, fabric), how many
-    outbox are not on the log yet, and its generation."""
+    """A consistent view of a partition: positions, values, progress, some states by (service, fabric), number
+    of outbox entries, and generation."""
 
     positions: Mapping[str, int]
     values: Mapping[str, str]
@@ -109,23 +109,25 @@ class PartitionSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class SequencerView:
-    """All that a sequencer decides on, of one view of a partition. `outbox` are in order; `waiting` are
-    the oldest requests of the inbox; `wall_us` is the store's wall clock. Up to `noted` the inbox was told of
-    every request that the log holds."""
+    """A consistent view of a partition with everything that a sequencer needs."""
 
     positions: Mapping[str, int]
     values: Mapping[str, str]
     progress: Mapping[tuple[str, str], ServiceProgress]
     outbox: tuple[OutboxEntry, ...]
+    """In order."""
     dead_letters: Mapping[int, bytes]
     waiting: tuple[Request, ...]
+    """The oldest requests of the inbox."""
     wall_us: int
+    """The store's wall clock."""
     inbox_informed: int
+    """The inbox knows every request on the log up to here."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutboxTrim:
-    """What a sequencer has done with a view of a partition: all of it stands on the log by now."""
+    """What a sequencer has finished of a view of a partition: all of it is on the log now."""
 
     partition: int
     outbox: tuple[OutboxEntry, ...] = ()
@@ -133,18 +135,17 @@ class OutboxTrim:
     requests: tuple[int, ...] = ()
     fields: Mapping[str, str | None] = field(default_factory=dict)
     begin: Mapping[str, int] = field(default_factory=dict)
-    """Readers that begin at a position, where they have read nothing yet."""
+    """Readers that start at a position, if they have read nothing yet."""
     inbox_informed: tuple[tuple[int, int], ...] = ()
-    """From where to where this sequencer wrote or read the log: which requests stand there, the inbox was
-    told."""
+    """Ranges of the log that this sequencer wrote or read, and whose requests it reported to the inbox."""
 
 
 class StateStore(Protocol):
-    """Kept by memory or by Redis; one contract test class for both. Raises OperationFailed if it cannot be
-    reached; a commit that raised may or may not have happened, which the next commit's fence tells."""
+    """Implemented in memory and on Redis, with one contract test class for both. Raises OperationFailed if it
+    cannot be reached. A commit that raised may or may not have happened; the fence of the next one tells."""
 
     def commit(self, commit: Commit) -> bool:
-        """Apply all of it in one transaction; or nothing, and False, if a position is not as expected."""
+        """Apply everything in one transaction; nothing, and False, if a position is not as expected."""
 
     def positions(self, partition: int) -> dict[str, int]:
         """Reader → position, for every reader that ever committed."""
@@ -153,46 +154,45 @@ class StateStore(Protocol):
         """The `fields` committed so far."""
 
     def load(self, partition: int, service: str, fabric: str) -> dict[str, bytes]:
-        """Every stored field of one state; empty if there is none."""
+        """Every stored field of one state; empty without a state."""
 
     def snapshot(self, partition: int, states: Sequence[tuple[str, str]]) -> PartitionSnapshot:
-        """Positions, fields, progress and these states, all of one view."""
+        """Positions, values, progress and these states, as a consistent view."""
 
     def progress(self, partition: int) -> dict[tuple[str, str], ServiceProgress]:
         """(service, fabric) → its progress."""
 
     def view(self, partition: int, waiting: int) -> SequencerView:
-        """What a sequencer decides on, with the `waiting` oldest requests."""
+        """The view for a sequencer, with the `waiting` oldest requests."""
 
     def trim(self, trim: "OutboxTrim") -> None:
-        """Remove what a sequencer has appended to the log, and note what it knows, in one transaction."""
+        """Remove what a sequencer has appended to the log, and store what it knows, in one transaction."""
 
     def erase(self, partition: int) -> None:
-        """Forget everything of this partition but its inbox."""
+        """Remove everything of this partition except its inbox."""
 
     def stage(self, image: Commit, mark: str) -> bool:
-        """Keep the image of a partition beside what lives there, where nobody reads it: the commit that makes
-        all of it from nothing. Of several one is kept; False if somebody removed this one meanwhile."""
+        """Store the image of a partition next to its live data: the commit that creates all of it from
+        nothing. Only one image is kept. False if it was removed meanwhile."""
 
     def staged(self, partition: int) -> str | None:
-        """The mark of the image that is kept, whole, beside a partition; None if there is none."""
+        """The mark of the complete image of a partition; None if there is none."""
 
     def promote_staged(self, partition: int) -> bool:
-        """Put the image in the place of all that a log makes of a partition, in one transaction, and raise
-        the generation; the inbox stays, and what people ordered. The image is kept. False if there is
-        none."""
+        """Replace everything that a log produces in a partition by the image, in one transaction, and raise
+        the generation. The inbox and operators' orders stay; so does the image. False without an image."""
 
     def discard_staged(self, partition: int) -> None:
-        """Forget the image."""
+        """Remove the image."""
 
     def place(self, fabric: str, where: "FabricPlace") -> None:
-        """Say where a fabric lives; done once more it changes nothing."""
+        """Record where a fabric is; idempotent."""
 
 
 @dataclass(frozen=True, slots=True)
 class FabricPlace:
-    """Where a fabric lives: its partition, the site whose log it shares, what kind it is, and the simulated
-    time at which it retired, None while it lives."""
+    """Where a fabric is: its partition, the site whose log it shares, its kind, and the simulated time at
+    which it retired (None while active)."""
 
     partition: int
     site: str
@@ -201,8 +201,8 @@ class FabricPlace:
 
 
 class GlobalNotes(Protocol):
-    """What belongs to no partition: named notes, each with its fields, and the wall clock that all share.
-    `name` is how people know the store."""
+    """Data outside of partitions: named notes, each with fields, and the shared wall clock. `name` is the
+    store's name for people."""
 
     name: str
 
@@ -218,15 +218,16 @@ class GlobalNotes(Protocol):
     def swap_globals(
         self, name: str, field: str, expected: str | None, fields: Mapping[str, str | None]
     ) -> bool:
-        """The same if a field is as expected, None if it is not there; else False, and nothing is set."""
+        """Set fields if `field` has the expected value (None: it does not exist); else change nothing and
+        return False."""
 
 
 class DocumentReader(Protocol):
     """Status documents as JSON, for the gateway."""
 
     def fabrics(self) -> dict[str, FabricPlace]:
-        """Every fabric that was commissioned, in order, those that have retired, too: the runtime places it
-        when its services begin, and again when they have read its end."""
+        """Every commissioned fabric, in order, also the retired ones. The runtime records a fabric when its
+        services start, and again when they have read its last message."""
 
     def all(self, fabric: str, kind: str) -> dict[str, bytes]:
         """Name → document; empty if there are none."""

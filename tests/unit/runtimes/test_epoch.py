@@ -68,7 +68,7 @@ def test_a_sequencer_that_starts_and_a_new_speed_leave_the_moment() -> None:
 
 def test_a_moment_that_has_passed_is_one_sentence() -> None:
     now_us = 33 * US_PER_HOUR + 462_100
-    said = r"until 0d01:00:00.000 \(3600000000 us\): not allowed; allowed: from now, 1d09:00:00.462 \("
+    said = r"until: 0d01:00:00.000 \(3600000000 us\) is not allowed; must be between now, 1d09:00:00.462 \("
     with pytest.raises(InvalidInput, match=said):
         RUNNING.changed(ClockChange(until_us=US_PER_HOUR), now_us, WALL_US)
 

@@ -112,7 +112,7 @@ class Gateway:
 
 
 def refused() -> urllib.error.HTTPError:
-    sentence = "name pod-2: is a fabric of pod-0 already; names of fabrics are unique in a twin"
+    sentence = "name pod-2: is already a fabric of pod-0; fabric names are unique in a twin"
     return urllib.error.HTTPError("", 422, "", Message(), io.BytesIO(sentence.encode()))
 
 

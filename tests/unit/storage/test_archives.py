@@ -292,7 +292,7 @@ def test_what_was_half_done_of_another_log_is_forgotten(tmp_path: Path) -> None:
 
 def test_two_at_a_time_are_refused(tmp_path: Path) -> None:
     log = written(tmp_path)
-    with archive_lock(log), pytest.raises(OperationFailed, match="are being archived by another process"):
+    with archive_lock(log), pytest.raises(OperationFailed, match="another process is archiving them"):
         archive(log, 20_000)
     assert archive(log, 20_000) is not None
 
@@ -400,5 +400,5 @@ def test_a_first_line_that_says_nothing_is_named(tmp_path: Path) -> None:
     log = archived(tmp_path, 8_000)
     log.path.write_bytes(log.path.read_bytes().replace(b'"offset"', b'"offsot"', 1))
     for read in (lambda: content(log), lambda: IndexedLog(log.path), lambda: ReadOnlyLog(log)):
-        with pytest.raises(ArchiveDamaged, match="first line does not say where in the log it begins"):
+        with pytest.raises(ArchiveDamaged, match="first line is not a valid header"):
             read()

@@ -262,7 +262,7 @@ def test_one_of_another_log_is_passed_over(tmp_path: Path, caplog: pytest.LogCap
         moment = history(tmp_path, Recorded(lines)).at(len(lines))
     assert digest(moment.site) == digest(lab.site)
     assert moment.position - moment.folded <= parted + 1
-    assert "is of another log; an older one is used" in caplog.text
+    assert "belongs to another log; using an older one" in caplog.text
 
 
 def test_one_of_another_build_of_the_same_rules_is_used(kept: Path) -> None:
@@ -289,4 +289,4 @@ def test_where_another_build_folded_otherwise_its_snapshot_is_passed_over(
     folder(tmp_path).put(replace(_snapshot(), software="1.0+other", states=states))
     end = recorded().end
     assert history(tmp_path).at(end).folded == end
-    assert "folded once more without snapshots of other builds" in caplog.text
+    assert "folding again without snapshots of other builds" in caplog.text

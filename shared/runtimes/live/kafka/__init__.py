@@ -1,1 +1,1 @@
-"""The log on Kafka: how a record looks, and who reads and appends it."""
+"""The log on Kafka: records, readers and the appender."""

@@ -1,4 +1,4 @@
-"""The sequencer's way to Kafka: append in order, and look at what stands at the end of the log."""
+"""The sequencer's access to Kafka: appends in order, and reads the end of the log."""
 
 import asyncio
 import contextlib
@@ -18,9 +18,9 @@ from shared.runtimes.live.kafka.non_utf8_headers import accept_non_utf8_headers
 from shared.runtimes.live.kafka.records import Record, fill_gaps, record_of
 
 REQUEST_S_MAX = 15
-"""How long Kafka may take to answer an append before its outcome counts as unknown."""
+"""How long Kafka may take to answer an append; after that, its outcome is unknown."""
 READ_S_MAX = 20.0
-"""How long a look at the log may come no further."""
+"""How long a read of the log may make no progress."""
 READ_MS = 500
 
 log = logging.getLogger("lightwave.live")
@@ -39,7 +39,7 @@ class Appender(Protocol):
     """Raises `LogUnreachable`."""
 
     async def append(self, partition: int, entries: Sequence[Entry]) -> list[int]:
-        """Append in order; the offsets on which they landed, once the log holds them all."""
+        """Append in order; returns the offsets once all entries are on the log."""
 
     async def dead_letter(self, rows: Sequence[Entry]) -> None:
         """Append to the dead letters."""
@@ -48,15 +48,15 @@ class Appender(Protocol):
         """The offset that the next record will have."""
 
     async def begin(self, partition: int) -> int:
-        """The offset of the oldest record that there still is."""
+        """The offset of the oldest record that still exists."""
 
     def read(self, partition: int, start: int, end: int) -> AsyncIterator[list[Record]]:
-        """The records from `start`, or where the log begins, up to `end` in batches, one for every offset:
-        void ones where Kafka has none to give."""
+        """The records from `start`, or the start of the log, up to `end` in batches. There is one record per
+        offset: a gap record if Kafka has none."""
 
 
 class KafkaAppender:
-    """An `Appender` with one idempotent producer, made anew after every failure."""
+    """An `Appender` with one idempotent producer, which is replaced after every failure."""
 
     def __init__(self, brokers: Brokers, topics: Topics) -> None:
         self._brokers = brokers
@@ -72,19 +72,19 @@ class KafkaAppender:
 
     async def end(self, partition: int) -> int:
         place = TopicPartition(self._topics.log, partition)
-        async with self._looking() as consumer:
+        async with self._reader() as consumer:
             ends = await asyncio.wait_for(consumer.end_offsets([place]), READ_S_MAX)
         return int(ends[place])
 
     async def begin(self, partition: int) -> int:
         place = TopicPartition(self._topics.log, partition)
-        async with self._looking() as consumer:
+        async with self._reader() as consumer:
             begins = await asyncio.wait_for(consumer.beginning_offsets([place]), READ_S_MAX)
         return int(begins[place])
 
     async def read(self, partition: int, start: int, end: int) -> AsyncIterator[list[Record]]:
         place = TopicPartition(self._topics.log, partition)
-        async with self._looking() as consumer:
+        async with self._reader() as consumer:
             begins = await asyncio.wait_for(consumer.beginning_offsets([place]), READ_S_MAX)
             at = max(start, int(begins[place]))
             consumer.assign([place])
@@ -94,8 +94,8 @@ class KafkaAppender:
                 rows = (await consumer.getmany(place, timeout_ms=READ_MS)).get(place, [])
                 reached = min(await consumer.position(place), end)
                 if reached > at:
-                    found = [record_of(partition, row.offset, row.value, row.headers) for row in rows]
-                    yield list(fill_gaps(partition, at, found, reached))
+                    records = [record_of(partition, row.offset, row.value, row.headers) for row in rows]
+                    yield list(fill_gaps(partition, at, records, reached))
                     at, moved_s = reached, time.monotonic()
                 elif time.monotonic() - moved_s > READ_S_MAX:
                     raise TimeoutError
@@ -119,11 +119,11 @@ class KafkaAppender:
                 )
                 for entry in entries
             ]
-            landed = await asyncio.gather(*waiting)
+            metadata = await asyncio.gather(*waiting)
         except (KafkaError, TimeoutError, OSError) as error:
             await self.close()
             raise kafka_unreachable(self._brokers, error) from None
-        return [int(place.offset) for place in landed]
+        return [int(place.offset) for place in metadata]
 
     async def _started(self) -> AIOKafkaProducer:
         async with self._lock:
@@ -145,7 +145,7 @@ class KafkaAppender:
             return self._producer
 
     @contextlib.asynccontextmanager
-    async def _looking(self):  # type: ignore[no-untyped-def]  # aiokafka has no types
+    async def _reader(self):  # type: ignore[no-untyped-def]  # aiokafka has no types
         accept_non_utf8_headers()
         consumer = AIOKafkaConsumer(
             **self._brokers.arguments(),

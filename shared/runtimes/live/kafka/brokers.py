@@ -1,4 +1,4 @@
-"""How Kafka is reached: where, over TLS or in the clear, and as whom. Every client is made from this."""
+"""Connection settings for Kafka: addresses, TLS and login. Every client uses them."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -6,14 +6,14 @@ from typing import Any, Literal
 from shared.storage.files.tls_files import NO_FILES, TlsFiles
 
 Protocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
-"""As Kafka's `security.protocol` has them."""
+"""Values of Kafka's `security.protocol`."""
 Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
 PLAINTEXT: Protocol = "PLAINTEXT"
 
 
 @dataclass(frozen=True, slots=True)
 class Brokers:
-    """`bootstrap` is HOST:PORT, comma separated. `str()` says no more than that, for people."""
+    """`bootstrap` is HOST:PORT, comma-separated. `str()` shows only that."""
 
     bootstrap: str
     protocol: Protocol = PLAINTEXT
@@ -27,7 +27,7 @@ class Brokers:
 
     @property
     def addresses(self) -> list[str]:
-        """Each HOST:PORT by itself."""
+        """HOST:PORT of each broker."""
         return [address.strip() for address in self.bootstrap.split(",")]
 
     @property
@@ -39,14 +39,14 @@ class Brokers:
         return self.protocol.startswith("SASL_")
 
     def arguments(self) -> dict[str, Any]:
-        """What a client of kafka-python or of aiokafka is made with."""
-        found: dict[str, Any] = {"bootstrap_servers": self.addresses, "security_protocol": self.protocol}
+        """Constructor arguments for clients of kafka-python and aiokafka."""
+        arguments: dict[str, Any] = {"bootstrap_servers": self.addresses, "security_protocol": self.protocol}
         if self.is_tls:
-            found["ssl_context"] = self.tls.context()
+            arguments["ssl_context"] = self.tls.context()
         if self.is_sasl:
-            found |= {
+            arguments |= {
                 "sasl_mechanism": self.mechanism,
                 "sasl_plain_username": self.user,
                 "sasl_plain_password": self.password,
             }
-        return found
+        return arguments

@@ -1,4 +1,4 @@
-"""Clients of kafka-python, made so that nothing of one is left behind that does not reach Kafka."""
+"""Creates clients of kafka-python that leave nothing behind if they cannot reach Kafka."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -11,17 +11,17 @@ ClientT = TypeVar("ClientT")
 
 
 def make_client(make: Callable[..., ClientT], brokers: Brokers, **settings: Any) -> ClientT:
-    """A consumer or an admin client; raises what `make` raises. One that does not reach Kafka would leave its
-    thread and its sockets behind for good, and whoever wants one asks again and again: so they are closed."""
+    """Create a consumer or an admin client; raises what `make` raises. A client that cannot reach Kafka would
+    leak its thread and sockets, and callers retry often, so this closes it."""
     made: list[Any] = []
 
-    def client(**given: Any) -> Any:
-        made.append(KafkaNetClient(**given))
+    def client(**arguments: Any) -> Any:
+        made.append(KafkaNetClient(**arguments))
         return made[-1]
 
     try:
         return make(**brokers.arguments(), **settings, kafka_client=client)
     except BaseException:
-        for one in made:
-            one.close()
+        for network_client in made:
+            network_client.close()
         raise

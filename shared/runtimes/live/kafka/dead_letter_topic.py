@@ -1,5 +1,4 @@
-"""The dead letters of a live twin: a topic of one partition, to which sequencers append what workers could
-not read."""
+"""The dead letters of a live twin: a topic of one partition, to which sequencers append."""
 
 import threading
 
@@ -9,7 +8,7 @@ from shared.runtimes.live.kafka.partition_reader import read_partition
 
 
 class KafkaDeadLetters:
-    """Reads on from where it was. Safe to use from several threads."""
+    """Reads the topic incrementally. Thread-safe."""
 
     def __init__(self, endpoints: Endpoints) -> None:
         self._brokers = endpoints.kafka

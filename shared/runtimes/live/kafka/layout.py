@@ -1,18 +1,18 @@
-"""Where things lie on Kafka: topics, the partition of a fabric, the headers of a message."""
+"""Layout on Kafka: topics, consumer groups, and the headers of a record."""
 
 from dataclasses import dataclass
 
 from shared.runtimes.live.kafka.brokers import Brokers
 
 TYPE, SOURCE, EXPECTED_OFFSET, LEVEL_AT, TWIN = "type", "source", "expected-offset", "level-at", "twin"
-"""Headers. `type` and `source` repeat the envelope's, so that a reader skips without parsing; `twin` says
-whose log this is. A root message also carries `expected-offset`, the offset where it must land (elsewhere
-it is void), and `level-at`, the position at which every service stood when it was written."""
+"""Header names. `type` and `source` repeat the envelope's fields, so that readers skip records without
+parsing. `twin` identifies the twin. A root message also has `expected-offset`, the offset at which it must be
+appended (elsewhere it is void), and `level-at`, the position of every service when it was written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Topics:
-    """The topics of one twin; consumer groups begin with the same word."""
+    """The topics of one twin; its consumer groups have the same prefix."""
 
     prefix: str = "lightwave"
 
@@ -38,7 +38,7 @@ class Topics:
 
 @dataclass(frozen=True, slots=True)
 class Endpoints:
-    """Where a live twin's Kafka and Redis are."""
+    """Addresses of a live twin's Kafka and Redis."""
 
     kafka: Brokers
     redis: str

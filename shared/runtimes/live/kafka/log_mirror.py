@@ -1,9 +1,8 @@
-"""A process's own copy of the log, so that it reads it as fast as the embedded twin's: that of a gateway, or
-of a historian.
+"""A local copy of the log for a gateway or a historian, which reads it as fast as the embedded twin.
 
-A thread reads Kafka, passes over what every reader passes over (void, unreadable, repeated), and appends the
-rest to one file a site, in the lab's format: message for message what the lab writes. It is only a copy: it
-may be removed at any time, and is made again.
+A thread reads Kafka and drops what every reader drops (void, unreadable and repeated records). It appends the
+rest to one file per site, in the lab's format: the same messages that the lab writes. The copy can be removed
+at any time; it is rebuilt.
 """
 
 import contextlib
@@ -33,10 +32,10 @@ from shared.runtimes.live.kafka.non_utf8_headers import accept_non_utf8_headers
 from shared.runtimes.live.kafka.records import Record, open_record, record_of
 from shared.runtimes.live.twin_record import TwinRecord
 from shared.storage.files.atomic_files import write_private_text
+from shared.storage.files.file_errors import file_error
 from shared.storage.files.folder_lock import FolderLocked, lock_folder
 from shared.storage.log.indexed_log import IndexedLogs
 from shared.storage.log.log_bytes import SITE_LOG_SUFFIX
-from shared.storage.log.log_lines import file_error
 from shared.storage.log.log_reader import commissioned_with
 from shared.storage.log.offset_file import OffsetFiles
 from shared.storage.log.telemetry_frames import TelemetryFolder
@@ -45,19 +44,17 @@ SAVE_EVERY_S = 1.0
 POLL_MS = 200
 RETRY_S = 0.5
 FRAMES_REREAD = 32
-"""Telemetry frames of a partition that are looked at again at the start."""
+"""Telemetry frames of a partition that are read again at the start."""
 _TIME = re.compile(r"[0-9]{1,16}")
 _FRAMES_NAME = re.compile(rf"{FABRIC_PATTERN}(/[a-z]{{1,16}})?")
-"""Of a fabric, or of one service of it beside those."""
+"""A fabric, or one service of it."""
 
 log = logging.getLogger("lightwave.live")
 
 
 class LogMirror:
-    """`logs` is the copy; `problem` says why it may be behind, or None; `lost` is true when Kafka holds less
-    than the copy, so that the process must start again to make it anew. A folder keeps the copy of one twin,
-    for one process at a time; OperationFailed while another has it. `frames` says whether telemetry is
-    copied, too; `offsets` has where each message stands on Kafka, of a copy that is made `with_offsets`."""
+    """`logs` is the copy. A folder serves one twin and one process at a time; OperationFailed while another
+    process uses it. `frames` selects whether telemetry is copied, too."""
 
     def __init__(
         self,
@@ -68,7 +65,7 @@ class LogMirror:
         frames: bool = True,
         with_offsets: bool = False,
     ) -> None:
-        self._folder = _inside(folder, twin.twin)
+        self._folder = _subfolder(folder, twin.twin)
         self._lock_file = _lock_copy(folder)
         self._endpoints = endpoints
         self._twin = twin
@@ -77,23 +74,26 @@ class LogMirror:
         self.logs = IndexedLogs(self._folder / "log")
         self.telemetry = TelemetryFolder(self._folder / "telemetry")
         self.offsets = OffsetFiles(self._folder / "log") if with_offsets else None
+        """The Kafka offset of each message, if `with_offsets` is set."""
         self._frames = frames
-        self.problem: str | None = "the copy of the log is not begun yet"
+        self.problem: str | None = "the copy of the log has not started yet"
+        """Why the copy may be behind, or None."""
         self.lost = False
+        """Kafka has less than the copy: the process must restart to rebuild it."""
         self.messages = 0
         self._sites: dict[str, str] = {}
-        """Fabric → the site whose log it shares, for every fabric that the copy holds the beginning of."""
+        """Fabric → the site whose log it shares, for every fabric whose commissioning is in the copy."""
         self._configs: dict[str, FabricConfig] = {}
         self._offsets = self._resume()
         self._ends: dict[int, int] = {}
         self._first_ends: dict[int, int] = {}
-        """Where the log ended as this process first saw it."""
+        """The ends of the log when this process first saw them."""
         self._assigned: list[TopicPartition] = []
         self._truncated_partitions: list[str] = []
-        """A sentence for each partition of the log of which Kafka has removed what the copy does not hold."""
+        """A sentence for each partition from which Kafka has removed records that the copy lacks."""
         self._saved_s = 0.0
         self._logged_problem: str | None = None
-        """The problem that was logged last, until the copy was kept up once more."""
+        """The last logged problem, until the copy is current again."""
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="mirror", daemon=True)
 
@@ -109,35 +109,35 @@ class LogMirror:
         self._lock_file.close()
 
     def config(self, fabric: str) -> FabricConfig:
-        """What a fabric was commissioned with; KeyError if the copy does not hold it."""
+        """The configuration with which a fabric was commissioned; KeyError if the copy does not have it."""
         if fabric not in self._configs:
             self._configs[fabric] = commissioned_with(self.logs, self._sites[fabric], fabric)
         return self._configs[fabric]
 
     def site(self, fabric: str) -> str:
-        """The site whose log a fabric shares; KeyError if the copy does not hold its beginning."""
+        """The site whose log a fabric shares; KeyError if its commissioning is not in the copy."""
         return self._sites[fabric]
 
     def fabrics(self) -> list[str]:
-        """The fabrics whose first message the copy holds."""
+        """The fabrics whose commissioning is in the copy."""
         return list(self._sites)
 
     def lag_records(self) -> int:
-        """Records on Kafka, as last looked, that the copy has not seen."""
+        """Records on Kafka, as of the last check, that the copy has not read."""
         return sum(max(0, end - self._offsets.get(partition, 0)) for partition, end in self._ends.items())
 
     def missing_records(self) -> str | None:
-        """Why queries would not be answered from all of the log, in one sentence; None once the copy holds
-        what was there as this process began. Kafka may be away then: nothing is added meanwhile."""
+        """Why queries would not see the whole log, in one sentence; None once the copy has everything that
+        existed when this process started. After that, Kafka may be down: nothing is added meanwhile."""
         if self._truncated_partitions:
             return self._truncated_partitions[0]
         if not self._first_ends:
-            return self.problem or "the copy of the log is not compared with Kafka yet"
+            return self.problem or "the copy of the log has not been compared with Kafka yet"
         missing = sum(max(0, end - self._offsets.get(place, 0)) for place, end in self._first_ends.items())
-        return f"the copy of the log lacks {missing} of its records yet" if missing else None
+        return f"the copy of the log still lacks {missing} records" if missing else None
 
     def copied_offset(self, partition: int) -> int:
-        """The offset up to which the copy holds this partition of the log."""
+        """The offset up to which the copy has this partition of the log."""
         return self._offsets.get(partition, 0)
 
     # --- the thread -----------------------------------------------------------------------------------------
@@ -150,11 +150,11 @@ class LogMirror:
                     self._follow(consumer)
             except (KafkaError, OSError) as error:
                 self._fail(kafka_unreachable(self._endpoints.kafka, error))
-            except Exception as error:  # noqa: BLE001 -- whatever it is, the copy is shown to be behind
+            except Exception as error:  # noqa: BLE001 -- any error: show that the copy is behind
                 self._fail(error)
 
     def _fail(self, error: Exception) -> None:
-        """Shown while it lasts, logged when it begins, and tried again."""
+        """Show a problem while it lasts, log it once, and pause before the retry."""
         is_kafka = isinstance(error, LogUnreachable)
         problem = str(error) if is_kafka else f"the copy of the log: {error}"
         if problem != self._logged_problem:
@@ -175,8 +175,8 @@ class LogMirror:
         )
 
     def _assign(self, consumer: KafkaConsumer) -> None:
-        """Take up each partition where the copy of it ends. One of which Kafka has removed what comes next is
-        left as it is."""
+        """Continue each partition where its copy ends. Leave out partitions from which Kafka has removed the
+        next records."""
         topics = self._endpoints.topics
         logs = [TopicPartition(topics.log, n) for n in range(self._twin.partitions)]
         frames = [TopicPartition(topics.telemetry, n) for n in range(self._twin.partitions) if self._frames]
@@ -208,28 +208,28 @@ class LogMirror:
                     self._append(place.partition, batch)
                 else:
                     self._store_frames(batch)
-            for place in self._assigned:  # further than the last record where Kafka has none to give
+            for place in self._assigned:  # may be beyond the last record, if offsets have no record
                 self._offsets[place.partition] = consumer.position(place)
             if time.monotonic() - self._saved_s > SAVE_EVERY_S:
                 self._save()
 
     def _check_ends(self, consumer: KafkaConsumer) -> None:
-        endpoints = [TopicPartition(self._endpoints.topics.log, n) for n in range(self._twin.partitions)]
-        self._ends = {place.partition: end for place, end in consumer.end_offsets(endpoints).items()}
+        places = [TopicPartition(self._endpoints.topics.log, n) for n in range(self._twin.partitions)]
+        self._ends = {place.partition: end for place, end in consumer.end_offsets(places).items()}
         self._first_ends = self._first_ends or self._ends
         self.problem = next(iter(self._truncated_partitions), None)
         for partition, end in self._ends.items():
             if end < self._offsets.get(partition, 0):
                 self.lost = True
                 self.problem = (
-                    f"partition {partition}: Kafka holds {end} messages, its copy has seen "
+                    f"partition {partition}: Kafka has {end} messages, but the copy has read "
                     f"{self._offsets[partition]}: the log lost its end"
                 )
                 shutil.rmtree(self._folder, ignore_errors=True)
                 return
 
     def _append(self, partition: int, rows: list[Any]) -> None:
-        found: dict[str, list[tuple[Envelope, Record]]] = defaultdict(list)
+        by_site: dict[str, list[tuple[Envelope, Record]]] = defaultdict(list)
         last: dict[tuple[str, str], int] = {}
         for row in rows:
             record = record_of(partition, row.offset, row.value, row.headers)
@@ -249,8 +249,8 @@ class LogMirror:
                 last[source] = self.logs.open(site).last_seq(message.source)
             if message.seq > last[source]:
                 last[source] = message.seq
-                found[site].append((message, record))
-        for site, pairs in found.items():
+                by_site[site].append((message, record))
+        for site, pairs in by_site.items():
             copied = self.logs.open(site)
             if self.offsets is not None:
                 self.offsets.of(site).put(copied.end, [record.offset for _, record in pairs])
@@ -262,30 +262,30 @@ class LogMirror:
             record = record_of(0, row.offset, row.value, row.headers)
             name = (row.key or b"").decode("utf-8", "replace")
             at_us = record.header("at_us") or ""
-            # Both become names of files: whatever else a stranger wrote is passed over.
+            # Both become file names: ignore records with other text in them.
             if record.value and _FRAMES_NAME.fullmatch(name) and _TIME.fullmatch(at_us):
                 self.telemetry.put(name, int(at_us), record.value)
 
     # --- on the disk ----------------------------------------------------------------------------------------
 
     def _remove_others(self, folder: Path) -> None:
-        """Copies of other twins: one folder serves one twin at a time."""
+        """Remove copies of other twins: one folder serves one twin at a time."""
         if folder.exists():
             for other in folder.iterdir():
                 if other != self._folder and (other / "offsets.json").exists():
                     shutil.rmtree(other, ignore_errors=True)
 
     def _resume(self) -> dict[int, int]:
-        """Where to read on. Nothing is taken up of a copy that holds less than was noted of it."""
+        """The offsets to continue from. Discards a copy that has less than was recorded of it."""
         try:
-            kept = json.loads(self._offsets_file.read_text())
-            offsets = {int(partition): int(offset) for partition, offset in kept["offsets"].items()}
-            whole = all(self._is_complete(site, end) for site, end in kept["ends"].items())
-            self._sites = {str(fabric): str(site) for fabric, site in kept["fabrics"].items()}
+            saved = json.loads(self._offsets_file.read_text())
+            offsets = {int(partition): int(offset) for partition, offset in saved["offsets"].items()}
+            is_complete = all(self._is_complete(site, end) for site, end in saved["ends"].items())
+            self._sites = {str(fabric): str(site) for fabric, site in saved["fabrics"].items()}
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            offsets, whole = {}, True
+            offsets, is_complete = {}, True
             self._sites = {}
-        if not whole:
+        if not is_complete:
             self.logs.close()
             if self.offsets is not None:
                 self.offsets.close()
@@ -298,33 +298,33 @@ class LogMirror:
         return offsets
 
     def _is_complete(self, site: str, end: int) -> bool:
-        """Whether the copy of a site's log is as long as was noted, and tells of each message where it
-        stands."""
+        """Whether the copy of a site's log is as long as recorded, and has the offset of each message."""
         copied = self.logs.open(site).end
         return copied >= end and (self.offsets is None or self.offsets.of(site).count >= copied)
 
     def _save(self) -> None:
-        """Behind the copy at any moment: what is read again is dropped as repeated."""
+        """Save the offsets. They are never ahead of the copy; records that are read again are dropped as
+        repeats."""
         self._saved_s = time.monotonic()
-        kept = {
+        saved = {
             "offsets": self._offsets,
             "ends": {site: self.logs.end(site) for site in self.logs.sites()},
             "fabrics": self._sites,
         }
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            write_private_text(self._offsets_file, json.dumps(kept))
+            write_private_text(self._offsets_file, json.dumps(saved))
         except OSError as error:
             raise file_error(self._offsets_file, error, "file") from None
         self._logged_problem = None
 
 
-def _inside(folder: Path, name: str) -> Path:
-    """The folder of this name in a folder; OperationFailed if it lay elsewhere, for it may be removed."""
-    found = folder / name
-    if found.resolve().parent != folder.resolve() or not name:
-        raise OperationFailed(f"twin {name!r}: no name of a folder in {folder}")
-    return found
+def _subfolder(folder: Path, name: str) -> Path:
+    """The subfolder of this name; OperationFailed if it were elsewhere, because it may be removed."""
+    path = folder / name
+    if path.resolve().parent != folder.resolve() or not name:
+        raise OperationFailed(f"twin {name!r}: must be the name of a folder in {folder}")
+    return path
 
 
 def _lock_copy(folder: Path) -> IO[str]:
@@ -332,7 +332,7 @@ def _lock_copy(folder: Path) -> IO[str]:
         return lock_folder(folder)
     except FolderLocked:
         raise OperationFailed(
-            f"{folder}: in use by another process; LIGHTWAVE_DATA gives each a folder of its own"
+            f"{folder}: another process uses this folder; set LIGHTWAVE_DATA to a different one"
         ) from None
     except OSError as error:
         raise OperationFailed(f"{folder}: {error.strerror or error}") from None

@@ -1,8 +1,8 @@
-"""Names of headers that are no UTF-8.
+"""Reads records whose header names are not UTF-8.
 
-Kafka takes any bytes for a name, and both of its clients here raise on them, at every fetch again, so that
-one such record would end all reading of its partition. Where that happens, such names are read with the sign
-for unreadable letters in them; no name of ours has it.
+Kafka accepts any bytes as a name, but both of its clients raise on them at every fetch. One such record would
+stop all reading of its partition. Here such names are decoded with the replacement character, which no name
+of ours contains.
 """
 
 from typing import Any
@@ -15,19 +15,19 @@ from kafka.record.default_records import DefaultRecordBatch
 
 
 def accept_non_utf8_headers() -> None:
-    """Let the clients of this process read such records; every reader calls it before it begins."""
+    """Patch the clients of this process; every reader calls this first."""
     memory_records.DefaultRecordBatch = _BlockingBatch
     fetcher.MemoryRecords = _records
 
 
 class _AnyText(bytearray):
-    """Bytes of which every part can be decoded."""
+    """Bytes of which every slice can be decoded."""
 
     def __getitem__(self, place: Any) -> Any:
-        found = super().__getitem__(place)
-        return _AnyText(found) if isinstance(place, slice) else found
+        item = super().__getitem__(place)
+        return _AnyText(item) if isinstance(place, slice) else item
 
-    def decode(self, *_: object) -> str:  # the clients name the encoding only
+    def decode(self, *_: object) -> str:  # the clients pass only the encoding
         return super().decode("utf-8", "replace")
 
 
@@ -51,25 +51,25 @@ class _AsyncioBatch(_DefaultRecordBatchPy):  # type: ignore[misc]  # aiokafka sh
 
 
 class _AsyncioRecords(_MemoryRecordsPy):  # type: ignore[misc]  # aiokafka ships no types
-    """In Python, for the batches of what is compiled cannot be changed."""
+    """The Python implementation, because batches of the compiled one cannot be patched."""
 
     def next_batch(self) -> Any:
-        found = self._next_slice
-        if found is None or found[self.MAGIC_OFFSET] < 2:
+        data = self._next_slice
+        if data is None or data[self.MAGIC_OFFSET] < 2:
             return super().next_batch()
         self._cache_next()
-        return _AsyncioBatch(found)
+        return _AsyncioBatch(data)
 
 
 def _records(data: bytes) -> Any:
-    """What was fetched, looked through once: what is compiled is fast enough for that."""
-    found = MemoryRecords(data)
+    """Fetched data; scanned once for such names, which is fast in the compiled implementation."""
+    records = MemoryRecords(data)
     try:
-        while (batch := found.next_batch()) is not None:
+        while (batch := records.next_batch()) is not None:
             for _ in batch:
                 pass
     except UnicodeDecodeError:
         return _AsyncioRecords(data)
-    except Exception:  # noqa: BLE001 -- whoever reads it meets that again, and knows what to do
+    except Exception:  # noqa: BLE001 -- the reader gets the same error, and handles it
         return MemoryRecords(data)
     return MemoryRecords(data)

@@ -1,4 +1,4 @@
-"""The operations log of a live twin: a topic of one partition, beside the log."""
+"""The operations log of a live twin: a topic of one partition."""
 
 import threading
 
@@ -14,8 +14,8 @@ APPEND_S_MAX = 10
 
 
 class KafkaOperations:
-    """An `OperationsLog` on Kafka. Safe to use from several threads. The number of an operation is its
-    offset. What was read once is kept, so that only what is new is read again."""
+    """An `OperationsLog` on Kafka. Thread-safe. The number of an operation is its offset. Operations are
+    cached, so that only new ones are read."""
 
     def __init__(self, endpoints: Endpoints) -> None:
         self._brokers = endpoints.kafka
@@ -25,14 +25,16 @@ class KafkaOperations:
         self._ids: set[str] = set()
         self._end = 0
 
-    def append(self, found: Operation) -> None:
-        # Rare, so that no connection is kept for it.
+    def append(self, operation: Operation) -> None:
+        # Appends are rare, so no connection stays open.
         try:
             producer = KafkaProducer(**self._brokers.arguments(), acks="all", bootstrap_timeout_ms=4_000)
         except (KafkaError, OSError) as error:
             raise kafka_unreachable(self._brokers, error) from None
         try:
-            producer.send(self._topic, value=encode_operation(found), partition=0).get(timeout=APPEND_S_MAX)
+            producer.send(self._topic, value=encode_operation(operation), partition=0).get(
+                timeout=APPEND_S_MAX
+            )
         except KafkaError as error:
             raise kafka_unreachable(self._brokers, error) from None
         finally:
@@ -51,8 +53,8 @@ class KafkaOperations:
     def _read_new(self) -> None:
         for batch in read_partition(self._brokers, self._topic, 0, self._end):
             for record in batch:
-                found = decode_operation(record.value)
-                if found is not None and found.id not in self._ids:
-                    self._ids.add(found.id)
-                    self._known.append((record.offset, found))
+                operation = decode_operation(record.value)
+                if operation is not None and operation.id not in self._ids:
+                    self._ids.add(operation.id)
+                    self._known.append((record.offset, operation))
             self._end = batch[-1].offset + 1

@@ -1,4 +1,4 @@
-"""Reading a partition of the log from a place to its present end, in batches, beside all that runs."""
+"""Reads a partition of the log from an offset to its present end, in batches."""
 
 from collections.abc import Iterator
 
@@ -16,15 +16,15 @@ from shared.runtimes.live.kafka.topic_admin import check_retention
 BATCH = 1_000
 POLL_MS = 500
 IDLE_POLLS_MAX = 40
-"""Polls that come no further before the end: Kafka does not answer."""
+"""Polls without progress before the end, after which Kafka counts as unreachable."""
 
 
 def read_partition(
     brokers: Brokers, topic: str, partition: int, start: int = 0, end: int | None = None
 ) -> Iterator[list[Record]]:
-    """Batches of records from `start` to `end`, or to the end as it is now, one for every offset: void ones
-    where Kafka has none to give. OperationFailed if Kafka does not answer, removed `start`, or may remove
-    messages from between others."""
+    """Batches of records from `start` to `end`, or to the present end. There is one record per offset: a gap
+    record if Kafka has none. OperationFailed if Kafka does not answer, has removed `start`, or may remove
+    messages between others."""
     place = TopicPartition(topic, partition)
     accept_non_utf8_headers()
     try:
@@ -65,9 +65,12 @@ def _batches(
         reached = min(consumer.position(place), end)
         idle = 0 if reached > start else idle + 1
         if idle > IDLE_POLLS_MAX:
-            raise OperationFailed(f"{place.topic} {place.partition}: no record at {start}, its end is {end}")
-        found = [record_of(place.partition, row.offset, row.value, row.headers) for row in rows]
+            raise OperationFailed(
+                f"topic {place.topic}: partition {place.partition} returns no record at {start}, but its end "
+                f"is {end}"
+            )
+        records = [record_of(place.partition, row.offset, row.value, row.headers) for row in rows]
         if reached > start:
-            is_whole = sum(record.offset < end for record in found) == reached - start
-            yield list(fill_gaps(place.partition, start, found, reached)), is_whole
+            is_whole = sum(record.offset < end for record in records) == reached - start
+            yield list(fill_gaps(place.partition, start, records, reached)), is_whole
         start = reached

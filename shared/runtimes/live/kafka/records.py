@@ -1,4 +1,4 @@
-"""A record of the log as Kafka holds it, and the message in it: the same judgement for every reader."""
+"""A record of the log on Kafka, and the message in it. Every reader applies the same checks."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,9 +13,9 @@ from shared.runtimes.dead_letter import dead_letter_fields
 from shared.runtimes.live.kafka.layout import EXPECTED_OFFSET, LEVEL_AT, SOURCE, TWIN, TYPE
 
 SKIP_TYPE = "MessageSkipped"
-"""Written by the sequencer in answer to a person, while the log is not quiet: no root message."""
+"""Written by the sequencer on an operator's order, while the log is not quiet; not a root message."""
 _GAP_HEADERS = {EXPECTED_OFFSET: b"-1"}
-"""Headers of what is void wherever it stands."""
+"""Headers that make a record void at any offset."""
 _NUMBER = re.compile(r"[0-9]{1,18}")
 """An offset in a header."""
 
@@ -35,14 +35,14 @@ class Record:
 
     @property
     def is_void(self) -> bool:
-        """Whether this is a root message that missed its offset: another sequencer was faster."""
+        """Whether this is a root message that missed its offset, because another sequencer was faster."""
         wanted = self.headers.get(EXPECTED_OFFSET)
         return wanted is not None and wanted != b"%d" % self.offset
 
 
 def gap_record(partition: int, offset: int) -> Record:
-    """What readers take an offset for at which Kafka has no record to give, such as the mark that ends a
-    transaction (decision 23): void."""
+    """A void record for an offset without one on Kafka, such as the marker that ends a transaction (decision
+    23)."""
     return Record(partition, offset, b"", _GAP_HEADERS)
 
 
@@ -52,8 +52,8 @@ def is_gap(record: Record) -> bool:
 
 
 def fill_gaps(partition: int, start: int, records: Iterable[Record], end: int) -> Iterator[Record]:
-    """One record for every offset from `start` up to `end`, of those which Kafka gave when it was asked for
-    all of them, in order."""
+    """One record for every offset from `start` up to `end`. `records` are all that Kafka has there, in
+    order."""
     for record in records:
         if record.offset >= end:
             break
@@ -64,12 +64,12 @@ def fill_gaps(partition: int, start: int, records: Iterable[Record], end: int) -
 
 
 def has_gap(start: int, records: Sequence[Record]) -> bool:
-    """Whether these records, which are in order, miss an offset between `start` and their last."""
+    """Whether these ordered records miss an offset between `start` and their last."""
     return bool(records) and records[-1].offset - start + 1 != len(records)
 
 
 def void_headers(twin: str) -> dict[str, bytes]:
-    """The headers of a record that says nothing, by the sequencer."""
+    """The headers of an empty record of the sequencer."""
     return {**_GAP_HEADERS, TWIN: twin.encode()}
 
 
@@ -79,14 +79,14 @@ def record_of(
     value: bytes | None,
     headers: Iterable[tuple[str, bytes | None]] | None,
 ) -> Record:
-    """What a client of Kafka read, whoever wrote it. A missing value is an empty one, and a header without a
-    value is no header; of several with one name the last counts."""
+    """A record as a client of Kafka read it. A missing value becomes empty, and headers without a value are
+    dropped. If a name repeats, its last header counts."""
     pairs = {name: bytes(text) for name, text in headers or () if text is not None}
     return Record(partition, offset, value or b"", pairs)
 
 
 def root_headers(message: Envelope, *, offset: int, quiet: int, twin: str) -> dict[str, bytes]:
-    """The headers of a root message that must land on `offset`, written when all stood at `quiet`."""
+    """The headers of a root message that must get `offset`, written when all services were at `quiet`."""
     marks = {EXPECTED_OFFSET: b"%d" % offset, LEVEL_AT: b"%d" % quiet}
     return output_headers(message.type, message.source, twin) | marks
 
@@ -96,39 +96,41 @@ def output_headers(kind: str, source: str, twin: str) -> dict[str, bytes]:
 
 
 def has_known_headers(record: Record) -> bool:
-    """Whether the headers name a type of this twin and a source that may write it; a reader that does not
-    handle it may then pass over it without parsing it."""
+    """Whether the headers name a type of this twin and a source that may write it. A reader that does not
+    handle it can then skip it without parsing."""
     kind, source = record.header(TYPE), record.header(SOURCE)
     model = TYPES.get(kind) if kind is not None else None
     return model is not None and source is not None and writer_of(source) == model.writer
 
 
 def open_record(record: Record, twin: str) -> Envelope | None:
-    """The message of a record of this twin's log; None if it is void. Unreadable with one sentence if it is
-    no message, or none that belongs here."""
+    """The message in a record of this twin's log; None if the record is void. Unreadable, with one sentence,
+    if it is not a valid message of this log."""
     if record.is_void:
         return None
     message = decode(record.value)
     if (record.header(TYPE), record.header(SOURCE)) != (message.type, message.source):
-        raise Unreadable(f"{message.type}: its headers are not those of {message.type} by {message.source}")
+        raise Unreadable(f"{message.type}: its headers must be those of {message.type} by {message.source}")
     if record.header(TWIN) != twin:
         raise Unreadable(f"{message.type}: not written by this twin's sequencer")
     marks = [record.header(name) for name in (EXPECTED_OFFSET, LEVEL_AT)]
     if is_root(message) and not all(mark is not None and _NUMBER.fullmatch(mark) for mark in marks):
-        raise Unreadable(f"{message.type}: a root message without the marks of one")
+        raise Unreadable(f"{message.type}: a root message must have {EXPECTED_OFFSET} and {LEVEL_AT} headers")
     if is_root(message) and int(record.headers[LEVEL_AT]) > record.offset:
         level = record.header(LEVEL_AT)
         raise Unreadable(
-            f"{message.type}: stands at {record.offset}, and says that all stood at {level} before"
+            f"{message.type}: its {LEVEL_AT} is {level}; must be at most its offset {record.offset}"
         )
     if not is_root(message) and marks != [None, None]:
-        raise Unreadable(f"{message.type}: the marks of a root message, which it is not")
+        raise Unreadable(
+            f"{message.type}: only a root message can have {EXPECTED_OFFSET} and {LEVEL_AT} headers"
+        )
     return message
 
 
 def level_of(record: Record, twin: str) -> int | None:
-    """The position at which every service stood when this root message was written: what was said before
-    it stands on the log. None if it is no root message of this twin's log, or a void one."""
+    """The position of every service when this root message was written: everything emitted before is on the
+    log. None if it is not a root message of this twin's log, or void."""
     if EXPECTED_OFFSET not in record.headers:
         return None
     try:
@@ -139,6 +141,7 @@ def level_of(record: Record, twin: str) -> int | None:
 
 
 def dead_letter_line(record: Record, service: str, error: str) -> bytes:
-    """What the dead letters hold of a record: one line of JSON, the fields of `letter_of` and the service."""
+    """The dead letter of a record: one line of JSON, with the fields of `dead_letter_fields` and the
+    service."""
     letter = dead_letter_fields(f"{record.partition}:{record.offset}", error, record.value)
     return orjson.dumps(letter | {"service": service})

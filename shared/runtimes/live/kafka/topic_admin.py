@@ -1,4 +1,4 @@
-"""The topics of a twin on Kafka: made once, and known again by Kafka's own identity of them."""
+"""The topics of a twin on Kafka: creation, checks of their settings, and their identity."""
 
 import contextlib
 import socket
@@ -24,16 +24,16 @@ from shared.runtimes.live.kafka.layout import Topics
 from shared.runtimes.poll import poll_until
 
 ANSWER_S_MAX = 4.0
-"""How long Kafka may take to answer at all."""
+"""How long Kafka may take to answer."""
 APPEAR_S_MAX = 15.0
 """How long new topics may take to be known everywhere."""
 POLL_S = 0.1
 DAY_MS = 86_400_000
 MESSAGE_BYTES_MAX = 8_000_000
 REPLICAS_SAFE = 3
-"""From so many copies on, an append waits for two of them."""
+"""With this many replicas or more, an append waits for two of them."""
 VERSION_MIN = (3, 7)
-"""The oldest Kafka this was written for: its metadata tell a topic's identity."""
+"""The oldest supported Kafka: its metadata contain topic ids."""
 _RETENTION_SETTINGS = {
     "cleanup.policy": "delete",
     "compression.type": "uncompressed",
@@ -43,16 +43,16 @@ _RETENTION_SETTINGS = {
 }
 _SETTING_DAMAGE = {
     "cleanup.policy": "Kafka removes messages from the middle",
-    "compression.type": "Kafka keeps what strangers compressed in a way that readers here do not know",
-    "retention.ms": "Kafka removes the oldest messages, and without them no state can be made again",
-    "retention.bytes": "Kafka removes the oldest messages, and without them no state can be made again",
-    "max.message.bytes": "Kafka refuses what is larger",
+    "compression.type": "Kafka keeps records in compressions that readers here do not support",
+    "retention.ms": "Kafka removes the oldest messages, and without them no state can be rebuilt",
+    "retention.bytes": "Kafka removes the oldest messages, and without them no state can be rebuilt",
+    "max.message.bytes": "Kafka refuses larger messages",
 }
-"""What follows where a setting is another one."""
+"""The consequence if a setting differs."""
 
 
 def create_topics(brokers: Brokers, topics: Topics, partitions: int, replication: int) -> None:
-    """Make the topics where they are not there yet, and wait until they are known."""
+    """Create missing topics, and wait until they are known."""
     safe = {"min.insync.replicas": "2" if replication >= REPLICAS_SAFE else "1"}
     week = {"retention.ms": str(7 * DAY_MS)}
     wanted = [
@@ -68,19 +68,19 @@ def create_topics(brokers: Brokers, topics: Topics, partitions: int, replication
             except TopicAlreadyExistsError:
                 continue
             except InvalidReplicationFactorError:
-                there = len(admin.describe_cluster()["brokers"])
+                broker_count = len(admin.describe_cluster()["brokers"])
                 raise InvalidInput(
-                    f"--replication {replication}: Kafka at {brokers} has fewer brokers than that; "
-                    f"allowed: 1 to {there}"
+                    f"--replication {replication}: Kafka at {brokers} has fewer brokers; "
+                    f"must be between 1 and {broker_count}"
                 ) from None
         if not poll_until(
             lambda: all(_found(admin, topic.name) is not None for topic in wanted), APPEAR_S_MAX, POLL_S
         ):
-            raise OperationFailed(f"Kafka at {brokers}: does not make topics like {topics.log}")
+            raise OperationFailed(f"Kafka at {brokers}: does not create topics like {topics.log}")
 
 
 def topic_id(brokers: Brokers, topic: str) -> str:
-    """Kafka's identity of a topic, another one after it was deleted and made again."""
+    """Kafka's identity of a topic, which changes if the topic is deleted and created again."""
     return str(_described(brokers, topic)["topic_id"])
 
 
@@ -89,8 +89,8 @@ def partition_count(brokers: Brokers, topic: str) -> int:
 
 
 def check_settings(brokers: Brokers, topics: Topics) -> list[str]:
-    """What is set otherwise than `create_topics` sets it and would cost messages, and partitions of the log
-    whose beginning is gone already, a sentence each. How long telemetry is kept is free. OperationFailed if a
+    """Settings that differ from those of `create_topics` and would lose messages, and partitions of the log
+    whose oldest records are gone; a sentence each. The retention of telemetry is free. OperationFailed if a
     topic is missing or Kafka does not answer."""
     with _admin(brokers) as admin:
         found = [
@@ -109,8 +109,8 @@ def check_settings(brokers: Brokers, topics: Topics) -> list[str]:
 
 
 def check_retention(brokers: Brokers, topic: str) -> None:
-    """OperationFailed if Kafka may remove messages from the middle of a topic: nobody could tell what it has
-    removed from what never stood there."""
+    """OperationFailed if Kafka may remove messages from the middle of a topic: such a removal could not be
+    told from an offset without a record."""
     with _admin(brokers) as admin:
         for sentence in _changed_settings(admin, brokers, topic, ("cleanup.policy",)):
             raise OperationFailed(sentence)
@@ -121,16 +121,16 @@ def _wanted(keeps: bool) -> list[str]:
 
 
 def _changed_settings(admin: Any, brokers: Brokers, topic: str, names: Iterable[str]) -> Iterator[str]:
-    """A sentence for each of these settings of a topic by which messages are lost or refused."""
+    """A sentence for each of these settings of a topic that loses or refuses messages."""
     _described_by(admin, brokers, topic)
-    asked = ConfigResource(ConfigResourceType.TOPIC, topic)
-    rows = admin.describe_configs([asked], config_filter="all")["topic"][topic]
+    resource = ConfigResource(ConfigResourceType.TOPIC, topic)
+    rows = admin.describe_configs([resource], config_filter="all")["topic"][topic]
     for name in names:
         wanted, value = _RETENTION_SETTINGS[name], rows[name]["value"]
         if value == wanted or (name == "max.message.bytes" and int(value) > int(wanted)):
             continue
         yield (
-            f"topic {topic}: {name} is {value}, needed is {wanted}: "
+            f"topic {topic}: {name} is {value}, must be {wanted}: "
             f"{_SETTING_DAMAGE[name]}; `kafka-configs.sh "
             f"--bootstrap-server {brokers} --alter --entity-type topics --entity-name {topic} "
             f"--add-config {name}={wanted}` sets it"
@@ -138,7 +138,7 @@ def _changed_settings(admin: Any, brokers: Brokers, topic: str, names: Iterable[
 
 
 def broker_version(brokers: Brokers) -> tuple[int, ...]:
-    """Of the broker that answers, as far as its protocol tells; OperationFailed if it is too old."""
+    """The version of the answering broker, from its protocol; OperationFailed if it is too old."""
     with _admin(brokers) as admin:
         return _version(admin)
 
@@ -152,7 +152,7 @@ def _described_by(admin: Any, brokers: Brokers, topic: str) -> dict[str, Any]:
     found = _found(admin, topic)
     if found is None:
         raise OperationFailed(
-            f"topic {topic}: not on Kafka at {brokers}; `lightwave live init` makes it "
+            f"topic {topic}: not on Kafka at {brokers}; `lightwave live init` creates it "
             "(is LIGHTWAVE_PREFIX right?)"
         )
     return found
@@ -166,7 +166,7 @@ def _found(admin: Any, topic: str) -> dict[str, Any] | None:
 
 
 def _version(admin: Any) -> tuple[int, ...]:
-    found: tuple[int, ...] = admin._manager.broker_version  # noqa: SLF001 -- told in public nowhere
+    found: tuple[int, ...] = admin._manager.broker_version  # noqa: SLF001 -- there is no public attribute
     return found
 
 
@@ -174,15 +174,14 @@ def _check_version(brokers: Brokers, admin: Any) -> None:
     version = _version(admin)
     if version[:2] < VERSION_MIN:
         raise OperationFailed(
-            f"Kafka at {brokers}: version {'.'.join(map(str, version))}; needed is "
+            f"Kafka at {brokers}: version {'.'.join(map(str, version))}; must be "
             f"{'.'.join(map(str, VERSION_MIN))} or newer"
         )
 
 
 @contextlib.contextmanager
 def _admin(brokers: Brokers) -> Iterator[Any]:
-    """An admin client of a Kafka that is new enough; what that refuses for a moment after its start is tried
-    again."""
+    """An admin client of a supported Kafka. Retries errors shortly after Kafka's start."""
     until_s = time.monotonic() + ANSWER_S_MAX
     while True:
         try:
@@ -203,7 +202,7 @@ def _admin(brokers: Brokers) -> Iterator[Any]:
 
 
 def _connect(brokers: Brokers) -> Any:
-    """Made only where somebody listens: a client would try on for as long as it may."""
+    """Connects only if a broker listens: the client itself would retry until its timeout."""
     _check_listens(brokers)
     answer_ms = int(ANSWER_S_MAX * 1_000)
     return make_client(
@@ -212,7 +211,7 @@ def _connect(brokers: Brokers) -> Any:
 
 
 def _check_listens(brokers: Brokers) -> None:
-    """OSError unless one of the brokers takes a connection."""
+    """OSError unless one of the brokers accepts a connection."""
     refused: Exception = ValueError("no broker is named")
     for host, port, _ in collect_hosts(brokers.bootstrap):
         try:

@@ -1,1 +1,1 @@
-"""What every live process has: a place in its twin, a heartbeat, health and metrics."""
+"""Common parts of every live process: startup, registration, heartbeat, health and metrics."""

@@ -1,6 +1,7 @@
-"""What every live process has beside its work: a beat in Redis, /healthz and /metrics, and a guard that ends
-it. Each has a thread of its own, so that none waits for the work or for another: a Kafka that hangs holds up
-the guard alone.
+"""Heartbeat, guard, /healthz and /metrics of every live process.
+
+Each has its own thread, so that none waits for the work or for another: a hanging Kafka delays only the
+guard.
 """
 
 import json
@@ -29,10 +30,10 @@ from shared.storage.store.redis_store import RedisStore
 
 BEAT_S = 1.0
 EXIT_RESTART = 75
-"""Exit code of a process that its guard ended: start it again."""
+"""Exit code of a process that its guard stopped; restart it."""
 ACCEPT_RETRY_S = 0.5
 CLIENT_S_MAX = 10.0
-"""How long who asks for metrics may take to say so."""
+"""How long a metrics client may take to send its request."""
 
 log = logging.getLogger("lightwave.live")
 
@@ -49,7 +50,7 @@ class MetricSample:
 
 @dataclass(frozen=True, slots=True)
 class ProcessReport:
-    """How a process stands. `problems` is empty while it is well."""
+    """The state of a process. `problems` is empty while it is healthy."""
 
     partitions: tuple[int, ...] = ()
     problems: tuple[str, ...] = ()
@@ -58,8 +59,8 @@ class ProcessReport:
 
 
 class ProcessHeartbeat:
-    """Notes every second that this process is there, and asks its guard. `report` says how the process
-    stands; `guard` gives the sentence with which it must end, or None."""
+    """Records every second that this process is alive, and runs its guard. `report` returns the process's
+    state. `guard` returns why the process must stop, or None."""
 
     def __init__(
         self,
@@ -87,23 +88,23 @@ class ProcessHeartbeat:
             thread.start()
 
     def stop(self) -> None:
-        """Leave in good order; a row that Redis does not take away now is soon too old."""
+        """Unregister; if Redis does not answer now, the row expires."""
         self._ended.set()
         beating = self._threads[0]
         beating.join(timeout=2 * BEAT_S)
         if beating.is_alive() or "beat" in self._failing:
-            return  # Redis does not answer, and this would wait for it as well
+            return  # Redis does not answer, and this call would hang, too
         try:
             self._row.leave()
         except LightwaveError:
             return
 
     def current_report(self) -> ProcessReport:
-        """The report, with what goes wrong in the threads of this class among its problems."""
+        """The report, including errors in the threads of this class."""
         try:
             report = self._report()
             self._failing.pop("report", None)
-        except Exception as error:  # noqa: BLE001 -- whatever it is, the process must go on to be seen
+        except Exception as error:  # noqa: BLE001 -- any error: the process must stay visible
             self._fail("report", error)
             report = ProcessReport()
         return replace(report, problems=(*report.problems, *self._failing.copy().values()))
@@ -113,13 +114,13 @@ class ProcessHeartbeat:
             try:
                 step()
                 self._failing.pop(part, None)
-            except Exception as error:  # noqa: BLE001 -- a process without these threads would be lost to sight
+            except Exception as error:  # noqa: BLE001 -- without these threads the process would be invisible
                 self._fail(part, error)
             if self._ended.wait(BEAT_S):
                 return
 
     def _fail(self, part: str, error: Exception) -> None:
-        """Shown while it lasts, and logged when it begins."""
+        """Show an error while it lasts, and log it once."""
         expected = isinstance(error, LightwaveError)
         sentence = str(error) if expected else f"{part}: {error!r}"
         if self._failing.get(part) != sentence and not expected:
@@ -136,7 +137,7 @@ class ProcessHeartbeat:
         else:
             self._failing.pop("name", None)
         report = self.current_report()
-        late = self._failing.get("beat")  # is over if this beat arrives
+        late = self._failing.get("beat")  # resolved if this beat arrives
         self._row.write(
             partitions=list(report.partitions),
             problems=[problem for problem in report.problems if problem != late],
@@ -153,9 +154,9 @@ class ProcessHeartbeat:
 
 
 class HealthServer:
-    """The heartbeat, with /metrics and the probes of a process that serves nothing else: /livez says that it
-    answers (its guard ends it where starting again helps), /readyz that it can do its work, and /healthz also
-    that what is around it is well, as `around` tells."""
+    """The heartbeat, with /metrics and probes of a process without other endpoints. /livez: the process
+    answers (its guard stops it when a restart helps). /readyz: it can do its work. /healthz: its servers are
+    healthy, too, as `dependency_problems` reports."""
 
     def __init__(
         self,
@@ -176,7 +177,7 @@ class HealthServer:
             self._server = _Server((host, port), metrics, self._probes())
         except OSError as error:
             raise OperationFailed(
-                f"--metrics-port {port} on {host}: {error.strerror}; choose another, or 0 for any"
+                f"--metrics-port {port} on {host}: {error.strerror}; choose another port, or 0 for any"
             ) from None
         self.address = f"http://{host}:{self._server.server_address[1]}"
         self._heartbeat = ProcessHeartbeat(info, store, report, guard, address=self.address)
@@ -186,7 +187,7 @@ class HealthServer:
         threading.Thread(target=self._server.serve_forever, name="metrics", daemon=True).start()
 
     def stop(self) -> None:
-        """Leave in good order."""
+        """Stop the server and unregister."""
         self._server.shutdown()
         self._server.server_close()
         self._heartbeat.stop()
@@ -203,7 +204,7 @@ class HealthServer:
 
 
 class _Samples(Collector):
-    """The samples of a process, as they are at each scrape."""
+    """The samples of a process at each scrape."""
 
     def __init__(self, info: ProcessInfo, read: Callable[[], tuple[MetricSample, ...]]) -> None:
         self._info = info
@@ -212,7 +213,7 @@ class _Samples(Collector):
     def collect(self) -> Iterator[Metric]:
         own = {"service": self._info.service} if self._info.service else {}
         families: dict[str, CounterMetricFamily | GaugeMetricFamily] = {}
-        for sample in (*self._read(), MetricSample("restarts_total", restarts(), "starts after the first")):
+        for sample in (*self._read(), MetricSample("restarts_total", restarts(), "restarts of the process")):
             labels = own | dict(sample.labels)
             if sample.name not in families:
                 family = CounterMetricFamily if sample.name.endswith("_total") else GaugeMetricFamily
@@ -236,8 +237,8 @@ class _Server(ThreadingHTTPServer):
         super().__init__(address, _Handler)
 
     def get_request(self) -> tuple[Any, Any]:
-        """The next connection; OSError where none can be taken, as while no file descriptor is left: it would
-        be tried again at once, and again."""
+        """The next connection. OSError if none can be accepted, for example without a free file descriptor;
+        the pause avoids a busy loop."""
         try:
             return super().get_request()
         except OSError:
@@ -245,10 +246,10 @@ class _Server(ThreadingHTTPServer):
             raise
 
     def handle_error(self, _request: Any, _client: Any) -> None:
-        """Somebody who went away before the answer is no news."""
+        """Log errors, except of clients that disconnected."""
         error = sys.exception()
         if not isinstance(error, OSError):
-            log.error("an answer of /metrics or /healthz", exc_info=error)
+            log.error("request for /metrics or /healthz failed", exc_info=error)
 
 
 class _Handler(MetricsHandler):
@@ -264,7 +265,7 @@ class _Handler(MetricsHandler):
             problems = self.server.probes[path]()
             self._answer(503 if problems else 200, {"healthy": not problems, "problems": problems})
         else:
-            self._answer(404, {"error": f"allowed are {', '.join(self.server.probes)} and /metrics"})
+            self._answer(404, {"error": f"path must be one of {', '.join(self.server.probes)}, /metrics"})
 
     def _answer(self, status: int, body: Mapping[str, Any]) -> None:
         text = json.dumps(body).encode()

@@ -1,4 +1,4 @@
-"""Which processes of a live twin are there: each notes itself in Redis every second."""
+"""The processes of a live twin: each registers itself in Redis every second."""
 
 import json
 import os
@@ -15,17 +15,16 @@ from shared.storage.store.redis_store import RedisStore
 
 PROCESSES_NOTE = "processes"
 ALIVE_US_MAX = 6 * US_PER_S
-"""A process whose last beat is older is taken for dead."""
+"""A process whose last beat is older counts as dead."""
 CLAIM_S_MAX = 2.5
-"""How long a process that starts watches whether another one under its name still beats."""
+"""How long a starting process watches whether another one with its name still beats."""
 CLAIM_POLL_S = 0.1
 FORGET_AFTER_US = US_PER_HOUR
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessInfo:
-    """`name` is unique among a twin's processes; `kind` is worker, sequencer,
-    gateway or rebuild."""
+    """`name` is unique among a twin's processes; `kind` is worker, sequencer, gateway or rebuild."""
 
     name: str
     kind: str
@@ -33,29 +32,29 @@ class ProcessInfo:
 
 
 def restarts() -> int:
-    """How often this process was started after the first time, as whoever keeps it running says."""
+    """The number of restarts of this process, as its supervisor reports it."""
     value = os.environ.get(RESTARTS, "")
     return int(value) if value.isdecimal() else 0
 
 
 class ProcessRow:
-    """One process's row among all of its twin."""
+    """The row of one process in its twin's registry."""
 
     def __init__(self, info: ProcessInfo, store: RedisStore) -> None:
         self._info = info
         self._store = store
         self._started_s = time.time()
         self._token = uuid.uuid4().hex
-        """Tells this process from another that was given the same name."""
+        """Distinguishes this process from another one with the same name."""
         self._beat_us = 0
 
     def namesake(self) -> dict[str, Any] | None:
-        """The row of another process that notes itself under this name as well; None if there is none."""
+        """The row of another process that registers under this name, or None."""
         row = self._other_row()
         return row if row is not None and self._beat_us and row["beat_us"] > self._beat_us else None
 
     def owns_name(self, other: dict[str, Any]) -> bool:
-        """Whether this process has the name rightly, of the two."""
+        """Whether this process, of the two, keeps the name."""
         return (self._started_s, self._token) < (other["started_s"], other["token"])
 
     def _other_row(self) -> dict[str, Any] | None:
@@ -63,7 +62,7 @@ class ProcessRow:
         return None if row is None or row.get("token") in (None, self._token) else row
 
     def write(self, *, partitions: list[int], problems: list[str], address: str | None, extra: Any) -> None:
-        """Say that this process is there, and how it stands."""
+        """Register this process with its state."""
         self._beat_us = self._store.wall_us()
         row = {
             "token": self._token,
@@ -83,13 +82,13 @@ class ProcessRow:
         self._store.set_globals(PROCESSES_NOTE, {self._info.name: json.dumps(row)})
 
     def leave(self) -> None:
-        """This process ends in good order."""
+        """Unregister this process at a graceful exit."""
         self._store.set_globals(PROCESSES_NOTE, {self._info.name: None})
 
 
 def claim_name(store: RedisStore, name: str) -> None:
-    """InvalidInput while another live process has this name. One that has just died left a row behind that
-    looks alive for a moment: whether its beat goes on tells."""
+    """InvalidInput while another live process has this name. The row of one that has just died looks alive
+    for a while, so this waits for its next beat."""
     row = _row_of(store, name)
     if row is None or _is_dead(row) or store.wall_us() - row["beat_us"] > ALIVE_US_MAX:
         return
@@ -113,17 +112,17 @@ def duplicate_name_text(row: dict[str, Any]) -> str:
     """The sentence for a process whose name another one has."""
     if row["kind"] == "rebuild":
         return (
-            f"another rebuild runs already (pid {row['pid']} on {row['host']}): wait until it has ended, or "
-            "end it; what it has made is gone on with"
+            f"another rebuild is running (pid {row['pid']} on {row['host']}): wait until it has finished, or "
+            "stop it; the next one continues its work"
         )
     return (
         f"--replica {row['name']}: another live process has this name (pid {row['pid']} on {row['host']}), "
-        "and they take their partitions from each other; give each a name of its own"
+        "and each takes the other's partitions; must be unique"
     )
 
 
 def _is_dead(row: dict[str, Any]) -> bool:
-    """Whether a process of this machine that left a row behind is known to have ended."""
+    """Whether the process of this row ran on this machine and has exited."""
     if row["host"] != socket.gethostname():
         return False
     try:
@@ -136,23 +135,23 @@ def _is_dead(row: dict[str, Any]) -> bool:
 
 
 def processes(store: RedisStore) -> list[dict[str, Any]]:
-    """Every process that was there within the hour, in order of name, with `alive` and `beat_age_s`."""
+    """Every process that was alive within the last hour, in order of name, with `alive` and `beat_age_s`."""
     now_us = store.wall_us()
-    found: list[dict[str, Any]] = []
-    gone: dict[str, None] = {}
+    rows: list[dict[str, Any]] = []
+    expired: dict[str, None] = {}
     for name, text in sorted(store.read_globals(PROCESSES_NOTE).items()):
         row = json.loads(text)
         age_us = max(0, now_us - row["beat_us"])
         if age_us > FORGET_AFTER_US:
-            gone[name] = None
+            expired[name] = None
             continue
-        found.append(row | {"alive": age_us <= ALIVE_US_MAX, "beat_age_s": round(age_us / US_PER_S, 1)})
-    if gone:
-        store.set_globals(PROCESSES_NOTE, gone)
-    return found
+        rows.append(row | {"alive": age_us <= ALIVE_US_MAX, "beat_age_s": round(age_us / US_PER_S, 1)})
+    if expired:
+        store.set_globals(PROCESSES_NOTE, expired)
+    return rows
 
 
 def achieved_speed(store: RedisStore) -> float:
-    """Simulated over wall time, as the sequencer holds it; 0 if none is there."""
+    """Simulated over wall time, as the sequencer measures it; 0 without a sequencer."""
     rows = [row for row in processes(store) if row["kind"] == "sequencer" and row["alive"]]
     return max((float(row["extra"].get("achieved_speed", 0.0)) for row in rows), default=0.0)

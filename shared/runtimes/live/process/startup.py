@@ -1,8 +1,8 @@
-"""How a process of a live twin begins: it finds the servers, the twin in Redis and its log on Kafka, and
-takes its name.
+"""Startup of a live process: finds the servers, the twin in Redis and its log on Kafka, and claims its name.
 
-One that is started again and again while a server is away costs more each time than to wait for it: its
-imports alone take most of a second, which the server that is just starting lacks.
+It waits for servers that are down, because repeated restarts cost more: the imports alone take most of a
+second of CPU that a starting server needs. It records its software version on the operations log if that
+changed.
 """
 
 import logging
@@ -23,16 +23,12 @@ from shared.runtimes.operations_log import local_person, new_operation
 from shared.storage.store.redis_store import RedisStore
 from shared.storage.store.state_store import GlobalNotes
 
-# Which version of the software each process of a live twin runs: told to the operations log when it is
-# another one than the process ran before.
-
 VERSIONS = "versions"
-"""Process → the version that it was last seen with. Where Redis has lost that, all are noted once more."""
+"""Process → its last recorded version. If Redis loses this, all versions are recorded again."""
 
 
 def record_version(store: GlobalNotes, process: str, software: str) -> None:
-    """Note that this process begins with this version, unless it did so the last time as well: one that is
-    started again and again tells nothing new."""
+    """Record that this process starts with this version, unless its last start had the same."""
     if store.read_globals(VERSIONS).get(process) == software:
         return
     started = VersionStarted(process=process, software=software)
@@ -41,7 +37,7 @@ def record_version(store: GlobalNotes, process: str, software: str) -> None:
 
 
 WAIT_S_MAX = 90.0
-"""How long one waits that was told to."""
+"""Default waiting time of a process that waits."""
 POLL_S = 0.3
 
 log = logging.getLogger("lightwave.live")
@@ -49,8 +45,8 @@ log = logging.getLogger("lightwave.live")
 
 @dataclass(frozen=True, slots=True)
 class ProcessOptions:
-    """`replica` names this process among all of its twin; one that comes again under the same name resumes
-    at once; `software` is the version that it runs, `wait_s` how long it waits for servers and twin."""
+    """`replica` is the unique name of this process in its twin; a process that returns under its name resumes
+    at once. `software` is its version. `wait_s` is how long it waits for servers and twin."""
 
     endpoints: Endpoints
     replica: str
@@ -63,9 +59,9 @@ class ProcessOptions:
 def join_twin(
     store: RedisStore, endpoints: Endpoints, replica: str, code: StateCodeVersion, *, wait_s: float = 0.0
 ) -> TwinRecord:
-    """The twin that a process of this name and version is part of from now on. OperationFailed if a server
-    does not answer or there is no twin, not for `wait_s` either; at once if they do not belong together.
-    UpgradeNeeded where states are of code with which this one must not be mixed."""
+    """Join the twin as a process of this name and version. Retries for `wait_s` if a server does not answer
+    or there is no twin, then raises OperationFailed. Fails at once if Redis and Kafka do not belong together.
+    UpgradeNeeded if states are of code that must not be mixed with this one."""
     twin = _find_twin(store, endpoints, wait_s)
     for partition in range(twin.partitions):
         check_one_version(partition, store.values(partition), code)
@@ -76,7 +72,7 @@ def join_twin(
 
 def _find_twin(store: RedisStore, endpoints: Endpoints, wait_s: float) -> TwinRecord:
     until_s = time.monotonic() + wait_s
-    told = False
+    is_logged = False
     while True:
         try:
             store.check()
@@ -85,25 +81,25 @@ def _find_twin(store: RedisStore, endpoints: Endpoints, wait_s: float) -> TwinRe
         except (StoreUnreachable, LogUnreachable, NoTwin) as error:
             if time.monotonic() >= until_s:
                 raise
-            if not told:
-                log.info("%s; waits for up to %.0f s", error, wait_s)
-            told = True
+            if not is_logged:
+                log.info("%s; waiting for up to %.0f s", error, wait_s)
+            is_logged = True
             time.sleep(POLL_S)
         else:
             return twin
 
 
 def check_log(endpoints: Endpoints, twin: TwinRecord) -> None:
-    """OperationFailed unless Kafka has the log that this twin was made with."""
+    """OperationFailed unless Kafka has the log with which this twin was created."""
     found = topic_id(endpoints.kafka, endpoints.topics.log)
     if found != twin.topic_id:
         raise OperationFailed(
-            f"topic {endpoints.topics.log}: is not the one that this twin was made with; somebody "
-            "deleted that and made another (is LIGHTWAVE_PREFIX right?)"
+            f"topic {endpoints.topics.log}: is not the topic with which this twin was created; that was "
+            "deleted and another created (is LIGHTWAVE_PREFIX right?)"
         )
-    has = partition_count(endpoints.kafka, endpoints.topics.log)
-    if has != twin.partitions:
+    partitions = partition_count(endpoints.kafka, endpoints.topics.log)
+    if partitions != twin.partitions:
         raise OperationFailed(
-            f"topic {endpoints.topics.log}: has {has} partitions, this twin was made with {twin.partitions}; "
-            "fabrics would live elsewhere than their log"
+            f"topic {endpoints.topics.log}: has {partitions} partitions, must be {twin.partitions} as "
+            "at the creation of this twin; fabrics would not be found on their log"
         )

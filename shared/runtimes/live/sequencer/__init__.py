@@ -1,1 +1,1 @@
-"""The process that alone appends to the log."""
+"""The sequencer process, which alone appends to the log."""

@@ -1,10 +1,11 @@
-"""The live sequencer: the only writer of the log, an outbox relay with a clock.
+"""The live sequencer, the only writer of the log: an outbox relay with a clock.
 
-For one partition: append what the services said, in the order of position, fabric, service and saying; when
-every service has read everything and nothing is left to say, append one root message per site: its oldest
-request, or the earliest Tick that the clock has reached. A root message carries the offset where it must
-land, so a second sequencer does no harm. The log wins over the store: what the `quiet` of a root message
-covers was appended long ago.
+For one partition, it appends what services emitted, in order of position, fabric, service and index. When
+every service has read everything and nothing is left to emit, it appends one root message per site: the
+site's oldest request, or the earliest Tick that the clock has reached.
+
+A root message has the offset at which it must be appended, so a second sequencer does no harm. The log has
+priority over the store: what is before the `quiet` of a root message was appended long ago.
 """
 
 import contextlib
@@ -48,27 +49,27 @@ from shared.storage.store.fabric_registry import (
 from shared.storage.store.state_store import OutboxEntry, OutboxTrim, SequencerView
 
 LOOKBACK_RECORDS = 2_000
-"""Records of the first look back from the end of the log; every further one is twice as long."""
+"""Records of the first read back from the end of the log; each further one is twice as long."""
 REQUESTS_MAX = 100
-"""Requests of a partition looked at in one go."""
+"""Requests of a partition that one step considers."""
 
 log = logging.getLogger("lightwave.live")
 
 
 @dataclass(slots=True)
 class AppendCounts:
-    """What a sequencer has appended since its process began."""
+    """Counters of a sequencer since its process started."""
 
     outbox: int = 0
     roots: int = 0
     voids: int = 0
     dead_letters: int = 0
     appends: int = 0
-    """Times that Kafka was waited for: the hops of all cascades."""
+    """Number of appends to Kafka."""
 
 
 class PartitionSequencer:
-    """Steps through one partition, for the fabrics that live there. `services_of` says who they are."""
+    """The sequencer of one partition. `services_of` returns the services of a kind of fabric."""
 
     def __init__(
         self,
@@ -82,7 +83,7 @@ class PartitionSequencer:
     ) -> None:
         self.partition = partition
         self.end: int | None = None
-        """The log's end, from own appends; None until Kafka was asked."""
+        """The log's end, from own appends; None until Kafka was queried."""
         self.is_quiet = self.has_started = False
         self.processed_us = self.lag_us = 0
         self.wait_s = math.inf
@@ -97,11 +98,11 @@ class PartitionSequencer:
         self._appender = appender
         self._quiet = 0
         self._appended: tuple[tuple[int, int], ...] = ()
-        """Parts of the log that this step appended, until the store is told of them."""
+        """Ranges of the log that this step appended, until the store knows them."""
 
     async def step(self, epoch: Epoch | None) -> bool:
         """Append what can be appended now; False if there was nothing. LogDamaged if log and states do not
-        belong together, UpgradeNeeded where workers are of other rules: only a person can mend that."""
+        belong together, UpgradeNeeded if workers have other rules; both need a person."""
         was_end_unknown = self.end is None
         self._appended = ()
         if was_end_unknown:
@@ -110,7 +111,8 @@ class PartitionSequencer:
         self._check_rules(view)
         self._load_view(view)
         positions = [view.positions.get(service, 0) for service in self._partition_services]
-        # What no service has read yet may be lost as well; between two sequencers, own acks may be behind.
+        # Records that no service has read may be lost, too: compare with the stored end. Do that only after a
+        # restart: between two sequencers, own acks may be behind.
         known = int(view.values.get("end", 0)) if was_end_unknown else 0
         end = await self._check_end(max([*positions, known]))
         if view.dead_letters:
@@ -128,7 +130,7 @@ class PartitionSequencer:
             return True
         if not quiet:
             if end - self._quiet > CASCADE_MAX and lowest == end:
-                raise LogDamaged(f"partition {self.partition}: services answer each other for ever")
+                raise LogDamaged(f"partition {self.partition}: endless message loop between services")
             return False
         if self._registered and view.inbox_informed < end:
             await self._inform_inbox(view.inbox_informed, end)
@@ -139,51 +141,54 @@ class PartitionSequencer:
         taken = self._take(roots)
         if taken:
             await self._append_roots(taken, end)
-        dues = [at.due.due_us for at in clocks.values() if at.due is not None and at.due.due_us is not None]
+        dues = [
+            site.due.due_us
+            for site in clocks.values()
+            if site.due is not None and site.due.due_us is not None
+        ]
         self.wait_s = clock.wall_s_until(min(dues), view.wall_us) if dues else math.inf
         return bool(roots)
 
     # --- the end of the log ---------------------------------------------------------------------------------
 
     async def _find_end(self) -> None:
-        """Ask Kafka, and walk back to the last valid root message: what lies before its `quiet` was said and
-        appended."""
+        """Query the end of the log, and search back for the last valid root message: everything emitted
+        before its `quiet` was appended."""
         end = await self._appender.end(self.partition)
-        stride, before, found, last = LOOKBACK_RECORDS, end, None, None
-        while found is None and before > 0:
+        stride, before, quiet, last = LOOKBACK_RECORDS, end, None, None
+        while quiet is None and before > 0:
             start = max(0, before - stride)
             async for batch in self._appender.read(self.partition, start, before):
                 levels = (level_of(record, self._twin) for record in reversed(batch))
-                found = next((level for level in levels if level is not None), found)
+                quiet = next((level for level in levels if level is not None), quiet)
                 last = batch[-1] if batch[-1].offset == end - 1 else last
             before, stride = start, 2 * stride
-        if found is None and end:
+        if quiet is None and end:
             begin = await self._appender.begin(self.partition)
             if begin > 0:
-                raise LogDamaged(
-                    f"partition {self.partition}: begins at {begin}, without a root message behind"
-                )
-        self._quiet = found or 0
+                raise LogDamaged(f"partition {self.partition}: starts at {begin}, and has no root message")
+        self._quiet = quiet or 0
         self.end = end
         if last is not None and is_gap(last):
-            # No reader would ever come to the end, where Kafka gives them nothing: put something behind.
+            # Readers get no record for the last offset, and would never reach the end: append a void record.
             await self._append([Entry("", b"", void_headers(self._twin))])
 
     async def _check_end(self, highest: int) -> int:
         assert self.end is not None  # noqa: S101 -- set by `_find_end`, which raises otherwise
         if highest > self.end:
-            await self._find_end()  # another sequencer appended, or somebody else did
+            await self._find_end()  # another sequencer, or another client, appended
         if highest > self.end:
             raise LogDamaged(
-                f"partition {self.partition}: {highest} messages were written, but the log holds "
-                f"only {self.end}: Kafka lost the end of it; `lightwave live rebuild` takes the log as it is"
+                f"partition {self.partition}: {highest} messages were written, but the log has "
+                f"only {self.end}: Kafka lost its end; `lightwave live rebuild` accepts the log as it is"
             )
         return self.end
 
-    # --- what services said ---------------------------------------------------------------------------------
+    # --- outputs of services --------------------------------------------------------------------------------
 
     async def _relay(self, view: SequencerView, lowest: int) -> bool:
-        """Append outbox whose cause every service has read; what the log holds already is only removed."""
+        """Append outputs whose cause every service has read. Outputs that are already on the log are only
+        removed."""
         known = [output for output in view.outbox if output.position < self._quiet]
         ready = [output for output in view.outbox if self._quiet <= output.position < lowest]
         if not (known or ready):
@@ -199,7 +204,7 @@ class PartitionSequencer:
         return Entry(self._registered[output.fabric].site, output.line, headers)
 
     async def _skip(self, view: SequencerView, clocks: Mapping[str, SiteClock]) -> bool:
-        """Put on the log that a person lets a service pass over the message on which it stopped."""
+        """Append an operator's order that lets a service skip the message on which it stopped."""
         for service in self._partition_services:
             order, note = (view.values.get(f"{word}:{service}") for word in ("skip", "stopped"))
             if order is None:
@@ -224,33 +229,34 @@ class PartitionSequencer:
     def _roots(
         self, view: SequencerView, clocks: Mapping[str, SiteClock], clock_us: int | None
     ) -> list[tuple[str, Envelope, Request | None]]:
-        """The next root message of every site, with the request that it is, or None for a Tick."""
+        """The next root message of every site, with its request, or None for a Tick."""
         oldest: dict[str, Request] = {}
-        for request in view.waiting:
-            site = self._site_of(request)
-            if site is not None:
-                oldest.setdefault(site, request)
-        found: list[tuple[str, Envelope, Request | None]] = []
+        for waiting in view.waiting:
+            waiting_site = self._site_of(waiting)
+            if waiting_site is not None:
+                oldest.setdefault(waiting_site, waiting)
+        roots: list[tuple[str, Envelope, Request | None]] = []
         for site in sorted({*clocks, *oldest}):
-            at, was_end_unknown = clocks.get(site, SiteClock(0, None)), oldest.get(site)
+            clock, request = clocks.get(site, SiteClock(0, None)), oldest.get(site)
             root = next_root(
-                site, at.now_us, at.due, was_end_unknown, clock_us=clock_us, ticked_us=at.ticked_us
+                site, clock.now_us, clock.due, request, clock_us=clock_us, ticked_us=clock.ticked_us
             )
             if root is not None:
-                found.append((site, root, None if isinstance(root.body, Tick) else was_end_unknown))
-        return found
+                roots.append((site, root, None if isinstance(root.body, Tick) else request))
+        return roots
 
     def _site_of(self, request: Request) -> str | None:
-        """None while the fabric is not commissioned."""
+        """The site of a request; None while its fabric is not commissioned."""
         if isinstance(request.body, FabricCommissioned):
             return request.body.site
         registration = self._registered.get(request.fabric)
         return registration.site if registration is not None else None
 
     def _drop_logged(self, waiting: Sequence[Request]) -> bool:
-        """Requests for fabrics that live here already: whoever appended them ended before it could say so.
-        Those of fabrics that have retired: they came too late, or are the retirement itself. And for sites
-        that do not live here: they come from nobody who asked by the rules."""
+        """Remove requests that are or will never be on the log. Their fabric is already registered: the
+        sequencer that appended them died before it recorded that. Or their fabric is retired: they came too
+        late, or are the retirement itself. Or their site is not in this partition, which the gateway never
+        accepts."""
         sites = {registration.site for registration in self._registered.values()}
         known = tuple(request.number for request in waiting if self._is_known(request, sites))
         if known:
@@ -264,9 +270,9 @@ class PartitionSequencer:
         return registration is not None and registration.is_retired
 
     async def _inform_inbox(self, start: int, end: int) -> None:
-        """Tell the inbox which requests stand on a part of the log that the store does not know: it was cut
-        or restored, made anew, or whoever appended them ended before it could say so. Nothing is taken from
-        the inbox before, for it may wait there under the key of what the log has."""
+        """Tell the inbox the requests in a range of the log that the store does not know. The store was
+        truncated, restored or rebuilt, or the sequencer that appended them died. Nothing is taken from the
+        inbox before, because it may contain a request under the key of one that is on the log."""
         async for records in self._appender.read(self.partition, start, end):
             messages = []
             for record in records:
@@ -280,7 +286,7 @@ class PartitionSequencer:
     def _take(
         self, roots: Sequence[tuple[str, Envelope, Request | None]]
     ) -> list[tuple[str, Envelope, Request | None]]:
-        """Those of them that nobody has cancelled, or can cancel any more."""
+        """The root messages whose request was not cancelled, and from now on cannot be."""
         numbers = [request.number for _, _, request in roots if request is not None]
         taken = self._store.take(self.partition, numbers) if numbers else []
         return [row for row in roots if row[2] is None or row[2].number in taken]
@@ -297,10 +303,8 @@ class PartitionSequencer:
         self.written.voids += len(roots) - len(landed)
         if landed:
             self._quiet = max(self._quiet, end)
-        was_end_unknown = [
-            (offsets[n], message) for n, (_, message, _) in enumerate(roots) if offsets[n] == end + n
-        ]
-        self._store.record_logged(self.partition, logged_requests(was_end_unknown))
+        logged = [(offsets[n], message) for n, (_, message, _) in enumerate(roots) if offsets[n] == end + n]
+        self._store.record_logged(self.partition, logged_requests(logged))
         fields: dict[str, str | None] = {}
         begin: dict[str, int] = {}
         for _, message, _ in landed:
@@ -312,7 +316,7 @@ class PartitionSequencer:
         self._trim(OutboxTrim(self.partition, requests=taken, fields=fields, begin=begin))
 
     def _check_rules(self, view: SequencerView) -> None:
-        """Which root comes next is one of the rules."""
+        """The rules decide which root message is next."""
         check_one_version(self.partition, view.values, StateCodeVersion(RULES, {}, self._software))
 
     def _load_view(self, view: SequencerView) -> None:
@@ -330,7 +334,7 @@ class PartitionSequencer:
         try:
             offsets = await self._appender.append(self.partition, entries)
         except BaseException:
-            self.end = None  # it may stand there, or not
+            self.end = None  # the outcome is unknown
             raise
         self.end = max(offsets) + 1
         self._appended = _ranges_of(offsets)
@@ -354,7 +358,7 @@ class PartitionSequencer:
 
 
 def _ranges_of(offsets: Sequence[int]) -> tuple[tuple[int, int], ...]:
-    """From where to where rising offsets go without a gap."""
+    """Contiguous ranges (from, to) of rising offsets."""
     parts: list[tuple[int, int]] = []
     for offset in offsets:
         start = parts.pop()[0] if parts and parts[-1][1] == offset else offset
@@ -363,6 +367,6 @@ def _ranges_of(offsets: Sequence[int]) -> tuple[tuple[int, int], ...]:
 
 
 def root_entry(site: str, message: Envelope, twin: str, *, offset: int, quiet: int) -> Entry:
-    """The record of a root message that must land on `offset`."""
+    """The record of a root message that must get `offset`."""
     headers = root_headers(message, offset=offset, quiet=quiet, twin=twin)
     return Entry(site, encode(message), headers)

@@ -1,5 +1,7 @@
-"""The sequencer's process: a partition sequencer for every partition that holds a fabric, each in a task of
-its own, woken when there is something to do."""
+"""The sequencer process: one partition sequencer for every partition with a fabric, each in its own task.
+
+Notifications from the store wake the tasks.
+"""
 
 import asyncio
 import logging
@@ -24,21 +26,21 @@ from shared.storage.store.fabric_registry import ServiceNamesOf
 from shared.storage.store.redis_store import RedisStore
 
 POLL_S = 0.05
-"""How long a partition waits for its services before it looks again although nobody woke it."""
+"""How long a partition waits for its services before it checks again without a notification."""
 RECHECK_S = 1.0
-"""How often the sequencer looks for new fabrics, and notes that it keeps the clock."""
+"""Interval of the checks for new fabrics, and of the clock's beat."""
 BACKOFF_S_MAX = 2.0
 CLOCK_OPERATOR = "sequencer"
-"""Who the operations log says it was that let the clock wait."""
+"""The author of the sequencer's clock changes on the operations log."""
 STANDSTILL_S_MAX = 10.0
-"""How long time may stand still in every partition at once before the clock waits for it: what nobody could
-keep is not made up in a jump."""
+"""How long time may stand still in every partition before the clock waits for it, so that the lag is not made
+up in a jump."""
 STANDSTILL = (
     "simulated time stands still in every partition, and the clock waits for it; `lightwave live status` "
-    "says who holds it up"
+    "shows what delays it"
 )
 END_RECHECK_S = 10.0
-"""How long services may leave something unread before Kafka is asked where its log ends."""
+"""How long services may leave messages unread before the end of the log is queried again."""
 
 log = logging.getLogger("lightwave.live")
 
@@ -74,7 +76,7 @@ class SequencerLoop:
         self._last_processed_us: dict[int, int] = {}
         """Partition → simulated time, as last measured."""
         self._moved_s = self._anchored_s = time.monotonic()
-        """When the time of some partition was last seen to come on, and when the clock was set to wait."""
+        """When the time of some partition last advanced, and when the clock was last anchored."""
 
     def stop(self) -> None:
         self._stopping.set()
@@ -82,24 +84,24 @@ class SequencerLoop:
             woken.set()
 
     async def run(self) -> None:
-        """Raises what nobody but a person can mend and which is not one partition's trouble alone."""
+        """Run until `stop`. Raises errors that need a person and affect more than one partition."""
         listener = threading.Thread(target=self._listen, args=(asyncio.get_running_loop(),), daemon=True)
         async with asyncio.TaskGroup() as tasks:
             listener.start()
-            tasks.create_task(self._note_changes())
+            tasks.create_task(self._log_operations())
             while not self._stopping.is_set():
                 try:
                     self._keep_clock()
                     for partition in sorted({place.partition for place in self._store.fabrics().values()}):
                         if partition not in self.sequencers:
                             tasks.create_task(self._run_partition(self._begin(partition)))
-                except (OperationFailed, NotFound) as error:  # the latter of an emptied store
+                except (OperationFailed, NotFound) as error:  # NotFound: the store was emptied
                     log.warning("%s", error)
                 self._measure()
                 await self._pause(self._stopping, RECHECK_S)
 
-    async def _note_changes(self) -> None:
-        """By itself: while Kafka is away it takes many seconds, and the clock must be kept meanwhile."""
+    async def _log_operations(self) -> None:
+        """A separate task: without Kafka this takes many seconds, and the clock needs its beat meanwhile."""
         while not self._stopping.is_set():
             try:
                 await asyncio.to_thread(log_pending_operations, self._store, self._operations)
@@ -108,7 +110,7 @@ class SequencerLoop:
             await self._pause(self._stopping, RECHECK_S)
 
     def achieved_speed(self) -> float:
-        """Simulated over wall time, as held over the last seconds."""
+        """Simulated over wall time in the last seconds."""
         return self._speed
 
     @property
@@ -118,9 +120,9 @@ class SequencerLoop:
         return (*(problem for _, problem in sorted(self.problems.copy().items())), *still)
 
     def _keep_clock(self) -> None:
-        """Note that this sequencer keeps the clock. If none did for a while, or if time could come on nowhere
-        (no worker is there yet, Kafka is away), the clock goes on from where time stands. One that stands
-        keeps its moment: nothing is made up there, and what is left until then is still to be done."""
+        """Record that this sequencer keeps the clock. If none did for a while, or if time cannot advance
+        anywhere (no worker yet, Kafka is down), anchor the clock where time stands. A paused clock keeps its
+        time: there is nothing to make up, and a run to a set time is still completed."""
         now_s, epoch = time.monotonic(), read_epoch(self._store)
         if epoch is None:
             return
@@ -136,7 +138,7 @@ class SequencerLoop:
         write_clock_beat(self._store)
         clock_us = epoch.clock_us(self._store.wall_us())
         processed_us_by_partition = {
-            partition: one.processed_us for partition, one in self.sequencers.items()
+            partition: sequencer.processed_us for partition, sequencer in self.sequencers.items()
         }
         moved = any(
             at_us > self._last_processed_us.get(partition, -1)
@@ -147,16 +149,16 @@ class SequencerLoop:
         self._last_processed_us = processed_us_by_partition
 
     def _is_new(self) -> bool:
-        """Whether nobody has begun with a twin whose log holds no more than its fabrics' beginnings. States
-        alone would not tell: a rebuild begins without them."""
-        homes = Counter(place.partition for place in self._store.fabrics().values())
+        """Whether the twin has not been used yet: its log contains only commissionings. States alone would
+        not tell, because a rebuild starts without them."""
+        fabric_counts = Counter(place.partition for place in self._store.fabrics().values())
         return bool(self.sequencers) and not any(
-            one.has_started or one.end is None or one.end > homes[partition]
-            for partition, one in self.sequencers.items()
+            sequencer.has_started or sequencer.end is None or sequencer.end > fabric_counts[partition]
+            for partition, sequencer in self.sequencers.items()
         )
 
     def _begin(self, partition: int) -> PartitionSequencer:
-        found = PartitionSequencer(
+        sequencer = PartitionSequencer(
             partition,
             self._twin.twin,
             self._services_of,
@@ -165,12 +167,12 @@ class SequencerLoop:
             self.written,
             self._software,
         )
-        self.sequencers[partition] = found
+        self.sequencers[partition] = sequencer
         self._woken[partition] = asyncio.Event()
-        return found
+        return sequencer
 
     async def _run_partition(self, sequencer: PartitionSequencer) -> None:
-        """Step through one partition; what goes wrong is shown, and tried again."""
+        """Step through one partition; errors are shown, and retried."""
         partition, woken = sequencer.partition, self._woken[sequencer.partition]
         backoff_s = POLL_S
         moved_s = time.monotonic()
@@ -180,7 +182,7 @@ class SequencerLoop:
                 busy = await sequencer.step(read_epoch(self._store))
             except (OperationFailed, LogDamaged, UpgradeNeeded) as error:
                 self._show(partition, str(error))
-                sequencer.end = None  # somebody may mend it: ask Kafka again
+                sequencer.end = None  # it may have been repaired: query the end again
                 backoff_s = min(2 * backoff_s, BACKOFF_S_MAX)
                 await self._pause(self._stopping, backoff_s)
                 continue
@@ -189,7 +191,7 @@ class SequencerLoop:
             if busy or sequencer.is_quiet:
                 moved_s = time.monotonic()
             elif time.monotonic() - moved_s > END_RECHECK_S:
-                sequencer.end = None  # services may wait for what Kafka has lost: ask it
+                sequencer.end = None  # Kafka may have lost what services wait for: query the end again
                 moved_s = time.monotonic()
             if not busy:
                 await self._pause(woken, min(POLL_S, max(sequencer.wait_s, 0.0005)))
@@ -201,12 +203,12 @@ class SequencerLoop:
         else:
             self.problems[partition] = problem
             if problem != before:
-                log.error("%s; time stands still there", problem, extra={"partition": partition})
+                log.error("%s; its time stands still", problem, extra={"partition": partition})
         if before is not None and problem is None:
-            log.info("partition %d goes on", partition)
+            log.info("partition %d continues", partition)
 
     def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
-        """A thread: who commits last, and who puts a request into the inbox, wakes the partition."""
+        """A thread that receives notifications of commits and new requests, and wakes their partitions."""
         while not self._stopping.is_set():
             try:
                 partitions = range(self._twin.partitions)
@@ -227,7 +229,7 @@ class SequencerLoop:
         if not self.sequencers:
             return
         now_s = time.monotonic()
-        processed_us = min(s.processed_us for s in self.sequencers.values())
+        processed_us = min(sequencer.processed_us for sequencer in self.sequencers.values())
         last_s, last_us = self._meter.last or (now_s, -1)
         if last_us == processed_us and any(sequencer.lag_us for sequencer in self.sequencers.values()):
             self.stalled_s += now_s - last_s

@@ -1,1 +1,1 @@
-"""The process that folds one service, pumped by Faust."""
+"""The worker process: folds one service; Faust delivers its records."""

@@ -1,9 +1,9 @@
-"""The pump: a Faust worker that brings batches of records to the folds, and nothing else.
+"""The pump: a Faust worker that delivers batches of records to the folds, and does nothing else.
 
-Faust acknowledges before a handler is done, forgets what it was told to keep, and may stall. So it is held
-like this: raw bytes, one event at a time acknowledged after the commit, an end of the process whenever a
-batch raises, and the position to start from taken from the store and not from Kafka. The promise that nothing
-is lost or applied twice is kept by `fold`, which knows nothing of Faust.
+Faust acknowledges before a handler is done, loses in-memory settings, and may stall. So the pump uses raw
+bytes, acknowledges each event after the commit, exits the process when a batch raises, and takes start
+positions from the store instead of Kafka. The fold, which does not know Faust, guarantees that nothing is
+lost or applied twice.
 """
 
 import asyncio
@@ -34,14 +34,11 @@ from shared.runtimes.live.kafka.layout import Endpoints
 from shared.runtimes.live.kafka.non_utf8_headers import accept_non_utf8_headers
 from shared.runtimes.live.kafka.records import Record, record_of
 
-# A Kafka that is starting answers, and names no broker yet.
-#
-# A consumer of aiokafka that meets this asserts that it cannot be, after which it looks for its group's
-# coordinator no more. Here it is told to ask again, as for any other answer that will be another soon.
-
 
 def retry_without_brokers() -> None:
-    """Let the consumers of this process outlive such an answer; called before the first is made."""
+    """Let the consumers of this process retry while a starting Kafka names no broker. aiokafka asserts that
+    this cannot happen, and then never looks for its group's coordinator again. Call this before the first
+    consumer is created."""
     consumer.AIOKafkaClient = _RetryingClient
 
 
@@ -52,31 +49,29 @@ class _RetryingClient(AIOKafkaClient):  # type: ignore[misc]  # aiokafka ships n
         return await super().coordinator_lookup(coordinator_type, coordinator_key)
 
 
-# How the leader of a worker's group shares the partitions of the log among its members.
-
 Assignor = type[RoundRobinPartitionAssignor]
 
 
 def partition_assignor(topic: str, partitions: int) -> Assignor:
-    """Round robin, over the partitions that a topic is known to have whatever the leader's client was told.
+    """A round-robin assignor over the known partitions of a topic, whatever the leader's client knows.
 
-    After a broker that stood still, a leader may join before its client has heard of the topic. It would then
-    give nobody anything; and Kafka keeps what a member has for one that comes back under its name, so that a
-    worker which ends for that and is started again would be given nothing again, for ever.
+    After a broker stood still, a leader may join before its client knows the topic, and would assign nothing.
+    Kafka keeps the assignment of a member that returns under its name. So a worker that exits for that reason
+    and restarts would get nothing again, forever.
     """
     known = _TopicPartitions({topic: set(range(partitions))})
 
     class KnownPartitionsAssignor(RoundRobinPartitionAssignor):  # type: ignore[misc]  # aiokafka ships no types
         @classmethod
         def assign(cls, _cluster: Any, members: Mapping[str, Any]) -> Mapping[str, Any]:
-            found: Mapping[str, Any] = super().assign(known, members)
-            return found
+            assignment: Mapping[str, Any] = super().assign(known, members)
+            return assignment
 
     return KnownPartitionsAssignor
 
 
 class _TopicPartitions:
-    """As much of a client's metadata as is asked for."""
+    """The part of a client's metadata that the assignor uses."""
 
     def __init__(self, partitions: Mapping[str, set[int]]) -> None:
         self._partitions = partitions
@@ -86,30 +81,30 @@ class _TopicPartitions:
 
 
 BATCH = 500
-"""Records of one batch, over all partitions."""
+"""Maximum records of one batch, over all partitions."""
 WITHIN_S = 0.005
 """How long a batch may fill."""
 PAUSE_S = 0.001
-"""Where no record comes for so long, a batch is whole: Faust hands on what it fetched at once one by one."""
+"""A batch is complete if no record arrives for this long: Faust passes on fetched records one by one."""
 REQUEST_S_MAX = 20
 
 log = logging.getLogger("lightwave.live")
 
 
 class Feed(Protocol):
-    """Where the records go."""
+    """The receiver of the records."""
 
     def begin(self, partitions: Iterable[int]) -> dict[int, int]:
-        """These partitions are ours now; partition → the offset to read from."""
+        """These partitions were assigned to this process; returns partition → the offset to read from."""
 
     def take(self, partition: int, records: Sequence[Record]) -> None:
-        """Apply and commit. What it raises ends the process."""
+        """Apply and commit. An exception stops the process."""
 
 
 @dataclass(frozen=True, slots=True)
 class PumpOptions:
-    """`replica` is the name of this process among those of its group: one that comes again under the same
-    name gets its partitions back at once."""
+    """`replica` is the name of this process in its group; a process that returns under its name gets its
+    partitions back at once."""
 
     endpoints: Endpoints
     group: str
@@ -118,23 +113,22 @@ class PumpOptions:
 
 
 def run_pump(options: PumpOptions, feed: Feed, end: Callable[[], None]) -> None:
-    """Feed until the process is told to end, by SIGTERM or SIGINT, or a batch raises. Ends the process; calls
-    `end` before it does so in good order."""
+    """Run until SIGTERM, SIGINT or a failed batch. Exits the process; calls `end` before a graceful exit."""
     use_loop("uvloop")
     accept_non_utf8_headers()
     retry_without_brokers()
-    # Faust takes nobody else's assignor; this process has one group only.
-    sharing = partition_assignor(options.endpoints.topics.log, options.partitions)
-    driver.RoundRobinPartitionAssignor = sharing  # type: ignore[attr-defined]  # a name that it imports
-    logging.getLogger(__name__).setLevel(logging.WARNING)  # what Faust says through the classes below
+    # Faust accepts no other assignor, so replace the class that it imports; this process has only one group.
+    assignor = partition_assignor(options.endpoints.topics.log, options.partitions)
+    driver.RoundRobinPartitionAssignor = assignor  # type: ignore[attr-defined]  # a name that it imports
+    logging.getLogger(__name__).setLevel(logging.WARNING)  # log lines of Faust through the classes below
     app = _app(options, _ExitOnFailure(feed))
     worker = _worker(app, end)
     worker.execute_from_commandline()
 
 
 class _ExitOnFailure:
-    """A feed whose failure ends the process at once: Faust's own way to its end may stall half-way, and has
-    nothing to save."""
+    """A feed that exits the process at once on failure: Faust's own shutdown may stall, and has nothing to
+    save."""
 
     def __init__(self, feed: Feed) -> None:
         self._feed = feed
@@ -142,7 +136,7 @@ class _ExitOnFailure:
     def begin(self, partitions: Iterable[int]) -> dict[int, int]:
         with _exit_on_error():
             return self._feed.begin(partitions)
-        raise AssertionError  # never reached: it ends the process
+        raise AssertionError  # unreachable: the context manager exits the process
 
     def take(self, partition: int, records: Sequence[Record]) -> None:
         with _exit_on_error():
@@ -154,10 +148,10 @@ def _exit_on_error() -> Iterator[None]:
     try:
         yield
     except LightwaveError as error:
-        log.error("%s", error)  # noqa: TRY400 -- its sentence says it all
+        log.error("%s", error)  # noqa: TRY400 -- the sentence is complete
         _exit(error.exit_code)
     except Exception:
-        log.exception("a batch")
+        log.exception("batch failed")
         _exit(1)
 
 
@@ -168,7 +162,7 @@ def _exit(code: int) -> None:
 
 def _worker(app: faust.App, end: Callable[[], None]) -> faust.Worker:
     class Worker(faust.Worker):
-        """Ends at once: whatever is committed is in the store, and the rest is read again."""
+        """Exits at once: committed data is in the store, and the rest is read again."""
 
         def _on_sigterm(self) -> None:
             end()
@@ -203,7 +197,7 @@ def _app(options: PumpOptions, feed: Feed) -> faust.App:
         consumer_group_instance_id=options.replica,
         agent_supervisor=CrashingSupervisor,
         autodiscover=False,
-        datadir=tempfile.gettempdir(),  # Faust makes it, though nothing is kept there
+        datadir=tempfile.gettempdir(),  # Faust creates it, but stores nothing there
     )
     app.transport = _transport(app, feed, options.endpoints.topics.log)
     topic = app.topic(
@@ -223,7 +217,7 @@ def _app(options: PumpOptions, feed: Feed) -> faust.App:
                 await stream.ack(event)
         yield  # an agent is a generator
 
-    # As `app.agent` does, which also looks through all modules for the file that it is called in.
+    # Like `app.agent`, but without its search through all modules for the calling file.
     name = f"{options.group}.fold"
     app.agents[name] = faust.Agent(
         fold, name=name, app=app, channel=topic, concurrency=1, supervisor_strategy=CrashingSupervisor
@@ -232,15 +226,15 @@ def _app(options: PumpOptions, feed: Feed) -> faust.App:
 
 
 async def _batches(stream: StreamT[bytes]) -> AsyncIterator[list[EventT[Any]]]:
-    """What comes, in batches that end where nothing more is on its way. Faust's own `take` looks 200 times a
-    second whether something has come, which keeps an idle worker busy."""
+    """The events in batches, each ended when no more are on their way. Faust's own `take` polls 200 times a
+    second, which keeps an idle worker busy."""
     channel = cast("ChannelT[bytes]", stream.channel)
     events: list[EventT[Any]] = []
     until_s = 0.0
     async for _ in stream:
-        event = cast("EventT[Any]", stream.current_event)  # a topic gives nothing else
+        event = cast("EventT[Any]", stream.current_event)  # a topic yields only events
         if events and event.message.generation_id != events[0].message.generation_id:
-            events = []  # the partitions were given out anew since: they are read again
+            events = []  # partitions were reassigned: these records are read again
         if not events:
             until_s = time.monotonic() + WITHIN_S
         events.append(event)
@@ -254,39 +248,41 @@ async def _batches(stream: StreamT[bytes]) -> AsyncIterator[list[EventT[Any]]]:
 
 
 def credentials(brokers: Brokers) -> SASLCredentials | SSLCredentials | None:
-    """What other clients are given, in Faust's words."""
-    given = brokers.arguments()
+    """The login settings of other clients, for Faust."""
+    arguments = brokers.arguments()
     if brokers.is_sasl:
         return SASLCredentials(
-            username=given["sasl_plain_username"],
-            password=given["sasl_plain_password"],
-            ssl_context=given.get("ssl_context"),
-            mechanism=given["sasl_mechanism"],
+            username=arguments["sasl_plain_username"],
+            password=arguments["sasl_plain_password"],
+            ssl_context=arguments.get("ssl_context"),
+            mechanism=arguments["sasl_mechanism"],
         )
-    return SSLCredentials(given["ssl_context"]) if brokers.is_tls else None
+    return SSLCredentials(arguments["ssl_context"]) if brokers.is_tls else None
 
 
 def _by_partition(events: Iterable[EventT[Any]]) -> Mapping[int, list[Record]]:
-    found: dict[int, list[Record]] = defaultdict(list)
+    by_partition: dict[int, list[Record]] = defaultdict(list)
     for event in events:
         message = event.message
         headers: Any = message.headers
         pairs = headers.items() if isinstance(headers, Mapping) else headers
-        found[message.partition].append(record_of(message.partition, message.offset, message.value, pairs))
-    return found
+        by_partition[message.partition].append(
+            record_of(message.partition, message.offset, message.value, pairs)
+        )
+    return by_partition
 
 
 def _transport(app: faust.App, feed: Feed, topic: str) -> driver.Transport:
-    """Faust's transport, with a consumer that begins where the store stands."""
+    """Faust's transport, with a consumer that starts at the store's positions."""
 
     class Consumer(driver.Consumer):
         async def perform_seek(self) -> None:
             await super().perform_seek()
             starts = feed.begin(tp.partition for tp in self.assignment() if tp.topic == topic)
-            endpoints = {TP(topic, partition): offset for partition, offset in starts.items()}
-            if endpoints:
-                await self.seek_wait(endpoints)
-            for place, offset in endpoints.items():
+            seek_offsets = {TP(topic, partition): offset for partition, offset in starts.items()}
+            if seek_offsets:
+                await self.seek_wait(seek_offsets)
+            for place, offset in seek_offsets.items():
                 self._committed_offset[place] = offset or None
                 self._read_offset[place] = offset or None
 

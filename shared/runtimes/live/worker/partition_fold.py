@@ -1,8 +1,8 @@
 """The commit core of a live worker: one service over one partition of the log.
 
-It reads records, and commits states, documents, dues and what the service says in one transaction behind a
-fence on its position. It publishes nothing to the log and imports no pump: whatever repeats, drops or stalls
-records, a record is applied exactly once or the fold stops.
+It reads records, and commits states, documents, due times and outputs in one transaction behind a fence on
+its position. It appends nothing to the log and imports no pump. Whatever repeats, drops or delays records,
+each record is applied exactly once, or the fold stops.
 """
 
 import logging
@@ -49,11 +49,11 @@ from shared.storage.store.state_store import Commit, OutboxEntry, PartitionSnaps
 log = logging.getLogger("lightwave.live")
 
 Publish = Callable[[str, int, bytes], None]
-"""Takes a telemetry frame: under which name it is found, simulated time, Arrow IPC stream."""
+"""Receives a telemetry frame: name, simulated time, Arrow IPC stream."""
 
 
 class StoreRolledBack(OperationFailed):
-    """The store holds less than was committed to it. A process that starts again goes on from there."""
+    """The store has less than was committed to it. The process restarts and continues from there."""
 
 
 class _Raised(Exception):
@@ -64,7 +64,7 @@ class _Raised(Exception):
 
 @dataclass(slots=True)
 class _Batch:
-    """What one commit will change."""
+    """The changes of one commit."""
 
     readers: dict[str, ServiceInstance] = field(default_factory=dict)
     outbox: list[OutboxEntry] = field(default_factory=list)
@@ -74,7 +74,7 @@ class _Batch:
 
 @dataclass(slots=True)
 class FoldCounts:
-    """What a fold has done since its process began."""
+    """Counters of a fold since its process started."""
 
     messages: int = 0
     commits: int = 0
@@ -85,8 +85,8 @@ class FoldCounts:
 
 @dataclass(frozen=True)
 class ServedService:
-    """The service that a worker serves, wherever it occurs: kind of fabric → its table there. `services_of`
-    says who else lives in such a fabric."""
+    """The service of a worker: kind of fabric → its implementation there. `services_of` returns all services
+    of a kind."""
 
     name: str
     by_kind: Mapping[str, AnyService]
@@ -94,10 +94,10 @@ class ServedService:
 
 
 class PartitionFold:
-    """`position` is the offset of the next record. Of the services of a partition, the first in order also
-    looks at what no service reads, so that nothing unreadable goes unnoticed. A `blind` one hands nothing to
-    its service: it notes who lives there, and what cannot be read. `software` is the build, which is noted
-    with the states."""
+    """`position` is the offset of the next record. The first service of a partition, in order, also checks
+    records that no service reads, so that unreadable ones are noticed. With `registry_only`, the fold
+    delivers nothing to its service; it registers fabrics and finds unreadable records. `software` is the
+    build, which is stored with the states."""
 
     def __init__(
         self,
@@ -131,26 +131,26 @@ class PartitionFold:
         self._registered: dict[str, FabricRegistration] = {}
         self._partition_services: tuple[str, ...] = ()
         self._instances: dict[str, ServiceInstance] = {}
-        """Fabric → this service there, in the order in which they read a message."""
+        """Fabric → this service there, in the order of reading."""
         self._trackers: dict[str, StateTracker] = {}
         self._is_stop_stored = False
         forms = state_layouts(served.by_kind.values())
         self._code = StateCodeVersion(RULES, forms, software)
         self._code_note: dict[str, str] = code_version_values(self._code)
-        """What the next commit is to say of the code that made the states; empty where the store says it."""
+        """What the next commit records of the code; empty if the store already has it."""
         self._required_values = shared_code_values(self._code)
         self._stoppage = StopTracker(self.name, twin)
 
     @property
     def stopped(self) -> ServiceStop | None:
-        """Where and why the service does not go on, or None."""
+        """Where and why the service stopped, or None."""
         return self._stoppage.stopped
 
     # --- what the pump calls --------------------------------------------------------------------------------
 
     def load(self) -> int:
-        """Take up what the store holds; returns the position to read from. WentBack if it was further,
-        UpgradeNeeded if another version made it, with which this one may not be mixed."""
+        """Load the stored states; returns the position to read from. StoreRolledBack if it was higher before,
+        UpgradeNeeded if the states are of a version that must not be mixed with this one."""
         self._forget()
         snapshot = self._snapshot()
         self._check_code(snapshot.values)
@@ -166,23 +166,22 @@ class PartitionFold:
         position = snapshot.positions.get(self.name, 0)
         if position < self._highest_position:
             raise StoreRolledBack(
-                f"partition {self.partition}: {self.name} had come to {self._highest_position}, but the "
-                f"store stands at {position}: it went back; starting again from there"
+                f"partition {self.partition}: {self.name} had reached {self._highest_position}, but the "
+                f"store is at {position}: it was rolled back; restarting from there"
             )
         self.position = self._highest_position = position
         return position
 
     def _check_code(self, values: Mapping[str, str]) -> None:
-        """Of what nobody noted, this code says it first."""
+        """Check the recorded code, or record this one if there is none."""
         check_one_version(self.partition, values, self._code)
         note = code_version_values(self._code)
         self._code_note = note if any(values.get(name) != value for name, value in note.items()) else {}
 
     def take(self, records: Sequence[Record]) -> bool:
-        """Apply records in their order, and commit; False if somebody else had committed, and they must be
-        given again. LogDamaged if some are missing, WentBack if the store forgot some.
-        What raises is as if it had not been called.
-        """
+        """Apply records in order, and commit. False if another worker committed meanwhile; the caller must
+        pass them again. LogDamaged if records are missing, StoreRolledBack if the store lost some. After an
+        exception, the fold is as before the call."""
         try:
             return self._take(records)
         except BaseException:
@@ -202,7 +201,7 @@ class PartitionFold:
         return self._apply(new)
 
     def _continue_at(self, records: Sequence[Record]) -> int:
-        """The offset to go on from."""
+        """The offset to continue from."""
         waiting = len(self._stoppage.waiting)
         reached = (self.position if self.position is not None else self.load()) + waiting
         jumps = bool(records) and records[0].offset > reached
@@ -239,14 +238,15 @@ class PartitionFold:
         return self._partition_services[:1] == (self.name,)
 
     def _handles(self, record: Record) -> bool:
-        """By its headers alone."""
+        """Decides by the headers alone."""
         kind = record.header(TYPE)
         if kind == Tick.__name__:
             return (record.header(SOURCE) or "").startswith(f"tick.{self.name}@")
         return kind in self._reads and has_known_headers(record)
 
     def _needs_frame(self, record: Record) -> bool:
-        """By its headers alone: whether it is a Tick, maybe another service's, that calls for a frame."""
+        """Whether this is a Tick, possibly of another service, that needs a frame; decides by the headers
+        alone."""
         if self._publish is None or record.header(TYPE) != Tick.__name__:
             return False
         ticked = (record.header(SOURCE) or "").partition("@")[0].removeprefix("tick.")
@@ -259,7 +259,7 @@ class PartitionFold:
             self._register(message, batch)
         registration = self._registered.get(message.fabric)
         if registration is None:
-            raise Unreadable(f"{message.type}: {message.fabric} was never commissioned")
+            raise Unreadable(f"{message.type}: fabric {message.fabric} was never commissioned")
         for fabric, instance in self._instances.items():
             if self._registered[fabric].site == registration.site and instance.reads(message):
                 self._deliver(record, message, instance, batch)
@@ -282,8 +282,8 @@ class PartitionFold:
             batch.outbox.append(OutboxEntry(*place, output.type, output.source, encode(output)))
 
     def _add_fabric(self, message: Envelope, batch: _Batch) -> None:
-        """A fabric comes to live here, unless another service has noted already that it does; this service
-        begins there with its first message."""
+        """Register a commissioned fabric, unless another service already has. This service starts there with
+        its first message."""
         fabric = message.fabric
         if fabric not in self._registered:
             self._register(message, batch)
@@ -293,7 +293,7 @@ class PartitionFold:
             self._add(ServiceInstance(service, fabric))
 
     def _register(self, message: Envelope, batch: _Batch) -> None:
-        """Note what a fabric becomes with its first message, or with its last."""
+        """Record a fabric's commissioning or retirement."""
         registration = registration_from(message, self._registered)
         if registration is not None:
             self._registered[message.fabric] = registration
@@ -342,7 +342,7 @@ class PartitionFold:
     # --- a service that raises ------------------------------------------------------------------------------
 
     def _stop_at(self, stopped: ServiceStop, records: Sequence[Record]) -> bool:
-        """Commit what came before the message on which the service raises, and say that it stands there."""
+        """Commit what is before the message on which the service failed, and record the stop."""
         before = [record for record in records if record.offset < stopped.offset]
         skips = set(self._stoppage.skips)
         self.load()
@@ -369,11 +369,11 @@ class PartitionFold:
         return self._resume()
 
     def _resume(self) -> bool:
-        """Read on if the log says that a person let this service pass over the message."""
+        """Continue if the log has an operator's skip of the message."""
         stopped, waiting = self.stopped, self._stoppage.resume()
         if not waiting or stopped is None:
             return True
-        log.warning("%s of %s passes over %s", self.name, stopped.fabric, stopped.message_id)
+        log.warning("%s of %s skips %s", self.name, stopped.fabric, stopped.message_id)
         return self._apply(waiting)
 
     # --- bookkeeping ----------------------------------------------------------------------------------------
@@ -383,21 +383,21 @@ class PartitionFold:
         return f"stopped:{self.name}"
 
     def _snapshot(self) -> PartitionSnapshot:
-        """One moment of the partition with this service's states in all of its fabrics."""
+        """A consistent view of the partition with this service's states in all of its fabrics."""
         fabrics: list[str] = []
         while True:
             snapshot = self._store.snapshot(self.partition, [(self.name, fabric) for fabric in fabrics])
             now = sorted(fabric for service, fabric in snapshot.progress if service == self.name)
             if now == fabrics:
                 return snapshot
-            fabrics = now  # another worker commissioned a fabric in between
+            fabrics = now  # another worker registered a fabric in between
 
     def _service_in(self, fabric: str) -> AnyService:
         registration = self._registered.get(fabric)
         service = self._served.by_kind.get(registration.kind) if registration is not None else None
         if service is None:
             raise LogDamaged(
-                f"partition {self.partition}: holds a state of {self.name}@{fabric}, unknown kind"
+                f"partition {self.partition}: has a state of {self.name}@{fabric}, whose kind is unknown"
             )
         return service
 
@@ -406,7 +406,7 @@ class PartitionFold:
         self._instances = dict(sorted(self._instances.items(), key=lambda pair: pair[1].order))
 
     def _forget(self) -> None:
-        """What is in memory may not be what the store holds."""
+        """Drop the state in memory, which may differ from the store."""
         self.position = None
         self._registered = {}
         self._partition_services = ()

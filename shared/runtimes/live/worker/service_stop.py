@@ -1,7 +1,7 @@
-"""Where a service stands because it raised on a message, and what lets it go on.
+"""A service that stopped because it failed on a message.
 
-Records that come meanwhile wait behind the message. A `MessageSkipped` among them says that a person lets the
-service of one fabric pass over it.
+Later records wait behind that message. A `MessageSkipped` among them is an operator's order that lets the
+service of one fabric skip it.
 """
 
 import json
@@ -15,13 +15,12 @@ from shared.runtimes.live.kafka.layout import TYPE
 from shared.runtimes.live.kafka.records import SKIP_TYPE, Record, open_record
 
 PENDING_MAX = 100_000
-"""Records that wait behind one on which the service raised; the sequencer writes no more than follows from
-one root message."""
+"""Records that may wait behind the message; the sequencer writes no more than one cascade."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceStop:
-    """Where and why a service does not go on: at this offset, where its instance of this fabric raised."""
+    """Where and why a service stopped: at this offset, in its instance of this fabric."""
 
     offset: int
     fabric: str
@@ -29,42 +28,41 @@ class ServiceStop:
     sentence: str
 
     def note(self) -> str:
-        """As the store keeps it, for the sequencer and for people."""
+        """The encoding in the store, for the sequencer and for status commands."""
         return json.dumps(asdict(self))
 
 
 class StopTracker:
-    """Of one service in one partition: where it stands, what waits, and what it was let pass over."""
+    """Tracks one service in one partition: where it stopped, which records wait, and what it skips."""
 
     def __init__(self, service: str, twin: str) -> None:
         self.stopped: ServiceStop | None = None
         self.waiting: list[Record] = []
         self.skips: set[tuple[int, str]] = set()
-        """(offset, fabric) that a person lets this service pass over."""
+        """(offset, fabric) of messages that an operator lets this service skip."""
         self._service = service
         self._twin = twin
 
     def clear(self) -> None:
-        """Nothing is known: it must be found out anew."""
+        """Forget everything; it is found again from the store and the log."""
         self.stopped = None
         self.waiting = []
         self.skips = set()
 
     def stop(self, stopped: ServiceStop, records: Sequence[Record]) -> None:
-        """Stand at a message; these records wait, the first of them that message."""
+        """Stop at the first of these records; all of them wait."""
         self.stopped = stopped
         self.waiting = []
         self.add_waiting(records)
 
     def add_waiting(self, records: Sequence[Record]) -> None:
-        """More records came; ServiceFailed if too many wait."""
+        """Add records; ServiceFailed if too many wait."""
         self.waiting.extend(records)
         if len(self.waiting) > PENDING_MAX:
             raise ServiceFailed(f"{len(self.waiting)} messages wait behind {self.stopped}")
 
     def resume(self) -> list[Record]:
-        """All that waits, if one of the records says that a person lets the service pass over the message on
-        which it stands; otherwise nothing."""
+        """All waiting records, if one of them skips the message at which the service stopped; else none."""
         stopped = self.stopped
         if stopped is None or not any(self._allows_skip(record, stopped) for record in self.waiting):
             return []

@@ -1,5 +1,7 @@
-"""When a worker must end, so that whoever keeps it running starts it again: Faust may stall without a word,
-and an idle worker does not see by itself that the store went back."""
+"""Decides when a worker must exit so that its supervisor restarts it.
+
+Faust may stall silently, and an idle worker does not notice that the store was rolled back.
+"""
 
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -12,21 +14,21 @@ from shared.storage.store.redis_store import RedisStore
 
 STALL_S_MAX = 30.0
 UNSEEN_S_MAX = 15.0
-"""A watch that could not look for longer, because the process or the store stood still, begins anew."""
+"""If no check was possible for longer, because the process or the store stood still, the watch restarts."""
 TOPIC_EVERY_S = 10.0
 UNASSIGNED_S_MAX = 45.0
-"""How long a partition may be left by all workers of the service: longer than a group needs to share its
-partitions anew on a busy machine."""
+"""How long a partition may have no worker of the service: longer than a group needs to rebalance on a busy
+machine."""
 UNASSIGNED_EVERY_S = 5.0
 UNASSIGNED_SHOWN_S = 15.0
-"""After which a worker is not healthy any more."""
+"""After this time the worker reports a problem."""
 _NOT_ASSIGNED = PartitionPosition(0, 0.0, None)
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionStall:
-    """What a watch last saw of a partition in which something is left to read, and since when nothing has
-    come of it. That counts from when it was seen: before, there may have been nothing to read."""
+    """A partition with unread messages: what was last seen, and since when there is no progress. The time
+    starts when the watch first sees unread messages."""
 
     fold_progress: PartitionPosition
     stored: int
@@ -41,9 +43,9 @@ def next_stall(
     end: int | None,
     now_s: float,
 ) -> PartitionStall | None:
-    """After one more look; None if nothing is left to read. `stored` is the service's position in the store,
-    by whomever; `end` the log's end, None while the sequencer does not know it; `now_s` is by any clock that
-    only moves on."""
+    """The stall after one more check; None if nothing is left to read. `stored` is the service's position in
+    the store. `end` is the log's end, or None while the sequencer does not know it. `now_s` is by a monotonic
+    clock."""
     if fold_progress.stopped is not None or (end is not None and end <= stored):
         return None
     if before is None:
@@ -57,26 +59,26 @@ def next_stall(
 def restart_reason(
     service: str, partition: int, fold_progress: PartitionPosition, stored: int, stall: PartitionStall | None
 ) -> str | None:
-    """Why the worker must end, or None."""
+    """Why the worker must exit, or None."""
     if stored < fold_progress.position:
         return (
-            f"partition {partition}: {service} had committed "
-            f"{fold_progress.position}, but the store stands at "
-            f"{stored}: it went back; starting again from there"
+            f"partition {partition}: {service} had committed {fold_progress.position}, "
+            f"but the store is at {stored}: it was rolled back; restarting from there"
         )
     if stall is not None and stall.seen_s - stall.since_s > STALL_S_MAX:
         return (
-            f"partition {partition}: {service} stands at {stored}, there is more to read, and nothing was "
-            f"committed for {stall.seen_s - stall.since_s:.0f} s; starting again"
+            f"partition {partition}: {service} is at {stored} and has more to read, but committed nothing "
+            f"for {stall.seen_s - stall.since_s:.0f} s; restarting"
         )
     return None
 
 
 class WorkerWatchdog:
-    """Looks at the store and at the log's identity for one worker.
+    """Checks the store and the identity of the log for one worker.
 
-    Also at partitions that it does not hold: Kafka's group may have given one to this process, which never
-    began with it, or to nobody. From inside, both look like having nothing to do; the store tells.
+    It also checks partitions that the worker does not hold. Kafka's group may have assigned one to this
+    process, which never started it, or to no process. From inside, both look idle; the store shows the
+    difference.
     """
 
     def __init__(
@@ -95,33 +97,33 @@ class WorkerWatchdog:
         self._topic_id = topic_id
         self._expected_id = expected_id
         self._kinds = kinds
-        """Of fabrics that have this service."""
+        """Kinds of fabrics with this service."""
         self._wall_s = wall_s
         self._topic_checked_s = wall_s()
         self.lags: dict[int, int] = {}
-        """Partition → messages not read yet, as last looked."""
+        """Partition → unread messages, as of the last check."""
         self._stalls: dict[int, PartitionStall | None] = {}
         self._unassigned: dict[int, PartitionStall | None] = {}
         self._unassigned_checked_s = wall_s()
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What nobody reads, a sentence each."""
+        """Unread partitions, a sentence each."""
         return tuple(
-            f"partition {partition}: {self._service} has more to read there, and no worker does"
+            f"partition {partition}: {self._service} has more to read, but no worker reads it"
             for partition, stall in self._unassigned.copy().items()
             if stall is not None and stall.seen_s - stall.since_s > UNASSIGNED_SHOWN_S
         )
 
     def check(self) -> str | None:
-        """Why the process must end, in one sentence, or None. A store or a Kafka that does not answer is no
-        reason: they come back."""
+        """Why the process must exit, in one sentence, or None. An unreachable store or Kafka is not a reason:
+        it will return."""
         try:
             return self._check()
         except (StoreUnreachable, LogUnreachable):
             return None
         except OperationFailed as error:
-            return str(error)  # the topic is gone
+            return str(error)  # the topic does not exist
 
     def _check(self) -> str | None:
         owned = self._fold_progress()
@@ -143,19 +145,19 @@ class WorkerWatchdog:
             return None
         self._topic_checked_s = self._wall_s()
         if self._topic_id() != self._expected_id:
-            return "the log's topic was deleted and made again: it is not the log of this twin any more"
+            return "the log's topic was deleted and created again: it is no longer the log of this twin"
         return None
 
     def _progress(self, partition: int) -> tuple[int, int | None, bool]:
-        """Where the service stands by the store, where the log ends as far as it is known, and whether the
-        service stopped."""
+        """The service's position in the store, the log's end if known, and whether the service stopped."""
         snapshot = self._store.snapshot(partition, [])
         end = snapshot.values.get("end")
         is_stopped = f"stopped:{self._service}" in snapshot.values
         return snapshot.positions.get(self._service, 0), None if end is None else int(end), is_stopped
 
     def _unassigned_reason(self, owned: Mapping[int, PartitionPosition]) -> str | None:
-        """Why the process must end though what it holds is well: a partition that no worker reads."""
+        """Why the process must exit although its own partitions are fine: a partition that no worker
+        reads."""
         now_s = self._wall_s()
         if now_s - self._unassigned_checked_s < UNASSIGNED_EVERY_S:
             return None
@@ -166,13 +168,13 @@ class WorkerWatchdog:
         for partition in sorted(others):
             stored, end, is_stopped = self._progress(partition)
             before = self._unassigned[partition]
-            # What stopped waits for a person.
+            # A stopped service waits for an operator.
             stall = None if is_stopped else next_stall(before, _NOT_ASSIGNED, stored, end, now_s)
             self._unassigned[partition] = stall
             if stall is not None and stall.seen_s - stall.since_s > UNASSIGNED_S_MAX:
                 left_s = stall.seen_s - stall.since_s
                 return (
-                    f"partition {partition}: {self._service} stands at {stored}, there is more to read, and "
-                    f"no worker read it for {left_s:.0f} s; joining the group again"
+                    f"partition {partition}: {self._service} is at {stored} and has more to read, but "
+                    f"no worker read it for {left_s:.0f} s; rejoining the group"
                 )
         return None

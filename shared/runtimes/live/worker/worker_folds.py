@@ -1,4 +1,4 @@
-"""A live worker: the folds of one service over the partitions that its process was given."""
+"""A live worker: the folds of one service over the partitions assigned to its process."""
 
 import logging
 import threading
@@ -17,8 +17,8 @@ log = logging.getLogger("lightwave.live")
 
 @dataclass(frozen=True, slots=True)
 class PartitionPosition:
-    """How far a worker has come in one partition: the position that it last committed or took up, and when,
-    by a wall clock that only moves on."""
+    """A worker's progress in one partition: the last committed or loaded position, and its time by a
+    monotonic clock."""
 
     position: int
     at_s: float
@@ -26,7 +26,7 @@ class PartitionPosition:
 
 
 class WorkerFolds:
-    """What the pump feeds. One thread feeds; any other may ask how it stands."""
+    """The feed of the pump. One thread feeds; any thread may read the progress."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class WorkerFolds:
         self._lock = threading.Lock()
 
     def begin(self, partitions: Iterable[int]) -> dict[int, int]:
-        """These partitions are ours now, and no others; returns where to read each from."""
+        """Start with exactly these partitions; returns the offset to read each from."""
         self._folds = {partition: self._fold(partition) for partition in sorted(partitions)}
         starts = {partition: fold.load() for partition, fold in self._folds.items()}
         with self._lock:
@@ -60,13 +60,13 @@ class WorkerFolds:
         return starts
 
     def take(self, partition: int, records: Sequence[Record]) -> None:
-        """Apply and commit; raises what the fold raises. Records of a partition that went to somebody else
-        are passed over."""
+        """Apply and commit; raises what the fold raises. Ignores records of partitions that were
+        reassigned."""
         fold = self._folds.get(partition)
         if fold is None:
             return
         while not fold.take(records):
-            pass  # somebody else committed: what it did is taken up, and the rest given again
+            pass  # another worker committed: its result is loaded, and the records applied again
         with self._lock:
             if partition in self._fold_progress and fold.position is not None:
                 self._fold_progress[partition] = PartitionPosition(
@@ -74,7 +74,7 @@ class WorkerFolds:
                 )
 
     def fold_progress(self) -> dict[int, PartitionPosition]:
-        """Partition → how far this worker has come there."""
+        """Partition → this worker's progress."""
         with self._lock:
             return dict(self._fold_progress)
 

@@ -1,4 +1,4 @@
-"""The process around a live worker: its store, its twin, its health, and the pump that feeds it."""
+"""The worker process: store, twin, health server, and the pump that feeds the folds."""
 
 import logging
 from importlib import import_module
@@ -28,7 +28,7 @@ log = logging.getLogger("lightwave.live")
 
 
 def serve_worker(served: ServedService, options: ProcessOptions) -> None:
-    """Run a worker of this service, wherever it occurs, until the process is told to end; ends it."""
+    """Run a worker of this service until the process is told to stop; exits the process."""
     endpoints = options.endpoints
     store = RedisStore(endpoints.redis, cluster=endpoints.redis_cluster)
     code = StateCodeVersion(RULES, state_layouts(served.by_kind.values()), options.software)
@@ -45,7 +45,7 @@ def serve_worker(served: ServedService, options: ProcessOptions) -> None:
         twin.topic_id,
         served.by_kind,
     )
-    surroundings = ServerChecks(store, endpoints, twin)
+    server_checks = ServerChecks(store, endpoints, twin)
     delays = DelayMonitor(store, served.services_of)
     health = HealthServer(
         ProcessInfo(options.replica, "worker", served.name),
@@ -54,10 +54,10 @@ def serve_worker(served: ServedService, options: ProcessOptions) -> None:
         watch.check,
         host=options.metrics_host,
         port=options.metrics_port,
-        dependency_problems=lambda: [*surroundings.problems, *delays.problems()],
+        dependency_problems=lambda: [*server_checks.problems, *delays.problems()],
     )
     health.start()
-    surroundings.start()
+    server_checks.start()
     try:
         group = endpoints.topics.group(served.name)
         run_pump(PumpOptions(endpoints, group, options.replica, twin.partitions), folds, health.stop)
@@ -66,9 +66,10 @@ def serve_worker(served: ServedService, options: ProcessOptions) -> None:
 
 
 def _publisher(endpoints: Endpoints, store: RedisStore) -> Publish:
-    """Frames go out before the commit, to Kafka and, as the newest, to Redis; one that is not taken ends the
-    process."""
-    import_module("pyarrow")  # makes the frames; later there may be no file descriptor left to load it
+    """Publish frames before the commit: to Kafka, and the newest to Redis. A failure stops the process."""
+    import_module(
+        "pyarrow"
+    )  # renders the frames; load it now, because later there may be no file descriptor left
     try:
         producer = KafkaProducer(
             **endpoints.kafka.arguments(), acks="all", linger_ms=0, max_request_size=8_000_000
@@ -93,9 +94,9 @@ def _report(folds: WorkerFolds, watch: WorkerWatchdog) -> ProcessReport:
     counts = folds.counts
     samples = [
         MetricSample("messages_total", counts.messages, "messages read"),
-        MetricSample("commits_total", counts.commits, "transactions"),
-        MetricSample("repeats_total", counts.repeats, "messages dropped because they had been read before"),
-        MetricSample("refusals_total", counts.refusals, "commits that the fence refused"),
+        MetricSample("commits_total", counts.commits, "committed transactions"),
+        MetricSample("repeats_total", counts.repeats, "messages dropped as repeats"),
+        MetricSample("refusals_total", counts.refusals, "commits refused by the fence"),
         MetricSample("dead_letters_total", counts.dead_letters, "messages that could not be read"),
         *(
             MetricSample("position", place.position, "offset of the next message", (("partition", str(p)),))

@@ -169,7 +169,7 @@ def test_it_begins_at_the_clock_and_not_at_what_the_site_said_last(lived: Lived)
     )
     from_us = calm[1] - US_PER_MIN
     site = lived.held.restored(services_of)
-    lab = Lab.going_on(site)
+    lab = Lab.resume(site)
     lab.run(from_us)
     assert site.now_us == calm[0]
     then = to_bytes(take_snapshot(site, lab.messages, b"", software="x", kinds={POD: "superpod"}))

@@ -156,7 +156,7 @@ def test_what_is_damaged_or_of_another_log_is_told_of_and_an_older_one_is_used(
         told = [record.getMessage() for record in caplog.records if site in record.getMessage()]
         assert "its digest is another one; an older one is used" in told[0]
         assert told[1].startswith(f"{site}, snapshot of position {third}: ")
-    assert caplog.text.count("is of another log; an older one is used") == 2
+    assert caplog.text.count("belongs to another log; using an older one") == 2
 
 
 def test_where_no_site_has_one_it_begins_with_the_log(swarm: LiveSwarm, tmp_path: Path) -> None:

@@ -187,7 +187,7 @@ class TestKafka:
     ) -> None:
         Path(given["LIGHTWAVE_KAFKA_PASSWORD_FILE"]).chmod(0o644)
         set_all(monkeypatch, given)
-        with pytest.raises(InvalidInput, match=r"^LIGHTWAVE_KAFKA_PASSWORD_FILE .*others may use it"):
+        with pytest.raises(InvalidInput, match=r"^LIGHTWAVE_KAFKA_PASSWORD_FILE .*other users can access it"):
             _ = live_settings().endpoints
 
 

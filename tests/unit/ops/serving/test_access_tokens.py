@@ -82,7 +82,9 @@ def test_a_file_that_others_may_use_is_refused(
 ) -> None:
     path = written(tmp_path / "tokens", f"mia reader {FIRST}", mode)
     owned_by(user, monkeypatch)
-    with pytest.raises(InvalidInput, match=rf"others may use it \(mode {mode:o}\); allowed is .*chmod go="):
+    with pytest.raises(
+        InvalidInput, match=rf"other users can access it \(mode {mode:o}\); the mode must be .*chmod go="
+    ):
         known_tokens(None, path)
 
 

@@ -67,9 +67,9 @@ def test_a_rebuild_that_cannot_be_is_noted_as_refused() -> None:
     operations = MemoryOperations()
 
     def damaged() -> list[SiteRunner]:
-        raise LogDamaged("pod-0: not what its services say: position 7")
+        raise LogDamaged("pod-0: differs from what its services emit: position 7")
 
     with pytest.raises(LogDamaged):
         recorded_rebuild(operations, damaged)
-    sentence = "pod-0: not what its services say: position 7"
+    sentence = "pod-0: differs from what its services emit: position 7"
     assert said(operations)[1] == RebuildEnded(result="refused", sentence=sentence)

@@ -200,8 +200,8 @@ def test_what_cannot_be_used_is_passed_over_and_told(kept: Path, tmp_path: Path)
     found = usable_snapshots(audited(tmp_path))
     assert [*found.offsets] == rest
     damaged, foreign, elsewhere = found.refused
-    assert "is not as it was written" in damaged
-    assert f"is of rules {RULES + 1}; allowed is {RULES}" in foreign
+    assert "content changed since it was written" in damaged
+    assert f"rules is {RULES + 1}; must be {RULES}" in foreign
     assert elsewhere == f"snapshot of position {third}: is of another log"
     assert second
     assert in_parts(audited(tmp_path)) == audit_segment(audited(tmp_path), LogSegment(0, 0, None, ()))

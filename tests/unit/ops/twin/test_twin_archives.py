@@ -140,7 +140,7 @@ def test_a_loop_that_comes_too_late_leaves_the_file_alone(
     may_go_on = threading.Event()
     holding = threading.Thread(target=lambda: _held(twin, may_go_on))
     holding.start()
-    with pytest.raises(OperationFailed, match="did not come to a quiet moment"):
+    with pytest.raises(OperationFailed, match="did not reach a quiet point"):
         LogArchiver(twin.logs, twin.twin, twin.operations).take("pod-0", offset, "me")
     may_go_on.set()
     holding.join()

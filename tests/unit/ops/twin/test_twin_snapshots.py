@@ -42,7 +42,7 @@ def test_what_cannot_be_written_is_a_problem_until_it_can(tmp_path: Path, logs: 
     assert poll_until(lambda: bool(snapshots.problems), 10)
     (problem,) = snapshots.problems
     assert problem.startswith(f"snapshots {tmp_path}/snapshots/pod-0: ")
-    assert problem.endswith("; there is no snapshot until one can be written")
+    assert problem.endswith("; no snapshots until writes succeed")
     (tmp_path / "snapshots" / POD).unlink()
     taker.on_quiet(site, 2 * SNAPSHOT_EVERY, b"", residents)
     assert poll_until(lambda: not snapshots.problems, 10)

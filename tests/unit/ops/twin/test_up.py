@@ -165,7 +165,7 @@ def test_a_folder_where_a_file_should_be_is_named(tmp_path: Path) -> None:
 def test_a_folder_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.getuid", lambda: 4_242)
     monkeypatch.setattr(folder_module, "ROOT", 4_243)
-    with pytest.raises(OperationFailed, match="belongs to another user; give a folder of yours"):
+    with pytest.raises(OperationFailed, match="belongs to another user; choose a folder of your own"):
         DataFolder(tmp_path).hold()
 
 

@@ -170,7 +170,7 @@ def test_what_was_before_is_the_other_version_s_to_tell(data: Path) -> None:
     run_upgrade(data)
     past = read_history(DataFolder(data))
     assert past.at("pod-0", position + 1).position == position + 1
-    sentence = f"pod-0: up to 0d12:00:00 its log is of rules {RULES - 1}, by {re.escape(THEN)}; only that"
+    sentence = f"pod-0: up to 0d12:00:00 {re.escape(THEN)} wrote its log by rules {RULES - 1}; only that"
     for moment in (0, position - 50, position):
         with pytest.raises(UpgradeNeeded, match=sentence):
             past.at("pod-0", moment)
@@ -218,9 +218,9 @@ def test_without_its_record_a_log_is_not_folded_by_other_rules(data: Path, tmp_p
     identity = folder.identity()
     assert identity is not None
     sentence = {
-        "gone": "No such file or directory; it is record, and nothing makes it again: restore it",
-        "damaged": "is not as it was written.*; it is record, and nothing makes it again: restore it from a",
-        "another": "is of other states than the log says; it is record",
+        "gone": "No such file or directory; it cannot be rebuilt: restore it",
+        "damaged": "content changed since it was written.*; it cannot be rebuilt: restore it from a",
+        "another": "its states differ from those on the log; it cannot be rebuilt",
     }
     with pytest.raises(LightwaveError, match=sentence[how]), rebuilt_states(folder, identity):
         pass
@@ -238,7 +238,7 @@ def test_without_its_record_a_log_is_not_folded_by_other_rules(data: Path, tmp_p
     (lost,) = snapshots.problems  # the twin lives on, and says so
     assert re.search(sentence[how], lost)
     history = snapshots.history("pod-0")
-    with pytest.raises(UpgradeNeeded, match="only that version can tell of before"):
+    with pytest.raises(UpgradeNeeded, match="only that version can read what is before"):
         history.at(5)
     with pytest.raises(LightwaveError, match=sentence[how]):
         history.at(logs.end("pod-0"))
@@ -346,7 +346,7 @@ def test_the_version_before_says_who_has_begun(data: Path, monkeypatch: pytest.M
             log=logs.open("pod-0"),
             dead_letters=DeadLetterFile(data / "dead-letters.jsonl"),
         )
-        sentence = f"pod-0: {re.escape(software_version())} of rules {RULES} has begun to take this twin over"
+        sentence = rf"pod-0: .* upgrade to {re.escape(software_version())} \(rules {RULES}\); finish it"
         with pytest.raises(UpgradeNeeded, match=sentence):
             runner.recover()
 

@@ -198,7 +198,9 @@ def test_a_clock_file_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> 
 @pytest.mark.parametrize("speed", [0.0, -1.0, math.nan, math.inf, -math.inf, 2 * SPEED_MAX])
 def test_a_speed_that_is_none_is_refused_and_changes_nothing(speed: float) -> None:
     wall = Wall(speed=3.0)
-    with pytest.raises(InvalidInput, match=r"speed \S+: not allowed; allowed: above 0 up to 1,000,000,000"):
+    with pytest.raises(
+        InvalidInput, match=r"speed: \S+ is not allowed; must be above 0 and at most 1,000,000,000"
+    ):
         wall.clock.set_speed(speed)
     assert wall.clock.show().speed == 3.0
     with pytest.raises(InvalidInput, match="not allowed"):

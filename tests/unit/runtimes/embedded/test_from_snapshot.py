@@ -189,7 +189,7 @@ def test_a_snapshot_that_does_not_lead_to_the_log_is_told_of_and_all_is_folded(
         held, folded, _ = rebuilt(lived, tmp_path / "x", wrong)
     assert (held, folded) == rebuilt(lived, tmp_path / "y", lambda _: None)[:2]
     (told,) = [record.getMessage() for record in caplog.records]
-    assert "is passed over, and the log folded from its beginning: pod-0: " in told
+    assert ", folding the whole log: pod-0: " in told
 
 
 def test_a_snapshot_with_a_field_that_cannot_be_read_is_told_of_and_all_is_folded(
@@ -212,7 +212,7 @@ def test_a_log_that_is_not_the_folds_is_refused_with_a_snapshot_too(lived: Path,
     path.write_bytes(b"".join([*lines[:-3], *lines[-2:]]))
     with closing(Kept(folder)) as kept:
         runner = kept.runner()
-        with pytest.raises(LogDamaged, match="is not what its services say: position"):
+        with pytest.raises(LogDamaged, match="differs from what its services emit: position"):
             runner.rebuild(kept.starts()[0])
         assert not kept.store.positions(0)
 
@@ -239,5 +239,5 @@ def test_one_that_cannot_be_opened_is_passed_over(
     newest = folder.newest()
     assert newest is not None
     assert newest.position == before
-    assert "is no regular file; an older one is used" in caplog.text
+    assert "is not a regular file; using an older one" in caplog.text
     assert to_bytes(newest)

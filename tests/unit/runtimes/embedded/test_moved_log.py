@@ -19,7 +19,7 @@ def test_time_stands_still_while_the_log_is_away(tmp_path: Path) -> None:
     end = twin.logs.end("pod-0")
     assert poll_until(lambda: twin.twin.problem is not None, 20)
     assert twin.twin.problem == (
-        f"log file {log}: was moved, removed or replaced while the twin writes it; put it back"
+        f"log file {log}: was moved, removed or replaced while the twin writes to it; put it back"
     )
     log.touch()  # another one under its name is not it
     twin._wall_s += 3_600

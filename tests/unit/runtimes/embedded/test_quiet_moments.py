@@ -56,7 +56,7 @@ def test_a_loop_that_stands_still_says_why(tmp_path: Path, monkeypatch: pytest.M
     twin.close()
     asked: list[int] = []
     monkeypatch.setattr(twin_module, "ANSWER_S_MAX", 0.05)
-    with pytest.raises(OperationFailed, match=r"did not come to a quiet moment within 0\.05 s"):
+    with pytest.raises(OperationFailed, match=r"did not reach a quiet point within 0\.05 s"):
         twin.twin.run_when_quiet(lambda: asked.append(1))
     twin.twin.problem = "Redis does not answer"
     with pytest.raises(OperationFailed, match="between two steps: Redis does not answer"):

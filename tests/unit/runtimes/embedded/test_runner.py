@@ -389,7 +389,7 @@ def test_a_tail_that_its_services_do_not_say_is_told(tmp_path: Path) -> None:
     twin.store = before
     with pytest.raises(
         LogDamaged,
-        match=rf"is not what its services say: position {len(lines) - 1}: expected \{{.*, found \{{",
+        match=rf"differs from what its services emit: position {len(lines) - 1}: expected \{{.*, found \{{",
     ):
         twin.start()
 
@@ -454,7 +454,7 @@ def test_a_runner_is_fenced_when_another_one_committed(tmp_path: Path) -> None:
     other.step()
     instance = copy.deepcopy(held_by(one.store))
     position = one.runner.position
-    with pytest.raises(Fenced, match=f"pod-0: the store no longer stands at position {position}"):
+    with pytest.raises(Fenced, match=f"pod-0: the store is no longer at position {position}"):
         one.step()
     assert held_by(one.store) == instance
     # Its log holds the same cascade, for nothing else could follow.
@@ -654,7 +654,7 @@ def test_a_frame_that_cannot_be_written_is_told_and_counted_and_the_twin_goes_on
         runner.take(next_tick(runner.site))
     problem = (
         f"telemetry folder {tmp_path / 'telemetry' / 'pod-0'}: Not a directory; telemetry frames are lost "
-        "until they can be written"
+        "until writes succeed"
     )
     assert (folder.problems, folder.lost) == ([problem], 2)
     assert [record.getMessage() for record in caplog.records] == [problem]

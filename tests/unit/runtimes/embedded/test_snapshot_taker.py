@@ -90,7 +90,7 @@ def test_where_none_can_be_written_the_twin_goes_on_and_says_so_once(
         twin.end()
     assert twin.log.end >= 400
     assert twin.taker.problem is not None
-    assert "there is no snapshot until one can be written" in twin.taker.problem
+    assert "no snapshots until writes succeed" in twin.taker.problem
     assert len([record for record in caplog.records if "no snapshot" in record.message]) == 1
 
 

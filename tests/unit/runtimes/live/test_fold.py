@@ -170,9 +170,9 @@ def test_workers_of_two_versions_are_not_mixed(
 def test_missing_records_stop_it(store: MemoryStore) -> None:
     fold = fold_of(store)
     fold.take(RECORDS[:1])
-    with pytest.raises(LogDamaged, match="partition 0: 1 did not come, but 2: messages are missing"):
+    with pytest.raises(LogDamaged, match="partition 0: offset 1 is missing before 2"):
         fold.take(RECORDS[2:])
-    with pytest.raises(LogDamaged, match="partition 0: 2 did not come, but 3: messages are missing"):
+    with pytest.raises(LogDamaged, match="partition 0: offset 2 is missing before 3"):
         fold.take([RECORDS[1], RECORDS[3]])
 
 
@@ -181,7 +181,7 @@ def test_a_store_that_went_back_ends_it(store: MemoryStore) -> None:
     fold.take(RECORDS)
     store.erase(0)
     assert not fold.take([as_root(4, drain(4, 4))])  # refused by the fence
-    with pytest.raises(StoreRolledBack, match="had come to 4, but the store stands at 0"):
+    with pytest.raises(StoreRolledBack, match="had reached 4, but the store is at 0"):
         fold.take([as_root(4, drain(4, 4))])
 
 

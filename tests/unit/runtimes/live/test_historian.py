@@ -51,15 +51,15 @@ def row(one: Historian) -> dict[str, Any]:
 def test_a_sentence_shows_where_two_values_part() -> None:
     text = difference_text(difference(b"a" * 100 + b"b" + b"c" * 100, b"a" * 100 + b"d" + b"c" * 100), 2, 77)
     assert text.startswith(
-        "cubes@pod-0: Redis holds another health/3 than the log comes to, at offset 77 of partition 2: "
+        "cubes@pod-0: health/3 in Redis differs from the fold of the log at offset 77 of partition 2: "
     )
-    assert f"…'{'a' * 20}d{'c' * 39}'… (201 bytes), and not …'{'a' * 20}b{'c' * 39}'… (201 bytes)" in text
+    assert f"…'{'a' * 20}d{'c' * 39}'… (201 bytes), must be …'{'a' * 20}b{'c' * 39}'… (201 bytes)" in text
     assert "`lightwave live rebuild`" in text
 
 
 @pytest.mark.parametrize(
     ("expected", "found", "shown"),
-    [(None, b"{}", "'{}' (2 bytes), and not nothing"), (b"1", None, "nothing, and not '1' (1 bytes)")],
+    [(None, b"{}", "'{}' (2 bytes), must be nothing"), (b"1", None, "nothing, must be '1' (1 bytes)")],
 )
 def test_a_field_that_is_missing_is_nothing(expected: bytes | None, found: bytes | None, shown: str) -> None:
     assert shown in difference_text(difference(expected, found), 0, 1)
@@ -84,7 +84,7 @@ def test_a_wrong_state_is_told_once_as_it_was_found_and_until_it_is_right(
     assert (samples["state_differences_total"], samples["states_wrong"]) == (1, 0)
     assert [record.message for record in caplog.records] == [
         problem,
-        "the state of cubes@pod-0 is again what the log comes to",
+        "the state of cubes@pod-0 matches the log again",
     ]
 
 
@@ -94,7 +94,7 @@ def test_a_snapshot_that_cannot_be_written_is_told_and_the_next_may_be(tmp_path:
     one = historian(folder)
     one._keep(some_snapshot())
     (problem,) = one.report().problems
-    assert problem.endswith("; there is no snapshot until one can be written")
+    assert problem.endswith("; no snapshots until writes succeed")
     assert historian_findings([row(one)]) == ([], [f"historian-a: {problem}"])
     folder.unlink()
     one._keep(some_snapshot())

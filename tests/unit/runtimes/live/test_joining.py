@@ -67,7 +67,7 @@ def test_one_that_waits_joins_as_soon_as_kafka_has_the_log(
     kafka = Kafka(monkeypatch, away=3)
     assert join(store, 60) == TWIN
     assert kafka.away == 0
-    assert caplog.messages == ["Kafka at k: does not answer; waits for up to 60 s"]
+    assert caplog.messages == ["Kafka at k: does not answer; waiting for up to 60 s"]
     assert store.read_globals(VERSIONS) == {"ocs-a": "1"}
 
 
@@ -92,7 +92,7 @@ def test_what_is_missing_is_said_when_the_wait_is_over(
 ) -> None:
     Kafka(monkeypatch, away=1_000)
     for wait_s in (0.0, 0.05):
-        with pytest.raises(NoTwin, match=r"holds no live twin; `lightwave live init`"):
+        with pytest.raises(NoTwin, match=r"has no live twin; `lightwave live init`"):
             join(store, wait_s)
     write_twin(store, TWIN.twin, TWIN.partitions, TWIN.topic_id)
     with pytest.raises(LogUnreachable, match=r"^Kafka at k: does not answer$"):
@@ -108,7 +108,9 @@ def test_a_redis_that_does_not_answer_is_said(monkeypatch: pytest.MonkeyPatch) -
 def test_a_log_of_another_twin_is_not_waited_for(store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> None:
     Kafka(monkeypatch, topic="another")
     write_twin(store, TWIN.twin, TWIN.partitions, TWIN.topic_id)
-    with pytest.raises(OperationFailed, match=r"^topic p\.log: is not the one that this twin was made with"):
+    with pytest.raises(
+        OperationFailed, match=r"^topic p\.log: is not the topic with which this twin was created"
+    ):
         join(store, 600)
 
 

@@ -68,7 +68,7 @@ def test_a_key_is_on_the_log_once_whatever_fails_and_is_rolled_back(seed: int) -
     }
     assert before.items() <= after.items(), "what was on the log is answered with its own id"
     assert [swarm.store.size(partition) for partition in (0, 1)] == [0, 0]
-    with pytest.raises(InvalidInput, match="used before for another request"):
+    with pytest.raises(InvalidInput, match="was used for another request"):
         swarm.ask("pod-1", request_of(0)[1])
 
 

@@ -122,7 +122,7 @@ def test_a_clock_that_others_never_leave_alone_is_one_sentence() -> None:
 
     store = Busy()
     store.set_globals("clock", started().read_globals("clock"))
-    with pytest.raises(OperationFailed, match="clock: others changed it 100 times meanwhile; try again"):
+    with pytest.raises(OperationFailed, match="clock: 100 concurrent changes interfered; try again"):
         clock_of(store).pause()
 
 

@@ -127,7 +127,7 @@ def test_services_that_read_nothing_for_long_make_it_ask_again(
     twin = TwinRecord(TWIN, PARTITIONS, "topic")
     found = SequencerLoop(twin, SERVICES_OF, cast(RedisStore, store), short, MemoryOperations())
     asyncio.run(asyncio.wait_for(found.run(), 20))
-    assert "Kafka lost the end of it" in found.problems[0]
+    assert "Kafka lost its end" in found.problems[0]
 
 
 def test_one_of_other_rules_appends_nothing(store: Store, log: FakeLog) -> None:
@@ -143,7 +143,7 @@ def test_while_an_upgrade_is_under_way_nothing_is_appended(store: Store, log: Fa
     """Not by code of its rules, either: the states are those of before."""
     begun = upgrade_begun_value(StateCodeVersion(RULES, {}, "1.0+two"))
     store.commit(Commit(0, {}, {"cubes": WRITTEN, "ocs": WRITTEN}, fields=begun))
-    sentence = rf"an upgrade to rules {RULES} by 1\.0\+two was begun and is not done"
+    sentence = rf"an upgrade to rules {RULES} by 1\.0\+two is not finished"
     with pytest.raises(UpgradeNeeded, match=sentence):
         asyncio.run(sequencer(store, log).step(EPOCH))
     assert len(log.records[0]) == WRITTEN

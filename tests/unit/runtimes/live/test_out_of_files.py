@@ -31,7 +31,7 @@ from tests.support.descriptors import no_descriptor_left
 
 pytestmark = pytest.mark.integration
 
-LACK = "this process has no file descriptor left of the {} that it may have; raise its limit (`ulimit -n`, "
+LACK = "this process has no file descriptor left (its limit is {}); raise the limit (`ulimit -n`, "
 WAIT_S_MAX = 20.0
 
 
@@ -66,13 +66,13 @@ def test_whoever_would_ask_kafka_says_so(deaf: Brokers) -> None:
 NOWHERE = """
 import asyncio, sys, uvloop
 from shared.runtimes.live.kafka.brokers import Brokers
-from shared.runtimes.live.kafka.kafka_errors import unreachable
+from shared.runtimes.live.kafka.kafka_errors import kafka_unreachable
 from tests.support.descriptors import no_descriptor_left
 if sys.argv[1] == "uvloop":
     asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
 error = ConnectionError("Unable to bootstrap from any")
 with no_descriptor_left() as most:
-    print(unreachable(Brokers("127.0.0.1:9"), error), file=sys.stderr)
+    print(kafka_unreachable(Brokers("127.0.0.1:9"), error), file=sys.stderr)
 """
 
 
@@ -81,7 +81,7 @@ def test_a_client_that_came_nowhere_is_not_asked_why_by_one_more(loop: str) -> N
     """Its module is loaded already; asyncio would write tracebacks, and uvloop end the process."""
     done = subprocess.run([sys.executable, "-c", NOWHERE, loop], capture_output=True, text=True, timeout=60)
     (line,) = done.stderr.splitlines()
-    assert line.startswith("Kafka at 127.0.0.1:9: this process has no file descriptor left of the ")
+    assert line.startswith("Kafka at 127.0.0.1:9: this process has no file descriptor left (its limit is ")
     assert done.returncode == 0
 
 

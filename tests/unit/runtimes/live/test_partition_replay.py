@@ -106,7 +106,7 @@ def test_a_service_that_says_more_is_refused_by_name(swarm: LiveSwarm) -> None:
     with pytest.raises(
         OutputMismatch,
         match=rf"^partition 0, offset \d+: {service} of {fabric} in this version says {left_out['type']} "
-        rf"{left_out['id']}, which the log does not hold; nothing was changed",
+        rf"{left_out['id']}, which is not on the log; nothing was changed",
     ):
         refolded(gone).image()
 

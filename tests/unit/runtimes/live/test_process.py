@@ -236,16 +236,17 @@ def test_restarts_are_what_the_supervisor_says(
 
 GUARDED = """
 import sys, threading, time
-from ops.cli.common.log_format import configure
+from ops.cli.common.log_format import configure_logging
 from shared.runtimes.child_process import RESTARTS
 from shared.runtimes.live.kafka.brokers import Brokers
 from shared.runtimes.live.kafka.layout import Endpoints, Topics
 from shared.runtimes.live.kafka.kafka_errors import LogUnreachable
 from shared.runtimes.live.process import health as process
 from tests.unit.runtimes.live.test_process import Notes, WORKER
-configure(as_json=True, replica="ocs-a")
+configure_logging(as_json=True, replica="ocs-a")
 process.BEAT_S = 20.0 if sys.argv[1] == "stops" else 0.02
-beat = process.Heartbeat(WORKER, Notes(), process.Report, lambda: "partition 3: it went back", address=None)
+guard = lambda: "partition 3: it went back"
+beat = process.ProcessHeartbeat(WORKER, Notes(), process.ProcessReport, guard, address=None)
 beat.start()
 if sys.argv[1] == "stops":
     beat.stop()
@@ -302,7 +303,7 @@ def test_a_frame_that_kafka_does_not_take_says_where_it_was_looked_for(
 
     endpoints = Endpoints(Brokers("kafka.example:9092"), "redis://unused", Topics("t"))
     store = RedisStore(endpoints.redis)
-    said = r"Kafka at kafka\.example:9092: .*; see that it runs there and takes requests"
+    said = r"Kafka at kafka\.example:9092: .*; check that it runs there and accepts requests"
     monkeypatch.setattr(worker_process, "KafkaProducer", Deaf)
     publish = worker_process._publisher(endpoints, store)
     with pytest.raises(LogUnreachable, match=said):

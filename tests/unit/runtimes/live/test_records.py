@@ -60,27 +60,30 @@ def test_a_root_message_that_missed_its_offset_is_void_whatever_it_says() -> Non
     [
         (replace(saying(), value=b"{"), "not JSON"),
         (saying(twin="twin-b"), "not written by this twin's sequencer"),
-        (replace(saying(), headers={}), "its headers are not those of CubeDrained by cubes@pod-5"),
+        (replace(saying(), headers={}), "its headers must be those of CubeDrained by cubes@pod-5"),
         (
             saying(SAY.model_copy(update={"fabric": "nowhere"})),
             "fabric: String should match pattern",
         ),
-        (replace(root(), headers=output_headers("DrainCube", OPERATOR, "twin-a")), "without the marks"),
+        (
+            replace(root(), headers=output_headers("DrainCube", OPERATOR, "twin-a")),
+            "must have expected-offset and level-at headers",
+        ),
         (
             replace(saying(), headers=dict(saying().headers) | {"expected-offset": b"10", "level-at": b"10"}),
-            "the marks of a root message, which it is not",
+            "only a root message can have expected-offset and level-at headers",
         ),
         (
             replace(root(), headers=dict(root().headers) | {"level-at": b"soon"}),
-            "a root message without the marks of one",
+            "a root message must have expected-offset and level-at headers",
         ),
         *(
             (replace(root(), headers=dict(root().headers) | {"level-at": level}), sentence)
             for level, sentence in (
-                ("٣".encode(), "a root message without the marks of one"),
-                (b"9" * 5_000, "a root message without the marks of one"),
-                (b"-1", "a root message without the marks of one"),
-                (b"10", "stands at 9, and says that all stood at 10 before"),
+                ("٣".encode(), "a root message must have expected-offset and level-at headers"),
+                (b"9" * 5_000, "a root message must have expected-offset and level-at headers"),
+                (b"-1", "a root message must have expected-offset and level-at headers"),
+                (b"10", "its level-at is 10; must be at most its offset 9"),
             )
         ),
         (replace(saying(), value=b'{"type":"' + b"x" * 9_000 + b'"}'), "unknown message type 'xxx"),

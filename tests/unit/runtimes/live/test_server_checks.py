@@ -97,16 +97,16 @@ def test_a_redis_that_does_not_tell_its_settings_is_noted_once_and_no_problem(
     store.told = [RedisServer("Redis at x", appends=None, bytes_max=0, policy=None)]
     assert redis_problems(as_any(store)) == redis_problems(as_any(store)) == []
     (record,) = caplog.records
-    assert "does not tell its settings" in record.getMessage()
+    assert "does not report its settings" in record.getMessage()
 
 
 @pytest.mark.parametrize(
     ("noted", "words"),
     [
         (NOTED, None),
-        ({}, "holds no twin any more.*live rebuild"),
+        ({}, "no longer has a twin.*live rebuild"),
         (NOTED | {"id": "b" * 32}, r"another twin \(bbbbb"),
-        (NOTED | {"id": "../x"}, r"holds twin '../x' of '4' partitions; allowed: 32 digits"),
+        (NOTED | {"id": "../x"}, r"twin '../x' of '4' partitions is not valid; must be 32 digits"),
     ],
 )
 def test_a_redis_that_holds_the_twin_no_more_is_told(noted: dict[str, str], words: str | None) -> None:
@@ -147,7 +147,7 @@ def test_clocks_of_two_machines_that_differ_are_told(apart_s: float, is_told: bo
     store.wall_s = HOUR_S + apart_s
     sentence = RedisClockCheck(lambda: HOUR_S).problem(as_any(store))
     assert (sentence is not None) == is_told
-    assert sentence is None or "9 s apart, more than 5 s: let NTP set both" in sentence
+    assert sentence is None or "differ by 9 s, must be at most 5 s: set both by NTP" in sentence
 
 
 # --- all of it ----------------------------------------------------------------------------------------------

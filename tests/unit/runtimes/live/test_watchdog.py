@@ -53,8 +53,7 @@ class TestStall:
         assert restart_reason("ocs", 3, self.HERE, 10, seen(self.HERE, 10, 11, moments[:31])) is None
         found = restart_reason("ocs", 3, self.HERE, 10, seen(self.HERE, 10, 11, moments))
         assert found == (
-            "partition 3: ocs stands at 10, there is more to read, and nothing was committed for 31 s; "
-            "starting again"
+            "partition 3: ocs is at 10 and has more to read, but committed nothing for 31 s; restarting"
         )
 
     def test_a_message_after_a_quiet_hour_is_given_its_time(self) -> None:
@@ -70,7 +69,7 @@ class TestStall:
             stall = next_stall(stall, self.HERE, 12 + now_s, 1_000, float(now_s))
             assert restart_reason("ocs", 3, self.HERE, 12 + now_s, stall) is None
         stall = seen(self.HERE, 112, 1_000, [float(now_s) for now_s in range(200, 240)])
-        assert "stands at 112" in (restart_reason("ocs", 3, self.HERE, 112, stall) or "")
+        assert "is at 112" in (restart_reason("ocs", 3, self.HERE, 112, stall) or "")
 
     def test_who_is_stopped_on_a_message_need_not_end(self) -> None:
         fold_progress = replace(self.HERE, stopped=STOPPED)
@@ -188,7 +187,7 @@ class TestWorkerWatch:
             assert self.looks(watch, 10) is None
             assert not self.shown(watch)
             assert self.looks(watch, 20) is None
-            assert self.shown(watch) == ["partition 1: ocs has more to read there, and no worker does"]
+            assert self.shown(watch) == ["partition 1: ocs has more to read, but no worker reads it"]
             assert "partition 1: ocs stands at 7" in (self.looks(watch, 30) or "")
 
     def test_a_partition_that_another_worker_reads_is_no_reason(self) -> None:
@@ -213,7 +212,7 @@ class TestWorkerWatch:
         watch = self.watch()
         assert self.looks(watch, 15) is None
         self.topic = "another"
-        assert "deleted and made again" in (self.looks(watch, 10) or "")
+        assert "deleted and created again" in (self.looks(watch, 10) or "")
 
     def test_a_topic_that_is_gone_ends_the_worker_and_a_kafka_that_is_away_does_not(self) -> None:
         watch = self.watch()
@@ -234,7 +233,7 @@ class TestWorkerWatch:
         assert self.looks(watch, 600) is None
         self.store.away = False
         assert self.looks(watch, 30) is None
-        assert "nothing was committed" in (self.looks(watch, 2) or "")
+        assert "committed nothing" in (self.looks(watch, 2) or "")
 
     def test_a_partition_that_went_to_somebody_else_and_came_back_begins_anew(self) -> None:
         watch = self.watch()
@@ -244,4 +243,4 @@ class TestWorkerWatch:
         assert self.looks(watch, 1) is None
         self.owned = held
         assert self.looks(watch, 30) is None
-        assert "nothing was committed" in (self.looks(watch, 2) or "")
+        assert "committed nothing" in (self.looks(watch, 2) or "")

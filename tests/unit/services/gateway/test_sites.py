@@ -217,12 +217,10 @@ def test_a_fabric_whose_beginning_is_not_read_again_yet_is_not_denied(twin: Driv
 
 
 def test_no_fabric_is_denied_by_a_store_that_was_emptied(twin: DrivenTwin) -> None:
-    emptied = twin.client(unready=lambda: ["Redis at r holds no twin any more"])
+    emptied = twin.client(unready=lambda: ["Redis at r no longer has a twin"])
     said = emptied.get("/v1/cubes/pod-3/cube-4")
     assert said.status_code == 503
-    assert (
-        said.json()["error"] == "fabric 'pod-3': cannot be looked up now: Redis at r holds no twin any more"
-    )
+    assert said.json()["error"] == "fabric 'pod-3': cannot be looked up now: Redis at r no longer has a twin"
 
 
 @pytest.mark.parametrize(("behind_us", "status"), [(10**15, 503), (0, 404)])

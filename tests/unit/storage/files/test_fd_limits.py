@@ -14,7 +14,7 @@ from shared.storage.log.telemetry_frames import TelemetryFolder
 from shared.storage.store.redis_client import RedisClient
 from tests.support.descriptors import no_descriptor_left
 
-MINE = "this process has no file descriptor left of the {} that it may have; raise its limit "
+MINE = "this process has no file descriptor left (its limit is {}); raise the limit "
 EVERYBODYS = "this machine has no file descriptor left; raise its limit (`sysctl fs.file-max`)"
 
 

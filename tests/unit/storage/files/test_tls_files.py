@@ -50,10 +50,10 @@ def test_whom_we_trust_is_checked_and_who_we_are_is_shown(authority: Authority) 
 def test_a_file_that_does_not_do_is_named(authority: Authority, tmp_path: Path) -> None:
     none, text = tmp_path / "none.pem", tmp_path / "text.pem"
     text.write_text("no certificate")
-    no_key = "no certificate with its key in PEM form, without password"
+    no_key = "not a certificate with its key in PEM format without a password"
     for files, sentence in (
         (TlsFiles(none), f"CA file {none}: No such file or directory"),
-        (TlsFiles(text), f"CA file {text}: no certificate in PEM form"),
+        (TlsFiles(text), f"CA file {text}: not a certificate in PEM format"),
         (TlsFiles(authority.ca, none), f"certificate {none}: No such file or directory"),
         (
             TlsFiles(authority.ca, authority.cert, authority.folder / "ca.key"),
@@ -75,9 +75,9 @@ def test_a_url_of_redis_names_files(authority: Authority, tmp_path: Path) -> Non
     secret.chmod(0o644)
     for options, sentence in (
         ("ssl_ca_certs=/none.pem", "CA file /none.pem: No such file or directory"),
-        (f"password_file={secret}", f"Redis URL: password_file {secret}: others may use it"),
+        (f"password_file={secret}", f"Redis URL: password_file {secret}: other users can access it"),
         ("password_file=/none", "Redis URL: password_file /none: No such file or directory"),
-        (f"password_file={secret}&password=s3cret", "only one is allowed"),
+        (f"password_file={secret}&password=s3cret", "must have one"),
     ):
         with pytest.raises(InvalidInput) as refused:
             RedisClient(f"rediss://twin@127.0.0.1:1/0?{options}")
@@ -90,7 +90,7 @@ def test_a_url_of_redis_names_files(authority: Authority, tmp_path: Path) -> Non
     given = node.connection_pool.connection_kwargs
     assert (given["username"], given["password"]) == ("twin", "s3cret")
     secret.write_text("\n")
-    with pytest.raises(InvalidInput, match="one line, the password, is allowed"):
+    with pytest.raises(InvalidInput, match="must be one line, the password"):
         RedisClient(f"redis://twin@127.0.0.1:1/0?password_file={secret}")
 
 

@@ -47,7 +47,7 @@ def test_a_copy_waits_until_all_have_read_all_and_said_all() -> None:
 
 
 def test_where_no_quiet_moment_comes_that_is_said() -> None:
-    with pytest.raises(OperationFailed, match=r"partition 0: not quiet for 0 s, ocs stands at 6 of 7"):
+    with pytest.raises(OperationFailed, match=r"partition 0: not quiet within 0 s, ocs is at 6 of 7"):
         quiet_snapshot(Looks([moment(6, 7)]), 0, READERS, wait_s=0.0)
 
 
@@ -57,7 +57,7 @@ def test_there_is_no_copy_of_what_is_not_there() -> None:
     with pytest.raises(OperationFailed, match="fabric pod-0: not in this store"):
         copies.state("pod-0", SCHEDULER)
     store.place("pod-0", pod_place(0, "pod-0"))
-    with pytest.raises(OperationFailed, match="fabric pod-0: scheduler has not begun yet; ask again"):
+    with pytest.raises(OperationFailed, match="fabric pod-0: scheduler has not started yet; try again"):
         copies.state("pod-0", SCHEDULER)
 
 

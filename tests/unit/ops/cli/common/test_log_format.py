@@ -101,7 +101,7 @@ def test_where_no_file_descriptor_is_left_anybody_s_traceback_is_a_sentence(
     loop.close()
     lines = written(capsys)
     own, accept = [json.loads(line)["text"] for line in lines] if as_json else lines
-    assert "a batch: this process has no file descriptor left of the " in own
+    assert "batch failed: this process has no file descriptor left (its limit is " in own
     assert "socket.accept() out of system resource: this machine has no file descriptor left; raise" in accept
 
 

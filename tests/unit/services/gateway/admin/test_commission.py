@@ -124,10 +124,10 @@ def test_a_name_is_given_once(twin: DrivenTwin) -> None:
     assert ask(client, ASKED, key="one").json() == first | {"repeated": True}
     for body, key in ((ASKED, None), (ASKED, "two"), ({**ASKED, "settings": {}}, "three")):
         assert refusal(client, body, key) == (
-            "name pod-1: is a fabric of campus already, or asked for as one; names of fabrics are unique in "
-            "a twin and never used again"
+            "name pod-1: is already a fabric of campus, or requested as one; fabric names are unique in "
+            "a twin and never reused"
         )
-    assert "used before for another request" in refusal(client, {**ASKED, "settings": {}}, "one")
+    assert "was used for another request" in refusal(client, {**ASKED, "settings": {}}, "one")
     twin.advance(0.0)
     assert twin.messages("campus") == log
     assert twin.store.size(0) == 0
@@ -167,7 +167,7 @@ def test_a_key_of_another_request_does_not_take_the_name(twin: DrivenTwin) -> No
     client = twin.client()
     drained = client.post("/v1/cubes/pod-0/cube-1/drain", headers={"Idempotency-Key": "k"})
     assert drained.status_code in (200, 202)
-    assert "used before for another request" in refusal(client, ASKED, "k")
+    assert "was used for another request" in refusal(client, ASKED, "k")
     assert ask(client, ASKED | {"site": "annex"}).json()["status"] == "accepted"
 
 
@@ -261,8 +261,8 @@ def test_what_may_not_join_changes_nothing(
 
 
 def test_a_store_that_was_emptied_does_not_say_that_there_is_no_such_site(twin: DrivenTwin) -> None:
-    emptied = twin.client(unready=lambda: ["Redis at r holds no twin any more"])
+    emptied = twin.client(unready=lambda: ["Redis at r no longer has a twin"])
     said = ask(emptied, ASKED | {"site": "lost"})
     assert said.status_code == 503
-    assert said.json()["error"] == "site 'lost': cannot be looked up now: Redis at r holds no twin any more"
+    assert said.json()["error"] == "site 'lost': cannot be looked up now: Redis at r no longer has a twin"
     assert refusal(twin.client(), ASKED | {"site": "lost"}).startswith("site 'lost': no such site; allowed")

@@ -246,7 +246,7 @@ def test_where_another_build_folded_otherwise_it_is_as_without_its_snapshot(
         assert [all_turns(lived.client, text, **{"from": "6h"}) for text in texts] == without
     finally:
         kept.put(found)
-    assert "folded once more without snapshots of other builds" in caplog.text
+    assert "folding again without snapshots of other builds" in caplog.text
 
 
 def test_the_message_is_the_one_by_which_people_know_of_it(lived: Lived) -> None:

@@ -287,7 +287,7 @@ def test_one_key_is_one_request(twin: DrivenTwin, client: Client) -> None:
     ):
         other = client.post(f"/v1/{path}", json=sent, headers=key)
         assert other.status_code == 422
-        assert other.json()["error"].startswith("Idempotency-Key 'cutover ⟂ / 7': used before for another")
+        assert other.json()["error"].startswith("Idempotency-Key 'cutover ⟂ / 7': was used for another")
 
 
 def test_who_asks_and_why_stands_on_the_log(twin: DrivenTwin, client: Client) -> None:
@@ -621,7 +621,7 @@ def test_what_only_helps_and_fails_is_noted_and_the_twin_is_well(twin: DrivenTwi
     ("path", "statuses"), [("/livez", [200, 200]), ("/readyz", [503, 200]), ("/healthz", [200, 503])]
 )
 def test_each_probe_tells_what_it_is_for(twin: DrivenTwin, path: str, statuses: list[int]) -> None:
-    unready = twin.client(unready=lambda: ["the copy of the log lacks 7 of its records yet"]).get(path)
+    unready = twin.client(unready=lambda: ["the copy of the log still lacks 7 records"]).get(path)
     unwell = twin.client(health=lambda: ["no worker of ocs holds pod-0"]).get(path)
     assert [unready.status_code, unwell.status_code] == statuses
     for answer in (unready, unwell):
