@@ -39,7 +39,7 @@ ASSUMPTIONS: dict[str, Assumption] = {
         0.15, "dB", "mean of the splices and connectors of one port: the exponential tail of [LF] Figure 10"
     ),
     "ocs_splice_loss_max_db": Assumption(
-        0.75, "dB", "a port that loses more is spliced anew, which keeps every pair below the goal of 3 dB"
+        0.75, "dB", "a port that loses more is spliced again, which keeps every pair below the goal of 3 dB"
     ),
     "ocs_return_loss_spread_db": Assumption(
         1.3,
@@ -47,7 +47,9 @@ ASSUMPTIONS: dict[str, Assumption] = {
         "logistic scale: nine ports in ten between -50 and -42 dB, one in 500 reworked for the specification",
     ),
     "ocs_matrix_accuracy_db": Assumption(
-        0.1, "dB", "of the factory's loss matrix, either way: a power meter, and its reference mated anew"
+        0.1,
+        "dB",
+        "of the factory's loss matrix, either way: a power meter, and its reference connector mated again",
     ),
     "laser_launch_dbm": Assumption(
         0.4,

@@ -68,9 +68,9 @@ def check_ocs(config: SuperpodConfig) -> None:
     if technology.name != "palomar" and needed > technology.ports:
         fit = [one.name for one in TECHNOLOGIES.values() if one.name == "palomar" or one.ports >= needed]
         raise InvalidInput(
-            f"ocs.technology: {technology.name} has {technology.ports} ports a side, and {cubes} cubes take "
-            f"{needed} with {SPARE_PORTS} spares; allowed: {', '.join(fit)}, or pod.cubes up to "
-            f"{(technology.ports - SPARE_PORTS) // STRANDS}"
+            f"ocs.technology: {technology.name} has {technology.ports} ports a side, but {cubes} cubes need "
+            f"{needed} including {SPARE_PORTS} spares; must be one of {', '.join(fit)}, or pod.cubes must be "
+            f"at most {(technology.ports - SPARE_PORTS) // STRANDS}"
         )
 
 
@@ -87,7 +87,7 @@ def check_network(config: DcnConfig) -> None:
         except InvalidInput as error:
             raise InvalidInput(f"demand.storage.{n}: {error}") from None
         if name in config.demand.storage[:n]:
-            raise InvalidInput(f"demand.storage.{n}: {name} is named twice; allowed is once")
+            raise InvalidInput(f"demand.storage.{n}: {name} is named twice; must be named once")
     sent = dict[Pair, float]()
     for n, job in enumerate(config.demand.jobs):
         _check_job(network, config.demand, job, f"demand.jobs.{n}", sent)
@@ -104,14 +104,12 @@ def _check_job(
         if one is other or not mbps:
             continue
         if not network.may_join[pair]:
-            raise InvalidInput(
-                f"{who}: {one.name} is to send to {other.name}, but {why_not_joined(one, other)}"
-            )
+            raise InvalidInput(f"{who}: {one.name} cannot send to {other.name}: {why_not_joined(one, other)}")
         sent[pair] = sent.get(pair, 0.0) + mbps
         if sent[pair] > PAIR_MAX_MBPS:
             raise InvalidInput(
-                f"{who}: {one.name} is to send {sent[pair]:.3g} Mb/s to {other.name}; allowed are up to "
-                f"{PAIR_MAX_MBPS:,} in all (chips, step_s, gradient_gb, checkpoint_gb, checkpoint_every_s, "
+                f"{who}: {one.name} would send {sent[pair]:.3g} Mb/s to {other.name}; must be at most "
+                f"{PAIR_MAX_MBPS:,} in total (chips, step_s, gradient_gb, checkpoint_gb, checkpoint_every_s, "
                 "input_mbps)"
             )
 
@@ -122,7 +120,7 @@ def _job_flows(
     """((from, to), Mb/s) of all that a job sends from block to block."""
     stores = [network.number(name) for name in demand.storage]
     if not stores and (job.checkpoint_gb > 0.0 or job.input_mbps > 0.0):
-        raise InvalidInput(f"{who}: writes or reads, and demand.storage is none; allowed: names of blocks")
+        raise InvalidInput(f"{who}: the job writes or reads, but demand.storage is empty; must name blocks")
     for block, store in product(blocks, stores):
         yield (
             (block, store),
@@ -148,8 +146,8 @@ def check_mix(mix: str, cubes: int) -> None:
     if wanted and all(shapes.cubes_of(shape) > cubes for shape, _, _ in wanted):
         least = min(shapes.cubes_of(shape) for shape, _, _ in wanted)
         raise InvalidInput(
-            f"workload.mix {mix}: the smallest shape takes {least} cubes and the pod has {cubes}; allowed: "
-            "shapes of which one fits"
+            f"workload.mix: {mix} is not allowed; the smallest shape takes {least} cubes and the pod has "
+            f"{cubes}; at least one shape must fit"
         )
 
 

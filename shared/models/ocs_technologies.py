@@ -59,7 +59,9 @@ TECHNOLOGIES = {
 def ocs_technology(name: str) -> OcsTechnology:
     """The technology of this name; InvalidInput names the others."""
     if name not in TECHNOLOGIES:
-        raise InvalidInput(f"technology {name!r}: no such OCS; allowed are {', '.join(TECHNOLOGIES)}")
+        raise InvalidInput(
+            f"technology: {name!r} is not a known OCS; must be one of {', '.join(TECHNOLOGIES)}"
+        )
     return TECHNOLOGIES[name]
 
 
@@ -80,8 +82,8 @@ def check_strays(kind: str, technology: str | None) -> None:
     does not apply."""
     if kind == "stray" and technology not in (None, *ALIGNED_BY_CAMERA):
         raise InvalidInput(
-            f"kind 'stray': no camera aligns the ports of {technology} OCSes, and none misses its place; "
-            f"allowed with {' and '.join(ALIGNED_BY_CAMERA)}"
+            f"kind: 'stray' is not allowed, because no camera aligns the mirrors of {technology} OCSes; "
+            f"the technology must be {' or '.join(ALIGNED_BY_CAMERA)}"
         )
 
 

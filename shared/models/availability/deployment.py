@@ -55,9 +55,9 @@ class Rollout:
         for name in ("late_days", "install_days", "test_days", "repair_days"):
             check_not_negative(name, getattr(self, name))
         if not (self.crews >= 1.0 and float(self.crews).is_integer()):
-            raise InvalidInput(f"crews {self.crews}: not allowed; allowed are whole numbers from 1")
+            raise InvalidInput(f"crews: {self.crews} is not allowed; must be a whole number of at least 1")
         if not 0.0 <= self.faulty < 1.0:
-            raise InvalidInput(f"faulty {self.faulty}: not allowed; allowed are 0 to below 1")
+            raise InvalidInput(f"faulty: {self.faulty} is not allowed; must be at least 0 and below 1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +79,8 @@ def deployed(rollout: Rollout, seed: int, block_chips: int = BLOCK_CHIPS) -> Dep
     size = block_chips // RACK_CHIPS
     if size < 1 or block_chips % RACK_CHIPS or rollout.racks % size:
         raise InvalidInput(
-            f"block_chips {block_chips}: not allowed; allowed are numbers of chips of which {rollout.racks} "
-            f"racks of {RACK_CHIPS} make whole blocks"
+            f"block_chips: {block_chips} is not allowed; {rollout.racks} racks of {RACK_CHIPS} chips must "
+            "make whole blocks"
         )
     arrived = [
         7.0 * rack / rollout.racks_per_week

@@ -14,7 +14,9 @@ def fabric_ocs(kind: str) -> int:
     InvalidInput on an unknown kind.
     """
     if kind not in STRANDS_BY_KIND:
-        raise InvalidInput(f"kind {kind!r}: no such kind of module; allowed are {', '.join(STRANDS_BY_KIND)}")
+        raise InvalidInput(
+            f"kind: {kind!r} is not a known kind of module; must be one of {', '.join(STRANDS_BY_KIND)}"
+        )
     return OCS_COUNT * STRANDS_BY_KIND[kind] // STRANDS
 
 

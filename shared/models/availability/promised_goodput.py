@@ -76,7 +76,7 @@ def promised_goodput(
     check_count("cubes", cubes, 1, POD_CUBES_MAX)
     size = _slice_cubes(slice_chips, cubes)
     if fabric not in FABRICS:
-        raise InvalidInput(f"fabric {fabric!r}: no such fabric; allowed are {', '.join(FABRICS)}")
+        raise InvalidInput(f"fabric: {fabric!r} is not a known fabric; must be one of {', '.join(FABRICS)}")
     ocs = fabric_ocs(kind)
     all_up = 1.0 if ocs_availability is None else fabric_availability(ocs_availability, ocs)
     cube_availability = host_availability**HOSTS_PER_CUBE
@@ -138,7 +138,7 @@ def _slice_cubes(slice_chips: int, cubes: int) -> int:
     if rest or not 1 <= size <= cubes:
         nearest = CHIPS_PER_CUBE * min(max((slice_chips + CHIPS_PER_CUBE // 2) // CHIPS_PER_CUBE, 1), cubes)
         raise InvalidInput(
-            f"slice-chips {slice_chips}: not allowed; allowed are multiples of {CHIPS_PER_CUBE} up to "
+            f"slice-chips: {slice_chips} is not allowed; must be a multiple of {CHIPS_PER_CUBE} up to "
             f"{CHIPS_PER_CUBE * cubes:,}, the chips of the pod; the nearest is {nearest}"
         )
     return size

@@ -137,7 +137,7 @@ def prices_of(changed: Mapping[str, float]) -> dict[str, float]:
     """The standard prices with some changed; InvalidInput names one that there is not, or the value."""
     for name, value in changed.items():
         if name not in PRICES:
-            raise InvalidInput(f"price {name}: no such price{closest_match_hint(name, PRICES)}")
+            raise InvalidInput(f"price: {name} does not exist{closest_match_hint(name, PRICES)}")
         check_not_negative(f"price {name}", value)
     return standard_prices() | dict(changed)
 

@@ -74,7 +74,7 @@ def names_of(plant: NetworkLayout, kind: str) -> list[str]:
         "bundle": [f"{block}/bundle-{rack}" for block in blocks for rack in range(plant.racks)],
     }
     if kind not in found:
-        raise InvalidInput(f"kind {kind}: nothing of this kind; allowed are {', '.join(FAILURE_KINDS)}")
+        raise InvalidInput(f"kind: {kind} is not a known kind; must be one of {', '.join(FAILURE_KINDS)}")
     return found[kind]
 
 
@@ -113,7 +113,7 @@ def _switches(plant: NetworkLayout, name: str, words: tuple[str, ...], of: str =
         ranges = ", ".join(f"{word}-0 to {word}-{counts[word] - 1}" for word in words)
         more = ", blocks, and a block's fibres to a rack, like block-5/bundle-3" if "ocs" in words else ""
         raise InvalidInput(
-            f"{of}{name}: nothing of this name can fail; allowed are "
+            f"{of}{name}: no part that can fail has this name; must be "
             f"{ranges}{more}{closest_match_hint(name, some)}"
         )
     part = np.arange(plant.ocs_count)

@@ -103,26 +103,28 @@ def growth_steps(
 
 def _check_growth(now: NetworkLayout, later: NetworkLayout) -> None:
     if now.switches != later.switches or now.technology != later.technology:
-        raise InvalidInput("switches, technology: not what they were; a network grows by racks of one kind")
+        raise InvalidInput("switches, technology: cannot change; a network grows by racks of one kind")
     if later.racks < now.racks or later.racks_full != now.racks_full:
         raise InvalidInput(
-            f"racks {later.racks} of {later.racks_full}: not allowed after {now.racks} of {now.racks_full}; "
-            f"allowed are as many or more, of {now.racks_full}"
+            f"racks: {later.racks} of {later.racks_full} is not allowed after {now.racks} of "
+            f"{now.racks_full}; must be at least {now.racks} of {now.racks_full}"
         )
     places = {block.name: block for block in later.blocks}
     for block in now.blocks:
         after = places.get(block.name)
         if after is None:
-            raise InvalidInput(f"block {block.name}: gone in the later network; allowed is to keep it")
+            raise InvalidInput(f"block {block.name}: missing in the later network; must be kept")
         for field in ("generation", "uplinks"):
             if getattr(after, field) < getattr(block, field):
                 was, then = getattr(block, field), getattr(after, field)
-                raise InvalidInput(f"block {block.name}: {field} {then} after {was}; allowed is to grow")
+                raise InvalidInput(
+                    f"block {block.name}: {field} {then} is not allowed after {was}; must not be less"
+                )
         for field in ("customer", "modules"):
             if getattr(after, field) != getattr(block, field):
                 raise InvalidInput(
-                    f"block {block.name}: {field} {getattr(after, field)} after {getattr(block, field)}; "
-                    "allowed is to keep it"
+                    f"block {block.name}: {field} {getattr(after, field)} is not allowed after "
+                    f"{getattr(block, field)}; must not change"
                 )
 
 
@@ -297,7 +299,7 @@ def turn_down(
     """
     gone = plant.number(block)
     if demand[gone].any() or demand[:, gone].any():
-        raise InvalidInput(f"block {block}: wants something still; allowed is to turn down one that is idle")
+        raise InvalidInput(f"block {block}: still has demand; must be idle before it is turned down")
     others = [n for n in range(len(plant.blocks)) if n != gone]
     left = layout_of(
         [plant.blocks[n] for n in others],

@@ -89,11 +89,10 @@ class Severity:
             return
         nearest = min(max(size, self.least), self.most)
         nearest = -nearest if self.is_signed and requested < 0 else nearest
-        signs = ", or as much less than 0" if self.is_signed else ""
+        signs = ", or the same negative" if self.is_signed else ""
         raise InvalidInput(
-            f"severity {requested:g}: not what a fault of kind {kind!r} "
-            f"can have; allowed are {self.least:g} to "
-            f"{self.most:g} {self.unit}{signs}, the nearest is {nearest:g}"
+            f"severity: {requested:g} is not allowed for a fault of kind {kind!r}; must be between "
+            f"{self.least:g} and {self.most:g} {self.unit}{signs}; the nearest is {nearest:g}"
         )
 
 

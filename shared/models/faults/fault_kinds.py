@@ -29,7 +29,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         rate="host_per_day",
         repair_time="host_repair_h",
         rank=1,
-        meaning="the host falls silent, and its chips with it; seen at the next heartbeat",
+        meaning="the host and its chips stop responding; detected at the next heartbeat",
     ),
     "chip": FaultDefinition(
         strikes="chip",
@@ -37,7 +37,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         rate="chip_per_day",
         repair_time="host_repair_h",
         rank=1,
-        meaning="the chip is dead; its host says so at the next heartbeat",
+        meaning="the chip is dead; its host reports it at the next heartbeat",
     ),
     "cable": FaultDefinition(
         strikes="cable",
@@ -45,7 +45,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         rate="cable_per_day",
         repair_time="cable_repair_h",
         rank=1,
-        meaning="a copper cable between two trays is broken; the hosts at its ends say so at heartbeats",
+        meaning="a copper cable between two trays is broken; the hosts at its ends report it at heartbeats",
     ),
     "cube-power": FaultDefinition(
         strikes="cube",
@@ -53,7 +53,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         rate=None,
         repair_time="cube_repair_h",
         rank=1,
-        meaning="the cube has no power: its hosts fall silent, and its modules are dark",
+        meaning="the cube has no power: its hosts stop responding and its modules are dark",
     ),
     "cooling": FaultDefinition(
         strikes="cube",
@@ -61,7 +61,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         rate=None,
         repair_time="cube_repair_h",
         rank=1,
-        meaning="the chips of the cube run slower until it is cooled again; its hosts say so at heartbeats",
+        meaning="the chips of the cube run slower until it is cooled again; hosts report it at heartbeats",
     ),
     "link": FaultDefinition(
         strikes="end",
@@ -87,7 +87,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         rate="ocs_per_day",
         repair_time="ocs_repair_h",
         rank=1,
-        meaning="an alarm; with both supplies out the chassis loses every circuit",
+        meaning="an alarm; if both supplies are out, the chassis loses every circuit",
     ),
     "fan": FaultDefinition(
         strikes="fan",
@@ -95,7 +95,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         rate="ocs_per_day",
         repair_time="ocs_repair_h",
         rank=1,
-        meaning="an alarm; with two fans out the chassis loses every circuit",
+        meaning="an alarm; if two fans are out, the chassis loses every circuit",
     ),
     "cpu": FaultDefinition(
         strikes="cpu",
@@ -103,7 +103,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         rate="ocs_per_day",
         repair_time="ocs_repair_h",
         rank=0,
-        meaning="circuits hold, and nothing that the OCS is told is done",
+        meaning="circuits stay, and the OCS executes no command",
     ),
     "fpga": FaultDefinition(
         strikes="fpga",
@@ -111,7 +111,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         rate="ocs_per_day",
         repair_time="ocs_repair_h",
         rank=0,
-        meaning="circuits hold, and nothing that the OCS is told is done",
+        meaning="circuits stay, and the OCS executes no command",
     ),
     "driver": FaultDefinition(
         strikes="driver",
@@ -119,7 +119,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         rate="ocs_per_day",
         repair_time="ocs_repair_h",
         rank=0,
-        meaning="the circuits over the mirrors of this board are lost, and programmed again after the swap",
+        meaning="the circuits over the mirrors of this board are lost, and connected again after the repair",
     ),
     "camera": FaultDefinition(
         strikes="camera",
@@ -127,7 +127,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         rate="ocs_per_day",
         repair_time="ocs_repair_h",
         rank=0,
-        meaning="circuits hold, and none can be made: an array cannot be aligned",
+        meaning="circuits stay, but none can be made: an array cannot be aligned",
     ),
     "injector": FaultDefinition(
         strikes="injector",
@@ -135,7 +135,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         rate="ocs_per_day",
         repair_time="ocs_repair_h",
         rank=0,
-        meaning="circuits hold, and none can be made: an array cannot be aligned",
+        meaning="circuits stay, but none can be made: an array cannot be aligned",
     ),
     "port": FaultDefinition(
         strikes="port",
@@ -151,7 +151,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         rate="stray_per_day",
         repair_time="ocs_repair_h",
         rank=0,
-        meaning="the mirror of a port finds no place any more: its circuit stands until it is switched",
+        meaning="the mirror of a port can no longer be aligned: its circuit works until it is switched",
         needs="end",
     ),
     **PATH_FAULTS,
@@ -161,7 +161,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         rate="block_per_day",
         repair_time="block_repair_h",
         rank=1,
-        meaning="the aggregation block is out of use, and its pod is cut off",
+        meaning="the aggregation block is down, and its pod is cut off",
     ),
     "bundle": FaultDefinition(
         strikes="bundle",
@@ -185,7 +185,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         rate="control_per_day",
         repair_time="control_repair_h",
         rank=0,
-        meaning="a domain fails static: its circuits stay, nothing in it can be changed",
+        meaning="a domain fails static: its circuits stay, but nothing in it can be changed",
     ),
     "power": FaultDefinition(
         strikes="power",
@@ -243,19 +243,19 @@ def fault_target(kind: "FaultKind", target: str, fabric: str, plant: "Plant") ->
     otherwise."""
     owner = target.split("/", 1)[0]
     if owner != fabric:
-        raise InvalidInput(f"target {truncated(repr(target))}: is in {owner}, allowed are parts of {fabric}")
+        raise InvalidInput(f"target: {truncated(repr(target))} is in {owner}; must be a part of {fabric}")
     row = FAULTS[kind]
     if kind not in kinds_of(plant):
         possible = ", ".join(kinds_of(plant))
-        raise InvalidInput(f"kind {kind!r}: {fabric} has nothing that it strikes; allowed are {possible}")
+        raise InvalidInput(f"kind: {kind!r} strikes no part of {fabric}; must be one of {possible}")
     try:
         part = plant.parse(target)
     except InvalidInput as error:
-        raise InvalidInput(f"target: {error}") from None
+        raise InvalidInput(f"target: {str(error).removeprefix('name: ')}") from None
     if part.kind != row.strikes:
         raise InvalidInput(
-            f"target {truncated(repr(target))}: not what a fault of kind {kind!r} can strike; "
-            f"allowed are names like {fabric}/{row.example}"
+            f"target: {truncated(repr(target))} cannot have a fault of kind {kind!r}; "
+            f"must be a name like {fabric}/{row.example}"
         )
     return part
 
@@ -275,13 +275,13 @@ def severity_of(kind: "FaultKind", text: str) -> float:
         found = math.nan
     if not math.isfinite(found):
         raise InvalidInput(
-            f"severity {text[:SEVERITY_SHOWN_MAX]!r} is no number; allowed are numbers like 3 and 0.5"
+            f"severity: {text[:SEVERITY_SHOWN_MAX]!r} is not a number; must be a number like 3 or 0.5"
         )
     row = FAULTS[kind].severity
     if unit and row is not None and unit.lower() != row.unit.lower():
         raise InvalidInput(
-            f"severity {text[:SEVERITY_SHOWN_MAX]!r}: a fault of kind {kind!r} is measured in {row.unit}; "
-            f"allowed are {row.least:g} to {row.most:g} {row.unit}"
+            f"severity: {text[:SEVERITY_SHOWN_MAX]!r} has the wrong unit for a fault of kind {kind!r}; "
+            f"must be between {row.least:g} and {row.most:g} {row.unit}"
         )
     return found
 
@@ -290,11 +290,12 @@ def check_severity(kind: "FaultKind", severity: float | None, onset_us: int | No
     """InvalidInput unless a fault of this kind can be as bad, and come as slowly; None is always allowed."""
     row = FAULTS[kind]
     if severity is not None and row.severity is None:
-        raise InvalidInput(f"severity {severity:g}: a fault of kind {kind!r} has none; leave it out")
+        raise InvalidInput(f"severity: {severity:g} is not allowed; a fault of kind {kind!r} has no severity")
     if severity is not None and row.severity is not None:
         row.severity.check(kind, severity)
     if onset_us is not None and row.onset_h is None:
         slow = ", ".join(other for other, known in FAULTS.items() if known.onset_h is not None)
         raise InvalidInput(
-            f"onset_s {onset_us / US_PER_S:g}: a fault of kind {kind!r} strikes at once; allowed are {slow}"
+            f"onset_s: {onset_us / US_PER_S:g} is not allowed; a fault of kind {kind!r} has no onset; "
+            f"the kind must be one of {slow}"
         )

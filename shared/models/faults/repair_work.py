@@ -33,7 +33,7 @@ WORK_DEFINITIONS: dict[WorkKind, WorkDefinition] = {
     ),
     "reseat": WorkDefinition(
         2,
-        "plug in and lay the fibre anew",
+        "unplug, lay and plug in the fibre again",
         "reseat_h",
         "reseating_succeeds",
         "reseating_hands_on_min",
@@ -42,7 +42,7 @@ WORK_DEFINITIONS: dict[WorkKind, WorkDefinition] = {
     "replace": WorkDefinition(
         3, "replace the module", "link_repair_h", hands_on="replacing_hands_on_min", at_link_ends=True
     ),
-    "align": WorkDefinition(1, "align the mirror anew"),
+    "align": WorkDefinition(1, "align the mirror again"),
     "mend": WorkDefinition(9, "replace or repair the part"),
 }
 

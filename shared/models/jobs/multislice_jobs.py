@@ -45,7 +45,7 @@ US_BITS_PER_GBIT = 1_000
 def ring_bytes(pods: int, gradient_bytes: int) -> int:
     """What every pod sends to others in one step, both rings together; rounded up."""
     if pods < 1:
-        raise InvalidInput(f"pods {pods}: allowed are 1 or more")
+        raise InvalidInput(f"pods: {pods} is not allowed; must be at least 1")
     check_not_negative("gradient_bytes", gradient_bytes)
     return -(-2 * (pods - 1) * gradient_bytes // pods)
 

@@ -40,7 +40,8 @@ def _kept_apart(fabrics: Fabrics, pod: str, other: str) -> str | None:
                 one, two = at[pod], at[other]
                 blocks = f"{name}/{one.name} and {name}/{two.name}"
                 return (
-                    f"{pod} and {other} hang on {blocks}, which are never joined: {why_not_joined(one, two)}"
+                    f"{pod} and {other} are attached to {blocks}, which cannot be joined: "
+                    f"{why_not_joined(one, two)}"
                 )
     return None
 
@@ -50,15 +51,15 @@ def check_joined(site: str, fabrics: Fabrics, pods: Sequence[str]) -> None:
     if not any(isinstance(config, DcnConfig) for config in fabrics.values()):
         there = ", ".join([name for name, config in fabrics.items() if isinstance(config, AnyPodConfig)])
         raise InvalidInput(
-            f"site {site} has no datacenter network that joins its pods {there}; allowed is one pod"
+            f"site {site} has no datacenter network that joins its pods {there}; must be one pod"
         )
     joined = joined_with(fabrics, pods[0])
     for pod in pods:
         if pod not in joined:
             others = ", ".join([name for name in joined if name not in (pod, pods[0])])
-            allowed = f"those that {pods[0]} is joined with are {others}" if others else "allowed is one pod"
+            allowed = f"{pods[0]} can be joined with {others}" if others else "must be one pod"
             why = _kept_apart(fabrics, pods[0], pod)
-            why = why or f"{pod} hangs on no block of the datacenter network of site {site}"
+            why = why or f"{pod} is attached to no block of the datacenter network of site {site}"
             raise InvalidInput(f"{why}; {allowed}")
 
 
@@ -75,13 +76,13 @@ def check_attachments(fabrics: Fabrics) -> None:
                 continue
             if block.pod not in pods:
                 raise InvalidInput(
-                    f"{name}/{block.name}: pod {block.pod} is no pod of the site, which has "
+                    f"{name}/{block.name}: pod {block.pod} is not a pod of the site, which has "
                     f"{', '.join(pods) or 'none'}{closest_match_hint(block.pod, pods)}"
                 )
             if block.pod in at:
                 raise InvalidInput(
-                    f"{name}/{block.name}: pod {block.pod} hangs on {at[block.pod]} already; a pod hangs on "
-                    "one block"
+                    f"{name}/{block.name}: pod {block.pod} is already attached to {at[block.pod]}; "
+                    "must be attached to one block"
                 )
             at[block.pod] = f"{name}/{block.name}"
 
@@ -95,10 +96,10 @@ def check_multipod_jobs(site: str, fabrics: Fabrics, name: str) -> None:
     share, wanted = config.workload.multipod_share, config.workload.multipod_pods
     if wanted > len(pods):
         raise InvalidInput(
-            f"{name}: workload.multipod_pods {wanted}: site {site} has {len(pods)} "
-            f"pod{'' if len(pods) == 1 else 's'}; allowed is as many at most"
+            f"{name}: workload.multipod_pods: {wanted} is not allowed; site {site} has {len(pods)} "
+            f"pod{'' if len(pods) == 1 else 's'}; must be at most {len(pods)}"
         )
     try:
         check_joined(site, fabrics, [name, *pods])
     except InvalidInput as error:
-        raise InvalidInput(f"{name}: workload.multipod_share {share:g}: {error}") from None
+        raise InvalidInput(f"{name}: workload.multipod_share: {share:g} is not allowed: {error}") from None

@@ -108,7 +108,7 @@ class NetworkLayout:
         """The number of a block; InvalidInput names the nearest."""
         names = [block.name for block in self.blocks]
         if name not in names:
-            raise InvalidInput(f"block {name}: no such block{closest_match_hint(name, names)}")
+            raise InvalidInput(f"block: {name} does not exist{closest_match_hint(name, names)}")
         return names.index(name)
 
 
@@ -133,14 +133,14 @@ def layout_of(
     for block in found:
         if block.uplinks % (2 * ocs_count):
             raise InvalidInput(
-                f"block {block.name}: uplinks {block.uplinks} over {ocs_count} OCSes is no even number of "
-                f"ports on each; allowed are numbers of OCSes that divide {block.uplinks // 2}"
+                f"block {block.name}: {block.uplinks} uplinks over {ocs_count} OCSes give no even number of "
+                f"ports on each; the number of OCSes must divide {block.uplinks // 2}"
             )
     taken = sum(block.uplinks for block in found) // (2 * ocs_count)
     if taken > kind.ports - SPARE_PORTS:
         raise InvalidInput(
             f"blocks: {len(found)} take {taken} ports of each side of an OCS; {kind.name} has "
-            f"{kind.ports - SPARE_PORTS} beside its {SPARE_PORTS} spares: more racks, or fewer blocks"
+            f"{kind.ports - SPARE_PORTS} next to its {SPARE_PORTS} spares; use more racks or fewer blocks"
         )
     uplinks = np.array([block.uplinks for block in found], dtype=np.int64)
     generation = np.array([block.generation for block in found], dtype=np.int64)
@@ -173,8 +173,8 @@ def network_of(hardware: NetworkConfig) -> NetworkLayout:
     taken = int(plant.ports.sum())
     if taken > PORTS_MAX - SPARE_PORTS:
         raise InvalidInput(
-            f"blocks: {len(rows)} take {taken} ports of each side of an OCS; allowed are up to "
-            f"{PORTS_MAX - SPARE_PORTS}: more racks, or fewer blocks"
+            f"blocks: {len(rows)} take {taken} ports of each side of an OCS; must be at most "
+            f"{PORTS_MAX - SPARE_PORTS}; use more racks or fewer blocks"
         )
     return plant
 
@@ -182,8 +182,10 @@ def network_of(hardware: NetworkConfig) -> NetworkLayout:
 def why_not_joined(one: Block, other: Block) -> str:
     """Why two blocks may not be joined."""
     if one is other:
-        return "a block sends itself nothing"
-    return "the two belong to two customers" if one.customer != other.customer else "no module has both grids"
+        return "a block cannot send to itself"
+    if one.customer != other.customer:
+        return "they belong to different customers"
+    return "their modules use different wavelength grids"
 
 
 def attached_blocks(plant: NetworkLayout, pods: Sequence[str], who: str) -> list[int]:
@@ -192,9 +194,11 @@ def attached_blocks(plant: NetworkLayout, pods: Sequence[str], who: str) -> list
     for pod in pods:
         if pod not in at:
             hung = ", ".join(at) or "none"
-            raise InvalidInput(f"{who}: pod {pod} hangs on no block; those that do are {hung}")
+            raise InvalidInput(f"{who}: pod {pod} is attached to no block; must be one of {hung}")
     if not pods or len(set(pods)) < len(pods):
-        raise InvalidInput(f"{who}: pods {', '.join(pods) or 'none'}: allowed are one or more, each once")
+        raise InvalidInput(
+            f"{who}: pods: {', '.join(pods) or 'none'} is not allowed; must be one or more, each once"
+        )
     return [at[pod] for pod in pods]
 
 
@@ -209,20 +213,20 @@ def _check_blocks(blocks: tuple[Block, ...]) -> None:
                 words = ", ".join(map(str, allowed[:-1])) + f" or {allowed[-1]}"
                 nearest = min(allowed, key=lambda one: abs(one - value))
                 raise InvalidInput(
-                    f"block {block.name}: {field} {value} is not allowed; allowed are {words}; "
+                    f"block {block.name}: {field} {value} is not allowed; must be {words}; "
                     f"the nearest is {nearest}"
                 )
         if block.modules not in MODULES:
             near = closest_match_hint(block.modules, MODULES)
             raise InvalidInput(
-                f"block {block.name}: modules {block.modules} is not allowed; allowed are "
-                f"{' and '.join(MODULES)}{near}"
+                f"block {block.name}: modules {block.modules} is not allowed; must be "
+                f"{' or '.join(MODULES)}{near}"
             )
         if block.generation not in MODULES[block.modules]:
             there = ", ".join(map(str, MODULES[block.modules]))
             raise InvalidInput(
                 f"block {block.name}: modules {block.modules} do not exist at {block.generation} Gb/s; "
-                f"allowed is generation {there}, or other modules"
+                f"must be generation {there}, or other modules"
             )
     for what, names in (
         ("block", [block.name for block in blocks]),
@@ -231,11 +235,11 @@ def _check_blocks(blocks: tuple[Block, ...]) -> None:
         for name, times in Counter(names).items():
             if times > 1:
                 where = ", ".join(block.name for block in blocks if name in (block.name, block.pod))
-                said = f"attached {times} times, to {where}; a pod hangs on one block"
+                said = f"attached {times} times, to {where}; must be attached to one block"
                 raise InvalidInput(
                     f"pod {name}: {said}"
                     if what == "pod"
-                    else f"block {name}: given {times} times; names are unique"
+                    else f"block {name}: given {times} times; names must be unique"
                 )
 
 
@@ -246,10 +250,10 @@ def _check_racks(racks: int, racks_full: int, switches: int) -> None:
     if racks not in steps:
         allowed = ", ".join(map(str, steps))
         raise InvalidInput(
-            f"racks {racks}: not a step of {racks_full} racks; allowed are {allowed} (1/8, 1/4, 1/2, all)"
+            f"racks: {racks} of {racks_full} is not allowed; must be {allowed} (1/8, 1/4, 1/2, all)"
         )
     if racks * switches % DOMAINS:
         raise InvalidInput(
-            f"racks {racks}: {racks * switches} OCSes don't make {DOMAINS} control domains of the same size; "
-            f"allowed are numbers of OCSes that {DOMAINS} divides"
+            f"racks: {racks} is not allowed; {racks * switches} OCSes do not make {DOMAINS} control domains "
+            f"of the same size; the number of OCSes must be a multiple of {DOMAINS}"
         )

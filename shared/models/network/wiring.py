@@ -108,7 +108,7 @@ def assign_ports(
     for ocs, tail, head in removed:
         norths = [n for n in wiring.ports_of(tail) if after[ocs, n] in wiring.ports_of(head)]
         if not norths:
-            raise InvalidInput(f"OCS {ocs}: no circuit from block {tail} to block {head} to take away")
+            raise InvalidInput(f"OCS {ocs}: no circuit from block {tail} to block {head} to remove")
         gone.append((ocs, norths[0], int(after[ocs, norths[0]])))
         after[ocs, norths[0]] = NO_PORT
     taken = [set(row[row != NO_PORT].tolist()) for row in after]
@@ -117,7 +117,7 @@ def assign_ports(
         souths = [s for s in wiring.ports_of(head) if s not in taken[ocs]]
         if not norths or not souths:
             side, block = ("South", head) if norths else ("North", tail)
-            raise InvalidInput(f"OCS {ocs}: no free {side} port of block {block}")
+            raise InvalidInput(f"OCS {ocs}: block {block} has no free {side} port")
         pairs = ((n, s) for n in norths for s in souths if (ocs, n, s) not in unfit)
         north, south = next(pairs, (norths[0], souths[0]))
         come.append((ocs, north, south))

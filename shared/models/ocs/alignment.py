@@ -72,7 +72,7 @@ class AlignmentLoop:
         for name, most in (("frames", FRAMES_MAX), ("tries", TRIES_MAX)):
             value = getattr(self, name)
             if not (1 <= value <= most and float(value).is_integer()):
-                raise InvalidInput(f"{name} {value}: not allowed; allowed are whole numbers from 1 to {most}")
+                raise InvalidInput(f"{name}: {value} is not allowed; must be a whole number from 1 to {most}")
 
     @property
     def jitter_urad(self) -> float:

@@ -18,5 +18,5 @@ def ports_of_key(key: str) -> tuple[int, int]:
     """The ports of `1A-5B`, North 0 and South 4; ValueError where it is no such key."""
     north, _, south = key.partition("-")
     if north[-1:] != FACES[0] or south[-1:] != FACES[1]:
-        raise ValueError(f"{key!r}: no key of a cross-connect")
+        raise ValueError(f"{key!r} is not the key of a cross-connect")
     return int(north[:-1]) - 1, int(south[:-1]) - 1

@@ -115,7 +115,7 @@ def impairment(
             return Impairment(lying=True)
         case "flap":
             return Impairment(dropped=share > 0.0)
-    raise ValueError(f"kind {kind!r}: does nothing to a link end")
+    raise ValueError(f"kind: {kind!r} has no effect on a link end")
 
 
 def _worn(severity_db: float, share: float) -> Impairment:

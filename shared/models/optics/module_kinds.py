@@ -152,7 +152,8 @@ def module(kind: str, gbps: int) -> OpticalModule:
         nearest = min(exists, key=lambda other: (abs(other - gbps), other))
         allowed = ", ".join(str(other) for other in exists)
         raise InvalidInput(
-            f"generation {gbps}: no {chosen.name} of {gbps} Gb/s; nearest is {nearest}, allowed are {allowed}"
+            f"generation: {gbps} is not allowed for {chosen.name}; must be {allowed} (Gb/s); "
+            f"the nearest is {nearest}"
         )
     return OpticalModule(chosen, GENERATIONS[gbps])
 
@@ -169,7 +170,7 @@ def parse_module(name: str) -> OpticalModule:
     ]
     newest = ", ".join(f"{kind.name}-{max(kind.generations)}G" for kind in MODULE_KINDS.values())
     raise InvalidInput(
-        f"module {name!r}: not a module; allowed are names like "
+        f"module: {name!r} is not a module; must be a name like "
         f"{newest}{closest_match_hint(name.lower(), names)}"
     )
 
@@ -184,7 +185,8 @@ def lane_rate(name: str) -> LaneRate:
 def _unknown(field: str, name: str, what: str, meant: str, allowed: Iterable[str]) -> str:
     names = list(allowed)
     return (
-        f"{field} {name!r}: no such {what}; allowed are {', '.join(names)}{closest_match_hint(meant, names)}"
+        f"{field}: {name!r} is not a known {what}; must be one of {', '.join(names)}"
+        f"{closest_match_hint(meant, names)}"
     )
 
 
@@ -202,11 +204,11 @@ def agree(one: OpticalModule, other: OpticalModule) -> Agreement:
         return Agreement(
             None,
             0,
-            f"{bidi.name} sends and receives on one strand, {duplex.name} on two: light meets no receiver",
+            f"{bidi.name} sends and receives on one strand, {duplex.name} on two",
         )
     rate = max(set(one.rates) & set(other.rates))
     lanes = min(one.generation.lanes, other.generation.lanes)
-    return Agreement(rate, lanes, f"{lanes} lanes of {rate.name}, the fastest that both run")
+    return Agreement(rate, lanes, f"{lanes} lanes of {rate.name}, the fastest rate that both support")
 
 
 def _ordered(kinds: tuple[ModuleKind, ModuleKind]) -> list[ModuleKind]:

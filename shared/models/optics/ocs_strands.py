@@ -85,6 +85,6 @@ def check_peer(fabric: str, end: int, peer: int) -> None:
     wanted = LinkEnd(far.cube, near.face ^ 1, near.index)
     if far != wanted:
         raise InvalidInput(
-            f"link {far.name(fabric)}: no partner of {near.name(fabric)}, whose OCS {near.ocs} joins it with "
-            f"{FACES[wanted.face]}/{wanted.index} of any cube; the nearest is {wanted.name(fabric)}"
+            f"link: {far.name(fabric)} cannot be joined with {near.name(fabric)}; OCS {near.ocs} joins that "
+            f"with {FACES[wanted.face]}/{wanted.index} of any cube; the nearest is {wanted.name(fabric)}"
         )

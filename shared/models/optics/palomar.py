@@ -87,7 +87,7 @@ def manufacture(
 ) -> ManufacturedOcses:
     """The OCSes with these numbers, of shape (n,), in the same order; `ports` as `ocs_radix` gives them."""
     if not 1 <= ports <= PORTS_MAX:
-        raise InvalidInput(f"ports {ports}: not a radix of an OCS; allowed are 1 to {PORTS_MAX}")
+        raise InvalidInput(f"ports: {ports} is not allowed; must be between 1 and {PORTS_MAX}")
     die = np.uint64(DRAWS_PER_OCS) * ocs.astype(np.uint64)[:, None]
     north = _side(seed, fabric, "north", die, ports)
     south = _side(seed, fabric, "south", die, ports)
@@ -139,7 +139,7 @@ def return_loss_db(
 ) -> FloatArray:
     """What some ports of one side ("N" or "S") reflect, in dB of what arrives (negative)."""
     if side not in ("N", "S"):
-        raise InvalidInput(f"side {side!r}: not a side of an OCS; allowed are 'N' and 'S'")
+        raise InvalidInput(f"side: {side!r} is not a side of an OCS; must be 'N' or 'S'")
     made = manufactured_ocses(seed, fabric, ports)
     table_db = made.north_return_loss_db if side == "N" else made.south_return_loss_db
     found: FloatArray = table_db.take(_place(made, ocs, port))
@@ -153,8 +153,8 @@ def _place(made: ManufacturedOcses, ocs: IntArray, port: IntArray) -> IntArray:
         return np.ravel_multi_index((ocs, port), shape)
     except ValueError as error:
         raise InvalidInput(
-            f"OCS {_span(ocs)}, port {_span(port)}: no such port; "
-            f"allowed are OCSes 0 to {shape[0] - 1} and ports 0 to {shape[1] - 1}"
+            f"OCS {_span(ocs)}, port {_span(port)}: does not exist; "
+            f"OCS must be between 0 and {shape[0] - 1}, port between 0 and {shape[1] - 1}"
         ) from error
 
 

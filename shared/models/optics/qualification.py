@@ -94,8 +94,8 @@ def qualify_pod(conditions: Conditions) -> Qualification:
     cubes, kind = conditions.cubes, conditions.design.kind
     if kind.strands_per_link != STRANDS:
         fit = ", ".join(name for name, other in MODULE_KINDS.items() if other.strands_per_link == STRANDS)
-        strands = f"{kind.strands_per_link} strands a link, where the pod has {STRANDS}"
-        raise InvalidInput(f"module {kind.name}: {strands}; allowed: {fit}")
+        strands = f"{kind.strands_per_link} strands a link, but the pod has {STRANDS}"
+        raise InvalidInput(f"module: {kind.name} has {strands}; must be one of {fit}")
     shape = (DIMENSIONS, FACE_LINKS, SIDES, cubes, cubes)
     floats = np.empty((4, *shape), dtype=np.float32)
     lane = np.empty(shape, dtype=np.uint8)

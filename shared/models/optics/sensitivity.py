@@ -66,21 +66,21 @@ def log10_ber(receiver: Receiver, received_dbm: float, mpi_db: float) -> float:
 
 def _unreachable(receiver: Receiver, mpi_db: float, ber: float) -> str:
     """Why no light is enough, and how much less interference would do."""
-    what = f"ber {ber:g}: no light is enough for {receiver.rate.name} at an MPI of {mpi_db:g} dB"
+    what = f"ber: {ber:g} cannot be reached by {receiver.rate.name} at an MPI of {mpi_db:g} dB"
     least, most_dbm = MPI_DB[0], RECEIVED_DBM[1]
     floor = floor_ber(receiver, mpi_db)
     left = math.pow(10.0, log10_ber(receiver, most_dbm, mpi_db))
     why = (
-        f"where interference and distortion alone leave {floor:.2g}"
+        f"because interference and distortion alone leave {floor:.2g}"
         if floor > ber
-        else f"where {most_dbm:g} dBm, the most that it takes, leaves {left:.2g}"
+        else f"because the maximum power, {most_dbm:g} dBm, leaves {left:.2g}"
     )
 
     def reached(lower_mpi_db: float) -> bool:
         return log10_ber(receiver, most_dbm, lower_mpi_db) <= math.log10(ber)
 
     if not reached(least):
-        return f"{what}, {why}; not even without interference"
-    # Rounded down, so that what is said is reached.
+        return f"{what}, {why}; it cannot be reached without interference either"
+    # Rounded down, so that the value in the message can be reached.
     highest_db = math.floor(10.0 * _border(reached, mpi_db, least)) / 10.0
-    return f"{what}, {why}; it can be reached at {max(highest_db, least):g} dB and below"
+    return f"{what}, {why}; the MPI must be at most {max(highest_db, least):g} dB"

@@ -128,8 +128,8 @@ class Plant:
                 return self._part(kind, match["fabric"], places)
         *others, last = (f"{self.noun}-0/{kind.example}" for kind in self.kinds)
         raise InvalidInput(
-            f"name {truncated(repr(name))}: not a part of a {self.noun}; "
-            f"allowed are names like {', '.join(others)} and {last}"
+            f"name: {truncated(repr(name))} is not a part of a {self.noun}; "
+            f"must be a name like {', '.join(others)} or {last}"
         )
 
     def contains(self, name: str) -> bool:
@@ -144,17 +144,17 @@ class Plant:
         """The sentence about a name that no part of this kind has in this fabric: which number is too large,
         and which name is nearest or what names are like."""
         kind = self.kind(word)
-        said = f"{kind.noun} {truncated(repr(name))}: "
+        subject = f"{kind.noun} {truncated(repr(name))}"
         match = self._loose_forms[word].fullmatch(name.removeprefix(f"{fabric}/"))
         if match is None:
             meant = self._by_number(kind, name, fabric)
-            return f"{said}no such {kind.noun}; {meant or self._hint(kind, fabric)}"
+            return f"{subject}: no such {kind.noun}; {meant or self._hint(kind, fabric)}"
         numbers = [(axis, int(match[axis])) for axis in kind.axes if not self.axes[axis].words]
         near = {axis: str(min(number, self.axes[axis].size - 1)) for axis, number in numbers}
         nearest = f"{fabric}/{kind.form.format_map(match.groupdict() | near)}"
         beyond = (self._beyond(self.axes[a], str(n)) for a, n in numbers if n >= self.axes[a].size)
         hint = self._hint(kind, fabric) if nearest == name else f"the nearest is {nearest}"
-        return f"{said}{next(beyond, f'no such {kind.noun}')}; {hint}"
+        return f"{subject}: {next(beyond, f'no such {kind.noun}')}; {hint}"
 
     def _by_number(self, kind: PartKind, name: str, fabric: str) -> str | None:
         """What may have been meant by a name that ends in a number, where a number is all that a part of this
@@ -176,12 +176,12 @@ class Plant:
         if scale.words:
             return scale.words.index(text)
         if len(text) > _DIGITS_MAX or int(text) >= scale.size:
-            raise InvalidInput(f"name {truncated(repr(name))}: {self._beyond(scale, text)}")
+            raise InvalidInput(f"name: {truncated(repr(name))} is not allowed: {self._beyond(scale, text)}")
         return int(text)
 
     @staticmethod
     def _beyond(scale: Axis, text: str) -> str:
-        return f"{scale.label} {truncated(text)} does not exist; allowed are 0 to {scale.size - 1}"
+        return f"{scale.label} {truncated(text)} does not exist; must be between 0 and {scale.size - 1}"
 
     @cached_property
     def _forms(self) -> dict[str, re.Pattern[str]]:

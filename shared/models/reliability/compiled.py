@@ -20,8 +20,8 @@ def compiled() -> Loop:
     installed."""
     if njit is None:
         raise InvalidInput(
-            "compiled: numba is not installed; allowed is the plain form, or `pip install "
-            "'lightwave-twin[compiled]'`"
+            "compiled: numba is not installed; use the plain form, or run "
+            "`pip install 'lightwave-twin[compiled]'`"
         )
     compiling = njit(fastmath=False, error_model="python")
     loop, choose = compiling(advance), compiling(next_queue)

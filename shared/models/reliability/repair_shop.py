@@ -45,7 +45,7 @@ class Shop:
         if self.sigma is not None:
             check_not_negative("sigma", self.sigma)
         if not self.classes:
-            raise InvalidInput("classes: none are given; at least one class of parts is needed")
+            raise InvalidInput("classes: none given; must be at least one class of parts")
         check_count("parts", self.parts, 1, PARTS_MAX)
 
     @property

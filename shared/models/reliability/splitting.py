@@ -53,8 +53,8 @@ def split(
     check_count("repetitions", repetitions, REPETITIONS_MIN, 10_000)
     if repetitions * effort > TRIALS_MAX:
         raise InvalidInput(
-            f"effort {effort}: not allowed with {repetitions:,} repetitions; allowed are "
-            f"{TRIALS_MAX:,} trials of all of them; the nearest is {TRIALS_MAX // repetitions}"
+            f"effort: {effort} is not allowed with {repetitions:,} repetitions; all together must have at "
+            f"most {TRIALS_MAX:,} trials; the nearest is {TRIALS_MAX // repetitions}"
         )
     shares = np.ones((down - 1, repetitions))
     for level in range(1, down):

@@ -40,13 +40,13 @@ def check_static_shape(shape: Shape, twisted: bool) -> None:
     shapes.check_shape(shape, twisted, CUBES)
     if twisted:
         raise InvalidInput(
-            "twisted true: the links of a static pod are fixed and cannot be twisted; "
-            f"allowed is {shape_text(shape)} without a twist"
+            "twisted: true is not allowed; the links of a static pod are fixed; "
+            f"must be {shape_text(shape)} without a twist"
         )
     if max(shape) > SIDE_CHIPS:
         raise InvalidInput(
-            f"shape {shape_text(shape)}: side {max(shape)} is longer than the fixed grid of a static pod, "
-            f"{SIDE_CHIPS} chips; the nearest that fits is {shape_text(nearest_that_fits(shape))}"
+            f"shape {shape_text(shape)}: side {max(shape)} is longer than the fixed grid of a static pod "
+            f"({SIDE_CHIPS} chips); the nearest that fits is {shape_text(nearest_that_fits(shape))}"
         )
 
 

@@ -36,7 +36,7 @@ def controlled_mean(
     runs, known = np.asarray(values, dtype=np.float64), np.asarray(controls, dtype=np.float64)
     n = check_count("runs", len(runs), RUNS_MIN)
     if runs.shape != known.shape:
-        raise InvalidInput(f"controls: {len(known)} of them for {n} runs; there is one for each")
+        raise InvalidInput(f"controls: {len(known)} given for {n} runs; must be one for each run")
     off, apart = runs - runs.mean(), known - known.mean()
     # Without run i the sums of squares and products are less by its own, n / (n - 1) times.
     grown = n / (n - 1.0)

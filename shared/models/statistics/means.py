@@ -53,7 +53,7 @@ def mean_interval(values: npt.ArrayLike, confidence: float = 0.95) -> Interval:
 def is_confidence(value: float) -> float:
     """The value, if an interval can have that confidence; InvalidInput otherwise."""
     if not 0.0 < value < 1.0:
-        raise InvalidInput(f"confidence {value:g}: not allowed; allowed are numbers between 0 and 1")
+        raise InvalidInput(f"confidence: {value:g} is not allowed; must be between 0 and 1")
     return value
 
 

@@ -25,12 +25,14 @@ def parse_shape(text: str) -> Shape:
     """`4x4x8` or `4×4×8` → (4, 4, 8); the form only, `check` says whether it is legal."""
     sides = parse_sides(text)
     if sides is None:
-        raise InvalidInput(f"shape {truncated(repr(text))}: not three sides in chips; write it like 4x4x8")
+        raise InvalidInput(
+            f"shape: {truncated(repr(text))} is not three sides in chips; must be written like 4x4x8"
+        )
     for side in sides:
         if not 1 <= side <= SIDE_MAX:
             raise InvalidInput(
                 f"shape {truncated(repr(text))}: side {truncated(str(side))} is not allowed; "
-                f"allowed are 1 to {SIDE_MAX} chips"
+                f"must be between 1 and {SIDE_MAX} chips"
             )
     return sides
 
@@ -84,8 +86,8 @@ def check_shape(shape: Shape, twisted: bool, cubes_in_pod: int) -> None:
     if twisted and not is_twistable(shape):
         nearest = nearest_shape(shape, True, cubes_in_pod)
         raise InvalidInput(
-            f"twisted true: shape {shape_text(shape)} cannot be twisted, only n×n×2n and n×2n×2n with n a "
-            f"multiple of 4 can; the nearest legal shape is {shape_text(nearest)}"
+            f"twisted: true is not allowed for shape {shape_text(shape)}, which must be n×n×2n or n×2n×2n "
+            f"with n a multiple of 4; the nearest legal shape is {shape_text(nearest)}"
         )
 
 
@@ -94,7 +96,7 @@ def several_pods_hint(shape: Shape, cubes_in_pod: int) -> str:
     any other."""
     if chips_of(shape) <= CHIPS_PER_CUBE * cubes_in_pod:
         return ""
-    return "; a slice of several pods needs a fabric that joins them, and there is none"
+    return "; a slice of several pods needs a fabric that joins them, and the site has none"
 
 
 def _problem(shape: Shape, cubes_in_pod: int) -> str | None:
@@ -102,13 +104,13 @@ def _problem(shape: Shape, cubes_in_pod: int) -> str | None:
         return None
     x, y, z = shape
     if not 0 < x <= y <= z:
-        return "sides must not fall from x to z"
+        return "sides must not decrease from x to z"
     if x % CUBE_SIDE or y % CUBE_SIDE or z % CUBE_SIDE:
         meshes = ", ".join(shape_text(mesh) for mesh in MESHES)
         return f"sides must be multiples of 4, or the shape one of {meshes}"
     cubes = cubes_of(shape)
     if cubes > cubes_in_pod:
-        return f"it takes {cubes} cubes and the pod has {cubes_in_pod}"
+        return f"it needs {cubes} cubes and the pod has {cubes_in_pod}"
     return None
 
 
@@ -142,7 +144,9 @@ def shape_for_chips(chips: int, cubes_in_pod: int = POD_CUBES_MAX) -> Shape:
     is the one with the shortest sum of sides."""
     most = cubes_in_pod * CHIPS_PER_CUBE
     if not 1 <= chips <= most:
-        raise InvalidInput(f"chips {chips}: not allowed; allowed are 1 to {most}, the chips of the pod")
+        raise InvalidInput(
+            f"chips: {chips} is not allowed; must be between 1 and {most}, the chips of the pod"
+        )
     enough = (shape for shape in legal_shapes(cubes_in_pod) if chips_of(shape) >= chips)
     return min(enough, key=lambda shape: (chips_of(shape), sum(shape), shape))
 

@@ -58,9 +58,9 @@ def slice_circuits(
         raise InvalidInput(f"cubes: {len(cubes)} given; shape {shape_text(shape)} takes {cubes_of(shape)}")
     for cube in cubes:
         if not 0 <= cube < cubes_in_pod:
-            raise InvalidInput(f"cube {cube}: does not exist; allowed are 0 to {cubes_in_pod - 1}")
+            raise InvalidInput(f"cube: {cube} does not exist; must be between 0 and {cubes_in_pod - 1}")
     if len(set(cubes)) < len(cubes):
-        raise InvalidInput(f"cubes {', '.join(map(str, cubes))}: one is given twice; all must differ")
+        raise InvalidInput(f"cubes: {', '.join(map(str, cubes))} has one twice; all must differ")
     return join_ports(slice_joins(shape, twisted, tuple(cubes)))
 
 
@@ -78,7 +78,7 @@ def slice_of(circuits: Sequence[Circuit], cubes_in_pod: int = CUBES_PER_POD) -> 
     apart = set(cubes) - _reached(after, cubes[0])
     if apart:
         raise InvalidInput(
-            f"circuits: not one slice, for nothing joins cube {min(apart)} to cube {cubes[0]}; give one slice"
+            f"circuits: nothing joins cube {min(apart)} to cube {cubes[0]}; must be those of one slice"
         )
     grids = [
         grid
@@ -94,7 +94,7 @@ def slice_of(circuits: Sequence[Circuit], cubes_in_pod: int = CUBES_PER_POD) -> 
                 check_shape(shape, twisted, cubes_in_pod)
                 return PlacedSlice(shape, twisted, placed)
     raise InvalidInput(
-        f"circuits: {len(cubes)} cubes that are all joined, but into no torus, twisted or not: from cube "
+        f"circuits: {len(cubes)} cubes are joined, but not into a torus, twisted or untwisted: from cube "
         f"{cubes[0]} the rings are {_rings(after, cubes[0])} cubes long along x, y, z"
     )
 
@@ -105,7 +105,7 @@ def _whole_numbers(circuit: Circuit) -> Circuit:
         ocs, north, south = map(operator.index, circuit)
     except (TypeError, ValueError):
         raise InvalidInput(
-            f"circuit {circuit!r}: is no circuit; allowed are three whole numbers: OCS, North and South port"
+            f"circuit: {circuit!r} is not a circuit; must be three whole numbers: OCS, North and South port"
         ) from None
     return ocs, north, south
 
@@ -117,13 +117,13 @@ def _joins(circuits: Sequence[Circuit], cubes_in_pod: int) -> set[Join]:
     for ocs, north, south in map(_whole_numbers, circuits):
         name = f"circuit N{north} to S{south} of OCS {ocs}"
         if not 0 <= ocs < OCS_COUNT:
-            raise InvalidInput(f"{name}: there is no such OCS; allowed are 0 to {OCS_COUNT - 1}")
+            raise InvalidInput(f"{name}: the OCS does not exist; must be between 0 and {OCS_COUNT - 1}")
         for side, port in (("N", north), ("S", south)):
             if not 0 <= port < STRANDS * cubes_in_pod:
                 most = STRANDS * cubes_in_pod - 1
-                raise InvalidInput(f"{name}: no cube is at port {side}{port}; allowed are 0 to {most}")
+                raise InvalidInput(f"{name}: no cube is at port {side}{port}; must be between 0 and {most}")
             if (ocs, side, port) in used:
-                raise InvalidInput(f"{name}: port {side}{port} is in another circuit as well")
+                raise InvalidInput(f"{name}: port {side}{port} is also used by another circuit")
             used.add((ocs, side, port))
         ends = end_at(ocs, north), end_at(ocs, south)
         strand = strand_at("N", north)
@@ -158,7 +158,7 @@ def _after(joins: set[Join]) -> tuple[dict[int, int], ...]:
         for face, joined in zip(FACES[2 * dimension : 2 * dimension + 2], ends, strict=True):
             for cube in sorted(cubes - joined):
                 raise InvalidInput(
-                    f"circuits: cube {cube}'s {face} face leads nowhere; a torus joins all six"
+                    f"circuits: cube {cube}'s {face} face is not joined; a torus joins all six"
                 )
     return after
 

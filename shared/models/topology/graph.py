@@ -134,7 +134,7 @@ def without_links(topology: SliceTopology, links: Iterable[tuple[int, int]]) -> 
 
 def _absent(field: str, number: int, size: int) -> str:
     nearest = min(max(number, 0), size - 1)
-    return f"{field} {number}: does not exist; allowed are 0 to {size - 1}; the nearest is {nearest}"
+    return f"{field}: {number} does not exist; must be between 0 and {size - 1}; the nearest is {nearest}"
 
 
 def _read_only(topology: SliceTopology) -> SliceTopology:

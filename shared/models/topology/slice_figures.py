@@ -162,13 +162,11 @@ def _all_to_all(topology: SliceTopology) -> tuple[float | None, list[str]]:
     """The all-to-all throughput, its lower bound where the two do not meet, and what to say of it."""
     bounds = all_to_all_bounds(topology)
     if bounds is None:
-        return None, ["one chip: there is nobody to send to, so rates have no value"]
+        return None, ["one chip: it has no other chip to send to, so rates have no value"]
     lower, upper = bounds
     notes = []
     if dimension_order_throughput(topology) == 0.0:
-        notes.append(
-            "dimension_order_throughput 0: pairs that a missing link joined have no route of that kind"
-        )
+        notes.append("dimension_order_throughput 0: pairs whose link is missing have no such route")
         notes.append("all_to_all_gain: against the healthy untwisted slice")
     if lower == upper:
         return lower, notes

@@ -34,8 +34,8 @@ class TrafficMeasure:
 TRAFFIC_MEASURES = {
     "all-to-all": TrafficMeasure(
         "all_to_all_throughput",
-        "what each of N chips sends when all send to all, in one link's bandwidth one way; its share to "
-        "itself counts, so (N-1)/N of it leave the chip",
+        "rate at which each of N chips sends when all send to all, in one link's bandwidth one way; it "
+        "includes the chip's share to itself, so (N-1)/N of it leaves the chip",
     ),
     "ring": TrafficMeasure(
         "ring_all_reduce_bandwidth",
@@ -43,7 +43,7 @@ TRAFFIC_MEASURES = {
     ),
     "nearest": TrafficMeasure(
         "surface_exchange_rate",
-        "a cubic grid of work split over the chips, each trading its faces with its neighbours; a cube has 1",
+        "a cubic grid of work split over the chips, which exchange faces with their neighbours; a cube has 1",
     ),
 }
 
@@ -56,7 +56,9 @@ def ranked_shapes(chips: int, traffic: str, cubes_in_pod: int = CUBES_PER_POD) -
     first, then the most cubical. InvalidInput where no slice has so many chips, or for an unknown traffic.
     """
     if traffic not in TRAFFICS:
-        raise InvalidInput(f"traffic {traffic!r}: not known; allowed are {', '.join(TRAFFICS)}")
+        raise InvalidInput(
+            f"traffic: {traffic!r} is not a known pattern; must be one of {', '.join(TRAFFICS)}"
+        )
     shapes = [shape for shape in legal_shapes(cubes_in_pod) if chips_of(shape) == chips]
     if not shapes:
         raise InvalidInput(_no_shape(chips, cubes_in_pod))
@@ -84,7 +86,8 @@ def _no_shape(chips: int, cubes_in_pod: int) -> str:
     nearest = " and ".join(map(str, below + above))
     verb = "are" if below and above else "is"
     return (
-        f"chips {chips}: no slice of a pod of {cubes_in_pod} cubes has so many; the nearest {verb} {nearest}"
+        f"chips: {chips} is not the size of any slice of a pod of {cubes_in_pod} cubes; "
+        f"the nearest {verb} {nearest}"
     )
 
 

@@ -56,7 +56,7 @@ class DemandModel:
         for field in ("block_sigma", "noise_sigma", "hot_pairs", "hot_share"):
             check_not_negative(field, getattr(self, field))
         if not 0.0 <= self.swing <= 1.0:
-            raise InvalidInput(f"swing {self.swing}: not allowed; allowed are 0 to 1")
+            raise InvalidInput(f"swing: {self.swing} is not allowed; must be between 0 and 1")
 
 
 def demand_at(plant: NetworkLayout, model: DemandModel, hour: int) -> IntArray:
@@ -89,12 +89,14 @@ def recorded_demand(
     blocks = len(plant.blocks)
     if given.shape != (blocks, blocks):
         shape = "×".join(map(str, given.shape))
-        raise InvalidInput(f"demand: a matrix of {shape}; allowed is one of {blocks}×{blocks}, a row a block")
+        raise InvalidInput(
+            f"demand: a matrix of {shape} is not allowed; must be {blocks}×{blocks}, one row for each block"
+        )
     names = [block.name for block in plant.blocks]
     for what, wrong in (
-        ("is no number", ~np.isfinite(given)),
+        ("is not a number", ~np.isfinite(given)),
         ("is negative", given < 0),
-        (f"is above {DEMAND_MAX_MBPS:,} Mb/s, the most", given > DEMAND_MAX_MBPS),
+        (f"is not allowed; must be at most {DEMAND_MAX_MBPS:,} Mb/s", given > DEMAND_MAX_MBPS),
     ):
         if wrong.any():
             tail, head = np.argwhere(wrong)[0].tolist()
@@ -104,7 +106,9 @@ def recorded_demand(
     if apart.any():
         tail, head = np.argwhere(apart)[0].tolist()
         why = why_not_joined(plant.blocks[tail], plant.blocks[head])
-        raise InvalidInput(f"demand {names[tail]} → {names[head]}: {demand[tail, head]} Mb/s, but {why}")
+        raise InvalidInput(
+            f"demand {names[tail]} → {names[head]}: {demand[tail, head]} Mb/s is not allowed: {why}"
+        )
     return demand
 
 

@@ -40,7 +40,9 @@ class PodJob:
         for field in ("gradient_gb", "checkpoint_gb", "input_mbps"):
             check_not_negative(field, getattr(self, field))
         if not self.pods or len(set(self.pods)) < len(self.pods):
-            raise InvalidInput(f"pods {', '.join(self.pods) or 'none'}: allowed are one or more, each once")
+            raise InvalidInput(
+                f"pods: {', '.join(self.pods) or 'none'} is not allowed; must be one or more, each once"
+            )
 
 
 def job_traffic(plant: NetworkLayout, jobs: Sequence[PodJob], storage: Sequence[str]) -> IntArray:
@@ -52,7 +54,9 @@ def job_traffic(plant: NetworkLayout, jobs: Sequence[PodJob], storage: Sequence[
     for n, job in enumerate(jobs):
         blocks = attached_blocks(plant, job.pods, f"job {n}")
         if not places and (job.checkpoint_gb > 0.0 or job.input_mbps > 0.0):
-            raise InvalidInput(f"job {n}: writes or reads, and storage is none; allowed are names of blocks")
+            raise InvalidInput(
+                f"job {n}: writes or reads, but storage is empty; must name at least one block"
+            )
         for block in blocks:
             for place in places:
                 flow[block, place] += checkpoint_mbps(
@@ -62,7 +66,7 @@ def job_traffic(plant: NetworkLayout, jobs: Sequence[PodJob], storage: Sequence[
         flow += ring_flow(len(flow), blocks, ring_mbps(len(blocks), job.gradient_gb, job.step_s))
         if not (flow <= PAIR_MAX_MBPS).all():
             raise InvalidInput(
-                f"job {n}: sends more than {PAIR_MAX_MBPS:,} Mb/s between two blocks, the most"
+                f"job {n}: sends too much between two blocks; must be at most {PAIR_MAX_MBPS:,} Mb/s"
             )
     traffic: IntArray = np.rint(flow).astype(np.int64)
     return np.where(np.eye(len(flow), dtype=np.bool_), 0, traffic)  # what stays in a block takes no trunk

@@ -38,7 +38,7 @@ def one_hop(plant: NetworkLayout, demand: IntArray) -> OneHop:
     uplinks than blocks that it must reach."""
     wanted = np.maximum(demand, demand.T)
     if not wanted.any():
-        raise InvalidInput("demand: nothing is demanded; allowed are matrices with one demand or more")
+        raise InvalidInput("demand: all demands are 0; must have at least one demand")
     carried = plant.rates * MBPS_PER_GBPS
     share = wanted / np.where(carried > 0, carried, 1)
     _check_reach(plant, wanted)
@@ -122,6 +122,6 @@ def _check_reach(plant: NetworkLayout, wanted: IntArray) -> None:
     if (reach > plant.uplinks).any():
         block = int(np.argmax(reach > plant.uplinks))
         raise InvalidInput(
-            f"block {plant.blocks[block].name}: {reach[block]} others have demand with it, over "
-            f"{plant.uplinks[block]} uplinks; allowed is at least one uplink for each"
+            f"block {plant.blocks[block].name}: has demand with {reach[block]} others, but only "
+            f"{plant.uplinks[block]} uplinks; must have at least one uplink for each"
         )

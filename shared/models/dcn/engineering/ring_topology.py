@@ -69,7 +69,7 @@ def capacity_of_blocks(plant: NetworkLayout) -> FloatArray:
 def roomiest(plant: NetworkLayout, background: IntArray, pods: Sequence[str], wanted: int) -> list[str]:
     """So many of these pods, those whose blocks have most room, in the order in which they are given."""
     if not 1 <= wanted <= len(pods):
-        raise InvalidInput(f"pods {wanted}: not to be had; allowed are 1 to {len(pods)}")
+        raise InvalidInput(f"pods: {wanted} is not allowed; must be between 1 and {len(pods)}")
     room = room_of(plant, background)[_places(plant, pods)]
     best = sorted(range(len(pods)), key=lambda n: (-float(room[n]), n))[:wanted]
     return [pods[n] for n in sorted(best)]
@@ -78,7 +78,7 @@ def roomiest(plant: NetworkLayout, background: IntArray, pods: Sequence[str], wa
 def _ring(plant: NetworkLayout, pods: Sequence[str]) -> FloatArray:
     """(B, B) of what a pod sends, the part for each block; its rows are 1 or 0."""
     if len(pods) < 2:
-        raise InvalidInput(f"pods {', '.join(pods) or 'none'}: no ring; allowed are two or more")
+        raise InvalidInput(f"pods: {', '.join(pods) or 'none'} cannot form a ring; must be at least two")
     return ring_flow(len(plant.blocks), _places(plant, pods), 1.0)
 
 

@@ -85,7 +85,7 @@ def engineer_for_all(plant: NetworkLayout, demands: list[IntArray]) -> Engineere
     worse than those that count, or COUNTED_MAX do. A bound for some is one for all.
     """
     if not demands:
-        raise InvalidInput("demands: none; allowed are one or more")
+        raise InvalidInput("demands: none given; must be at least one")
     counted = [max(range(len(demands)), key=lambda n: (int(demands[n].sum()), -n))]
     best: EngineeredForAll | None = None
     bound = max(_Search(plant, [demand]).bound for demand in demands)
@@ -104,7 +104,7 @@ def engineer_for_all(plant: NetworkLayout, demands: list[IntArray]) -> Engineere
 def _engineered(plant: NetworkLayout, demands: list[IntArray]) -> tuple[IntArray, list[Split], float]:
     """(links, the split of each demand, the bound)."""
     if not all(demand.any() for demand in demands):
-        raise InvalidInput("demand: nothing is demanded; allowed are matrices with one demand or more")
+        raise InvalidInput("demand: all demands are 0; must have at least one demand")
     search = _Search(plant, demands)
     found: list[tuple[float, IntArray, list[Split]]] = []
     aim = FIRST_AIM * search.bound

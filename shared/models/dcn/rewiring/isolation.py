@@ -38,7 +38,7 @@ def check_isolation(
         looked += _check(plant, f"after stage {n}", circuits)
     looked += _check(plant, "in the end", then)
     if stages and (circuits != then).any():
-        raise OperationFailed("isolation: the stages lead to other circuits than the plan says")
+        raise OperationFailed("isolation: the stages do not lead to the circuits of the plan")
     if tables is not None:
         tails, heads, over = np.nonzero(tables)
         first = set(zip(tails.tolist(), over.tolist(), strict=True))
@@ -57,6 +57,6 @@ def _refuse(plant: NetworkLayout, when: str, joined: set[tuple[int, int]]) -> in
     for one, other in crossings(plant, joined):
         a, b = plant.blocks[one], plant.blocks[other]
         raise OperationFailed(
-            f"isolation: {when} {a.name} and {b.name} are joined, but {why_not_joined(a, b)}"
+            f"isolation: {when} {a.name} and {b.name} are joined, but must not be: {why_not_joined(a, b)}"
         )
     return len(joined)

@@ -62,12 +62,12 @@ def check_links(plant: NetworkLayout, links: IntArray) -> None:
     names = [block.name for block in plant.blocks]
     if links.shape != plant.rates.shape:
         shape = "×".join(map(str, links.shape))
-        raise InvalidInput(f"links: a matrix of {shape}; allowed is one of {len(names)}×{len(names)}")
+        raise InvalidInput(f"links: a matrix of {shape} is not allowed; must be {len(names)}×{len(names)}")
     for what, wrong in (
-        ("are fewer than none", links < 0),
-        ("are not as many as the other way round", links != links.T),
+        ("is negative", links < 0),
+        ("differs from the number in the other direction", links != links.T),
         (
-            "may not be: one block, or blocks of two customers or grids",
+            "is not allowed; must be 0 within a block and between blocks of two customers or grids",
             (links != 0) & ~plant.may_join,
         ),
     ):
@@ -77,8 +77,8 @@ def check_links(plant: NetworkLayout, links: IntArray) -> None:
     taken = links.sum(axis=1)
     if (taken > plant.uplinks).any():
         block = int(np.argmax(taken > plant.uplinks))
-        allowed = f"allowed are at most its {plant.uplinks[block]} uplinks"
-        raise InvalidInput(f"block {names[block]}: {taken[block]} links; {allowed}")
+        allowed = f"must be at most its {plant.uplinks[block]} uplinks"
+        raise InvalidInput(f"block {names[block]}: {taken[block]} links are not allowed; {allowed}")
 
 
 def links_of(circuits: IntArray) -> IntArray:

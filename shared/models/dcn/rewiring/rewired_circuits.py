@@ -193,4 +193,4 @@ def _turn_round(book: PortBook, one: int, other: int) -> None:
         book.remove(lowest(book.held[tail][head]), tail, head)
     for tail, head in chain:
         if not _place(book, [(head, tail)]):
-            raise AssertionError(f"no ports to turn a circuit round between blocks {tail} and {head}")
+            raise AssertionError(f"no ports to reverse a circuit between blocks {tail} and {head}")

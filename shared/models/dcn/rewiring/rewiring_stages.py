@@ -64,7 +64,7 @@ def plan_stages(
     """The stages from circuits (K, B, B) to others, each keeping at least `promise` (0 … 1) of what every
     block can carry. InvalidInput names a block where not even one part can be changed so."""
     if not 0.0 <= promise <= 1.0:
-        raise InvalidInput(f"promise {promise}: not allowed; allowed are 0 to 1")
+        raise InvalidInput(f"promise: {promise} is not allowed; must be between 0 and 1")
     plan = _Plan(plant, now, then, promise, timing or Timing())
     stages = []
     while plan.waiting:
@@ -160,9 +160,9 @@ class _Plan:
         share = (self.carried[block] - part.lost[block]) / self.least[block]
         name = self.plant.blocks[block].name
         return (
-            f"promise {self.promise}: block {name} takes part in {len(part.removed)} circuits on OCS "
-            f"{part.switch} that can only change together, which leaves {share:.4f} of its capacity; allowed "
-            "are promises that leave room for them"
+            f"promise: {self.promise} is not allowed; block {name} has {len(part.removed)} circuits on OCS "
+            f"{part.switch} that can only change together, which leaves {share:.4f} of its capacity; "
+            "must be low enough for them"
         )
 
 

@@ -33,8 +33,8 @@ def check_paths(plant: NetworkLayout, carries: FloatArray, demand: IntArray) -> 
         tail, head = np.argwhere(lost)[0].tolist()
         names = f"{plant.blocks[tail].name} → {plant.blocks[head].name}"
         raise InvalidInput(
-            f"demand {names}: {demand[tail, head]} Mb/s, and no path of at most one transit block; "
-            "allowed are demands between blocks that are joined so"
+            f"demand {names}: {demand[tail, head]} Mb/s has no path; "
+            "the blocks must be joined directly or over one transit block"
         )
 
 
@@ -92,7 +92,7 @@ def worst_use(share: FloatArray, demand: IntArray, carries: FloatArray, factor: 
     """The largest use where up to so many pairs of blocks turn out to want `factor` ≥ 1 times what was
     thought, whichever are the worst for each trunk (a budget of uncertainty: Bertsimas and Sim 2004)."""
     if not factor >= 1.0:
-        raise InvalidInput(f"factor {factor}: not allowed; allowed are 1 and above")
+        raise InvalidInput(f"factor: {factor} is not allowed; must be at least 1")
     blocks = len(demand)
     check_count("pairs", pairs, 0, blocks * blocks)
     flow = share * demand.astype(np.float64)[:, :, None]

@@ -60,7 +60,7 @@ def capped_split(
     use and transit for its aim: the use is at most 1 ÷ USE_COUNTS above the least.
     """
     if not 0.0 < spread <= 1.0:
-        raise InvalidInput(f"spread {spread}: not allowed; allowed are numbers above 0, up to 1")
+        raise InvalidInput(f"spread: {spread} is not allowed; must be above 0 and at most 1")
     program = _Program(carries, demand)
     found = program.solve(1.0, USE_COUNTS, share_max=program.parts / spread, method=method)
     return ExactSplit(float(found[-1]), program.shares(found))
@@ -124,7 +124,7 @@ class _Program:
             method=method,
         )
         if answer.status != 0:
-            raise OperationFailed(f"linear program of the demand: {answer.message}")
+            raise OperationFailed(f"linear program of the demand failed: {answer.message}")
         return np.asarray(answer.x, dtype=np.float64)
 
     def shares(self, found: FloatArray) -> FloatArray:

@@ -85,7 +85,7 @@ def split_demand(
     `steps_max` steps; a gap of 0.001 takes some hundred.
     """
     if not 0.0 <= hedge <= 1.0:
-        raise InvalidInput(f"hedge {hedge}: not allowed; allowed are 0 to 1")
+        raise InvalidInput(f"hedge: {hedge} is not allowed; must be between 0 and 1")
     wanted = demand.astype(np.float64)
     background = np.zeros_like(carries)
     if hedge > 0.0:

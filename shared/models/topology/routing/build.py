@@ -26,7 +26,7 @@ def routing_table(topology: SliceTopology) -> RoutingTable:
     if topology.chips > CHIPS_MAX:
         raise InvalidInput(
             f"shape {shape_text(topology.shape)}: {topology.chips} chips are too many for a routing table; "
-            f"allowed are at most {CHIPS_MAX}"
+            f"must be at most {CHIPS_MAX}"
         )
     _check_connected(topology)
     lines = straight_runs_of(topology)
@@ -58,8 +58,8 @@ def _check_connected(topology: SliceTopology) -> None:
         named = [_place(topology, int(chip)) for chip in cut_off[:NAMED_MAX]]
         more = f" and {cut_off.size - NAMED_MAX} more" if cut_off.size > NAMED_MAX else ""
         raise InvalidInput(
-            f"shape {shape_text(topology.shape)}: too many links are gone, from chip "
-            f"{_place(topology, ROOT)} no way leads to {', '.join(named)}{more}"
+            f"shape {shape_text(topology.shape)}: too many links are missing; chip "
+            f"{_place(topology, ROOT)} cannot reach {', '.join(named)}{more}"
         )
 
 

@@ -157,7 +157,7 @@ def test_what_no_split_can_be_is_refused() -> None:
     with pytest.raises(OperationFailed, match="linear program of the demand"):
         least_transit(carries, demand, 0.4)
     for spread in (0.0, 1.5, float("nan")):
-        with pytest.raises(InvalidInput, match="allowed are numbers above 0, up to 1"):
+        with pytest.raises(InvalidInput, match="must be above 0 and at most 1"):
             capped_split(carries, demand, spread)
 
 
