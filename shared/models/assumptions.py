@@ -1,6 +1,6 @@
-"""What the papers do not give: every number that the models had to assume, each with the reason for it.
+"""Every number that the models had to assume because no paper gives it, each with its reason.
 
-A number that a paper states stands where it is used, with its source; only assumptions stand here.
+Numbers that a paper states are kept where they are used, with their source.
 """
 
 from collections.abc import Mapping
@@ -9,7 +9,10 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """A named number that no paper gives. `unit` as people write it ("" for none)."""
+    """A named number that no paper gives.
+
+    `unit` is written as in text, "" for none.
+    """
 
     value: float
     unit: str
@@ -279,14 +282,13 @@ ASSUMPTIONS: dict[str, Assumption] = {
         15.0, "K", "more with a link: signal processing of 400 Gb/s takes some 5 W of the module's 10 W"
     ),
 }
-"""By name, in the order of the models: noun first, unit last."""
+"""By name: noun first, unit last; in the order of the models."""
 
 
 def assumed(name: str) -> float:
-    """The value of an assumption."""
     return ASSUMPTIONS[name].value
 
 
 def by_default(assumptions: Mapping[str, Assumption], name: str) -> float:
-    """The field of a dataclass that is an assumption unless it is given."""
+    """A dataclass field whose default is the value of an assumption."""
     return field(default=assumptions[name].value)

@@ -47,11 +47,6 @@ class Variation:
         apart = [abs(DAYS_A_WEEK * weeks + one - other) for one in days for other in days]
         return sum(math.expm1(self.spread**2 * self.kept**lag) for lag in apart) / DAYS_A_WEEK**2
 
-    def weekly_autocorrelation(self, weeks: int) -> float:
-        """Of the means of weeks; 0 where nothing varies."""
-        whole = self.weekly_covariance(0)
-        return self.weekly_covariance(weeks) / whole if whole else 0.0
-
 
 @dataclass(frozen=True, slots=True)
 class Ageing:

@@ -7,12 +7,11 @@ and the product of the shares that did is the probability, without bias. Indepen
 interval.
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from shared.basics.checks import check_count, check_positive, check_range
+from shared.basics.checks import check_count, check_range
 from shared.basics.errors import InvalidInput
 from shared.basics.keyed_random import draw_uniform_array
 from shared.models.reliability.draws import FloatArray, counts
@@ -95,9 +94,3 @@ def _climbed(up: FloatArray, level: int, entity: str, seed: int, trials: int) ->
         still = still[(state[still] > 0) & (state[still] <= level)]
         step += 1
     return np.asarray(state > level, dtype=np.float64)
-
-
-def trials_needed(probability: float, relative_half_width: float) -> float:
-    """How many busy periods plain Monte Carlo would take for as narrow an interval, at 95 %."""
-    check_positive("probability", probability)
-    return math.ceil((1.96 / check_positive("relative-half-width", relative_half_width)) ** 2 / probability)

@@ -38,15 +38,6 @@ def check_paths(plant: NetworkLayout, carries: FloatArray, demand: IntArray) -> 
         )
 
 
-def direct_shares(blocks: int) -> FloatArray:
-    """(B, B, B) all demand on the direct path."""
-    share = np.zeros((blocks, blocks, blocks))
-    for head in range(blocks):
-        share[:, head, head] = 1.0
-        share[head, head, head] = 0.0
-    return share
-
-
 def capacity_shares(carries: FloatArray) -> FloatArray:
     """(B, B, B) every demand over all its paths in proportion to what each carries by itself, the smaller of
     its trunks: what is best when nothing is known of the demand (Valiant's load balancing)."""

@@ -24,12 +24,12 @@ from shared.models.dcn.failure import (
 from shared.models.dcn.planning import plan
 from shared.models.dcn.rewiring.matchings import circuits_of, links_of
 from shared.models.dcn.rewiring.rewiring_stages import block_capacity
-from shared.models.dcn.routing.path_loads import direct_shares, largest_use, trunk_capacity, trunk_loads
+from shared.models.dcn.routing.path_loads import largest_use, trunk_capacity, trunk_loads
 from shared.models.dcn.routing.path_program import exact_split
 from shared.models.dcn.routing.weights import split_demand
 from shared.models.network.blocks import Block, NetworkLayout, layout_of
 from shared.models.superpod.wiring import IntArray
-from tests.support.dcn_plants import packed_links, plant
+from tests.support.dcn_plants import direct_shares, packed_links, plant
 
 ALIKE = plant(8)
 MIXED = plant(7, (100, 400), (512, 256), racks=8)

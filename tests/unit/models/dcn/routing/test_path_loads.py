@@ -16,7 +16,6 @@ from shared.models.dcn.routing.fair_share import fair_share, slowdown
 from shared.models.dcn.routing.path_loads import (
     capacity_shares,
     check_paths,
-    direct_shares,
     largest_use,
     mean_path,
     trunk_capacity,
@@ -28,7 +27,7 @@ from shared.models.dcn.routing.wcmp_tables import fitted_entries, shares_of, tab
 from shared.models.dcn.routing.weights import TRANSIT_PRIOR, split_demand
 from shared.models.network.blocks import FloatArray, NetworkLayout
 from shared.models.superpod.wiring import IntArray
-from tests.support.dcn_plants import demands, plant
+from tests.support.dcn_plants import demands, direct_shares, plant
 
 BLOCKS = 5
 
