@@ -1,7 +1,7 @@
-"""The kinds of faults: what each strikes, how often it begins by itself, and how it is repaired.
+"""The kinds of faults: the parts they strike, their rates and their repairs.
 
-One table for all who must know: ground truth, the repair shop, the gateway, the command line. It imports
-nothing slow, so that a command can show it at once.
+One table for ground truth, the repair shop, the gateway and the command line. It imports nothing slow, so a
+command can show it at once.
 """
 
 import math
@@ -196,21 +196,23 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         meaning="the OCSes of a domain lose every circuit, unless they latch",
     ),
 }
-"""Kind of fault → what there is to know of it; faults of the same microsecond begin in this order.
+"""Kind of fault → its definition. Faults of the same microsecond start in this order.
 
-What keeps an OCS from its work is repaired before all else: one OCS degrades every slice of several cubes
-(Lightwave Fabrics 4.2.2). The rate of an OCS is that of the faults of all its parts, of which each has its
-share (`shared.models.ocs.parts`) where the plant has them. The papers give no rates for chips, connectors,
-ports and mirrors (NSDI 2024, FACTS 12), nor for parts of a network: those are assumptions
-(`schemas.config.pods`, `schemas.config.dcn`).
+Faults that stop an OCS from working are repaired first: one OCS degrades every slice of several cubes
+(Lightwave Fabrics 4.2.2). The rate of an OCS covers the faults of all its parts; where the plant has the
+parts, each has its share (`shared.models.ocs.parts`). The papers give no rates for chips, connectors, ports
+and mirrors (NSDI 2024, FACTS 12), nor for parts of a network: those are assumptions (`schemas.config.pods`,
+`schemas.config.dcn`).
 """
 
 
 def rate_per_day(
     kind: "FaultKind", config: "FailuresConfig | NetworkFailuresConfig", plant: "Plant"
 ) -> float:
-    """Faults per part and day that begin by themselves; none of a kind that the fabric does not know. Where
-    the plant has the parts of OCSes, the rate of an OCS is shared out among them."""
+    """Spontaneous faults per part and day; 0 for a kind that the fabric does not have.
+
+    If the plant has the parts of OCSes, the rate of an OCS is divided among them.
+    """
     rate = FAULTS[kind].rate
     per_day = 0.0 if rate is None else float(getattr(config, rate, 0.0))
     per_day *= NATURAL_SHARES.get(kind, 1.0)
@@ -219,7 +221,7 @@ def rate_per_day(
 
 
 def hazard_group(kind: "FaultKind") -> HazardGroup | None:
-    """The group of classes that the rate of a kind varies with; None for one that is constant."""
+    """The group that the rate of a kind varies with; None if it is constant."""
     rate = FAULTS[kind].rate
     return None if rate is None else HAZARD_GROUPS.get(rate)
 
@@ -230,7 +232,7 @@ def mean_repair_h(kind: "FaultKind", config: "RepairsConfig | NetworkRepairsConf
 
 
 def kinds_of(plant: "Plant") -> "tuple[FaultKind, ...]":
-    """The kinds of faults that can strike something of a plant."""
+    """The kinds of faults that can strike a part of this plant."""
     return tuple(
         kind
         for kind, row in FAULTS.items()
@@ -239,8 +241,7 @@ def kinds_of(plant: "Plant") -> "tuple[FaultKind, ...]":
 
 
 def fault_target(kind: "FaultKind", target: str, fabric: str, plant: "Plant") -> "Part":
-    """The part of this fabric that a fault strikes; InvalidInput says in a sentence what is allowed
-    otherwise."""
+    """The part of this fabric that a fault strikes; InvalidInput says what the target must be."""
     owner = target.split("/", 1)[0]
     if owner != fabric:
         raise InvalidInput(f"target: {truncated(repr(target))} is in {owner}; must be a part of {fabric}")
@@ -266,8 +267,10 @@ SEVERITY_SHOWN_MAX = 40
 
 
 def severity_of(kind: "FaultKind", text: str) -> float:
-    """A severity as people write it: `3`, `3dB`, `3 dB` of a kind that is measured in dB; InvalidInput where
-    it is no number, or one of another unit."""
+    """Parses a severity: `3`, `3dB` or `3 dB` for a kind that is measured in dB.
+
+    InvalidInput if it is not a number, or has another unit.
+    """
     number, unit = _MEASURE.fullmatch(text.strip()).groups()  # type: ignore[union-attr]  # takes any text
     try:
         found = float(number)
@@ -287,7 +290,7 @@ def severity_of(kind: "FaultKind", text: str) -> float:
 
 
 def check_severity(kind: "FaultKind", severity: float | None, onset_us: int | None) -> None:
-    """InvalidInput unless a fault of this kind can be as bad, and come as slowly; None is always allowed."""
+    """InvalidInput unless a fault of this kind can have this severity and onset; None is always valid."""
     row = FAULTS[kind]
     if severity is not None and row.severity is None:
         raise InvalidInput(f"severity: {severity:g} is not allowed; a fault of kind {kind!r} has no severity")

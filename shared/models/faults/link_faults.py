@@ -1,9 +1,9 @@
-"""Faults of optical links that leave something of the link: of modules, connectors, fibres, mirrors, and of
-what telemetry says of them.
+"""Faults that degrade optical links: of modules, connectors, fibres and mirrors, and of telemetry readings.
 
-What each does to light and readings stands in `shared.models.optics.impairments`. All that begin by
-themselves share one rate a link end (`optics_per_day`), in the shares that `NATURAL_SHARES` gives. Neither
-the rate nor the shares are in the papers."""
+Their effects on light and readings are in `shared.models.optics.impairments`. All spontaneous ones share one
+rate per link end (`optics_per_day`), in the proportions of `NATURAL_SHARES`. Neither the rate nor the shares
+are in the papers.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -90,7 +90,7 @@ LINK_FAULTS: "dict[FaultKind, FaultDefinition]" = {
     ),
     "lying": _end("the module's readings are unrelated to the light", None, None),
 }
-"""What strikes link ends, in the order in which faults of the same microsecond begin."""
+"""Faults of link ends, in the order in which faults of the same microsecond start."""
 
 PATH_FAULTS: "dict[FaultKind, FaultDefinition]" = {
     "mirror": FaultDefinition(
@@ -128,7 +128,7 @@ PATH_FAULTS: "dict[FaultKind, FaultDefinition]" = {
         onset_h=_WEEKS_2,
     ),
 }
-"""What strikes many links at once, or one strand of whichever link is there."""
+"""Faults of many links at once, or of one strand of the link over a port."""
 
 NATURAL_SHARES: "dict[FaultKind, float]" = {
     "connector": 0.30,
@@ -144,5 +144,5 @@ NATURAL_SHARES: "dict[FaultKind, float]" = {
     "late": 0.03,
     "lying": 0.02,
 }
-"""Of all faults of link ends that begin by themselves: assumed, with dirt first, as field reports of optical
-links have it; they add up to 1."""
+"""Shares of all spontaneous faults of link ends. Assumed, with dirt first as in field reports of optical
+links; they add up to 1."""

@@ -14,15 +14,20 @@ Fabrics = Mapping[str, FabricConfig]
 
 
 def joined_by(network: NetworkConfig, pod: str) -> tuple[str, ...]:
-    """The pods that hang on blocks of a network which may have links to this one's, itself among them, in the
-    order of the blocks; none where it hangs on none of them."""
+    """The pods attached to blocks that may have links to this pod's block, itself included, in block order.
+
+    Empty if the pod is attached to no block of the network.
+    """
     kinds = {row.pod: (row.customer, row.modules) for row in network.blocks}
     return tuple([name for name, kind in kinds.items() if name is not None and kind == kinds.get(pod)])
 
 
 def joined_with(fabrics: Fabrics, pod: str) -> tuple[str, ...]:
-    """The pods of a site that hang on blocks which may have links to this one's, itself among them, in order;
-    none where it hangs on no network."""
+    """The pods of a site attached to blocks that may have links to this pod's block, itself included, in
+    order.
+
+    Empty if the pod is attached to no network.
+    """
     for config in fabrics.values():
         if isinstance(config, DcnConfig):
             joined = joined_by(config.network, pod)
@@ -32,7 +37,7 @@ def joined_with(fabrics: Fabrics, pod: str) -> tuple[str, ...]:
 
 
 def _kept_apart(fabrics: Fabrics, pod: str, other: str) -> str | None:
-    """Why two pods of one network are not joined; None where they hang on no common one."""
+    """Why two pods of one network are not joined; None if no network has both."""
     for name, config in fabrics.items():
         if isinstance(config, DcnConfig):
             at = {block.pod: block for block in network_of(config.network).blocks}
@@ -47,7 +52,7 @@ def _kept_apart(fabrics: Fabrics, pod: str, other: str) -> str | None:
 
 
 def check_joined(site: str, fabrics: Fabrics, pods: Sequence[str]) -> None:
-    """InvalidInput, one sentence, unless one network of the site joins all these pods."""
+    """InvalidInput unless one network of the site joins all these pods."""
     if not any(isinstance(config, DcnConfig) for config in fabrics.values()):
         there = ", ".join([name for name, config in fabrics.items() if isinstance(config, AnyPodConfig)])
         raise InvalidInput(
@@ -64,8 +69,7 @@ def check_joined(site: str, fabrics: Fabrics, pods: Sequence[str]) -> None:
 
 
 def check_attachments(fabrics: Fabrics) -> None:
-    """InvalidInput names the block unless every pod that hangs on one is a pod of the site, and hangs on no
-    other."""
+    """InvalidInput names the block unless every attached pod is a pod of the site and attached once."""
     pods = [name for name, config in fabrics.items() if isinstance(config, AnyPodConfig)]
     at: dict[str, str] = {}
     for name, config in fabrics.items():
@@ -88,7 +92,8 @@ def check_attachments(fabrics: Fabrics) -> None:
 
 
 def check_multipod_jobs(site: str, fabrics: Fabrics, name: str) -> None:
-    """InvalidInput where a pod wants jobs over several, and its site has too few, or nothing joins all."""
+    """InvalidInput if a pod is to have multislice jobs, but its site has too few pods or nothing
+    joins them."""
     config = fabrics[name]
     if not isinstance(config, AnyPodConfig) or not config.workload.multipod_share:
         return
