@@ -1,4 +1,4 @@
-"""How often something happens of so many times: an interval that holds near 0 and 1 as well."""
+"""Interval of a proportion that is valid near 0 and 1 as well."""
 
 import math
 
@@ -9,7 +9,10 @@ from shared.models.statistics.means import Interval, is_confidence
 
 
 def wilson_share(happened: int, times: int, confidence: float = 0.95) -> Interval:
-    """The same by Wilson's score: on average over many shares as wide as it says."""
+    """Wilson's score interval of independent trials; on average over many shares as wide as its confidence.
+
+    InvalidInput unless 0 ≤ happened ≤ times and times ≥ 1.
+    """
     _check(happened, times, confidence)
     z = float(ndtri((1.0 + confidence) / 2.0))
     share = happened / times
