@@ -1,4 +1,4 @@
-"""From a slice on given cubes to the circuits of its OCSes, and from circuits back to the slice.
+"""OCS circuits of a slice on given cubes, and the slice of given circuits.
 
 Wiring after Lightwave Fabrics (appendix A, Fig. A.1): see shared.models.superpod.wiring.
 """
@@ -40,7 +40,7 @@ Circuit = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class PlacedSlice:
-    """A torus and the cubes it is on, x-major: x slowest, z fastest."""
+    """A torus and its cubes, x-major: x slowest, z fastest."""
 
     shape: Shape
     twisted: bool
@@ -50,8 +50,9 @@ class PlacedSlice:
 def slice_circuits(
     shape: Shape, twisted: bool, cubes: Sequence[int], cubes_in_pod: int = CUBES_PER_POD
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """The circuits of a slice on these cubes as (OCS, North port, South port), each (96 × cubes,), by
-    dimension, cube, face index and strand; none for a mesh. InvalidInput where cubes and shape do not fit.
+    """The circuits of a slice on these cubes as (OCS, North port, South port), each (96 × cubes,).
+
+    By dimension, cube, face index and strand; empty for a mesh. InvalidInput if cubes and shape do not fit.
     """
     check_shape(shape, twisted, cubes_in_pod)
     if len(cubes) != cubes_of(shape):
@@ -65,10 +66,11 @@ def slice_circuits(
 
 
 def slice_of(circuits: Sequence[Circuit], cubes_in_pod: int = CUBES_PER_POD) -> PlacedSlice:
-    """The one slice that these circuits make, listed from its lowest cube; their order does not matter.
+    """The one slice that these circuits make, listed from its lowest cube; the order of circuits does not
+    matter.
 
-    A torus looks the same from each of its cubes, so the cube listed first is a choice. InvalidInput says in
-    one sentence what keeps the circuits from being a slice.
+    A torus looks the same from each of its cubes, so the first cube is a choice. InvalidInput says why the
+    circuits are not a slice.
     """
     if not circuits:
         raise InvalidInput("circuits: none given; a mesh inside a cube has none, a torus 96 a cube")
@@ -100,7 +102,7 @@ def slice_of(circuits: Sequence[Circuit], cubes_in_pod: int = CUBES_PER_POD) -> 
 
 
 def _whole_numbers(circuit: Circuit) -> Circuit:
-    """The same circuit, known to be three integers: numpy's count, 0.0 does not."""
+    """The same circuit as three integers: numpy integers are valid, 0.0 is not."""
     try:
         ocs, north, south = map(operator.index, circuit)
     except (TypeError, ValueError):
@@ -111,7 +113,7 @@ def _whole_numbers(circuit: Circuit) -> Circuit:
 
 
 def _joins(circuits: Sequence[Circuit], cubes_in_pod: int) -> set[Join]:
-    """The joins of these circuits; all 32 circuits of a join must be there, and no port in use twice."""
+    """The joins of these circuits; all 32 circuits of a join must be present, and no port used twice."""
     joined: dict[Join, set[tuple[int, int]]] = {}
     used: set[tuple[int, str, int]] = set()
     for ocs, north, south in map(_whole_numbers, circuits):
@@ -148,7 +150,7 @@ def _joins(circuits: Sequence[Circuit], cubes_in_pod: int) -> set[Join]:
 
 
 def _after(joins: set[Join]) -> tuple[dict[int, int], ...]:
-    """For each dimension the cube that follows each cube; every cube must have all six faces joined."""
+    """For each dimension, the cube that follows each cube; every cube must have all six faces joined."""
     after: tuple[dict[int, int], ...] = ({}, {}, {})
     for dimension, a, b in sorted(joins):
         after[dimension][a] = b
@@ -185,7 +187,7 @@ def _placed(after: tuple[dict[int, int], ...], first: int, grid: tuple[int, int,
 
 
 def _rings(after: tuple[dict[int, int], ...], start: int) -> str:
-    """How many cubes one passes along x, y and z until one is back."""
+    """Lengths in cubes of the rings along x, y and z."""
     lengths = []
     for ring in after:
         cube, length = ring[start], 1

@@ -1,4 +1,4 @@
-"""Which shapes a slice of so many chips can have, and which of them suits a pattern of traffic best."""
+"""Shapes for a number of chips, ranked for a pattern of traffic."""
 
 from dataclasses import dataclass
 
@@ -25,7 +25,7 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True)
 class TrafficMeasure:
-    """What a pattern of traffic ranks shapes by."""
+    """The figure by which a pattern of traffic ranks shapes."""
 
     name: str
     meaning: str
@@ -49,11 +49,11 @@ TRAFFIC_MEASURES = {
 
 
 def ranked_shapes(chips: int, traffic: str, cubes_in_pod: int = CUBES_PER_POD) -> tuple[Suggestion, ...]:
-    """Every slice of exactly so many chips, twisted ones included, the best for the traffic first.
+    """Every slice of exactly this many chips, twisted ones included, the best for the traffic first.
 
     all-to-all: the throughput per chip under ideal routing. ring:x (y, z): all-reduce within the rings along
-    that axis. nearest: the exchange of faces with the six neighbours. Of equals the regular torus comes
-    first, then the most cubical. InvalidInput where no slice has so many chips, or for an unknown traffic.
+    that axis. nearest: the exchange of faces with the six neighbours. Among equals the regular torus comes
+    first, then the most cubical. InvalidInput if no slice has this many chips, or for an unknown traffic.
     """
     if traffic not in TRAFFICS:
         raise InvalidInput(
@@ -100,9 +100,9 @@ def _figure(shape: Shape, twisted: bool, traffic: str) -> float | None:
 
 
 def ring_chips(shape: Shape, twisted: bool, axis: int) -> int:
-    """Chips that one passes along an axis until one is back, or on the open line of a mesh.
+    """Chips of a ring along an axis, or of the open line of a mesh.
 
-    A twist doubles the rings of the axes whose wrap it moves: their second half is that of another place.
+    A twist doubles the rings of the axes whose wrap it moves: their second half is at another place.
     """
     if not twisted:
         return shape[axis]
@@ -111,8 +111,10 @@ def ring_chips(shape: Shape, twisted: bool, axis: int) -> int:
 
 
 def _ring_all_reduce(shape: Shape, twisted: bool, axis: int) -> float | None:
-    """Spanning trees that fit into a ring of k chips at once, k ÷ (k − 1), or into a line: 1 (see
-    shared.models.topology.spanning_trees); None where the axis has one chip."""
+    """Spanning trees that fit at once into a ring of k chips, k ÷ (k − 1), or into a line, 1.
+
+    See shared.models.topology.spanning_trees; None if the axis has one chip.
+    """
     chips = ring_chips(shape, twisted, axis)
     if chips == 1:
         return None
@@ -120,8 +122,10 @@ def _ring_all_reduce(shape: Shape, twisted: bool, axis: int) -> float | None:
 
 
 def _surface_exchange(shape: Shape) -> float | None:
-    """N^(1/3) ÷ longest side: the grid's edges do not meet, so every face has a link of its own, and a side
-    cut into k parts makes faces of k/N of the grid's own; the largest face takes longest. None for one chip.
+    """N^(1/3) ÷ longest side; None for one chip.
+
+    The grid does not wrap around, so every face has a link of its own. A side cut into k parts makes faces of
+    k/N of the grid's own; the largest face takes longest.
     """
     chips = chips_of(shape)
     return None if chips == 1 else chips ** (1 / 3) / max(shape)
