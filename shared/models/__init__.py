@@ -1,1 +1,2 @@
-"""What the world is like: plain functions over numbers and arrays. Knows no runtime, no store, no log."""
+"""Models of the hardware and workloads: pure functions over numbers and arrays, without runtime, store or
+log."""

@@ -1,6 +1,6 @@
-"""What the papers do not give: every number that the models had to assume, each with the reason for it.
+"""Every number that the models had to assume because no paper gives it, each with its reason.
 
-A number that a paper states stands where it is used, with its source; only assumptions stand here.
+Numbers that a paper states are kept where they are used, with their source.
 """
 
 from collections.abc import Mapping
@@ -9,7 +9,10 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """A named number that no paper gives. `unit` as people write it ("" for none)."""
+    """A named number that no paper gives.
+
+    `unit` is written as in text, "" for none.
+    """
 
     value: float
     unit: str
@@ -39,7 +42,7 @@ ASSUMPTIONS: dict[str, Assumption] = {
         0.15, "dB", "mean of the splices and connectors of one port: the exponential tail of [LF] Figure 10"
     ),
     "ocs_splice_loss_max_db": Assumption(
-        0.75, "dB", "a port that loses more is spliced anew, which keeps every pair below the goal of 3 dB"
+        0.75, "dB", "a port that loses more is spliced again, which keeps every pair below the goal of 3 dB"
     ),
     "ocs_return_loss_spread_db": Assumption(
         1.3,
@@ -47,7 +50,9 @@ ASSUMPTIONS: dict[str, Assumption] = {
         "logistic scale: nine ports in ten between -50 and -42 dB, one in 500 reworked for the specification",
     ),
     "ocs_matrix_accuracy_db": Assumption(
-        0.1, "dB", "of the factory's loss matrix, either way: a power meter, and its reference mated anew"
+        0.1,
+        "dB",
+        "of the factory's loss matrix, either way: a power meter, and its reference connector mated again",
     ),
     "laser_launch_dbm": Assumption(
         0.4,
@@ -277,14 +282,13 @@ ASSUMPTIONS: dict[str, Assumption] = {
         15.0, "K", "more with a link: signal processing of 400 Gb/s takes some 5 W of the module's 10 W"
     ),
 }
-"""By name, in the order of the models: noun first, unit last."""
+"""By name: noun first, unit last; in the order of the models."""
 
 
 def assumed(name: str) -> float:
-    """The value of an assumption."""
     return ASSUMPTIONS[name].value
 
 
 def by_default(assumptions: Mapping[str, Assumption], name: str) -> float:
-    """The field of a dataclass that is an assumption unless it is given."""
+    """A dataclass field whose default is the value of an assumption."""
     return field(default=assumptions[name].value)

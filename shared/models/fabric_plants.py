@@ -1,4 +1,4 @@
-"""Which plant each kind of fabric has, and which slices its cubes can hold."""
+"""The plant of each kind of fabric, and checks of configurations against it."""
 
 from collections.abc import Callable, Iterator
 from itertools import product
@@ -22,13 +22,13 @@ from shared.models.superpod.superpod_plant import superpod_plant
 from shared.models.superpod.wiring import SPARE_PORTS, STRANDS
 
 Pair = tuple[int, int]
-"""The numbers of two blocks, from and to."""
+"""The numbers of two blocks: from, to."""
 PLANTS: dict[str, Callable[[Any], Plant]] = {
     "superpod": lambda pod: superpod_plant(pod.cubes),
     "static-pod": lambda _pod: static_pod_plant(),
     "dcn": network_plant,
 }
-"""Kind of fabric → its plant by the hardware of its configuration."""
+"""Kind of fabric → function from its configured hardware to its plant."""
 
 
 def plant_of(kind: str, hardware: HardwareConfig) -> Plant:
@@ -40,17 +40,19 @@ SLICE_CHECKS: dict[str, Callable[[Shape, bool, int], None]] = {
     "superpod": shapes.check_shape,
     "static-pod": lambda shape, twisted, _cubes: boxes.check_static_shape(shape, twisted),
 }
-"""Kind of fabric → what a slice must be for a pod of so many cubes."""
+"""Kind of fabric → check of a slice for a pod of this number of cubes."""
 
 
 def check_slice(kind: str, shape: Shape, twisted: bool, cubes: int) -> None:
-    """InvalidInput unless an empty pod of this kind and size can hold such a slice."""
+    """InvalidInput unless an empty pod of this kind and size can run such a slice."""
     SLICE_CHECKS[kind](shape, twisted, cubes)
 
 
 def check_demand(config: FabricConfig) -> None:
-    """InvalidInput unless what is configured can be asked of an empty fabric: the slices of its mix and of
-    its recorded trace, the blocks of a network and what jobs send over it."""
+    """InvalidInput unless an empty fabric can satisfy its configured demand.
+
+    Checks the slices of the mix and of the recorded trace, the blocks of a network, and the traffic of jobs.
+    """
     if isinstance(config, SuperpodConfig):
         check_ocs(config)
     if isinstance(config, AnyPodConfig):
@@ -61,22 +63,24 @@ def check_demand(config: FabricConfig) -> None:
 
 
 def check_ocs(config: SuperpodConfig) -> None:
-    """InvalidInput unless the OCSes have a port of each side for every module of the pod, and the spares. A
-    Palomar grows with its pod."""
+    """InvalidInput unless each side of an OCS has a port for every module of the pod, and the spares.
+
+    A Palomar grows with its pod.
+    """
     technology, cubes = ocs_technology(config.ocs.technology), config.pod.cubes
     needed = STRANDS * cubes + SPARE_PORTS
     if technology.name != "palomar" and needed > technology.ports:
         fit = [one.name for one in TECHNOLOGIES.values() if one.name == "palomar" or one.ports >= needed]
         raise InvalidInput(
-            f"ocs.technology: {technology.name} has {technology.ports} ports a side, and {cubes} cubes take "
-            f"{needed} with {SPARE_PORTS} spares; allowed: {', '.join(fit)}, or pod.cubes up to "
-            f"{(technology.ports - SPARE_PORTS) // STRANDS}"
+            f"ocs.technology: {technology.name} has {technology.ports} ports a side, but {cubes} cubes need "
+            f"{needed} including {SPARE_PORTS} spares; must be one of {', '.join(fit)}, or pod.cubes must be "
+            f"at most {(technology.ports - SPARE_PORTS) // STRANDS}"
         )
 
 
 def check_network(config: DcnConfig) -> None:
-    """InvalidInput names the block and the field, unless such a network can be built and its demand asked of
-    it."""
+    """InvalidInput, with block and field, unless the network can be built and can carry its configured
+    demand."""
     try:
         network = network_of(config.network)
     except InvalidInput as error:
@@ -87,7 +91,7 @@ def check_network(config: DcnConfig) -> None:
         except InvalidInput as error:
             raise InvalidInput(f"demand.storage.{n}: {error}") from None
         if name in config.demand.storage[:n]:
-            raise InvalidInput(f"demand.storage.{n}: {name} is named twice; allowed is once")
+            raise InvalidInput(f"demand.storage.{n}: {name} is named twice; must be named once")
     sent = dict[Pair, float]()
     for n, job in enumerate(config.demand.jobs):
         _check_job(network, config.demand, job, f"demand.jobs.{n}", sent)
@@ -96,22 +100,22 @@ def check_network(config: DcnConfig) -> None:
 def _check_job(
     network: Network, demand: DemandConfig, job: JobDemandConfig, who: str, sent: dict[Pair, float]
 ) -> None:
-    """InvalidInput unless its pods hang on blocks, and everything that it sends has somewhere to go and is no
-    more, beside what others have `sent`, than a pair of blocks can want."""
+    """InvalidInput unless the job's pods are attached to blocks and its traffic has a legal destination.
+
+    Its traffic, added to what other jobs have `sent`, must stay within the limit for a pair of blocks.
+    """
     blocks = attached_blocks(network, job.pods, who)
     for pair, mbps in _job_flows(network, demand, job, blocks, who):
         one, other = (network.blocks[number] for number in pair)
         if one is other or not mbps:
             continue
         if not network.may_join[pair]:
-            raise InvalidInput(
-                f"{who}: {one.name} is to send to {other.name}, but {why_not_joined(one, other)}"
-            )
+            raise InvalidInput(f"{who}: {one.name} cannot send to {other.name}: {why_not_joined(one, other)}")
         sent[pair] = sent.get(pair, 0.0) + mbps
         if sent[pair] > PAIR_MAX_MBPS:
             raise InvalidInput(
-                f"{who}: {one.name} is to send {sent[pair]:.3g} Mb/s to {other.name}; allowed are up to "
-                f"{PAIR_MAX_MBPS:,} in all (chips, step_s, gradient_gb, checkpoint_gb, checkpoint_every_s, "
+                f"{who}: {one.name} would send {sent[pair]:.3g} Mb/s to {other.name}; must be at most "
+                f"{PAIR_MAX_MBPS:,} in total (chips, step_s, gradient_gb, checkpoint_gb, checkpoint_every_s, "
                 "input_mbps)"
             )
 
@@ -122,7 +126,7 @@ def _job_flows(
     """((from, to), Mb/s) of all that a job sends from block to block."""
     stores = [network.number(name) for name in demand.storage]
     if not stores and (job.checkpoint_gb > 0.0 or job.input_mbps > 0.0):
-        raise InvalidInput(f"{who}: writes or reads, and demand.storage is none; allowed: names of blocks")
+        raise InvalidInput(f"{who}: the job writes or reads, but demand.storage is empty; must name blocks")
     for block, store in product(blocks, stores):
         yield (
             (block, store),
@@ -136,8 +140,10 @@ def _job_flows(
 
 
 def check_mix(mix: str, cubes: int) -> None:
-    """InvalidInput unless every shape of a mix is legal, and one fits a pod of so many cubes: a mix is the
-    same for every kind and size of pod, and each leaves out what is too large for it."""
+    """InvalidInput unless every shape of a mix is legal and at least one fits a pod of this many cubes.
+
+    A mix is the same for every kind and size of pod; each pod leaves out shapes that are too large.
+    """
     wanted = parse_mix(mix)
     try:
         for shape, twisted, _ in wanted:
@@ -148,14 +154,14 @@ def check_mix(mix: str, cubes: int) -> None:
     if wanted and all(shapes.cubes_of(shape) > cubes for shape, _, _ in wanted):
         least = min(shapes.cubes_of(shape) for shape, _, _ in wanted)
         raise InvalidInput(
-            f"workload.mix {mix}: the smallest shape takes {least} cubes and the pod has {cubes}; allowed: "
-            "shapes of which one fits"
+            f"workload.mix: {mix} is not allowed; the smallest shape takes {least} cubes and the pod has "
+            f"{cubes}; at least one shape must fit"
         )
 
 
 def check_trace(config: FabricConfig) -> None:
-    """InvalidInput unless an empty fabric of this configuration can hold every slice of its recorded trace:
-    the sentence names the first row that it cannot."""
+    """InvalidInput, with the first wrong row, unless an empty fabric can run every slice of its recorded
+    trace."""
     if not isinstance(config, AnyPodConfig):
         return
     cubes, fit = config.pod.cubes, set[tuple[Shape, bool]]()

@@ -1,4 +1,4 @@
-"""The plant as a graph: what is part of what, and where the fibres run. Never on a message's path."""
+"""The plant as a graph: parts, what they belong to, and fibres. Never used while a message is handled."""
 
 from functools import lru_cache
 
@@ -7,12 +7,12 @@ import networkx as nx
 from shared.models.plant.plant import Plant
 
 GRAPHS_KEPT_MAX = 8
-"""Fabrics of which the graph is kept at hand: a superpod's has 24,432 parts and takes a second."""
+"""Fabrics whose graph is cached: a superpod's has 24,432 parts and takes a second to build."""
 
 
 @lru_cache(maxsize=GRAPHS_KEPT_MAX)
 def light_graph(plant: Plant, fabric: str) -> "nx.Graph[str]":
-    """Every part of a fabric by name, read-only: copy it to change it.
+    """Every part of a fabric by name, read-only; copy it to change it.
 
     A node has its `kind` and `number`. An edge has a `kind`: `part-of`; `drives`, from a chip to its link
     ends; or `fibre`, with its `strands`, from a link end to the port or link end where it leads.

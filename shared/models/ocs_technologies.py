@@ -1,4 +1,4 @@
-"""What an optical circuit switch can be built of: [LF] Table C.1, and Palomar beside it."""
+"""Technologies of optical circuit switches: [LF] Table C.1, and Palomar."""
 
 from dataclasses import dataclass
 
@@ -12,11 +12,11 @@ from shared.models.superpod.wiring import PALOMAR_RADIX
 
 @dataclass(frozen=True, slots=True)
 class OcsTechnology:
-    """One technology, in the table's words.
+    """One technology, in the table's terms.
 
-    `switching_time` is an order of magnitude; `serial` says that it is per connection, one after the other.
-    `insertion_loss_below_db` includes connectors. `driving_voltage_v` is None where none applies or none is
-    told. `latching`: keeps its circuits through a power failure. `scale`: ports of one side.
+    `switching_time` is an order of magnitude; if `serial`, it applies to each connection, one after the
+    other. `insertion_loss_below_db` includes connectors. `driving_voltage_v` is None if none applies or none
+    is given. `latching` switches keep their circuits through a power failure. `ports` are those of one side.
     """
 
     name: str
@@ -53,35 +53,38 @@ TECHNOLOGIES = {
         ),
     )
 }
-"""By name, in the table's order; Palomar's row, a MEMS switch of its own make, is not in the table."""
+"""By name, in the table's order. Palomar, a MEMS switch of its own design, is not in the table."""
 
 
 def ocs_technology(name: str) -> OcsTechnology:
     """The technology of this name; InvalidInput names the others."""
     if name not in TECHNOLOGIES:
-        raise InvalidInput(f"technology {name!r}: no such OCS; allowed are {', '.join(TECHNOLOGIES)}")
+        raise InvalidInput(
+            f"technology: {name!r} is not a known OCS; must be one of {', '.join(TECHNOLOGIES)}"
+        )
     return TECHNOLOGIES[name]
 
 
 def technology_ports(technology: OcsTechnology, radix: int) -> int:
-    """Ports of one side, of the `radix` that a fabric is laid out for: a Palomar grows with its pod, others
-    have what they have."""
+    """Ports of one side for a fabric laid out for `radix`: a Palomar grows with its pod, others have a fixed
+    number."""
     return radix if technology.name == "palomar" else min(radix, technology.ports)
 
 
 ALIGNED_BY_CAMERA = ("palomar", "mems")
-"""Whose mirrors a camera loop aligns: [LF] 3.2.2; that other MEMS switches do likewise is an assumption."""
+"""Technologies whose mirrors a camera loop aligns: [LF] 3.2.2. That other MEMS switches do the same is
+assumed."""
 DRIFTING = tuple(name for name in ALIGNED_BY_CAMERA if not TECHNOLOGIES[name].latching)
-"""Whose mirrors stay where they are only while a camera holds them."""
+"""Technologies whose mirrors stay in place only while a camera controls them."""
 
 
 def check_strays(kind: str, technology: str | None) -> None:
-    """InvalidInput where a mirror is to miss its place that no camera aligns; None is a fabric to which that
-    does not apply."""
+    """InvalidInput if a mirror fault is requested for an OCS without camera alignment; None means not
+    applicable."""
     if kind == "stray" and technology not in (None, *ALIGNED_BY_CAMERA):
         raise InvalidInput(
-            f"kind 'stray': no camera aligns the ports of {technology} OCSes, and none misses its place; "
-            f"allowed with {' and '.join(ALIGNED_BY_CAMERA)}"
+            f"kind: 'stray' is not allowed, because no camera aligns the mirrors of {technology} OCSes; "
+            f"the technology must be {' or '.join(ALIGNED_BY_CAMERA)}"
         )
 
 
@@ -90,21 +93,24 @@ CONNECTION_US = {
     "milliseconds": to_whole_us(assumed("piezo_ms"), US_PER_MS),
     "minutes": to_whole_us(assumed("robotic_s"), US_PER_S),
 }
-"""Of one connection that no camera aligns: what the table's words are taken for."""
+"""Time of one connection without camera alignment: the assumed values of the table's words."""
 
 
 @dataclass(frozen=True, slots=True)
 class SwitchingSpeed:
-    """How fast an OCS makes circuits: by the camera `loop` of its mirrors, or where that is None each in
-    `connection_us`; all at once or, if it is `serial`, one after another."""
+    """How fast an OCS makes circuits.
+
+    With a camera `loop`, mirrors are aligned by it; if it is None, each connection takes `connection_us`.
+    Connections are made all at once or, if `serial`, one after another.
+    """
 
     loop: AlignmentLoop | None
     connection_us: int
     serial: bool
 
     def expected_us(self, circuits: int, on_one: int) -> int:
-        """Until so many circuits are made, on average, of which at most `on_one` are of one OCS: OCSes work
-        side by side."""
+        """Mean time until the given circuits are made, at most `on_one` of them on one OCS; OCSes work in
+        parallel."""
         if circuits == 0:
             return 0
         if self.loop is not None:
@@ -113,7 +119,7 @@ class SwitchingSpeed:
 
 
 def switching_speed(technology: OcsTechnology, config: OcsConfig | None = None) -> SwitchingSpeed:
-    """How fast OCSes of a technology are, by their configuration or by default."""
+    """The speed of OCSes of a technology, by their configuration or by default."""
     config = config or OcsConfig()
     if config.switching_time_ms is not None:
         return SwitchingSpeed(None, to_whole_us(config.switching_time_ms, US_PER_MS), technology.serial)

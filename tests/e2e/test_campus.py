@@ -66,4 +66,4 @@ def test_a_trunk_is_followed_down_to_its_circuits(twin: LivingTwin) -> None:
     refused = twin.cli("trace", "dcn-0/block-3/trunk-99")
     assert refused.returncode == 3
     (sentence,) = refused.stderr.splitlines()
-    assert sentence.endswith("no such trunk; block 99 does not exist; allowed are 0 to 15")
+    assert sentence.endswith("no such trunk; block 99 does not exist; must be between 0 and 15")

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from schemas.config.network_hardware import GENERATIONS_GBPS
-from shared.models.network.blocks import UPLINKS, Block, NetworkLayout, layout_of
+from shared.models.network.blocks import UPLINKS, Block, FloatArray, NetworkLayout, layout_of
 from shared.models.superpod.wiring import IntArray
 
 
@@ -29,6 +29,15 @@ def plants(most: int = 6) -> st.SearchStrategy[NetworkLayout]:
     return st.lists(one, min_size=2, max_size=most).map(
         lambda rows: layout_of([Block(f"ab-{n}", *row) for n, row in enumerate(rows)])
     )
+
+
+def direct_shares(blocks: int) -> FloatArray:
+    """(B, B, B) shares with all demand on the direct path."""
+    share = np.zeros((blocks, blocks, blocks))
+    for head in range(blocks):
+        share[:, head, head] = 1.0
+        share[head, head, head] = 0.0
+    return share
 
 
 def demands(blocks: int, most: int = 10**8) -> st.SearchStrategy[IntArray]:

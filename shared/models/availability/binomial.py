@@ -1,4 +1,4 @@
-"""How many of n independent things work: the binomial distribution without overflow or cancellation."""
+"""The binomial distribution without overflow or cancellation: how many of n independent units work."""
 
 import numpy as np
 import numpy.typing as npt
@@ -11,8 +11,8 @@ FloatArray = npt.NDArray[np.float64]
 def binomial(trials: int, success: float) -> FloatArray:
     """P(exactly k of `trials` succeed) for k = 0 … trials, shape (trials + 1,).
 
-    Grown from the mode outwards by the ratio of neighbours, then normalised: every term is positive and at
-    most the mode's, so that nothing overflows, and the relative error stays near trials × 1e-16.
+    Computed from the mode outwards by the ratio of neighbours, then normalised. Every term is positive and at
+    most the mode's, so nothing overflows, and the relative error stays near trials × 1e-16.
     """
     check_count("trials", trials, 0)
     check_probability("success", success)
@@ -33,7 +33,7 @@ def binomial(trials: int, success: float) -> FloatArray:
 def tails(trials: int, success: float) -> tuple[FloatArray, FloatArray]:
     """(P(at least k of `trials` succeed), P(fewer)) for k = 0 … trials, each of shape (trials + 1,).
 
-    Whichever is smaller is summed, the other is what remains of 1: neither loses digits where it is small.
+    The smaller of the two is summed and the other is 1 minus it, so neither loses digits where it is small.
     """
     exactly = binomial(trials, success)
     fewer = np.empty_like(exactly)

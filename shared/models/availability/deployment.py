@@ -1,10 +1,10 @@
-"""How soon chips are of use as their racks arrive: each rack by itself, where OCSes join them, or only when
-all racks of a block and all cables between them are in ([LF] 4.2.3, [T4] 2.4).
+"""Time until the chips of arriving racks can be used: rack by rack with OCSes, or only in whole blocks ([LF]
+4.2.3, [T4] 2.4).
 
-Racks are planned at a steady pace and come late by chance; crews put them up in the order in which they come;
-each is tested, and one that fails is repaired and tested anew. With OCSes a rack of 64 chips is then of use.
-Without, a block of 16 racks waits for its last one, and is then tested as a whole. Either way the same racks
-come at the same time, and the same crews put up as many cables: only what waits for what differs.
+Racks are planned at a steady pace and arrive late by chance. Crews install them in order of arrival. Each
+rack is tested; a rack that fails is repaired and tested again. With OCSes a rack of 64 chips is then usable.
+Without OCSes, a block of 16 racks waits for its last rack and is then tested as a whole. Both cases use the
+same arrivals and the same cable work; only the waiting differs.
 """
 
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ from shared.models.assumptions import Assumption, by_default
 
 RACK_CHIPS = 64
 BLOCK_CHIPS = 1_024
-"""All of the generation before, which was of use only as a whole ([LF] 4.2.3, [T4] 2.4)."""
+"""Chips of the previous generation, which was usable only as a whole ([LF] 4.2.3, [T4] 2.4)."""
 TESTS_MAX = 20
-"""Of one rack: beyond that it counts as repaired."""
+"""Tests of one rack, at most; after that it counts as repaired."""
 ASSUMPTIONS: dict[str, Assumption] = {
     "racks_per_week": Assumption(8.0, "racks", "a pod of 64 racks in two months, one or two a working day"),
     "late_days": Assumption(
@@ -33,12 +33,12 @@ ASSUMPTIONS: dict[str, Assumption] = {
     "faulty": Assumption(0.1, "", "share of tests that find something: a tray, a cable, a module"),
     "repair_days": Assumption(2.0, "days", "mean, exponential: a part from the shelf and a technician"),
 }
-"""By name, unit last. No paper gives them."""
+"""By name, unit last. No paper gives these numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """So many racks, and what ASSUMPTIONS says of how they come, are put up and are tested."""
+    """The number of racks and how they arrive, are installed and are tested; defaults are ASSUMPTIONS."""
 
     racks: int = 64
     racks_per_week: float = by_default(ASSUMPTIONS, "racks_per_week")
@@ -55,32 +55,34 @@ class Rollout:
         for name in ("late_days", "install_days", "test_days", "repair_days"):
             check_not_negative(name, getattr(self, name))
         if not (self.crews >= 1.0 and float(self.crews).is_integer()):
-            raise InvalidInput(f"crews {self.crews}: not allowed; allowed are whole numbers from 1")
+            raise InvalidInput(f"crews: {self.crews} is not allowed; must be a whole number of at least 1")
         if not 0.0 <= self.faulty < 1.0:
-            raise InvalidInput(f"faulty {self.faulty}: not allowed; allowed are 0 to below 1")
+            raise InvalidInput(f"faulty: {self.faulty} is not allowed; must be at least 0 and below 1")
 
 
 @dataclass(frozen=True, slots=True)
 class Deployed:
-    """Days from the beginning, by rack in the order in which they were planned: when each came, and when its
-    chips are of use by themselves and in blocks."""
+    """Days from the start, by rack in the planned order."""
 
     arrived: tuple[float, ...]
     by_rack: tuple[float, ...]
     by_block: tuple[float, ...]
 
     def mean_wait(self, useful: tuple[float, ...]) -> float:
-        """Days that a chip is there and of no use, in the mean."""
+        """Mean days that an installed chip is present but not usable."""
         return sum(at - arrived for at, arrived in zip(useful, self.arrived, strict=True)) / len(self.arrived)
 
 
 def deployed(rollout: Rollout, seed: int, block_chips: int = BLOCK_CHIPS) -> Deployed:
-    """One roll-out. Blocks are of racks planned one after another; InvalidInput where they are not whole."""
+    """Simulates one roll-out. Blocks are of racks planned one after another.
+
+    InvalidInput unless the racks make whole blocks.
+    """
     size = block_chips // RACK_CHIPS
     if size < 1 or block_chips % RACK_CHIPS or rollout.racks % size:
         raise InvalidInput(
-            f"block_chips {block_chips}: not allowed; allowed are numbers of chips of which {rollout.racks} "
-            f"racks of {RACK_CHIPS} make whole blocks"
+            f"block_chips: {block_chips} is not allowed; {rollout.racks} racks of {RACK_CHIPS} chips must "
+            "make whole blocks"
         )
     arrived = [
         7.0 * rack / rollout.racks_per_week
@@ -94,7 +96,7 @@ def deployed(rollout: Rollout, seed: int, block_chips: int = BLOCK_CHIPS) -> Dep
 
 
 def _put_up(rollout: Rollout, arrived: list[float]) -> list[float]:
-    """When each rack stands: the next crew that is free takes the rack that came first."""
+    """When each rack is installed: the next free crew takes the rack that arrived first."""
     free = [0.0] * int(rollout.crews)
     stands = [0.0] * len(arrived)
     for rack in sorted(range(len(arrived)), key=lambda one: (arrived[one], one)):

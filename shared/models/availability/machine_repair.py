@@ -17,8 +17,11 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class MachineRepair:
-    """The steady state. `down[n]` = P(n machines down), shape (machines + 1,). Rates are per unit of time, in
-    the unit of the rates given; `mean_wait` is the time a failed machine waits for a crew."""
+    """The steady state. `down[n]` = P(n machines down), shape (machines + 1,).
+
+    Rates are per unit of time, in the unit of the given rates. `mean_wait` is the time that a failed machine
+    waits for a crew.
+    """
 
     down: FloatArray
     availability: float
@@ -38,7 +41,7 @@ def machine_repair(machines: int, crews: int, failure_rate: float, repair_rate: 
     numbers = np.arange(machines + 1, dtype=np.float64)
     busy = np.minimum(numbers, crews)
     steps = np.log((machines - numbers[:-1]) * failure_rate) - np.log(busy[1:] * repair_rate)
-    # In logarithms, and the greatest term as 1: a thousand machines would overflow otherwise.
+    # In logarithms relative to the greatest term: a thousand machines would overflow otherwise.
     logs = np.concatenate(([0.0], np.cumsum(steps)))
     weights = np.exp(logs - logs.max())
     down = weights / weights.sum()

@@ -1,10 +1,9 @@
-"""Whether a slice can be placed at all, with and without routing around failed OCSes (NSDI 2024, "Resiliency
-at Scale").
+"""Probability that a slice can be placed, with and without routing around failed OCSes (NSDI 2024,
+"Resiliency at Scale").
 
-A slice of k cubes needs k working cubes, which may stand anywhere: P(Binomial(cubes, a) ≥ k). It also needs
-the fabric: with at most f failed OCSes routed around, P(Binomial(ocs, 1 − A) ≤ f); f = 0 makes every fault
-fatal. The circuits of a slice of one cube, which join its opposite faces, pass the same OCSes, so that it
-counts alike.
+A slice of k cubes needs k working cubes anywhere: P(Binomial(cubes, a) ≥ k). It also needs the fabric: with
+at most f failed OCSes routed around, P(Binomial(ocs, 1 − A) ≤ f). f = 0 makes every fault fatal. The circuits
+of a slice of one cube join its opposite faces and pass the same OCSes, so it counts in the same way.
 """
 
 from dataclasses import dataclass
@@ -32,10 +31,10 @@ def placement_curve(
     kind: str = "cwdm4-bidi",
     faults_tolerated: int | None = None,
 ) -> list[PlacementProbability]:
-    """The placement of slices of 1 … cubes cubes.
+    """The placement probability of slices of 1 … cubes cubes.
 
-    `faults_tolerated` is how many failed OCSes routing can go around at a time, None for any number.
-    InvalidInput on anything out of range.
+    `faults_tolerated` is the number of failed OCSes that routing can avoid at a time, None for any number.
+    InvalidInput if a value is out of range.
     """
     check_probability("cube-availability", cube_availability)
     check_probability("ocs-availability", ocs_availability)

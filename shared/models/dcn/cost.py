@@ -1,13 +1,18 @@
-"""What a network without a spine costs and draws beside a Clos network, and a superpod's fabric beside a
-static one and one of packet switches; and what each answer hangs on.
+"""Cost and power of a spine-free network against a Clos network, and of a superpod's fabric against a static
+and a packet-switched one.
 
-Bills count parts; each part's price is an assumption (`shared.models.dcn.cost`). An answer therefore comes
-with three things: how it moves as one price goes over its range, how it spreads when all do at a time, and
-which single price would have to be what to give the figure of the paper. The last is a fit and called so.
+Bills count parts. Each part's price is an assumption with a range (PRICES). Every answer therefore comes with
+three results: its change as one price moves over its range, its spread when all prices vary together, and the
+value of a single price that would give the paper's figure. The last is a fit and labelled as one.
 
-Clos: the same blocks; every uplink has a module at the block and one at the spine, two strands in place of
-one, for its modules are not bidirectional, places at patch panels, and its ports in the spine at its own
-rate. Pods: [LF] Table 1 compares whole ones of 4,096 chips, so chips with all that is theirs count.
+Clos: the same blocks. Every uplink has a module at the block and one at the spine, and two strands instead of
+one, because its modules are not bidirectional. It also has patch-panel ports, and spine ports at its own
+rate. Pods: [LF] Table 1 compares whole pods of 4,096 chips, so the complete chip systems count.
+
+No price was solved for from a figure of a paper. But they were chosen with knowledge of those figures, and
+`chip_system_cost` was raised because otherwise a pod's fabric would be far above the share that [LF] states.
+Results that depend on it are therefore not predictions. Dollars are those of the early 2020s; only ratios are
+reported. Prices that depend on the rate are per Gb/s of a port.
 """
 
 import math
@@ -22,21 +27,13 @@ from shared.basics.keyed_random import draw_uniform_array
 from shared.models.network.blocks import NetworkLayout
 from shared.models.superpod.wiring import CHIPS_PER_CUBE, ENDS_PER_CUBE, OCS_COUNT, STRANDS
 
-# What parts of networks cost and draw: no paper gives it, so each is a named assumption with a range.
-#
-# No value was solved for from a figure of a paper. But whoever chose them knew those figures, with rough sums
-# on the way, and `chip_system_cost` was taken higher than at first, for else a pod's fabric would be far
-# above
-# the share that [LF] states: so what hangs on it is no prediction. Dollars are those of the early 2020s; only
-# ratios are told. What differs by rate is per Gb/s of a port.
-
 OCS_W = 108.0
-"""A whole chassis at most ([LF] 4.1.1)."""
+"""A whole chassis, at most ([LF] 4.1.1)."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartPrice:
-    """An assumed number, and between what others could put it with as good reasons."""
+    """An assumed value and the range of equally plausible ones."""
 
     value: float
     low: float
@@ -82,11 +79,10 @@ PRICES: dict[str, PartPrice] = {
         4.0, 2.0, 4.0, "modules", "the end's, its switch's, and two between stages"
     ),
 }
-"""By name: what it is of first, dollars or watts in it."""
+"""By name: first the part, with cost or w in it for dollars or watts."""
 
 
 def standard_prices() -> dict[str, float]:
-    """Every price at its value."""
     return {name: price.value for name, price in PRICES.items()}
 
 
@@ -103,17 +99,17 @@ PAPER = {
     "pod_power_packets": (1.10, "[LF] Table 1"),
     "pod_fabric_cost_share": (0.06, "[LF] abstract: less than this"),
 }
-"""Answer → (what a paper states, where). Savings are shares of the Clos network's, the pod's figures are over
-those of a pod with a static fabric."""
+"""Answer → (value in a paper, source). Savings are shares of the Clos network's value. The pod's figures are
+relative to a pod with a static fabric."""
 DRAWS_MAX = 100_000
 FIT_FACTOR = 100.0
-"""A price is looked for between its value's hundredth and hundredfold."""
+"""A fitted price is searched between a hundredth and a hundred times its value."""
 HALVINGS = 60
 
 
 @dataclass(frozen=True, slots=True)
 class BillItem:
-    """So many of a part, what each costs and draws."""
+    """A number of one part, with the cost and power of all of them."""
 
     part: str
     number: float
@@ -123,8 +119,10 @@ class BillItem:
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
-    """An answer with one price at the ends of its range; `fit` is the value of that price which alone would
-    give the paper's figure, None where none does."""
+    """An answer with one price at either end of its range.
+
+    `fit` is the value of that price which alone would give the paper's figure, None if there is none.
+    """
 
     price: str
     answer: str
@@ -134,16 +132,16 @@ class Sensitivity:
 
 
 def prices_of(changed: Mapping[str, float]) -> dict[str, float]:
-    """The standard prices with some changed; InvalidInput names one that there is not, or the value."""
+    """The standard prices with some changed; InvalidInput names an unknown price or a wrong value."""
     for name, value in changed.items():
         if name not in PRICES:
-            raise InvalidInput(f"price {name}: no such price{closest_match_hint(name, PRICES)}")
+            raise InvalidInput(f"price: {name} does not exist{closest_match_hint(name, PRICES)}")
         check_not_negative(f"price {name}", value)
     return standard_prices() | dict(changed)
 
 
 def dcn_bills(plant: NetworkLayout, prices: Prices) -> dict[str, list[BillItem]]:
-    """The bills of a network: `spine-free` on the OCSes that stand, and `clos` with the same blocks."""
+    """The bills of a network: `spine-free` on its installed OCSes, and `clos` with the same blocks."""
     uplinks = int(plant.uplinks.sum())
     gbps = float(sum(block.gbps for block in plant.blocks))
     blocks = [
@@ -190,7 +188,7 @@ def pod_bills(prices: Prices) -> dict[str, list[BillItem]]:
         "static": [
             chips,
             _short("short modules, Gb/s", gbps, prices),
-            # Not bidirectional: a strand each way for each of the two links of a module, end to end.
+            # Not bidirectional: one strand each way for each of the two links of a module, end to end.
             BillItem("strands", STRANDS * ends, strands, 0.0),
         ],
         "packets": [
@@ -215,17 +213,17 @@ def _short(part: str, gbps: float, prices: Prices) -> BillItem:
 
 
 def cost_of(bill: list[BillItem]) -> float:
-    """Of all parts, $."""
+    """Total cost in $."""
     return sum(item.number * item.cost for item in bill)
 
 
 def watts_of(bill: list[BillItem]) -> float:
-    """Of all parts, W."""
+    """Total power in W."""
     return sum(item.number * item.watts for item in bill)
 
 
 def answers(plant: NetworkLayout, prices: Prices) -> dict[str, float]:
-    """What PAPER has, by these prices."""
+    """The answers of PAPER under these prices."""
     dcn, pod = dcn_bills(plant, prices), pod_bills(prices)
     static_cost, static_w = cost_of(pod["static"]), watts_of(pod["static"])
     lightwave = cost_of(pod["lightwave"])
@@ -241,7 +239,7 @@ def answers(plant: NetworkLayout, prices: Prices) -> dict[str, float]:
 
 
 def sensitivities(plant: NetworkLayout, prices: Prices) -> list[Sensitivity]:
-    """How every answer moves with every price that it depends on, the most moving first."""
+    """How every answer moves with every price that it depends on, the largest change first."""
     found = []
     for name, price in PRICES.items():
         low, high = (answers(plant, {**prices, name: value}) for value in (price.low, price.high))
@@ -254,8 +252,11 @@ def sensitivities(plant: NetworkLayout, prices: Prices) -> list[Sensitivity]:
 
 
 def fitted(plant: NetworkLayout, prices: Prices, name: str, answer: str) -> float | None:
-    """The value of one price that alone gives an answer the paper's figure; None where none between its
-    hundredth and hundredfold does. Answers rise or fall with a price all the way, so halving finds it."""
+    """The value of one price that alone gives the paper's figure for an answer, by bisection.
+
+    None if no value between a hundredth and a hundred times the price does. Answers are monotonic in each
+    price.
+    """
     start = prices[name] or PRICES[name].high
     low, high = start / FIT_FACTOR, start * FIT_FACTOR
     wanted = PAPER[answer][0]
@@ -272,8 +273,8 @@ def fitted(plant: NetworkLayout, prices: Prices, name: str, answer: str) -> floa
 
 
 def drawn_prices(seed: int, draws: int) -> list[dict[str, float]]:
-    """So many sets of all prices, each price drawn from its range by itself: evenly in its logarithm, or
-    evenly where it may be nothing."""
+    """Sets of all prices, each price drawn independently from its range: log-uniformly, or uniformly if it
+    may be 0."""
     check_count("draws", draws, 1, DRAWS_MAX)
     places = np.arange(draws, dtype=np.uint64)
     drawn = {}
@@ -287,7 +288,7 @@ def drawn_prices(seed: int, draws: int) -> list[dict[str, float]]:
 
 
 def spread(plant: NetworkLayout, seed: int, draws: int) -> dict[str, tuple[float, float, float]]:
-    """Answer → its percentiles (`percentiles`) over so many draws of all prices."""
+    """Answer → its percentiles (`percentiles`) over the given number of draws of all prices."""
     rows = [answers(plant, prices) for prices in drawn_prices(seed, draws)]
     return {answer: percentiles([row[answer] for row in rows]) for answer in PAPER}
 

@@ -1,8 +1,7 @@
-"""What no paper gives of a datacenter network: seconds of people and programs, prices and watts of parts.
+"""Assumed durations of manual and automatic work on a datacenter network.
 
-A number that a paper states stands where it is used, with its source; only assumptions stand here. What is
-told of cost and power depends on prices, so each can be given another value, and every answer comes with what
-it is worth (`shared.models.dcn.cost.sensitivities`).
+Numbers that a paper states are kept where they are used, with their source. Assumed prices and watts are in
+`shared.models.dcn.cost`.
 """
 
 from shared.models.assumptions import Assumption
@@ -27,5 +26,4 @@ ASSUMPTIONS: dict[str, Assumption] = {
 
 
 def assumed(name: str) -> float:
-    """The value of an assumption."""
     return ASSUMPTIONS[name].value

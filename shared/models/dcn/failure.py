@@ -1,13 +1,12 @@
-"""What is left of a network when something fails, and what is then done about it.
+"""What remains of a network after a failure, and the recovery.
 
-Every block is striped evenly over all OCSes, so what fails with some of them is lost by all blocks alike: a
-rack of 32 takes 1/32 of every block's capacity (Jupiter Evolving, second-hand). Three answers follow each
-other: at once every pair goes on over those of its paths that are left, by its weights of before; seconds
-later weights are solved anew; and where that is not enough, the topology is planned anew for the ports that
-are left.
+Every block is striped evenly over all OCSes, so all blocks lose the same share: a rack of 32 takes 1/32 of
+every block's capacity (Jupiter Evolving, second-hand). Recovery has three steps. At once, every pair
+continues over its remaining paths with the old weights. Seconds later, weights are solved again. If that is
+not enough, the topology is planned again for the remaining ports.
 
-A domain of *control* that is lost fails static: its light goes on, and nothing in it can be changed. One of
-*power* is dark, unless its OCSes latch.
+A failed *control* domain fails static: its circuits keep working, but cannot be changed. A failed *power*
+domain is dark, unless its OCSes latch.
 """
 
 import re
@@ -45,15 +44,18 @@ from shared.models.network.blocks import DOMAINS, BoolArray, FloatArray, Network
 from shared.models.superpod.wiring import IntArray
 
 MIN_GAIN = 0.01
-"""Of the largest use: a topology that is better by less is not worth moving circuits for."""
+"""Minimum gain in the largest use: a smaller improvement is not worth moving circuits."""
 FAILURE_KINDS = ("ocs", "rack", "power", "control", "block", "bundle")
 _PART = re.compile(r"(?P<word>ocs|rack|power|control|bundle)-(?P<number>0|[1-9][0-9]{0,5})")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Remaining:
-    """`ports` (K, B) are left to each side of every OCS; `held` (K,) OCSes keep their circuits and take no
-    others; `up` (B,) blocks that are left."""
+    """What remains after a failure.
+
+    `ports` (K, B) remain on each side of every OCS. `held` (K,) OCSes keep their circuits and accept no new
+    ones. `up` (B,) are the remaining blocks.
+    """
 
     ports: IntArray
     held: BoolArray
@@ -61,7 +63,7 @@ class Remaining:
 
 
 def names_of(plant: NetworkLayout, kind: str) -> list[str]:
-    """What can fail of one kind (KINDS), by name; a bundle is a block's fibres to a rack,
+    """Names of the parts of one kind (FAILURE_KINDS) that can fail; a bundle is a block's fibres to a rack,
     `block-5/bundle-3`."""
     blocks = [block.name for block in plant.blocks]
     racks = [f"rack-{n}" for n in range(plant.racks)]
@@ -74,12 +76,12 @@ def names_of(plant: NetworkLayout, kind: str) -> list[str]:
         "bundle": [f"{block}/bundle-{rack}" for block in blocks for rack in range(plant.racks)],
     }
     if kind not in found:
-        raise InvalidInput(f"kind {kind}: nothing of this kind; allowed are {', '.join(FAILURE_KINDS)}")
+        raise InvalidInput(f"kind: {kind} is not a known kind; must be one of {', '.join(FAILURE_KINDS)}")
     return found[kind]
 
 
 def remaining_after(plant: NetworkLayout, names: Sequence[str]) -> Remaining:
-    """What is left when all of these fail at a time. InvalidInput names one that there is not."""
+    """What remains when all of these parts fail together. InvalidInput names an unknown part."""
     blocks = len(plant.blocks)
     ports = np.tile(plant.ports, (plant.ocs_count, 1))
     held = np.zeros(plant.ocs_count, dtype=np.bool_)
@@ -103,7 +105,7 @@ def remaining_after(plant: NetworkLayout, names: Sequence[str]) -> Remaining:
 
 
 def _switches(plant: NetworkLayout, name: str, words: tuple[str, ...], of: str = "") -> BoolArray:
-    """(K,) the OCSes of a part, or those that a bundle `of` a block leads to."""
+    """(K,) the OCSes of a part, or those that a bundle of block `of` leads to."""
     named = _PART.fullmatch(name)
     counts = {"ocs": plant.ocs_count, "rack": plant.racks, "power": DOMAINS, "control": DOMAINS}
     counts["bundle"] = plant.racks
@@ -113,7 +115,7 @@ def _switches(plant: NetworkLayout, name: str, words: tuple[str, ...], of: str =
         ranges = ", ".join(f"{word}-0 to {word}-{counts[word] - 1}" for word in words)
         more = ", blocks, and a block's fibres to a rack, like block-5/bundle-3" if "ocs" in words else ""
         raise InvalidInput(
-            f"{of}{name}: nothing of this name can fail; allowed are "
+            f"{of}{name}: no part that can fail has this name; must be "
             f"{ranges}{more}{closest_match_hint(name, some)}"
         )
     part = np.arange(plant.ocs_count)
@@ -131,19 +133,21 @@ def survivors(circuits: IntArray, loss: Remaining) -> IntArray:
 
 
 def capacity_left(plant: NetworkLayout, circuits: IntArray, loss: Remaining) -> FloatArray:
-    """(B,) the share of every block's capacity that is left; 1 where it had none."""
+    """(B,) the remaining share of every block's capacity; 1 if it had none."""
     before, after = block_capacity(plant, circuits), block_capacity(plant, survivors(circuits, loss))
     return np.where(before > 0.0, after / np.where(before > 0.0, before, 1.0), 1.0)
 
 
 def demand_left(plant: NetworkLayout, links: IntArray, demand: IntArray) -> IntArray:
-    """(B, B) what has a path of at most one transit block over these links; the rest is cut off."""
+    """(B, B) the demand with a direct or one-transit path over these links; the rest is cut off."""
     return np.where(unreachable_pairs(trunk_capacity(plant, links), demand), 0, demand)
 
 
 def shares_left(share: FloatArray, carries: FloatArray) -> FloatArray:
-    """(B, B, B) shares of before over the paths whose trunks (B, B) are left: each switch leaves out those
-    that are gone. Pairs that had only these go over all that are left by their capacity."""
+    """(B, B, B) the old shares over the paths whose trunks (B, B) remain.
+
+    Switches drop missing paths. Pairs that lost all of their paths use all remaining ones by capacity.
+    """
     left = share * (path_capacity(carries) > 0.0)
     total = left.sum(axis=2, keepdims=True)
     return np.where(total > 0.0, left / np.where(total > 0.0, total, 1.0), capacity_shares(carries))
@@ -151,8 +155,11 @@ def shares_left(share: FloatArray, carries: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class FailureImpact:
-    """What a failure does by itself: links (B, B) that are left, the share (B,) of every block's capacity,
-    the demand (B, B) that still has a path, and the largest use where pairs go on by their old shares."""
+    """The immediate effect of a failure.
+
+    Remaining links (B, B), share (B,) of every block's capacity, demand (B, B) that still has a path, and the
+    largest use with the old shares.
+    """
 
     links: IntArray
     left: FloatArray
@@ -163,7 +170,7 @@ class FailureImpact:
 def failure_impact(
     plant: NetworkLayout, demand: IntArray, circuits: IntArray, share: FloatArray, loss: Remaining
 ) -> FailureImpact:
-    """At once, before anything is solved anew; `share` (B, B, B) are the weights of before."""
+    """The effect before anything is solved again; `share` (B, B, B) are the old weights."""
     links = links_of(survivors(circuits, loss))
     carries = trunk_capacity(plant, links)
     asked = demand_left(plant, links, demand * (loss.up[:, None] & loss.up[None, :]))
@@ -173,14 +180,15 @@ def failure_impact(
 
 @dataclass(frozen=True, eq=False, slots=True)
 class FailureRecovery:
-    """What a failure leaves, and what is made of it.
+    """What a failure leaves, and the result of recovery.
 
-    `rerouted`: the split of demand over the circuits that are left. `topology`, `circuits` (K, B, B) and
-    `stages`: planned anew, or what is left where that would better the largest use by less than WORTH.
+    `rerouted`: the split of demand over the remaining circuits. `topology`, `circuits` (K, B, B) and
+    `stages`: planned again, or the remaining ones if a new plan would improve the largest use by less than
+    MIN_GAIN.
     """
 
     demand: IntArray
-    """(B, B) what is still asked for, between blocks that are up and joined by what is left."""
+    """(B, B) the remaining demand, between blocks that are up and still joined."""
     rerouted: Split
     topology: EngineeredTopology
     circuits: IntArray
@@ -197,10 +205,10 @@ def replan_after_failure(
     chain_max: int = CHAIN_MAX,
     timing: Timing | None = None,
 ) -> FailureRecovery:
-    """Weights, and the topology, anew for a demand (B, B) on the ports that are left, from what ran.
+    """New weights and a new topology for a demand (B, B) on the remaining ports, from the old circuits.
 
-    Circuits of OCSes that are held stay and count. InvalidInput where nothing is left that wants to be
-    carried, or the promise, a share of what is left, cannot be kept.
+    Circuits of held OCSes stay and count. InvalidInput if no demand remains, or if the promise, a share of
+    what remains, cannot be kept.
     """
     aim = recovery_target(plant, demand, circuits, loss)
     moved = circuits_for_target(plant, aim, loss, chain_max)
@@ -216,9 +224,11 @@ def replan_after_failure(
 
 @dataclass(frozen=True, eq=False, slots=True)
 class RecoveryTarget:
-    """What is left, and what would be best. `left` (K, B, B) are the circuits that still carry light, and
-    `rerouted` the split of `demand` (B, B) over them; `topology` is engineered for the ports that are
-    left."""
+    """What remains, and the best topology for it.
+
+    `left` (K, B, B) are the circuits that still carry light, and `rerouted` is the split of `demand` (B, B)
+    over them. `topology` is engineered for the remaining ports.
+    """
 
     demand: IntArray
     left: IntArray
@@ -229,8 +239,10 @@ class RecoveryTarget:
 def recovery_target(
     plant: NetworkLayout, demand: IntArray, circuits: IntArray, loss: Remaining
 ) -> RecoveryTarget:
-    """For a demand (B, B), from what ran (K, B, B). Circuits of OCSes that are held stay and count.
-    InvalidInput where nothing is left that wants to be carried."""
+    """The target for a demand (B, B), from the old circuits (K, B, B).
+
+    Circuits of held OCSes stay and count. InvalidInput if no demand remains.
+    """
     left = survivors(circuits, loss)
     links = links_of(left)
     asked = demand_left(plant, links, demand * (loss.up[:, None] & loss.up[None, :]))
@@ -243,7 +255,7 @@ def recovery_target(
 def circuits_for_target(
     plant: NetworkLayout, aim: RecoveryTarget, loss: Remaining, chain_max: int = CHAIN_MAX
 ) -> IntArray:
-    """(K, B, B) circuits that come near to what is aimed at, most of them where they are."""
+    """(K, B, B) circuits close to the target, most of them unchanged."""
     held = aim.left * loss.held[:, None, None]
     free = replace(plant, uplinks=_room(loss))
     wanted = _fitted(free, np.maximum(aim.topology.links - links_of(held), 0))
@@ -251,7 +263,7 @@ def circuits_for_target(
 
 
 def split_over(plant: NetworkLayout, links: IntArray, demand: IntArray) -> Split | None:
-    """The split of a demand over links (B, B); None where some of it would be cut off."""
+    """The split of a demand over links (B, B); None if some of it would be cut off."""
     carries = trunk_capacity(plant, links)
     return None if unreachable_pairs(carries, demand).any() else split_demand(carries, demand)
 
@@ -263,8 +275,10 @@ def _room(loss: Remaining) -> IntArray:
 
 
 def _fitted(free: NetworkLayout, links: IntArray) -> IntArray:
-    """(B, B) links made fewer in proportion where a block has not so many uplinks that can change: what is
-    held counts, but may not be what is wanted."""
+    """(B, B) links reduced in proportion where a block has too few changeable uplinks.
+
+    Held circuits count, but may not be among the wanted links.
+    """
     wanted = links.sum(axis=1)
     if (wanted <= free.uplinks).all():
         return links

@@ -1,14 +1,18 @@
-"""How a network grows while it carries traffic: a rack or a block at a time, or a block made newer.
+"""Growing a network while it carries traffic, by a rack, a block or a newer block, and turning a block down.
 
-- A *rack* joins beside one that stands: half of the strands of every block on that one move to it by hand.
-  The circuits of each OCS are halved along Euler tours, so no trunk changes, and every block lacks half a
-  rack meanwhile. So a network goes from an eighth of its racks to a quarter, a half and all of them.
-- A *block* lays its strands, which disturbs nobody; then circuits give way to its own, in stages.
-- A *newer* block gets new modules a control domain at a time; its strands and circuits stay, for light has
-  no rate in an OCS. Then the topology follows. A radix of 512 uplinks in place of 256 lays strands as well.
+- A *rack* is added next to an installed one: half of the strands of every block on that rack move to it by
+  hand. The circuits of each OCS are halved along Euler tours, so no trunk changes, and every block lacks half
+  a rack meanwhile. A network grows from an eighth of its racks to a quarter, a half and all of them.
+- A *block* gets new strands, which disturbs nothing; then circuits are moved to it in stages.
+- A *newer* block gets new modules one control domain at a time. Its strands and circuits stay, because an OCS
+  is independent of the rate. Then the topology is adapted. A radix of 512 uplinks instead of 256 adds strands
+  as well.
 
-Beside it stand the same steps where trunks are jumpers at a patch panel, moved by hand, and where blocks hang
-on a spine: one built whole on the first day, or one that grows along and takes every block's strands anew.
+For comparison the same steps are computed with jumpers moved by hand at a patch panel, and with a spine: one
+that is built in full on the first day, or one that grows and takes every block's strands again.
+
+A turndown is the reverse of adding a block. The block's own traffic has ended. Its circuits are replaced by
+links between the others, for their demand, in stages that keep the promise; then its strands are dark.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -29,13 +33,16 @@ from shared.models.superpod.wiring import IntArray
 
 Change = Literal["new rack", "newer block", "larger block", "new block"]
 DemandOfPlant = Callable[[NetworkLayout], IntArray]
-"""What the blocks of a plant want of each other, (B, B) Mb/s."""
+"""Function from a plant to the demand of its blocks, (B, B) Mb/s."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class AlternativeWork:
-    """The same step elsewhere: strands, jumpers and modules that people plug beside the strands that are laid
-    in any case, and all its seconds."""
+    """The same step in another design.
+
+    `strands` are the strands, jumpers and modules plugged by hand in addition to the strands laid in any
+    case.
+    """
 
     strands: int
     seconds: float
@@ -45,11 +52,10 @@ class AlternativeWork:
 class GrowthStep:
     """One step, and the network after it.
 
-    `what` is the part that changes, a block by its name or the rack that comes, and `change` how: a larger
-    block has more uplinks and no other generation. `laid` strands are new and disturb nothing; `by_hand`
-    strands or modules in use are drained, changed by people and used again; `stages` is what OCSes then do.
-    `kept`: the least share of any block's capacity while all of it goes on, of the lesser of before and
-    after; a block that is made newer lacks a domain.
+    `what` is the part that changes: a block name or the new rack. `change`: a larger block has more uplinks
+    and the same generation. `laid` strands are new and disturb nothing. `by_hand` strands or modules in use
+    are drained, changed by hand and used again; then OCSes execute `stages`. `kept` is the least share of any
+    block's capacity meanwhile, of the lesser of before and after; a newer block lacks one domain.
     """
 
     what: str
@@ -64,11 +70,11 @@ class GrowthStep:
     kept: float
     seconds: float
     use: float | None
-    """The largest use after it; None for a rack, which changes no trunk."""
+    """The largest use afterwards; None for a rack, which changes no trunk."""
     panel: AlternativeWork
     spine_prebuilt: AlternativeWork | None
     spine_grown: AlternativeWork | None
-    """None for a rack, which a spine has not."""
+    """None for a rack, which a spine network does not have."""
 
 
 def growth_steps(
@@ -79,8 +85,11 @@ def growth_steps(
     *,
     promise: float = PROMISE,
 ) -> Iterator[GrowthStep]:
-    """The steps from a plant with circuits (K, B, B) to another: racks, newer blocks in their order, blocks
-    more. InvalidInput names what cannot be had by growing."""
+    """The steps from a plant with circuits (K, B, B) to another: racks, newer blocks in order, then new
+    blocks.
+
+    InvalidInput names a change that growth cannot make.
+    """
     _check_growth(now, later)
     plant = now
     while plant.racks < later.racks:
@@ -103,26 +112,28 @@ def growth_steps(
 
 def _check_growth(now: NetworkLayout, later: NetworkLayout) -> None:
     if now.switches != later.switches or now.technology != later.technology:
-        raise InvalidInput("switches, technology: not what they were; a network grows by racks of one kind")
+        raise InvalidInput("switches, technology: cannot change; a network grows by racks of one kind")
     if later.racks < now.racks or later.racks_full != now.racks_full:
         raise InvalidInput(
-            f"racks {later.racks} of {later.racks_full}: not allowed after {now.racks} of {now.racks_full}; "
-            f"allowed are as many or more, of {now.racks_full}"
+            f"racks: {later.racks} of {later.racks_full} is not allowed after {now.racks} of "
+            f"{now.racks_full}; must be at least {now.racks} of {now.racks_full}"
         )
     places = {block.name: block for block in later.blocks}
     for block in now.blocks:
         after = places.get(block.name)
         if after is None:
-            raise InvalidInput(f"block {block.name}: gone in the later network; allowed is to keep it")
+            raise InvalidInput(f"block {block.name}: missing in the later network; must be kept")
         for field in ("generation", "uplinks"):
             if getattr(after, field) < getattr(block, field):
                 was, then = getattr(block, field), getattr(after, field)
-                raise InvalidInput(f"block {block.name}: {field} {then} after {was}; allowed is to grow")
+                raise InvalidInput(
+                    f"block {block.name}: {field} {then} is not allowed after {was}; must not be less"
+                )
         for field in ("customer", "modules"):
             if getattr(after, field) != getattr(block, field):
                 raise InvalidInput(
-                    f"block {block.name}: {field} {getattr(after, field)} after {getattr(block, field)}; "
-                    "allowed is to keep it"
+                    f"block {block.name}: {field} {getattr(after, field)} is not allowed after "
+                    f"{getattr(block, field)}; must not change"
                 )
 
 
@@ -141,13 +152,15 @@ def _by_hand_s(strands: int, each: str = "strand_by_hand_s") -> float:
 
 
 def _around_s() -> float:
-    """What goes around work by hand: traffic leaves, links are qualified, traffic comes back."""
+    """Time around manual work: drain traffic, qualify links, undrain."""
     return assumed("drain_s") + assumed("qualify_s") + assumed("undrain_s")
 
 
 def _doubled(plant: NetworkLayout, circuits: IntArray) -> Iterator[GrowthStep]:
-    """As many racks again, rack 2r + 1 beside the one that was r and is 2r now, so that domains stay what
-    they were. In between, racks that still stand alone have more ports than the plant's others."""
+    """Doubles the racks. Rack 2r + 1 goes next to old rack r, which is now 2r, so that domains stay the same.
+
+    In between, racks without a new neighbour have more ports than the others.
+    """
     double = _with(plant, plant.blocks, 2 * plant.racks)
     _, move = halved(circuits)
     shape = (plant.racks, plant.switches, *plant.rates.shape)
@@ -183,7 +196,7 @@ def _doubled(plant: NetworkLayout, circuits: IntArray) -> Iterator[GrowthStep]:
 def _newer(
     plant: NetworkLayout, circuits: IntArray, block: Block, demand: DemandOfPlant, promise: float
 ) -> GrowthStep:
-    """A block of a newer generation, or with more uplinks, in the place of one that stands."""
+    """Replaces a block by one of a newer generation or with more uplinks."""
     place = plant.number(block.name)
     was = plant.blocks[place]
     after = _with(plant, [block if n == place else one for n, one in enumerate(plant.blocks)])
@@ -216,8 +229,8 @@ def _newer(
 
 
 def _domains_of(plant: NetworkLayout, circuits: IntArray, block: int) -> tuple[float, int]:
-    """(the least share of any block's capacity that is left while the modules of a block are changed a
-    domain at a time, its circuits)."""
+    """(least remaining share of any block's capacity while a block's modules are changed domain by domain,
+    its circuits)."""
     own = np.zeros_like(circuits)
     own[:, block, :] = circuits[:, block, :]
     own[:, :, block] = circuits[:, :, block]
@@ -232,7 +245,7 @@ def _domains_of(plant: NetworkLayout, circuits: IntArray, block: int) -> tuple[f
 def _joined(
     plant: NetworkLayout, circuits: IntArray, block: Block, demand: DemandOfPlant, promise: float
 ) -> GrowthStep:
-    """One block more."""
+    """Adds one block."""
     after = _with(plant, [*plant.blocks, block])
     there = np.pad(circuits, ((0, 0), (0, 1), (0, 1)))
     found = plan(after, demand(after), there, promise=promise)
@@ -258,25 +271,18 @@ def _joined(
 
 
 def _panel_s(stages: list[Stage], jumpers: int) -> float:
-    """The same stages where a jumper by hand is what a circuit is to an OCS."""
+    """Time of the same stages when a jumper is moved by hand for every circuit."""
     return len(stages) * _around_s() + _by_hand_s(jumpers)
 
 
 def _restriping_s(strands: int) -> float:
-    """Strands to spine blocks that are new, a quarter of the spine at a time."""
+    """Time to move strands to new spine blocks, a quarter of the spine at a time."""
     return DOMAINS * _around_s() + _by_hand_s(strands) if strands else 0.0
-
-
-# How a whole block is turned down while the others carry traffic: the way back of a block that joins
-# (`shared.models.dcn.growth`).
-#
-# Its own traffic has ended. Its circuits give way to links between the others, for what these want of each
-# other, in stages that keep the promise; then its strands are dark and disturb nobody.
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Turndown:
-    """`circuits` (K, B, B) in the end, none of them the block's, and the `stages` that lead there."""
+    """Final `circuits` (K, B, B), none of them the block's, and the `stages` to reach them."""
 
     circuits: IntArray
     stages: list[Stage]
@@ -291,13 +297,14 @@ def turn_down(
     promise: float = PROMISE,
     chain_max: int | None = CHAIN_MAX,
 ) -> Turndown:
-    """From circuits (K, B, B) to those without a block, for a demand (B, B) in Mb/s of which it has no part;
-    with `chain_max` of `rewired` a few links between the others are not made. InvalidInput names a block that
-    there is not or that wants something, and a promise that leaves no room.
+    """Removes a block without demand from circuits (K, B, B), for the others' demand (B, B) in Mb/s.
+
+    With `chain_max` of `rewired`, a few links between the others are not made. InvalidInput names an unknown
+    block or one with demand, or a promise that leaves no room.
     """
     gone = plant.number(block)
     if demand[gone].any() or demand[:, gone].any():
-        raise InvalidInput(f"block {block}: wants something still; allowed is to turn down one that is idle")
+        raise InvalidInput(f"block {block}: still has demand; must be idle before it is turned down")
     others = [n for n in range(len(plant.blocks)) if n != gone]
     left = layout_of(
         [plant.blocks[n] for n in others],
@@ -310,7 +317,7 @@ def turn_down(
     among = np.array(others)[:, None], np.array(others)[None, :]
     links[among] = engineer(left, demand[among]).links
     then = rewired(plant, circuits, links, chain_max)
-    # A short chain leaves circuits whose ports nobody asked for; this block's go in any case.
+    # A short chain leaves circuits whose ports are not needed; those of this block are removed in any case.
     then[:, gone, :] = 0
     then[:, :, gone] = 0
     return Turndown(then, plan_stages(plant, circuits, then, promise))

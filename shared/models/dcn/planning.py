@@ -1,6 +1,6 @@
-"""A whole plan for a demand: links, the circuits that make them, the stages that lead there, and the weights.
+"""A complete plan for a demand: links, their circuits, the stages to reach them, and weights.
 
-The parts are each of their own module; this is how they follow from each other.
+Each step has its own module; this one combines them.
 """
 
 from collections.abc import Sequence
@@ -21,17 +21,17 @@ from shared.models.network.blocks import NetworkLayout
 from shared.models.superpod.wiring import IntArray
 
 CHAIN_MAX = 2
-"""Circuits that may move for one link: some 95 % of the links that a week changes are had so, for hardly more
-circuits than links, and the largest use is within 1 % of what all of them give."""
+"""Circuits that may move for one link. This makes about 95 % of the links that a week changes, for hardly
+more circuits than links, and the largest use is within 1 % of that with all links."""
 PROMISE = 0.75
-"""The share of every block's capacity that a rewiring leaves: one control domain of four at a time."""
+"""The share of every block's capacity that a rewiring keeps: one control domain of four changes at a time."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class DcnPlan:
-    """`topology`: links, split and bound. `circuits` (K, B, B): where they run in the end. `stages`: how
-    they come there, none where nothing ran before. `tables` (B, B, B): entries of each path. `use_of_all`:
-    the largest use of any demand that the links are for, by weights of its own."""
+    """`topology`: links, split and bound. `circuits` (K, B, B): the final circuits. `stages`: the way to
+    them, empty if nothing ran before. `tables` (B, B, B): entries of each path. `worst_history_use`: the
+    largest use of any demand that the links are for, with its own weights."""
 
     topology: EngineeredTopology
     circuits: IntArray
@@ -51,11 +51,11 @@ def plan(
     timing: Timing | None = None,
     entries: int = ENTRIES,
 ) -> DcnPlan:
-    """The plan for a demand (B, B) in Mb/s, from the circuits that run now (K, B, B), or from dark fibre.
+    """The plan for a demand (B, B) in Mb/s, from the current circuits (K, B, B) or from dark fibre.
 
-    `chain_max` None asks for every link of the best topology found, whatever it moves. The links, and their
-    bound, are for those of `history` as well, such as the last week's; weights and tables are for the demand.
-    InvalidInput as of its parts.
+    `chain_max` None makes every link of the best topology found, regardless of the circuits moved. The links
+    and their bound also cover the demands of `history`, such as the last week's; weights and tables are for
+    the demand. InvalidInput as in the individual steps.
     """
     topology = _topology(plant, demand, history)
     if now is None:

@@ -1,4 +1,4 @@
-"""What there is to know of one kind of fault, and how bad one can be."""
+"""The definition of one kind of fault, and its range of severity."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -23,7 +23,7 @@ HazardRate = Literal[
 ]
 """Parameters of `failures`: the share of the parts that fail in a day."""
 HazardGroup = Literal["host", "link", "ocs"]
-"""Classes whose rates vary together: published are those of machines, cables and OCSes (FACTS 12)."""
+"""Groups whose rates vary together: machines, cables and OCSes have published values (FACTS 12)."""
 HAZARD_GROUPS: "dict[HazardRate, HazardGroup]" = {
     "host_per_day": "host",
     "chip_per_day": "host",
@@ -34,7 +34,7 @@ HAZARD_GROUPS: "dict[HazardRate, HazardGroup]" = {
     "ocs_per_day": "ocs",
     "stray_per_day": "ocs",
 }
-"""Rate → the group that it varies with; others are constant."""
+"""Rate → the group that it varies with; other rates are constant."""
 RepairTime = Literal[
     "host_repair_h",
     "cable_repair_h",
@@ -53,14 +53,16 @@ RepairTime = Literal[
 
 
 WorkKind = Literal["clean", "reseat", "replace", "align", "mend"]
-"""What a technician does to a part (`shared.models.faults.repair_work`)."""
+"""Work of a technician on a part (`shared.models.faults.repair_work`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Severity:
-    """How bad a fault is: a number of `unit`. An injection may ask for `least` to `most`; one that is not
-    asked for is drawn between the assumptions `drawn_from` and `drawn_to`, evenly, or with `by_ratio` evenly
-    in its logarithm. With `either_way` half of those that are drawn are negative, and asked-for ones may be.
+    """How bad a fault is, as a number of `unit`.
+
+    An injection may request `least` to `most`. If it requests none, the severity is drawn uniformly between
+    the assumptions `drawn_from` and `drawn_to`, or log-uniformly with `is_logarithmic`. With `is_signed`,
+    half of the drawn ones are negative, and requested ones may be.
     """
 
     unit: str
@@ -73,7 +75,7 @@ class Severity:
     is_signed: bool = False
 
     def drawn(self, share: float) -> float:
-        """The severity at a share of 0 to 1 of all that are drawn."""
+        """The severity at a quantile (0 to 1) of the drawn distribution."""
         least, most = assumed(self.drawn_from), assumed(self.drawn_to)
         sign = 1.0
         if self.is_signed:
@@ -83,29 +85,31 @@ class Severity:
         return sign * (least + share * (most - least))
 
     def check(self, kind: str, requested: float) -> None:
-        """InvalidInput names the nearest severity that is allowed, unless this one is."""
+        """InvalidInput, with the nearest valid severity, unless this one is in range."""
         size = abs(requested) if self.is_signed else requested
         if self.least <= size <= self.most:
             return
         nearest = min(max(size, self.least), self.most)
         nearest = -nearest if self.is_signed and requested < 0 else nearest
-        signs = ", or as much less than 0" if self.is_signed else ""
+        signs = ", or the same negative" if self.is_signed else ""
         raise InvalidInput(
-            f"severity {requested:g}: not what a fault of kind {kind!r} "
-            f"can have; allowed are {self.least:g} to "
-            f"{self.most:g} {self.unit}{signs}, the nearest is {nearest:g}"
+            f"severity: {requested:g} is not allowed for a fault of kind {kind!r}; must be between "
+            f"{self.least:g} and {self.most:g} {self.unit}{signs}; the nearest is {nearest:g}"
         )
 
 
 @dataclass(frozen=True, slots=True)
 class FaultDefinition:
-    """What there is to know of one kind of fault.
+    """The definition of one kind of fault.
 
-    `strikes` is the kind of part, all of which are equally at risk; `example` the name of one behind its
-    fabric's. `rate` is None for a kind that is only ever injected. Repairs of lower `rank` are begun first;
-    `work` is the least that mends it. A kind without `severity` is there or not. `onset_h` is the mean time
-    that one which begins by itself takes to its full severity (0: none); None for kinds that have no onset.
-    Only fabrics with parts of the kind `needs` know of it.
+    - `strikes`: the kind of part, all of which are equally at risk. `example`: the name of one without its
+      fabric.
+    - `rate`: None if the kind is only ever injected.
+    - `rank`: repairs of lower rank start first. `work`: the minimum work that repairs it.
+    - `severity`: None if the fault is only present or absent.
+    - `onset_h`: mean time in which a spontaneous fault grows to full severity (0: at once); None for kinds
+      without onset.
+    - `needs`: only fabrics with parts of this kind have the fault.
     """
 
     strikes: str

@@ -1,7 +1,7 @@
-"""The kinds of faults: what each strikes, how often it begins by itself, and how it is repaired.
+"""The kinds of faults: the parts they strike, their rates and their repairs.
 
-One table for all who must know: ground truth, the repair shop, the gateway, the command line. It imports
-nothing slow, so that a command can show it at once.
+One table for ground truth, the repair shop, the gateway and the command line. It imports nothing slow, so a
+command can show it at once.
 """
 
 import math
@@ -29,7 +29,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         rate="host_per_day",
         repair_time="host_repair_h",
         rank=1,
-        meaning="the host falls silent, and its chips with it; seen at the next heartbeat",
+        meaning="the host and its chips stop responding; detected at the next heartbeat",
     ),
     "chip": FaultDefinition(
         strikes="chip",
@@ -37,7 +37,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         rate="chip_per_day",
         repair_time="host_repair_h",
         rank=1,
-        meaning="the chip is dead; its host says so at the next heartbeat",
+        meaning="the chip is dead; its host reports it at the next heartbeat",
     ),
     "cable": FaultDefinition(
         strikes="cable",
@@ -45,7 +45,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         rate="cable_per_day",
         repair_time="cable_repair_h",
         rank=1,
-        meaning="a copper cable between two trays is broken; the hosts at its ends say so at heartbeats",
+        meaning="a copper cable between two trays is broken; the hosts at its ends report it at heartbeats",
     ),
     "cube-power": FaultDefinition(
         strikes="cube",
@@ -53,7 +53,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         rate=None,
         repair_time="cube_repair_h",
         rank=1,
-        meaning="the cube has no power: its hosts fall silent, and its modules are dark",
+        meaning="the cube has no power: its hosts stop responding and its modules are dark",
     ),
     "cooling": FaultDefinition(
         strikes="cube",
@@ -61,7 +61,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         rate=None,
         repair_time="cube_repair_h",
         rank=1,
-        meaning="the chips of the cube run slower until it is cooled again; its hosts say so at heartbeats",
+        meaning="the chips of the cube run slower until it is cooled again; hosts report it at heartbeats",
     ),
     "link": FaultDefinition(
         strikes="end",
@@ -87,7 +87,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         rate="ocs_per_day",
         repair_time="ocs_repair_h",
         rank=1,
-        meaning="an alarm; with both supplies out the chassis loses every circuit",
+        meaning="an alarm; if both supplies are out, the chassis loses every circuit",
     ),
     "fan": FaultDefinition(
         strikes="fan",
@@ -95,7 +95,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         rate="ocs_per_day",
         repair_time="ocs_repair_h",
         rank=1,
-        meaning="an alarm; with two fans out the chassis loses every circuit",
+        meaning="an alarm; if two fans are out, the chassis loses every circuit",
     ),
     "cpu": FaultDefinition(
         strikes="cpu",
@@ -103,7 +103,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         rate="ocs_per_day",
         repair_time="ocs_repair_h",
         rank=0,
-        meaning="circuits hold, and nothing that the OCS is told is done",
+        meaning="circuits stay, and the OCS executes no command",
     ),
     "fpga": FaultDefinition(
         strikes="fpga",
@@ -111,7 +111,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         rate="ocs_per_day",
         repair_time="ocs_repair_h",
         rank=0,
-        meaning="circuits hold, and nothing that the OCS is told is done",
+        meaning="circuits stay, and the OCS executes no command",
     ),
     "driver": FaultDefinition(
         strikes="driver",
@@ -119,7 +119,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         rate="ocs_per_day",
         repair_time="ocs_repair_h",
         rank=0,
-        meaning="the circuits over the mirrors of this board are lost, and programmed again after the swap",
+        meaning="the circuits over the mirrors of this board are lost, and connected again after the repair",
     ),
     "camera": FaultDefinition(
         strikes="camera",
@@ -127,7 +127,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         rate="ocs_per_day",
         repair_time="ocs_repair_h",
         rank=0,
-        meaning="circuits hold, and none can be made: an array cannot be aligned",
+        meaning="circuits stay, but none can be made: an array cannot be aligned",
     ),
     "injector": FaultDefinition(
         strikes="injector",
@@ -135,7 +135,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         rate="ocs_per_day",
         repair_time="ocs_repair_h",
         rank=0,
-        meaning="circuits hold, and none can be made: an array cannot be aligned",
+        meaning="circuits stay, but none can be made: an array cannot be aligned",
     ),
     "port": FaultDefinition(
         strikes="port",
@@ -151,7 +151,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         rate="stray_per_day",
         repair_time="ocs_repair_h",
         rank=0,
-        meaning="the mirror of a port finds no place any more: its circuit stands until it is switched",
+        meaning="the mirror of a port can no longer be aligned: its circuit works until it is switched",
         needs="end",
     ),
     **PATH_FAULTS,
@@ -161,7 +161,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         rate="block_per_day",
         repair_time="block_repair_h",
         rank=1,
-        meaning="the aggregation block is out of use, and its pod is cut off",
+        meaning="the aggregation block is down, and its pod is cut off",
     ),
     "bundle": FaultDefinition(
         strikes="bundle",
@@ -185,7 +185,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         rate="control_per_day",
         repair_time="control_repair_h",
         rank=0,
-        meaning="a domain fails static: its circuits stay, nothing in it can be changed",
+        meaning="a domain fails static: its circuits stay, but nothing in it can be changed",
     ),
     "power": FaultDefinition(
         strikes="power",
@@ -196,21 +196,23 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         meaning="the OCSes of a domain lose every circuit, unless they latch",
     ),
 }
-"""Kind of fault → what there is to know of it; faults of the same microsecond begin in this order.
+"""Kind of fault → its definition. Faults of the same microsecond start in this order.
 
-What keeps an OCS from its work is repaired before all else: one OCS degrades every slice of several cubes
-(Lightwave Fabrics 4.2.2). The rate of an OCS is that of the faults of all its parts, of which each has its
-share (`shared.models.ocs.parts`) where the plant has them. The papers give no rates for chips, connectors,
-ports and mirrors (NSDI 2024, FACTS 12), nor for parts of a network: those are assumptions
-(`schemas.config.pods`, `schemas.config.dcn`).
+Faults that stop an OCS from working are repaired first: one OCS degrades every slice of several cubes
+(Lightwave Fabrics 4.2.2). The rate of an OCS covers the faults of all its parts; where the plant has the
+parts, each has its share (`shared.models.ocs.parts`). The papers give no rates for chips, connectors, ports
+and mirrors (NSDI 2024, FACTS 12), nor for parts of a network: those are assumptions (`schemas.config.pods`,
+`schemas.config.dcn`).
 """
 
 
 def rate_per_day(
     kind: "FaultKind", config: "FailuresConfig | NetworkFailuresConfig", plant: "Plant"
 ) -> float:
-    """Faults per part and day that begin by themselves; none of a kind that the fabric does not know. Where
-    the plant has the parts of OCSes, the rate of an OCS is shared out among them."""
+    """Spontaneous faults per part and day; 0 for a kind that the fabric does not have.
+
+    If the plant has the parts of OCSes, the rate of an OCS is divided among them.
+    """
     rate = FAULTS[kind].rate
     per_day = 0.0 if rate is None else float(getattr(config, rate, 0.0))
     per_day *= NATURAL_SHARES.get(kind, 1.0)
@@ -219,7 +221,7 @@ def rate_per_day(
 
 
 def hazard_group(kind: "FaultKind") -> HazardGroup | None:
-    """The group of classes that the rate of a kind varies with; None for one that is constant."""
+    """The group that the rate of a kind varies with; None if it is constant."""
     rate = FAULTS[kind].rate
     return None if rate is None else HAZARD_GROUPS.get(rate)
 
@@ -230,7 +232,7 @@ def mean_repair_h(kind: "FaultKind", config: "RepairsConfig | NetworkRepairsConf
 
 
 def kinds_of(plant: "Plant") -> "tuple[FaultKind, ...]":
-    """The kinds of faults that can strike something of a plant."""
+    """The kinds of faults that can strike a part of this plant."""
     return tuple(
         kind
         for kind, row in FAULTS.items()
@@ -239,23 +241,22 @@ def kinds_of(plant: "Plant") -> "tuple[FaultKind, ...]":
 
 
 def fault_target(kind: "FaultKind", target: str, fabric: str, plant: "Plant") -> "Part":
-    """The part of this fabric that a fault strikes; InvalidInput says in a sentence what is allowed
-    otherwise."""
+    """The part of this fabric that a fault strikes; InvalidInput says what the target must be."""
     owner = target.split("/", 1)[0]
     if owner != fabric:
-        raise InvalidInput(f"target {truncated(repr(target))}: is in {owner}, allowed are parts of {fabric}")
+        raise InvalidInput(f"target: {truncated(repr(target))} is in {owner}; must be a part of {fabric}")
     row = FAULTS[kind]
     if kind not in kinds_of(plant):
         possible = ", ".join(kinds_of(plant))
-        raise InvalidInput(f"kind {kind!r}: {fabric} has nothing that it strikes; allowed are {possible}")
+        raise InvalidInput(f"kind: {kind!r} strikes no part of {fabric}; must be one of {possible}")
     try:
         part = plant.parse(target)
     except InvalidInput as error:
-        raise InvalidInput(f"target: {error}") from None
+        raise InvalidInput(f"target: {str(error).removeprefix('name: ')}") from None
     if part.kind != row.strikes:
         raise InvalidInput(
-            f"target {truncated(repr(target))}: not what a fault of kind {kind!r} can strike; "
-            f"allowed are names like {fabric}/{row.example}"
+            f"target: {truncated(repr(target))} cannot have a fault of kind {kind!r}; "
+            f"must be a name like {fabric}/{row.example}"
         )
     return part
 
@@ -266,8 +267,10 @@ SEVERITY_SHOWN_MAX = 40
 
 
 def severity_of(kind: "FaultKind", text: str) -> float:
-    """A severity as people write it: `3`, `3dB`, `3 dB` of a kind that is measured in dB; InvalidInput where
-    it is no number, or one of another unit."""
+    """Parses a severity: `3`, `3dB` or `3 dB` for a kind that is measured in dB.
+
+    InvalidInput if it is not a number, or has another unit.
+    """
     number, unit = _MEASURE.fullmatch(text.strip()).groups()  # type: ignore[union-attr]  # takes any text
     try:
         found = float(number)
@@ -275,26 +278,27 @@ def severity_of(kind: "FaultKind", text: str) -> float:
         found = math.nan
     if not math.isfinite(found):
         raise InvalidInput(
-            f"severity {text[:SEVERITY_SHOWN_MAX]!r} is no number; allowed are numbers like 3 and 0.5"
+            f"severity: {text[:SEVERITY_SHOWN_MAX]!r} is not a number; must be a number like 3 or 0.5"
         )
     row = FAULTS[kind].severity
     if unit and row is not None and unit.lower() != row.unit.lower():
         raise InvalidInput(
-            f"severity {text[:SEVERITY_SHOWN_MAX]!r}: a fault of kind {kind!r} is measured in {row.unit}; "
-            f"allowed are {row.least:g} to {row.most:g} {row.unit}"
+            f"severity: {text[:SEVERITY_SHOWN_MAX]!r} has the wrong unit for a fault of kind {kind!r}; "
+            f"must be between {row.least:g} and {row.most:g} {row.unit}"
         )
     return found
 
 
 def check_severity(kind: "FaultKind", severity: float | None, onset_us: int | None) -> None:
-    """InvalidInput unless a fault of this kind can be as bad, and come as slowly; None is always allowed."""
+    """InvalidInput unless a fault of this kind can have this severity and onset; None is always valid."""
     row = FAULTS[kind]
     if severity is not None and row.severity is None:
-        raise InvalidInput(f"severity {severity:g}: a fault of kind {kind!r} has none; leave it out")
+        raise InvalidInput(f"severity: {severity:g} is not allowed; a fault of kind {kind!r} has no severity")
     if severity is not None and row.severity is not None:
         row.severity.check(kind, severity)
     if onset_us is not None and row.onset_h is None:
         slow = ", ".join(other for other, known in FAULTS.items() if known.onset_h is not None)
         raise InvalidInput(
-            f"onset_s {onset_us / US_PER_S:g}: a fault of kind {kind!r} strikes at once; allowed are {slow}"
+            f"onset_s: {onset_us / US_PER_S:g} is not allowed; a fault of kind {kind!r} has no onset; "
+            f"the kind must be one of {slow}"
         )

@@ -1,4 +1,4 @@
-"""Which link ends a fault strikes."""
+"""The link ends and mirrors that a fault affects."""
 
 from typing import TYPE_CHECKING
 
@@ -10,12 +10,15 @@ if TYPE_CHECKING:
     from shared.models.plant.plant import Plant
 
 ONE_STRAND_KINDS = ("transmitter",)
-"""Kinds that strike one strand of an end, whichever it is."""
+"""Kinds that affect one strand of an end, either one."""
 
 
 def affected_ends(plant: "Plant", kind: "FaultKind", target: str) -> tuple[int, ...]:
-    """Numbers of the link ends whose light or readings a fault of this kind changes, in order; none for kinds
-    that strike something else, and for parts without a link. Modules of a batch are dealt out in turn."""
+    """Numbers of the link ends whose light or readings a fault of this kind changes, in order.
+
+    Empty for kinds that strike other parts, and for parts without a link. Modules of a batch are distributed
+    in turn.
+    """
     if kind not in ("link", "cube-power", *LINK_FAULTS, *PATH_FAULTS):
         return ()
     part = plant.parse(target)
@@ -25,7 +28,7 @@ def affected_ends(plant: "Plant", kind: "FaultKind", target: str) -> tuple[int, 
 
 
 def affected_mirror(kind: "FaultKind", target: str) -> int | None:
-    """The place of the mirror that a fault strikes (`patches.place_of`); None for faults of other parts."""
+    """The place of the mirror that a fault affects (`patches.place_of`); None for faults of other parts."""
     if kind != "mirror":
         return None
     _, ocs, label = target.split("/")

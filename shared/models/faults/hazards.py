@@ -1,9 +1,9 @@
-"""How the hazard of a part moves: slowly by chance, for all parts of a kind alike, and with a part's own age.
+"""Variation of hazard rates: slow and random for all parts of a kind together, and by a part's own age.
 
-A constant rate is too smooth for long runs: of a fleet's weekly failures the coefficient of variation is 0.3
-to 0.43 where chance alone gives a few hundredths, and one week tells of the next (NSDI 2024, FACTS 12). So
-every rate has a multiplier with the mean 1, log-normal, whose logarithm is an Ornstein-Uhlenbeck process in
-steps of a day. That is the simplest process with a variation and a memory, and has no other parameters.
+A constant rate is too smooth for long runs. The coefficient of variation of a fleet's weekly failures is 0.3
+to 0.43, where chance alone gives a few hundredths, and one week predicts the next (NSDI 2024, FACTS 12). So
+every rate has a log-normal multiplier of mean 1, whose logarithm is an Ornstein-Uhlenbeck process in steps of
+a day. That is the simplest process with a variation and a memory, and it has no other parameters.
 """
 
 import math
@@ -11,13 +11,16 @@ from dataclasses import dataclass
 
 DAYS_A_WEEK = 7
 WEAR_MOST = 9.0
-"""Wear adds so many times the hazard at most: what is older is taken to be as old as that."""
+"""Wear adds at most this multiple of the hazard; older parts count as that old."""
 
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """A slow multiplier of a hazard: `variation` is its coefficient of variation from day to day (0: it is
-    always 1), `memory_days` the time in which the autocorrelation of its logarithm falls by e."""
+    """A slow multiplier of a hazard.
+
+    `variation` is its day-to-day coefficient of variation (0: it is always 1). `memory_days` is the time in
+    which the autocorrelation of its logarithm falls by e.
+    """
 
     variation: float
     memory_days: float
@@ -33,31 +36,31 @@ class Variation:
         return math.exp(-1.0 / self.memory_days)
 
     def moved(self, level: float, fresh: float) -> float:
-        """The level a day later: both are standard normal, and so is what comes of them."""
+        """The level a day later; levels and the fresh draw are standard normal."""
         return self.kept * level + math.sqrt(1.0 - self.kept**2) * fresh
 
     def multiplier(self, level: float) -> float:
-        """Times the mean hazard, at a level."""
+        """Multiplier of the mean hazard at a level."""
         return math.exp(self.spread * level - 0.5 * self.spread**2)
 
     def weekly_covariance(self, weeks: int) -> float:
-        """Autocovariance of the means of weeks that lie so many weeks apart; of 0 weeks their variance, which
-        is the square of their coefficient of variation, for their mean is 1."""
+        """Autocovariance of weekly means that are `weeks` apart.
+
+        For 0 weeks it is their variance, the square of their coefficient of variation, because their mean is
+        1.
+        """
         days = range(DAYS_A_WEEK)
         apart = [abs(DAYS_A_WEEK * weeks + one - other) for one in days for other in days]
         return sum(math.expm1(self.spread**2 * self.kept**lag) for lag in apart) / DAYS_A_WEEK**2
 
-    def weekly_autocorrelation(self, weeks: int) -> float:
-        """Of the means of weeks; 0 where nothing varies."""
-        whole = self.weekly_covariance(0)
-        return self.weekly_covariance(weeks) / whole if whole else 0.0
-
 
 @dataclass(frozen=True, slots=True)
 class Ageing:
-    """What the age of a part does to its hazard: it is `infant_factor` times as high where the part is new,
-    what is more than 1 of that falls by e in `infant_days`; and wear adds the cube of age over
-    `wear_out_days` (None: nothing wears), up to `WEAR_MOST`."""
+    """The effect of a part's age on its hazard.
+
+    The hazard of a new part is `infant_factor` times as high, and the excess falls by e in `infant_days`.
+    Wear adds the cube of age over `wear_out_days` (None: no wear), up to `WEAR_MOST`.
+    """
 
     infant_factor: float = 1.0
     infant_days: float = 30.0
@@ -65,16 +68,16 @@ class Ageing:
 
     @property
     def matters(self) -> bool:
-        """Whether age makes a difference."""
+        """Whether age changes the hazard."""
         return self.infant_factor > 1.0 or self.wear_out_days is not None
 
     @property
     def most(self) -> float:
-        """What no factor is above."""
+        """Upper bound of all factors."""
         return self.infant_factor + (0.0 if self.wear_out_days is None else WEAR_MOST)
 
     def factor(self, age_days: float) -> float:
-        """Times the hazard of a part that is neither new nor worn."""
+        """Multiplier of the hazard of a part that is neither new nor worn."""
         young = 1.0 + (self.infant_factor - 1.0) * math.exp(-age_days / self.infant_days)
         if self.wear_out_days is None:
             return young

@@ -1,9 +1,9 @@
-"""Faults of optical links that leave something of the link: of modules, connectors, fibres, mirrors, and of
-what telemetry says of them.
+"""Faults that degrade optical links: of modules, connectors, fibres and mirrors, and of telemetry readings.
 
-What each does to light and readings stands in `shared.models.optics.impairments`. All that begin by
-themselves share one rate a link end (`optics_per_day`), in the shares that `NATURAL_SHARES` gives. Neither
-the rate nor the shares are in the papers."""
+Their effects on light and readings are in `shared.models.optics.impairments`. All spontaneous ones share one
+rate per link end (`optics_per_day`), in the proportions of `NATURAL_SHARES`. Neither the rate nor the shares
+are in the papers.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -39,7 +39,7 @@ def _db(kind: str, meaning: str, most: float, *, is_signed: bool = False) -> Sev
 
 LINK_FAULTS: "dict[FaultKind, FaultDefinition]" = {
     "connector": _end(
-        "dirt on the connector takes light from both directions of the link, and reflects",
+        "dirt on the connector attenuates and reflects light in both directions of the link",
         _db("connector_excess", "loss", 30.0),
         0.0,
         work="clean",
@@ -57,19 +57,19 @@ LINK_FAULTS: "dict[FaultKind, FaultDefinition]" = {
     ),
     "receiver": _end(
         "the receivers of the module degrade: they need more light",
-        _db("receiver_wear", "light needed more", 30.0),
+        _db("receiver_wear", "more light needed", 30.0),
         _WEEKS_2,
     ),
     "transmitter": _end("the lasers of one strand are dark: the link works one way only", None, None),
     "flap": _end(
-        "the link drops for a moment, again and again",
+        "the link drops briefly and repeatedly",
         Severity("s", "each outage", 0.01, 3_600.0, "flap_least_s", "flap_most_s", is_logarithmic=True),
         None,
         work="reseat",
     ),
     "circulator": _end(
         "the module's circulator leaks its own light into its receivers",
-        _db("circulator_leak", "crosstalk more", 40.0),
+        _db("circulator_leak", "more crosstalk", 40.0),
         _WEEKS_2,
     ),
     "heat": _end(
@@ -78,19 +78,19 @@ LINK_FAULTS: "dict[FaultKind, FaultDefinition]" = {
         6.0,
     ),
     "calibration": _end(
-        "the module reads received power wrongly",
+        "the module misreads received power",
         _db("calibration_error", "read too high or too low", 10.0, is_signed=True),
         None,
     ),
-    "stuck": _end("the module's readings stay what they were", None, None),
+    "stuck": _end("the module's readings no longer change", None, None),
     "late": _end(
-        "the module's readings come late",
+        "the module's readings arrive late",
         Severity("min", "late", 1.0, 1_440.0, "late_least_min", "late_most_min", is_logarithmic=True),
         None,
     ),
-    "lying": _end("the module's readings have nothing to do with the light", None, None),
+    "lying": _end("the module's readings are unrelated to the light", None, None),
 }
-"""What strikes link ends, in the order in which faults of the same microsecond begin."""
+"""Faults of link ends, in the order in which faults of the same microsecond start."""
 
 PATH_FAULTS: "dict[FaultKind, FaultDefinition]" = {
     "mirror": FaultDefinition(
@@ -100,7 +100,7 @@ PATH_FAULTS: "dict[FaultKind, FaultDefinition]" = {
         repair_time="ocs_repair_h",
         work="align",
         rank=1,
-        meaning="the mirror of a port drifts: one strand of its link loses light, both ways",
+        meaning="the mirror of a port drifts: one strand of its link loses light in both directions",
         severity=_db("mirror_drift", "loss", 30.0),
         onset_h=48.0,
         needs="end",
@@ -111,7 +111,7 @@ PATH_FAULTS: "dict[FaultKind, FaultDefinition]" = {
         rate=None,
         repair_time="ocs_repair_h",
         rank=1,
-        meaning="the chassis shakes: all its mirrors tremble, and every circuit over it loses light",
+        meaning="the chassis vibrates, and every circuit through it loses light",
         severity=_db("shake", "loss at every port", 10.0),
         onset_h=None,
         needs="end",
@@ -128,7 +128,7 @@ PATH_FAULTS: "dict[FaultKind, FaultDefinition]" = {
         onset_h=_WEEKS_2,
     ),
 }
-"""What strikes many links at once, or one strand of whichever link is there."""
+"""Faults of many links at once, or of one strand of the link over a port."""
 
 NATURAL_SHARES: "dict[FaultKind, float]" = {
     "connector": 0.30,
@@ -144,5 +144,5 @@ NATURAL_SHARES: "dict[FaultKind, float]" = {
     "late": 0.03,
     "lying": 0.02,
 }
-"""Of all faults of link ends that begin by themselves: assumed, with dirt first, as field reports of optical
-links have it; they add up to 1."""
+"""Shares of all spontaneous faults of link ends. Assumed, with dirt first as in field reports of optical
+links; they add up to 1."""

@@ -1,7 +1,7 @@
-"""What a technician does to a part: the kinds of work, what each mends and how long it takes.
+"""Kinds of repair work: what each repairs and how long it takes.
 
-At a link end the more thorough work includes the lesser: who replaces a module plugs in again what was
-plugged, and cleans it before.
+At a link end more thorough work includes the lesser: replacing a module includes plugging in again and
+cleaning.
 """
 
 from dataclasses import dataclass
@@ -13,11 +13,15 @@ from shared.models.faults.fault_definition import RepairTime, WorkKind
 
 @dataclass(frozen=True, slots=True)
 class WorkDefinition:
-    """`hours` is the parameter of `repairs` that has the mean time, None for that of the kind of fault; work
-    of a higher `depth` includes all that has a lower one; `succeeds` is the assumption that has how often it
-    mends what it can, None for always; `hands_on` the one that has for how many minutes at the end of it the
-    part is out of use, None where it is no more so than before; `at_fibres`: it is at link ends, and those
-    do it, too, who have learned nothing else."""
+    """The definition of one kind of work.
+
+    - `depth`: work includes all work of a lower depth.
+    - `hours`: parameter of `repairs` with the mean time; None for the time of the kind of fault.
+    - `succeeds`: assumption with the probability of success; None means always.
+    - `hands_on`: assumption with the minutes at the end during which the part is out of use; None if it is
+      not affected.
+    - `at_link_ends`: the work is at link ends, and can be done without further training.
+    """
 
     depth: int
     meaning: str
@@ -33,7 +37,7 @@ WORK_DEFINITIONS: dict[WorkKind, WorkDefinition] = {
     ),
     "reseat": WorkDefinition(
         2,
-        "plug in and lay the fibre anew",
+        "unplug, lay and plug in the fibre again",
         "reseat_h",
         "reseating_succeeds",
         "reseating_hands_on_min",
@@ -42,17 +46,17 @@ WORK_DEFINITIONS: dict[WorkKind, WorkDefinition] = {
     "replace": WorkDefinition(
         3, "replace the module", "link_repair_h", hands_on="replacing_hands_on_min", at_link_ends=True
     ),
-    "align": WorkDefinition(1, "align the mirror anew"),
+    "align": WorkDefinition(1, "align the mirror again"),
     "mend": WorkDefinition(9, "replace or repair the part"),
 }
 
 
 def hands_on_us(work: WorkKind) -> int | None:
-    """For how long at the end of some work its part is out of use; None for work that leaves it as it is."""
+    """Time at the end of the work during which the part is out of use; None if the part is not affected."""
     name = WORK_DEFINITIONS[work].hands_on
     return None if name is None else to_whole_us(assumed(name), US_PER_MIN)
 
 
 def covers(work: WorkKind, needed: WorkKind) -> bool:
-    """Whether some work includes what is needed."""
+    """Whether some work includes the needed work."""
     return WORK_DEFINITIONS[work].depth >= WORK_DEFINITIONS[needed].depth

@@ -1,4 +1,4 @@
-"""When people work: round the clock, or in a shift on working days. Day 0 of a site is a Monday."""
+"""Working hours: round the clock, or a shift on working days. Day 0 of a site is a Monday."""
 
 from dataclasses import dataclass
 
@@ -9,25 +9,25 @@ WORKDAYS, DAYS = 5, 7
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """From `begins_h` to `ends_h` of every working day, in hours of the day; the end is after the begin."""
+    """From `start_h` to `end_h` of every working day, in hours of the day; the end is after the start."""
 
     start_h: float
     end_h: float
 
     def is_on(self, at_us: int) -> bool:
-        """Whether it is in it at a moment; its last microsecond is the one before it ends."""
+        """Whether a time is in the shift; the end itself is not."""
         day, start_us, end_us = self._of_day(at_us)
         return day % DAYS < WORKDAYS and start_us <= at_us < end_us
 
     def next_start(self, at_us: int) -> int:
-        """When the next one begins, after a moment."""
+        """Start of the next shift after a time."""
         day, start_us, _ = self._of_day(at_us)
         while day % DAYS >= WORKDAYS or start_us <= at_us:
             day, start_us = day + 1, start_us + US_PER_DAY
         return start_us
 
     def after(self, at_us: int, work_us: int) -> int:
-        """When so much work is done that was begun at a moment, done in shifts only."""
+        """When work of this duration is done if it starts at `at_us` and continues in shifts only."""
         while True:
             start_us = at_us if self.is_on(at_us) else self.next_start(at_us)
             end_us = self._of_day(start_us)[2]
@@ -37,7 +37,7 @@ class Shift:
             at_us = end_us
 
     def _of_day(self, at_us: int) -> tuple[int, int, int]:
-        """(day, begin, end) of the shift of a moment's day, working day or not."""
+        """(day, start, end) of the shift on the day of a time, working day or not."""
         day = at_us // US_PER_DAY
         midnight_us = day * US_PER_DAY
         start_us = midnight_us + round(self.start_h * US_PER_HOUR)

@@ -1,1 +1,1 @@
-"""What runs on a slice: how far it has come, and what its time went to."""
+"""Jobs on slices: their progress and how their time was used."""

@@ -1,7 +1,7 @@
-"""What every chip of a fabric was for: those that slices had, by what their jobs did; the rest, by why.
+"""Accounting of every chip of a fabric: chips in slices by what their jobs did, the others by the reason.
 
-All figures are chip-microseconds, each in exactly one place, and sum to chips × time. Both halves go on in
-closed form until something happens, so that they can be told for any moment.
+All figures are chip-microseconds, each in exactly one category, and sum to chips × time. Both parts have a
+closed form between events, so they are available for any time.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,25 +19,27 @@ from shared.models.jobs.ledger import Ledger
 from shared.models.jobs.progress import Progress, progress_at
 
 ALLOCATED = "allocated"
-"""Where the scheduler has what slices hold; what they did with it, their jobs tell."""
+"""The scheduler's category of chips in slices; jobs report what they did with them."""
 TIERS: tuple[Tier, ...] = get_args(Tier)
 UNUSABLE = ("unhealthy", "drained")
-"""Where the scheduler has what no slice could have had."""
+"""The scheduler's categories of chips that no slice could use."""
 OTHER_OWNERS = "(others)"
-"""Under which owners beyond `OWNERS_MAX` are booked; nobody can be called so."""
+"""Owners beyond `OWNERS_MAX` are booked under this name, which is not a valid owner."""
 OWNERS_MAX = 256
-"""Pairs of owner and tier that have books of their own in one fabric."""
+"""Pairs of owner and tier that are booked separately in one fabric."""
 
 Group: TypeAlias = tuple[str, Tier]
 """(owner, tier)."""
 ChipUs: TypeAlias = dict[str, int]
-"""Place → chip-microseconds."""
+"""Category → chip-microseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobUse:
-    """A slice whose job stood at `progress.since_us` as that says. What one used that `ended` is with its
-    owner's ended ones already."""
+    """A slice whose job had the recorded `progress` at `progress.since_us`.
+
+    If it `ended`, its use is already included in its owner's ended slices.
+    """
 
     group: Group
     chips: int
@@ -45,7 +47,7 @@ class JobUse:
     ended: bool = False
 
     def used(self, at_us: int) -> Ledger:
-        """What it has used up to a moment, if nothing happens until then, in chip-microseconds."""
+        """Its use up to a time, if nothing happens until then, in chip-microseconds."""
         progress = self.progress
         stands = progress if progress.phase == "queued" else progress_at(progress, at_us)
         return stands.ledger.times(self.chips)
@@ -53,7 +55,7 @@ class JobUse:
 
 @dataclass(frozen=True)  # without slots: `records.replace`
 class SliceChipTime:
-    """What a slice used, in chip-microseconds; `ended_us` is None while it lives."""
+    """The use of a slice in chip-microseconds; `ended_us` is None while it lives."""
 
     group: Group
     used: Ledger
@@ -62,8 +64,11 @@ class SliceChipTime:
 
 @dataclass(frozen=True)  # without slots: `records.replace`
 class ChipTime:
-    """A fabric's chip-microseconds between two moments. `free` is what no slice had, by place; `used` what
-    slices had, by (owner, tier); `slices` the same of those that are still known by name."""
+    """A fabric's chip-microseconds between two times.
+
+    `free` is the time outside slices, by category; `used` the time in slices, by (owner, tier); `slices` the
+    same for slices still known by name.
+    """
 
     since_us: int
     until_us: int
@@ -74,7 +79,7 @@ class ChipTime:
 
     @property
     def at_start(self) -> "ChipTime":
-        """Of the moment at which they begin: nothing yet."""
+        """An empty accounting at the start time."""
         return ChipTime(self.since_us, self.since_us, self.chips)
 
     @property
@@ -83,26 +88,26 @@ class ChipTime:
 
     @property
     def chip_us(self) -> ChipUs:
-        """By place, of all chips."""
+        """All chips, by category."""
         return self.used_by() | dict(self.free)
 
     def used_by(self, tier: Tier | None = None) -> ChipUs:
-        """What slices had, or those of one tier, by place."""
+        """Time in slices, or in those of one tier, by category."""
         return sum_ledgers([used for (_, of), used in self.used.items() if tier in (None, of)]).by_place()
 
     @property
     def usable_chip_us(self) -> int:
-        """All but what was unhealthy or drained. A chip that a slice holds is usable whatever its health."""
+        """All time except unhealthy or drained. A chip in a slice is usable whatever its health."""
         return self.total_chip_us - sum([self.free.get(place, 0) for place in UNUSABLE])
 
     def utilisation(self, tier: Tier | None = None) -> float:
-        """What slices had, or those of one tier, of what was usable."""
+        """Time in slices, or in those of one tier, as a share of usable time."""
         usable = self.usable_chip_us
         return sum(self.used_by(tier).values()) / usable if usable else 0.0
 
 
 def sum_by_place(rows: Iterable[Mapping[str, int]]) -> ChipUs:
-    """By place, of all rows together."""
+    """The sum of all rows by category."""
     found: ChipUs = {}
     for row in rows:
         for place, us in row.items():
@@ -115,7 +120,7 @@ def sum_ledgers(ledgers: Iterable[Ledger]) -> Ledger:
 
 
 def sum_by_group(rows: Iterable[tuple[Group, Ledger]]) -> dict[Group, Ledger]:
-    """The sums of all rows of each group, in the order of their first ones."""
+    """The sums of all rows of each group, in order of first occurrence."""
     found: dict[Group, list[Ledger]] = {}
     for group, ledger in rows:
         found.setdefault(group, []).append(ledger)
@@ -124,16 +129,16 @@ def sum_by_group(rows: Iterable[tuple[Group, Ledger]]) -> dict[Group, Ledger]:
     }
 
 
-# --- up to a moment -----------------------------------------------------------------------------------------
+# --- up to a time ---------------------------------------------------------------------------------------
 
 
 def integral(chip_us: Mapping[str, int], chips_by_category: Mapping[str, int], span_us: int) -> ChipUs:
-    """Chip-microseconds by place after a span in which nothing changed."""
+    """Chip-microseconds by category after a span in which nothing changed."""
     return {place: us + chips_by_category[place] * span_us for place, us in chip_us.items()}
 
 
 def allocated_share(by_place: Mapping[str, int]) -> float:
-    """What slices have, or had, of the chips that are healthy and not drained; by the scheduler's places."""
+    """Share of the healthy, undrained chips that slices have or had, by the scheduler's categories."""
     usable = sum([count for place, count in by_place.items() if place not in UNUSABLE])
     return by_place[ALLOCATED] / usable if usable else 0.0
 
@@ -142,7 +147,7 @@ NO_USE = Ledger()
 
 
 def job_use(job: JobDocument) -> JobUse:
-    """The slice that a document of `jobs` is about."""
+    """The use of the slice of a `jobs` document."""
     progress = Progress(
         terms=job.terms,
         since_us=job.since_us,
@@ -165,8 +170,11 @@ def chip_time_until(
     ended: Mapping[Group, Ledger],
     uses: Mapping[str, JobUse],
 ) -> ChipTime:
-    """The books of a fabric from its commissioning up to a moment: `ended` are the slices that ended, by
-    (owner, tier); `uses` are by name those that live, and any of those that ended."""
+    """The accounting of a fabric from its commissioning up to a time.
+
+    `ended` is the use of ended slices by (owner, tier). `uses` has the living slices by name, and may have
+    ended ones.
+    """
     slices, running = dict[str, SliceChipTime](), list[tuple[Group, Ledger]]()
     for name, use in uses.items():
         used = use.used(at_us)
@@ -184,15 +192,17 @@ def chip_time_until(
 
 
 def ended_use(jobs: JobsSummary) -> dict[Group, Ledger]:
-    """What slices used that ended, by the summary of `jobs`."""
+    """The use of ended slices, from the summary of `jobs`."""
     return {(use.owner, use.tier): Ledger(**dict(use.chip_us)) for use in jobs.ended}
 
 
 def reported_chip_time(
     fabric: str, now: ChipTime, at_us: int, usage: UsageReported, capacity: CapacityReported
 ) -> ChipTime:
-    """The books of the fabric of `now` up to the moment of two reports; by tier alone, if they tell no
-    more."""
+    """The accounting of the fabric of `now` up to the time of two reports.
+
+    By tier alone if the reports have no more detail.
+    """
     owners, slices = usage.owners, usage.slices or ()
     used: dict[Group, Ledger] = {("", use.tier): Ledger(**dict(use.chip_us)) for use in usage.tiers}
     if owners is not None:
@@ -219,14 +229,14 @@ def _free(chip_us: Mapping[str, int]) -> ChipUs:
     return {place: us for place, us in chip_us.items() if place != ALLOCATED}
 
 
-# --- between two moments ------------------------------------------------------------------------------------
+# --- between two times ----------------------------------------------------------------------------------
 
 
 def chip_time_between(before: ChipTime, now: ChipTime) -> ChipTime:
-    """What happened from one moment to a later one, as it is known at the later.
+    """The accounting between two times, as known at the later one.
 
-    Time counts by what has become of it. What no checkpoint kept at the earlier moment had been done before
-    it, so it comes off again what was kept since; off what was lost, as far as that does not reach.
+    Work counts by its final outcome. Uncommitted work of the earlier time was done before it. So it is
+    subtracted from the work kept since, and, as far as that does not suffice, from the work lost.
     """
     begin_us = before.until_us
     slices: dict[str, SliceChipTime] = {}
@@ -272,7 +282,7 @@ def _spent(before: Ledger, now: Ledger) -> Ledger:
 
 
 def with_uncommitted_kept(books: ChipTime) -> ChipTime:
-    """The same, of a moment that is past: its work without a checkpoint counts as kept."""
+    """The same for a past time: work without a checkpoint counts as kept."""
     used = {
         group: ledger.plus(productive=ledger.uncommitted, uncommitted=-ledger.uncommitted)
         for group, ledger in books.used.items()
@@ -281,15 +291,17 @@ def with_uncommitted_kept(books: ChipTime) -> ChipTime:
 
 
 def chip_time_spans(stands: Sequence[ChipTime]) -> list[ChipTime]:
-    """What came of the time between each of these moments and the next, by tier, as it is known at the last;
-    moments that are the same are one."""
+    """The accounting of the spans between consecutive times, by tier, as known at the last one.
+
+    Equal times count once.
+    """
     moments = {stand.until_us: by_tiers(with_uncommitted_kept(stand)) for stand in stands[:-1]}
     moments |= {stand.until_us: by_tiers(stand) for stand in stands[-1:]}
     return [chip_time_between(before, now) for before, now in pairwise(moments.values())]
 
 
 def goodput_span(books: ChipTime) -> GoodputSpan:
-    """As the HTTP API tells it."""
+    """In the form of the HTTP API."""
     return GoodputSpan(
         since_us=books.since_us,
         until_us=books.until_us,

@@ -1,4 +1,4 @@
-"""What every microsecond of a slice on cubes went to, or every chip-microsecond of several."""
+"""Accounting of every microsecond of a slice with cubes, or every chip-microsecond of several slices."""
 
 from dataclasses import dataclass, fields
 from typing import Self
@@ -6,15 +6,17 @@ from typing import Self
 
 @dataclass(frozen=True)  # without slots: `records.replace`
 class Ledger:
-    """Microseconds of a slice since it was admitted, each in exactly one place; times its chips they can be
-    added to those of others.
+    """Microseconds of a slice since it was admitted, each in exactly one category. Multiplied by chips,
+    ledgers can be added.
 
-    `productive`: work that a checkpoint keeps, or that nothing can take back. `uncommitted`: work that no
-    checkpoint keeps yet; it moves to `productive` or `lost`, so this one falls, and no other does.
-    `startup`: from the admission to the first step, and from a restart to its first. `checkpointing`: writes,
-    during which no step is made. `lost`: work that a fault took, and the time until the fault was noticed.
-    `degraded`: what steps took longer than at full speed. `recovering`: from a
-    fault, or from the checkpoint before a move, until the slice is ready again.
+    - `productive`: work that a checkpoint keeps, or that cannot be lost.
+    - `uncommitted`: work that no checkpoint keeps yet. It moves to `productive` or `lost`, so it is the only
+      category that falls.
+    - `startup`: from admission or a restart to the first step.
+    - `checkpointing`: writes, during which no step is made.
+    - `lost`: work that a fault took, and the time until the fault was noticed.
+    - `degraded`: extra time of steps below full speed.
+    - `recovering`: from a fault, or from the checkpoint before a move, until the slice is ready again.
     """
 
     productive: int = 0
@@ -52,7 +54,7 @@ class Ledger:
         degraded: int = 0,
         recovering: int = 0,
     ) -> Self:
-        """With these microseconds more, by place."""
+        """With these microseconds added, by category."""
         return type(self)(
             self.productive + productive,
             self.uncommitted + uncommitted,
@@ -64,7 +66,7 @@ class Ledger:
         )
 
     def minus(self, other: Self) -> Self:
-        """What is not of the other."""
+        """The difference of two ledgers, by category."""
         return type(self)(*[us - less for us, less in zip(self.figures, other.figures, strict=True)])
 
     def times(self, chips: int) -> Self:
@@ -72,7 +74,7 @@ class Ledger:
         return type(self)(*[chips * us for us in self.figures])
 
     def by_place(self) -> dict[str, int]:
-        """Microseconds by the name of their place."""
+        """Microseconds by the name of their category."""
         return dict(zip(PLACES, self.figures, strict=True))
 
 

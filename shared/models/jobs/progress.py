@@ -1,8 +1,8 @@
-"""How far a job has come: steps, the checkpoints that keep them, and what a fault takes.
+"""Progress of a job: steps, the checkpoints that keep them, and the losses of faults.
 
-A job's time is a chain of stretches: steps until the next checkpoint is due, then its write. Where it stands
-at any moment follows from where it stood before, however many checkpoints lie between: nothing has to happen
-at a checkpoint. Speeds are parts per million of full speed; start-ups and writes take as long at any speed.
+A job's time is a chain of stretches: steps until the next checkpoint is due, then its write. Its progress at
+any time follows from an earlier one, however many checkpoints lie between; no event is needed at a
+checkpoint. Speeds are parts per million of full speed; start-ups and writes take the same time at any speed.
 """
 
 from collections.abc import Callable
@@ -23,15 +23,19 @@ TAKES_STEPS: tuple[Phase, ...] = ("starting", "stepping", "writing")
 
 @dataclass(frozen=True)  # without slots: `records.replace`
 class Progress:
-    """A job on its slice as it stood at `since_us`.
+    """A job on its slice, as of `since_us`.
 
-    `queued`: it has no cubes, and its time counts nowhere. `preparing`: its slice is being made ready.
-    `starting`: `spent_us` of the start-up is over. `stepping`: `fresh_us` of work since the last checkpoint,
-    of which `spent_us` of time at the present speed have brought the last part. `writing`: `spent_us` of the
-    write is over, and if it is `leaving` it stands afterwards. `hung`: a fault has ended its steps, and it
-    has not noticed yet. `standing`: it waits for its slice to be ready again. `finished`: it waits for
-    nothing. `kept_us` is the work that checkpoints keep, `starts` how often it was started. Without `terms` a
-    job has no end and starts at once, and what it did is kept at once.
+    - `queued`: it has no cubes, and its time is not counted.
+    - `preparing`: its slice is being prepared.
+    - `starting`: `spent_us` of the start-up is over.
+    - `stepping`: `uncommitted_us` of work since the last checkpoint; `spent_us` of it at the present speed.
+    - `writing`: `spent_us` of the write is over; if it is `leaving`, it stops afterwards.
+    - `hung`: a fault has ended its steps, but it has not noticed yet.
+    - `standing`: it waits for its slice to be ready again.
+    - `finished`: it waits for nothing.
+
+    `kept_us` is the work that checkpoints keep; `starts` counts starts. Without `terms` a job has no end and
+    starts at once, and its work is kept at once.
     """
 
     terms: JobTerms | None
@@ -46,16 +50,16 @@ class Progress:
     ledger: Ledger = field(default_factory=Ledger)
 
 
-# --- what happens to a job ----------------------------------------------------------------------------------
+# --- events of a job ------------------------------------------------------------------------------------
 
 
 def placed(job: Progress, now_us: int) -> Progress:
-    """Its slice has been given cubes; it will go on from the work that is kept."""
+    """Its slice has got cubes; it will continue from the work that is kept."""
     return replace(progress_at(job, now_us), phase="preparing", spent_us=0)
 
 
 def ready(job: Progress, now_us: int, speed_ppm: int = FULL_SPEED) -> Progress:
-    """Its slice can be used, or used again: it starts."""
+    """Its slice is ready, or ready again: the job starts."""
     job = progress_at(job, now_us)
     if job.phase == "finished":
         return job
@@ -64,7 +68,7 @@ def ready(job: Progress, now_us: int, speed_ppm: int = FULL_SPEED) -> Progress:
 
 
 def slowed(job: Progress, now_us: int, speed_ppm: int) -> Progress:
-    """Its fabric carries less than before, or more."""
+    """The capacity of its fabric changed."""
     job = progress_at(job, now_us)
     if speed_ppm == job.speed_ppm:
         return job
@@ -72,20 +76,23 @@ def slowed(job: Progress, now_us: int, speed_ppm: int) -> Progress:
 
 
 def struck(job: Progress, now_us: int) -> Progress:
-    """A fault ends its steps: what no checkpoint keeps is lost. One that has finished has nothing to lose."""
+    """A fault ends its steps, and work without a checkpoint is lost. A finished job loses nothing."""
     job = progress_at(job, now_us)
     return job if job.phase == "finished" else _stopped(job, "standing")
 
 
 def halted(job: Progress, now_us: int) -> Progress:
-    """A fault ends its steps, and what it did may still be in the memory of other hosts: it is lost at once
-    unless the job replicates."""
+    """A fault ends its steps. Its work may still be in the memory of other hosts, and is lost at once unless
+    the job replicates."""
     return _held(progress_at(job, now_us), "standing") if _replicates(job) else struck(job, now_us)
 
 
 def hung(job: Progress, now_us: int) -> Progress:
-    """A fault ends its steps, and it will be a while before that shows: the time until then is lost, too, and
-    what it did unless it replicates. One that takes no steps is not hit."""
+    """A fault ends its steps but is noticed only later.
+
+    The time until then is lost, and so is the work unless the job replicates. A job that takes no steps is
+    not affected.
+    """
     job = progress_at(job, now_us)
     if job.phase not in TAKES_STEPS:
         return job
@@ -93,13 +100,15 @@ def hung(job: Progress, now_us: int) -> Progress:
 
 
 def unplaced(job: Progress, now_us: int) -> Progress:
-    """Its slice has lost its cubes, or ended: what no checkpoint keeps is lost."""
+    """Its slice has lost its cubes or ended: work without a checkpoint is lost."""
     return _stopped(progress_at(job, now_us), "queued")
 
 
 def given_notice(job: Progress, now_us: int) -> Progress:
-    """It is told that it loses its cubes: it writes a checkpoint, if there is anything to keep, and stands.
-    One that has not begun to start, or has finished, need do nothing; one that hangs can do nothing."""
+    """Its slice will be evicted: it writes a checkpoint if there is work to keep, then stops.
+
+    A job that has not started or has finished does nothing; a hung job can do nothing.
+    """
     job = progress_at(job, now_us)
     if job.phase == "writing":
         return replace(job, leaving=True)
@@ -111,14 +120,14 @@ def given_notice(job: Progress, now_us: int) -> Progress:
 
 
 def resumed(job: Progress, now_us: int, speed_ppm: int) -> Progress:
-    """A job that stood starts again; one that runs is slower or faster from now on."""
+    """A stopped job starts again; a running one changes its speed."""
     job = progress_at(job, now_us)
     change = ready if job.phase == "standing" else slowed
     return change(job, now_us, speed_ppm)
 
 
 def unless_preparing(job: Progress, now_us: int, ends: Callable[[Progress, int], Progress]) -> Progress:
-    """A job whose slice is still being made ready has nothing to lose."""
+    """Applies `ends` unless the slice is still being prepared, when the job has nothing to lose."""
     return progress_at(job, now_us) if job.phase == "preparing" else ends(job, now_us)
 
 
@@ -127,7 +136,7 @@ def _replicates(job: Progress) -> bool:
 
 
 def _held(job: Progress, phase: Phase) -> Progress:
-    """Its steps end, and nothing is lost by that."""
+    """Its steps end without loss."""
     return job if job.phase == "finished" else replace(job, phase=phase, spent_us=0, leaving=False)
 
 
@@ -137,11 +146,11 @@ def _stopped(job: Progress, phase: Phase) -> Progress:
     return replace(job, phase=phase, spent_us=0, uncommitted_us=0, leaving=False, ledger=ledger)
 
 
-# --- how it stands, and when that changes -------------------------------------------------------------------
+# --- progress over time ---------------------------------------------------------------------------------
 
 
 def progress_at(job: Progress, now_us: int) -> Progress:
-    """Where the job stands at this moment, if nothing happened to it since `since_us`, which is not later."""
+    """The progress at this time if nothing happened since `since_us`, which is not later."""
     while True:
         job = _whole_cycles(job, now_us - job.since_us)
         left_us, need_us = now_us - job.since_us, _stretch_left_us(job)
@@ -151,7 +160,7 @@ def progress_at(job: Progress, now_us: int) -> Progress:
 
 
 def next_change_us(job: Progress) -> int | None:
-    """When it finishes, or stands because it was asked to leave; None if neither comes by itself."""
+    """When it finishes, or stops because it was asked to leave; None if neither happens by itself."""
     turns_us = job.since_us
     while (left_us := _stretch_left_us(job)) is not None:
         if job.terms is not None and _begins_cycle(job):
@@ -164,24 +173,24 @@ def next_change_us(job: Progress) -> int | None:
 
 
 def _begins_cycle(job: Progress) -> bool:
-    """Whether it begins to step with nothing done since the last checkpoint."""
+    """Whether it starts to step with no work since the last checkpoint."""
     return job.phase == "stepping" and not job.uncommitted_us and not job.spent_us
 
 
 def _until_done_us(terms: JobTerms, speed_ppm: int, kept_us: int) -> int:
-    """How long one takes to its end that has just written a checkpoint."""
+    """Time to the end for a job that has just written a checkpoint."""
     whole, last_us = divmod(terms.work_us - kept_us, terms.checkpoint_every_us)
     span_us = whole * (_steps_us(terms.checkpoint_every_us, speed_ppm) + terms.write_us)
     return span_us + (_steps_us(last_us, speed_ppm) + terms.write_us if last_us else 0)
 
 
 def _steps_us(work_us: int, speed_ppm: int) -> int:
-    """How long work takes at a speed: the first microsecond by which it is done."""
+    """Duration of work at a speed: the first microsecond by which it is done."""
     return -(-work_us * FULL_SPEED // speed_ppm)
 
 
 def _work_us(span_us: int, speed_ppm: int) -> int:
-    """What is done in a span at a speed, in whole microseconds."""
+    """Work done in a span at a speed, in whole microseconds."""
     return span_us * speed_ppm // FULL_SPEED
 
 
@@ -191,7 +200,7 @@ def _goal_us(job: Progress, terms: JobTerms) -> int:
 
 
 def _stretch_left_us(job: Progress) -> int | None:
-    """How long the present stretch still takes; None if it has no end of its own."""
+    """Remaining time of the present stretch; None if it has no end of its own."""
     terms = job.terms
     if terms is None:
         return None
@@ -204,8 +213,10 @@ def _stretch_left_us(job: Progress) -> int | None:
 
 
 def _after(job: Progress, span_us: int) -> Progress:
-    """The job after a span within one stretch. One that has finished still holds its slice, if only until
-    somebody hears of it: that counts as the end of its last write."""
+    """The job after a span within one stretch.
+
+    A finished job still has its slice until this is noticed; that time counts as part of its last write.
+    """
     since_us, ledger, phase = job.since_us + span_us, job.ledger, job.phase
     if phase == "queued":
         return replace(job, since_us=since_us)
@@ -215,7 +226,7 @@ def _after(job: Progress, span_us: int) -> Progress:
         return replace(job, since_us=since_us, ledger=ledger.plus(recovering=span_us))
     if phase == "hung":
         return replace(job, since_us=since_us, ledger=ledger.plus(lost=span_us))
-    # Counted from where the present speed began: whoever asks on the way rounds nothing away.
+    # Counted from the start of the present speed, so intermediate queries cause no rounding.
     spent_us, uncommitted_us = job.spent_us + span_us, job.uncommitted_us
     if phase == "starting":
         ledger = ledger.plus(startup=span_us)
@@ -233,7 +244,7 @@ def _after(job: Progress, span_us: int) -> Progress:
 
 
 def _next_stretch(job: Progress) -> Progress:
-    """What follows when a stretch is over; a write that is over keeps what came before it."""
+    """The next stretch; a finished write keeps the work before it."""
     if job.phase == "starting":
         return replace(job, phase="stepping", spent_us=0)
     if job.phase == "stepping":
@@ -248,8 +259,7 @@ def _next_stretch(job: Progress) -> Progress:
 
 
 def _whole_cycles(job: Progress, span_us: int) -> Progress:
-    """The job after as many whole stretches with their writes as a span has room for, but the last, which may
-    be shorter."""
+    """The job after all whole cycles of stretch and write in a span except the last, which may be shorter."""
     terms = job.terms
     if terms is None or not _begins_cycle(job):
         return job

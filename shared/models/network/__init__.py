@@ -1,1 +1,1 @@
-"""What a datacenter network is built of, and how its parts are called."""
+"""Components of a datacenter network and their names."""

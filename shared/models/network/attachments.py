@@ -14,15 +14,20 @@ Fabrics = Mapping[str, FabricConfig]
 
 
 def joined_by(network: NetworkConfig, pod: str) -> tuple[str, ...]:
-    """The pods that hang on blocks of a network which may have links to this one's, itself among them, in the
-    order of the blocks; none where it hangs on none of them."""
+    """The pods attached to blocks that may have links to this pod's block, itself included, in block order.
+
+    Empty if the pod is attached to no block of the network.
+    """
     kinds = {row.pod: (row.customer, row.modules) for row in network.blocks}
     return tuple([name for name, kind in kinds.items() if name is not None and kind == kinds.get(pod)])
 
 
 def joined_with(fabrics: Fabrics, pod: str) -> tuple[str, ...]:
-    """The pods of a site that hang on blocks which may have links to this one's, itself among them, in order;
-    none where it hangs on no network."""
+    """The pods of a site attached to blocks that may have links to this pod's block, itself included, in
+    order.
+
+    Empty if the pod is attached to no network.
+    """
     for config in fabrics.values():
         if isinstance(config, DcnConfig):
             joined = joined_by(config.network, pod)
@@ -32,7 +37,7 @@ def joined_with(fabrics: Fabrics, pod: str) -> tuple[str, ...]:
 
 
 def _kept_apart(fabrics: Fabrics, pod: str, other: str) -> str | None:
-    """Why two pods of one network are not joined; None where they hang on no common one."""
+    """Why two pods of one network are not joined; None if no network has both."""
     for name, config in fabrics.items():
         if isinstance(config, DcnConfig):
             at = {block.pod: block for block in network_of(config.network).blocks}
@@ -40,31 +45,31 @@ def _kept_apart(fabrics: Fabrics, pod: str, other: str) -> str | None:
                 one, two = at[pod], at[other]
                 blocks = f"{name}/{one.name} and {name}/{two.name}"
                 return (
-                    f"{pod} and {other} hang on {blocks}, which are never joined: {why_not_joined(one, two)}"
+                    f"{pod} and {other} are attached to {blocks}, which cannot be joined: "
+                    f"{why_not_joined(one, two)}"
                 )
     return None
 
 
 def check_joined(site: str, fabrics: Fabrics, pods: Sequence[str]) -> None:
-    """InvalidInput, one sentence, unless one network of the site joins all these pods."""
+    """InvalidInput unless one network of the site joins all these pods."""
     if not any(isinstance(config, DcnConfig) for config in fabrics.values()):
         there = ", ".join([name for name, config in fabrics.items() if isinstance(config, AnyPodConfig)])
         raise InvalidInput(
-            f"site {site} has no datacenter network that joins its pods {there}; allowed is one pod"
+            f"site {site} has no datacenter network that joins its pods {there}; must be one pod"
         )
     joined = joined_with(fabrics, pods[0])
     for pod in pods:
         if pod not in joined:
             others = ", ".join([name for name in joined if name not in (pod, pods[0])])
-            allowed = f"those that {pods[0]} is joined with are {others}" if others else "allowed is one pod"
+            allowed = f"{pods[0]} can be joined with {others}" if others else "must be one pod"
             why = _kept_apart(fabrics, pods[0], pod)
-            why = why or f"{pod} hangs on no block of the datacenter network of site {site}"
+            why = why or f"{pod} is attached to no block of the datacenter network of site {site}"
             raise InvalidInput(f"{why}; {allowed}")
 
 
 def check_attachments(fabrics: Fabrics) -> None:
-    """InvalidInput names the block unless every pod that hangs on one is a pod of the site, and hangs on no
-    other."""
+    """InvalidInput names the block unless every attached pod is a pod of the site and attached once."""
     pods = [name for name, config in fabrics.items() if isinstance(config, AnyPodConfig)]
     at: dict[str, str] = {}
     for name, config in fabrics.items():
@@ -75,19 +80,20 @@ def check_attachments(fabrics: Fabrics) -> None:
                 continue
             if block.pod not in pods:
                 raise InvalidInput(
-                    f"{name}/{block.name}: pod {block.pod} is no pod of the site, which has "
+                    f"{name}/{block.name}: pod {block.pod} is not a pod of the site, which has "
                     f"{', '.join(pods) or 'none'}{closest_match_hint(block.pod, pods)}"
                 )
             if block.pod in at:
                 raise InvalidInput(
-                    f"{name}/{block.name}: pod {block.pod} hangs on {at[block.pod]} already; a pod hangs on "
-                    "one block"
+                    f"{name}/{block.name}: pod {block.pod} is already attached to {at[block.pod]}; "
+                    "must be attached to one block"
                 )
             at[block.pod] = f"{name}/{block.name}"
 
 
 def check_multipod_jobs(site: str, fabrics: Fabrics, name: str) -> None:
-    """InvalidInput where a pod wants jobs over several, and its site has too few, or nothing joins all."""
+    """InvalidInput if a pod is to have multislice jobs, but its site has too few pods or nothing
+    joins them."""
     config = fabrics[name]
     if not isinstance(config, AnyPodConfig) or not config.workload.multipod_share:
         return
@@ -95,10 +101,10 @@ def check_multipod_jobs(site: str, fabrics: Fabrics, name: str) -> None:
     share, wanted = config.workload.multipod_share, config.workload.multipod_pods
     if wanted > len(pods):
         raise InvalidInput(
-            f"{name}: workload.multipod_pods {wanted}: site {site} has {len(pods)} "
-            f"pod{'' if len(pods) == 1 else 's'}; allowed is as many at most"
+            f"{name}: workload.multipod_pods: {wanted} is not allowed; site {site} has {len(pods)} "
+            f"pod{'' if len(pods) == 1 else 's'}; must be at most {len(pods)}"
         )
     try:
         check_joined(site, fabrics, [name, *pods])
     except InvalidInput as error:
-        raise InvalidInput(f"{name}: workload.multipod_share {share:g}: {error}") from None
+        raise InvalidInput(f"{name}: workload.multipod_share: {share:g} is not allowed: {error}") from None

@@ -1,15 +1,15 @@
-"""What a datacenter network is built of: aggregation blocks, racks of OCSes, and how blocks are striped over
+"""Components of a datacenter network: aggregation blocks, racks of OCSes, and the striping of blocks over
 them.
 
-Aggregation blocks are joined directly through OCSes, with no spine between them ([LF] 2.1, Fig. 1b). Blocks
-of several generations share an OCS, for light has no rate there; a link runs at the lower rate of its ends
-([LF] 3.3.1). An *uplink* is one bidirectional strand, half an OSFP module: the two of one module may go to
-two OCSes ([LF] 3.1). Every block has the same number of uplinks on every OCS, half of them on the North
-side and half on the South side, so that every trunk plan can be made (see
-`shared.models.dcn.rewiring.matchings`).
-Racks come in steps of an eighth, a quarter, a half and the whole; a control domain holds a quarter of the
-OCSes (Poutievski and others, "Jupiter Evolving", SIGCOMM 2022, which is
-not at hand: second-hand wherever it is named).
+Aggregation blocks are joined directly through OCSes, without a spine ([LF] 2.1, Fig. 1b). Blocks of several
+generations share an OCS, because light is independent of the rate there; a link runs at the lower rate of its
+ends ([LF] 3.3.1). An *uplink* is one bidirectional strand, half an OSFP module: the two of one module may go
+to two OCSes ([LF] 3.1). Every block has the same number of uplinks on every OCS, half of them on the North
+side and half on the South side, so every trunk plan is possible (see `shared.models.dcn.rewiring.matchings`).
+
+Racks are added in steps of an eighth, a quarter, a half and the whole. A control domain has a quarter of the
+OCSes (Poutievski and others, "Jupiter Evolving", SIGCOMM 2022; not available to us, so second-hand wherever
+it is cited).
 """
 
 from collections import Counter
@@ -38,18 +38,21 @@ BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
 
 UPLINKS = (256, 512)
-"""Uplinks that a block can have (Jupiter Evolving)."""
+"""Possible numbers of uplinks of a block (Jupiter Evolving)."""
 DOMAINS = 4
-"""Control domains: each holds a quarter of the OCSes (Jupiter Evolving)."""
+"""Control domains: each has a quarter of the OCSes (Jupiter Evolving)."""
 RACK_STEPS = (8, 4, 2, 1)
 """A network grows from an eighth of its racks to a quarter, a half and all of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One aggregation block. `generation` in Gb/s a port. `pod` is the superpod that hangs on it, `customer`
-    whose it is: blocks of two customers are never joined. None where there is none. `modules` is the kind of
-    its transceivers (MODULES): any generations can be joined, but no two grids of wavelengths."""
+    """One aggregation block.
+
+    `generation` is in Gb/s per port. `pod` is the attached superpod and `customer` the owner, None if there
+    is none; blocks of two customers are never joined. `modules` is the kind of its transceivers (MODULES):
+    generations can be mixed, wavelength grids cannot.
+    """
 
     name: str
     generation: int
@@ -60,30 +63,30 @@ class Block:
 
     @property
     def gbps(self) -> int:
-        """What all its uplinks carry one way, were each at its own rate."""
+        """Capacity of all its uplinks one way, each at its own rate."""
         return self.uplinks * self.generation
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class NetworkLayout:
-    """Blocks (B), numbered as they are given, and the OCSes (K) of the racks that stand.
+    """Blocks (B), numbered as given, and the OCSes (K) of the installed racks.
 
-    OCS number = rack × switches in a rack + place in the rack; racks come in four domains of equal size, the
-    first quarter of the racks being domain 0. Every array is read-only.
+    OCS number = rack × switches per rack + position in the rack. Racks are in four domains of equal size; the
+    first quarter of the racks is domain 0. Every array is read-only.
     """
 
     blocks: tuple[Block, ...]
     racks: int
     racks_full: int
-    """How many there may once be."""
+    """Number of racks of the full network."""
     switches: int
     """OCSes of a rack."""
     technology: OcsTechnology
     uplinks: IntArray
     """(B,) uplinks of each block."""
     rates: IntArray
-    """(B, B) Gb/s one way of a link between two blocks: the lower rate of the two; 0 where none may be, for
-    they have two customers, or two grids of wavelengths."""
+    """(B, B) Gb/s one way of a link between two blocks: the lower rate of the two; 0 if their customers or
+    grids differ."""
 
     @property
     def ocs_count(self) -> int:
@@ -101,14 +104,14 @@ class NetworkLayout:
 
     @property
     def may_join(self) -> BoolArray:
-        """(B, B) whether two blocks may have a link: two of them, of one customer and one grid."""
+        """(B, B) whether two blocks may have a link: different blocks, the same customer and grid."""
         return self.rates > 0
 
     def number(self, name: str) -> int:
         """The number of a block; InvalidInput names the nearest."""
         names = [block.name for block in self.blocks]
         if name not in names:
-            raise InvalidInput(f"block {name}: no such block{closest_match_hint(name, names)}")
+            raise InvalidInput(f"block: {name} does not exist{closest_match_hint(name, names)}")
         return names.index(name)
 
 
@@ -120,10 +123,10 @@ def layout_of(
     switches: int = 4,
     technology: str = "palomar",
 ) -> NetworkLayout:
-    """The plant of these blocks on `racks` of the `racks_full` that it may once have, `switches` OCSes each.
+    """The plant of these blocks on `racks` of the `racks_full` racks of the full network, with `switches`
+    OCSes each.
 
-    InvalidInput names the block and the field where one is not what it should be, and the rack or port count
-    that would do.
+    InvalidInput names the block and the field with a wrong value, and a rack or port count that would work.
     """
     found = tuple(blocks)
     _check_blocks(found)
@@ -133,14 +136,14 @@ def layout_of(
     for block in found:
         if block.uplinks % (2 * ocs_count):
             raise InvalidInput(
-                f"block {block.name}: uplinks {block.uplinks} over {ocs_count} OCSes is no even number of "
-                f"ports on each; allowed are numbers of OCSes that divide {block.uplinks // 2}"
+                f"block {block.name}: {block.uplinks} uplinks over {ocs_count} OCSes give no even number of "
+                f"ports on each; the number of OCSes must divide {block.uplinks // 2}"
             )
     taken = sum(block.uplinks for block in found) // (2 * ocs_count)
     if taken > kind.ports - SPARE_PORTS:
         raise InvalidInput(
             f"blocks: {len(found)} take {taken} ports of each side of an OCS; {kind.name} has "
-            f"{kind.ports - SPARE_PORTS} beside its {SPARE_PORTS} spares: more racks, or fewer blocks"
+            f"{kind.ports - SPARE_PORTS} next to its {SPARE_PORTS} spares; use more racks or fewer blocks"
         )
     uplinks = np.array([block.uplinks for block in found], dtype=np.int64)
     generation = np.array([block.generation for block in found], dtype=np.int64)
@@ -156,8 +159,11 @@ def layout_of(
 
 @lru_cache(maxsize=16)
 def network_of(hardware: NetworkConfig) -> NetworkLayout:
-    """The plant that a configuration describes, its blocks named `block-0`, `block-1` and so on; the same
-    object for the same hardware. InvalidInput as of `plant_of`."""
+    """The plant of a configuration, with blocks named `block-0`, `block-1` and so on; the same object for the
+    same hardware.
+
+    InvalidInput as in `layout_of`.
+    """
     check_count("blocks", sum(row.count for row in hardware.blocks), 2, BLOCKS_MAX)
     rows = [row for row in hardware.blocks for _ in range(row.count)]
     plant = layout_of(
@@ -173,8 +179,8 @@ def network_of(hardware: NetworkConfig) -> NetworkLayout:
     taken = int(plant.ports.sum())
     if taken > PORTS_MAX - SPARE_PORTS:
         raise InvalidInput(
-            f"blocks: {len(rows)} take {taken} ports of each side of an OCS; allowed are up to "
-            f"{PORTS_MAX - SPARE_PORTS}: more racks, or fewer blocks"
+            f"blocks: {len(rows)} take {taken} ports of each side of an OCS; must be at most "
+            f"{PORTS_MAX - SPARE_PORTS}; use more racks or fewer blocks"
         )
     return plant
 
@@ -182,19 +188,23 @@ def network_of(hardware: NetworkConfig) -> NetworkLayout:
 def why_not_joined(one: Block, other: Block) -> str:
     """Why two blocks may not be joined."""
     if one is other:
-        return "a block sends itself nothing"
-    return "the two belong to two customers" if one.customer != other.customer else "no module has both grids"
+        return "a block cannot send to itself"
+    if one.customer != other.customer:
+        return "they belong to different customers"
+    return "their modules use different wavelength grids"
 
 
 def attached_blocks(plant: NetworkLayout, pods: Sequence[str], who: str) -> list[int]:
-    """The blocks on which these pods hang; InvalidInput names who asks and the pod that hangs on none."""
+    """The blocks of these pods; InvalidInput names the requester and a pod that is attached to no block."""
     at = {block.pod: number for number, block in enumerate(plant.blocks) if block.pod}
     for pod in pods:
         if pod not in at:
             hung = ", ".join(at) or "none"
-            raise InvalidInput(f"{who}: pod {pod} hangs on no block; those that do are {hung}")
+            raise InvalidInput(f"{who}: pod {pod} is attached to no block; must be one of {hung}")
     if not pods or len(set(pods)) < len(pods):
-        raise InvalidInput(f"{who}: pods {', '.join(pods) or 'none'}: allowed are one or more, each once")
+        raise InvalidInput(
+            f"{who}: pods: {', '.join(pods) or 'none'} is not allowed; must be one or more, each once"
+        )
     return [at[pod] for pod in pods]
 
 
@@ -209,20 +219,20 @@ def _check_blocks(blocks: tuple[Block, ...]) -> None:
                 words = ", ".join(map(str, allowed[:-1])) + f" or {allowed[-1]}"
                 nearest = min(allowed, key=lambda one: abs(one - value))
                 raise InvalidInput(
-                    f"block {block.name}: {field} {value} is not allowed; allowed are {words}; "
+                    f"block {block.name}: {field} {value} is not allowed; must be {words}; "
                     f"the nearest is {nearest}"
                 )
         if block.modules not in MODULES:
             near = closest_match_hint(block.modules, MODULES)
             raise InvalidInput(
-                f"block {block.name}: modules {block.modules} is not allowed; allowed are "
-                f"{' and '.join(MODULES)}{near}"
+                f"block {block.name}: modules {block.modules} is not allowed; must be "
+                f"{' or '.join(MODULES)}{near}"
             )
         if block.generation not in MODULES[block.modules]:
             there = ", ".join(map(str, MODULES[block.modules]))
             raise InvalidInput(
                 f"block {block.name}: modules {block.modules} do not exist at {block.generation} Gb/s; "
-                f"allowed is generation {there}, or other modules"
+                f"must be generation {there}, or other modules"
             )
     for what, names in (
         ("block", [block.name for block in blocks]),
@@ -231,11 +241,11 @@ def _check_blocks(blocks: tuple[Block, ...]) -> None:
         for name, times in Counter(names).items():
             if times > 1:
                 where = ", ".join(block.name for block in blocks if name in (block.name, block.pod))
-                said = f"attached {times} times, to {where}; a pod hangs on one block"
+                said = f"attached {times} times, to {where}; must be attached to one block"
                 raise InvalidInput(
                     f"pod {name}: {said}"
                     if what == "pod"
-                    else f"block {name}: given {times} times; names are unique"
+                    else f"block {name}: given {times} times; names must be unique"
                 )
 
 
@@ -246,10 +256,10 @@ def _check_racks(racks: int, racks_full: int, switches: int) -> None:
     if racks not in steps:
         allowed = ", ".join(map(str, steps))
         raise InvalidInput(
-            f"racks {racks}: not a step of {racks_full} racks; allowed are {allowed} (1/8, 1/4, 1/2, all)"
+            f"racks: {racks} of {racks_full} is not allowed; must be {allowed} (1/8, 1/4, 1/2, all)"
         )
     if racks * switches % DOMAINS:
         raise InvalidInput(
-            f"racks {racks}: {racks * switches} OCSes don't make {DOMAINS} control domains of the same size; "
-            f"allowed are numbers of OCSes that {DOMAINS} divides"
+            f"racks: {racks} is not allowed; {racks * switches} OCSes do not make {DOMAINS} control domains "
+            f"of the same size; the number of OCSes must be a multiple of {DOMAINS}"
         )

@@ -1,8 +1,8 @@
-"""The parts of a datacenter network by name: domains, racks, OCSes with their ports, blocks with their fibre
+"""Named parts of a datacenter network: domains, racks, OCSes with their ports, blocks with their fibre
 bundles.
 
-Racks stand beside the OCSes in them, and domains beside both, for an OCS is called by its number in the whole
-network. A bundle holds all fibres from one block to one rack.
+Names of OCSes do not include racks or domains, because an OCS is numbered in the whole network. A bundle is
+all fibres from one block to one rack.
 """
 
 from functools import lru_cache
@@ -30,7 +30,7 @@ NETWORK_KINDS = (
 
 @lru_cache(maxsize=16)
 def network_plant(hardware: NetworkConfig) -> Plant:
-    """Every part of a network with a name; the same object for the same hardware. InvalidInput as of
+    """Every named part of a network; the same object for the same hardware. InvalidInput as in
     `network_of`."""
     network = network_of(hardware)
     radix = wiring_of(network).radix
@@ -47,8 +47,7 @@ def network_plant(hardware: NetworkConfig) -> Plant:
 
 
 def _bundles(network: Network, radix: int) -> LinkEnds:
-    """Every bundle with the ports that its fibres enter; one of fewer fibres than others is filled up with
-    −1."""
+    """Every bundle with the ports that its fibres enter; bundles with fewer fibres are padded with −1."""
     wiring, blocks, racks = wiring_of(network), len(network.blocks), network.racks
     most = 2 * network.switches * int(network.ports.max())
     fibres = np.full((blocks * racks, most), NO_END)
@@ -64,7 +63,7 @@ def _bundles(network: Network, radix: int) -> LinkEnds:
 
 
 def ocses_of(network: Network, kind: str, number: int) -> range:
-    """The OCSes of a rack, of a control or power domain, or the one of its number."""
+    """The OCSes of a rack, of a control or power domain, or the OCS with this number."""
     if kind == "rack":
         return range(number * network.switches, (number + 1) * network.switches)
     if kind in ("control", "power"):

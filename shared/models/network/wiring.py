@@ -1,7 +1,7 @@
-"""Which fibre of which block enters which port: the circuits between ports that make links between blocks.
+"""Wiring of blocks to OCS ports, and conversion between port circuits and links.
 
-On every OCS a block has the same ports on the North and on the South side, behind those of the blocks before
-it; what is left are spares. A circuit joins a North port to a South port of the same OCS.
+On every OCS a block has the same ports on the North and on the South side, after those of the previous
+blocks; the rest are spares. A circuit joins a North port to a South port of the same OCS.
 """
 
 from collections.abc import Collection, Iterable
@@ -23,8 +23,11 @@ Circuit = tuple[int, int, int]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Wiring:
-    """`block_at` (radix,) is the block whose fibre enters a port, −1 for a spare; the same on either side of
-    every OCS. `first` (B + 1,) the first port of every block, and behind them the first spare."""
+    """`block_at` (radix,) is the block whose fibre enters a port, −1 for a spare; the same on both sides of
+    every OCS.
+
+    `first` (B + 1,) is the first port of every block, followed by the first spare.
+    """
 
     block_at: IntArray
     first: IntArray
@@ -45,7 +48,7 @@ class Wiring:
 def wiring_of(plant: NetworkLayout) -> Wiring:
     """The ports of every block; the same object for the same plant."""
     first = np.concatenate([[0], np.cumsum(plant.ports)])
-    # Of OCSes with many ports only so many are twinned as are of use.
+    # OCSes with many ports are modelled only with the ports that are useful.
     radix = min(plant.technology.ports, max(PALOMAR_RADIX, int(first[-1]) + SPARE_PORTS))
     block_at = np.full(radix, NO_BLOCK)
     block_at[: int(first[-1])] = np.repeat(np.arange(len(plant.blocks)), plant.ports)
@@ -55,8 +58,10 @@ def wiring_of(plant: NetworkLayout) -> Wiring:
 
 
 def circuit_counts(plant: NetworkLayout, south_of: IntArray, counts: BoolArray | None = None) -> IntArray:
-    """(K, B, B) circuits between blocks, from the South port of every North port (K, radix), −1 for none;
-    with `counts` (K, radix) only of those North ports."""
+    """(K, B, B) circuits between blocks, from the South port of every North port (K, radix), −1 for none.
+
+    With `counts` (K, radix), only circuits of those North ports.
+    """
     there = south_of != NO_PORT
     if counts is not None:
         there = there & counts
@@ -82,7 +87,7 @@ def links_between(plant: NetworkLayout, south_of: IntArray, counts: BoolArray | 
 
 
 def set_links(links: npt.NDArray[np.int32], changed: Iterable[tuple[int, int, int]]) -> None:
-    """Enter into links (B, B), which are symmetric, how many there are now between some pairs of blocks."""
+    """Sets in symmetric links (B, B) the new number between some pairs of blocks."""
     ones, others, counts = np.array([*changed], dtype=np.int64).T
     links[ones, others] = counts
     links[others, ones] = counts
@@ -95,12 +100,11 @@ def assign_ports(
     made: Iterable[Circuit],
     unfit: Collection[Circuit] = (),
 ) -> tuple[tuple[Circuit, ...], tuple[Circuit, ...]]:
-    """Circuits by (OCS, block on the North side, block on the South side), a line each, as circuits by ports:
-    those that go, of several the one on the lowest North port first, and those that come, on the lowest ports
-    that are free then; a circuit by ports that is `unfit` only where there is no other. `south_of` (K, radix)
-    is what there is; it stays as it is.
+    """Converts circuits by (OCS, North block, South block) to circuits by ports: (removed, made).
 
-    InvalidInput where there is no such circuit, or no free port.
+    A removed circuit is the one on the lowest matching North port. A made circuit gets the lowest free ports,
+    and an `unfit` circuit only if there is no other. `south_of` (K, radix) is the current state and is not
+    changed. InvalidInput if there is no such circuit, or no free port.
     """
     wiring = wiring_of(plant)
     after = south_of.copy()
@@ -108,7 +112,7 @@ def assign_ports(
     for ocs, tail, head in removed:
         norths = [n for n in wiring.ports_of(tail) if after[ocs, n] in wiring.ports_of(head)]
         if not norths:
-            raise InvalidInput(f"OCS {ocs}: no circuit from block {tail} to block {head} to take away")
+            raise InvalidInput(f"OCS {ocs}: no circuit from block {tail} to block {head} to remove")
         gone.append((ocs, norths[0], int(after[ocs, norths[0]])))
         after[ocs, norths[0]] = NO_PORT
     taken = [set(row[row != NO_PORT].tolist()) for row in after]
@@ -117,7 +121,7 @@ def assign_ports(
         souths = [s for s in wiring.ports_of(head) if s not in taken[ocs]]
         if not norths or not souths:
             side, block = ("South", head) if norths else ("North", tail)
-            raise InvalidInput(f"OCS {ocs}: no free {side} port of block {block}")
+            raise InvalidInput(f"OCS {ocs}: block {block} has no free {side} port")
         pairs = ((n, s) for n in norths for s in souths if (ocs, n, s) not in unfit)
         north, south = next(pairs, (norths[0], souths[0]))
         come.append((ocs, north, south))

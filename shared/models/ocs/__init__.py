@@ -1,2 +1,1 @@
-"""The OCS as a device: what its chassis is made of, how often that leaves circuits without light, and how its
-mirrors find their places."""
+"""The OCS as a device: parts of its chassis, availability of its circuits, and alignment of its mirrors."""

@@ -1,16 +1,15 @@
-"""How the two mirrors of a circuit find their place: a slew by table, then frames of a camera ([LF] 3.2.2).
+"""Alignment of the two mirrors of a circuit: an open-loop slew by table, then camera frames ([LF] 3.2.2).
 
-Each array of mirrors is lit by a monitor beam at 850 nm and imaged by a camera of its own. A *try* begins
-with an open-loop slew, which leaves a pointing error of two tilts on either mirror. Each frame then tells the
-tilts with noise: where both mirrors are seen within the tolerance the circuit is made; else each moves by the
-gain times the error that was seen. A mirror whose light is not where it is looked for, or that the last frame
-still finds outside the tolerance, ends the try; the next one slews anew. A circuit whose tries are used up
-has failed.
+A monitor beam at 850 nm lights each mirror array, and a camera images it. A *try* starts with an open-loop
+slew, which leaves a pointing error of two tilts on either mirror. Each frame then measures the tilts with
+noise. If both mirrors appear within the tolerance, the circuit is made; otherwise each moves by the gain
+times the measured error. A try fails if a mirror's light is outside the capture range, or if the last frame
+is still outside the tolerance. The next try slews again. A circuit that has used all its tries has failed.
 
-With gain g and noise σ a tilt e goes as e' = (1 − g) e − g n: stable for 0 < g < 2, where it keeps a jitter
-of variance g σ² ÷ (2 − g). Nothing in a try depends on which circuit it is of. So some ten thousand are
-computed once, frame by frame (`population`), and every try of a circuit is one of them, drawn by its key:
-millions of circuits cost hardly more than as many draws.
+With gain g and noise σ a tilt e evolves as e' = (1 − g) e − g n: stable for 0 < g < 2, with a jitter of
+variance g σ² ÷ (2 − g). A try does not depend on its circuit. So some ten thousand tries are computed once,
+frame by frame (`population`), and every try of a circuit is one of them, drawn by its key: millions of
+circuits cost hardly more than as many draws.
 """
 
 import math
@@ -44,15 +43,15 @@ REASONS = {
 POPULATION_BITS = 14
 MIRRORS, TILTS = 2, 2
 DECIMALS = 6
-"""Of a standard normal draw: the last bit of a machine's logarithm never shows."""
+"""Decimals of a standard normal draw, so differences in the last bit between machines have no effect."""
 FRAMES_MAX, TRIES_MAX = 1_000, 64 // POPULATION_BITS
 PORT_BITS, TURN_BITS = 10, 37
-"""Of a key: 17 bits are left for the number of the OCS."""
+"""Bits of a key; 17 are left for the number of the OCS."""
 
 
 @dataclass(frozen=True, slots=True)
 class AlignmentLoop:
-    """What ASSUMPTIONS says of the loop, under the same names. Errors are tilts of a mirror in µrad."""
+    """Parameters of the loop, with the names of ASSUMPTIONS. Errors are tilts of a mirror in µrad."""
 
     slew_ms: float = by_default(ASSUMPTIONS, "slew_ms")
     pointing_urad: float = by_default(ASSUMPTIONS, "pointing_urad")
@@ -72,11 +71,11 @@ class AlignmentLoop:
         for name, most in (("frames", FRAMES_MAX), ("tries", TRIES_MAX)):
             value = getattr(self, name)
             if not (1 <= value <= most and float(value).is_integer()):
-                raise InvalidInput(f"{name} {value}: not allowed; allowed are whole numbers from 1 to {most}")
+                raise InvalidInput(f"{name}: {value} is not allowed; must be a whole number from 1 to {most}")
 
     @property
     def jitter_urad(self) -> float:
-        """Standard deviation of a tilt that the loop holds; infinite where the gain makes it unstable."""
+        """Standard deviation of a tilt under the loop; infinite if the gain makes it unstable."""
         if self.gain >= 2.0:
             return math.inf
         return self.camera_noise_urad * math.sqrt(self.gain / (2.0 - self.gain))
@@ -84,9 +83,12 @@ class AlignmentLoop:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class AlignmentTries:
-    """Some tries, read-only: `time_us` each took, in how many `frames`, how it ended (`code`), all of shape
-    (tries,); and of shape (mirrors, tries) the `error_urad` with which it left the mirrors, and which of them
-    `missed`: of failed tries those that their camera saw nowhere, or outside the tolerance in the end."""
+    """Simulated tries, read-only.
+
+    Of shape (tries,): duration `time_us`, number of `frames` and result `code`. Of shape (mirrors, tries):
+    the final `error_urad`, and whether the mirror `missed`. The missed mirrors of a failed try are those that
+    their camera did not see, or saw outside the tolerance in the end.
+    """
 
     time_us: IntArray
     frames: IntArray
@@ -97,9 +99,11 @@ class AlignmentTries:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Alignments:
-    """What came of some circuits, of shape (circuits,): from the command to the end in microseconds, how many
-    tries it took, and the `code` of the last one, ALIGNED where the circuit is made; `last` is that try, by
-    its number among those `of` the population."""
+    """Results of some circuits, of shape (circuits,).
+
+    `time_us` from the command to the end, the number of `tries`, and the `code` of the last try, ALIGNED if
+    the circuit is made. `last` is the number of that try in the population `of`.
+    """
 
     time_us: IntArray
     tries: IntArray
@@ -109,17 +113,17 @@ class Alignments:
 
     @property
     def loss_db(self) -> FloatArray:
-        """What the pointing errors that are left add, of both mirrors together."""
+        """Loss from the remaining pointing errors of both mirrors together."""
         return pointing_loss_db(self.of.error_urad.take(self.last, axis=1))
 
     @property
     def missed(self) -> BoolArray:
-        """Which mirrors did not find their places in the last try, of shape (mirrors, circuits)."""
+        """Mirrors that were not aligned in the last try, of shape (mirrors, circuits)."""
         return self.of.missed.take(self.last, axis=1)
 
 
 def simulate_tries(loop: AlignmentLoop, seed: int, count: int) -> AlignmentTries:
-    """So many tries, frame by frame; the same ones for the same seed, each for itself whatever the count."""
+    """`count` tries, frame by frame; determined by the seed, each independent of the count."""
     error = np.empty((MIRRORS, TILTS, count))
     for mirror in range(MIRRORS):
         for tilt in range(TILTS):
@@ -162,10 +166,10 @@ def population(loop: AlignmentLoop) -> AlignmentTries:
 def align(
     loop: AlignmentLoop, seed: int, fabric: str, ocs: IntArray, north: IntArray, turn: IntArray
 ) -> Alignments:
-    """The circuits at these North ports, where each OCS counts its commands (`turn`); all of shape
+    """Aligns the circuits at these North ports; `turn` counts the commands of each OCS. All of shape
     (circuits,).
 
-    What becomes of a circuit depends on no other circuit or OCS.
+    The result of a circuit does not depend on other circuits or OCSes.
     """
     key = ((ocs << PORT_BITS | north) << TURN_BITS | turn).view(np.uint64)
     of = population(loop)
@@ -187,31 +191,31 @@ def align(
 
 
 def longest_us(loop: AlignmentLoop) -> int:
-    """What a circuit takes that uses up all its tries and all their frames."""
+    """Time of a circuit that uses all its tries and all their frames."""
     frames_us = int(loop.frames) * to_whole_us(loop.frame_ms, US_PER_MS)
     return int(loop.tries) * (to_whole_us(loop.slew_ms, US_PER_MS) + frames_us)
 
 
 def failure_probability(loop: AlignmentLoop) -> float:
-    """That a circuit fails: that as many tries as there are all do, each by itself."""
+    """Probability that all tries of a circuit fail independently."""
     return failing_share(loop) ** int(loop.tries)
 
 
 def failing_share(loop: AlignmentLoop) -> float:
-    """Of single tries, as they were simulated."""
+    """Share of failed tries in the simulated population."""
     return float((population(loop).code != ALIGNED).mean())
 
 
 @lru_cache(maxsize=64)
 def expected_us(loop: AlignmentLoop, circuits: int) -> int:
-    """Until the slowest of so many circuits that are aligned at once has ended, on average."""
+    """Mean time until the slowest of `circuits` circuits aligned in parallel ends."""
     times_us, shares = np.array(sorted(_spans(loop).items())).T
     slowest = np.cumsum(shares) ** circuits
     return round(float(times_us @ np.diff(slowest, prepend=0.0)))
 
 
 def _spans(loop: AlignmentLoop) -> dict[int, float]:
-    """How long a circuit takes, with all its tries: microseconds → share of circuits."""
+    """Distribution of the total time of a circuit: microseconds → share of circuits."""
     of = population(loop)
     ends = [
         (int(time_us), is_last, number / len(of.code))
@@ -231,30 +235,33 @@ def _spans(loop: AlignmentLoop) -> dict[int, float]:
 
 
 def pointing_loss_db(error_urad: FloatArray) -> FloatArray:
-    """What pointing errors add, of shape (mirrors, …) → (…): quadratic, as a beam that is narrow against what
-    it misses by loses."""
+    """Loss from pointing errors, of shape (mirrors, …) → (…).
+
+    Quadratic in the error, as for a Gaussian beam.
+    """
     per_square = assumed("pointing_loss_db_per_mrad2") * 1e-6
     found: FloatArray = np.round(per_square * (error_urad**2).sum(axis=0), 4)
     return found
 
 
 def pointing_error_urad(loss_db: FloatArray) -> FloatArray:
-    """The inverse, of one mirror each: how far one is off that loses so much, of the same shape."""
+    """The inverse for single mirrors: the error that causes a loss, of the same shape."""
     found: FloatArray = np.sqrt(loss_db / assumed("pointing_loss_db_per_mrad2")) * 1e3
     return found
 
 
 def drift_loss_db(hours: float, arrays: int = MIRRORS) -> float:
-    """What a circuit loses more, on average, so long after the camera or monitor beam of one or both arrays
-    died: each of two tilts of a mirror walks at random, so that the mean square of the error grows with
-    time."""
+    """Mean extra loss of a circuit this long after the camera or monitor beam of `arrays` arrays failed.
+
+    Each of two tilts of a mirror is a random walk, so the mean square of the error grows with time.
+    """
     check_not_negative("hours", hours)
     square_mrad2 = arrays * TILTS * (assumed("drift_urad_per_rt_h") * 1e-3) ** 2 * hours
     return assumed("pointing_loss_db_per_mrad2") * square_mrad2
 
 
 def _chosen(bits: npt.NDArray[np.uint64], number: int) -> IntArray:
-    """Which try of the population this try of each circuit is: every one has bits of its own."""
+    """The try of the population for this try of each circuit; each try has its own bits of the key."""
     left = np.uint64(64 - POPULATION_BITS * (number + 1))
     return ((bits >> left) & np.uint64((1 << POPULATION_BITS) - 1)).view(np.int64)
 
@@ -267,6 +274,6 @@ def _normal(seed: int, mirror: int, tilt: int, frame: int, tries: IntArray) -> F
 
 
 def _radius(tilts: FloatArray) -> FloatArray:
-    """Of shape (mirrors, tilts, tries) → (mirrors, tries)."""
+    """Shape (mirrors, tilts, tries) → (mirrors, tries)."""
     found: FloatArray = np.sqrt(tilts[:, 0] ** 2 + tilts[:, 1] ** 2)
     return found

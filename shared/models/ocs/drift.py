@@ -1,7 +1,7 @@
-"""Mirrors of an array that has no camera or no monitor beam: nothing holds them, and they drift.
+"""Drift of mirrors whose array has no camera or no monitor beam.
 
-Either tilt of a mirror walks at random, by a draw an hour that depends on the mirror and the hour and on
-nothing else. Tilts are whole nanoradians, so that their sum is exact.
+Either tilt of a mirror is a random walk, with one draw per hour keyed by the mirror and the hour only. Tilts
+are whole nanoradians, so their sum is exact.
 """
 
 import numpy as np
@@ -16,16 +16,18 @@ from shared.models.ocs.parts import PART
 from shared.models.ocs.patches import SIDES
 
 STEP_US = US_PER_HOUR
-"""Between two steps of the walk; one is the walk of an hour."""
+"""Time of one step of the walk: an hour."""
 NRAD_PER_URAD = 1_000
 PORT_BITS = 10
 Tilts = npt.NDArray[np.int64]
-"""Of shape (tilts, ports), by physical port."""
+"""Shape (tilts, ports), by physical port."""
 
 
 def array_of(part: str) -> tuple[int, int] | None:
-    """(OCS, side as an index of SIDES) of the array that is blind without this part: of
-    `pod-0/ocs-17/camera-N` it is (17, 0); None for parts that blind none."""
+    """(OCS, side as an index of SIDES) of the array that cannot be aligned without this part.
+
+    For `pod-0/ocs-17/camera-N` it is (17, 0); None for parts that do not affect alignment.
+    """
     _, _, inside = part.partition("/ocs-")
     ocs, _, last = inside.partition("/")
     word, _, side = last.partition("-")
@@ -35,7 +37,7 @@ def array_of(part: str) -> tuple[int, int] | None:
 
 
 def step_nrad(seed: int, fabric: str, ocs: int, side: int, step: int, ports: int) -> Tilts:
-    """How the mirrors of an array move in its hour number `step` without a camera."""
+    """Movement of the mirrors of an array in hour number `step` without a camera."""
     sigma_nrad = assumed("drift_urad_per_rt_h") * NRAD_PER_URAD
     counts = (np.uint64(step) << np.uint64(PORT_BITS)) | np.arange(ports, dtype=np.uint64)
     entity = f"{fabric}/ocs-{ocs}/{SIDES[side]}"
@@ -44,5 +46,5 @@ def step_nrad(seed: int, fabric: str, ocs: int, side: int, step: int, ports: int
 
 
 def drifted_db(tilts: Tilts) -> FloatArray:
-    """What a mirror so far from its place costs, by physical port."""
+    """Loss of a mirror with these tilts, by physical port."""
     return pointing_loss_db(tilts / NRAD_PER_URAD)

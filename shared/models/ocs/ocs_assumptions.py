@@ -1,7 +1,7 @@
-"""What no paper gives of an optical circuit switch: the camera loop of its mirrors, what it reads of itself,
-and how long technologies without mirrors take.
+"""Assumptions about optical circuit switches: the camera loop, telemetry, and switching times without
+mirrors.
 
-A number that a paper states stands where it is used, with its source; only assumptions stand here.
+Numbers that a paper states are kept where they are used, with their source.
 """
 
 from shared.models.assumptions import Assumption
@@ -108,5 +108,4 @@ ASSUMPTIONS: dict[str, Assumption] = {
 
 
 def assumed(name: str) -> float:
-    """The value of an assumption."""
     return ASSUMPTIONS[name].value

@@ -1,32 +1,40 @@
-"""The parts of a Palomar OCS: how many, what they draw, how often they fail, what that does.
+"""The parts of a Palomar OCS: number, power, share of faults, and the effect of their loss.
 
-What there is, which of it is redundant and swapped in operation, and who commands whom (CPU, FPGA, drivers of
-the mirrors' high voltage) is [LF] 3.2.2 with Figures 6 and 7; 108 W at most for the chassis [LF] 4.1.1. How
-many of each, watts and shares no paper gives: they are assumptions, each with its reason beside it. The
-module imports nothing slow: the table of faults stands on it.
+[LF] 3.2.2 with Figures 6 and 7 gives the kinds of parts, which are redundant and hot-swappable, and their
+control hierarchy (CPU, FPGA, high-voltage drivers of the mirrors); [LF] 4.1.1 gives 108 W at most for the
+chassis. No paper gives counts, watts and shares: they are assumptions, each with its reason. The module
+imports nothing slow, because the table of faults uses it.
 """
 
 from dataclasses import dataclass
 from typing import Literal
 
 POWER_W_MAX = 108.0
-"""Of a whole chassis ([LF] 4.1.1)."""
+"""Power of a whole chassis ([LF] 4.1.1)."""
 BOARDS_PER_ARRAY = 4
-"""Driver boards of a mirror array, of which an OCS has two: those of the North side are numbered first."""
+"""Driver boards of each of the two mirror arrays; boards of the North side are numbered first."""
 
 Effect = Literal["light", "mirrors", "commands", "alignment"]
-"""What is lost when more of a part are out than are spare: the light of all circuits; the light of those over
-the mirrors of that board; all that a command would change; new circuits, whose mirrors have to be aligned."""
+"""What is lost if more parts are out than there are spares.
+
+- `light`: the light of all circuits
+- `mirrors`: the light of circuits over the mirrors of that board
+- `commands`: every change by a command
+- `alignment`: new circuits, whose mirrors have to be aligned
+"""
 DARK: tuple[Effect, ...] = ("light", "mirrors")
-"""What leaves circuits without light."""
+"""Effects that leave circuits without light."""
 PartWord = Literal["ocs", "supply", "fan", "cpu", "fpga", "driver", "camera", "injector"]
 
 
 @dataclass(frozen=True, slots=True)
 class OcsPart:
-    """One kind of part of a chassis: `count` of them, of which `spare` may be out without an effect, each of
-    so many `watts`; together they have this `share` of the chassis' faults. What is swapped hot is replaced
-    while all else works on."""
+    """One kind of part of a chassis.
+
+    There are `count` of them, of which `spare` may be out without an effect, each with this many `watts`.
+    Together they have this `share` of the chassis' faults. A `hot_swappable` part is replaced while the
+    others keep working.
+    """
 
     word: PartWord
     noun: str
@@ -130,21 +138,21 @@ PARTS: tuple[OcsPart, ...] = (
         reason="one an array: a source of 850 nm that is always on ages as lasers do",
     ),
 )
-"""Every kind of part of a chassis. What the Palomar's optics are made of (collimators, mirrors) fails by its
-ports, which no paper gives a rate for."""
+"""Every kind of part of a chassis. Faults of the optics (collimators, mirrors) are faults of ports, for which
+no paper gives a rate."""
 PART: dict[str, OcsPart] = {part.word: part for part in PARTS}
 
 
 def part_word(name: str) -> str:
-    """The kind of a part by its name: `supply` of `pod-0/ocs-17/supply-1`."""
+    """The kind of a part from its name: `supply` for `pod-0/ocs-17/supply-1`."""
     return name.rpartition("/")[2].partition("-")[0]
 
 
 def power_w(parts: tuple[OcsPart, ...] = PARTS) -> float:
-    """What a chassis draws."""
+    """Power of a chassis."""
     return sum(part.count * part.watts for part in parts)
 
 
 def share_of_one(part: OcsPart) -> float:
-    """The share of the faults of a chassis that each one of a kind of part has."""
+    """Share of a chassis' faults of each single part of a kind."""
     return part.share / part.count

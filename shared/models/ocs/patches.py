@@ -1,8 +1,8 @@
-"""Fibres that were moved from the port where they were wired to a spare one of the same OCS and side.
+"""Patched fibres: moved from the port where they were wired to a spare one of the same OCS and side.
 
-[LF] 3.2: an OCS has 8 spare ports a side for repair. Whoever commands circuits names a fibre by the port
-where it was wired, as long as it lives: the *logical* port. Mirrors, losses, reflections and driver boards
-are those of the *physical* port where the fibre is now.
+[LF] 3.2: an OCS has 8 spare ports on each side for repair. Commands always name a fibre by the port where it
+was wired: the *logical* port. Mirrors, losses, reflections and driver boards belong to the *physical* port
+where the fibre is now.
 """
 
 from collections.abc import Mapping
@@ -19,19 +19,19 @@ PORT_BITS = 10
 """More than an OCS has ports on a side (`schemas.names.PORTS_MAX`)."""
 SIDES: tuple[Side, Side] = ("N", "S")
 Patches = Mapping[int, int]
-"""Place of a logical port (`place_of`) → the number of the physical one; a port that is not in it is its
-own."""
+"""Place of a logical port (`place_of`) → number of its physical port; other ports are their own physical
+port."""
 
 NOT_PATCHED: Patches = MappingProxyType({})
 
 
 def place_of(side: int, ocs: int, port: int) -> int:
-    """The number of a port among all of a fabric; `side` is an index of SIDES."""
+    """The number of a port among all ports of a fabric; `side` is an index of SIDES."""
     return (ocs * len(SIDES) + side) << PORT_BITS | port
 
 
 def places_of(side: int, ocs: IntArray, ports: IntArray) -> IntArray:
-    """`place_of` of many, of the broadcast shape of both."""
+    """`place_of` for arrays, of the broadcast shape of both."""
     found: IntArray = (ocs * len(SIDES) + side) << PORT_BITS | ports
     return found
 

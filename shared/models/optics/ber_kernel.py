@@ -1,10 +1,9 @@
-"""The bit error rates of a whole pod at once, or of the few strands that change.
+"""Bit error rates of a whole pod at once, or of a few changed strands.
 
-Of nearly all lanes the two lasers are so far apart that nothing beats in band. What they err depends on
-received power alone, for each of the few extinction ratios that lasers are set to: its logarithm is tabulated
-once, by the plain chain itself (`link.log10_ber`, which stays its oracle), and read between the entries by
-straight lines. The few lanes whose lasers are near each other, and whose beat can show, go through the plain
-chain.
+In nearly all lanes the two lasers are so far apart that no beat is in band. Their errors depend only on
+received power, for each of the few extinction ratios of lasers. The logarithm is tabulated once with the
+reference chain (`link.log10_ber`, also the test oracle) and interpolated linearly. The few lanes whose lasers
+are close and whose beat can matter use the reference chain.
 """
 
 import math
@@ -36,31 +35,33 @@ IntArray = npt.NDArray[np.intp]
 
 STEP_DB = 1.0 / 64.0
 RECEIVED_DBM = (-42.0, 12.0)
-"""The grid of a table. A rate of 1e-15 falls at most with the square of the signal, a curvature of
-15 · (ln 10 ÷ 5)² = 3.2 a square dB, and with the inner code no faster at the same rate. A straight line errs
-by an eighth of that times the square of the step: 0.0001 in log10 of the rate."""
+"""The grid of a table. A rate of 1e-15 falls at most with the square of the signal, a curvature of 15 · (ln
+10 ÷ 5)² = 3.2 per square dB, and with the inner code no faster at the same rate. The error of a straight line
+is an eighth of that times the square of the step: 0.0001 in log10 of the rate."""
 LOG10_BER_MIN = -40.0
 """Lower rates count as this one."""
 HIDDEN = 0.004
-"""Share of a rate that nobody sees: 0.002 in its log10."""
+"""Negligible share of a rate: 0.002 in its log10."""
 CAUTION = 2.0
-"""How much more than its largest swing a beat is given before it is passed over: slicers do not stand in the
+"""Safety factor on the largest swing of a beat before it is ignored: slicers are not in the
 middle of an eye."""
 
 
 @dataclass(frozen=True, slots=True)
 class BerTable:
-    """log10 of the bit error rate without interference over a grid of received power, one row for every
-    extinction ratio from `first_db` on."""
+    """log10 of the bit error rate without interference over a grid of received power.
+
+    One row for every extinction ratio, starting at `first_db`.
+    """
 
     flat: FloatArray
     entries: int
     first_db: float
 
     def log10_ber(self, received_dbm: FloatArray, extinction_db: FloatArray | None) -> FloatArray:
-        """Of some lanes, in their shape. Beyond the grid its edge counts."""
+        """For lanes, in their shape. Values outside the grid use its edge."""
         position = (received_dbm - RECEIVED_DBM[0]) * (1.0 / STEP_DB)
-        # The last entry has none after it: what lies there is read just before it.
+        # The last entry has no successor: such values are read just before it.
         position.clip(0.0, self.entries - 1.001, out=position)
         entry = position.astype(np.intp)
         position -= entry
@@ -74,7 +75,7 @@ class BerTable:
 
 @lru_cache(maxsize=64)
 def ber_table(receiver: Receiver, extinctions_db: tuple[float, ...]) -> BerTable:
-    """The table of a receiver for these extinction ratios, in steps as lasers are set."""
+    """The table of a receiver for these extinction ratios, in the steps to which lasers are set."""
     entries = round((RECEIVED_DBM[1] - RECEIVED_DBM[0]) / STEP_DB) + 1
     received_dbm = np.linspace(*RECEIVED_DBM, entries)
     ratios = np.array(extinctions_db)[:, None]
@@ -85,11 +86,11 @@ def ber_table(receiver: Receiver, extinctions_db: tuple[float, ...]) -> BerTable
 
 
 class LaneKernel:
-    """Loss to bit error rate for links of one design."""
+    """Bit error rates of links of one design from their losses."""
 
     def __init__(self, design: LinkDesign) -> None:
         self.design = design
-        # What a design computes whenever it is asked.
+        # Properties that a design would recompute on each access.
         self._receiver, self._raw_receiver = design.receiver, design.receiver.uncoded()
         self._bandwidth_ghz = self._receiver.bandwidth_ghz
         self._launched_dbm, self._lane_losses_db = design.launched_dbm, design.lane_losses_db
@@ -103,8 +104,10 @@ class LaneKernel:
         self._closes = _closes(design, notched=False), _closes(design, notched=True)
 
     def log10_ber(self, strands: Strands, lanes: Lanes) -> FloatArray:
-        """log10 of the bit error rate before the outer code, of shape (strands, lanes), where `strands` has
-        one value of each a strand and `lanes` one row, or one for all."""
+        """log10 of the bit error rate before the outer code, of shape (strands, lanes).
+
+        `strands` has one value for each strand, and `lanes` one row for each strand or one for all.
+        """
         if self.design.kind.bidi and lanes.offset_ghz is None:
             return log10_ber(self.design, strands, lanes)
         reads_dbm = self.received_dbm(strands, lanes) - (self._penalties_db + lanes.sensitivity_db)
@@ -116,11 +119,11 @@ class LaneKernel:
         places, strand, lane = _places(beating, found.shape)
         if not len(places):
             return found
-        # Each of these lanes on a strand of its own.
+        # Each of these lanes becomes a strand of its own.
         single = lanes.single(strand, lane)
         path = self.design.path(strands.part(strand).per_lane())
         arrival = along(path, self._launched_dbm, self._lane_losses_db, single)
-        # Where bursts hide whatever the beat may do, it is not looked at.
+        # Lanes where bursts dominate any beat are skipped.
         most = self._at_most(arrival, single, reads_dbm.take(places)[:, None])[:, 0]
         few = np.flatnonzero(most > found.take(places) + math.log10(HIDDEN))
         if len(few):
@@ -130,13 +133,16 @@ class LaneKernel:
         return found
 
     def _exact(self, receiver: Receiver, arrival: Arrival, lanes: Lanes) -> FloatArray:
-        """The plain chain, without bursts."""
+        """The reference chain, without bursts."""
         extinction_db = self.design.extinction_of(lanes)
         return received_log10_ber(receiver, arrival, lanes, extinction_db, self._penalties_db)
 
     def _at_most(self, arrival: Arrival, lanes: Lanes, reads_dbm: FloatArray) -> FloatArray:
-        """A rate that no beat exceeds: every decision has as small a Q as the worst can have had, in an eye
-        that is closed by the largest swing of the strongest reflection, with the noise of all others."""
+        """An upper bound of the rate with any beat.
+
+        Every decision has the smallest Q of the worst one, in an eye that is closed by the largest swing of
+        the strongest reflection, with the noise of all others.
+        """
         receiver = self._receiver
         table = self._raw_alike if lanes.extinction_db is None else self._raw_as_set
         decisions, ln10 = 2.0 * (receiver.levels - 1), math.log(10.0)
@@ -154,8 +160,11 @@ class LaneKernel:
         return found
 
     def raw_log10_ber(self, arrival: Arrival, lanes: Lanes) -> FloatArray:
-        """log10 of what the decisions err before the inner code, by noise and interference alone: no bursts,
-        of the arrival's shape (strands, lanes), with `lanes` as in `log10_ber`."""
+        """log10 of the decision errors before the inner code, from noise and interference only, without
+        bursts.
+
+        Of the arrival's shape (strands, lanes), with `lanes` as in `log10_ber`.
+        """
         if self.design.kind.bidi and lanes.offset_ghz is None:
             return self._exact(self._raw_receiver, arrival, lanes)
         reads_dbm = arrival.received_dbm - (self._penalties_db + lanes.sensitivity_db)
@@ -171,14 +180,16 @@ class LaneKernel:
         return found
 
     def received_dbm(self, strands: Strands, lanes: Lanes) -> FloatArray:
-        """Average power that arrives, of the same shape."""
+        """Average received power, of the same shape."""
         found: FloatArray = self._lane_dbm - strands.loss_db[:, None] + lanes.far_launch_db
         return found
 
 
 def _closes(design: LinkDesign, *, notched: bool) -> float:
-    """The share of an eye that the swing of a beat takes, over the field that beats: at most, between the
-    highest levels of the lowest extinction ratio."""
+    """The largest share of an eye that the swing of a beat closes, per field of the beating light.
+
+    It applies between the highest levels at the lowest extinction ratio.
+    """
     levels = design.receiver.relative_levels(np.asarray(design.extinctions_db[0]))
     eye = 0.5 * float(levels[1] - levels[0])
     beats = products(levels[:, None], np.array([float(notched)]))
@@ -186,7 +197,7 @@ def _closes(design: LinkDesign, *, notched: bool) -> float:
 
 
 def _places(where: npt.NDArray[np.bool_], shape: tuple[int, int]) -> tuple[IntArray, IntArray, IntArray]:
-    """(number, strand, lane) of the places of a shape that are so."""
+    """(number, strand, lane) of the true positions of a shape."""
     places = np.flatnonzero(where if where.shape == shape else np.broadcast_to(where, shape))
     strand, lane = np.divmod(places, shape[1])
     return places, strand, lane

@@ -1,7 +1,7 @@
-"""The budget of one strand, element by element: what the far end's light loses on its way to this end's
-receiver, what every element adds to it of this end's own light, and what each lane then errs.
+"""Budget of one strand, element by element: loss of the far end's light, reflections of the own light, and
+the errors of each lane.
 
-[LF] 3.3, 4.1.2, Appendix B. As `link.evaluate` has it for many at once; here for one, with every step shown.
+[LF] 3.3, 4.1.2, Appendix B. The same as `link.evaluate`, but for one strand and with every step shown.
 """
 
 import math
@@ -25,8 +25,8 @@ RANGES = {
     "length_km": (0.0, 10.0, "km"),
     "warmer_k": (-60.0, 60.0, "K"),
 }
-"""What is physical: an OCS's insertion loss, its ports' reflection, the excess of a dirty connector (several
-may add up to more), a `LinkDesign`, how much warmer one module is than another."""
+"""Physical ranges: an OCS's insertion loss, its ports' reflection, the excess of a dirty connector (several
+may add up to more), a `LinkDesign`, and the temperature difference of two modules."""
 LASER = "far laser"
 AS_RECEIVED = {
     "mux": "near demux",
@@ -39,14 +39,17 @@ AS_RECEIVED = {
     "far circulator port": "far circulator's port",
     "demux": "far mux",
 }
-"""Elements that light on the way in meets by other names than on the way out."""
+"""Element names on the way in that differ from those on the way out."""
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetStep:
-    """One element as the far end's light meets it: what it takes (None: the source), what is left after it,
-    what it sends back of light that arrives from the near end, and how much of that reaches the receiver
-    (None: nothing)."""
+    """One element on the path of the far end's light.
+
+    `loss_db` is its loss (None: the source) and `power_dbm` the power after it. `return_db` is the reflection
+    of light from the near end; `interference_dbm` is the part of it that reaches the receiver (None:
+    nothing).
+    """
 
     element: str
     loss_db: float | None
@@ -57,11 +60,15 @@ class BudgetStep:
 
 @dataclass(frozen=True, slots=True)
 class LaneBudget:
-    """One lane. `launch_dbm` is that of the far laser, `sensitivity_db` how much more light the receiver
-    needs than its design, `offset_ghz` how far the two lasers' frequencies are apart (None: their beat is in
-    the middle of the band), `interference_db` the MPI (None where no light comes back). Rates are of bits:
-    `raw_ber` as decided, `ber` after the inner code if there is one, `post_fec_ber` after KP4, which loses
-    `block_loss` of its blocks. `margin_orders` is that of `ber` below 2×10⁻⁴ in orders of magnitude."""
+    """One lane.
+
+    - `launch_dbm`: power of the far laser. `sensitivity_db`: light that the receiver needs beyond its design.
+    - `offset_ghz`: frequency difference of the two lasers; None: their beat is in the middle of the band.
+    - `interference_db`: the MPI; None if no light comes back.
+    - `raw_ber`: bit error rate of decisions. `ber`: after the inner code, if there is one.
+    - `post_fec_ber`: after KP4, which loses the share `block_loss` of its blocks.
+    - `margin_orders`: orders of magnitude of `ber` below 2×10⁻⁴.
+    """
 
     lane: int
     wavelength_nm: float
@@ -82,8 +89,11 @@ class LaneBudget:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """One strand. Its own figures are of the first lane, between modules as designed; `interference_db` is
-    over the received power: the MPI; None where no light comes back."""
+    """One strand.
+
+    Its own figures are of the first lane, between modules as designed. `interference_db` is relative to the
+    received power (the MPI); None if no light comes back.
+    """
 
     launch_dbm: float
     loss_db: float
@@ -100,7 +110,8 @@ class Budget:
 
 
 def link_budget(design: LinkDesign, strand: Strands, made: Lanes = AS_DESIGNED) -> Budget:
-    """Of one strand, between modules as made. InvalidInput names a value out of its range."""
+    """The budget of one strand between modules as manufactured. InvalidInput names a value out of
+    its range."""
     for return_db, excess_db in (
         (strand.ocs.near_return_db, strand.near_excess_db),
         (strand.ocs.far_return_db, strand.far_excess_db),
@@ -154,8 +165,11 @@ def check_ranges(values: Mapping[str, float]) -> None:
 
 
 def _steps(design: LinkDesign, strand: Strands) -> tuple[BudgetStep, ...]:
-    """From the far laser to the near receiver. Losses are the same both ways, so this is the path that the
-    near end's own light takes, from its end; what neither takes nor sends back is left out."""
+    """From the far laser to the near receiver.
+
+    Losses are the same in both directions, so this is the path of the near end's own light, seen from its
+    end. Elements without loss and reflection are left out.
+    """
     path = design.path(strand)
     back_dbm = {name: float(power) for name, power in reflections(path, design.launched_dbm)}
     power_dbm = design.launched_dbm

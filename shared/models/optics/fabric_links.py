@@ -1,9 +1,9 @@
-"""Every link that a pod could be asked for: each + face end with each − face end on the same OCS.
+"""Figures of every possible link of a pod: each + face end with each − face end on the same OCS.
 
-[LF] Figure 13. A pod of 64 cubes has 48 × 64 × 64 of them, 32 strands of each cube on 48 OCSes with any other
-cube's. A pair of modules never changes, so each is computed once, when a cube is first asked for, and those
-of an end once more when its module is replaced; whoever connects circuits only looks up. All tables of a
-fabric share what those with its first modules are, which most links have for years.
+[LF] Figure 13. A pod of 64 cubes has 48 × 64 × 64 of them: 32 strands of each cube on 48 OCSes with those of
+any other cube. A pair of modules never changes, so each is computed once, when a cube is first used, and the
+pairs of an end again when its module is replaced. Connecting circuits only needs a lookup. All tables of a
+fabric share the figures of its original modules, which most links keep for years.
 """
 
 from collections.abc import Iterable
@@ -35,23 +35,24 @@ from shared.models.superpod.wiring import (
 
 WholeArray = npt.NDArray[np.int32]
 FABRICS_KEPT_MAX = 128
-"""Fabrics at hand: 2.4 megabytes each for 64 cubes, 12 for 144."""
+"""Cached fabrics: 2.4 megabytes each for 64 cubes, 12 for 144."""
 PER_DB, PER_ORDER = 10.0**DECIMALS, 1_000.0
-"""Losses are known to so many parts of a dB, rates to so many of an order of magnitude."""
+"""Resolution: parts of a dB for losses, parts of an order of magnitude for rates."""
 FIGURES = 3
-"""Figures of a link: its loss, and what each of its two ends receives."""
+"""Figures of a link: its loss, and the bit error rate at each of its two ends."""
 
 
 @dataclass(slots=True)
 class LinkTable:
-    """Whole numbers by (dimension, cube of the + face end, cube of the − face end, face index, figure), in
-    the parts above: half the memory of double precision, and nothing lost. All that a join of two cubes asks
-    for lies together. `known`, by dimension and cube of the + face end, tells which have been computed.
-    `made` has the modules at the ends, None for those that the fabric was commissioned with; `first` is then
-    the table over those, and `replaced` the ends whose modules are others.
+    """Figures by (dimension, cube of the + face end, cube of the − face end, face index, figure).
 
-    The figures are told in this order: insertion loss of the worse strand in dB, log10 of the bit error rate
-    of the worst lane that the + face end receives, the same of the − face end.
+    They are whole numbers in the resolution above: half the memory of double precision, without loss. The
+    values for a join of two cubes are contiguous. `known`, by dimension and cube of the + face end, marks
+    those computed. `made` has the modules at the ends, None for the original ones. Otherwise `first` is the
+    table of the original modules, and `replaced` are the ends with other modules.
+
+    The figures, in order: insertion loss of the worse strand in dB, log10 of the bit error rate of the worst
+    lane received by the + face end, and the same for the − face end.
     """
 
     seed: int
@@ -73,13 +74,13 @@ class LinkTable:
     def at(
         self, ocs: IntArray, north: IntArray, south: IntArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """The figures of some pairs by OCS and both cubes, in their common shape."""
+        """The figures of pairs by OCS and both cubes, in their common shape."""
         dimension, index = np.divmod(ocs, FACE_LINKS)
         self._compute(dimension, north)
         return _figures(self.parts[dimension, north, south, index])
 
     def of_joins(self, joins: tuple[tuple[int, int, int], ...]) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """The figures of all links of some joins, each of shape (16 × joins,), as `join_ends` orders them."""
+        """The figures of all links of some joins, each of shape (16 × joins,), ordered as in `join_ends`."""
         columns = join_columns(joins)
         self._compute(columns[0], columns[1])
         return _figures(self.parts[columns].reshape(-1, FIGURES))
@@ -118,19 +119,19 @@ class LinkTable:
         return found
 
     def over(self, made: ManufacturedModules, replaced: Iterable[int]) -> "LinkTable":
-        """The links of the fabric with these modules, which at these ends, and no other, are not the first
-        ones."""
+        """The links of the fabric with these modules, which differ from the original ones at exactly these
+        ends."""
         return replace(self, made=made, first=self.first or self, replaced=(*replaced,))
 
     def renewed(self, made: ManufacturedModules, end: int) -> "LinkTable":
-        """The links of the fabric with these modules, of which only the one at this end is another."""
+        """The links of the fabric with these modules, of which only the one at this end has changed."""
         found = self.over(made, {*self.replaced, end})
         found.parts[:], found.known[:] = self.parts, self.known
         found.compute_end(end)
         return found
 
     def compute_end(self, end: int) -> None:
-        """Once more all known links of an end."""
+        """Computes all known links of an end again."""
         cube, rest = divmod(end, ENDS_PER_CUBE)
         face, index = divmod(rest, FACE_LINKS)
         d, own, cubes = face // 2, np.asarray(cube), np.arange(self.cubes)
@@ -141,8 +142,10 @@ class LinkTable:
             self.parts[d, cube, :, index] = self._figures_of(d, own, cubes, np.asarray(index))
 
     def _figures_of(self, dimension: int, plus: IntArray, minus: IntArray, index: IntArray) -> FloatArray:
-        """The figures, as `parts` has them, of the links of one dimension between + faces and − faces of
-        cubes, in the common shape of all three."""
+        """The figures, as in `parts`, of the links of one dimension between + faces and − faces of cubes.
+
+        In the common shape of all three.
+        """
         plus_ends, minus_ends = np.broadcast_arrays(*_ends(dimension, plus, minus, index))
         loss_db, at_plus = self._received(plus_ends, minus_ends)
         _, at_minus = self._received(minus_ends, plus_ends)
@@ -152,8 +155,8 @@ class LinkTable:
         return found
 
     def _received(self, ends: IntArray, peers: IntArray) -> tuple[FloatArray, FloatArray]:
-        """(insertion loss of the worse strand, log10 of the bit error rate of the worst lane) that these ends
-        receive, of their shape."""
+        """(insertion loss of the worse strand, log10 of the bit error rate of the worst lane) at these ends,
+        of their shape."""
         ocs = strands_of(self.seed, self.fabric, ends, peers, ocs_radix(self.cubes), self.technology)
         made = self.made or manufactured_modules(self.seed, self.fabric, self.cubes * ENDS_PER_CUBE)
         lanes = lanes_between(made, ends, peers, STRANDS)
@@ -189,29 +192,32 @@ def lanes_of(
 
 
 def strand_log10_bers(design: LinkDesign, strands: Strands, lanes: Lanes) -> FloatArray:
-    """log10 of the bit error rate of every lane, of shape (…, strands, lanes), for strands of shape
-    (…, strands)."""
+    """log10 of the bit error rate of every lane, of shape (…, strands, lanes), for strands of shape (…,
+    strands)."""
     found = kernel_of(design).log10_ber(strands.each(), lanes.each())
     return found.reshape(*strands.shape, design.kind.lanes_per_strand)
 
 
 @lru_cache(maxsize=16)
 def kernel_of(design: LinkDesign) -> LaneKernel:
-    """Kept at hand, with its tables."""
+    """Cached with its tables."""
     return LaneKernel(design)
 
 
 def direct_log10_bers(
     made: ManufacturedModules, design: LinkDesign, ends: IntArray, peers: IntArray
 ) -> FloatArray:
-    """log10 of the bit error rate of the worst lane that each of these ends of a pod receives from its peer
-    over fibre alone, by clean connectors, of their shape."""
+    """log10 of the bit error rate of the worst lane at each of these ends, from its peer over fibre alone, of
+    their shape.
+
+    Connectors are clean.
+    """
     fibres = Strands(DIRECT.over((*ends.shape, STRANDS)))
     rates = strand_log10_bers(design, fibres, lanes_between(made, ends, peers, STRANDS))
     return rounded(rates.max(axis=(-2, -1)))
 
 
 def rounded(log10_ber: FloatArray) -> FloatArray:
-    """As `Pairs` knows them, so that the last bit of a machine's logarithm never shows."""
+    """Rounded as in `LinkTable`, so differences in the last bit between machines have no effect."""
     found: FloatArray = np.rint(log10_ber * PER_ORDER) / PER_ORDER
     return found

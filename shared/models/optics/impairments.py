@@ -1,7 +1,7 @@
-"""What is wrong with a link end at a moment, as light and readings have it: all faults of an end together.
+"""Impairments of a link end from all its faults together, as changes of light and readings.
 
-A fault is a change of what the optics take: launched power, light needed, loss with or without reflection,
-crosstalk of the circulator, temperature; or of what the module says of itself.
+A fault changes an input of the optics (launched power, sensitivity, loss with or without reflection,
+circulator crosstalk, temperature) or the module's readings.
 """
 
 import math
@@ -18,26 +18,31 @@ from shared.models.optics.manufactured_modules import Lanes
 from shared.models.superpod.wiring import STRANDS
 
 DARK_DB = 60.0
-"""What a laser that is off launches less: nothing is left that a receiver could tell."""
+"""Launch loss of a laser that is off: no receiver can detect the rest."""
 ONSET_STEPS = 8
-"""A fault that comes slowly grows in so many steps."""
+"""Steps in which a slow fault grows."""
 BOTH = (0, 1)
 NOT_STUCK = -1
 NOTHING = (0.0, 0.0)
-"""Of a loss, by strand."""
+"""Loss by strand."""
 
 
 @dataclass(frozen=True, slots=True)
 class Impairment:
-    """All that is wrong with an end; the default is a sound one.
+    """All impairments of an end; the default is a sound end.
 
-    `dead` and `unpowered` modules have no light and no readings, nor has one that is `worked_on`; `dropped`
-    is a link for the moment. By strand: `lost_db` is loss that does not reflect, at this end's side of the
-    path, both ways; `dimmed_db` is launched power lost. For all lanes: `dirt_db` loss that reflects,
-    `deaf_db` light that the receivers need more, `leak_db` crosstalk of the circulator more, `hotter_k`
-    warmer than the hall makes it, `worn` of the bias that is left to a laser (0 to 1). Readings: `reads_db`
-    that received power is read too high, `stuck_us` since when they do not change, `late_us` old, `lying`
-    unrelated to anything."""
+    - `dead`, `unpowered`, `worked_on`: the module has no light and no readings.
+    - `dropped`: the link is down at the moment.
+    - `dirt_db`: loss with reflection, for all lanes.
+    - `lost_db`: by strand, loss without reflection at this end's side of the path, both directions.
+    - `launch_loss_db`: by strand, launched power lost.
+    - `sensitivity_loss_db`: more light that the receivers need. `leak_db`: more crosstalk of the circulator.
+    - `excess_temperature_k`: above the temperature that the hall causes.
+    - `worn`: used share (0 to 1) of a laser's bias reserve.
+    - `reading_offset_db`: received power is read too high by this. `stuck_us`: time since when readings are
+      stuck.
+    - `late_us`: age of readings. `lying`: readings are unrelated to the light.
+    """
 
     dead: bool = False
     unpowered: bool = False
@@ -57,7 +62,7 @@ class Impairment:
 
     @property
     def changes_light(self) -> bool:
-        """Whether links over the end receive otherwise than as made."""
+        """Whether links over the end receive other light than as manufactured."""
         by_strand = self.lost_db != NOTHING or self.launch_loss_db != NOTHING
         return by_strand or bool(
             self.dirt_db or self.sensitivity_loss_db or self.leak_db or self.excess_temperature_k
@@ -65,12 +70,12 @@ class Impairment:
 
     @property
     def shows_dark(self) -> bool:
-        """Whether the module of an end without a link says otherwise than a sound one would."""
+        """Whether the module of an end without a link has other readings than a sound one."""
         return bool(any(self.launch_loss_db) or self.excess_temperature_k or self.worn or self.misreads)
 
     @property
     def misreads(self) -> bool:
-        """Whether what the module says of itself is wrong."""
+        """Whether the module's readings are wrong."""
         return bool(self.reading_offset_db or self.late_us or self.lying or self.stuck_us != NOT_STUCK)
 
 
@@ -80,10 +85,11 @@ SOUND = Impairment()
 def impairment(
     kind: str, severity: float | None, share: float, strand: int | None, began_us: int = 0
 ) -> Impairment:
-    """What a fault of this kind does to an end that it strikes, when a `share` of it has come (0 to 1).
+    """The effect of a fault of this kind on an end, when a `share` of it (0 to 1) has developed.
 
-    `strand` is the one that is struck, None for both; it began at `began_us`. ValueError for kinds that do
-    nothing to an end."""
+    `strand` is the affected one, None for both; the fault started at `began_us`. ValueError for kinds without
+    effect on an end.
+    """
     amount = share * (severity or 0.0)
     match kind:
         case "link":
@@ -115,12 +121,14 @@ def impairment(
             return Impairment(lying=True)
         case "flap":
             return Impairment(dropped=share > 0.0)
-    raise ValueError(f"kind {kind!r}: does nothing to a link end")
+    raise ValueError(f"kind: {kind!r} has no effect on a link end")
 
 
 def _worn(severity_db: float, share: float) -> Impairment:
-    """Control of the power raises the bias of a laser that wears, and hides it so until there is no more to
-    raise; then the light falls."""
+    """A wearing laser.
+
+    Power control raises the bias and hides the wear until its reserve is used; then the light falls.
+    """
     hidden = assumed("laser_wear_hidden_share")
     worn = min(share / hidden, 1.0)
     launch_loss_db = severity_db * max(share - hidden, 0.0) / (1.0 - hidden)
@@ -134,12 +142,12 @@ def _by_strand(amount: float, strand: int | None) -> tuple[float, float]:
 
 
 def strand_loss(amount: float, strand: int) -> Impairment:
-    """Loss that does not reflect, of one strand."""
+    """Loss without reflection, of one strand."""
     return Impairment(lost_db=_by_strand(amount, strand))
 
 
 def combined(found: Iterable[Impairment]) -> Impairment:
-    """Of all faults of an end: amounts add up exactly, and so in any order; wear and delay are the worst."""
+    """All faults of an end together: amounts add up exactly, in any order; wear and delay are the worst."""
     all_of = list(found)
     if len(all_of) < 2:
         return all_of[0] if all_of else SOUND
@@ -171,29 +179,32 @@ def combined(found: Iterable[Impairment]) -> Impairment:
 
 
 def onset_share(elapsed_us: int, onset_us: int) -> float:
-    """How much of a fault has come after so long, in steps of an eighth."""
+    """Developed share of a fault after this time, in steps of an eighth."""
     if elapsed_us >= onset_us:
         return 1.0
     return (ONSET_STEPS * elapsed_us // onset_us) / ONSET_STEPS
 
 
 def next_onset_step_us(elapsed_us: int, onset_us: int) -> int | None:
-    """After how long the next step comes; None when all of the fault has come."""
+    """Time of the next step; None when the fault has fully developed."""
     if elapsed_us >= onset_us:
         return None
     step = ONSET_STEPS * elapsed_us // onset_us + 1
     return -(-step * onset_us // ONSET_STEPS)
 
 
-# What is wrong with ends, as the arrays that the optics take.
+# Impairments as arrays for the optics.
 
 FloatArray = npt.NDArray[np.float64]
 AnyFloat = float | tuple[float, float]
 
 
 class ImpairedEnds:
-    """What is wrong with some ends, in their order. Of shape (ends, strands): `lost_db` and `dimmed_db`; of
-    shape (ends, 1) for both strands alike: all others."""
+    """The impairments of some ends, in their order.
+
+    Of shape (ends, strands): `lost_db` and `launch_loss_db`; of shape (ends, 1), for both strands: all
+    others.
+    """
 
     def __init__(self, impaired: Mapping[int, Impairment], ends: npt.NDArray[np.int64]) -> None:
         self._places = [(place, impaired[end]) for place, end in enumerate(ends.tolist()) if end in impaired]
@@ -214,7 +225,7 @@ class ImpairedEnds:
 
 
 def changed_lanes(made: Lanes, near: ImpairedEnds, far: ImpairedEnds) -> Lanes:
-    """The lanes of shape (ends, strands, lanes) with what is wrong at both ends."""
+    """The lanes of shape (ends, strands, lanes) with the impairments of both ends."""
     offset_ghz = made.offset_ghz
     if offset_ghz is not None:
         drift_ghz = (

@@ -1,5 +1,12 @@
-"""All that a receiver could tell of its light, lane by lane, for the link ends of a fabric: what telemetry is
-made of. Of most ends nothing changes from one frame to the next, so only those that changed are computed."""
+"""Light of every lane at the link ends of a fabric, the input of telemetry.
+
+Most ends do not change from one frame to the next, so only changed ones are computed.
+
+The eye quality is the signal-to-noise ratio at the slicer, as in CMIS (eSNR). With M evenly spaced levels a
+decision is wrong with probability Φ(−q), where q is half the distance of two levels over the noise. The mean
+power of the levels is (M² − 1) ÷ 3 · q² times that of the noise. So the ratio follows from the decision
+errors, with interference counted as noise.
+"""
 
 import math
 from collections.abc import Iterator
@@ -16,28 +23,21 @@ from shared.models.optics.module_kinds import LANES_PER_LINK
 from shared.models.optics.receiver import Receiver
 from shared.models.superpod.wiring import ENDS_PER_CUBE, IntArray
 
-# What a receiver says of its eye: the signal-to-noise ratio at the slicer, as CMIS has it (eSNR).
-#
-# Of M evenly spaced levels a decision errs with Φ(−q), where q is half the distance of two levels over the
-# noise, and the mean power of the levels is (M² − 1) ÷ 3 · q² times the noise's. So the ratio follows from
-# what
-# the decisions err, interference counted as noise.
-
 Q_MAX, STEPS = 14.0, 2_800
-"""Beyond it a decision errs less than once in 10^44. Steps of 0.005: straight lines err by 2e-5 dB there, and
-by less than 0.01 dB where Q is above a half."""
+"""Beyond it a decision is wrong less than once in 10^44. With steps of 0.005 linear interpolation has an
+error of 2e-5 dB there, and less than 0.01 dB where Q is above a half."""
 
 
 @lru_cache(maxsize=16)
 def _table(share: float) -> tuple[FloatArray, FloatArray]:
-    """(log10 of the raw bit error rate ascending, Q) for so many wrong bits of a wrong decision."""
+    """(log10 of the raw bit error rate ascending, Q) for this share of wrong bits of a wrong decision."""
     q = np.linspace(Q_MAX, 0.0, STEPS + 1)
     wrong = [0.5 * share * math.erfc(one / math.sqrt(2.0)) for one in q.tolist()]
     return np.log10(wrong), q
 
 
 def slicer_snr_db(log10_raw_ber: FloatArray, receiver: Receiver) -> FloatArray:
-    """From what decisions err before any code, of its shape; −inf where they only guess."""
+    """From the decision errors before any code, of its shape; −inf if decisions are guesses."""
     rates, q = _table(receiver.errors_per_decision)
     found = np.interp(log10_raw_ber, rates, q)
     with np.errstate(divide="ignore"):
@@ -46,15 +46,16 @@ def slicer_snr_db(log10_raw_ber: FloatArray, receiver: Receiver) -> FloatArray:
 
 
 FABRICS_KEPT_MAX = 16
-"""Fabrics whose light is kept at hand: some 5 megabytes each for 64 cubes."""
+"""Fabrics whose light is cached: some 5 megabytes each for 64 cubes."""
 
 
 @dataclass(frozen=True, slots=True)
 class LaneLight:
-    """What arrives on every lane and what its receiver makes of it, of shape (ends, 8 lanes), strand after
-    strand: average power on the photodiode, all that is sent back of the own light over it (MPI), signal over
-    noise at the slicer, log10 of the errors before the inner code and before the outer one, bursts counted in
-    both."""
+    """Received light of every lane, of shape (ends, 8 lanes), strand after strand.
+
+    Average power on the photodiode, reflected own light relative to it (MPI), signal to noise at the slicer,
+    and log10 of the errors before the inner code and before the outer one, both including bursts.
+    """
 
     received_dbm: FloatArray
     interference_db: FloatArray
@@ -64,7 +65,7 @@ class LaneLight:
 
 
 def lane_light(design: LinkDesign, strands: Strands, lanes: Lanes) -> LaneLight:
-    """Of all lanes of some ends, for strands of shape (ends, strands of a link)."""
+    """For all lanes of some ends, with strands of shape (ends, strands of a link)."""
     flat, rows, kernel = strands.each(), lanes.each(), kernel_of(design)
     arrival = arriving(design, flat, rows)
     raw = kernel.raw_log10_ber(arrival, rows)
@@ -79,7 +80,7 @@ def lane_light(design: LinkDesign, strands: Strands, lanes: Lanes) -> LaneLight:
 
 
 class KnownLight:
-    """`lane_light` of the ends of a fabric, with what was found last: the same to the last bit."""
+    """`lane_light` of the ends of a fabric with cached results, bit-identical."""
 
     def __init__(self, design: LinkDesign, ends: int) -> None:
         self.design = design
@@ -88,7 +89,7 @@ class KnownLight:
         self._found = np.empty((len(fields(LaneLight)), ends, LANES_PER_LINK))
 
     def of(self, ends: IntArray, strands: Strands, lanes: Lanes) -> LaneLight:
-        """Of these ends, of shape (n,), by number."""
+        """The light of these ends, of shape (n,), by number."""
         given = list(_given(strands, lanes, len(ends)))
         widths = [array.shape[1] for array in given]
         if widths != [array.shape[1] for array in self._given]:
@@ -108,12 +109,12 @@ class KnownLight:
 
 @lru_cache(maxsize=2 * FABRICS_KEPT_MAX)
 def known_light(seed: int, fabric: str, cubes: int, design: LinkDesign, of: str) -> KnownLight:  # noqa: ARG001 -- two fabrics have two
-    """Kept at hand for a fabric: that `of` what is there, and that of what is expected, apart."""
+    """Cached for a fabric, with `of` for actual and for expected light separately."""
     return KnownLight(design, cubes * ENDS_PER_CUBE)
 
 
 def _any(differs: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Whether any of a row is so, of shape (n,): with rows so short, column by column."""
+    """Whether any value of a row is true, of shape (n,): column by column, because rows are short."""
     found = differs[:, 0].copy()
     for column in range(1, differs.shape[1]):
         found |= differs[:, column]
@@ -121,7 +122,7 @@ def _any(differs: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
 
 
 def _strands(strands: Strands, rows: npt.NDArray[np.intp]) -> Strands:
-    """Those of some ends, where each field is one value or of shape (ends, strands)."""
+    """The strands of some ends, where each field is one value or of shape (ends, strands)."""
     whole = strands.shape
     each = strands.each()
     numbers = np.arange(len(each.ocs.loss_db)).reshape(whole)[rows]

@@ -1,7 +1,7 @@
-"""What a lane of each rate is made of: laser and receiver by their own figures.
+"""Components of a lane of each rate: laser, receiver and circulator figures.
 
-[LF] 3.3.1, Appendix C.1. A module of a faster generation has parts made for its rate; at an older rate it
-runs as the modules of that rate do. Figures that no paper gives are assumptions.
+[LF] 3.3.1, Appendix C.1. A module of a faster generation has components for its rate; at an older rate it
+performs like the modules of that rate. Figures that no paper gives are assumptions.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,9 @@ CirculatorName = Literal["integrated", "external"]
 @dataclass(frozen=True, slots=True)
 class LaneParts:
     """`launch_dbm`: average power of a lane into the mux. `extinction_db`: highest level over the lowest.
-    `noise_pa_per_rthz`: of the amplifier and all that processing adds."""
+
+    `noise_pa_per_rthz`: of the amplifier and all added processing noise.
+    """
 
     launch_dbm: float
     extinction_db: float
@@ -27,9 +29,12 @@ class LaneParts:
 
 @dataclass(frozen=True, slots=True)
 class Laser:
-    """How light is modulated, against an externally modulated laser. `launch_db` more of it is launched, the
-    extinction ratio is `extinction_db` higher; `chirp` widens its spectrum. Where it is `steady`, its
-    frequency does not follow the data, so that the beat with a reflection has a tone that can be found."""
+    """Modulation of the light, relative to an externally modulated laser.
+
+    It launches `launch_db` more, and its extinction ratio is `extinction_db` higher; `chirp` widens its
+    spectrum. If `steady`, its frequency does not follow the data, so the beat with a reflection has a
+    detectable tone.
+    """
 
     launch_db: float
     extinction_db: float
@@ -38,9 +43,11 @@ class Laser:
 
 
 def laser_of(name: LaserName) -> Laser:
-    """An externally modulated laser (EML) or one whose own current is modulated (DML). [LF] Appendix C.1:
-    modules have EMLs, for the sake of interference. Of a DML the frequency follows the current by some
-    gigahertz, and no notch finds the beat of two such lasers."""
+    """An externally modulated laser (EML) or a directly modulated one (DML).
+
+    [LF] Appendix C.1: modules use EMLs because of interference. The frequency of a DML follows its current by
+    some gigahertz, and no notch finds the beat of two such lasers.
+    """
     if name == "EML":
         return Laser(0.0, 0.0, assumed("laser_chirp"), True)
     return Laser(
@@ -53,8 +60,8 @@ def laser_of(name: LaserName) -> Laser:
 
 @dataclass(frozen=True, slots=True)
 class Circulator:
-    """What one takes each way, what it lets from the own transmitter to the own receiver, and what the
-    connector takes that joins it to the module (None: it is inside)."""
+    """Loss in each direction, crosstalk from the own transmitter to the own receiver, and loss of the
+    connector to the module (None: integrated)."""
 
     loss_db: float
     crosstalk_db: float
@@ -62,7 +69,7 @@ class Circulator:
 
 
 def circulator_of(name: CirculatorName) -> Circulator:
-    """[LF] Appendix B: the first were external, and could be used again with the next generation; integrated
+    """[LF] Appendix B: the first circulators were external and reusable with the next generation; integrated
     ones lose less."""
     if name == "integrated":
         return Circulator(assumed("circulator_loss_db"), assumed("circulator_crosstalk_db"), None)
@@ -74,11 +81,11 @@ def circulator_of(name: CirculatorName) -> Circulator:
 
 
 FAST_GBPS = 100
-"""From this rate on, parts of their own."""
+"""From this rate on, lanes have their own components."""
 
 
 def parts_of(rate: LaneRate) -> LaneParts:
-    """Of the modules made for this rate."""
+    """The components of modules for this rate."""
     made_for = "_fast" if rate.gbps >= FAST_GBPS else ""
     return LaneParts(
         launch_dbm=assumed(f"laser{made_for}_launch_dbm"),

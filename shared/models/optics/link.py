@@ -1,10 +1,12 @@
-"""A link through an OCS element by element, and what its receivers make of the light.
+"""A link through an OCS element by element, and the errors of its receivers.
 
 [LF] 3.1, 3.3, 4.1.1, 4.1.2, Appendix B. Seen from one end, an element knows only its own part of the path:
-what it loses, and what it sends back of the light that arrives. Both directions share one strand, so the
-end's own light, sent back, comes in beside the far end's: one reflection is enough. Its power over that of
-the signal is (own launch + reflection − losses to the element and back) − received. The strongest of them
-and all others together go to the receiver (`receiver`), with what leaks through the end's own circulator.
+its loss, and the reflection of arriving light. Both directions share one strand, so the end's own reflected
+light arrives together with the far end's: one reflection is enough. Its power relative to the signal is (own
+launch + reflection − losses to the element and back) − received. The strongest reflection and the sum of all
+others go to the receiver (`receiver`), with the leakage of the end's own circulator.
+
+Wavelengths: [LF] 3.3.1: both grids fill 80 nm, over which chromatic dispersion differs from lane to lane.
 """
 
 import math
@@ -31,15 +33,12 @@ from shared.models.optics.receiver import BER_THRESHOLD, Receiver
 
 FloatArray = npt.NDArray[np.float64]
 
-# The wavelengths of a strand's lanes, and what fibre does to each: chromatic dispersion.
-#
-# [LF] 3.3.1: both grids fill 80 nm, over which dispersion differs from lane to lane.
 
 FIRST_NM = 1_271.0
-"""Of the CWDM grid in the O band (ITU-T G.694.2)."""
+"""First wavelength of the CWDM grid in the O band (ITU-T G.694.2)."""
 LIGHT_NM_PER_S = 2.99792458e17
 PENALTY_MAX_DB = 40.0
-"""Where dispersion leaves nothing of the signal."""
+"""Penalty at which dispersion leaves nothing of the signal."""
 
 
 def lanes_nm(kind: ModuleKind) -> FloatArray:
@@ -48,7 +47,7 @@ def lanes_nm(kind: ModuleKind) -> FloatArray:
 
 
 def dispersion_ps_per_nm(wavelength_nm: FloatArray, length_km: float) -> FloatArray:
-    """Chromatic dispersion of so much fibre (ITU-T G.652): slope ÷ 4 · (λ − λ₀⁴ ÷ λ³)."""
+    """Chromatic dispersion of this length of fibre (ITU-T G.652): slope ÷ 4 · (λ − λ₀⁴ ÷ λ³)."""
     zero_nm, slope = assumed("fibre_zero_dispersion_nm"), assumed("fibre_dispersion_slope")
     wavelength = np.asarray(wavelength_nm, dtype=np.float64)
     found: FloatArray = 0.25 * slope * (wavelength - zero_nm**4 / wavelength**3) * length_km
@@ -58,9 +57,11 @@ def dispersion_ps_per_nm(wavelength_nm: FloatArray, length_km: float) -> FloatAr
 def dispersion_penalty_db(
     symbol_gbd: float, wavelength_nm: FloatArray, length_km: float, chirp: float | None = None
 ) -> FloatArray:
-    """What the spread of a symbol costs: −5 log₁₀(1 − (4 B D σ)²), where σ is the spectral width of a laser,
-    B λ² ÷ c √(1 + α²): what modulation alone gives it, and its chirp α (None: that of an externally modulated
-    one)."""
+    """Penalty of pulse spreading: −5 log₁₀(1 − (4 B D σ)²).
+
+    σ is the spectral width of a laser, B λ² ÷ c √(1 + α²), from modulation and its chirp α (None: that of an
+    externally modulated laser).
+    """
     symbol_hz = symbol_gbd * 1e9
     chirped = np.hypot(1.0, assumed("laser_chirp") if chirp is None else chirp)
     width_nm = np.asarray(wavelength_nm) ** 2 * symbol_hz / LIGHT_NM_PER_S * chirped
@@ -72,32 +73,36 @@ def dispersion_penalty_db(
 
 @dataclass(frozen=True, slots=True)
 class OcsPath:
-    """What the OCS puts between two ends, as arrays of one broadcast shape: insertion loss, and what the port
-    on this end's side and the one on the far side send back."""
+    """The OCS between two ends, as arrays of one broadcast shape.
+
+    Insertion loss, and the reflections of the port on this end's side and of the port on the far side.
+    """
 
     loss_db: FloatArray
     near_return_db: FloatArray
     far_return_db: FloatArray
 
     def over(self, shape: tuple[int, ...]) -> "OcsPath":
-        """The same at every place of a shape."""
+        """Broadcast to a shape."""
         arrays = (self.loss_db, self.near_return_db, self.far_return_db)
         return OcsPath(*(np.broadcast_to(array, shape) for array in arrays))
 
     def reversed(self) -> "OcsPath":
-        """As the other end sees it."""
+        """As seen from the other end."""
         return OcsPath(self.loss_db, self.far_return_db, self.near_return_db)
 
 
 DIRECT = OcsPath(np.asarray(0.0), np.asarray(-np.inf), np.asarray(-np.inf))
-"""Fibre that runs from end to end: no OCS loses anything, and no port of one sends anything back."""
+"""Fibre from end to end: no OCS loss and no OCS port reflections."""
 
 
 @dataclass(frozen=True, slots=True)
 class Strands:
-    """All that may change of some strands, as one of the ends sees it: the OCS between, and at this end and
-    the far one what dirty connectors take (`excess`), what is lost behind them without reflection (`lost`),
-    and at this end how much more the circulator leaks. Arrays of one broadcast shape."""
+    """The variable part of some strands, as one of the ends sees it; arrays of one broadcast shape.
+
+    The OCS between the ends; at both ends the loss of dirty connectors (`excess`) and the loss without
+    reflection behind them (`lost`); and at this end the additional leakage of the circulator.
+    """
 
     ocs: OcsPath
     near_excess_db: FloatArray = field(default_factory=lambda: np.asarray(0.0))
@@ -108,13 +113,13 @@ class Strands:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of all arrays together."""
+        """The broadcast shape of all arrays."""
         switched = (self.ocs.loss_db, self.ocs.near_return_db, self.ocs.far_return_db)
         return np.broadcast_shapes(*(array.shape for array in (*switched, *self._by_end)))
 
     @property
     def loss_db(self) -> FloatArray:
-        """Of all that may change, one way."""
+        """Variable loss, one way."""
         dirt_db = self.near_excess_db + self.far_excess_db
         found: FloatArray = self.ocs.loss_db + dirt_db + (self.near_lost_db + self.far_lost_db)
         return found
@@ -125,7 +130,7 @@ class Strands:
         return (*excess, *lost, self.near_leak_db)
 
     def each(self) -> "Strands":
-        """Flat: one value of each a strand; what is wrong with none, or with all alike, stays one value."""
+        """Flat, with one value for each strand; values that are equal for all stay single values."""
         shape = self.shape
         switched = (self.ocs.loss_db, self.ocs.near_return_db, self.ocs.far_return_db)
         return Strands(
@@ -134,7 +139,7 @@ class Strands:
         )
 
     def part(self, numbers: npt.NDArray[np.intp]) -> "Strands":
-        """Some of them, where they are flat; what is one for all stays so."""
+        """Some of the flat strands; single values stay so."""
         return self._with(lambda array: array.take(numbers) if array.ndim else array)
 
     def per_lane(self) -> "Strands":
@@ -149,8 +154,11 @@ class Strands:
 
 @dataclass(frozen=True, slots=True)
 class LinkDesign:
-    """Modules and fibre of a link. Powers are averages of one lane, that of the laser by default as the
-    modules of the rate have it; `fibre_loss_db` is that of both ends' fibres and connectors together."""
+    """Modules and fibre of a link.
+
+    Powers are averages of one lane, by default those of the laser for the rate. `fibre_loss_db` includes the
+    fibres and connectors of both ends.
+    """
 
     rate: LaneRate = field(default_factory=lambda: lane_rate("50G-PAM4"))
     kind: ModuleKind = MODULE_KINDS["cwdm4-bidi"]
@@ -169,7 +177,7 @@ class LinkDesign:
 
     @property
     def launched_dbm(self) -> float:
-        """`launch_dbm`, or what the parts of the rate launch."""
+        """`launch_dbm`, or the launch power of the rate's laser."""
         if self.launch_dbm is not None:
             return self.launch_dbm
         return parts_of(self.rate).launch_dbm + laser_of(self.laser).launch_db
@@ -182,11 +190,11 @@ class LinkDesign:
 
     @property
     def extinction_db(self) -> float:
-        """Of lasers that are as designed."""
+        """Extinction ratio of lasers as designed."""
         return parts_of(self.rate).extinction_db + laser_of(self.laser).extinction_db
 
     def extinction_of(self, lanes: Lanes) -> FloatArray:
-        """The extinction ratios of lanes as made, or of the design."""
+        """The extinction ratios of lanes as manufactured, or of the design."""
         if lanes.extinction_db is None:
             return np.asarray(self.extinction_db)
         more_db = laser_of(self.laser).extinction_db
@@ -194,14 +202,16 @@ class LinkDesign:
 
     @property
     def penalties_db(self) -> FloatArray:
-        """What dispersion costs each lane of a strand, of shape (lanes,)."""
+        """Dispersion penalty of each lane of a strand, of shape (lanes,)."""
         chirp = laser_of(self.laser).chirp
         return dispersion_penalty_db(self.receiver.symbol_gbd, lanes_nm(self.kind), self.length_km, chirp)
 
     @property
     def lane_losses_db(self) -> FloatArray:
-        """What each lane of a strand loses more than the first, in both multiplexers: light of the n-th
-        bounces n times off their filters. Of shape (lanes,)."""
+        """Loss of each lane of a strand beyond the first, in both multiplexers, of shape (lanes,).
+
+        Light of the n-th lane bounces n times off their filters.
+        """
         bounces = np.arange(self.kind.lanes_per_strand, dtype=np.float64)
         return 2.0 * assumed("mux_bounce_loss_db") * bounces
 
@@ -222,7 +232,7 @@ class LinkDesign:
         fibre_db = 0.5 * self.fibre_loss_db
         near_db = strands.near_excess_db + strands.near_lost_db
         far_db = strands.far_excess_db + strands.far_lost_db
-        # The two fibres of an external circulator to its module reflect to the laser, or nothing.
+        # The two fibres between an external circulator and its module reflect to the laser, or not at all.
         joins = () if joined_db is None else (joined_db,)
         return (
             Element("mux", mux),
@@ -242,8 +252,7 @@ class LinkDesign:
 
 
 def connector_return_db(excess_db: FloatArray) -> Decibels:
-    """What the connectors of an end send back: as clean ones do, and a share of what dirt takes out of the
-    light."""
+    """Reflection of the connectors of an end: that of clean ones plus a share of the light lost to dirt."""
     dirt, clean = (10.0 ** (assumed(name) / 10.0) for name in ("dirt_return_db", "connector_return_db"))
     if not excess_db.any():  # as nearly all are
         return 10.0 * math.log10(clean)
@@ -254,8 +263,11 @@ def connector_return_db(excess_db: FloatArray) -> Decibels:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """What arrives at an end, lane by lane, in one broadcast shape: average power of the signal in dBm, the
-    strongest of all that is sent back of the end's own light over it, and the others together, in dB."""
+    """Light arriving at an end, by lane, in one broadcast shape.
+
+    Average power of the signal in dBm; the strongest reflection of the end's own light and the sum of the
+    others, both relative to it in dB.
+    """
 
     received_dbm: FloatArray
     strongest_db: FloatArray
@@ -263,7 +275,7 @@ class Arrival:
 
     @property
     def interference_db(self) -> FloatArray:
-        """All of it over the signal: the MPI."""
+        """All reflections relative to the signal: the MPI."""
         with np.errstate(divide="ignore"):  # a duplex link has none
             total: FloatArray = 10.0 * np.log10(
                 10.0 ** (self.strongest_db / 10) + 10.0 ** (self.rest_db / 10)
@@ -271,21 +283,23 @@ class Arrival:
         return total
 
     def part(self, numbers: npt.NDArray[np.intp]) -> "Arrival":
-        """Some of the strands, where these are of shape (strands, lanes)."""
+        """Some of the strands, for arrays of shape (strands, lanes)."""
         fields = (self.received_dbm, self.strongest_db, self.rest_db)
         return Arrival(*(field.take(numbers, axis=0) for field in fields))
 
     def single(self, strand: npt.NDArray[np.intp], lane: npt.NDArray[np.intp]) -> "Arrival":
-        """Some lanes, each as the only one of a strand, as `Lanes.single` has them."""
+        """Some lanes, each as the only one of a strand, as in `Lanes.single`."""
         fields = (self.received_dbm, self.strongest_db, self.rest_db)
         return Arrival(*(field[strand, lane][:, None] for field in fields))
 
 
 @dataclass(frozen=True, slots=True)
 class LaneResult:
-    """What an end makes of it, one array of the broadcast shape each. Rates: `raw_ber` of the decisions,
-    `ber` before the outer code, `post_fec_ber` after it; `margin` in orders of magnitude of `ber` below its
-    threshold. `interference_db` is over the received power."""
+    """Reception at an end, one array of the broadcast shape for each figure.
+
+    Rates: `raw_ber` of the decisions, `ber` before the outer code, `post_fec_ber` after it. `margin` is in
+    orders of magnitude of `ber` below its threshold. `interference_db` is relative to the received power.
+    """
 
     received_dbm: FloatArray
     interference_db: FloatArray
@@ -302,19 +316,19 @@ class LaneResult:
 
 
 def arriving(design: LinkDesign, strands: Strands, lanes: Lanes = AS_DESIGNED) -> Arrival:
-    """At the near end, of shape (…, lanes) for strands of shape (…)."""
+    """Light at the near end, of shape (…, lanes) for strands of shape (…)."""
     return along(design.path(strands.per_lane()), design.launched_dbm, design.lane_losses_db, lanes)
 
 
 def along(path: tuple[Element, ...], launched_dbm: float, losses_db: FloatArray, lanes: Lanes) -> Arrival:
-    """The same along a path, for what a design launches and what each of its lanes loses more."""
+    """The same along a path, for the design's launch power and the extra loss of each lane."""
     bounced_db = lanes.of_design(losses_db)
     lost_db = loss_db(path) + bounced_db
     received_dbm = launched_dbm + lanes.far_launch_db - lost_db
     back = strongest_and_rest([power_dbm for _, power_dbm in reflections(path, launched_dbm)])
     with np.errstate(divide="ignore"):  # a duplex link has none, and another perhaps only one
         back_dbm = 10.0 * np.log10(back)
-    # The own light passes the same multiplexers, there and back.
+    # The own light passes the same multiplexers, forth and back.
     relative_db = lanes.near_launch_db - bounced_db - received_dbm
     strongest_db, rest_db = back_dbm[0] + relative_db, back_dbm[1] + relative_db
     if strongest_db.shape == received_dbm.shape:
@@ -323,7 +337,7 @@ def along(path: tuple[Element, ...], launched_dbm: float, losses_db: FloatArray,
 
 
 def evaluate(design: LinkDesign, strands: Strands, lanes: Lanes = AS_DESIGNED) -> LaneResult:
-    """What the near end receives, of shape (…, lanes) for strands of shape (…)."""
+    """Reception at the near end, of shape (…, lanes) for strands of shape (…)."""
     arrival = arriving(design, strands, lanes)
     log10_ber = arrived_log10_ber(design, arrival, lanes)
     ber = 10.0**log10_ber
@@ -348,9 +362,11 @@ def arrived_log10_ber(
 def decided_log10_ber(
     design: LinkDesign, arrival: Arrival, lanes: Lanes = AS_DESIGNED, receiver: Receiver | None = None
 ) -> FloatArray:
-    """The same by noise and interference alone, without errors in bursts. Dispersion counts as loss of the
-    signal alone: of what comes back of the near end's own light, no symbol has to be told from the next.
-    A receiver that needs more light errs as one that gets less of all."""
+    """The same from noise and interference alone, without burst errors.
+
+    Dispersion counts as loss of the signal only, because reflected light has no symbols to decide. A receiver
+    that needs more light has the errors of one that gets less of all light.
+    """
     return received_log10_ber(
         receiver or design.receiver, arrival, lanes, design.extinction_of(lanes), design.penalties_db
     )
@@ -371,13 +387,15 @@ def received_log10_ber(
 
 
 def with_bursts(log10_ber: FloatArray, lanes: Lanes) -> FloatArray:
-    """With the errors that a receiver makes however much light it gets, and the inner code cannot mend: a
-    floor that is assumed, as bursts would leave it."""
+    """Adds the errors that a receiver makes at any power and that the inner code cannot correct.
+
+    This floor is assumed, as bursts would cause it.
+    """
     bursts = assumed("burst_error_ber") * 10.0**lanes.burst_orders
     found: FloatArray = np.log10(10.0**log10_ber + bursts)
     return found
 
 
 def log10_ber(design: LinkDesign, strands: Strands, lanes: Lanes = AS_DESIGNED) -> FloatArray:
-    """The plain chain: log10 of the bit error rate before the outer code, of shape (…, lanes)."""
+    """The reference chain: log10 of the bit error rate before the outer code, of shape (…, lanes)."""
     return arrived_log10_ber(design, arriving(design, strands, lanes), lanes)

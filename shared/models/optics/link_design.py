@@ -1,4 +1,4 @@
-"""The links that a configuration asks for."""
+"""Link design from a configuration."""
 
 from functools import lru_cache
 

@@ -1,10 +1,10 @@
-"""Modules as manufactured from a seed: no two lanes of a pod are quite alike.
+"""Modules as manufactured from a seed, with variation between lanes.
 
 [LF] 4.1.2: all corner cases of manufacturing and component variation have to be resolved. A module is a
-function of (seed, fabric, link end, generation): 0 is the one that the fabric was commissioned with, and each
-that replaces it one more. Its test station sets limits: what is made beyond them is not shipped,
-and a laser's bias is set in steps, so that its extinction ratio is one of few. How wide each figure scatters
-is assumed. Everything is rounded: the last bit of a machine's logarithm never shows.
+function of (seed, fabric, link end, generation): generation 0 is the original module, and each replacement is
+one more. Its test station sets limits: modules beyond them are not shipped. A laser's bias is set in steps,
+so its extinction ratio is one of few. The spread of each figure is assumed. All values are rounded, so
+differences in the last bit between machines have no effect.
 """
 
 import math
@@ -25,18 +25,21 @@ FloatArray = npt.NDArray[np.float64]
 
 DECIMALS = 4
 SHIPPED_SIGMAS = 2.0
-"""What lies farther from the mean is not shipped."""
+"""Modules farther from the mean are not shipped."""
 EXTINCTION_STEP_DB = 0.25
 FABRICS_KEPT_MAX = 64
-"""Fabrics whose modules are kept at hand: 1.6 megabytes each for 64 cubes."""
+"""Fabrics whose modules are cached: 1.6 megabytes each for 64 cubes."""
 
 
 @dataclass(frozen=True, slots=True)
 class ManufacturedModules:
-    """Read-only, of shape (link ends, 8 lanes): average power of the laser over that of the design in dB, how
-    much more light the receiver needs than the design in dB, how many more errors in bursts it makes in
-    orders of magnitude, extinction ratio in dB, and how far the laser's frequency is from the grid's at the
-    temperature that all are compared at, in GHz."""
+    """Read-only, of shape (link ends, 8 lanes).
+
+    - `launch_db`: average laser power over the design. `sensitivity_db`: light that the receiver needs beyond
+      the design.
+    - `burst_orders`: orders of magnitude of additional burst errors. `extinction_db`: extinction ratio.
+    - `frequency_ghz`: the laser's offset from the grid at the common reference temperature.
+    """
 
     launch_db: FloatArray
     sensitivity_db: FloatArray
@@ -47,10 +50,12 @@ class ManufacturedModules:
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """The lanes that an end receives over some strands, as the modules at both ends were made; arrays of one
-    broadcast shape (…, lanes). `far_launch_db` is of the signal, `near_launch_db` of the own light that is
-    sent back; `offset_ghz` lies between both lasers. `numbers`: which lanes of a strand these are, if not all
-    of them in order."""
+    """The lanes that an end receives over some strands, between modules as manufactured.
+
+    Arrays of one broadcast shape (…, lanes). `far_launch_db` is of the signal, `near_launch_db` of the
+    reflected own light. `offset_ghz` is between both lasers. `numbers`: which lanes of a strand these are, if
+    not all of them in order.
+    """
 
     far_launch_db: FloatArray
     near_launch_db: FloatArray
@@ -62,21 +67,20 @@ class Lanes:
 
     @property
     def lanes(self) -> int:
-        """Of a strand."""
+        """Number of lanes of a strand."""
         return int(self.far_launch_db.shape[-1])
 
     def each(self) -> "Lanes":
-        """One row a strand, where these are of shape (…, lanes)."""
+        """One row for each strand, for arrays of shape (…, lanes)."""
         return self._with(lambda array: array.reshape(-1, array.shape[-1]))
 
     def part(self, strands: int | npt.NDArray[np.intp]) -> "Lanes":
-        """Some of the strands, or one, where these are of shape (strands, lanes)."""
+        """One or some of the strands, for arrays of shape (strands, lanes)."""
         numbers = None if self.numbers is None else self.numbers.take(strands, axis=0)
         return self._with(lambda array: array.take(strands, axis=0), numbers)
 
     def single(self, strand: npt.NDArray[np.intp], lane: npt.NDArray[np.intp]) -> "Lanes":
-        """Some lanes, each as the only one of a strand: of shape (lanes, 1), where these are of shape
-        (strands, lanes)."""
+        """Some lanes, each as the only one of a strand: of shape (lanes, 1), from shape (strands, lanes)."""
         number = strand * self.lanes + lane
         return self._with(lambda array: array.reshape(-1, 1).take(number, axis=0), lane[:, None])
 
@@ -94,13 +98,13 @@ class Lanes:
         )
 
     def of_design(self, by_lane: FloatArray) -> FloatArray:
-        """What a design has for each lane of a strand, for these."""
+        """Values of a design for these lanes, from those by lane of a strand."""
         return by_lane if self.numbers is None else by_lane.take(self.numbers)
 
 
 _NOTHING = np.zeros(1)
 AS_DESIGNED = Lanes(_NOTHING, _NOTHING, _NOTHING, _NOTHING, None, None)
-"""Modules that are what their design says, with both lasers in the middle of each other's band: the worst."""
+"""Modules exactly as designed, with both lasers in the middle of each other's band: the worst case."""
 
 
 def extinctions_db() -> tuple[float, ...]:
@@ -111,13 +115,13 @@ def extinctions_db() -> tuple[float, ...]:
 
 
 def purpose_of_generation(purpose: str, generation: int) -> str:
-    """What is drawn of a module for one purpose is drawn anew for each that takes its place."""
+    """Draws of a module are independent for each generation."""
     return purpose if generation == 0 else f"{purpose}, generation {generation}"
 
 
 @lru_cache(maxsize=FABRICS_KEPT_MAX)
 def manufactured_modules(seed: int, fabric: str, ends: int) -> ManufacturedModules:
-    """The modules of the first so many link ends of a fabric, kept at hand."""
+    """The modules of the first `ends` link ends of a fabric, cached."""
     return manufacture_modules(seed, fabric, np.arange(ends))
 
 
@@ -155,8 +159,10 @@ def manufacture_modules(
 
 
 def lanes_looped(made: ManufacturedModules, end: int, strands: int) -> Lanes:
-    """What a module receives of its own light where its first strand leads to its second, of shape (strands,
-    lanes of a strand)."""
+    """The lanes of a module that receives its own light, its first strand looped to its second.
+
+    Of shape (strands, lanes of a strand).
+    """
 
     def own(lanes: FloatArray) -> FloatArray:
         found: FloatArray = lanes[end].reshape(strands, LANES_PER_LINK // strands)
@@ -182,8 +188,10 @@ def lanes_between(
     strands: int,
     warmer_k: float = 0.0,
 ) -> Lanes:
-    """What these ends receive from these peers, of shape (…, strands, lanes of a strand): a strand has the
-    same lanes at both ends. `warmer_k`: how much warmer the near module is than the far one."""
+    """The lanes that these ends receive from these peers, of shape (…, strands, lanes of a strand).
+
+    A strand has the same lanes at both ends. `warmer_k`: temperature of the near module above the far one.
+    """
     near, far = np.broadcast_arrays(ends, peers)
 
     def by_strand(lanes: FloatArray) -> FloatArray:

@@ -1,7 +1,7 @@
-"""Optical modules: kinds, generations, the rates of a lane, and what any two of them agree on.
+"""Optical modules: kinds, generations, lane rates, and the agreement of two modules.
 
-[LF] 3.1, 3.3.1, 4.2.2, Figures 8 and 9, Appendix C.1. A link of a superpod has 8 lanes each way. How many
-fibre strands these need, and so how many OCSes a pod has, follows from the kind of module.
+[LF] 3.1, 3.3.1, 4.2.2, Figures 8 and 9, Appendix C.1. A link of a superpod has 8 lanes each way. The kind of
+module determines the fibre strands of a link, and so the OCSes of a pod.
 """
 
 import re
@@ -21,14 +21,14 @@ WHOLE_GBPS = re.compile("([1-9][0-9]{0,5})g")
 
 @dataclass(frozen=True, slots=True, order=True)
 class LaneRate:
-    """What one wavelength carries one way."""
+    """Rate of one wavelength in one direction."""
 
     gbps: int
     modulation: str
 
     @property
     def name(self) -> str:
-        """As people write it: `50G-PAM4`."""
+        """Written as `50G-PAM4`."""
         return f"{self.gbps}G-{self.modulation}"
 
 
@@ -43,7 +43,8 @@ LANE_RATES = {
 class ModuleKind:
     """A wavelength grid, and whether both directions share one strand.
 
-    `lanes_per_strand`: wavelengths that one strand carries one way. `generations`: in which it exists.
+    `lanes_per_strand`: wavelengths that one strand carries one way. `generations`: those in which it exists,
+    in Gb/s.
     """
 
     name: str
@@ -65,7 +66,7 @@ class ModuleKind:
     @property
     def ocs_count(self) -> int:
         """OCSes of a superpod, in proportion to the strands: 96, 48, 24 ([LF] 4.2.2). The twin's 48 have two
-        strands a link."""
+        strands per link."""
         return OCS_COUNT * self.strands_per_link // STRANDS
 
 
@@ -82,7 +83,7 @@ MODULE_KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """One step from 40 to 800 Gb/s: the module's form, its lanes one way, and the fastest rate of a lane."""
+    """One step from 40 to 800 Gb/s: the module's form, its lanes one way, and the fastest lane rate."""
 
     gbps: int
     form: str
@@ -117,15 +118,16 @@ class OpticalModule:
 
     @property
     def rates(self) -> tuple[LaneRate, ...]:
-        """What software may set its lanes to, fastest first: its own rate and that of every older generation
-        ([LF] 2.3 demands it of each; 3.3.1 gives it for the newest)."""
+        """Rates that software may set its lanes to, fastest first: its own rate and that of every older
+        generation ([LF] 2.3 requires it of each; 3.3.1 gives it for the newest)."""
         to = self.generation.gbps
         return tuple(sorted({g.rate for g in GENERATIONS.values() if g.gbps <= to}, reverse=True))
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """What two modules settle on: `rate` a lane and `lanes` of it, or None and 0 with the reason why not."""
+    """The common operation of two modules: `rate` per lane and number of `lanes`, or None and 0 with the
+    reason."""
 
     rate: LaneRate | None
     lanes: int
@@ -133,32 +135,33 @@ class Agreement:
 
     @property
     def gbps(self) -> int:
-        """Of the link, one way."""
+        """Rate of the link, one way."""
         return 0 if self.rate is None else self.rate.gbps * self.lanes
 
 
 def module_kind(name: str) -> ModuleKind:
-    """The kind of this name, in any case; InvalidInput names the others."""
+    """The kind with this name, in any case; InvalidInput names the valid ones."""
     if name.lower() not in MODULE_KINDS:
         raise InvalidInput(_unknown("kind", name, "kind of module", name.lower(), MODULE_KINDS))
     return MODULE_KINDS[name.lower()]
 
 
 def module(kind: str, gbps: int) -> OpticalModule:
-    """The module of this kind and generation; InvalidInput names what exists otherwise."""
+    """The module of this kind and generation; InvalidInput names the existing ones."""
     chosen = module_kind(kind)
     exists = chosen.generations
     if gbps not in exists:
         nearest = min(exists, key=lambda other: (abs(other - gbps), other))
         allowed = ", ".join(str(other) for other in exists)
         raise InvalidInput(
-            f"generation {gbps}: no {chosen.name} of {gbps} Gb/s; nearest is {nearest}, allowed are {allowed}"
+            f"generation: {gbps} is not allowed for {chosen.name}; must be {allowed} (Gb/s); "
+            f"the nearest is {nearest}"
         )
     return OpticalModule(chosen, GENERATIONS[gbps])
 
 
 def parse_module(name: str) -> OpticalModule:
-    """The module of a name like `cwdm4-bidi-400G`, in any case; InvalidInput names the nearest otherwise."""
+    """The module with a name like `cwdm4-bidi-400G`, in any case; InvalidInput names the nearest."""
     kind, _, size = name.lower().rpartition("-")
     if kind in MODULE_KINDS and (digits := WHOLE_GBPS.fullmatch(size)):
         return module(kind, int(digits[1]))
@@ -169,13 +172,13 @@ def parse_module(name: str) -> OpticalModule:
     ]
     newest = ", ".join(f"{kind.name}-{max(kind.generations)}G" for kind in MODULE_KINDS.values())
     raise InvalidInput(
-        f"module {name!r}: not a module; allowed are names like "
+        f"module: {name!r} is not a module; must be a name like "
         f"{newest}{closest_match_hint(name.lower(), names)}"
     )
 
 
 def lane_rate(name: str) -> LaneRate:
-    """The rate of a name like `50G-PAM4`, in any case; InvalidInput names what exists otherwise."""
+    """The rate with a name like `50G-PAM4`, in any case; InvalidInput names the valid ones."""
     if name.upper() not in LANE_RATES:
         raise InvalidInput(_unknown("rate", name, "lane rate", name.upper(), LANE_RATES))
     return LANE_RATES[name.upper()]
@@ -184,14 +187,15 @@ def lane_rate(name: str) -> LaneRate:
 def _unknown(field: str, name: str, what: str, meant: str, allowed: Iterable[str]) -> str:
     names = list(allowed)
     return (
-        f"{field} {name!r}: no such {what}; allowed are {', '.join(names)}{closest_match_hint(meant, names)}"
+        f"{field}: {name!r} is not a known {what}; must be one of {', '.join(names)}"
+        f"{closest_match_hint(meant, names)}"
     )
 
 
 def agree(one: OpticalModule, other: OpticalModule) -> Agreement:
-    """The best common rate of a lane, and on how many lanes; the same whichever module is named first.
+    """The best common lane rate and number of lanes; independent of the order of the modules.
 
-    Both ends need the same wavelengths and must both send and receive on one strand, or neither ([LF] 3.3.1).
+    Both ends need the same wavelengths, and both or neither must send and receive on one strand ([LF] 3.3.1).
     """
     kinds = one.kind, other.kind
     if kinds[0].spacing_nm != kinds[1].spacing_nm:
@@ -202,11 +206,11 @@ def agree(one: OpticalModule, other: OpticalModule) -> Agreement:
         return Agreement(
             None,
             0,
-            f"{bidi.name} sends and receives on one strand, {duplex.name} on two: light meets no receiver",
+            f"{bidi.name} sends and receives on one strand, {duplex.name} on two",
         )
     rate = max(set(one.rates) & set(other.rates))
     lanes = min(one.generation.lanes, other.generation.lanes)
-    return Agreement(rate, lanes, f"{lanes} lanes of {rate.name}, the fastest that both run")
+    return Agreement(rate, lanes, f"{lanes} lanes of {rate.name}, the fastest rate that both support")
 
 
 def _ordered(kinds: tuple[ModuleKind, ModuleKind]) -> list[ModuleKind]:

@@ -1,7 +1,7 @@
-"""What an OCS puts between two link ends that it joins, strand by strand.
+"""The OCS path between two joined link ends, strand by strand.
 
-[LF] 3.1, 4.1.1, Figure A.1. The ends of a link are on the same OCS, each at a duplex port of its own: a
-strand that enters North at one of them leaves South at the other.
+[LF] 3.1, 4.1.1, Figure A.1. The ends of a link are on the same OCS, each at its own duplex port: a strand
+that enters North at one of them leaves South at the other.
 """
 
 import numpy as np
@@ -33,10 +33,10 @@ def strands_of(
     technology: str = "palomar",
     patched: Patches = NOT_PATCHED,
 ) -> OcsPath:
-    """As the end sees it, of shape (…, strands), where ends and peers are numbers of shape (…).
+    """The path as seen from the end, of shape (…, strands), for end and peer numbers of shape (…).
 
-    A peer must be able to be one (`check_peer`); `ports` are of one side, as `ocs_radix` gives them. Fibres
-    go to the ports where they were wired, but for those that were `patched` to spare ones.
+    The peer must be valid (`check_peer`); `ports` are of one side, as in `ocs_radix`. Fibres are at the ports
+    where they were wired, except those `patched` to spare ports.
     """
     near, far = (np.asarray(number, dtype=np.int64)[..., None] for number in (end, peer))
     strand = np.arange(STRANDS)
@@ -63,7 +63,7 @@ def strands_looped(
     technology: str = "palomar",
     patched: Patches = NOT_PATCHED,
 ) -> OcsPath:
-    """As an end sees its own light that its OCS sends back from North to South at its duplex port, of shape
+    """The path of an end's own light that its OCS loops from North to South at its duplex port, of shape
     (strands,)."""
     own = link_end(end)
     ocs, port = np.array(own.ocs), np.array(own.port)
@@ -80,11 +80,11 @@ def strands_looped(
 
 
 def check_peer(fabric: str, end: int, peer: int) -> None:
-    """InvalidInput unless the ends are on the same OCS, of opposite faces; a cube may be its own partner."""
+    """InvalidInput unless the ends are on the same OCS, on opposite faces; a cube may be joined to itself."""
     near, far = link_end(end), link_end(peer)
     wanted = LinkEnd(far.cube, near.face ^ 1, near.index)
     if far != wanted:
         raise InvalidInput(
-            f"link {far.name(fabric)}: no partner of {near.name(fabric)}, whose OCS {near.ocs} joins it with "
-            f"{FACES[wanted.face]}/{wanted.index} of any cube; the nearest is {wanted.name(fabric)}"
+            f"link: {far.name(fabric)} cannot be joined with {near.name(fabric)}; OCS {near.ocs} joins that "
+            f"with {FACES[wanted.face]}/{wanted.index} of any cube; the nearest is {wanted.name(fabric)}"
         )

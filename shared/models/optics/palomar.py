@@ -1,17 +1,16 @@
-"""Palomar OCSes as manufactured from a seed: which mirrors serve, what every pair of ports loses, what every
-port reflects.
+"""Palomar OCSes as manufactured from a seed: mirrors in use, insertion loss of port pairs, and reflections.
 
 [LF] 3.2.2 (mirrors), 4.1.1 and Figure 10 (losses). An OCS is a function of (seed, fabric, OCS number): the
-same on every call, and any one computable without the others. Insertion loss of N → S, in dB:
+same on every call, and computable without the others. Insertion loss of N → S, in dB:
 
     collimator N + mirror N + splices and connectors N + deflection(N, S) + the same three of S
 
-so that three numbers a port and one table for all OCSes give every pair. What no paper gives (how the sum is
-split, how wide each part scatters) stands in `shared.models.assumptions`. Everything is rounded to
-0.0001 dB: the last bit of a machine's logarithm never shows.
+So three numbers for each port and one table for all OCSes give every pair. Assumptions (the split of the sum
+and the spread of each part) are in `shared.models.assumptions`. All values are rounded to 0.0001 dB, so
+differences in the last bit between machines have no effect.
 
-Switches of the other technologies of Table C.1 are assumed to lose as a Palomar does in the proportion of the
-bounds that the table has, and to reflect as it does: no paper has their distributions.
+Switches of the other technologies of Table C.1 are assumed to have a Palomar's losses, scaled by the bounds
+in the table, and its reflections: no paper has their distributions.
 """
 
 import math
@@ -32,7 +31,7 @@ from shared.models.superpod.wiring import OCS_COUNT, PALOMAR_RADIX, IntArray
 FloatArray = npt.NDArray[np.float64]
 
 MIRRORS_PER_DIE = 176
-"""Of which the best 136 serve ([LF] 3.2.2); a switch of more ports has mirrors in the same proportion."""
+"""The best 136 of them are used ([LF] 3.2.2); a switch with more ports has mirrors in the same proportion."""
 INSERTION_LOSS_TYPICAL_DB = 2.0
 INSERTION_LOSS_GOAL_DB = 3.0
 RETURN_LOSS_TYPICAL_DB = -46.0
@@ -42,19 +41,20 @@ above −38 dB."""
 
 DECIMALS = 4
 DRAWS_PER_OCS = 1_024
-"""More than a die has mirrors: the draws of two OCSes never meet."""
+"""More than the mirrors of a die, so the draws of two OCSes never overlap."""
 PORTS_MAX = 768
 FABRICS_KEPT_MAX = 128
-"""Fabrics whose OCSes are kept at hand: a third of a megabyte each."""
+"""Fabrics whose OCSes are cached: a third of a megabyte each."""
 
 
 @dataclass(frozen=True, slots=True)
 class ManufacturedOcses:
-    """Some OCSes of one fabric, read-only. `north` and `south` arrays have one row an OCS, one column a port.
+    """Some OCSes of one fabric, read-only. `north` and `south` arrays have one row per OCS and one column per
+    port.
 
-    `*_mirror` is the mirror behind each port, ascending; `*_loss_db` what a port's own collimator, mirror,
-    splices and connectors lose; `*_return_loss_db` what it reflects (negative). `deflection_loss_db` is over
-    all pairs of mirrors and the same for all OCSes.
+    `*_mirror` is the mirror behind each port, ascending. `*_loss_db` is the loss of a port's own collimator,
+    mirror, splices and connectors. `*_return_loss_db` is its reflection (negative). `deflection_loss_db` is
+    over all pairs of mirrors, the same for all OCSes.
     """
 
     north_mirror: IntArray
@@ -78,7 +78,7 @@ class ManufacturedOcses:
 
 
 def mirror_count(ports: int) -> int:
-    """Mirrors on a die of a switch of so many ports a side: 176 for 136."""
+    """Mirrors on a die of a switch with this many ports on each side: 176 for 136."""
     return math.ceil(ports * MIRRORS_PER_DIE / PALOMAR_RADIX)
 
 
@@ -87,7 +87,7 @@ def manufacture(
 ) -> ManufacturedOcses:
     """The OCSes with these numbers, of shape (n,), in the same order; `ports` as `ocs_radix` gives them."""
     if not 1 <= ports <= PORTS_MAX:
-        raise InvalidInput(f"ports {ports}: not a radix of an OCS; allowed are 1 to {PORTS_MAX}")
+        raise InvalidInput(f"ports: {ports} is not allowed; must be between 1 and {PORTS_MAX}")
     die = np.uint64(DRAWS_PER_OCS) * ocs.astype(np.uint64)[:, None]
     north = _side(seed, fabric, "north", die, ports)
     south = _side(seed, fabric, "south", die, ports)
@@ -107,7 +107,7 @@ def manufactured_ocses(
     ocs_count: int = OCS_COUNT,
     technology: str = "palomar",
 ) -> ManufacturedOcses:
-    """All OCSes of a fabric, kept at hand."""
+    """All OCSes of a fabric, cached."""
     return manufacture(seed, fabric, np.arange(ocs_count), ports, technology)
 
 
@@ -122,24 +122,23 @@ def insertion_loss_db(
 ) -> FloatArray:
     """Insertion loss of some circuits (OCS, North port, South port), of their common (broadcast) shape.
 
-    The same as `manufactured_ocses(…).insertion_loss_db()[ocs, north, south]`, without computing the other
-    pairs.
+    The same as `manufactured_ocses(…).insertion_loss_db()[ocs, north, south]`, without the other pairs.
     """
     made = manufactured_ocses(seed, fabric, ports, technology=technology)
     at_north, at_south = _place(made, ocs, north), _place(made, ocs, south)
     loss_db: FloatArray = made.deflection_loss_db[
         made.north_mirror.take(at_north), made.south_mirror.take(at_south)
     ]
-    # In the order in which the whole table is summed: both give the same bits.
+    # Summed in the order of the whole table, so both give the same bits.
     return loss_db + made.north_loss_db.take(at_north) + made.south_loss_db.take(at_south)
 
 
 def return_loss_db(
     seed: int, fabric: str, ocs: IntArray, side: str, port: IntArray, ports: int = PALOMAR_RADIX
 ) -> FloatArray:
-    """What some ports of one side ("N" or "S") reflect, in dB of what arrives (negative)."""
+    """Reflection of some ports of one side ("N" or "S"), in dB of the arriving light (negative)."""
     if side not in ("N", "S"):
-        raise InvalidInput(f"side {side!r}: not a side of an OCS; allowed are 'N' and 'S'")
+        raise InvalidInput(f"side: {side!r} is not a side of an OCS; must be 'N' or 'S'")
     made = manufactured_ocses(seed, fabric, ports)
     table_db = made.north_return_loss_db if side == "N" else made.south_return_loss_db
     found: FloatArray = table_db.take(_place(made, ocs, port))
@@ -153,8 +152,8 @@ def _place(made: ManufacturedOcses, ocs: IntArray, port: IntArray) -> IntArray:
         return np.ravel_multi_index((ocs, port), shape)
     except ValueError as error:
         raise InvalidInput(
-            f"OCS {_span(ocs)}, port {_span(port)}: no such port; "
-            f"allowed are OCSes 0 to {shape[0] - 1} and ports 0 to {shape[1] - 1}"
+            f"OCS {_span(ocs)}, port {_span(port)}: does not exist; "
+            f"OCS must be between 0 and {shape[0] - 1}, port between 0 and {shape[1] - 1}"
         ) from error
 
 
@@ -181,7 +180,7 @@ def _side(
 
 
 def _fixed(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The same array, never to be changed: all who ask get the same."""
+    """The same array, read-only, because all callers share it."""
     array.flags.writeable = False
     return array
 
@@ -193,7 +192,7 @@ def _mirror_loss_db(drawn: FloatArray) -> FloatArray:
 
 
 def _splice_loss_db(drawn: FloatArray) -> FloatArray:
-    """Exponential, cut where a port is spliced anew."""
+    """Exponential, cut where a port is spliced again."""
     mean_db, most_db = assumed("ocs_splice_loss_db"), assumed("ocs_splice_loss_max_db")
     within = drawn * -math.expm1(-most_db / mean_db)
     return np.round(-mean_db * np.log1p(-within), DECIMALS)
@@ -216,11 +215,10 @@ def _deflection_loss_db(mirrors: int) -> FloatArray:
 
 @lru_cache(maxsize=8)
 def squared_deflection(mirrors: int) -> FloatArray:
-    """Over all pairs of mirrors (N, S), read-only: the square of the angle by which both of them turn, as a
-    share of that of the largest one.
+    """Over all pairs of mirrors (N, S), read-only: the squared deflection angle relative to the largest.
 
-    The dies are grids, 11 × 16 for 176 mirrors; the angle is the sideways distance of the two mirrors over
-    the distance of the dies, so only its ratio to the largest one, across the diagonal, matters.
+    The dies are grids, 11 × 16 for 176 mirrors. The angle is the lateral distance of the two mirrors over the
+    distance of the dies, so only its ratio to the largest one, across the diagonal, matters.
     """
     rows = max(1, round(math.sqrt(mirrors * 11 / 16)))
     columns = math.ceil(mirrors / rows)
@@ -232,9 +230,11 @@ def squared_deflection(mirrors: int) -> FloatArray:
 
 @lru_cache(maxsize=FABRICS_KEPT_MAX)
 def driver_boards(seed: int, fabric: str, radix: int, ocs_count: int) -> IntArray:
-    """The driver board, of those of its array, behind each physical port, of shape (2, OCSes, radix). An
-    array's mirrors are dealt to its boards in runs of their numbers, as its wires leave it: of 176, 44 to
-    each."""
+    """The driver board, within its array, behind each physical port, of shape (2, OCSes, radix).
+
+    An array's mirrors are assigned to its boards in runs of their numbers, as its wires leave it: 44 of 176
+    to each.
+    """
     made = manufactured_ocses(seed, fabric, radix, ocs_count)
     mirrors = np.stack([made.north_mirror, made.south_mirror])
     found: IntArray = mirrors * BOARDS_PER_ARRAY // mirror_count(radix)

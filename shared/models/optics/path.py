@@ -1,4 +1,4 @@
-"""The elements of a link's path, and light's way along them: what it loses, and what is sent back of it."""
+"""The elements of a link's path, their losses and the reflected light."""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -8,13 +8,15 @@ import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float64]
 Decibels = float | FloatArray
-"""A number where all are alike: of few lanes a call of numpy costs more than what it computes."""
+"""A single number if all values are equal: for few lanes a numpy call costs more than its computation."""
 NOTHING_DB = 0.0
 
 
 class Element(NamedTuple):
-    """One piece of the path, as light meets it on the way out. `loss_db` it takes each way; of light that
-    arrives it sends `return_db` back (negative; None: nothing). Arrays of one broadcast shape."""
+    """One piece of the path, as seen on the way out; arrays of one broadcast shape.
+
+    `loss_db` is its loss each way, `return_db` the reflection of arriving light (negative; None: none).
+    """
 
     name: str
     loss_db: Decibels
@@ -22,7 +24,7 @@ class Element(NamedTuple):
 
 
 def loss_db(path: Iterable[Element]) -> Decibels:
-    """Of the whole path, one way."""
+    """Loss of the whole path, one way."""
     total_db: Decibels = NOTHING_DB
     for element in path:
         total_db = _behind(total_db, element)
@@ -30,9 +32,9 @@ def loss_db(path: Iterable[Element]) -> Decibels:
 
 
 def reflections(path: Iterable[Element], launch_dbm: float) -> Iterator[tuple[str, Decibels]]:
-    """(element, power in dBm) of everything that comes back to this end's receiver of its own light."""
+    """(element, power in dBm) of all own light that returns to this end's receiver."""
     there_db: Decibels = NOTHING_DB
-    # Own light that has passed `twice_db` there and back.
+    # Own light after loss `twice_db`, forth and back.
     twice_db, own_dbm = there_db, launch_dbm - 2.0 * there_db
     for element in path:
         if element.return_db is not None:
@@ -43,13 +45,14 @@ def reflections(path: Iterable[Element], launch_dbm: float) -> Iterator[tuple[st
 
 
 def _behind(there_db: Decibels, element: Element) -> Decibels:
-    """What is lost behind an element; where it takes nothing, nothing is added."""
+    """Loss up to behind an element; nothing is added for an element without loss."""
     loss_db = element.loss_db
     return there_db if isinstance(loss_db, float) and not loss_db else there_db + loss_db
 
 
 def strongest_and_rest(powers_dbm: list[Decibels]) -> FloatArray:
-    """Of powers of one broadcast shape, in mW, both of that shape; of none of them 0."""
+    """The strongest of powers of one broadcast shape and the sum of the others, in mW, both of that shape; 0
+    for none."""
     shape = np.broadcast(*powers_dbm).shape
     each = np.empty((len(powers_dbm), *shape))
     for place, power_dbm in enumerate(powers_dbm):
@@ -59,7 +62,7 @@ def strongest_and_rest(powers_dbm: list[Decibels]) -> FloatArray:
     found = np.empty((2, *shape))
     strongest, rest = found[0, ...], found[1, ...]
     np.maximum.reduce(powers, axis=0, initial=0.0, out=strongest)
-    # So few numpy adds one after the other: the last bit does not depend on how many lanes there are.
+    # numpy adds so few numbers in sequence: the last bit does not depend on the number of lanes.
     np.add.reduce(powers, axis=0, out=rest)
     rest -= strongest
     np.maximum(rest, 0.0, out=rest)

@@ -1,9 +1,9 @@
-"""Every possible pairing of a pod's link ends, and the bit error rate of each: [LF] 4.1.2, Figure 13.
+"""Bit error rates of all possible pairings of a pod's link ends: [LF] 4.1.2, Figure 13.
 
 An end on a + face can be paired with the − face end of the same dimension and index of every cube, its own
-included, and the other way round: 6,144 ends × 64 partners for 64 cubes. An end of cube a on a + face and its
-partner of cube b are joined by N[2a] → S[2b+1] and N[2b+1] → S[2a]. Each end receives by itself: loss is the
-same both ways, reflections and modules are not.
+included, and vice versa: 6,144 ends × 64 partners for 64 cubes. An end of cube a on a + face and its partner
+of cube b are joined by N[2a] → S[2b+1] and N[2b+1] → S[2a]. Each end receives independently: loss is the same
+both ways, but reflections and modules are not.
 """
 
 from dataclasses import dataclass, field
@@ -33,8 +33,10 @@ SIDES = 2
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """What is qualified: the OCSes of a seed, and links of a design of two strands. `return_loss_db`, if
-    given, is what every port of every OCS reflects, in place of what it was made with."""
+    """The pod to qualify: OCSes of a seed, and links of a design with two strands.
+
+    `return_loss_db`, if given, replaces the manufactured reflection of every port of every OCS.
+    """
 
     seed: int
     fabric: str = "pod-0"
@@ -45,9 +47,12 @@ class Conditions:
 
 @dataclass(frozen=True, slots=True)
 class Qualification:
-    """What came of it, in arrays of shape (link ends, partner cubes): log10 of the worst lane's bit error
-    rate before the outer code, the number of that lane among the link's 8, and its strand's loss in the OCS,
-    received power (less the penalty of dispersion) and interference over signal."""
+    """Results in arrays of shape (link ends, partner cubes).
+
+    log10 of the worst lane's bit error rate before the outer code, the number of that lane among the link's
+    8, and its strand's loss in the OCS, received power (less the dispersion penalty) and interference
+    relative to the signal.
+    """
 
     conditions: Conditions
     log10_ber: SingleArray
@@ -72,7 +77,7 @@ class Qualification:
 
     @property
     def ends_above(self) -> int:
-        """Link ends that fail with any partner."""
+        """Link ends that fail with at least one partner."""
         return int((self.log10_ber > self.threshold_log10).any(axis=1).sum())
 
     @property
@@ -89,13 +94,15 @@ class Qualification:
 
 
 def qualify_pod(conditions: Conditions) -> Qualification:
-    """All pairings of a pod, OCS by OCS: each fits the processor's cache. InvalidInput for links that do not
-    have the pod's two strands."""
+    """All pairings of a pod, OCS by OCS so that each fits the processor's cache.
+
+    InvalidInput for links without the pod's two strands.
+    """
     cubes, kind = conditions.cubes, conditions.design.kind
     if kind.strands_per_link != STRANDS:
         fit = ", ".join(name for name, other in MODULE_KINDS.items() if other.strands_per_link == STRANDS)
-        strands = f"{kind.strands_per_link} strands a link, where the pod has {STRANDS}"
-        raise InvalidInput(f"module {kind.name}: {strands}; allowed: {fit}")
+        strands = f"{kind.strands_per_link} strands a link, but the pod has {STRANDS}"
+        raise InvalidInput(f"module: {kind.name} has {strands}; must be one of {fit}")
     shape = (DIMENSIONS, FACE_LINKS, SIDES, cubes, cubes)
     floats = np.empty((4, *shape), dtype=np.float32)
     lane = np.empty(shape, dtype=np.uint8)
@@ -112,8 +119,11 @@ def qualify_pod(conditions: Conditions) -> Qualification:
 
 
 def _ends(ocs: int, side: int, cubes: int) -> tuple[IntArray, IntArray]:
-    """(ends, peers), each of shape (cubes, cubes): those on the + (0) or − (1) faces of all cubes on an OCS,
-    and all that each of them can be joined with."""
+    """(ends, peers), each of shape (cubes, cubes).
+
+    The ends on the + (0) or − (1) faces of all cubes on an OCS, and all ends that each of them can be joined
+    with.
+    """
     dimension, index = divmod(ocs, FACE_LINKS)
     cube = np.arange(cubes) * ENDS_PER_CUBE + index
     near, far = (cube + (2 * dimension + face) * FACE_LINKS for face in (side, 1 - side))
@@ -124,7 +134,8 @@ def _ends(ocs: int, side: int, cubes: int) -> tuple[IntArray, IntArray]:
 def _worst_lane(
     conditions: Conditions, ends: IntArray, peers: IntArray
 ) -> tuple[FloatArray, npt.NDArray[np.uint8]]:
-    """((log10 BER, OCS loss, received power, interference), lane): the worst lane that each end receives."""
+    """((log10 BER, OCS loss, received power, interference), lane) of the worst lane that each end
+    receives."""
     seed, fabric, cubes = conditions.seed, conditions.fabric, conditions.cubes
     ocs = strands_of(seed, fabric, ends, peers, ocs_radix(cubes))
     if conditions.return_loss_db is not None:

@@ -1,10 +1,11 @@
-"""The receiver of one lane: levels, noise, beat, and the bit error rate that they leave.
+"""The receiver of one lane: levels, noise, beat and the resulting bit error rate.
 
-[LF] 3.3.1, 4.1.2, Figures 11 and 12. Light of average power P carries 2 (NRZ) or 4 (PAM4) evenly spaced
-levels. The noise of each level adds up, in variances of photocurrent: thermal, shot, laser intensity noise,
-what transmitter and signal processing distort, and the beat with all reflections but the strongest. That one
-shifts the level within bounds, by its phase and by what it carries (`beat`). Between two levels the slicer
-stands where both err as often by their total deviations; a level errs where its noise, shifted, passes it.
+[LF] 3.3.1, 4.1.2, Figures 11 and 12. Light of average power P has 2 (NRZ) or 4 (PAM4) evenly spaced levels.
+The noise of each level adds up in variances of photocurrent: thermal, shot, laser intensity noise, distortion
+by transmitter and signal processing, and the beat with all reflections but the strongest. The strongest
+shifts the level within bounds, by its phase and its data (`beat`). The slicer between two levels is where
+both have the same error rate by their total deviations; a level is wrong if its shifted noise crosses the
+slicer.
 """
 
 import math
@@ -25,24 +26,27 @@ FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 
 BER_THRESHOLD = 2e-4
-"""Before the outer code, KP4 ([LF] 4.1.2)."""
+"""Threshold before the outer code, KP4 ([LF] 4.1.2)."""
 W_PER_MW = 1e-3
 ELECTRON_C = 1.602176634e-19
 SYMBOL_GBD = {10: 10.3125, 25: 25.78125, 50: 26.5625, 100: 53.125}
-"""Symbol rates by Gb/s of the lane, as Ethernet has them: NRZ with its line code, PAM4 with KP4 as well. The
-inner code comes on top. Every rate is measured by the same codes."""
+"""Symbol rates by Gb/s of the lane, as in Ethernet: NRZ with its line code, PAM4 also with KP4. The inner
+code is added on top. Every rate is measured with the same codes."""
 LEVELS = {"NRZ": 2, "PAM4": 4}
 PHASES = 12
-"""At which a beat is looked at (Gauss–Chebyshev: exact for polynomials of twice the degree)."""
+"""Phases of a beat that are evaluated (Gauss–Chebyshev: exact for polynomials of twice the degree)."""
 NONE = np.asarray(-np.inf)
 TOGETHER_MAX = 1_024
-"""Lanes that are looked at together: what their phases need fits a processor's cache."""
+"""Lanes evaluated together: their phases fit a processor's cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class Receiver:
-    """What receives one lane. `mitigation`: the digital notch that takes off the tone in the beat with
-    interference (OIM). `soft_fec`: the inner code."""
+    """The receiver of one lane.
+
+    `mitigation`: the digital notch that removes the tone of the beat with interference (OIM). `soft_fec`: the
+    inner code.
+    """
 
     rate: LaneRate
     mitigation: bool = True
@@ -54,12 +58,12 @@ class Receiver:
 
     @property
     def symbol_gbd(self) -> float:
-        """With the inner code's bits, if it is used."""
+        """Including the inner code's bits, if it is used."""
         return SYMBOL_GBD[self.rate.gbps] * (OVERHEAD if self.soft_fec else 1.0)
 
     @property
     def bit_gbps(self) -> float:
-        """Of the line: the inner code's bits counted."""
+        """Line rate, including the inner code's bits."""
         return self.symbol_gbd * math.log2(self.levels)
 
     @property
@@ -78,7 +82,7 @@ class Receiver:
         offset_ghz: FloatArray | None = None,
         extinction_db: FloatArray | None = None,
     ) -> FloatArray:
-        """Bit error rate before the outer code: `log10_ber`. 0 where it is too small to write."""
+        """Bit error rate before the outer code, from `log10_ber`. 0 if it is too small for a float."""
         found: FloatArray = 10.0 ** self.log10_ber(
             received_dbm, interference_db, rest_db, offset_ghz, extinction_db
         )
@@ -94,10 +98,10 @@ class Receiver:
     ) -> FloatArray:
         """log10 of the bit error rate before the outer code, of the broadcast shape.
 
-        `received_dbm` is the average power; `interference_db` the strongest reflection over it and `rest_db`
-        all others together (MPI is the sum of both). Their laser is `offset_ghz` from the signal's; unless
-        that is given it is in the middle of the band and no tone stands still. The signal's extinction ratio
-        is the parts' unless given.
+        `received_dbm` is the average power; `interference_db` is the strongest reflection relative to it and
+        `rest_db` all others together (MPI is the sum of both). Their laser is `offset_ghz` from the signal's;
+        without it the beat is in the middle of the band and no tone stands still. The signal's extinction
+        ratio is that of the components unless given.
         """
         extinction = self.parts.extinction_db if extinction_db is None else extinction_db
         offsets = () if offset_ghz is None else (offset_ghz,)
@@ -112,7 +116,7 @@ class Receiver:
         return found.reshape(arrays[0].shape)
 
     def uncoded(self) -> "Receiver":
-        """The same without the inner code, at the same symbol rate: what its decisions err."""
+        """The same without decoding the inner code, at the same symbol rate: the errors of its decisions."""
         return _Uncoded(self.rate, self.mitigation, self.soft_fec)
 
     @property
@@ -128,7 +132,7 @@ class Receiver:
         extinction_db: FloatArray,
         offset_ghz: FloatArray | None = None,
     ) -> FloatArray:
-        """The same, flat arrays of one length."""
+        """The same for flat arrays of one length."""
         in_band, notched, steady = self._beat(offset_ghz)
         strongest, rest = (in_band * 10.0 ** (db / 10.0) for db in (interference_db, rest_db))
         levels = self.relative_levels(extinction_db)
@@ -152,7 +156,7 @@ class Receiver:
     def _beat(
         self, offset_ghz: FloatArray | None
     ) -> tuple[FloatArray | float, FloatArray | float, BoolArray | None]:
-        """(share of its power in band, 1 where the notch takes its tone off, where it stands still)."""
+        """(share of its power in band, 1 where the notch removes its tone, whether it stands still)."""
         overlap = assumed("interference_overlap")
         if offset_ghz is None:
             return overlap, float(self.mitigation), None
@@ -161,16 +165,16 @@ class Receiver:
         return passed(offset_ghz, self.bandwidth_ghz) * overlap, notched.astype(np.float64), steady
 
     def _coded(self, log10_errors: FloatArray) -> FloatArray:
-        """Bit error rates from those of a decision."""
+        """Bit error rates from decision error rates."""
         raw = log10_errors + math.log10(self.errors_per_decision)
         return decoded_log10(raw, self.errors_per_decision) if self.soft_fec else raw
 
     def relative_levels(self, extinction_db: FloatArray) -> FloatArray:
-        """Powers of the levels over their average, evenly spaced, of shape (M, …)."""
+        """Powers of the evenly spaced levels over their average, of shape (M, …)."""
         extinction = 10.0 ** (extinction_db / 10.0)
         both = 1.0 + extinction
         low, high = 2.0 / both, 2.0 * extinction / both
-        # As `np.linspace` has them, to the last bit, at a third of its cost for a few lanes.
+        # Bit-identical to `np.linspace`, at a third of its cost for a few lanes.
         steps = _numbers(self.levels).reshape(-1, *(1,) * extinction.ndim)
         found: FloatArray = steps * ((high - low) / (self.levels - 1)) + low
         found[-1] = high
@@ -189,7 +193,7 @@ class Receiver:
 
 @dataclass(frozen=True, slots=True)
 class _Uncoded(Receiver):
-    """Sends what the inner code adds, but leaves it alone."""
+    """A receiver that gets the inner code's bits but does not decode them."""
 
     def _coded(self, log10_errors: FloatArray) -> FloatArray:
         return log10_errors + math.log10(self.errors_per_decision)
@@ -198,11 +202,11 @@ class _Uncoded(Receiver):
 def _log10_errors(
     levels: FloatArray, deviation: FloatArray, total: FloatArray, swing: FloatArray | None
 ) -> FloatArray:
-    """log10 of how often a decision errs, the mean over all M − 1 of them and both levels of each.
+    """log10 of the decision error rate, the mean over all M − 1 decisions and both levels of each.
 
     Levels and deviations of shape (M, lanes), in units of the average current. `total` counts the strongest
-    reflection as noise, and sets where the slicer stands. `swing`, of shape (M, M, lanes), is how far that
-    reflection shifts a level at most; the result is then by phase, of shape (phases, lanes).
+    reflection as noise and determines the slicer position. `swing`, of shape (M, M, lanes), is the largest
+    shift of a level by that reflection; the result is then by phase, of shape (phases, lanes).
     """
     step = levels[1:] - levels[:-1]
     up = step * total[:-1] / (total[:-1] + total[1:])
@@ -232,14 +236,14 @@ def _mean_log10(by_phase: FloatArray) -> FloatArray:
 
 
 def _mean(array: FloatArray, axes: tuple[int, ...]) -> FloatArray:
-    """As `np.mean` over these axes, whose own checks cost more than the sum of a few lanes."""
+    """Like `np.mean` over these axes, whose checks cost more than the sum of a few lanes."""
     found: FloatArray = np.add.reduce(array, axes) / math.prod(array.shape[axis] for axis in axes)
     return found
 
 
 @lru_cache(maxsize=4)
 def _numbers(count: int) -> FloatArray:
-    """0, 1, … less than the count."""
+    """0, 1, … below the count."""
     found = np.arange(count, dtype=np.float64)
     found.flags.writeable = False
     return found
@@ -247,6 +251,6 @@ def _numbers(count: int) -> FloatArray:
 
 @lru_cache(maxsize=1)
 def _cosines() -> FloatArray:
-    """Of all phases as likely, by Gauss and Chebyshev."""
+    """Cosines of all phases, equally likely, by Gauss and Chebyshev."""
     found: FloatArray = np.cos(np.pi * (np.arange(PHASES) + 0.5) / PHASES)
     return found

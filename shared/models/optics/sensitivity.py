@@ -1,8 +1,8 @@
-"""The least light that a receiver needs, and what interference alone leaves however much it gets.
+"""Receiver sensitivity: the least light for a bit error rate, and the error floor from interference.
 
 [LF] 4.1.2, Figures 11 and 12. With more light the bit error rate only falls, towards a floor: thermal and
-shot noise fade beside the signal, but distortion, the laser's own noise and the beat with interference grow
-with it.
+shot noise become negligible, but distortion, the laser's own noise and the beat with interference grow with
+the signal.
 """
 
 import math
@@ -19,23 +19,23 @@ from shared.models.optics.receiver import BER_THRESHOLD, Receiver
 FloatArray = npt.NDArray[np.float64]
 
 RECEIVED_DBM = (-30.0, 5.0)
-"""From what no receiver here can read to what would overload one."""
+"""From below any receiver's sensitivity to overload."""
 MPI_DB = (-80.0, 0.0)
-"""From nothing that matters to interference as strong as the signal."""
+"""From negligible interference to interference as strong as the signal."""
 BER = (1e-15, 1e-1)
 PLENTY_DBM = 100.0
-"""Where whatever does not grow with the signal has faded."""
+"""Power at which noise that does not grow with the signal is negligible."""
 HALVINGS = 60
-"""Of some tens of dB: down to the last bit."""
+"""Bisection steps over some tens of dB: down to the last bit."""
 
 
 def sensitivity_dbm(
     rate: str, mpi_db: float, ber: float = BER_THRESHOLD, *, mitigation: bool = False, soft_fec: bool = False
 ) -> float:
-    """Received power, the average of a lane, at which its bit error rate before the outer code is `ber`.
+    """Average received power of a lane at which its bit error rate before the outer code is `ber`.
 
-    `mpi_db`: power of interfering light over that of the signal. InvalidInput names a value out of its range,
-    or the bit error rate that stays where no power reaches this one.
+    `mpi_db`: power of interfering light relative to the signal. InvalidInput names a value out of its range,
+    or the error floor if no power reaches this rate.
     """
     receiver = Receiver(lane_rate(rate), mitigation, soft_fec)
     check_range("mpi-db", mpi_db, *MPI_DB, "dB")
@@ -47,7 +47,7 @@ def sensitivity_dbm(
 
 
 def _border(holds: Callable[[float], bool], fails_at: float, holds_at: float) -> float:
-    """The last value, from the one where it holds towards the other, at which it still does."""
+    """The last value, from `holds_at` towards `fails_at`, at which the condition is true."""
     for _ in range(HALVINGS):
         middle = 0.5 * (fails_at + holds_at)
         fails_at, holds_at = (fails_at, middle) if holds(middle) else (middle, holds_at)
@@ -55,32 +55,32 @@ def _border(holds: Callable[[float], bool], fails_at: float, holds_at: float) ->
 
 
 def floor_ber(receiver: Receiver, mpi_db: float) -> float:
-    """Bit error rate that stays however much light arrives."""
+    """Bit error rate that remains at any power."""
     return math.pow(10.0, log10_ber(receiver, PLENTY_DBM, mpi_db))
 
 
 def log10_ber(receiver: Receiver, received_dbm: float, mpi_db: float) -> float:
-    """Of one lane."""
+    """For one lane."""
     return float(receiver.log10_ber(np.asarray(received_dbm), np.asarray(mpi_db)))
 
 
 def _unreachable(receiver: Receiver, mpi_db: float, ber: float) -> str:
-    """Why no light is enough, and how much less interference would do."""
-    what = f"ber {ber:g}: no light is enough for {receiver.rate.name} at an MPI of {mpi_db:g} dB"
+    """The error if no power is enough, with the interference at which it would be."""
+    what = f"ber: {ber:g} cannot be reached by {receiver.rate.name} at an MPI of {mpi_db:g} dB"
     least, most_dbm = MPI_DB[0], RECEIVED_DBM[1]
     floor = floor_ber(receiver, mpi_db)
     left = math.pow(10.0, log10_ber(receiver, most_dbm, mpi_db))
     why = (
-        f"where interference and distortion alone leave {floor:.2g}"
+        f"because interference and distortion alone leave {floor:.2g}"
         if floor > ber
-        else f"where {most_dbm:g} dBm, the most that it takes, leaves {left:.2g}"
+        else f"because the maximum power, {most_dbm:g} dBm, leaves {left:.2g}"
     )
 
     def reached(lower_mpi_db: float) -> bool:
         return log10_ber(receiver, most_dbm, lower_mpi_db) <= math.log10(ber)
 
     if not reached(least):
-        return f"{what}, {why}; not even without interference"
-    # Rounded down, so that what is said is reached.
+        return f"{what}, {why}; it cannot be reached without interference either"
+    # Rounded down, so that the value in the message can be reached.
     highest_db = math.floor(10.0 * _border(reached, mpi_db, least)) / 10.0
-    return f"{what}, {why}; it can be reached at {max(highest_db, least):g} dB and below"
+    return f"{what}, {why}; the MPI must be at most {max(highest_db, least):g} dB"

@@ -1,4 +1,4 @@
-"""Blast radius: what hangs on a part, by the plant, the links in use and who holds which cubes."""
+"""Blast radius: what depends on a part, from the plant, the links in use and the cubes of slices."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,13 +10,15 @@ from shared.models.plant.plant import NO_END, IntArray, Part, Plant
 
 @dataclass(frozen=True, slots=True)
 class Impact:
-    """What hangs on a part, by name and in order of number.
+    """What depends on a part, by name and in order of number.
 
-    `domain` is what goes out of use as a whole. `parts` maps a kind of part to those concerned: the link ends
-    that the target is or drives, or whose fibres lead to it, and those that they are linked to; the chips in
-    the target and those whose link is among these, with all that they are part of. `links` are the links in
-    use that end at the target or run through it, as two link ends; not every fault takes them in the twin
-    (docs/models.md). `slices` hold what goes out of use, or have such a link between cubes of their own.
+    - `domain`: what goes out of use as a whole.
+    - `parts`: kind of part → affected parts. These are the link ends that the target is, drives or has fibres
+      to, and their far ends; the chips in the target and those of these link ends; and everything that they
+      are part of.
+    - `links`: links in use that end at the target or run through it, as two link ends. Not every fault breaks
+      them in the twin (docs/models.md).
+    - `slices`: those with cubes that go out of use, or with such a link between cubes of their own.
     """
 
     target: str
@@ -34,11 +36,11 @@ def impact(
     slices: Mapping[str, Iterable[int]],
     own: IntArray | None = None,
 ) -> Impact:
-    """What hangs on a part.
+    """What depends on a part.
 
-    `far_ends`, of shape (ends,), has the link end that each one is linked to now, −1 for none: what
-    `Plant.far_ends` makes of circuits. `slices` has the numbers of the parts (`Plant.unit`: cubes) that each
-    slice holds. `own` are the link ends that are the part's, where it is not for the plant alone to say.
+    `far_ends`, of shape (ends,), is the link end that each one is linked to now, −1 for none, as
+    `Plant.far_ends` computes it from circuits. `slices` has the numbers of the parts (`Plant.unit`: cubes) of
+    each slice. `own` are the link ends of the part, if the plant alone does not determine them.
     """
     ends, domain = plant.ends, plant.failure_domain(target)
     own = plant.ends_on(target) if own is None else own
@@ -78,7 +80,7 @@ def impact_by_name(
     """The same from status documents. InvalidInput if no part has the target's name.
 
     `far_ends` are `LinkGroupDocument.far_ends` by the document's name, `slices` the `SliceDocument.cubes` of
-    the slices that are not over. Link ends of which no document tells count as linked to none.
+    the slices that are not over. Link ends without a document count as not linked.
     """
     part = plant.parse(target)
     table = np.full(plant.population(plant.ends.kind), NO_END)

@@ -1,8 +1,7 @@
-"""What messages are about, by name: the numbers of a body read by the plant of its fabric.
+"""Names of the parts that messages mention: the numbers of a body resolved with the plant of its fabric.
 
-What each number means stands at its field (`schemas.subjects`); here it becomes the name that people know.
-The
-API, the streams, the index of a log and the command line all name things by this.
+The meaning of each number is at its field (`schemas.subjects`). The API, the streams, the index of a log and
+the command line all use these names.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,29 +15,31 @@ from shared.basics.errors import InvalidInput
 from shared.models.plant.plant import Plant
 
 NAMES_KEPT_MAX = 1 << 16
-"""Names of parts that are kept at hand: those of several pods."""
+"""Cached names of parts: those of several pods."""
 SIDES = {"north-port": "N", "south-port": "S"}
 
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """What one item of a field names: how it is said in a sentence, and the names in it. A join has two."""
+    """The mention of one item of a field: its text in a sentence, and the names in it. A join has two."""
 
     text: str
     names: tuple[str, ...]
 
 
 Fields = dict[str, list[Mention]]
-"""Field of a body → the things that it names, in its order."""
+"""Field of a body → the parts that it mentions, in order."""
 
 
 def mentions_by_field(model: type[Body], body: Mapping[str, Any], plant: Plant, fabric: str) -> Fields:
-    """The things that the fields of a body name, be they a message's own or as JSON has them. A number that
-    no part of the plant has is left as it is."""
+    """The parts that the fields of a body mention, for a message's own fields or their JSON form.
+
+    A number without a part in the plant stays as it is.
+    """
     reader = _Reader(plant, fabric, str(body.get("side", "")))
     found: Fields = {}
     for name, read in model.subject_readers.items():
-        if name not in body:  # what nobody said is left out of the line
+        if name not in body:  # unset fields are left out
             continue
         value = body[name]
         items = [[item] for item in value] if isinstance(value, list | tuple) else [value]
@@ -47,14 +48,14 @@ def mentions_by_field(model: type[Body], body: Mapping[str, Any], plant: Plant, 
 
 
 def mentioned_names(fields: Fields) -> list[str]:
-    """The names in a body, each once; what only says where another is (the cube of a host) is left out."""
+    """The names in a body, each once, without names that only locate another part (the cube of a host)."""
     return without_enclosing(
         name for mentions in fields.values() for mention in mentions for name in mention.names
     )
 
 
 def without_enclosing(names: Iterable[str]) -> list[str]:
-    """Each name once, but none that another one begins with as what it is in."""
+    """Each name once, without names of parts that enclose another one."""
     found = dict.fromkeys(names)
     holders = set()
     for name in found:
@@ -66,9 +67,11 @@ def without_enclosing(names: Iterable[str]) -> list[str]:
 
 
 def index_names(model: type[Body], body: Mapping[str, Any], plant: Plant, fabric: str) -> set[str]:
-    """All names under which people look for the message: those that it names and what holds them. What lists
-    ends or joins is about each of them and not about all of their cubes; what names a trunk is about both of
-    its blocks."""
+    """All names under which the message is indexed: those that it mentions and the parts that enclose them.
+
+    A list of ends or joins is indexed under each of them and not under all of their cubes; a trunk is indexed
+    under both of its blocks.
+    """
     fields = mentions_by_field(model, body, plant, fabric)
     found: set[str] = set()
     for mentions in fields.values():
@@ -83,21 +86,24 @@ def index_names(model: type[Body], body: Mapping[str, Any], plant: Plant, fabric
 
 
 def names_to_search(plant: Plant, name: str) -> tuple[str, ...]:
-    """The names under which stands all that is about a thing: its own, and of a link end its face's too, for
-    messages of joins name whole faces. What a bundle of a network is in is a part, whose own all that is."""
+    """The names under which messages about a part are indexed.
+
+    Its own name, and for a link end also its face's, because messages about joins name whole faces. A bundle
+    of a network is in a part that is indexed itself.
+    """
     face = name.rpartition("/")[0]
     return (name, face) if _is_end(plant, name) and not plant.contains(face) else (name,)
 
 
 @dataclass(slots=True)
 class _Reader:
-    """Reads the subjects of one body in their order."""
+    """Reads the subjects of one body in order."""
 
     plant: Plant
     fabric: str
     side: str
     at: dict[str, int] = field(default_factory=dict)
-    """Kind of part → its number, as last read: the cube of the host that follows, the OCS of the port."""
+    """Kind of part → its last number, such as the cube of the following host or the OCS of the port."""
 
     def named(self, subjects: list[Subject]) -> Mention:
         try:
@@ -136,7 +142,7 @@ def _part_name(plant: Plant, kind: str, number: int, fabric: str) -> str:
 
 @lru_cache(maxsize=NAMES_KEPT_MAX)
 def _enclosing_parts(plant: Plant, name: str) -> tuple[str, ...]:
-    """The parts that a part is in; of what is no whole part (a face), none."""
+    """The parts that a part is in; none for a face, which is not a part."""
     try:
         part = plant.owner(plant.parse(name))
     except InvalidInput:
@@ -149,7 +155,7 @@ def _enclosing_parts(plant: Plant, name: str) -> tuple[str, ...]:
 
 
 def _blocks_of(name: str) -> tuple[str, ...]:
-    """Both blocks that a trunk joins, of which its name begins with one; of all else none."""
+    """Both blocks that a trunk joins; none for other names. A trunk's name starts with one of them."""
     block, is_trunk, other = name.partition("/trunk-")
     return (block, f"{block.rpartition('-')[0]}-{other}") if is_trunk else ()
 

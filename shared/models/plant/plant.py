@@ -1,12 +1,9 @@
-"""The plant of a fabric: every part with its name, what it is made of, what its fibres lead to, and what goes
-out of use with it.
+"""The plant of a fabric: its parts with names, composition, fibres and failure domains.
 
-A plant is data and knows no kind of fabric: rows of part kinds, the axes along which their names count, and
+A plant is data and does not depend on the kind of fabric: rows of part kinds, the axes of their names, and
 tables of the link ends. The plant of a superpod is in `shared.models.superpod.superpod_plant`, that of a pod
-without
-OCSes in `shared.models.static_pod.static_pod_plant`. Parts of a kind are numbered from 0 in order of their
-names, the
-last axis fastest: cube 12's face +y, index 7 is link end 96 × 12 + 16 × 2 + 7.
+without OCSes in `shared.models.static_pod.static_pod_plant`. Parts of a kind are numbered from 0 in order of
+their names, the last axis fastest: cube 12's face +y, index 7 is link end 96 × 12 + 16 × 2 + 7.
 """
 
 import re
@@ -24,26 +21,26 @@ from shared.basics.spelling import truncated
 IntArray = npt.NDArray[np.int64]
 
 NO_END = -1
-"""In tables of link ends: none."""
+"""No link end, in tables of link ends."""
 _DIGITS_MAX = 6
 """A number with more digits is larger than any plant."""
 _NUMBER = "(?:0|[1-9][0-9]*)"
 _FABRIC = f"[a-z][a-z0-9]*-{_NUMBER}"
-"""Which fabrics there are is not the plant's to say: it serves all of its make."""
+"""The plant does not know which fabrics exist: it serves all of its kind."""
 _LOOSE_NUMBER = "[0-9]{1,9}"
-"""What a person may have typed for a number: too large, or with zeros before it."""
+"""A number that a user may have typed: too large, or with leading zeros."""
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """What names count along: `size` places, by number or by these `words`; sentences call them `label`."""
+    """An axis of names: `size` places, by number or by these `words`; `label` is its name in sentences."""
 
     label: str
     size: int
     words: tuple[str, ...] = ()
 
     def pattern(self, number: str) -> str:
-        """The regular expression of a place, numbers by the given one."""
+        """The regular expression of a place; `number` is the expression of numbers."""
         return "|".join(map(re.escape, self.words)) if self.words else number
 
     def text(self, place: int) -> str:
@@ -54,10 +51,13 @@ class Axis:
 class PartKind:
     """One kind of part: a row of the plant.
 
-    `word` names the kind, `noun` is what sentences call such a part. `form` is its name behind the fabric's
-    with the axes in braces (`cube-{cube}/host-{host}`), `example` such a name. It is part of one of `parent`,
-    whose form its own begins with; without, of the fabric itself. `domain` is the kind of part that goes out
-    of use with it: a kind that it is part of, or by itself its own.
+    - `word` names the kind; `noun` is its name in sentences.
+    - `form` is its name without the fabric, with the axes in braces (`cube-{cube}/host-{host}`); `example` is
+      such a name.
+    - `parent`: the kind that it is part of, whose form is a prefix of its own; None for a part of the fabric
+      itself.
+    - `domain`: the kind of part that goes out of use with it, which is an enclosing kind; None if only
+      itself.
     """
 
     word: str
@@ -74,8 +74,11 @@ class PartKind:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One piece of hardware of a fabric. `number` is its number among the fabric's parts of its `kind`; `at`
-    its (axis, place) pairs, in order of its form: `part["cube"]` is its place along the cubes."""
+    """One piece of hardware of a fabric.
+
+    `number` is its number among the fabric's parts of its `kind`. `at` are its (axis, place) pairs, in order
+    of its form; `part["cube"]` is its place along the cubes.
+    """
 
     kind: str
     fabric: str
@@ -89,11 +92,11 @@ class Part:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinkEnds:
-    """The link ends of a plant: parts of kind `kind`, each a module with a fibre a strand.
+    """The link ends of a plant: parts of kind `kind`, each a module with one fibre per strand.
 
     `fibres`, of shape (ends, strands), are numbers of the parts of kind `lead_to` at the fibres' other ends:
-    ports of OCSes, or link ends; −1 fills up the ends with fewer strands than others. `drivers`, of shape
-    (ends,), are numbers of the parts of kind `driven_by` whose links they are.
+    ports of OCSes, or link ends. Ends with fewer strands are padded with −1. `drivers`, of shape (ends,), are
+    numbers of the parts of kind `driven_by` that use the links.
     """
 
     kind: str
@@ -105,10 +108,10 @@ class LinkEnds:
 
 @dataclass(frozen=True, eq=False)
 class Plant:
-    """The inventory of a fabric of one make; the same object serves all of them.
+    """The inventory of a fabric; all fabrics with the same hardware share one object.
 
-    `noun` is what sentences call such a fabric: `pod`, with `pod-0` as the example. `unit` is the kind of
-    part that slices hold.
+    `noun` is the name of such a fabric in sentences: `pod`, with `pod-0` as the example. `unit` is the kind
+    of part that slices use.
     """
 
     noun: str
@@ -120,7 +123,7 @@ class Plant:
     # --- names ------------------------------------------------------------------------------------------
 
     def parse(self, name: str) -> Part:
-        """The part with this name; InvalidInput says what is allowed if there is none."""
+        """The part with this name; InvalidInput says what the name must be."""
         for kind in self.kinds:
             match = self._forms[kind.word].fullmatch(name)
             if match:
@@ -128,8 +131,8 @@ class Plant:
                 return self._part(kind, match["fabric"], places)
         *others, last = (f"{self.noun}-0/{kind.example}" for kind in self.kinds)
         raise InvalidInput(
-            f"name {truncated(repr(name))}: not a part of a {self.noun}; "
-            f"allowed are names like {', '.join(others)} and {last}"
+            f"name: {truncated(repr(name))} is not a part of a {self.noun}; "
+            f"must be a name like {', '.join(others)} or {last}"
         )
 
     def contains(self, name: str) -> bool:
@@ -141,24 +144,26 @@ class Plant:
         return True
 
     def absence(self, word: str, name: str, fabric: str) -> str:
-        """The sentence about a name that no part of this kind has in this fabric: which number is too large,
-        and which name is nearest or what names are like."""
+        """The error for a name that no part of this kind has in this fabric.
+
+        It says which number is too large, and the nearest name or an example.
+        """
         kind = self.kind(word)
-        said = f"{kind.noun} {truncated(repr(name))}: "
+        subject = f"{kind.noun} {truncated(repr(name))}"
         match = self._loose_forms[word].fullmatch(name.removeprefix(f"{fabric}/"))
         if match is None:
             meant = self._by_number(kind, name, fabric)
-            return f"{said}no such {kind.noun}; {meant or self._hint(kind, fabric)}"
+            return f"{subject}: no such {kind.noun}; {meant or self._hint(kind, fabric)}"
         numbers = [(axis, int(match[axis])) for axis in kind.axes if not self.axes[axis].words]
         near = {axis: str(min(number, self.axes[axis].size - 1)) for axis, number in numbers}
         nearest = f"{fabric}/{kind.form.format_map(match.groupdict() | near)}"
         beyond = (self._beyond(self.axes[a], str(n)) for a, n in numbers if n >= self.axes[a].size)
         hint = self._hint(kind, fabric) if nearest == name else f"the nearest is {nearest}"
-        return f"{said}{next(beyond, f'no such {kind.noun}')}; {hint}"
+        return f"{subject}: {next(beyond, f'no such {kind.noun}')}; {hint}"
 
     def _by_number(self, kind: PartKind, name: str, fabric: str) -> str | None:
-        """What may have been meant by a name that ends in a number, where a number is all that a part of this
-        kind is called by."""
+        """A suggestion for a name that ends in a number, if a number is all that names a part of
+        this kind."""
         number = re.search(r"[0-9]{1,9}$", name)
         if number is None or len(kind.axes) != 1 or self.axes[kind.axes[0]].words:
             return None
@@ -176,12 +181,12 @@ class Plant:
         if scale.words:
             return scale.words.index(text)
         if len(text) > _DIGITS_MAX or int(text) >= scale.size:
-            raise InvalidInput(f"name {truncated(repr(name))}: {self._beyond(scale, text)}")
+            raise InvalidInput(f"name: {truncated(repr(name))} is not allowed: {self._beyond(scale, text)}")
         return int(text)
 
     @staticmethod
     def _beyond(scale: Axis, text: str) -> str:
-        return f"{scale.label} {truncated(text)} does not exist; allowed are 0 to {scale.size - 1}"
+        return f"{scale.label} {truncated(text)} does not exist; must be between 0 and {scale.size - 1}"
 
     @cached_property
     def _forms(self) -> dict[str, re.Pattern[str]]:
@@ -203,7 +208,7 @@ class Plant:
         return self._by_word[word]
 
     def population(self, word: str) -> int:
-        """How many parts of a kind there are; none of a kind that this plant has not."""
+        """The number of parts of a kind; 0 for a kind that this plant does not have."""
         kind = self._by_word.get(word)
         return prod(self.axes[axis].size for axis in kind.axes) if kind else 0
 
@@ -234,51 +239,54 @@ class Plant:
     def _by_word(self) -> dict[str, PartKind]:
         return {kind.word: kind for kind in self.kinds}
 
-    # --- what a part is made of -------------------------------------------------------------------------
+    # --- composition ------------------------------------------------------------------------------------
 
     def lineage(self, word: str) -> tuple[str, ...]:
-        """A kind and all that it is part of, the smallest first: chip, host, cube."""
+        """A kind and all kinds that enclose it, the smallest first: chip, host, cube."""
         parent = self.kind(word).parent
         return (word, *(self.lineage(parent) if parent else ()))
 
     def owner(self, part: Part) -> Part | None:
-        """What the part is directly part of; None for the fabric itself."""
+        """The part that directly encloses this one; None for the fabric itself."""
         parent = self.kind(part.kind).parent
         return self._above(part, parent) if parent else None
 
     def failure_domain(self, part: Part) -> Part:
-        """What goes out of use when the part fails."""
+        """The part that goes out of use when this part fails."""
         return self._above(part, self.kind(part.kind).domain or part.kind)
 
     def _above(self, part: Part, word: str) -> Part:
         return self.part(word, part.number // self._ratio(part.kind, word), part.fabric)
 
     def _ratio(self, word: str, above: str) -> int:
-        """Parts of a kind in one part of a kind above it."""
+        """Number of parts of a kind in one part of an enclosing kind."""
         return self.population(word) // self.population(above)
 
     def made_of(self, part: Part) -> tuple[Part, ...]:
-        """What the part directly consists of, in order of kind and number."""
+        """The direct components of the part, in order of kind and number."""
         words = [kind.word for kind in self.kinds if kind.parent == part.kind]
         return tuple(self.part(w, n, part.fabric) for w in words for n in self.numbers_in(part, w))
 
     def numbers_in(self, part: Part, word: str) -> range:
-        """The numbers of all parts of a kind in a part, at any depth; of its own kind, its own."""
+        """The numbers of all parts of a kind in a part, at any depth; for its own kind, its own."""
         if part.kind not in self.lineage(word):
             return range(0)
         ratio = self._ratio(word, part.kind)
         return range(part.number * ratio, (part.number + 1) * ratio)
 
     def numbers_above(self, numbers: Iterable[int], word: str, above: str) -> set[int]:
-        """The numbers of the parts of a kind `above` that these parts of kind `word` are part of."""
+        """The numbers of the parts of kind `above` that enclose these parts of kind `word`."""
         ratio = self._ratio(word, above)
         return {number // ratio for number in numbers}
 
     # --- light ------------------------------------------------------------------------------------------
 
     def joined(self, part: Part) -> tuple[Part, ...]:
-        """What the part's own fibres lead to: for a link end in order of strand, for the port of an OCS the
-        link end that enters it, for a spare port and all else nothing."""
+        """The parts at the other ends of the part's own fibres.
+
+        For a link end in order of strand; for the port of an OCS the link end that enters it; empty for a
+        spare port and all other parts.
+        """
         ends = self.ends
         if part.kind == ends.kind:
             far = ends.fibres[part.number].tolist()
@@ -289,16 +297,18 @@ class Plant:
 
     @cached_property
     def end_at(self) -> IntArray:
-        """The link end whose fibre leads to each part of the kind that fibres lead to, −1 for none."""
+        """The link end whose fibre leads to each part of the kind `lead_to`, −1 for none."""
         ends = self.ends
-        # One place more, which is where −1 leads; it is cut off.
+        # One extra place, which index −1 addresses; it is cut off.
         table = np.full(self.population(ends.lead_to) + 1, NO_END)
         table[ends.fibres] = np.arange(len(ends.fibres))[:, None]
         return table[:-1]
 
     def ends_on(self, part: Part) -> IntArray:
-        """The link ends that have no use or no light without the part, in order of number: those in it, those
-        that it drives, and those whose fibres lead into it."""
+        """The link ends that have no use or no light without the part, in order of number.
+
+        Those in it, those that it drives, and those whose fibres lead into it.
+        """
         ends, found = self.ends, [np.asarray(self.numbers_in(part, self.ends.kind), dtype=np.int64)]
         driving = self.numbers_in(part, ends.driven_by)
         found.append(np.flatnonzero((ends.drivers >= driving.start) & (ends.drivers < driving.stop)))
@@ -310,17 +320,18 @@ class Plant:
         return existing
 
     def far_ends(self, switched: IntArray | None = None) -> IntArray:
-        """The link end where the light of each one arrives, −1 unless all its strands arrive at the same.
+        """The link end where the light of each one arrives, of shape (ends,); −1 unless all its strands
+        arrive at the same end.
 
-        `switched`, of shape (circuits, 2), are numbers of ports that OCSes join; None where fibres lead from
-        end to end. Returns shape (ends,).
+        `switched`, of shape (circuits, 2), are numbers of ports that OCSes join; None if fibres lead from end
+        to end.
         """
         arrived = self.ends.fibres
         if self.ends.lead_to != self.ends.kind:
             over = np.full(len(self.end_at) + 1, NO_END)
             if switched is not None and len(switched):
                 over[switched[:, 0]], over[switched[:, 1]] = switched[:, 1], switched[:, 0]
-            # The last row of both tables stands for "nowhere", which −1 leads to again.
+            # The last row of both tables means "nowhere", and −1 addresses it.
             arrived = np.append(self.end_at, NO_END)[over[arrived]]
         together = (arrived == arrived[:, :1]).all(axis=1)
         far: IntArray = np.where(together, arrived[:, 0], NO_END)

@@ -1,3 +1,5 @@
-"""Machines that fail and crews that repair them, simulated where nothing else matters: with every machine's
-history, plainly or compiled to the same bits; as mere counts of many replications at once; and by splitting
-where what is asked for is too rare to wait for."""
+"""Simulation of machines that fail and crews that repair them, without other processes.
+
+With every machine's history, in plain Python or compiled with identical bits; as counts of many replications
+at once; and by splitting for rare events.
+"""

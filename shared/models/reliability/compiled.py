@@ -1,5 +1,8 @@
-"""The loop of the kernel as numba compiles it: on arrays, without liberties in arithmetic, so that the bits
-are those of the plain one. It stands apart because numba takes long to import, and need not be installed."""
+"""The event loop of the kernel compiled by numba, on arrays, with arithmetic that is bit-identical to plain
+Python.
+
+It is a separate module because numba takes long to import and is optional.
+"""
 
 from functools import cache
 from typing import Any
@@ -16,12 +19,11 @@ except ImportError:
 
 @cache
 def compiled() -> Loop:
-    """For `simulate` and `replay`; compiled when it is first called. InvalidInput where numba is not
-    installed."""
+    """For `simulate` and `replay`; compiled on the first call. InvalidInput if numba is not installed."""
     if njit is None:
         raise InvalidInput(
-            "compiled: numba is not installed; allowed is the plain form, or `pip install "
-            "'lightwave-twin[compiled]'`"
+            "compiled: numba is not installed; use the plain form, or run "
+            "`pip install 'lightwave-twin[compiled]'`"
         )
     compiling = njit(fastmath=False, error_model="python")
     loop, choose = compiling(advance), compiling(next_queue)

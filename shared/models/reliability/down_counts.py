@@ -1,9 +1,9 @@
-"""How many machines are down, and nothing else: many replications of the birth-death chain at once.
+"""Number of machines down: many replications of the birth-death chain at once.
 
-Where only counts are wanted, a replication is a number. It jumps up or down, by a draw that is held against
-the share of failures among the events of its state, and each state is weighed by the mean time that the chain
-stays in it: that is less noisy than times that are drawn, and nothing has to be drawn for it (discrete-time
-conversion, Hordijk, Iglehart and Schassberger 1976).
+If only counts are needed, a replication is a number. It moves up or down by a draw that is compared with the
+share of failures among the events of its state. Each state is weighted by the mean time that the chain stays
+in it. That is less noisy than drawn times and needs no draws (discrete-time conversion, Hordijk, Iglehart and
+Schassberger 1976).
 """
 
 import math
@@ -19,14 +19,17 @@ from shared.models.reliability.draws import FloatArray, counts
 
 ComplexArray = npt.NDArray[np.complex128]
 BLOCK = 16_384
-"""Draws that are made at once, about."""
+"""Approximate number of draws made at once."""
 _DRAWS = 2.0**32
 
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """`down` is the mean number down over all replications, weighed by time; `error` is its standard error,
-    by how they differ. `events` were counted, those of the warm-up not."""
+    """`down` is the mean number down over all replications, weighted by time; `error` is its standard error
+    between replications.
+
+    `events` is the number of events without the warm-up.
+    """
 
     down: float
     error: float
@@ -47,8 +50,11 @@ def count_down(
     warm_up: int = 0,
     begin: int = 0,
 ) -> Counted:
-    """The mean number down, by `replications` of so many `events` each after a `warm_up` of events, from
-    `begin` machines down. InvalidInput on anything out of range."""
+    """The mean number down, from `replications` of `events` events each after a `warm_up`, starting with
+    `begin` machines down.
+
+    InvalidInput if a value is out of range.
+    """
     check_count("machines", machines, 1)
     check_count("replications", replications, 2, 10_000_000)
     check_count("events", events, 1, 1_000_000_000)
@@ -74,7 +80,7 @@ def count_down(
         state += up
         state -= 1
     time, area = total.real, total.imag
-    # A ratio of sums: replications whose chains stayed longer have seen more time.
+    # A ratio of sums: replications whose chains stayed longer cover more time.
     down = float(area.sum() / time.sum())
     off = (area - down * time) / time.mean()
     error = math.sqrt(float((off * off).sum()) / (replications - 1) / replications)
@@ -84,19 +90,27 @@ def count_down(
 def _chain(
     machines: int, crews: int, failure_rate: float, repair_rate: float
 ) -> tuple[npt.NDArray[np.uint32], ComplexArray]:
-    """By number down, shape (machines + 1,): the share of failures among events, of 2³²; and as one number,
-    so that it is looked up at once, the mean time until an event, and that times the number down."""
+    """By number down, shape (machines + 1,): the share of failures among events, times 2³², and the mean
+    times.
+
+    The mean time until an event, and that times the number down, are one complex number, so one lookup gives
+    both.
+    """
     down = np.arange(machines + 1)
     ups = (machines - down) * failure_rate
     both = ups + np.minimum(down, crews) * repair_rate
-    # With all machines down none fails: a share that no draw is below. With none down one does.
+    # With all machines down none can fail: no draw is below the share. With none down the next event is a
+    # failure.
     share = np.minimum(np.rint(ups / both * _DRAWS), _DRAWS - 1.0).astype(np.uint32)
     return share, np.asarray((1.0 + 1j * down) / both, dtype=np.complex128)
 
 
 def _draws(seed: int, replications: int, steps: int) -> Iterator[npt.NDArray[np.uint32]]:
-    """A draw of 32 bits for each replication, step after step, each shape (replications,): both halves of
-    keyed ones. With none down a draw of all ones must fail a machine, too: there is none."""
+    """A 32-bit draw for each replication, step after step, each shape (replications,): both halves of keyed
+    draws.
+
+    With none down, a draw of all ones must fail a machine as well; it does not occur.
+    """
     words = (replications + 1) // 2
     block = max(1, BLOCK // words)
     for first in range(0, steps, block):

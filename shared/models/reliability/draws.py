@@ -1,7 +1,7 @@
-"""Draws of the kernel: arrays of keyed ones, from integers and the four operations alone.
+"""Draws of the kernel: arrays of keyed draws, from integers and the four arithmetic operations only.
 
-Those are rounded alike on every machine, which the logarithm of a mathematics library is not: the same seed
-gives the same history to the last bit wherever it is run, plainly or compiled.
+These operations round identically on every machine; the logarithm of a mathematics library does not. So the
+same seed gives the same history to the last bit on any machine, plain or compiled.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from shared.basics.keyed_random import draw_bits_array, draw_uniform_array
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 _ROOT_HALF = np.int64(0x3FE6A09E667F3BCD)
-"""The bits of √½: mantissas are taken from there to √2, where the logarithm is smallest."""
+"""The bits of √½: mantissas range from there to √2, where the logarithm is smallest."""
 _LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 _SERIES = (
     1.479819860511658591e-01,
@@ -24,7 +24,7 @@ _SERIES = (
     3.999999999940941908e-01,
     6.666666666666735130e-01,
 )
-"""Of log((1 + s) / (1 − s)) − 2s over s³, as fdlibm has it, the highest power first."""
+"""Of log((1 + s) / (1 − s)) − 2s over s³, as in fdlibm, the highest power first."""
 
 
 def minus_log(values: FloatArray) -> FloatArray:
@@ -56,7 +56,7 @@ def exponentials(seed: int, entity: str, purpose: str, first: int, many: int) ->
 
 
 def lognormals(seed: int, entity: str, purpose: str, first: int, many: int, sigma: float) -> FloatArray:
-    """Log-normal draws of mean 1 by their counts, shape (many,); not the same to the last bit everywhere."""
+    """Log-normal draws of mean 1 by their counts, shape (many,); not bit-identical on every machine."""
     normal = ndtri(draw_uniform_array(seed, entity, purpose, counts(first, many)))
     return np.asarray(np.exp(sigma * normal - 0.5 * sigma * sigma), dtype=np.float64)
 

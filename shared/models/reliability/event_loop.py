@@ -1,18 +1,19 @@
-"""The loop of the kernel: faults strike, are noticed, wait, are worked at and are mended. One text for both
-of its forms, on lists as it stands here, or compiled on arrays.
+"""The event loop of the kernel: faults strike, are noticed, wait for repair, are repaired and end.
 
-What it takes, in groups:
+One source for both forms: plain Python on lists, or compiled on arrays.
 
-    faults    `at` in order of time, `of` which parts, and when `noticed` (empty: at once)
-    shop      by part its class; by class the mean repair time, and its queue, which is twice the rank, and
-              one more for what specialists do, too
+Arguments, in groups:
+
+    faults    `at` in order of time, `of` the parts, and when `noticed` (empty: at once)
+    shop      by part its class; by class the mean repair time, and its queue, which is twice the rank, plus
+              one if specialists do it, too
     units     repair times of mean 1 for the repairs from a number on, and that number
-    table     by record: which part failed when, as which repair it was asked for (−1: not noticed yet), when
-              that began and was mended (−1.0: not yet), what it takes, by whom it is done (0 crews, 1
-              specialists), and which record waits after it
-    queues    of each the first and the last record that waits (−1: none)
-    work      what comes next, a heap: when, and of which record
-    down      by part, whether it is
+    table     by record: which part failed when, the number of its repair request (−1: not noticed yet), when
+              the repair began and ended (−1.0: not yet), its duration, who does it (0 crews, 1 specialists),
+              and the record that waits after it
+    queues    the first and the last waiting record of each (−1: none)
+    work      a heap of next events: when, and of which record
+    down      by part, whether it is down
     counts    by place, as below
 
 The last five are the state, which is changed.
@@ -22,15 +23,17 @@ from heapq import heappop, heappush, heapreplace
 from typing import Any
 
 FREE, FREE_SPECIAL, WAITING, OPENED, RECORDS, WORK = range(6)
-"""Places of `counts`: crews and specialists without work, repairs that wait, repairs asked for so far,
-records so far, and entries of the heap that are left."""
+"""Places of `counts`: idle crews and specialists, waiting repairs, repairs requested so far, records so far,
+and remaining entries of the heap."""
 COUNTS = 6
 NOT_YET = -1.0
 
 
 def next_queue(crew_kind: int, heads: Any, asked: Any) -> int:
-    """The queue whose first repair is next for crews (0) or specialists (1); −1 where none waits for them.
-    Crews take the lowest rank first, specialists what was asked for first."""
+    """The queue whose first repair is next for crews (0) or specialists (1); −1 if none waits for them.
+
+    Crews take the lowest rank first, specialists the oldest request first.
+    """
     chosen = -1
     for queue in range(crew_kind, len(heads), 1 + crew_kind):
         if chosen >= 0 and crew_kind == 0 and queue >> 1 != chosen >> 1:
@@ -41,7 +44,8 @@ def next_queue(crew_kind: int, heads: Any, asked: Any) -> int:
 
 
 def advance(choose: Any, until: float, faults: Any, shop: Any, units: Any, state: Any) -> None:
-    """Go on to `until`; what is mended at a time is so before what fails then. `choose`: `next_queue`."""
+    """Advances to `until`. Repairs that end at a time come before failures at that time. `choose`:
+    `next_queue`."""
     at, struck_parts, noticed = faults
     class_of, mean, queue_of = shop
     drawn, drawn_from = units

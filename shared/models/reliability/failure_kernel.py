@@ -1,5 +1,7 @@
-"""The replicated kernel with identities kept: which part failed when, when its repair began, when it was
-mended. In plain Python, or compiled by numba, with the same bits."""
+"""The kernel with the history of every part: when it failed, when its repair began and when it ended.
+
+In plain Python, or compiled by numba with the same bits.
+"""
 
 import math
 from collections.abc import Callable, Iterable, Iterator
@@ -25,17 +27,16 @@ from shared.models.reliability.fault_stream import MARGIN, FaultStream
 from shared.models.reliability.repair_shop import Shop
 
 FAULTS_PER_PIECE = 8_192
-"""Faults that are drawn at once, about."""
+"""Approximate number of faults drawn at once."""
 Loop = Callable[..., None]
-"""`plain`, or the same compiled: `advance` with its `next_queue`."""
+"""`plain`, or the compiled form: `advance` with its `next_queue`."""
 RepairDraws = Callable[[int, int], FloatArray]
-"""Repair times of mean 1 by the number of the repair: from which, how many."""
+"""Function from the first repair number and a count to repair times of mean 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class FaultPiece:
-    """Faults of a stretch of time that ends at `end`: when each begins, which part it strikes, and when it is
-    noticed, an empty array where that is at once."""
+    """Faults of a period that ends at `end`: start times, struck parts, and notice times (empty: at once)."""
 
     end: float
     at: FloatArray
@@ -45,10 +46,12 @@ class FaultPiece:
 
 @dataclass(frozen=True, slots=True)
 class FailureHistory:
-    """Every failure up to `until` in order of time, arrays of shape (failures,): the `part` by its number
-    over all classes, when it `failed`, its repair `began`, and it was `mended`, NaN where that was later than
-    `until`. Repairs in the order in which they were asked for are numbered by `asked`, −1 of those that were
-    not noticed yet."""
+    """Every failure up to `until` in order of time, arrays of shape (failures,).
+
+    `part` is its number over all classes. It `failed`, its repair `began` and it was `mended` at these times,
+    NaN if later than `until`. `asked` numbers repairs in order of their requests, −1 for those not noticed
+    yet.
+    """
 
     shop: Shop
     until: float
@@ -64,13 +67,14 @@ class FailureHistory:
         return len(self.failed) + int(np.isfinite(self.mended).sum())
 
     def mean_down(self, since: float = 0.0) -> float:
-        """Parts down at a time, in the mean from `since` on."""
+        """Mean number of parts down from `since` on."""
         ended = np.where(np.isnan(self.mended), self.until, self.mended)
         spans = np.maximum(ended, since) - np.maximum(self.failed, since)
         return float(spans.sum()) / (self.until - since)
 
     def mean_wait(self) -> float:
-        """Of repairs that have begun, from the failure on; NaN where none has."""
+        """Mean time from failure to the start of repair, over repairs that have begun; NaN if
+        there is none."""
         waits = (self.began - self.failed)[np.isfinite(self.began)]
         return float(waits.mean()) if waits.size else math.nan
 
@@ -81,15 +85,17 @@ def plain(*groups: Any) -> None:
 
 
 def simulate(shop: Shop, seed: int, until: float, loop: Loop = plain) -> FailureHistory:
-    """All parts work at time 0. InvalidInput unless `until` is above 0. `loop` is the plain one, or
-    `shared.models.reliability.compiled`'s."""
+    """Simulates from time 0 with all parts working. InvalidInput unless `until` is above 0.
+
+    `loop` is the plain one, or that of `shared.models.reliability.compiled`.
+    """
     faults = FaultStream(shop, seed).rate * check_positive("until", until)
     room = math.ceil(faults + MARGIN * math.sqrt(faults)) + 1
     return replay(shop, pieces_of(shop, seed, until), repair_draws(shop, seed), loop, room)
 
 
 def pieces_of(shop: Shop, seed: int, until: float) -> Iterator[FaultPiece]:
-    """The faults of a shop under a seed, each noticed at once."""
+    """The faults of a shop for a seed, each noticed at once."""
     stream = FaultStream(shop, seed)
     many = max(1, math.ceil(stream.rate * until / FAULTS_PER_PIECE))
     nothing = np.empty(0)
@@ -100,7 +106,7 @@ def pieces_of(shop: Shop, seed: int, until: float) -> Iterator[FaultPiece]:
 
 
 def repair_draws(shop: Shop, seed: int) -> RepairDraws:
-    """Of a shop under a seed."""
+    """The repair times of a shop for a seed."""
     sigma = shop.sigma
     if sigma is None:
         return lambda first, many: exponentials(seed, "shop", "kernel repair", first, many)
@@ -110,8 +116,11 @@ def repair_draws(shop: Shop, seed: int) -> RepairDraws:
 def replay(
     shop: Shop, pieces: Iterable[FaultPiece], units: RepairDraws, loop: Loop = plain, room: int = 0
 ) -> FailureHistory:
-    """What becomes of given faults and repair times. Pieces follow each other in time; parts that they strike
-    are numbered over all classes. `room` is how many failures are expected at most."""
+    """The history for given faults and repair times.
+
+    Pieces follow each other in time; parts are numbered over all classes. `room` is the expected maximum
+    number of failures.
+    """
     books = _LoopState(shop, loop, room)
     end = 0.0
     for piece in pieces:
@@ -125,7 +134,7 @@ def _as_list(values: npt.NDArray[Any]) -> Any:
 
 
 class _LoopState:
-    """All that the loop changes, as lists or as arrays."""
+    """The mutable state of the loop, as lists or as arrays."""
 
     def __init__(self, shop: Shop, loop: Loop, room: int) -> None:
         self._shop = shop
@@ -144,7 +153,7 @@ class _LoopState:
         self._down = make(np.zeros(shop.parts, dtype=np.int8))
         self._records: list[Any] = [make(np.empty(0, dtype=kind)) for kind, _ in _COLUMNS]
         self._queues = (make(np.full(2 * ranks, -1)), make(np.full(2 * ranks, -1)))
-        # Each part is noticed, or worked at, once at a time.
+        # Each part is noticed or repaired only once at a time.
         self._work = (make(np.zeros(shop.parts)), make(np.zeros(shop.parts, dtype=whole)))
         first = np.zeros(COUNTS, dtype=whole)
         first[FREE], first[FREE_SPECIAL] = shop.crews, shop.specialists
@@ -158,7 +167,7 @@ class _LoopState:
             self._grown(column, most, kind, empty)
             for column, (kind, empty) in zip(self._records, _COLUMNS, strict=True)
         ]
-        # What was not noticed before this piece may be so in it.
+        # Faults not noticed before this piece may be noticed in it.
         drawn = make(units(opened, most - opened))
         self._loop(
             piece.end,
@@ -174,7 +183,7 @@ class _LoopState:
             return column
         if most <= len(column):
             return column
-        # Growing copies, so that it is done seldom.
+        # Growing copies the arrays, so it is done rarely.
         grown = np.full(max(most, self._room, 2 * len(column)), empty, dtype=kind)
         grown[: len(column)] = column
         return grown
@@ -200,4 +209,4 @@ _COLUMNS: tuple[tuple[Any, float], ...] = (
     (np.int8, 0),
     (np.int32, -1),
 )
-"""Of records: the type, and what stands there first."""
+"""Of records: type and initial value."""

@@ -1,7 +1,8 @@
-"""Faults as they come, whatever is repaired when: of each class a Poisson process over all its parts, whose
-faults strike one part each, broken ones included. Those that strike a broken part are to be passed over,
-which leaves each working part to fail at its rate. Since no fault depends on a repair, the same seed has the
-same faults under any number of crews."""
+"""Faults independent of repairs: for each class a Poisson process over all its parts, broken ones included.
+
+Faults of broken parts are ignored, which leaves each working part its failure rate. Because no fault depends
+on a repair, the same seed has the same faults with any number of crews.
+"""
 
 import math
 from dataclasses import dataclass
@@ -12,19 +13,19 @@ from shared.models.reliability.draws import FloatArray, IntArray, exponentials, 
 from shared.models.reliability.repair_shop import Shop
 
 MARGIN = 6.0
-"""Standard deviations more than the mean that are drawn at once."""
+"""Standard deviations beyond the mean that are drawn at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class FaultBatch:
-    """In order of time: `at`, shape (n,), and which part each strikes, `of`, shape (n,)."""
+    """In order of time: `at` and the `struck_parts`, each of shape (n,)."""
 
     at: FloatArray
     struck_parts: IntArray
 
 
 class FaultStream:
-    """The faults of a shop under a seed, taken from beginning to end in pieces of any length."""
+    """The faults of a shop for a seed, in consecutive pieces of any length."""
 
     def __init__(self, shop: Shop, seed: int) -> None:
         self._shop = shop
@@ -34,11 +35,11 @@ class FaultStream:
 
     @property
     def rate(self) -> float:
-        """Faults per unit of time, those included that strike broken parts."""
+        """Faults per unit of time, including those of broken parts."""
         return sum(one.number * one.failure_rate for one in self._shop.classes)
 
     def until(self, end: float) -> FaultBatch:
-        """All faults from where the last piece ended to before `end`."""
+        """All faults from the end of the last piece to before `end`."""
         times, parts, first = [], [], 0
         for n, one in enumerate(self._shop.classes):
             rate = one.number * one.failure_rate
@@ -57,7 +58,7 @@ class FaultStream:
         return FaultBatch(every[order], struck_parts[order])
 
     def _times(self, n: int, rate: float, end: float) -> FloatArray:
-        """Of class `n`. Gaps are added one after another, so that how long pieces are changes nothing."""
+        """For class `n`. Gaps are added one after another, so the length of pieces does not matter."""
         found = [np.array([self._last[n]])]
         drawn, last = self._drawn[n], self._last[n]
         while last < end:

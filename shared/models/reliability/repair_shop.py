@@ -1,4 +1,4 @@
-"""What the kernel simulates: classes of parts that fail, and the crews that repair them."""
+"""Input of the kernel: classes of parts that fail, and the crews that repair them."""
 
 from dataclasses import dataclass
 
@@ -11,9 +11,12 @@ RANKS_MAX = 16
 
 @dataclass(frozen=True, slots=True)
 class PartClass:
-    """Parts of one kind: each works for an exponential time and fails at `failure_rate`, and its repair takes
-    `repair_time` in the mean, in any one unit of time. Repairs of a lower `rank` are begun first, those of
-    one rank in the order in which they were asked for. `special`: specialists do them, too."""
+    """Parts of one kind.
+
+    Each works for an exponential time with `failure_rate`, and its repair has mean `repair_time`, in the same
+    unit of time. Repairs of a lower `rank` start first, and in order of request within a rank. `special`:
+    specialists do them, too.
+    """
 
     name: str
     number: int
@@ -31,8 +34,10 @@ class PartClass:
 
 @dataclass(frozen=True, slots=True)
 class Shop:
-    """Classes of parts, `crews` who repair anything and `specialists` who repair what is special only. Repair
-    times are exponential, or with `sigma` log-normal, with that deviation of the logarithm."""
+    """Classes of parts, `crews` for any repair and `specialists` for special repairs only.
+
+    Repair times are exponential, or log-normal with `sigma`, the deviation of the logarithm.
+    """
 
     classes: tuple[PartClass, ...]
     crews: int
@@ -45,18 +50,18 @@ class Shop:
         if self.sigma is not None:
             check_not_negative("sigma", self.sigma)
         if not self.classes:
-            raise InvalidInput("classes: none are given; at least one class of parts is needed")
+            raise InvalidInput("classes: none given; must be at least one class of parts")
         check_count("parts", self.parts, 1, PARTS_MAX)
 
     @property
     def parts(self) -> int:
-        """All of them; they are numbered class by class."""
+        """Number of parts; they are numbered class by class."""
         return sum(one.number for one in self.classes)
 
 
 def machine_shop(machines: int, crews: int, failure_rate: float, repair_rate: float) -> Shop:
-    """Machines of one class, as `shared.models.availability.machine_repair` has them. InvalidInput unless all
-    are above 0."""
+    """Machines of one class, as in `shared.models.availability.machine_repair`. InvalidInput unless all are
+    above 0."""
     check_count("machines", machines, 1)
     check_positive("repair-rate", repair_rate)
     return Shop(

@@ -1,18 +1,17 @@
-"""How probable it is that many machines are down at a time within a busy period, however rare: by splitting
-of fixed effort, and in closed form.
+"""Probability that many machines are down together within a busy period, by fixed-effort splitting and in
+closed form.
 
-A busy period begins with the first failure and ends when all machines work again. The way to k machines down
-leads over every number below: from each, `effort` trials go on until they reach the next or the period ends,
-and the product of the shares that did is the probability, without bias. Independent repetitions tell its
-interval.
+A busy period starts with the first failure and ends when all machines work again. The way to k machines down
+passes every lower number. From each, `effort` trials continue until they reach the next number or the period
+ends. The product of the success shares is an unbiased estimate of the probability. Independent repetitions
+give its interval.
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from shared.basics.checks import check_count, check_positive, check_range
+from shared.basics.checks import check_count, check_range
 from shared.basics.errors import InvalidInput
 from shared.basics.keyed_random import draw_uniform_array
 from shared.models.reliability.draws import FloatArray, counts
@@ -20,14 +19,17 @@ from shared.models.statistics.means import Interval, mean_interval
 
 REPETITIONS_MIN = 20
 TRIALS_MAX = 10_000_000
-"""Of all repetitions from one number down: they are in memory at a time."""
+"""Trials of all repetitions from one level: they are in memory together."""
 RATE_MIN, RATE_MAX = 1e-12, 1e12
 
 
 @dataclass(frozen=True, slots=True)
 class Rare:
-    """The probability with its interval over repetitions; `by_level[i]` is that of i + 2 machines down before
-    none, from i + 1; `empty` repetitions never got there, and their number tells whether to trust it."""
+    """The probability with its interval over repetitions.
+
+    `by_level[i]` is the probability of i + 2 machines down before none, from i + 1. `empty` repetitions never
+    reached the target; a large number makes the result unreliable.
+    """
 
     interval: Interval
     by_level: FloatArray
@@ -46,15 +48,17 @@ def split(
     repetitions: int = REPETITIONS_MIN,
     confidence: float = 0.95,
 ) -> Rare:
-    """P(at least `down` machines are down at a time of a busy period); InvalidInput on anything out of
-    range."""
+    """P(at least `down` machines are down together within a busy period).
+
+    InvalidInput if a value is out of range.
+    """
     up = _up(machines, crews, failure_rate, repair_rate, down)
     check_count("effort", effort, 10, 1_000_000)
     check_count("repetitions", repetitions, REPETITIONS_MIN, 10_000)
     if repetitions * effort > TRIALS_MAX:
         raise InvalidInput(
-            f"effort {effort}: not allowed with {repetitions:,} repetitions; allowed are "
-            f"{TRIALS_MAX:,} trials of all of them; the nearest is {TRIALS_MAX // repetitions}"
+            f"effort: {effort} is not allowed with {repetitions:,} repetitions; all together must have at "
+            f"most {TRIALS_MAX:,} trials; the nearest is {TRIALS_MAX // repetitions}"
         )
     shares = np.ones((down - 1, repetitions))
     for level in range(1, down):
@@ -65,7 +69,7 @@ def split(
 
 
 def exceeds(machines: int, crews: int, failure_rate: float, repair_rate: float, down: int) -> float:
-    """The same in closed form: the ruin of a gambler, all of whose terms are positive."""
+    """The same in closed form: the gambler's ruin, with only positive terms."""
     up = _up(machines, crews, failure_rate, repair_rate, down)
     ratios = (1.0 - up[1:down]) / up[1:down]
     with np.errstate(over="ignore"):  # beyond all floats: a probability of 0 to them
@@ -73,7 +77,7 @@ def exceeds(machines: int, crews: int, failure_rate: float, repair_rate: float, 
 
 
 def _up(machines: int, crews: int, failure_rate: float, repair_rate: float, down: int) -> FloatArray:
-    """By number down, up to `down`: the share of failures among events."""
+    """Share of failures among events, by number down, up to `down`."""
     check_count("machines", machines, 1)
     check_count("crews", crews, 1)
     check_count("down", down, 1, machines)
@@ -84,20 +88,13 @@ def _up(machines: int, crews: int, failure_rate: float, repair_rate: float, down
 
 
 def _climbed(up: FloatArray, level: int, entity: str, seed: int, trials: int) -> FloatArray:
-    """Of so many trials from a level, which reach the next before none is down: 1.0 or 0.0, shape
-    (trials,)."""
+    """Which of the trials from a level reach the next before none is down: 1.0 or 0.0, shape (trials,)."""
     state = np.full(trials, level, dtype=np.int64)
     step, still = 0, np.arange(trials)
     while still.size:
-        # A draw is known by step and trial, however many trials are still under way.
+        # A draw is keyed by step and trial, however many trials continue.
         draws = draw_uniform_array(seed, entity, f"level {level}", counts(step * trials, trials))[still]
         state[still] += np.where(draws < up[state[still]], 1, -1)
         still = still[(state[still] > 0) & (state[still] <= level)]
         step += 1
     return np.asarray(state > level, dtype=np.float64)
-
-
-def trials_needed(probability: float, relative_half_width: float) -> float:
-    """How many busy periods plain Monte Carlo would take for as narrow an interval, at 95 %."""
-    check_positive("probability", probability)
-    return math.ceil((1.96 / check_positive("relative-half-width", relative_half_width)) ** 2 / probability)

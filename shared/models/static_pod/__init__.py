@@ -1,1 +1,1 @@
-"""A pod without OCSes: cubes as a superpod's, at fixed places of a torus."""
+"""A pod without OCSes: a superpod's cubes at fixed places of a torus."""

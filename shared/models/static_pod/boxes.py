@@ -1,9 +1,9 @@
-"""Where slices lie on the fixed grid of a static pod.
+"""Placement of slices on the fixed grid of a static pod.
 
-Fibres join a cube to its six neighbours and to no other, so that a slice of several cubes is a box of
-adjacent ones: so many cubes along each dimension of the grid, in any of its orientations. The grid is a
-torus, so a box may lie across its ends. Links wrap around a slice only along dimensions that it spans wholly,
-and no slice is twisted: there is nothing to make a circuit with (Lightwave Fabrics 4.2, TPU v4 2.5-2.8).
+Fibres join a cube to its six neighbours only, so a slice of several cubes is a box of adjacent cubes in any
+orientation. The grid is a torus, so a box may wrap around. Links wrap around a slice only along dimensions
+that it spans completely. No slice is twisted, because there are no circuits (Lightwave Fabrics 4.2, TPU v4
+2.5-2.8).
 """
 
 from functools import lru_cache
@@ -17,14 +17,14 @@ from shared.models.superpod.shapes import CUBE_SIDE, cube_grid, is_mesh, shape_t
 
 SIDE_CHIPS = CUBE_SIDE * max(GRID)
 BOXES_KEPT_MAX = 64
-"""Shapes of which all boxes are kept at hand; there are 20 of whole cubes that fit."""
+"""Shapes whose boxes are cached; 20 shapes of whole cubes fit."""
 
 Box = tuple[int, tuple[int, ...]]
 """(set of cubes as a bit mask, the same cubes x-major in the slice's own order of dimensions)."""
 
 
 def cube_at(x: int, y: int, z: int) -> int:
-    """The number of the cube at a place of the grid, counted on around the torus."""
+    """The number of the cube at a place of the grid, modulo the torus."""
     return (x % GRID[0] * GRID[1] + y % GRID[1]) * GRID[2] + z % GRID[2]
 
 
@@ -35,24 +35,23 @@ def place_of(cube: int) -> tuple[int, int, int]:
 
 
 def check_static_shape(shape: Shape, twisted: bool) -> None:
-    """InvalidInput unless an empty static pod can hold such a slice: one sentence with the field, its value
-    and the nearest that is allowed."""
+    """InvalidInput, with the nearest valid shape, unless an empty static pod can run such a slice."""
     shapes.check_shape(shape, twisted, CUBES)
     if twisted:
         raise InvalidInput(
-            "twisted true: the links of a static pod are fixed and cannot be twisted; "
-            f"allowed is {shape_text(shape)} without a twist"
+            "twisted: true is not allowed; the links of a static pod are fixed; "
+            f"must be {shape_text(shape)} without a twist"
         )
     if max(shape) > SIDE_CHIPS:
         raise InvalidInput(
-            f"shape {shape_text(shape)}: side {max(shape)} is longer than the fixed grid of a static pod, "
-            f"{SIDE_CHIPS} chips; the nearest that fits is {shape_text(nearest_that_fits(shape))}"
+            f"shape {shape_text(shape)}: side {max(shape)} is longer than the fixed grid of a static pod "
+            f"({SIDE_CHIPS} chips); the nearest that fits is {shape_text(nearest_that_fits(shape))}"
         )
 
 
 def nearest_that_fits(shape: Shape) -> Shape:
-    """The legal shape of a static pod whose sides differ least in sum from the wanted ones; of several the
-    one with most chips."""
+    """The legal shape of a static pod with the smallest sum of side differences; of several, the one with the
+    most chips."""
     fitting = [legal for legal in shapes.legal_shapes(CUBES) if max(legal) <= SIDE_CHIPS]
 
     def distance(legal: Shape) -> tuple[int, int, Shape]:
@@ -64,8 +63,10 @@ def nearest_that_fits(shape: Shape) -> Shape:
 
 @lru_cache(maxsize=BOXES_KEPT_MAX)
 def boxes(shape: Shape) -> tuple[Box, ...]:
-    """Every box of cubes on which a slice of whole cubes can lie, in order of its first corner, then of its
-    extents; of several that are the same set of cubes the first. None for a shape that does not fit."""
+    """Every box of cubes for a slice of whole cubes, in order of its first corner, then of its extents.
+
+    Of several boxes with the same set of cubes, only the first. Empty for a shape that does not fit.
+    """
     if is_mesh(shape):
         return ()
     extents = cube_grid(shape)
@@ -78,8 +79,10 @@ def boxes(shape: Shape) -> tuple[Box, ...]:
 
 
 def _orientations(extents: tuple[int, int, int]) -> list[tuple[int, ...]]:
-    """For each way to lay the box: the dimension of the grid along which each of the slice's lies. One for
-    each different outcome, in order of the extents along x, y, z."""
+    """For each distinct orientation of the box: the grid dimension of each of the slice's dimensions.
+
+    In order of the extents along x, y, z.
+    """
     ways: dict[tuple[int, ...], tuple[int, ...]] = {}
     for along in permutations(range(len(GRID))):
         laid = [0] * len(GRID)
@@ -103,7 +106,8 @@ def _cubes(
 
 
 def first_box(shape: Shape, idle: int) -> tuple[int, ...] | None:
-    """The cubes of the first box for a slice that is all idle, given as a bit mask; None if there is none."""
+    """The cubes of the first box for a slice whose cubes are all idle, given as a bit mask; None if there is
+    none."""
     for mask, cubes in boxes(shape):
         if mask & idle == mask:
             return cubes

@@ -1,8 +1,8 @@
 """The plant of a static pod: 64 cubes at fixed places of a 4×4×4 torus of cubes, joined by fixed fibres.
 
-It is the symmetric 16×16×16 torus that Lightwave Fabrics (4.2, Table 1) holds the superpod against: short
-fibres join the cubes directly, so that in a slice of several cubes no other can take one's place. Hosts,
-chips, link ends and their names are a superpod's. Cubes are numbered x-major: x slowest, z fastest.
+It is the symmetric 16×16×16 torus that Lightwave Fabrics (4.2, Table 1) compares the superpod with. Short
+fibres join the cubes directly, so in a slice of several cubes no other cube can replace one. Hosts, chips,
+link ends and their names are those of a superpod. Cubes are numbered x-major: x slowest, z fastest.
 """
 
 from functools import lru_cache
@@ -20,10 +20,10 @@ CUBES = GRID[0] * GRID[1] * GRID[2]
 
 
 def neighbour_end(end: npt.ArrayLike) -> IntArray:
-    """The link ends at the other ends of the links: a cube's + face is joined to the − face of the next cube
-    in that dimension, index by index.
+    """The link ends at the other ends of the links.
 
-    Takes numbers of link ends (96 × cube + 16 × face + index) of any shape, returns numbers of that shape.
+    A cube's + face is joined to the − face of the next cube in that dimension, index by index. Takes numbers
+    of link ends (96 × cube + 16 × face + index) of any shape, returns numbers of that shape.
     """
     cube, rest = np.divmod(np.asarray(end, dtype=np.int64), ENDS_PER_CUBE)
     face, index = np.divmod(rest, FACE_LINKS)

@@ -1,4 +1,4 @@
-"""What figures of runs say, and how surely: intervals, differences, and how many runs it takes.
+"""Statistics of simulation runs: intervals, differences, and the number of runs needed.
 
 Textbook methods (Law, Simulation Modeling and Analysis, 5th ed., ch. 9 to 11) on plain arrays.
 """

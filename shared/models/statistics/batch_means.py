@@ -1,4 +1,4 @@
-"""One long run: how much of its beginning to leave out, and an interval from stretches of the rest."""
+"""Statistics of one long run: warm-up and batch means."""
 
 import math
 from dataclasses import dataclass, replace
@@ -11,15 +11,17 @@ from shared.models.statistics.means import FloatArray, Interval, mean_interval
 
 BATCHES_MIN = 20
 CORRELATION_MAX = 0.2
-"""Batches that follow each other alike more than that are too short."""
+"""Batches with a higher correlation of neighbours are too short."""
 CORRELATION_LEFT_MAX = 0.9
 MSER_STEP = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Batches:
-    """An interval from `count` batches of `length` values each, and how alike neighbours are: the correlation
-    at lag 1. `is_sound` unless that is still too much at the longest batches that there are."""
+    """An interval from `count` batches of `length` values each, and the lag-1 correlation of batches.
+
+    `is_sound` is false if the correlation is still too high for the longest possible batches.
+    """
 
     interval: Interval
     count: int
@@ -29,8 +31,11 @@ class Batches:
 
 
 def warm_up(values: npt.ArrayLike) -> int:
-    """How many of the first values to leave out, by MSER-5 (White 1997): those without which the mean of the
-    rest is told best. At most half of them; half of them says that the run is too short."""
+    """Number of first values to leave out, by MSER-5 (White 1997), which minimises the error of the mean of
+    the rest.
+
+    At most half of them; half means that the run is too short.
+    """
     runs = np.asarray(values, dtype=np.float64)
     whole = len(runs) // MSER_STEP
     if whole < 2:
@@ -44,8 +49,11 @@ def warm_up(values: npt.ArrayLike) -> int:
 
 
 def batch_means(values: npt.ArrayLike, confidence: float = 0.95) -> Batches:
-    """Of one run's mean after its warm-up, shape (n,): batches are made twice as long until neighbours are no
-    longer alike, as long as there are at least 20. InvalidInput of fewer than 20 values."""
+    """Interval of one run's mean after its warm-up, shape (n,).
+
+    Batches are doubled until neighbours are no longer correlated, while there are at least 20. InvalidInput
+    for fewer than 20 values.
+    """
     run = np.asarray(values, dtype=np.float64)
     check_count("values", len(run), BATCHES_MIN, most=2**53)
     length = 1
@@ -62,8 +70,11 @@ def batch_means(values: npt.ArrayLike, confidence: float = 0.95) -> Batches:
 
 
 def widened(found: Interval, correlation: float) -> Interval:
-    """For what is left of the likeness of neighbours: as of a process of the first order, whose mean has (1 +
-    r) / (1 − r) times the variance of independent values (Steiger and others 2005, ASAP3)."""
+    """Widens an interval for the remaining correlation of neighbours.
+
+    As for a first-order process, whose mean has (1 + r) / (1 − r) times the variance of independent values
+    (Steiger and others 2005, ASAP3).
+    """
     left = min(max(correlation, 0.0), CORRELATION_LEFT_MAX)
     factor = math.sqrt((1.0 + left) / (1.0 - left))
     half = factor * found.half_width
@@ -71,14 +82,14 @@ def widened(found: Interval, correlation: float) -> Interval:
 
 
 def _means(run: FloatArray, length: int) -> FloatArray:
-    """Whole batches, from the end of the run: what is left over is of its beginning."""
+    """Means of whole batches, from the end of the run; the remainder is at its start."""
     number = len(run) // length
     found: FloatArray = run[len(run) - number * length :].reshape(number, length).mean(axis=1)
     return found
 
 
 def _lag_1(values: FloatArray) -> float:
-    """Correlation of neighbours; 0 where nothing varies."""
+    """Correlation of neighbours; 0 if nothing varies."""
     off = values - values.mean()
     whole = float((off * off).sum())
     found = float((off[1:] * off[:-1]).sum()) / whole if whole > 0.0 else 0.0

@@ -1,4 +1,4 @@
-"""Control variates: what is known exactly of one thing tells another one more closely (Law, 11.4)."""
+"""Control variates: the known mean of a correlated variable narrows the interval (Law, 11.4)."""
 
 import math
 from dataclasses import dataclass
@@ -11,13 +11,16 @@ from shared.basics.errors import InvalidInput
 from shared.models.statistics.means import Interval, mean_interval
 
 RUNS_MIN = 10
-"""Of fewer the weight is too uncertain."""
+"""With fewer runs the weight is too uncertain."""
 
 
 @dataclass(frozen=True, slots=True)
 class Controlled:
-    """A mean with its interval. `saved` is how many times as many runs it would have taken without; `weight`
-    how much of the control's distance from its mean is taken off."""
+    """A mean with its interval.
+
+    `saved` is the factor by which more runs would be needed without the control. `weight` is the share of the
+    control's deviation from its mean that is subtracted.
+    """
 
     interval: Interval
     weight: float
@@ -27,18 +30,18 @@ class Controlled:
 def controlled_mean(
     values: npt.ArrayLike, controls: npt.ArrayLike, exact: float, confidence: float = 0.95
 ) -> Controlled:
-    """The mean of independent runs, shape (n,), from those of a control whose mean is known.
+    """The mean of independent runs, shape (n,), with a control whose mean is known.
 
-    From each run that part of its control's distance from the mean is taken off which the other runs tell
-    (jackknife), so that no run has a say in its own weight and the mean is not bent. InvalidInput of fewer
-    than 10 runs, or of two shapes.
+    The control's weighted deviation from its mean is subtracted from each run. The weight comes from the
+    other runs (jackknife), so no run affects its own weight and the mean is unbiased. InvalidInput for fewer
+    than 10 runs, or for different shapes.
     """
     runs, known = np.asarray(values, dtype=np.float64), np.asarray(controls, dtype=np.float64)
     n = check_count("runs", len(runs), RUNS_MIN)
     if runs.shape != known.shape:
-        raise InvalidInput(f"controls: {len(known)} of them for {n} runs; there is one for each")
+        raise InvalidInput(f"controls: {len(known)} given for {n} runs; must be one for each run")
     off, apart = runs - runs.mean(), known - known.mean()
-    # Without run i the sums of squares and products are less by its own, n / (n - 1) times.
+    # Without run i the sums of squares and products are smaller by its own, times n / (n - 1).
     grown = n / (n - 1.0)
     squares = (apart**2).sum() - grown * apart**2
     products = (off * apart).sum() - grown * off * apart

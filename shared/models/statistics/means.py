@@ -1,4 +1,4 @@
-"""The mean of some independent runs, with its interval, and how many runs a given precision takes."""
+"""The mean of independent runs with its interval, and the number of runs for a given precision."""
 
 import math
 from dataclasses import dataclass
@@ -12,15 +12,17 @@ from shared.basics.errors import InvalidInput
 
 FloatArray = npt.NDArray[np.float64]
 RUNS_MIN = 10
-"""Fewer are not looked at: a deviation told by a handful of runs is itself too uncertain."""
+"""Minimum number of runs: the deviation of fewer runs is too uncertain."""
 CHECKS_GROW = 1.5
 RUNS_NEEDED_MAX = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A figure, between which bounds it is with this confidence, and of how many `runs` that was told. Where
-    nothing can be said of the bounds they are infinite. `deviation` is that of single runs."""
+    """A value with its bounds at this confidence, from `runs` runs.
+
+    The bounds are infinite if nothing is known about them. `deviation` is that of single runs.
+    """
 
     value: float
     low: float
@@ -35,9 +37,9 @@ class Interval:
 
 
 def mean_interval(values: npt.ArrayLike, confidence: float = 0.95) -> Interval:
-    """Of the mean of independent runs, shape (n,), by Student's t; unbounded for a single run.
+    """Interval of the mean of independent runs, shape (n,), by Student's t; unbounded for a single run.
 
-    InvalidInput without runs, or for a confidence that is no fraction.
+    InvalidInput without runs, or for an invalid confidence.
     """
     runs = np.asarray(values, dtype=np.float64)
     n = check_count("runs", len(runs), 1)
@@ -51,32 +53,34 @@ def mean_interval(values: npt.ArrayLike, confidence: float = 0.95) -> Interval:
 
 
 def is_confidence(value: float) -> float:
-    """The value, if an interval can have that confidence; InvalidInput otherwise."""
+    """The value, if it is a valid confidence; InvalidInput otherwise."""
     if not 0.0 < value < 1.0:
-        raise InvalidInput(f"confidence {value:g}: not allowed; allowed are numbers between 0 and 1")
+        raise InvalidInput(f"confidence: {value:g} is not allowed; must be between 0 and 1")
     return value
 
 
 def quantile_of_t(freedom: float, confidence: float) -> float:
-    """How many standard errors a two-sided interval reaches on each side."""
+    """Standard errors that a two-sided interval extends on each side."""
     return float(stdtrit(freedom, (1.0 + confidence) / 2.0))
 
 
 @dataclass(frozen=True, slots=True)
 class Precision:
-    """How narrow an interval has to be: half of it, as such or as a share of the mean. Both may be asked
-    for."""
+    """Required half width of an interval, absolute or as a share of the mean, or both."""
 
     half_width: float | None = None
     relative_half_width: float | None = None
 
     def is_met(self, found: Interval) -> bool:
-        """Whether an interval is as narrow as that. A share γ of the unknown mean is reached where the half
-        is at most γ / (1 + γ) of the mean of the runs (Law 9.4.1)."""
+        """Whether an interval is narrow enough.
+
+        A share γ of the unknown mean is reached if the half width is at most γ / (1 + γ) of the mean of the
+        runs (Law 9.4.1).
+        """
         return found.half_width <= self.wanted(found.value)
 
     def wanted(self, mean: float) -> float:
-        """The half that is asked for about such a mean."""
+        """The required half width for this mean."""
         found = math.inf if self.half_width is None else self.half_width
         if self.relative_half_width is not None:
             share = self.relative_half_width
@@ -85,8 +89,11 @@ class Precision:
 
 
 def check_points(least: int, most: int) -> tuple[int, ...]:
-    """After how many runs it is asked whether they are enough: seldom, for whoever asks after each stops too
-    early. From `least`, each half as many again, and `most` at last."""
+    """Numbers of runs after which the precision is checked.
+
+    Checks are rare, because checking after each run stops too early. From `least`, each half as many again,
+    and finally `most`.
+    """
     check_count("least", least, 2)
     check_count("most", most, least)
     found = [least]
@@ -96,8 +103,10 @@ def check_points(least: int, most: int) -> tuple[int, ...]:
 
 
 def runs_needed(deviation: float, half_width: float, confidence: float = 0.95) -> int:
-    """The least number of runs whose interval is expected to be so narrow, at least 2; RUNS_NEEDED_MAX where
-    that is not enough."""
+    """The smallest number of runs, at least 2, whose expected interval is this narrow.
+
+    RUNS_NEEDED_MAX if that is not enough.
+    """
     check_positive("half-width", half_width)
     low, high = 2, 2
     while not _is_enough(high, deviation, half_width, confidence):

@@ -1,4 +1,4 @@
-"""Two variants under the same seeds: the difference of what each run came to, and what pairing saved."""
+"""Two variants under the same seeds: the difference of their runs, and the gain from pairing."""
 
 import math
 from collections.abc import Sequence
@@ -12,14 +12,16 @@ from shared.models.statistics.batch_means import batch_means
 from shared.models.statistics.means import FloatArray, Interval, mean_interval, quantile_of_t
 
 ROUNDING = 1e-12
-"""What runs differ by is rounding where it is no more of what they came to: the same sum in another order."""
+"""Relative differences below this are rounding errors: the same sum in another order."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeanDifference:
-    """Of `first` less `second`, run by run. `correlation` is that of both, and `saved` how many times as many
-    runs it would have taken without common seeds; not numbers where one of them does not vary. `chance` is
-    that of so large a difference where there is none (two-sided)."""
+    """`first` minus `second`, run by run.
+
+    `correlation` is that of both. `saved` is the factor by which more runs would be needed without common
+    seeds; NaN if one of them does not vary. `chance` is the two-sided p-value.
+    """
 
     interval: Interval
     correlation: float
@@ -30,7 +32,7 @@ class MeanDifference:
 def paired_difference(
     first: npt.ArrayLike, second: npt.ArrayLike, confidence: float = 0.95
 ) -> MeanDifference:
-    """Of two variants, each of shape (n,), run i of both under the same seed."""
+    """Two variants, each of shape (n,), with run i of both under the same seed."""
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     apart_by = _apart_by(a, b)
     found = mean_interval(apart_by, confidence)
@@ -46,8 +48,10 @@ def paired_difference(
 
 
 def welch_difference(first: npt.ArrayLike, second: npt.ArrayLike, confidence: float = 0.95) -> MeanDifference:
-    """Of the means of two variants whose runs have nothing to do with each other (Welch): `runs` are those of
-    the smaller one, and nothing is saved. Unbounded where one has a single run."""
+    """Difference of the means of two variants with independent runs (Welch).
+
+    `runs` is that of the smaller one, and nothing is saved. Unbounded if one has a single run.
+    """
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     value = float(a.mean() - b.mean())
     runs = min(len(a), len(b))
@@ -70,8 +74,10 @@ def _is_apart(interval: Interval, freedom: float) -> MeanDifference:
 def batched_difference(
     first: npt.ArrayLike, second: npt.ArrayLike, confidence: float = 0.95
 ) -> MeanDifference:
-    """Of two variants of one run each under the same seed, from the courses of both, shape (n,), n ≥ 20: by
-    batch means of what one is more than the other at a time. InvalidInput of fewer values."""
+    """Two variants of one run each under the same seed, from their time series, shape (n,), n ≥ 20.
+
+    By batch means of their differences. InvalidInput for fewer values.
+    """
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     found = batch_means(_apart_by(a, b), confidence)
     error = found.interval.half_width / quantile_of_t(found.count - 1, confidence)
@@ -81,7 +87,7 @@ def batched_difference(
 
 
 def holm(chances: Sequence[float]) -> list[float]:
-    """The same chances, each as it is to be read among so many questions asked at once (Holm 1979)."""
+    """The p-values adjusted for multiple comparisons (Holm 1979)."""
     order = sorted(range(len(chances)), key=chances.__getitem__)
     found, least = [0.0] * len(chances), 0.0
     for rank, place in enumerate(order):
@@ -91,8 +97,7 @@ def holm(chances: Sequence[float]) -> list[float]:
 
 
 def _apart_by(a: FloatArray, b: FloatArray) -> FloatArray:
-    """What one is more than the other, run by run; 0 where only rounding differs, of which nothing is to be
-    told."""
+    """The differences run by run; 0 if only rounding differs."""
     more = a - b
     return np.where(np.abs(more) <= ROUNDING * np.maximum(np.abs(a), np.abs(b)), 0.0, more)
 

@@ -1,25 +1,18 @@
-"""How often something happens of so many times: an interval that holds near 0 and 1 as well."""
+"""Interval of a proportion that is valid near 0 and 1 as well."""
 
 import math
 
-from scipy.special import betaincinv, ndtri
+from scipy.special import ndtri
 
 from shared.basics.checks import check_count
 from shared.models.statistics.means import Interval, is_confidence
 
 
-def exact_share(happened: int, times: int, confidence: float = 0.95) -> Interval:
-    """Of independent times (Clopper and Pearson 1934): never narrower than its confidence says. InvalidInput
-    unless 0 ≤ happened ≤ times and times ≥ 1."""
-    _check(happened, times, confidence)
-    beyond = (1.0 - confidence) / 2.0
-    low = float(betaincinv(happened, times - happened + 1, beyond)) if happened else 0.0
-    high = float(betaincinv(happened + 1, times - happened, 1.0 - beyond)) if happened < times else 1.0
-    return Interval(happened / times, low, high, confidence, times)
-
-
 def wilson_share(happened: int, times: int, confidence: float = 0.95) -> Interval:
-    """The same by Wilson's score: on average over many shares as wide as it says."""
+    """Wilson's score interval of independent trials; on average over many shares as wide as its confidence.
+
+    InvalidInput unless 0 ≤ happened ≤ times and times ≥ 1.
+    """
     _check(happened, times, confidence)
     z = float(ndtri((1.0 + confidence) / 2.0))
     share = happened / times

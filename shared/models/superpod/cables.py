@@ -1,8 +1,8 @@
 """The copper cables inside a cube, between the trays of its hosts.
 
 The 4×4×4 chips of a cube are a mesh ([T4] 2.2: passive electrical cables in a rack). A tray has the chips of
-one host, with the links among them on its board, a 2 × 2 mesh; every other link of the mesh is a cable. What
-leaves the cube is optical, and belongs to link ends.
+one host, a 2 × 2 mesh with links on its board. Every other link of the mesh is a cable. Links that leave the
+cube are optical and belong to link ends.
 """
 
 from functools import cache
@@ -16,8 +16,8 @@ CUBE_SIDE = 4
 
 @cache
 def internal_links() -> tuple[tuple[int, int], ...]:
-    """The electrical links of a cube, as numbers in the cube of the chips that each joins: by dimension, then
-    by the place of the chip with the lower coordinate."""
+    """The electrical links of a cube as pairs of chip numbers: by dimension, then by the chip with the lower
+    coordinate."""
     found: list[tuple[int, int]] = []
     for dimension in range(DIMENSIONS):
         for x, y, z in product(range(CUBE_SIDE), repeat=DIMENSIONS):
@@ -34,12 +34,11 @@ def cables() -> tuple[tuple[int, int], ...]:
 
 
 CABLES_PER_CUBE = len(cables())
-"""Of the 144 links of a cube 64 are on the boards of its 16 trays."""
+"""Of the 144 links of a cube, 64 are on the boards of its 16 trays."""
 
 
 def cable_chips(cable: int) -> tuple[int, int]:
-    """The numbers (0 … 63) of the chips of its cube that a cable joins; IndexError if there is no such
-    cable."""
+    """The numbers (0 … 63) of the chips of its cube that a cable joins; IndexError for an unknown cable."""
     if not 0 <= cable < CABLES_PER_CUBE:
         raise IndexError(f"cable {cable}: there are {CABLES_PER_CUBE}")
     return cables()[cable]

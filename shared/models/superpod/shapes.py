@@ -1,8 +1,8 @@
-"""Slice shapes: which are legal, how many chips and cubes they take, and how their cubes are joined.
+"""Slice shapes: legal shapes, their chips and cubes, and the joins of their cubes.
 
-Shapes after TPU v4 (2.2, 2.5, 2.8, Table 2) and Lightwave Fabrics (4.2). A mesh lies inside one cube and has
-no circuits; a torus is made of whole cubes, wraps around in all three dimensions and may be twisted. The
-cubes of a slice are listed x-major: x slowest, z fastest.
+Shapes after TPU v4 (2.2, 2.5, 2.8, Table 2) and Lightwave Fabrics (4.2). A mesh is inside one cube and has no
+circuits. A torus consists of whole cubes, wraps around in all three dimensions and may be twisted. The cubes
+of a slice are listed x-major: x slowest, z fastest.
 """
 
 from functools import lru_cache
@@ -15,22 +15,24 @@ from shared.models.superpod.wiring import CHIPS_PER_CUBE
 
 CUBE_SIDE = 4
 SIDE_MAX = 576
-"""Chips along a side at most: the 144 cubes of the largest pod in a row."""
+"""Maximum chips along a side: the 144 cubes of the largest pod in a row."""
 POD_CUBES_MAX = SIDE_MAX // CUBE_SIDE
 MESHES: tuple[Shape, ...] = ((1, 1, 1), (1, 1, 2), (1, 2, 2), (2, 2, 2), (2, 2, 4), (2, 4, 4))
-"""Shapes below 64 chips ([T4] Table 2), each with a number of chips of its own."""
+"""Shapes below 64 chips ([T4] Table 2), each with a different number of chips."""
 
 
 def parse_shape(text: str) -> Shape:
-    """`4x4x8` or `4×4×8` → (4, 4, 8); the form only, `check` says whether it is legal."""
+    """`4x4x8` or `4×4×8` → (4, 4, 8). Checks the form only; `check_shape` checks whether it is legal."""
     sides = parse_sides(text)
     if sides is None:
-        raise InvalidInput(f"shape {truncated(repr(text))}: not three sides in chips; write it like 4x4x8")
+        raise InvalidInput(
+            f"shape: {truncated(repr(text))} is not three sides in chips; must be written like 4x4x8"
+        )
     for side in sides:
         if not 1 <= side <= SIDE_MAX:
             raise InvalidInput(
                 f"shape {truncated(repr(text))}: side {truncated(str(side))} is not allowed; "
-                f"allowed are 1 to {SIDE_MAX} chips"
+                f"must be between 1 and {SIDE_MAX} chips"
             )
     return sides
 
@@ -46,12 +48,12 @@ def chips_of(shape: Shape) -> int:
 
 
 def is_mesh(shape: Shape) -> bool:
-    """Whether a legal shape lies inside one cube, without circuits."""
+    """Whether a legal shape is inside one cube, without circuits."""
     return chips_of(shape) < CHIPS_PER_CUBE
 
 
 def cubes_of(shape: Shape) -> int:
-    """Cubes that a legal shape takes; a mesh takes a part of one."""
+    """Cubes of a legal shape; a mesh takes part of one."""
     return max(1, chips_of(shape) // CHIPS_PER_CUBE)
 
 
@@ -68,13 +70,13 @@ def is_twistable(shape: Shape) -> bool:
 
 
 def is_legal(shape: Shape, twisted: bool) -> bool:
-    """Whether a pod that is large enough can hold such a slice."""
+    """Whether a sufficiently large pod can run such a slice."""
     return _problem(shape, cubes_of(shape)) is None and (is_twistable(shape) or not twisted)
 
 
 def check_shape(shape: Shape, twisted: bool, cubes_in_pod: int) -> None:
-    """InvalidInput unless a pod of this many cubes can hold such a slice when it is empty: one sentence with
-    the field, its value and the nearest legal one."""
+    """InvalidInput, with the nearest legal shape, unless an empty pod of this many cubes can run such a
+    slice."""
     problem = _problem(shape, cubes_in_pod)
     if problem is not None:
         nearest = nearest_shape(shape, twisted, cubes_in_pod)
@@ -84,17 +86,16 @@ def check_shape(shape: Shape, twisted: bool, cubes_in_pod: int) -> None:
     if twisted and not is_twistable(shape):
         nearest = nearest_shape(shape, True, cubes_in_pod)
         raise InvalidInput(
-            f"twisted true: shape {shape_text(shape)} cannot be twisted, only n×n×2n and n×2n×2n with n a "
-            f"multiple of 4 can; the nearest legal shape is {shape_text(nearest)}"
+            f"twisted: true is not allowed for shape {shape_text(shape)}, which must be n×n×2n or n×2n×2n "
+            f"with n a multiple of 4; the nearest legal shape is {shape_text(nearest)}"
         )
 
 
 def several_pods_hint(shape: Shape, cubes_in_pod: int) -> str:
-    """What a slice would need that is larger than a pod, to be said behind that it does not fit; nothing for
-    any other."""
+    """A hint, added to the error, for a slice that is larger than a pod; "" for any other."""
     if chips_of(shape) <= CHIPS_PER_CUBE * cubes_in_pod:
         return ""
-    return "; a slice of several pods needs a fabric that joins them, and there is none"
+    return "; a slice of several pods needs a fabric that joins them, and the site has none"
 
 
 def _problem(shape: Shape, cubes_in_pod: int) -> str | None:
@@ -102,13 +103,13 @@ def _problem(shape: Shape, cubes_in_pod: int) -> str | None:
         return None
     x, y, z = shape
     if not 0 < x <= y <= z:
-        return "sides must not fall from x to z"
+        return "sides must not decrease from x to z"
     if x % CUBE_SIDE or y % CUBE_SIDE or z % CUBE_SIDE:
         meshes = ", ".join(shape_text(mesh) for mesh in MESHES)
         return f"sides must be multiples of 4, or the shape one of {meshes}"
     cubes = cubes_of(shape)
     if cubes > cubes_in_pod:
-        return f"it takes {cubes} cubes and the pod has {cubes_in_pod}"
+        return f"it needs {cubes} cubes and the pod has {cubes_in_pod}"
     return None
 
 
@@ -125,8 +126,8 @@ def legal_shapes(cubes_in_pod: int) -> tuple[Shape, ...]:
 
 
 def nearest_shape(shape: Shape, twisted: bool, cubes_in_pod: int) -> Shape:
-    """The legal shape whose sides, both in rising order, differ least in sum from the wanted ones; of
-    several the one with most chips."""
+    """The legal shape with the smallest sum of side differences, both sorted; of several, the one with the
+    most chips."""
     wanted = sorted(shape)
 
     def distance(legal: Shape) -> tuple[int, int, Shape]:
@@ -138,11 +139,13 @@ def nearest_shape(shape: Shape, twisted: bool, cubes_in_pod: int) -> Shape:
 
 @lru_cache(maxsize=POD_CUBES_MAX * CHIPS_PER_CUBE)
 def shape_for_chips(chips: int, cubes_in_pod: int = POD_CUBES_MAX) -> Shape:
-    """The legal shape with the fewest chips that has at least this many; of several the most cubical, which
-    is the one with the shortest sum of sides."""
+    """The legal shape with the fewest chips that has at least this many; of several, the most cubical
+    (smallest sum of sides)."""
     most = cubes_in_pod * CHIPS_PER_CUBE
     if not 1 <= chips <= most:
-        raise InvalidInput(f"chips {chips}: not allowed; allowed are 1 to {most}, the chips of the pod")
+        raise InvalidInput(
+            f"chips: {chips} is not allowed; must be between 1 and {most}, the chips of the pod"
+        )
     enough = (shape for shape in legal_shapes(cubes_in_pod) if chips_of(shape) >= chips)
     return min(enough, key=lambda shape: (chips_of(shape), sum(shape), shape))
 
@@ -151,8 +154,9 @@ def shape_for_chips(chips: int, cubes_in_pod: int = POD_CUBES_MAX) -> Shape:
 def grid_joins(shape: Shape, twisted: bool) -> tuple[tuple[int, int, int], ...]:
     """The joins of a torus as (dimension, i, j): the + face of its i-th cube to the − face of its j-th.
 
-    Length 3 × cubes, by dimension, then i. A twist (k×k×2k: crossing the x or the y wrap also moves z by k;
-    k×2k×2k: crossing the x wrap also moves y and z by k) is a shift by half a ring, so it is its own inverse.
+    Length 3 × cubes, by dimension, then i. A twist is a shift by half a ring, so it is its own inverse.
+    k×k×2k: crossing the x or the y wrap also moves z by k. k×2k×2k: crossing the x wrap also moves y and z by
+    k.
     """
     if is_mesh(shape):
         return ()
@@ -173,7 +177,7 @@ def grid_joins(shape: Shape, twisted: bool) -> tuple[tuple[int, int, int], ...]:
 
 
 def _twists(grid: tuple[int, int, int]) -> dict[int, tuple[tuple[int, int], ...]]:
-    """Wrap crossed → (dimension, cubes) moved besides."""
+    """Crossed wrap → (dimension, cubes) of the additional movement."""
     nx, ny, _ = grid
     if nx == ny:
         return {0: ((2, nx),), 1: ((2, nx),)}
@@ -181,5 +185,5 @@ def _twists(grid: tuple[int, int, int]) -> dict[int, tuple[tuple[int, int], ...]
 
 
 def slice_joins(shape: Shape, twisted: bool, cubes: tuple[int, ...]) -> tuple[Join, ...]:
-    """The joins (d, a, b) of a slice on these cubes: cube a's + face to cube b's − face. None for a mesh."""
+    """The joins (d, a, b) of a slice on these cubes: cube a's + face to cube b's − face. Empty for a mesh."""
     return tuple([(dimension, cubes[i], cubes[j]) for dimension, i, j in grid_joins(shape, twisted)])

@@ -26,7 +26,7 @@ from shared.models.superpod.wiring import (
 )
 
 PLANTS_KEPT_MAX = 16
-"""Sizes of pod of which the plant is kept at hand."""
+"""Pod sizes whose plant is cached."""
 
 CUBE_KINDS = (
     PartKind("cube", "cube", "cube-{cube}", "cube-12"),
@@ -37,8 +37,8 @@ CUBE_KINDS = (
     PartKind("batch", "batch of modules", "batch-{batch}", "batch-7"),
 )
 """Parts of the cubes. A cube is used as a whole or not at all: one bad host, chip, cable or module takes it
-out of use (docs/decisions/0008). A batch is of modules that were made together: as many as a cube has, mixed
-over all cubes (the twin's convention)."""
+out of use (docs/decisions/0008). A batch is modules that were made together: as many as a cube has,
+distributed over all cubes (the twin's convention)."""
 OCS_KINDS = (
     PartKind("ocs", "OCS", "ocs-{ocs}", "ocs-17"),
     PartKind("port", "port", "ocs-{ocs}/{side}{port}", "ocs-17/N24", "ocs"),
@@ -56,7 +56,7 @@ CHASSIS_KINDS = (
 
 
 def cube_axes(cubes: int) -> dict[str, Axis]:
-    """What the names of so many cubes and their parts count along."""
+    """The axes of the names of cubes and their parts."""
     return {
         "cube": Axis("cube", cubes),
         "host": Axis("host", HOSTS_PER_CUBE),
@@ -70,9 +70,9 @@ def cube_axes(cubes: int) -> dict[str, Axis]:
 
 @lru_cache(maxsize=PLANTS_KEPT_MAX)
 def superpod_plant(cubes: int) -> Plant:
-    """The plant of a superpod of so many cubes.
+    """The plant of a superpod with this many cubes.
 
-    With 64: 1,024 hosts, 4,096 chips, 6,144 link ends, and 48 OCSes of 136 ports a side.
+    With 64: 1,024 hosts, 4,096 chips, 6,144 link ends, and 48 OCSes of 136 ports on each side.
     """
     radix = ocs_radix(cubes)
     axes = cube_axes(cubes) | {
@@ -117,11 +117,11 @@ def switched_ports(ocs: IntArray, north: IntArray, south: IntArray, radix: int) 
 
 
 def circuits_of(plant: Plant, wanted: Mapping[str, Sequence[int]]) -> IntArray:
-    """Circuits out of status documents, as pairs of port numbers of shape (circuits, 2) for `Plant.far_ends`.
+    """Circuits from status documents, as pairs of port numbers of shape (circuits, 2) for `Plant.far_ends`.
 
-    `wanted` has `OcsDocument.wanted` by the document's name: by North port the South port, −1 for none. With
-    −1 also where `OcsDocument.made` is false these are the circuits that carry light, without it those that
-    would if nothing were broken.
+    `wanted` has `OcsDocument.wanted` by the document's name: by North port the South port, −1 for none. If it
+    also has −1 where `OcsDocument.made` is false, the result is the circuits that carry light; otherwise
+    those that would carry light without faults.
     """
     pairs = [np.zeros((0, 2), dtype=np.int64)]
     for name, south_of in wanted.items():

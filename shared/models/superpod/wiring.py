@@ -33,11 +33,11 @@ PALOMAR_RADIX = 136
 IntArray = npt.NDArray[np.int64]
 Numbers = TypeVar("Numbers", int, IntArray)
 JOINS_KEPT_MAX = 256
-"""Joins of which the ports and ends are kept at hand: a slice's are asked for six times over its life."""
+"""Joins whose ports and ends are cached: those of a slice are needed six times over its life."""
 
 
 def ocs_radix(cubes: int) -> int:
-    """Duplex ports of one side of an OCS: two a cube and 8 spares, never fewer than Palomar's 136."""
+    """Duplex ports on one side of an OCS: two per cube and 8 spares, at least Palomar's 136."""
     return max(PALOMAR_RADIX, STRANDS * cubes + SPARE_PORTS)
 
 
@@ -47,8 +47,10 @@ def port_of(cube: Numbers, face: Numbers) -> Numbers:
 
 
 def side_of(face: Numbers, strand: Numbers) -> Numbers:
-    """The side of its OCS that a strand of a module on this face enters, 0 for North: of a link's two ends,
-    one is on either side."""
+    """The side of its OCS that a strand of a module on this face enters, 0 for North.
+
+    The two ends of a link are on opposite sides.
+    """
     return (face + strand) % 2
 
 
@@ -88,7 +90,7 @@ class LinkEnd:
 
     @property
     def chip(self) -> tuple[int, int, int]:
-        """The chip of the cube that this end belongs to, as (x, y, z) in 0 … 3 (FACTS 1)."""
+        """The chip of the cube that uses this end, as (x, y, z) in 0 … 3 (FACTS 1)."""
         far = 3 if self.is_plus else 0
         first, second = divmod(self.index, 4)
         return ((far, first, second), (first, far, second), (first, second, far))[self.dimension]
@@ -105,19 +107,19 @@ def link_end(number: int) -> LinkEnd:
 
 
 def ocs_of(number: int) -> int:
-    """The OCS of the link end with this number, without making a `LinkEnd` of it."""
+    """The OCS of the link end with this number, without creating a `LinkEnd`."""
     face, index = divmod(number % ENDS_PER_CUBE, FACE_LINKS)
     return face // 2 * FACE_LINKS + index
 
 
 def end_at(ocs: int, port: int) -> LinkEnd:
-    """The link end whose fibres are on this duplex port; the spare ports have none and are not allowed."""
+    """The link end whose fibres are on this duplex port; spare ports have none and are not valid."""
     dimension, index = divmod(ocs, FACE_LINKS)
     return LinkEnd(port // STRANDS, 2 * dimension + port % 2, index)
 
 
 def strand_at(side: str, port: int) -> int:
-    """The strand of that link end which enters here."""
+    """The strand of that link end which enters this port."""
     return (SIDES.index(side) + port) % 2
 
 
@@ -128,7 +130,7 @@ def host_of_chip(chip: tuple[int, int, int]) -> int:
 
 
 def chip_in_cube(chip: tuple[int, int, int]) -> int:
-    """The number (0 … 63) of a chip in its cube: four a host, numbered 2 × (x mod 2) + y mod 2 (the twin's
+    """The number (0 … 63) of a chip in its cube: four per host, numbered 2 × (x mod 2) + y mod 2 (the twin's
     convention)."""
     x, y, _ = chip
     return CHIPS_PER_HOST * host_of_chip(chip) + 2 * (x % 2) + y % 2
@@ -167,7 +169,7 @@ def join_ends(joins: tuple[tuple[int, int, int], ...]) -> tuple[IntArray, IntArr
 
 
 def _fixed(array: IntArray) -> IntArray:
-    """In one dimension, and never to be changed: all who ask for the same joins get the same array."""
+    """One-dimensional and read-only: all callers with the same joins share the array."""
     flat = array.ravel()
     flat.flags.writeable = False
     return flat

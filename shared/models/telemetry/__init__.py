@@ -1,1 +1,1 @@
-"""What optical modules read of themselves: sensors, their calibration, noise, steps and thresholds."""
+"""Telemetry of optical modules and OCSes: sensors, calibration, noise, register steps and thresholds."""

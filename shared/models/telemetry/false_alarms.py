@@ -1,7 +1,8 @@
-"""Which link ends could stand out on which circuits with nothing wrong with them (`looks.doubtful`).
+"""Link ends that may raise a false alarm on some circuits although nothing is wrong
+(`inspections.may_false_alarm`).
 
-How far what is expected is off goes by the modules and by the pair of ports, for good: so it is asked once of
-every circuit that an end could be on, when the end is first asked for.
+The error of the expected values depends on the modules and the pair of ports and never changes. So it is
+computed once for every possible circuit of an end, when the end is first needed.
 """
 
 from collections.abc import Callable
@@ -15,13 +16,13 @@ from shared.models.telemetry.inspections import ExpectationOffsets, may_false_al
 from shared.models.telemetry.module_readings import FloatArray
 
 PairsOffDb = Callable[[IntArray, IntArray], FloatArray]
-"""(ends, peers) → how far the loss in between is off, of shape (n, strands)."""
+"""(ends, peers) → error of the expected loss between them, of shape (n, strands)."""
 
 
 @dataclass(slots=True)
 class FalseAlarms:
-    """By link end and cube of the far end, for modules as they were `accepted`. `known`, by end, tells of
-    which it has been asked."""
+    """By link end and cube of the far end, for modules as they were `accepted`. `known`, by end, marks those
+    computed."""
 
     accepted: ExpectationOffsets
     table: npt.NDArray[np.bool_] = field(init=False)
@@ -33,7 +34,7 @@ class FalseAlarms:
         self.known = np.zeros(ends, dtype=np.bool_)
 
     def of(self, ends: IntArray, peers: IntArray, off_db: PairsOffDb) -> npt.NDArray[np.bool_]:
-        """Which of these ends could stand out on circuits to these peers."""
+        """Which of these ends may raise a false alarm on circuits to these peers."""
         known = self.known[ends]
         if not known.all():
             self._ask(np.unique(ends[~known]), off_db)
@@ -58,7 +59,7 @@ class FalseAlarms:
 
 
 def opposite_places(places: IntArray) -> IntArray:
-    """Which link end of another cube these of one, each from 0 to 95, meet on the same OCS."""
+    """The link end of another cube that is on the same OCS as each of these, both from 0 to 95."""
     face, index = np.divmod(places, FACE_LINKS)
     found: IntArray = (face ^ 1) * FACE_LINKS + index
     return found

@@ -1,9 +1,9 @@
-"""A look at link ends: how far what their modules say is from what should be there.
+"""Inspection of link ends: deviation of module readings from expected values.
 
-What should be there is known from acceptance (every module's monitors were compared with a meter), from the
-factory's matrix of the OCS for the circuit that the end is on, and from the hall's temperature. Each of these
-is a little wrong, for good: of an end, or of a circuit. The lanes of a strand are averaged, since nothing but
-lies strikes one lane alone.
+Expected values come from acceptance (every module's monitors were compared with a meter), from the factory's
+loss matrix of the OCS for the end's circuit, and from the hall's temperature. Each has a small constant
+error, of an end or of a circuit. The lanes of a strand are averaged, because only lying sensors affect a
+single lane.
 """
 
 from dataclasses import dataclass
@@ -24,24 +24,26 @@ from shared.models.telemetry.registers import DARK_DBM
 FABRICS_KEPT_MAX = 64
 LANES = LANES_PER_LINK // STRANDS
 MATRIX_SIGMAS = 2.0
-"""The accuracy of the matrix is that of nearly all its entries."""
+"""The accuracy of the matrix covers nearly all its entries: two standard deviations."""
 CLOSED_DB = 0.0
-"""The SNR of an eye that is closed: no less can be told."""
+"""The SNR of a closed eye, the lowest value that can be measured."""
 LIT_DBM = DARK_DBM + 3.0
-"""From here on a monitor sees something that is not its own noise."""
+"""From this power on a monitor sees more than its own noise."""
 READINGS_PER_INSPECTION = 4
-"""Their mean halves the noise of one; they are a minute apart."""
+"""Readings of one inspection, a minute apart; their mean has half the noise of one."""
 CLEARS_BELOW = 0.7
-"""Of a threshold: below that an end stands out no more."""
+"""Share of a threshold below which an end no longer stands out."""
 NOISE_SIGMAS = 6.0
-"""What is nearer to a threshold than so many standard deviations of the noise may cross it by noise alone."""
+"""Values within this many standard deviations of the noise of a threshold may cross it by noise alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """From how far off on an end stands out by one departure, either way or only upwards; `step` is by how
-    much it has to move to be news. `noise`: the assumption that is the noise of one reading of a lane, over
-    so many lanes."""
+    """From `beyond` on an end stands out by one deviation, in either direction or only upwards.
+
+    `step` is the change that is worth a new report. `noise` is the assumption with the noise of one reading
+    of a lane, averaged over `lanes` lanes.
+    """
 
     beyond: float
     step: float
@@ -61,15 +63,18 @@ THRESHOLDS = {
     "age_min": Threshold(10.0, 60.0, upwards=True),
     "outages": Threshold(2.5, 2.5, upwards=True),
 }
-"""By field of Look. Power: half a dB is what the least faults take, and 0.4 dB five times what acceptance and
-matrix are off by together."""
+"""By field of Inspection. Power: the smallest faults take half a dB, and 0.4 dB is five times the combined
+error of acceptance and matrix."""
 FLAGS = ("silent", "unchanged")
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectationOffsets:
-    """How far what is expected of ends is off, for good, read-only. Of shape (ends, strands): received and
-    launched power and SNR in dB, MPI in dB; of shape (ends,): bias as a share of it, temperature in K."""
+    """Constant errors of the expected values of ends, read-only.
+
+    Of shape (ends, strands): received and launched power and SNR in dB, MPI in dB. Of shape (ends,): bias as
+    a share of it, temperature in K.
+    """
 
     rx_db: FloatArray
     tx_db: FloatArray
@@ -81,13 +86,15 @@ class ExpectationOffsets:
 
 @lru_cache(maxsize=FABRICS_KEPT_MAX)
 def acceptance(seed: int, fabric: str, ends: int) -> ExpectationOffsets:
-    """Of the first so many link ends of a fabric, without their circuits; kept at hand."""
+    """Of the first `ends` link ends of a fabric, without their circuits; cached."""
     return accepted(seed, fabric, np.arange(ends))
 
 
 def accepted(seed: int, fabric: str, ends: IntArray, generation: int = 0) -> ExpectationOffsets:
-    """Of the modules of one generation at these link ends, without their circuits. How warm a place is does
-    not go by its module."""
+    """Of the modules of one generation at these link ends, without their circuits.
+
+    The temperature of a place does not depend on its module.
+    """
     numbers = ends.astype(np.uint64)
     strands = STRANDS * ends[:, None] + np.arange(STRANDS)
     by_strand = draw_bits_array(
@@ -110,8 +117,10 @@ def accepted(seed: int, fabric: str, ends: IntArray, generation: int = 0) -> Exp
 
 
 def matrix_off_db(seed: int, fabric: str, ends: IntArray, peers: IntArray) -> FloatArray:
-    """How far the factory's matrix is off for the circuits between these link ends, of shape (n, strands):
-    the same seen from both ends. 0 where there is no far end (−1)."""
+    """Errors of the factory's matrix for the circuits between these link ends, of shape (n, strands).
+
+    The same seen from both ends. 0 if there is no far end (−1).
+    """
     first = np.minimum(ends, peers).astype(np.uint64)
     second = np.maximum(ends, peers).astype(np.uint64)
     circuit = (first << np.uint64(20)) + second
@@ -125,14 +134,16 @@ def matrix_off_db(seed: int, fabric: str, ends: IntArray, peers: IntArray) -> Fl
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """What stands at one link end that carries a link, or did not (`far` is None, and all that depends on
-    light that comes in as well).
+    """Deviations at one link end, with or without a link (then `far` is None, and so is everything that
+    depends on received light).
 
-    By strand, over what is expected: received power, SNR, MPI, launched power in dB; None where there is
-    none. `bias` as a share, `warmer_k`; `spread_db` is how far the lanes of the worse strand scatter about
-    their mean, received or launched; `silent`: the module says nothing at all; `age_min`: how old it says
-    that its readings are; `unchanged`: they are to the last digit what they were an interval ago; `outages`
-    of the last day.
+    - `rx_db`, `snr_db`, `mpi_db`, `tx_db`: by strand, received power, SNR, MPI and launched power over the
+      expected value in dB; None if there is none.
+    - `bias`: as a share. `warmer_k`: temperature.
+    - `spread_db`: scatter of the lanes of the worse strand about their mean, received or launched.
+    - `silent`: the module does not answer. `age_min`: age of its readings by its own timestamp.
+    - `unchanged`: the readings are identical to those of an interval ago.
+    - `outages`: those of the last day.
     """
 
     end: int
@@ -152,8 +163,10 @@ class Inspection:
 
 @dataclass(frozen=True, slots=True)
 class Deviations:
-    """How far the readings of n ends are from what is expected; fields as in Look. By strand of shape (n,
-    strands), else (n,); not a number where there is nothing to measure, or no light."""
+    """Deviations of the readings of n ends from the expected values; fields as in Inspection.
+
+    By strand of shape (n, strands), else (n,); NaN if there is nothing to measure, or no light.
+    """
 
     rx_db: FloatArray
     tx_db: FloatArray
@@ -172,9 +185,11 @@ def deviations(
     off: ExpectationOffsets,
     ends: IntArray,
 ) -> Deviations:
-    """Of the mean of some readings from the light as made, by the calibration that the modules were accepted
-    with and what that is off by (of these ends, circuits included). Readings are of these ends, one after
-    another, READINGS_A_LOOK times."""
+    """Deviations of mean readings from the light as manufactured.
+
+    `made` is the calibration at acceptance and `off` the errors of the expected values (of these ends,
+    circuits included). Readings are of these ends, one after another, READINGS_PER_INSPECTION times.
+    """
     rx_dbm, tx_dbm = _mean(readings, "rx_power_dbm"), _mean(readings, "tx_power_dbm")
     rx_db = rx_dbm - expected.received_dbm - made.rx_db[ends]
     tx_db = tx_dbm - expected.launched_dbm - made.tx_db[ends]
@@ -201,13 +216,13 @@ def deviations(
 
 
 def by_strand(lanes: FloatArray) -> FloatArray:
-    """The mean of the lanes of each strand, of shape (n, strands); not a number if one of them is."""
+    """The mean of the lanes of each strand, of shape (n, strands); NaN if one of them is."""
     found: FloatArray = lanes.reshape(len(lanes), STRANDS, LANES).mean(axis=2)
     return found
 
 
 def spread_db(lanes: FloatArray) -> FloatArray:
-    """How far the lanes of a strand scatter about their mean, of the worse strand, of shape (n,)."""
+    """Scatter of the lanes about their mean, of the worse strand, of shape (n,)."""
     by_lane = lanes.reshape(len(lanes), STRANDS, LANES)
     found = (by_lane - by_lane.mean(axis=2, keepdims=True)).std(axis=2)
     spread: FloatArray = np.fmax(found[:, 0], found[:, 1])
@@ -220,8 +235,11 @@ def _open_db(snr_db: FloatArray) -> FloatArray:
 
 
 def may_false_alarm(off: ExpectationOffsets) -> npt.NDArray[np.bool_]:
-    """Which ends could stand out with nothing wrong with them, of shape (n,): what is expected of them is so
-    far off that the noise of a look may carry it over a threshold."""
+    """Which ends may stand out with nothing wrong, of shape (n,).
+
+    The error of their expected values is so large that the noise of an inspection may carry it over a
+    threshold.
+    """
     found = np.zeros(len(off.bias), dtype=np.bool_)
     for name, threshold in THRESHOLDS.items():
         if threshold.noise is None:
@@ -234,9 +252,11 @@ def may_false_alarm(off: ExpectationOffsets) -> npt.NDArray[np.bool_]:
 
 
 def stands_out(inspection: Inspection, *, did: bool = False) -> bool:
-    """Whether there is something about an end that should not be. That light does not come in is known to
-    those who lost it, and of a module that is silent its host knows. One that `did` stand out does so until
-    it is well below the threshold: what is just at it should not come and go."""
+    """Whether an end has an unexpected deviation.
+
+    Loss of light is already reported by link loss, and a silent module by its host. An end that `did` stand
+    out does so until it is well below the threshold, so that values near the threshold do not flap.
+    """
     share = CLEARS_BELOW if did else 1.0
     if inspection.unchanged or (not inspection.silent and None in inspection.tx_db):
         return True
@@ -249,7 +269,7 @@ def stands_out(inspection: Inspection, *, did: bool = False) -> bool:
 
 
 def has_moved(inspection: Inspection, reported: Inspection) -> bool:
-    """Whether an end has moved by a step since it was told of."""
+    """Whether an end has moved by a step since it was reported."""
     if inspection.far != reported.far or any(
         getattr(inspection, flag) != getattr(reported, flag) for flag in FLAGS
     ):
@@ -264,8 +284,11 @@ def has_moved(inspection: Inspection, reported: Inspection) -> bool:
 
 
 def reads_as_much(inspection: Inspection, reported: Inspection) -> bool:
-    """Whether all can be read of an end that could when it was told of: else nobody knows whether what stood
-    out then still does. Of what is not linked, or gets no light, nothing that depends on light is read."""
+    """Whether all values are still readable that were at the last report.
+
+    Otherwise it is unknown whether an old deviation remains. Without a link or light, nothing that depends on
+    light is read.
+    """
     return not inspection.silent and not any(
         now is None and before is not None
         for name in THRESHOLDS
@@ -279,7 +302,7 @@ def _amounts(inspection: Inspection, name: str) -> tuple[float | None, ...]:
 
 
 def _mean(readings: Readings, name: str) -> FloatArray:
-    """Of one field over the readings of each end."""
+    """Mean of one field over the readings of each end."""
     values = readings.field(name)
     by_reading = values.reshape(READINGS_PER_INSPECTION, -1, *values.shape[1:])
     total: FloatArray = by_reading[0].copy()

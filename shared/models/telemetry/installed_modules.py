@@ -1,7 +1,7 @@
-"""The modules that are at the link ends of a fabric now, where some were replaced since it was commissioned:
-as made, as their monitors were calibrated, as they were accepted, and what links over them receive.
+"""The modules now at the link ends of a fabric, including replacements.
 
-Copies of what is at hand for all fabrics alike, in which the rows of replaced ends are others.
+Manufactured properties, calibration, acceptance and link figures: copies of the fabric's cached originals,
+with different rows for replaced ends.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ ArraysT = TypeVar("ArraysT", ManufacturedModules, ModuleCalibration, Expectation
 
 @dataclass(frozen=True, slots=True)
 class InstalledModules:
-    """By link end. `since_us`: when each was put there. `pairs` of a fabric with OCSes."""
+    """By link end. `since_us`: when each was installed. `pairs`: link figures of a fabric with OCSes."""
 
     made: ManufacturedModules
     calibration: ModuleCalibration
@@ -36,7 +36,7 @@ class InstalledModules:
 
     @property
     def accepted(self) -> ExpectationOffsets:
-        """How far what acceptance told of each is off."""
+        """Errors of the acceptance values."""
         return self.doubts.accepted
 
     def replaced(self, seed: int, fabric: str, end: int, generation: int, at_us: int) -> "InstalledModules":
@@ -67,8 +67,11 @@ def installed_modules(
     replaced: Mapping[int, tuple[int, int]],
     pairs: Callable[[ManufacturedModules | None], LinkTable | None],
 ) -> InstalledModules:
-    """Of a fabric with so many ends: `replaced` has (generation, since when) of those that have another
-    module than at first, and `pairs` makes the table of links over some modules, None for the first ones."""
+    """The modules of a fabric with this many ends.
+
+    `replaced` has (generation, since when) of replaced modules. `pairs` makes the table of links for some
+    modules, None for the original ones.
+    """
     first = InstalledModules(
         manufactured_modules(seed, fabric, ends),
         module_calibration(seed, fabric, ends),
@@ -82,7 +85,7 @@ def installed_modules(
 
 
 def with_rows(whole: ArraysT, ends: IntArray, rows: ArraysT) -> ArraysT:
-    """A copy in which the rows of these ends are these."""
+    """A copy with these rows for these ends."""
     found: list[Any] = []
     for field in fields(whole):
         array = getattr(whole, field.name).copy()

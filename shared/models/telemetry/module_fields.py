@@ -1,9 +1,9 @@
-"""What a module reads of itself, one row a field: unit, step, what sound modules show, and from where on the
-module itself warns or raises an alarm.
+"""Fields of module readings, one row each: unit, step, usual range, and warning and alarm thresholds.
 
 Fields and steps are those of OIF CMIS 5: lane monitors of page 11h, module monitors of the lower page, and
-the observables 5 (eSNR) and 15 (pre-FEC BER) of its versatile diagnostics (VDM). An MPI estimate is a maker's
-own observable there. Thresholds are the maker's as well: all of them are assumed, each for its reason.
+the observables 5 (eSNR) and 15 (pre-FEC BER) of its versatile diagnostics (VDM). An MPI estimate is a
+vendor's own observable there. Thresholds are vendor-specific as well: all of them are assumed, each with its
+reason.
 """
 
 from dataclasses import dataclass
@@ -14,9 +14,10 @@ from typing import Literal
 class ModuleField:
     """One field of the readings.
 
-    `by_lane`: of every lane, else of the module. `worst`: whether the lowest or the highest of the lanes
-    stands for all. `usual`: between what sound modules of a pod show. Beyond a
-    warning or an alarm threshold the module raises its flag; None where it has none.
+    - `by_lane`: read for every lane, otherwise for the module.
+    - `worst`: whether the lowest or the highest lane represents all.
+    - `usual`: range of sound modules of a pod.
+    - Thresholds: beyond one the module raises its flag; None if it has none.
     """
 
     name: str
@@ -33,14 +34,14 @@ class ModuleField:
 
     @property
     def lanes_column(self) -> str | None:
-        """The column of a frame that has all lanes; None of a field of the module."""
+        """The column of a frame with all lanes; None for a field of the module."""
         if not self.by_lane:
             return None
         return f"lane_{self.name}s" if self.is_rate else f"lane_{self.name}"
 
     @property
     def is_rate(self) -> bool:
-        """A share of errors, which people think of in orders of magnitude."""
+        """An error rate, which is shown in orders of magnitude."""
         return self.name.endswith("ber")
 
     @property
@@ -102,11 +103,11 @@ MODULE_FIELDS: dict[str, ModuleField] = {
         ),
     )
 }
-"""By name, in the order in which people read them."""
+"""By name, in display order."""
 MODULE_FIELD_BIT = {name: 1 << place for place, name in enumerate(MODULE_FIELDS)}
-"""Of each field in a number of flags."""
+"""Bit of each field in a flags value."""
 
 
 def module_fields_of(flags: int) -> list[str]:
-    """The fields whose bit is set in a number of flags."""
+    """The fields whose bit is set in a flags value."""
     return [name for name, bit in MODULE_FIELD_BIT.items() if flags & bit]

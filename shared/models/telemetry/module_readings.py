@@ -1,8 +1,8 @@
-"""From what physically is to what modules say: calibration as made, noise at the moment of the reading,
-errors counted over a window, steps of the registers, and sensors that are broken.
+"""Module readings from physical light: calibration, noise, error counts over a window, register steps, and
+broken sensors.
 
-OIF CMIS 5 bounds what calibration may be off by: ±3 dB of power, ±3 °C. How far modules really are off, and
-how much readings scatter, is assumed.
+OIF CMIS 5 limits calibration errors to ±3 dB of power and ±3 °C. The actual errors and the scatter of
+readings are assumed.
 """
 
 from collections.abc import Callable
@@ -21,16 +21,19 @@ from shared.models.telemetry import registers
 from shared.models.telemetry.module_fields import MODULE_FIELD_BIT, MODULE_FIELDS
 from shared.models.telemetry.noise import BitsArray, error_counts, normals
 
-# Sensors that are broken: calibrated wrong, stuck, late, or lying.
+# Broken sensors: wrong calibration, stuck, late or lying.
 
 NOT_STUCK = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Sensors:
-    """How the sensors of n modules are, each of shape (n,): `rx_offset_db` their power monitors are off by
-    beyond their calibration; `stuck_at_us` since when they say the same (−1: they do not); `late_us` how old
-    their readings are; `lying` where what they say has nothing to do with what is."""
+    """The state of the sensors of n modules, each of shape (n,).
+
+    - `rx_offset_db`: error of received power beyond the calibration.
+    - `stuck_at_us`: time since when readings are stuck (−1: they are not). `late_us`: age of readings.
+    - `lying`: readings are unrelated to the light.
+    """
 
     rx_offset_db: npt.NDArray[np.float64]
     stuck_at_us: IntArray
@@ -39,7 +42,7 @@ class Sensors:
 
     @classmethod
     def sound(cls, count: int) -> "Sensors":
-        """So many of which nothing is broken."""
+        """The sensors of `count` modules without faults."""
         return cls(
             np.zeros(count),
             np.full(count, NOT_STUCK),
@@ -48,7 +51,8 @@ class Sensors:
         )
 
     def seen_us(self, at_us: int | IntArray) -> IntArray:
-        """From when a reading at this moment is, or at that of each, of shape (n,)."""
+        """The time that a reading refers to, if read at this time or at each of these times, of
+        shape (n,)."""
         found: IntArray = np.maximum(
             np.where(self.stuck_at_us == NOT_STUCK, at_us - self.late_us, self.stuck_at_us), 0
         )
@@ -58,19 +62,21 @@ class Sensors:
 FloatArray = npt.NDArray[np.float64]
 
 FABRICS_KEPT_MAX = 64
-"""Fabrics whose calibration is kept at hand: 1.2 megabytes each for 64 cubes."""
+"""Fabrics whose calibration is cached: 1.2 megabytes each for 64 cubes."""
 BITS_PER_GBIT = 1e9
 AGEING_DECIMALS = 6
-"""The last bit of a machine's exponential never shows."""
+"""Rounded, so differences in the last bit between machines have no effect."""
 
 
 @dataclass(frozen=True, slots=True)
 class PhysicalLight:
-    """What physically is at n link ends. Of shape (n, 8 lanes): average power `launched_dbm` into the
-    multiplexer and `received_dbm` on the photodiode (−inf without light), `snr_db` at the slicer, errors
-    before the inner code and before the outer one as log10 of their share, `interference_db` (MPI), and
-    `wear`, the bias that a laser needs beyond that of a new one, as a share of it. `temperature_c`, of the
-    case, is of shape (n,). Not a number: there is nothing to measure."""
+    """The physical light at n link ends. NaN: there is nothing to measure.
+
+    Of shape (n, 8 lanes): average power `launched_dbm` into the multiplexer and `received_dbm` on the
+    photodiode (−inf without light), `snr_db` at the slicer, log10 of the errors before the inner code and
+    before the outer one, `interference_db` (MPI), and `wear`, the additional bias of a laser as a share of a
+    new one's. `temperature_c`, of the case, is of shape (n,).
+    """
 
     launched_dbm: FloatArray
     received_dbm: FloatArray
@@ -82,15 +88,18 @@ class PhysicalLight:
     temperature_c: FloatArray
 
     def repeated(self, times: int) -> "PhysicalLight":
-        """So many times the same, one after another."""
+        """Repeated `times` times, one after another."""
         arrays = (getattr(self, name) for name in PhysicalLight.__slots__)
         return PhysicalLight(*(np.concatenate([array] * times) for array in arrays))
 
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """What the modules at n link ends say, field by field as in FIELDS: of shape (n, 8 lanes), or (n,) of
-    those of the module. Not a number: the module reads nothing. `at_us`, of shape (n,), is when."""
+    """Readings of the modules at n link ends, by field as in MODULE_FIELDS.
+
+    Of shape (n, 8 lanes), or (n,) for fields of the module. NaN: the module reads nothing. `at_us`, of shape
+    (n,), is the time of the reading.
+    """
 
     rx_power_dbm: FloatArray
     tx_power_dbm: FloatArray
@@ -104,12 +113,12 @@ class Readings:
     at_us: IntArray
 
     def field(self, name: str) -> FloatArray:
-        """One of FIELDS."""
+        """One of MODULE_FIELDS."""
         found: FloatArray = getattr(self, name)
         return found
 
     def worst(self, name: str) -> FloatArray:
-        """Of the lanes, of shape (n,); not a number if one of them is."""
+        """The worst lane, of shape (n,); NaN if one of them is."""
         values = self.field(name)
         if values.ndim == 1:
             return values
@@ -117,7 +126,8 @@ class Readings:
 
 
 def over_lanes(fold: Callable[[FloatArray, FloatArray], FloatArray], values: FloatArray) -> FloatArray:
-    """All 8 lanes of each end folded into one, of shape (n,): by halves, for so short an axis is slow."""
+    """All 8 lanes of each end folded into one, of shape (n,): by halves, because numpy is slow on such a
+    short axis."""
     while values.shape[1] > 1:
         half = values.shape[1] // 2
         values = fold(values[:, :half], values[:, half:])
@@ -126,9 +136,12 @@ def over_lanes(fold: Callable[[FloatArray, FloatArray], FloatArray], values: Flo
 
 @dataclass(frozen=True, slots=True)
 class ModuleCalibration:
-    """How modules were made, read-only: how far their power monitors are off, in dB, the bias of a new laser
-    over the design's, and by what share of that it grows in a year, of shape (ends, 8 lanes); how far their
-    thermometers are off, in K, and their supply, in V, of shape (ends,)."""
+    """Manufactured calibration of modules, read-only.
+
+    Of shape (ends, 8 lanes): errors of the power monitors in dB, the bias of a new laser over the design's,
+    and its yearly growth as a share. Of shape (ends,): errors of the thermometers in K, and of the supply in
+    V.
+    """
 
     rx_db: FloatArray
     tx_db: FloatArray
@@ -140,12 +153,13 @@ class ModuleCalibration:
 
 @lru_cache(maxsize=FABRICS_KEPT_MAX)
 def module_calibration(seed: int, fabric: str, ends: int) -> ModuleCalibration:
-    """Of the modules at the first so many link ends of a fabric, kept at hand."""
+    """Of the modules at the first `ends` link ends of a fabric, cached."""
     return calibrate_modules(seed, fabric, np.arange(ends))
 
 
 def calibrate_modules(seed: int, fabric: str, numbers: IntArray, generation: int = 0) -> ModuleCalibration:
-    """Of the modules of one generation at these link ends. The supply is their racks' more than theirs."""
+    """Of the modules of one generation at these link ends. The supply depends more on the rack than on the
+    module."""
     by_lane = draw_bits_array(
         seed, fabric, purpose_of_generation("calibration", generation), _lane_keys(numbers)
     )
@@ -179,10 +193,10 @@ def read_modules(
     lane_gbps: float,
     sensors: Sensors | None = None,
 ) -> Readings:
-    """What the modules at these link ends, of shape (n,), say at a moment, or each at one of its own.
+    """Readings of the modules at these link ends, of shape (n,), at one time or each at its own.
 
-    The light of a sensor that is stuck or late is taken as what it was then: whoever knows better gives that
-    (`Sensors.seen_us` says for which moment).
+    The light of a stuck or late sensor is taken as that of its time; the caller may provide the light of that
+    time (`Sensors.seen_us` returns it).
     """
     seen_us = np.full(len(ends), at_us) if sensors is None else sensors.seen_us(at_us)
     several = sensors is not None or not isinstance(at_us, int)
@@ -208,7 +222,7 @@ def _measured(
     uniform: FloatArray,
     lane_gbps: float,
 ) -> dict[str, FloatArray]:
-    """Field by field, by sound sensors, as fine as they come."""
+    """By field, for sound sensors, before register steps."""
     noise_db = assumed("reading_power_noise_db")
     warmer_k = light.temperature_c - assumed("laser_bias_at_c")
     bias_ma = assumed("laser_bias_ma") * made.bias[ends] * (1.0 + light.wear)
@@ -238,7 +252,7 @@ def _measured(
 
 
 def _in_steps(found: dict[str, FloatArray], seen_us: IntArray) -> Readings:
-    """As the registers have them."""
+    """In register steps."""
     return Readings(
         registers.power_dbm(found["rx_power_dbm"]),
         registers.power_dbm(found["tx_power_dbm"]),
@@ -262,8 +276,10 @@ def _lane_keys(ends: IntArray) -> BitsArray:
 def _draws(
     seed: int, fabric: str, ends: IntArray, seen_us: IntArray, *, several: bool
 ) -> tuple[BitsArray, BitsArray, FloatArray]:
-    """Random bits for analog noise and for counts, and uniforms for counts of few, of shape (n, 8): by link
-    end, lane and moment. `several`: the moments may differ."""
+    """Random bits for analog noise and for counts, and uniforms for small counts, of shape (n, 8).
+
+    By link end, lane and time. `several`: the times may differ.
+    """
     keys = _lane_keys(ends)
     moments = np.unique(seen_us) if several else seen_us[:1]
     analog, counted = np.empty_like(keys), np.empty_like(keys)
@@ -277,7 +293,7 @@ def _draws(
 
 
 def _lies(seed: int, fabric: str, ends: IntArray, name: str, analog: BitsArray, place: int) -> FloatArray:
-    """What a module says that has lost its senses: for ever about the same, as sound ones would say."""
+    """Readings of a lying module: always about the same, within the range of sound ones."""
     field = MODULE_FIELDS[name]
     keys = _lane_keys(ends) if field.by_lane else ends.astype(np.uint64)
     drawn = draw_uniform_array(seed, fabric, f"lie about {name}", keys)
@@ -288,16 +304,16 @@ def _lies(seed: int, fabric: str, ends: IntArray, name: str, analog: BitsArray, 
     return np.exp(said) if field.is_rate else said
 
 
-# Flags that modules raise by their own readings: which fields are beyond a threshold, in one number an
-# end.
+# Flags of modules from their own readings: fields beyond a threshold, one number for each end.
 
 FlagArray = npt.NDArray[np.uint16]
 
 
 def module_flags(readings: Readings) -> tuple[FlagArray, FlagArray]:
-    """(warnings, alarms) of each end, of shape (n,): a bit for every field of which a lane is beyond its
-    threshold; what is not a number is beyond none. What is beyond an alarm threshold is beyond that of the
-    warning as well."""
+    """(warnings, alarms) of each end, of shape (n,): a bit for every field with a lane beyond its threshold.
+
+    NaN is beyond no threshold. A value beyond an alarm threshold is also beyond the warning threshold.
+    """
     warnings, alarms = (np.zeros(len(readings.at_us), dtype=np.uint16) for _ in range(2))
     for name, field in MODULE_FIELDS.items():
         values = readings.field(name)

@@ -1,4 +1,4 @@
-"""Scatter of readings: normal draws by the thousand from few random bits, and counts of rare errors."""
+"""Noise of readings: many normal draws from few random bits, and counts of rare errors."""
 
 from functools import lru_cache
 from statistics import NormalDist
@@ -11,11 +11,11 @@ BitsArray = npt.NDArray[np.uint64]
 
 FIELD_BITS = 12
 NORMALS_PER_DRAW = 64 // FIELD_BITS
-"""Normals that 64 random bits make: each of 4,096 values, out to 3.7 standard deviations."""
+"""Normals from 64 random bits: each of 4,096 values, up to 3.7 standard deviations."""
 MANY_ERRORS = 100.0
-"""From so many on, a count scatters as a normal does: within 0.02 of its standard deviation anywhere."""
+"""From this mean on, a count is approximately normal: within 0.02 of its standard deviation everywhere."""
 COUNT_MAX = 200
-"""No count of fewer than MANY_ERRORS in the mean comes so far: ten standard deviations."""
+"""Counts with a mean below MANY_ERRORS never reach this: ten standard deviations."""
 
 
 @lru_cache(maxsize=1)
@@ -35,8 +35,11 @@ def normals(bits: BitsArray, place: int) -> FloatArray:
 
 
 def error_counts(means: FloatArray, scatter: FloatArray, uniform: FloatArray) -> FloatArray:
-    """Poisson counts of these means, all arrays of one shape: by a standard normal where errors are many,
-    else by a uniform over (0, 1) through the distribution. What is not a number stays so."""
+    """Poisson counts of these means, all arrays of one shape.
+
+    By a standard normal if errors are many, else by a uniform over (0, 1) through the distribution. NaN stays
+    NaN.
+    """
     found: FloatArray = np.rint(means + np.sqrt(means) * scatter)
     few = np.flatnonzero(means < MANY_ERRORS)
     if len(few):
@@ -45,7 +48,7 @@ def error_counts(means: FloatArray, scatter: FloatArray, uniform: FloatArray) ->
 
 
 def _few(means: FloatArray, uniform: FloatArray) -> FloatArray:
-    """The least count whose cumulative probability is above the draw."""
+    """The smallest count whose cumulative probability exceeds the draw."""
     term = np.exp(-means)
     below, counts = term.copy(), np.zeros(len(means))
     left = np.flatnonzero(uniform > below)

@@ -1,9 +1,8 @@
-"""What an OCS reads of itself, one row a field: unit, step, of which parts, what sound ones show, and from
-where on it warns or raises an alarm.
+"""Fields of OCS readings, one row each: unit, step, parts, usual range, and warning and alarm thresholds.
 
-No paper says what a Palomar's controller reads. Fields are those that its parts must have ([LF] 3.2.2:
-drivers of the mirrors' high voltage, two cameras with their monitor beams, supplies, fans); steps and
-thresholds are assumed, each for its reason.
+No paper gives the readings of a Palomar's controller. Fields are those that its parts must have ([LF] 3.2.2:
+drivers of the mirrors' high voltage, two cameras with their monitor beams, supplies, fans). Steps and
+thresholds are assumed, each with its reason.
 """
 
 from dataclasses import dataclass
@@ -16,10 +15,11 @@ OcsPartGroup = Literal["mirror", "array", "supply", "fan", "chassis"]
 class OcsField:
     """One field of the readings.
 
-    `of`: of every mirror that a circuit is over, of the camera of either array (North, South), of every
-    supply or fan, or of the chassis. `worst`: whether the lowest or the highest of them stands for all.
-    `usual`: between what sound ones show. Beyond a warning or an alarm threshold the OCS raises its flag;
-    None where it has none.
+    - `of`: every mirror of a circuit, the camera of either array (North, South), every supply or fan, or the
+      chassis.
+    - `worst`: whether the lowest or the highest of them represents all.
+    - `usual`: range of sound parts.
+    - Thresholds: beyond one the OCS raises its flag; None if it has none.
     """
 
     name: str
@@ -36,7 +36,7 @@ class OcsField:
 
     @property
     def each_column(self) -> str | None:
-        """The column of a frame that has all of them; None of a field of the chassis."""
+        """The column of a frame with all of them; None for a field of the chassis."""
         return None if self.of == "chassis" else f"each_{self.name}"
 
     @property
@@ -98,11 +98,11 @@ OCS_FIELDS: dict[str, OcsField] = {
         ),
     )
 }
-"""By name, in the order in which people read them. The step of `monitor_power_dbm` is in µW."""
+"""By name, in display order. The step of `monitor_power_dbm` is in µW."""
 OCS_FIELD_BIT = {name: 1 << place for place, name in enumerate(OCS_FIELDS)}
-"""Of each field in a number of flags."""
+"""Bit of each field in a flags value."""
 
 
 def ocs_fields_of(flags: int) -> list[str]:
-    """The fields whose bit is set in a number of flags."""
+    """The fields whose bit is set in a flags value."""
     return [name for name, bit in OCS_FIELD_BIT.items() if flags & bit]

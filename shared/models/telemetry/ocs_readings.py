@@ -1,8 +1,9 @@
-"""From what physically is in OCSes to what they say: mirrors and their drives, cameras and monitor beams,
-temperatures, supplies, fans; by calibration as made, noise at the moment of the reading, and steps.
+"""OCS readings from the physical state: mirrors and drives, cameras and monitor beams, temperatures, supplies
+and fans.
 
-A pure function of (seed, fabric, OCS, port, moment) and of how the OCS is. Noise is drawn at the reading, and
-by no other: what one OCS says depends on no sibling.
+Readings include manufactured calibration, noise and register steps. They are a pure function of (seed,
+fabric, OCS, port, time) and of the OCS's state. Noise is drawn for each reading, so the readings of one OCS
+do not depend on other OCSes.
 """
 
 from dataclasses import dataclass, fields
@@ -30,25 +31,30 @@ FlagArray = npt.NDArray[np.uint16]
 ARRAYS = 2
 SUPPLIES, FANS = PART["supply"].count, PART["fan"].count
 FABRICS_KEPT_MAX = 16
-"""Fabrics whose calibration is kept at hand: 0.2 megabytes each for 48 OCSes."""
+"""Fabrics whose calibration is cached: 0.2 megabytes each for 48 OCSes."""
 PORT_BITS = 10
-"""More than an OCS has ports on a side."""
+"""More than the ports of an OCS on one side."""
 
 
 OFF_BEYOND_URAD = OCS_FIELDS["mirror_error_urad"].high_warning or 0.0
 OFF_TIMES, STEADY_SHARE = 2.0, 0.7
-"""A mirror is off that reads beyond its warning threshold, and twice what others of its array do; it is so
-until it reads less than 70 % of that, as with link ends that stand out."""
+"""A mirror is off if it reads beyond its warning threshold and twice as much as others of its array. It stays
+off until it reads less than 70 % of that, as with link ends that stand out."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChassisState:
-    """How n OCSes are. Of shape (n, 2, ports), by side and by the port where the mirror is: `deflection`, by
-    how much of the largest angle it is turned (not a number where it is at no circuit that is made), and
-    `loss_db`, what it loses for it points elsewhere. Of shape (n, 2): whether the `cameras` and the monitor
-    `beams` of either array work; (n, 2) and (n, 4): whether `supplies` and `fans` do; (n,): `watts` that all
-    parts draw without their supplies, whether the OCS `answers` at all, and whether its mirrors and cameras
-    are `run`, which their FPGA does. `loop` is None of an OCS that has no mirrors that a camera aligns."""
+    """The state of n OCSes.
+
+    - `deflection`, (n, 2, ports), by side and physical port: share of the largest angle; NaN for a mirror
+      without a made circuit.
+    - `loss_db`, (n, 2, ports): loss of the mirror by mispointing.
+    - `cameras`, `beams`, (n, 2): whether the camera and the monitor beam of either array work.
+    - `supplies`, (n, 2), and `fans`, (n, 4): whether they work.
+    - `watts`, (n,): power of all parts except supplies.
+    - `answers`, (n,): whether the OCS answers. `run`, (n,): whether its FPGA runs mirrors and cameras.
+    - `loop`: None for an OCS without mirrors that a camera aligns.
+    """
 
     deflection: FloatArray
     loss_db: FloatArray
@@ -64,8 +70,11 @@ class ChassisState:
 
 @dataclass(frozen=True, slots=True)
 class OcsReadings:
-    """What n OCSes say, field by field as in OCS_FIELDS. Of shape (n, 2, ports) of mirrors, (n, 2) of cameras
-    and supplies, (n, 4) of fans, (n,) of the chassis. Not a number: it reads nothing."""
+    """Readings of n OCSes, by field as in OCS_FIELDS. NaN: no reading.
+
+    Of shape (n, 2, ports) for mirrors, (n, 2) for cameras and supplies, (n, 4) for fans, (n,) for the
+    chassis.
+    """
 
     mirror_drive_v: FloatArray
     mirror_error_urad: FloatArray
@@ -83,13 +92,12 @@ class OcsReadings:
         return found
 
     def each(self, name: str) -> FloatArray:
-        """One of OCS_FIELDS, of shape (n, how many there are of it in an OCS): mirrors of the North side
-        first."""
+        """One of OCS_FIELDS, of shape (n, number in an OCS): mirrors of the North side first."""
         values = self.field(name)
         return values.reshape(len(values), -1)
 
     def worst(self, name: str) -> FloatArray:
-        """Of those that were read, of shape (n,)."""
+        """The worst of those that were read, of shape (n,)."""
         return _folded(self.each(name), OCS_FIELDS[name].worst)
 
 
@@ -101,11 +109,15 @@ def _folded(values: FloatArray, worst: str) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class OcsCalibration:
-    """How OCSes were made, read-only. Of shape (OCSes, 2, ports), as shares: how much more voltage a mirror
-    needs than the design's, and how much more error is read of it than there is. (OCSes, 2): cameras and
-    monitor beams over the design's, in dB; supplies in V. (OCSes, 4): fans, in 1/min. (OCSes,): warmth of the
-    rack and what both thermometers are off by, in K, and by how much more than its half the first supply
-    takes."""
+    """Manufactured properties of OCSes, read-only.
+
+    - `drive`, `error`, (OCSes, 2, ports): a mirror's extra voltage over the design, and its extra measured
+      error, as shares.
+    - `snr_db`, `beam_db`, (OCSes, 2): cameras and monitor beams over the design.
+    - `volts`, (OCSes, 2): supplies. `rpm`, (OCSes, 4): fans.
+    - `rack_k`, (OCSes,): extra temperature of the rack. `inlet_k`, `core_k`: errors of both thermometers.
+    - `share`, (OCSes,): load of the first supply beyond one half.
+    """
 
     drive: FloatArray
     error: FloatArray
@@ -121,7 +133,7 @@ class OcsCalibration:
 
 @lru_cache(maxsize=FABRICS_KEPT_MAX)
 def ocs_calibration(seed: int, fabric: str, ocs_count: int, ports: int) -> OcsCalibration:
-    """Of the first so many OCSes of a fabric, with so many ports a side; kept at hand."""
+    """Of the first `ocs_count` OCSes of a fabric, with this many ports on each side; cached."""
     ocs = np.arange(ocs_count)
     mirrors = draw_bits_array(seed, fabric, "mirror calibration", _mirror_keys(ocs, ports))
     parts = draw_bits_array(seed, fabric, "ocs calibration", _part_keys(ocs, FANS))
@@ -147,7 +159,7 @@ def ocs_calibration(seed: int, fabric: str, ocs_count: int, ports: int) -> OcsCa
 def read_ocses(
     seed: int, fabric: str, made: OcsCalibration, chassis: ChassisState, at_us: int
 ) -> OcsReadings:
-    """What all OCSes of a fabric say at a moment."""
+    """Readings of all OCSes of a fabric at a time."""
     count, _, ports = chassis.deflection.shape
     ocs = np.arange(count)
     mirrors = draw_bits_array(seed, fabric, f"mirrors read {at_us}", _mirror_keys(ocs, ports))
@@ -171,8 +183,7 @@ def mirror_error_urad(
     loop: AlignmentLoop,
     at_us: int,
 ) -> float:
-    """What the camera says of one mirror, as in `read`: that of (OCS, side, port), which loses so much for it
-    points elsewhere."""
+    """The camera's reading of one mirror (OCS, side, port) with a mispointing loss, as in `read_ocses`."""
     ocs, side, port = mirror
     key = np.array([(ocs * ARRAYS + side) << PORT_BITS | port], dtype=np.uint64)
     bits = draw_bits_array(seed, fabric, f"mirrors read {at_us}", key)
@@ -181,13 +192,13 @@ def mirror_error_urad(
 
 
 def usual_error_urad(loss_db: float, loop: AlignmentLoop) -> float:
-    """What cameras say of mirrors in the mean that lose so much."""
+    """Mean camera reading of mirrors with this mispointing loss."""
     tilt2 = loop.camera_noise_urad**2 + loop.jitter_urad**2
     return float(np.sqrt(pointing_error_urad(np.array(loss_db)) ** 2 + TILTS * tilt2))
 
 
 def error_scatter() -> float:
-    """Standard deviation of what is read of a mirror, as a share of it: of its scale, and of a reading."""
+    """Relative standard deviation of the reading of a mirror: of its scale and of a single reading."""
     return float(np.hypot(assumed("error_mirror_sigma"), _reading_scatter()))
 
 
@@ -198,8 +209,7 @@ def _reading_scatter() -> float:
 def _seen_urad(
     loss_db: FloatArray, loop: AlignmentLoop, scale: FloatArray, bits: npt.NDArray[np.uint64]
 ) -> FloatArray:
-    """The error of mirrors with the noise of images, the jitter of the loop, and what is unsure of the
-    reading."""
+    """The error of mirrors with image noise, loop jitter and reading uncertainty."""
     tilt2 = loop.camera_noise_urad**2 + loop.jitter_urad**2
     seen_urad: FloatArray = np.sqrt(pointing_error_urad(loss_db) ** 2 + TILTS * tilt2)
     return seen_urad * scale * (1.0 + _reading_scatter() * normals(bits, 1))
@@ -208,8 +218,10 @@ def _seen_urad(
 def _mirrors(
     made: OcsCalibration, chassis: ChassisState, bits: npt.NDArray[np.uint64]
 ) -> dict[str, FloatArray]:
-    """Electrostatic drives turn a mirror by the square of their voltage. What images tell of a mirror has
-    their noise in it, and the jitter of the loop."""
+    """Electrostatic drives deflect a mirror by the square of their voltage.
+
+    Images of a mirror include their noise and the jitter of the loop.
+    """
     unread = np.full(chassis.deflection.shape, np.nan)
     if chassis.loop is None:
         return {"mirror_drive_v": unread, "mirror_error_urad": unread}
@@ -225,14 +237,14 @@ def _mirrors(
 def _cameras(
     made: OcsCalibration, chassis: ChassisState, bits: npt.NDArray[np.uint64]
 ) -> dict[str, FloatArray]:
-    """The noise of an image grows as its spots stand out less; without their light nothing does."""
+    """The noise of an image grows as its spots get weaker; without their light there is no reading."""
     power_dbm = assumed("monitor_power_dbm") + made.beam_db
     power_dbm += assumed("monitor_power_noise_db") * normals(bits, 1)
     if chassis.loop is None:
         unread = np.full(power_dbm.shape, np.nan)
         return {"camera_snr_db": unread, "monitor_power_dbm": unread}
     driven = np.where(chassis.run, 0.0, np.nan)[:, None]
-    # Noise of 0, which may be configured, is as little as a hundredth of the usual.
+    # Noise of 0, which may be configured, counts as a hundredth of the usual noise.
     worse = max(chassis.loop.camera_noise_urad / assumed("camera_noise_urad"), 0.01)
     snr_db = assumed("camera_snr_db") - 20.0 * np.log10(worse) + made.snr_db
     snr_db += assumed("camera_snr_noise_db") * normals(bits, 0)
@@ -245,7 +257,7 @@ def _cameras(
 def _warmth(
     made: OcsCalibration, chassis: ChassisState, bits: npt.NDArray[np.uint64], hall: float
 ) -> dict[str, FloatArray]:
-    """Air takes away what the parts draw: the more of it, the less they warm up."""
+    """Air removes the power of the parts: with more air they warm up less."""
     inlet_c = hall + made.rack_k
     air = np.maximum(chassis.fans.sum(axis=1), 1) / FANS
     core_c = inlet_c + assumed("core_rise_k") * chassis.watts / _watts_without_supplies() / air
@@ -259,7 +271,8 @@ def _warmth(
 def _supplies(
     made: OcsCalibration, chassis: ChassisState, bits: npt.NDArray[np.uint64]
 ) -> dict[str, FloatArray]:
-    """Two share the load; one alone carries all of it. What is out gives nothing, nor does a fan turn."""
+    """Two supplies share the load; one alone carries all of it. A broken supply gives nothing, and a broken
+    fan stands still."""
     pair = bits[:, :SUPPLIES]
     volts = np.where(chassis.supplies, made.volts + assumed("supply_noise_v") * normals(pair, 4), 0.0)
     sharing = chassis.supplies.all(axis=1)
@@ -280,7 +293,7 @@ def _watts_without_supplies() -> float:
 
 
 def _in_steps(found: dict[str, FloatArray]) -> OcsReadings:
-    """As registers have them."""
+    """In register steps."""
     steps: dict[str, Any] = {
         name: registers.stepped(values, OCS_FIELDS[name].step)
         for name, values in found.items()
@@ -290,8 +303,10 @@ def _in_steps(found: dict[str, FloatArray]) -> OcsReadings:
 
 
 def ocs_flags(readings: OcsReadings) -> tuple[FlagArray, FlagArray]:
-    """(warnings, alarms) of each OCS, of shape (n,): a bit for every field of which a value is beyond its
-    threshold, as modules raise them; what is not a number is beyond none."""
+    """(warnings, alarms) of each OCS, of shape (n,): a bit for every field with a value beyond its threshold.
+
+    As for modules; NaN is beyond no threshold.
+    """
     warnings, alarms = (np.zeros(len(readings.inlet_c), dtype=np.uint16) for _ in range(2))
     for name, field in OCS_FIELDS.items():
         values = readings.each(name)
@@ -305,9 +320,11 @@ def ocs_flags(readings: OcsReadings) -> tuple[FlagArray, FlagArray]:
 
 
 def ocs_unread(readings: OcsReadings, chassis: ChassisState) -> FlagArray:
-    """What an OCS should read and does not, of shape (n,): a bit for every field that one of the mirrors of
-    its circuits, of its cameras, supplies or fans, or the chassis itself, gives no reading of. Where no
-    camera aligns mirrors there is nothing of them to be read."""
+    """Missing readings of an OCS, of shape (n,).
+
+    A bit for every field that has no reading from a mirror of its circuits, its cameras, supplies or fans, or
+    the chassis. Without camera alignment there are no mirror readings to miss.
+    """
     found = np.zeros(len(readings.inlet_c), dtype=np.uint16)
     at_circuits = ~np.isnan(chassis.deflection).reshape(len(found), -1)
     for name, field in OCS_FIELDS.items():
@@ -328,7 +345,7 @@ def _mirror_keys(ocs: IntArray, ports: int) -> npt.NDArray[np.uint64]:
 
 
 def _part_keys(ocs: IntArray, count: int) -> npt.NDArray[np.uint64]:
-    """So many numbers for every OCS, of shape (OCSes, count)."""
+    """`count` numbers for every OCS, of shape (OCSes, count)."""
     found: npt.NDArray[np.uint64] = ((ocs[:, None] << PORT_BITS) | np.arange(count)).astype(np.uint64)
     return found
 

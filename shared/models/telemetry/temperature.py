@@ -1,4 +1,4 @@
-"""How warm modules are: the hall with its day and its weather, the rack, the place in it, and the work.
+"""Temperature of modules: daily cycle and weather of the hall, rack, place in the rack, and load.
 
 A pure function of (seed, fabric, link end, time, whether it is linked). All of it is assumed.
 """
@@ -18,7 +18,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 def hall_c(seed: int, fabric: str, at_us: int) -> float:
-    """Of the air that comes to the racks: a daily swing, and a weather that goes from day to day."""
+    """Temperature of the air at the racks: a daily swing and weather that changes from day to day."""
     day, within_us = divmod(at_us, US_PER_DAY)
     share = within_us / US_PER_DAY
     phase = draw_uniform(seed, fabric, "warmest hour", 0)
@@ -32,8 +32,8 @@ def hall_c(seed: int, fabric: str, at_us: int) -> float:
 def module_temperature_c(
     seed: int, fabric: str, ends: IntArray, at_us: int | IntArray, lit: npt.NDArray[np.bool_]
 ) -> FloatArray:
-    """Of the cases of the modules at these link ends, of shape (n,), each at its moment; `lit` where they
-    carry a link."""
+    """Case temperature of the modules at these link ends, of shape (n,), each at its time; `lit` if it
+    carries a link."""
     racks, places = (ends // ENDS_PER_CUBE).astype(np.uint64), ends.astype(np.uint64)
     rack = normals(draw_bits_array(seed, fabric, "rack warmth", racks), 0)
     place = normals(draw_bits_array(seed, fabric, "module warmth", places), 0)

@@ -1,4 +1,4 @@
-"""Slice topologies: coordinates, chip graphs, OCS circuits, what they can carry, and how to route on them."""
+"""Slice topologies: coordinates, chip graphs, OCS circuits, capacity and routing."""
 
 from shared.models.topology.circuits import PlacedSlice, slice_circuits, slice_of
 from shared.models.topology.graph import SliceTopology, slice_topology, without_links, without_ocs

@@ -1,4 +1,4 @@
-"""From a slice on given cubes to the circuits of its OCSes, and from circuits back to the slice.
+"""OCS circuits of a slice on given cubes, and the slice of given circuits.
 
 Wiring after Lightwave Fabrics (appendix A, Fig. A.1): see shared.models.superpod.wiring.
 """
@@ -40,7 +40,7 @@ Circuit = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class PlacedSlice:
-    """A torus and the cubes it is on, x-major: x slowest, z fastest."""
+    """A torus and its cubes, x-major: x slowest, z fastest."""
 
     shape: Shape
     twisted: bool
@@ -50,25 +50,27 @@ class PlacedSlice:
 def slice_circuits(
     shape: Shape, twisted: bool, cubes: Sequence[int], cubes_in_pod: int = CUBES_PER_POD
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """The circuits of a slice on these cubes as (OCS, North port, South port), each (96 × cubes,), by
-    dimension, cube, face index and strand; none for a mesh. InvalidInput where cubes and shape do not fit.
+    """The circuits of a slice on these cubes as (OCS, North port, South port), each (96 × cubes,).
+
+    By dimension, cube, face index and strand; empty for a mesh. InvalidInput if cubes and shape do not fit.
     """
     check_shape(shape, twisted, cubes_in_pod)
     if len(cubes) != cubes_of(shape):
         raise InvalidInput(f"cubes: {len(cubes)} given; shape {shape_text(shape)} takes {cubes_of(shape)}")
     for cube in cubes:
         if not 0 <= cube < cubes_in_pod:
-            raise InvalidInput(f"cube {cube}: does not exist; allowed are 0 to {cubes_in_pod - 1}")
+            raise InvalidInput(f"cube: {cube} does not exist; must be between 0 and {cubes_in_pod - 1}")
     if len(set(cubes)) < len(cubes):
-        raise InvalidInput(f"cubes {', '.join(map(str, cubes))}: one is given twice; all must differ")
+        raise InvalidInput(f"cubes: {', '.join(map(str, cubes))} has one twice; all must differ")
     return join_ports(slice_joins(shape, twisted, tuple(cubes)))
 
 
 def slice_of(circuits: Sequence[Circuit], cubes_in_pod: int = CUBES_PER_POD) -> PlacedSlice:
-    """The one slice that these circuits make, listed from its lowest cube; their order does not matter.
+    """The one slice that these circuits make, listed from its lowest cube; the order of circuits does not
+    matter.
 
-    A torus looks the same from each of its cubes, so the cube listed first is a choice. InvalidInput says in
-    one sentence what keeps the circuits from being a slice.
+    A torus looks the same from each of its cubes, so the first cube is a choice. InvalidInput says why the
+    circuits are not a slice.
     """
     if not circuits:
         raise InvalidInput("circuits: none given; a mesh inside a cube has none, a torus 96 a cube")
@@ -78,7 +80,7 @@ def slice_of(circuits: Sequence[Circuit], cubes_in_pod: int = CUBES_PER_POD) -> 
     apart = set(cubes) - _reached(after, cubes[0])
     if apart:
         raise InvalidInput(
-            f"circuits: not one slice, for nothing joins cube {min(apart)} to cube {cubes[0]}; give one slice"
+            f"circuits: nothing joins cube {min(apart)} to cube {cubes[0]}; must be those of one slice"
         )
     grids = [
         grid
@@ -94,36 +96,36 @@ def slice_of(circuits: Sequence[Circuit], cubes_in_pod: int = CUBES_PER_POD) -> 
                 check_shape(shape, twisted, cubes_in_pod)
                 return PlacedSlice(shape, twisted, placed)
     raise InvalidInput(
-        f"circuits: {len(cubes)} cubes that are all joined, but into no torus, twisted or not: from cube "
+        f"circuits: {len(cubes)} cubes are joined, but not into a torus, twisted or untwisted: from cube "
         f"{cubes[0]} the rings are {_rings(after, cubes[0])} cubes long along x, y, z"
     )
 
 
 def _whole_numbers(circuit: Circuit) -> Circuit:
-    """The same circuit, known to be three integers: numpy's count, 0.0 does not."""
+    """The same circuit as three integers: numpy integers are valid, 0.0 is not."""
     try:
         ocs, north, south = map(operator.index, circuit)
     except (TypeError, ValueError):
         raise InvalidInput(
-            f"circuit {circuit!r}: is no circuit; allowed are three whole numbers: OCS, North and South port"
+            f"circuit: {circuit!r} is not a circuit; must be three whole numbers: OCS, North and South port"
         ) from None
     return ocs, north, south
 
 
 def _joins(circuits: Sequence[Circuit], cubes_in_pod: int) -> set[Join]:
-    """The joins of these circuits; all 32 circuits of a join must be there, and no port in use twice."""
+    """The joins of these circuits; all 32 circuits of a join must be present, and no port used twice."""
     joined: dict[Join, set[tuple[int, int]]] = {}
     used: set[tuple[int, str, int]] = set()
     for ocs, north, south in map(_whole_numbers, circuits):
         name = f"circuit N{north} to S{south} of OCS {ocs}"
         if not 0 <= ocs < OCS_COUNT:
-            raise InvalidInput(f"{name}: there is no such OCS; allowed are 0 to {OCS_COUNT - 1}")
+            raise InvalidInput(f"{name}: the OCS does not exist; must be between 0 and {OCS_COUNT - 1}")
         for side, port in (("N", north), ("S", south)):
             if not 0 <= port < STRANDS * cubes_in_pod:
                 most = STRANDS * cubes_in_pod - 1
-                raise InvalidInput(f"{name}: no cube is at port {side}{port}; allowed are 0 to {most}")
+                raise InvalidInput(f"{name}: no cube is at port {side}{port}; must be between 0 and {most}")
             if (ocs, side, port) in used:
-                raise InvalidInput(f"{name}: port {side}{port} is in another circuit as well")
+                raise InvalidInput(f"{name}: port {side}{port} is also used by another circuit")
             used.add((ocs, side, port))
         ends = end_at(ocs, north), end_at(ocs, south)
         strand = strand_at("N", north)
@@ -148,7 +150,7 @@ def _joins(circuits: Sequence[Circuit], cubes_in_pod: int) -> set[Join]:
 
 
 def _after(joins: set[Join]) -> tuple[dict[int, int], ...]:
-    """For each dimension the cube that follows each cube; every cube must have all six faces joined."""
+    """For each dimension, the cube that follows each cube; every cube must have all six faces joined."""
     after: tuple[dict[int, int], ...] = ({}, {}, {})
     for dimension, a, b in sorted(joins):
         after[dimension][a] = b
@@ -158,7 +160,7 @@ def _after(joins: set[Join]) -> tuple[dict[int, int], ...]:
         for face, joined in zip(FACES[2 * dimension : 2 * dimension + 2], ends, strict=True):
             for cube in sorted(cubes - joined):
                 raise InvalidInput(
-                    f"circuits: cube {cube}'s {face} face leads nowhere; a torus joins all six"
+                    f"circuits: cube {cube}'s {face} face is not joined; a torus joins all six"
                 )
     return after
 
@@ -185,7 +187,7 @@ def _placed(after: tuple[dict[int, int], ...], first: int, grid: tuple[int, int,
 
 
 def _rings(after: tuple[dict[int, int], ...], start: int) -> str:
-    """How many cubes one passes along x, y and z until one is back."""
+    """Lengths in cubes of the rings along x, y and z."""
     lengths = []
     for ring in after:
         cube, length = ring[start], 1

@@ -1,14 +1,15 @@
-"""The most that all pairs can send at once on any slice: the maximum concurrent flow, by cutting planes.
+"""Maximum concurrent flow: the highest rate at which all pairs of a slice can send at once, by cutting
+planes.
 
 Every ordered pair of N chips sends at rate r, split over any paths; no directed link carries more than 1. By
 duality of linear programs (Shahrokhi and Matula 1990), with c the number of links of each kind,
 
     1/r = max over lengths l ≥ 0 with Σ c·l = 1 of Σ over pairs of the distance under l.
 
-Symmetry lets all links of a kind have one length. Each choice of lengths gives an upper bound of r; routing
+By symmetry all links of a kind can have one length. Each choice of lengths gives an upper bound of r. Routing
 every pair along shortest paths loads the links, and the best mixture of the routings seen so far is itself a
 routing: a lower bound. A small linear program finds mixture and next lengths at once, until both bounds meet.
-Where many kinds of chips make it a large one, routings with prices on the links bring the bounds together.
+If many kinds of chips make the program large, routings with prices on the links bring the bounds together.
 """
 
 from dataclasses import dataclass
@@ -23,14 +24,15 @@ from shared.models.topology.lattice import FloatArray
 from shared.models.topology.spread_flow import SpreadFlow
 
 GAP_MAX = 1e-6
-"""Relative distance of the bounds at which they count as one."""
+"""Relative gap below which the bounds count as equal."""
 ROUNDS_MAX = 40
 ROUTINGS_MAX = 500
-"""Of all sources together, where there are several cubes: with more, the linear programs take long and gain
-little. Those of one cube end soon."""
+"""Total of all sources if there are several cubes: with more, the linear programs take long and gain little.
+Those of one cube end soon."""
 IDLE_MAX = 6
 INWARD = 0.5
-"""How far each trial goes from the program's lengths towards the best known: cutting planes alone swing."""
+"""Step of each trial from the program's lengths towards the best known ones: cutting planes alone
+oscillate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ class FlowBounds:
 def concurrent_flow(topology: SliceTopology) -> FlowBounds:
     """Bounds of the maximum concurrent flow of a connected slice of two chips or more.
 
-    They meet within GAP_MAX unless that takes too long: see ROUNDS_MAX and `spread_flow`.
+    They meet within GAP_MAX unless that takes too long (ROUNDS_MAX and `spread_flow`).
     """
     program = FlowProgram(topology)
     routings = _Routings(program)
@@ -78,7 +80,7 @@ def concurrent_flow(topology: SliceTopology) -> FlowBounds:
 
 
 class _Routings:
-    """The routings of every source seen so far, and the best mixture of them."""
+    """The routings of every source so far, and their best mixture."""
 
     def __init__(self, program: FlowProgram) -> None:
         self.counts = program.counts
@@ -88,16 +90,17 @@ class _Routings:
         self.idle: IntArray = np.empty(0, dtype=np.int64)
 
     def add(self, uses: FloatArray) -> None:
-        """One more routing of each source, (sources, kinds)."""
+        """Adds a routing of each source, (sources, kinds)."""
         self.uses = np.concatenate([self.uses, uses])
         self.sources = np.concatenate([self.sources, self.all_sources])
         self.idle = np.concatenate([self.idle, np.zeros_like(self.all_sources)])
 
     def mix(self) -> tuple[FloatArray, float]:
-        """(lengths under which the cheapest routings of all sources are dearest, the load of the fullest kind
-        of link in the best mixture): a linear program and its dual, so one value.
+        """(lengths under which the cheapest routings of all sources are most expensive, load of the fullest
+        kind of link in the best mixture): a linear program and its dual, so one value.
 
-        Each source mixes its own routings. One that had no part in IDLE_MAX mixtures is forgotten.
+        Each source mixes its own routings. A routing that was in none of the last IDLE_MAX mixtures is
+        dropped.
         """
         kinds, sources = len(self.counts), len(self.all_sources)
         answer = linprog(

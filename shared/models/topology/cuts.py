@@ -1,4 +1,4 @@
-"""The bisection of a slice: the fewest links between two halves of it that planes divide."""
+"""Bisection of a slice by planes: the fewest links between two halves."""
 
 from itertools import product
 from math import gcd
@@ -17,10 +17,11 @@ Sides = npt.NDArray[np.bool_]
 
 
 def best_plane_cut(topology: SliceTopology) -> int:
-    """The fewest links between two equal halves of a slice that parallel planes divide; 0 for one chip.
+    """The fewest links between two equal halves of a slice divided by parallel planes; 0 for one chip.
 
-    A torus is cut by two planes p·v ≡ a and p·v ≡ a + M/2 (mod M), for every p with entries −1, 0, 1 that
-    fits its wrap-around, and every a where links are missing; a mesh by one plane across an even side.
+    A torus is cut by two planes p·v ≡ a and p·v ≡ a + M/2 (mod M), for every p with entries −1, 0, 1 that is
+    compatible with its wrap-around, and every a if links are missing; a mesh by one plane across an even
+    side.
     """
     counts = [links_between(topology, half) for half in _halves(topology)]
     return min(counts, default=0)
@@ -45,8 +46,11 @@ def _halves(topology: SliceTopology) -> list[Sides]:
 
 
 def plane_families(shape: Shape, twisted: bool) -> list[tuple[Shape, int]]:
-    """(p, M) of the planes p·v ≡ a (mod M) that stay planes when the torus wraps around, M even: those whose
-    p·w is a multiple of M for all w that lead back to the same chip. A normal and its opposite count once."""
+    """(p, M) of the planes p·v ≡ a (mod M) that remain planes across the torus wrap, M even.
+
+    p·w must be a multiple of M for all w that lead back to the same chip. A normal and its opposite count
+    once.
+    """
     x, y, z = periods(shape, twisted)
     ways_back = ((x, 0, 0), (0, y, 0), (0, 0, z), *cosets(shape, twisted))
     found: list[tuple[Shape, int]] = []

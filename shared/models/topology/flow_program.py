@@ -1,5 +1,7 @@
-"""The links of a slice by kind, and all shortest paths for given lengths of the kinds: what the bounds of the
-concurrent flow come from (see shared.models.topology.concurrent_flow)."""
+"""Links of a slice by kind, and all shortest paths for given lengths of the kinds.
+
+The basis of the bounds in shared.models.topology.concurrent_flow.
+"""
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +14,7 @@ from shared.models.topology.lattice import FloatArray
 from shared.models.topology.symmetry import Symmetry, symmetry_of
 
 LENGTH_MIN = 1e-7
-"""Least length of a link, relative to the longest: a path along links of no length could run in circles."""
+"""Minimum length of a link, relative to the longest: a path along links of length 0 could run in circles."""
 TIE = 1e-10
 """Paths whose lengths differ by less, relative to the longest distance, are equally short."""
 
@@ -36,14 +38,14 @@ class FlowProgram:
         self.planes = [lengths for lengths in planes if lengths.any()]
 
     def _only(self, links: npt.NDArray[np.bool_]) -> FloatArray:
-        """Lengths of 1 for the kinds of these links, 0 for the others: the bound that cutting them gives."""
+        """Lengths of 1 for the kinds of these links, 0 for the others: the bound from cutting them."""
         return (np.bincount(self.links[links], minlength=self.kinds) > 0).astype(np.float64)
 
     def distances(self, lengths: FloatArray) -> tuple[FloatArray, FloatArray]:
         """((L,) length of every link, (S, chips) distance from every source), for lengths of the kinds (K,).
 
-        Lengths of 0 are raised a little, relative to the others, so that no path runs in circles; what is
-        given is for the lengths as raised and scaled to Σ c·l = 1, which keeps the bound a bound.
+        Lengths of 0 are raised a little, relative to the others, so that no path runs in circles. Results are
+        for the raised lengths, scaled to Σ c·l = 1, so the bound remains valid.
         """
         raised = np.maximum(lengths, float(lengths.max()) * LENGTH_MIN)
         raised /= float(raised @ self.counts)
@@ -53,7 +55,7 @@ class FlowProgram:
         return along, distance
 
     def upper_bound(self, lengths: FloatArray) -> float:
-        """The rate that no routing exceeds: 1 ÷ Σ over ordered pairs of the distance."""
+        """An upper bound of the rate of any routing: 1 ÷ Σ over ordered pairs of the distance."""
         return 1.0 / float(self.weights @ self.distances(lengths)[1].sum(axis=1))
 
     def route(self, lengths: FloatArray) -> tuple[float, FloatArray]:
@@ -68,8 +70,10 @@ class FlowProgram:
         return demand, np.array(uses)
 
     def _uses(self, away: FloatArray, along: FloatArray, tolerance: float) -> FloatArray:
-        """(K,) link uses by one source that reaches every chip over shortest paths, each chip splitting
-        evenly over the last links of its shortest paths."""
+        """(K,) link uses of one source that reaches every chip over shortest paths.
+
+        Each chip splits evenly over the last links of its shortest paths.
+        """
         tight = np.flatnonzero(np.abs(away[self.tails] + along - away[self.heads]) <= tolerance)
         tails, heads = self.tails[tight], self.heads[tight]
         share = 1.0 / np.bincount(heads, minlength=self.chips)[heads]

@@ -1,8 +1,8 @@
-"""A slice as a graph of chips: where each chip sits, what its six links lead to and which OCS each passes.
+"""A slice as a graph of chips: coordinates, the six links of each chip, and the OCS of each link.
 
 Shapes after TPU v4 (2.2, 2.8, Fig. 1) and Lightwave Fabrics (appendix A, 4.2). Links inside a cube are
-copper; a link between cubes, or from a cube to itself around a ring of one cube, passes through the OCS of
-its dimension and face index.
+copper. A link between cubes, or from a cube to itself around a ring of one cube, passes the OCS of its
+dimension and face index.
 """
 
 from collections.abc import Iterable
@@ -36,9 +36,9 @@ class SliceTopology:
     coordinates: IntArray
     """(N, 3): x, y, z of each chip."""
     neighbours: IntArray
-    """(N, 6): the chip at the far end of each link, −1 where there is none: a mesh's edge, or taken away."""
+    """(N, 6): the chip at the far end of each link, −1 if there is none: a mesh's edge, or a removed link."""
     ocs: IntArray
-    """(N, 6): the OCS that each link passes, −1 for copper inside a cube and where there is no link."""
+    """(N, 6): the OCS that each link passes, −1 for copper inside a cube and if there is no link."""
 
     @property
     def chips(self) -> int:
@@ -46,7 +46,7 @@ class SliceTopology:
 
 
 def slice_topology(shape: Shape, twisted: bool = False, cubes_in_pod: int = CUBES_PER_POD) -> SliceTopology:
-    """The healthy slice of this shape; InvalidInput names the nearest legal shape where there is none."""
+    """The healthy slice of this shape; InvalidInput names the nearest legal shape."""
     check_shape(shape, twisted, cubes_in_pod)
     coordinates = np.indices(shape, dtype=np.int64).reshape(DIMENSIONS, -1).T.copy()
     neighbours = np.empty((len(coordinates), len(FACES)), dtype=np.int64)
@@ -72,7 +72,7 @@ def _numbers(coordinates: IntArray, shape: Shape) -> IntArray:
 def _join_cubes(
     shape: Shape, twisted: bool, coordinates: IntArray, neighbours: IntArray, ocs: IntArray
 ) -> None:
-    """Lead the links on the cubes' faces where the slice's joins (`superpod.shapes`) say."""
+    """Connects the links on the cubes' faces by the slice's joins (`superpod.shapes`)."""
     grid = cube_grid(shape)
     place, local = np.divmod(coordinates, CUBE_SIDE)
     cube = _numbers(place, grid)
@@ -92,10 +92,10 @@ def _join_cubes(
 
 
 def without_ocs(topology: SliceTopology, numbers: Iterable[int]) -> SliceTopology:
-    """What is left when these OCSes fail: every link through one of them is gone.
+    """The slice without the links of these failed OCSes.
 
-    An OCS takes one of the 16 parallel links of its dimension away on every cube of the slice. One that the
-    slice does not use takes nothing. InvalidInput for a number that no OCS has.
+    An OCS removes one of the 16 parallel links of its dimension on every cube of the slice; an unused OCS
+    removes nothing. InvalidInput for an unknown OCS.
     """
     failed = sorted(set(numbers))
     for number in failed:
@@ -112,9 +112,9 @@ def without_ocs(topology: SliceTopology, numbers: Iterable[int]) -> SliceTopolog
 
 
 def without_links(topology: SliceTopology, links: Iterable[tuple[int, int]]) -> SliceTopology:
-    """What is left when these links fail, each given as (chip, direction) from either of its ends.
+    """The slice without these links, each given as (chip, direction) from either end.
 
-    Both directions of a link go. InvalidInput for a chip, direction or link that is not there.
+    Both directions of a link are removed. InvalidInput for an unknown chip, direction or link.
     """
     neighbours = topology.neighbours.copy()
     ocs = topology.ocs.copy()
@@ -134,7 +134,7 @@ def without_links(topology: SliceTopology, links: Iterable[tuple[int, int]]) -> 
 
 def _absent(field: str, number: int, size: int) -> str:
     nearest = min(max(number, 0), size - 1)
-    return f"{field} {number}: does not exist; allowed are 0 to {size - 1}; the nearest is {nearest}"
+    return f"{field}: {number} does not exist; must be between 0 and {size - 1}; the nearest is {nearest}"
 
 
 def _read_only(topology: SliceTopology) -> SliceTopology:

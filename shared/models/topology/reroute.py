@@ -1,10 +1,10 @@
-"""What a slice keeps when traffic is routed around links that are gone, and what that costs a job.
+"""Capacity that a slice keeps when traffic is routed around missing links, and the effect on a job's speed.
 
-In integers and at once, for decisions on a live log: the closed form of the loads of the routing tables
-(`routing`), which tests hold it against. In a torus the traffic along a dimension moves over to the lines
-beside the broken ones, so that what is left of the narrowest plane of links carries all of it; a dimension
-shorter than the longest has as much to spare. In a twisted torus all three dimensions are filled alike and
-share the load of what is gone.
+In integers and instantly, for decisions on a live log: a closed form of the loads of the routing tables
+(`routing`), checked against them in tests. In a torus the traffic along a dimension moves to the lines next
+to the broken ones, so the remaining links of the narrowest plane carry all of it. A dimension shorter than
+the longest has spare capacity in proportion. In a twisted torus all three dimensions are equally loaded and
+share the lost load.
 """
 
 from schemas.names import Shape
@@ -14,10 +14,10 @@ WHOLE_PPM = 1_000_000
 
 
 def kept_ppm(shape: Shape, twisted: bool, left_ppm: tuple[int, int, int]) -> int:
-    """The share of its all-to-all throughput that a torus keeps; 0 where no dimension order leads around.
+    """The share of its all-to-all throughput that a torus keeps; 0 if no dimension order leads around.
 
-    `left_ppm` is, for x, y and z, which share of the links across a plane is left, in the plane that has lost
-    most: 15/16 where one OCS of that dimension is out.
+    `left_ppm` is, for x, y and z, the remaining share of the links across the plane that has lost most: 15/16
+    if one OCS of that dimension is out.
     """
     if not all(left_ppm):
         return 0
@@ -28,9 +28,10 @@ def kept_ppm(shape: Shape, twisted: bool, left_ppm: tuple[int, int, int]) -> int
 
 
 def speed_ppm(kept: int, communication_ppm: int) -> int:
-    """How fast a job steps that spends this share of a step at full speed on communication, where so much of
-    the throughput is kept: 1 ÷ (1 + tax), with tax = communication share × (1 ÷ kept − 1). 0 if none is
-    kept."""
+    """Step speed of a job with this communication share at full speed and this share of throughput kept.
+
+    1 ÷ (1 + tax), with tax = communication share × (1 ÷ kept − 1). 0 if none is kept.
+    """
     if not kept:
         return 0
     tax_ppm = communication_ppm * (WHOLE_PPM - kept) // kept

@@ -1,4 +1,4 @@
-"""Shortest paths on any slice, whole or not: how many hops, and how the load spreads over the links."""
+"""Shortest paths on any slice, whole or not: hop counts and the load of links."""
 
 from dataclasses import dataclass
 
@@ -11,13 +11,16 @@ from shared.models.topology.lattice import FloatArray, shortest_path_load, torus
 from shared.models.topology.symmetry import cube_moves, is_whole, source_chips
 
 WORD_BITS = 64
-"""Sources that one machine word carries through a search: one bit each."""
+"""Sources searched at once in a machine word: one bit each."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hops:
-    """How far apart chips are. `diameter` and `mean` count hops over all ordered pairs, a chip with itself
-    included; both are None where some pairs have no path, and `unreachable_pairs` says how many."""
+    """Distances of chips.
+
+    `diameter` and `mean` count hops over all ordered pairs, a chip with itself included. Both are None if
+    some pairs have no path; `unreachable_pairs` is their number.
+    """
 
     diameter: int | None
     mean: float | None
@@ -25,7 +28,7 @@ class Hops:
 
 
 def hops(topology: SliceTopology) -> Hops:
-    """Diameter and mean of the hop counts: from one chip of a whole torus, else from as many as differ."""
+    """Diameter and mean of the hop counts: from one chip of a whole torus, else from one of each kind."""
     if is_whole(topology):
         from_first = torus_hops(topology.shape, topology.twisted)
         return Hops(int(from_first.max()), float(from_first.mean()), 0)
@@ -43,14 +46,17 @@ def hops(topology: SliceTopology) -> Hops:
 
 
 def _pairs_left(topology: SliceTopology, sources: IntArray) -> list[int]:
-    """Pairs of up to 64 sources and all chips that are more than 0, 1, 2 … hops apart, up to where no more
-    are reached. Every chip carries a word with a bit for each source that has reached it."""
+    """Pairs of up to 64 sources and all chips that are more than 0, 1, 2 … hops apart, until no more are
+    reached.
+
+    Every chip has a word with a bit for each source that has reached it.
+    """
     reached = np.zeros(topology.chips + 1, dtype=np.uint64)
     reached[sources] = np.uint64(1) << np.arange(len(sources), dtype=np.uint64)
     pairs = len(sources) * topology.chips
     left = [pairs - int(np.bitwise_count(reached).sum())]
     while left[-1]:
-        # The row behind the last chip is what lies behind a missing link: nothing ever reaches it.
+        # The extra last row represents missing links: it is never reached.
         reached[:-1] |= np.bitwise_or.reduce(reached[topology.neighbours], axis=1)
         left.append(pairs - int(np.bitwise_count(reached).sum()))
         if left[-1] == left[-2]:
@@ -59,10 +65,10 @@ def _pairs_left(topology: SliceTopology, sources: IntArray) -> list[int]:
 
 
 def link_load(topology: SliceTopology) -> FloatArray:
-    """(N, 6): ordered pairs that each directed link carries when every pair sends one unit, split evenly over
-    all its shortest paths: the edge betweenness. 0 where there is no link.
+    """(N, 6): ordered pairs that each directed link carries when every pair sends one unit over all its
+    shortest paths evenly: the edge betweenness. 0 if there is no link.
 
-    InvalidInput where some pairs have no path.
+    InvalidInput if some pairs have no path.
     """
     if is_whole(topology):
         by_dimension = shortest_path_load(topology.shape, topology.twisted)
@@ -75,7 +81,7 @@ def link_load(topology: SliceTopology) -> FloatArray:
 
 
 def _load_from(topology: SliceTopology, source: int) -> FloatArray:
-    """(N, 6): what one source sends over each directed link (Brandes 2001), a level of hops at a time."""
+    """(N, 6): load of one source on each directed link (Brandes 2001), a level of hops at a time."""
     neighbours = topology.neighbours
     away = np.full(topology.chips, -1)
     away[source] = 0
@@ -107,7 +113,8 @@ def _load_from(topology: SliceTopology, source: int) -> FloatArray:
 
 
 def _over_cubes(topology: SliceTopology, load: FloatArray) -> FloatArray:
-    """The load of all sources from that of the sources in one cube: its sum over all moves by whole cubes."""
+    """The load of all sources from that of the sources in one cube: its sum over all shifts by
+    whole cubes."""
     total = np.zeros_like(load)
     for move in cube_moves(topology):
         total += load[move]

@@ -1,4 +1,4 @@
-"""What a slice is made of and what it can carry: every figure of `lightwave topology show`."""
+"""Composition and capacity of a slice: every figure of `lightwave topology show`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,18 +25,19 @@ from shared.models.topology.spanning_trees import tree_packing
 from shared.models.topology.symmetry import is_whole
 
 EXACT_TO = 1e-5
-"""Bounds closer than this, relatively, are given as one value where both round to it, in so many digits:"""
+"""Bounds with a smaller relative gap are shown as one value if both round to it with DIGITS digits."""
 DIGITS = 6
 OWN_SHARE_TO = 64
-"""Chips up to which a note says that throughput counts a chip's share to itself: beyond, it is under 2 %."""
+"""Up to this many chips a note says that throughput includes a chip's share to itself: beyond, it is under 2
+%."""
 
 
 @dataclass(frozen=True, slots=True)
 class SliceFigures:
     """The figures of one slice. Bandwidths in units of one link's bandwidth in one direction.
 
-    Links are between chips and carry both directions. What has no value is None: hops where the slice has
-    fallen apart, rates of a slice of one chip. `notes` says how each value that is not exact was found.
+    Links are between chips and carry both directions. Missing values are None: hops if the slice is
+    disconnected, rates of a slice of one chip. `notes` says how each inexact value was found.
     """
 
     shape: str
@@ -62,8 +63,7 @@ class SliceFigures:
 def slice_figures(
     shape: Shape, twisted: bool = False, lost: Sequence[int] = (), cubes_in_pod: int = CUBES_PER_POD
 ) -> SliceFigures:
-    """All figures of a slice of this shape without these OCSes; InvalidInput where there is no such slice or
-    OCS."""
+    """All figures of a slice of this shape without these OCSes; InvalidInput for an unknown slice or OCS."""
     whole = slice_topology(shape, twisted, cubes_in_pod)
     topology = without_ocs(whole, lost)
     notes = []
@@ -110,11 +110,11 @@ def slice_figures(
 
 
 def healthy_throughput(shape: Shape, twisted: bool) -> float:
-    """What each chip of a whole slice of two chips or more can send in an all-to-all, ideally routed.
+    """Ideal all-to-all throughput of each chip of a whole slice of two chips or more.
 
-    Rate r per ordered pair × N: with its own share, as in mean hops. A cut across the longest side and
-    dimension order meet at 8 ÷ side in a torus and 4 ÷ side in a mesh; a twisted torus looks the same along
-    x, y and z, so all links fill evenly at 6 ÷ mean hops, and dimension order reaches that as well.
+    Rate r per ordered pair × N: including its own share, as in mean hops. A cut across the longest side and
+    dimension order meet at 8 ÷ side in a torus and 4 ÷ side in a mesh. A twisted torus looks the same along
+    x, y and z, so all links are equally loaded at 6 ÷ mean hops, and dimension order reaches that as well.
     """
     if is_mesh(shape):
         return 4 / max(shape)
@@ -125,8 +125,8 @@ def healthy_throughput(shape: Shape, twisted: bool) -> float:
 def dimension_order_throughput(topology: SliceTopology) -> float | None:
     """The same with every pair on its shortest displacements, along x, then y, then z, ties split evenly.
 
-    0 where a link of the healthy slice is missing: the two chips that it joined have no other such route.
-    None for one chip.
+    0 if a link of the healthy slice is missing: the two chips that it joined have no other such route. None
+    for one chip.
     """
     if topology.chips == 1:
         return None
@@ -139,10 +139,10 @@ def dimension_order_throughput(topology: SliceTopology) -> float | None:
 
 
 def all_to_all_bounds(topology: SliceTopology) -> tuple[float, float] | None:
-    """Proven (lower, upper) bounds of the all-to-all throughput per chip; the same value twice where it is
-    exact, 0 where the slice has fallen apart, None for one chip.
+    """Proven (lower, upper) bounds of the all-to-all throughput per chip.
 
-    What is left of a slice carries no more than all of it: the exact healthy throughput bounds it, too.
+    The same value twice if it is exact, 0 if the slice is disconnected, None for one chip. A damaged slice
+    carries no more than the healthy one, so the exact healthy throughput is a bound as well.
     """
     if topology.chips == 1:
         return None
@@ -159,16 +159,14 @@ def all_to_all_bounds(topology: SliceTopology) -> tuple[float, float] | None:
 
 
 def _all_to_all(topology: SliceTopology) -> tuple[float | None, list[str]]:
-    """The all-to-all throughput, its lower bound where the two do not meet, and what to say of it."""
+    """The all-to-all throughput, or its lower bound if the two differ, and notes about it."""
     bounds = all_to_all_bounds(topology)
     if bounds is None:
-        return None, ["one chip: there is nobody to send to, so rates have no value"]
+        return None, ["one chip: it has no other chip to send to, so rates have no value"]
     lower, upper = bounds
     notes = []
     if dimension_order_throughput(topology) == 0.0:
-        notes.append(
-            "dimension_order_throughput 0: pairs that a missing link joined have no route of that kind"
-        )
+        notes.append("dimension_order_throughput 0: pairs whose link is missing have no such route")
         notes.append("all_to_all_gain: against the healthy untwisted slice")
     if lower == upper:
         return lower, notes
@@ -184,13 +182,15 @@ def _all_to_all(topology: SliceTopology) -> tuple[float | None, list[str]]:
 
 
 def _rounded_outward(bound: float, rounding: str) -> Decimal:
-    """A bound in so many digits that it still is one."""
+    """A bound rounded to DIGITS digits that is still a bound."""
     return Context(prec=DIGITS, rounding=rounding).create_decimal_from_float(bound)
 
 
 def _bisection(topology: SliceTopology, throughput: float) -> tuple[int, list[str]]:
-    """The best plane cut, and whether it is exact: halves exchange N²/4 pairs each way, so that no bisection
-    has fewer than throughput · N/4 links."""
+    """The best plane cut, and whether it is exact.
+
+    Halves exchange N²/4 pairs each way, so any bisection has at least throughput · N/4 links.
+    """
     found = best_plane_cut(topology)
     least = ceil(throughput * topology.chips / 4 * (1 - EXACT_TO))
     if found == least or topology.chips == 1:

@@ -1,8 +1,8 @@
 """All-reduce by spanning trees: how many fit into a slice at once, in fractions.
 
-A tree reduces towards its root and broadcasts back, each direction of its links used once. So many trees fit
-as the least of links between parts ÷ (parts − 1) over all partitions of the chips (Tutte 1961, Nash-Williams
-1961), and no all-reduce is faster, for p parts have to move 2·(p − 1) buffers across.
+A tree reduces towards its root and broadcasts back, each direction of its links used once. The number of
+trees that fit is the minimum of links between parts ÷ (parts − 1) over all partitions of the chips (Tutte
+1961, Nash-Williams 1961). No all-reduce is faster, because p parts have to move 2·(p − 1) buffers across.
 """
 
 from dataclasses import dataclass
@@ -27,9 +27,10 @@ class TreePacking:
 def tree_packing(topology: SliceTopology) -> TreePacking | None:
     """The all-reduce bandwidth of a slice, in units of one direction of a link; None for a single chip.
 
-    Exact where the finest partition, every chip a part by itself, is the tightest: in a whole torus, for no
-    set of its chips has fewer than six links leading out, and elsewhere when flows prove it. Otherwise the
-    tightest of that partition, the loosest chip against the rest, cubes, and layers of cubes is the bound.
+    Exact if the finest partition, with every chip a part of its own, is the tightest. This is so in a whole
+    torus, because any set of its chips has at least six links leading out, and elsewhere if flows prove it.
+    Otherwise the bound is the tightest of that partition, the loosest chip against the rest, cubes, and
+    layers of cubes.
     """
     if topology.chips == 1:
         return None
@@ -43,9 +44,9 @@ def tree_packing(topology: SliceTopology) -> TreePacking | None:
 def _is_nowhere_denser(topology: SliceTopology) -> bool:
     """Whether no set S of chips has more links inside than λ·(|S| − 1), with λ = links ÷ (chips − 1).
 
-    Then a share of 1/λ of every link is a mixture of spanning trees (Edmonds 1971). For sets with a chip r it
-    holds if and only if every link can be charged to its two ends such that r bears nothing and every other
-    chip λ: a flow. Chips of a kind need one such flow.
+    Then a share of 1/λ of every link is a mixture of spanning trees (Edmonds 1971). For sets with a chip r
+    this is true if and only if every link can be charged to its two ends such that r bears nothing and every
+    other chip λ: a flow. Equivalent chips need only one such flow.
     """
     from scipy.sparse import csr_array  # noqa: PLC0415 -- slow to import, and healthy tori need none of it
     from scipy.sparse.csgraph import maximum_flow  # noqa: PLC0415 -- as above

@@ -1,15 +1,15 @@
-"""Bounds of the concurrent flow where a linear program would be too large: paths at random, priced smoothly.
+"""Bounds of the concurrent flow for large slices, without a linear program: random paths with smooth prices.
 
-From every source packets go only to chips farther away than the last, under some lengths of the links: no
-circles. Of all such paths to a chip one is taken with a probability proportional to e^(−its price), the sum
-of x ≥ 0 over its links (Dial 1971). With Z the sum of these terms over the paths of a pair, D(x) = Σ over
-pairs of −ln Z is concave and its gradient is the load of every kind of link. Where
+From every source packets go only to chips farther away than the last, under some lengths of the links, so
+there are no cycles. Of all such paths to a chip one is taken with a probability proportional to e^(−its
+price), the sum of x ≥ 0 over its links (Dial 1971). With Z the sum of these terms over the paths of a pair,
+D(x) = Σ over pairs of −ln Z is concave and its gradient is the load of every kind of link. At the maximum of
 
     D(x) − (1 + aim)/u · Σ c·x,   x ≥ 0,   u the upper bound,
 
-is greatest, no kind of link carries more than (1 + aim)/u: a routing at rate u/(1 + aim). Where there is
-none, x grows without end, in a direction in which lengths with a lower upper bound are looked for (after
-Farkas' lemma). Nothing rests on convergence: every x gives a routing, all lengths an upper bound.
+no kind of link carries more than (1 + aim)/u: a routing at rate u/(1 + aim). If there is no maximum, x grows
+without limit, in a direction in which lengths with a lower upper bound are searched (after Farkas' lemma).
+Correctness does not depend on convergence: every x gives a routing, all lengths an upper bound.
 """
 
 from dataclasses import dataclass
@@ -25,28 +25,28 @@ from shared.models.topology.lattice import FloatArray
 
 FIRST_AIM = 0.01
 CLOSER = 0.25
-"""Once an aim is met, the next is so much of it."""
+"""Factor of the next aim after one is met."""
 MET = 0.05
-"""An aim is met when the bounds are this share of it from being as close as it asks."""
+"""An aim is met when the bounds are within this share of it."""
 STEPS = 60
 """Evaluations for one aim."""
 FUTILE_MAX = 3
-"""Searches in a row that better neither bound."""
+"""Consecutive searches that may improve neither bound."""
 WORK_MAX = 8e7
-"""Links of all sources times evaluations: what one slice may cost, some two seconds."""
+"""Links of all sources times evaluations: limit for one slice, some two seconds."""
 EXPONENT_MAX = 600.0
-"""e to this is still a number, and so is e to minus this."""
+"""e to plus or minus this is still a number."""
 REACHES = (0.03, 0.1, 0.3, 1.0, 3.0)
-"""How far along a direction of prices better lengths are looked for."""
+"""Distances along a direction of prices at which better lengths are searched."""
 AWAY_MIN = 1e-12
-"""Relative to the longest distance: chips closer together than this are equally far away."""
+"""Relative to the longest distance: chips with smaller differences are equally far away."""
 
 
 class Descent:
-    """All paths of every source that lead only away from it under these lengths (K,).
+    """All paths of every source that only lead away from it under these lengths (K,).
 
     Nodes are numbered source · chips + chip; a link of a source's paths joins two of them. Links are sorted
-    by the level of their heads, the most hops that lead there, so that a level at a time is summed.
+    by the level of their heads, the maximum number of hops to them, so one level at a time is summed.
     """
 
     def __init__(self, program: FlowProgram, lengths: FloatArray) -> None:
@@ -65,7 +65,7 @@ class Descent:
         self.runs = _runs(level[heads[order]], tails[order], heads[order])
 
     def spread(self, prices: FloatArray) -> tuple[float, FloatArray]:
-        """(D, (K,) load of all links of a kind) with paths taken at random by these prices (K,)."""
+        """(D, (K,) load of all links of a kind) with random paths by these prices (K,)."""
         flow = np.exp(-prices)[self.kinds]
         paths = np.zeros(self.size)
         paths[self.roots] = 1.0
@@ -81,15 +81,17 @@ class Descent:
             part *= np.repeat(carried[run.nodes], run.counts)
             carried[run.left] += np.bincount(run.places, weights=part)
         loads = np.bincount(self.kinds, weights=flow, minlength=self.program.kinds).astype(np.float64)
-        # A short product: over long ones BLAS wakes threads that cost more than they do.
+        # A short product: for long ones BLAS wakes threads, which costs more than the product.
         by_source = np.log(paths).reshape(-1, self.program.chips).sum(axis=1)
         return -float(self.program.weights @ by_source), loads
 
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """The links into one level, sorted by head: their tails, the heads (`nodes`), where each head's links
-    begin and how many there are; the tails once each (`left`), and the place of every link's tail in these.
+    """The links into one level, sorted by head.
+
+    Their tails, the heads (`nodes`), the start and number of each head's links, the distinct tails (`left`),
+    and the place of every link's tail in these.
     """
 
     links: slice
@@ -102,7 +104,7 @@ class _Run:
 
 
 def _levels(tails: IntArray, heads: IntArray, roots: IntArray, size: int) -> IntArray:
-    """(size,) the most hops from a root to each node of a graph without circles."""
+    """(size,) the maximum number of hops from a root to each node of an acyclic graph."""
     onward = csr_array((np.ones(len(tails), dtype=np.int64), (tails, heads)), shape=(size, size))
     waiting: IntArray = np.bincount(heads, minlength=size)
     level = np.zeros(size, dtype=np.int64)
@@ -118,7 +120,7 @@ def _levels(tails: IntArray, heads: IntArray, roots: IntArray, size: int) -> Int
 
 
 def _changes(values: IntArray) -> IntArray:
-    """Where a sorted array begins with each of its values."""
+    """Start of each value in a sorted array."""
     return np.flatnonzero(np.concatenate(([True], values[1:] != values[:-1])))
 
 
@@ -135,11 +137,11 @@ def _runs(level: IntArray, tails: IntArray, heads: IntArray) -> list[_Run]:
 
 
 class _AimMet(Exception):
-    """The search has what it was to find."""
+    """The search has reached its aim."""
 
 
 class SpreadFlow:
-    """The search for both bounds, from lengths (K,) that give the upper one, which must be positive."""
+    """The search for both bounds, from lengths (K,) of the upper one, which must be positive."""
 
     def __init__(self, program: FlowProgram, lengths: FloatArray, lower: float, upper: float) -> None:
         self.program, self.lower, self.upper = program, lower, upper
@@ -153,7 +155,7 @@ class SpreadFlow:
         return 1.0 - self.lower / self.upper
 
     def close(self, gap_max: float) -> None:
-        """Brings the bounds together until they are within a relative gap, or WORK_MAX is used up."""
+        """Narrows the bounds until they are within a relative gap, or WORK_MAX is used up."""
         aim, futile = FIRST_AIM, 0
         while self.gap() > gap_max and self.work < WORK_MAX and futile < FUTILE_MAX:
             before = self.gap()
@@ -164,7 +166,7 @@ class SpreadFlow:
             futile = 0 if self.gap() < (1.0 - MET) * before else futile + 1
 
     def _meet(self, aim: float) -> bool:
-        """Whether a routing within the aim was found; the prices go as far as they came either way."""
+        """Whether a routing within the aim was found; the prices are kept either way."""
         wanted = (1.0 + aim) / self.upper
         scale = self.upper / float(self.counts.sum())
         met = self.upper / (1.0 + aim) * (1.0 - MET * aim)

@@ -1,4 +1,4 @@
-"""Which shapes a slice of so many chips can have, and which of them suits a pattern of traffic best."""
+"""Shapes for a number of chips, ranked for a pattern of traffic."""
 
 from dataclasses import dataclass
 
@@ -25,7 +25,7 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True)
 class TrafficMeasure:
-    """What a pattern of traffic ranks shapes by."""
+    """The figure by which a pattern of traffic ranks shapes."""
 
     name: str
     meaning: str
@@ -34,8 +34,8 @@ class TrafficMeasure:
 TRAFFIC_MEASURES = {
     "all-to-all": TrafficMeasure(
         "all_to_all_throughput",
-        "what each of N chips sends when all send to all, in one link's bandwidth one way; its share to "
-        "itself counts, so (N-1)/N of it leave the chip",
+        "rate at which each of N chips sends when all send to all, in one link's bandwidth one way; it "
+        "includes the chip's share to itself, so (N-1)/N of it leaves the chip",
     ),
     "ring": TrafficMeasure(
         "ring_all_reduce_bandwidth",
@@ -43,20 +43,22 @@ TRAFFIC_MEASURES = {
     ),
     "nearest": TrafficMeasure(
         "surface_exchange_rate",
-        "a cubic grid of work split over the chips, each trading its faces with its neighbours; a cube has 1",
+        "a cubic grid of work split over the chips, which exchange faces with their neighbours; a cube has 1",
     ),
 }
 
 
 def ranked_shapes(chips: int, traffic: str, cubes_in_pod: int = CUBES_PER_POD) -> tuple[Suggestion, ...]:
-    """Every slice of exactly so many chips, twisted ones included, the best for the traffic first.
+    """Every slice of exactly this many chips, twisted ones included, the best for the traffic first.
 
     all-to-all: the throughput per chip under ideal routing. ring:x (y, z): all-reduce within the rings along
-    that axis. nearest: the exchange of faces with the six neighbours. Of equals the regular torus comes
-    first, then the most cubical. InvalidInput where no slice has so many chips, or for an unknown traffic.
+    that axis. nearest: the exchange of faces with the six neighbours. Among equals the regular torus comes
+    first, then the most cubical. InvalidInput if no slice has this many chips, or for an unknown traffic.
     """
     if traffic not in TRAFFICS:
-        raise InvalidInput(f"traffic {traffic!r}: not known; allowed are {', '.join(TRAFFICS)}")
+        raise InvalidInput(
+            f"traffic: {traffic!r} is not a known pattern; must be one of {', '.join(TRAFFICS)}"
+        )
     shapes = [shape for shape in legal_shapes(cubes_in_pod) if chips_of(shape) == chips]
     if not shapes:
         raise InvalidInput(_no_shape(chips, cubes_in_pod))
@@ -84,7 +86,8 @@ def _no_shape(chips: int, cubes_in_pod: int) -> str:
     nearest = " and ".join(map(str, below + above))
     verb = "are" if below and above else "is"
     return (
-        f"chips {chips}: no slice of a pod of {cubes_in_pod} cubes has so many; the nearest {verb} {nearest}"
+        f"chips: {chips} is not the size of any slice of a pod of {cubes_in_pod} cubes; "
+        f"the nearest {verb} {nearest}"
     )
 
 
@@ -97,9 +100,9 @@ def _figure(shape: Shape, twisted: bool, traffic: str) -> float | None:
 
 
 def ring_chips(shape: Shape, twisted: bool, axis: int) -> int:
-    """Chips that one passes along an axis until one is back, or on the open line of a mesh.
+    """Chips of a ring along an axis, or of the open line of a mesh.
 
-    A twist doubles the rings of the axes whose wrap it moves: their second half is that of another place.
+    A twist doubles the rings of the axes whose wrap it moves: their second half is at another place.
     """
     if not twisted:
         return shape[axis]
@@ -108,8 +111,10 @@ def ring_chips(shape: Shape, twisted: bool, axis: int) -> int:
 
 
 def _ring_all_reduce(shape: Shape, twisted: bool, axis: int) -> float | None:
-    """Spanning trees that fit into a ring of k chips at once, k ÷ (k − 1), or into a line: 1 (see
-    shared.models.topology.spanning_trees); None where the axis has one chip."""
+    """Spanning trees that fit at once into a ring of k chips, k ÷ (k − 1), or into a line, 1.
+
+    See shared.models.topology.spanning_trees; None if the axis has one chip.
+    """
     chips = ring_chips(shape, twisted, axis)
     if chips == 1:
         return None
@@ -117,8 +122,10 @@ def _ring_all_reduce(shape: Shape, twisted: bool, axis: int) -> float | None:
 
 
 def _surface_exchange(shape: Shape) -> float | None:
-    """N^(1/3) ÷ longest side: the grid's edges do not meet, so every face has a link of its own, and a side
-    cut into k parts makes faces of k/N of the grid's own; the largest face takes longest. None for one chip.
+    """N^(1/3) ÷ longest side; None for one chip.
+
+    The grid does not wrap around, so every face has a link of its own. A side cut into k parts makes faces of
+    k/N of the grid's own; the largest face takes longest.
     """
     chips = chips_of(shape)
     return None if chips == 1 else chips ** (1 / 3) / max(shape)

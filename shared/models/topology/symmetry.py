@@ -1,8 +1,8 @@
-"""Which chips and links of a slice look alike, so that one of each kind is enough to look from.
+"""Equivalent chips and links of a slice under symmetries, so that computing one of each kind is enough.
 
-A map v → M·v + t of a torus onto itself, with M turning or mirroring the axes, is a symmetry when it takes
-every link to a link. A healthy torus has all translations. Where OCSes are missing, those by whole cubes are
-left, for an OCS takes the same link of every cube, and with them some of the 48 turns and mirrorings.
+A map v → M·v + t of a torus onto itself, with M rotating or mirroring the axes, is a symmetry if it takes
+every link to a link. A healthy torus has all translations. If OCSes are missing, translations by whole cubes
+remain, because an OCS removes the same link of every cube, and some of the 48 rotations and reflections.
 """
 
 from dataclasses import dataclass
@@ -28,8 +28,8 @@ TURNS = tuple(
 class Symmetry:
     """Chips and links sorted into kinds.
 
-    `sources` is one chip of each kind and `weights` how many there are of it; `links` gives the kind of each
-    directed link as (N, 6), −1 where there is none. Both directions of a link are of one kind.
+    `sources` is one chip of each kind and `weights` the number of its chips. `links` is the kind of each
+    directed link as (N, 6), −1 if there is none. Both directions of a link are of one kind.
     """
 
     sources: IntArray
@@ -43,7 +43,7 @@ def is_whole(topology: SliceTopology) -> bool:
 
 
 def same_in_every_cube(topology: SliceTopology) -> bool:
-    """Whether a translation by whole cubes takes what is missing onto itself."""
+    """Whether translations by whole cubes preserve the missing links."""
     if is_mesh(topology.shape):
         return False
     pattern = _pattern(topology)
@@ -51,7 +51,7 @@ def same_in_every_cube(topology: SliceTopology) -> bool:
 
 
 def source_chips(topology: SliceTopology) -> IntArray:
-    """Chips from which everything looks as from all: 1, 64 or all of them, each standing for as many."""
+    """Chips that represent all others: 1, 64 or all of them, each standing for an equal number."""
     if is_whole(topology):
         return np.zeros(1, dtype=np.int64)
     if same_in_every_cube(topology):
@@ -60,14 +60,14 @@ def source_chips(topology: SliceTopology) -> IntArray:
 
 
 def cube_moves(topology: SliceTopology) -> IntArray:
-    """(cubes, N): where each translation by whole cubes takes every chip of a torus, staying put first."""
+    """(cubes, N): the chip that each translation by whole cubes takes every chip to, the identity first."""
     places = np.indices(cube_grid(topology.shape)).reshape(DIMENSIONS, -1).T * CUBE_SIDE
     moves = [chips_at(topology.coordinates + place, topology.shape, topology.twisted) for place in places]
     return np.array(moves, dtype=np.int64)
 
 
 def _pattern(topology: SliceTopology) -> npt.NDArray[np.bool_]:
-    """(cubes, 64, 6): which links the chips of each cube have."""
+    """(cubes, 64, 6): the links of the chips of each cube."""
     place, local = np.divmod(topology.coordinates, CUBE_SIDE)
     order = np.lexsort((*local.T[::-1], *place.T[::-1]))
     present: npt.NDArray[np.bool_] = (topology.neighbours != NO_LINK)[order]
@@ -75,9 +75,9 @@ def _pattern(topology: SliceTopology) -> npt.NDArray[np.bool_]:
 
 
 def symmetry_of(topology: SliceTopology) -> Symmetry:
-    """The kinds of chips and links under all symmetries of the form above that keep the cubes' grid.
+    """The kinds of chips and links under all symmetries of the form above that preserve the grid of cubes.
 
-    Every map is checked link by link before it is used.
+    Every map is checked link by link before use.
     """
     chips = np.arange(topology.chips)
     ends, ways = np.nonzero(topology.neighbours != NO_LINK)
@@ -95,7 +95,7 @@ def symmetry_of(topology: SliceTopology) -> Symmetry:
 
 
 def _kinds(pairs: list[IntArray], size: int) -> IntArray:
-    """(size,): the number of the group that each element is in when these pairs are of one group."""
+    """(size,): the number of each element's group, if the elements of these pairs are in one group."""
     from scipy.sparse import coo_array  # noqa: PLC0415 -- slow to import, and healthy slices need none of it
     from scipy.sparse.csgraph import connected_components  # noqa: PLC0415 -- as above
 
@@ -106,7 +106,7 @@ def _kinds(pairs: list[IntArray], size: int) -> IntArray:
 
 
 def _maps(topology: SliceTopology) -> list[tuple[IntArray, IntArray]]:
-    """The symmetries as (chip → chip, direction → direction); none without those by whole cubes."""
+    """The symmetries as (chip → chip, direction → direction); empty without translations by whole cubes."""
     if not same_in_every_cube(topology):
         return []
     shape, twisted = topology.shape, topology.twisted
@@ -131,7 +131,7 @@ def _maps(topology: SliceTopology) -> list[tuple[IntArray, IntArray]]:
 
 
 def _turned(turn: IntArray) -> IntArray:
-    """Where a turn takes the six directions of FACES."""
+    """The six directions of FACES after a rotation."""
     axis = np.abs(turn).argmax(axis=0)
     mirrored = turn.sum(axis=0) < 0
     directions = np.arange(len(FACES))

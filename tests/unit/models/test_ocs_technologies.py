@@ -36,7 +36,9 @@ def test_palomar_stands_beside_the_five() -> None:
 
 
 def test_what_does_not_exist() -> None:
-    with pytest.raises(InvalidInput, match="technology 'magic': no such OCS; allowed are mems, robotic"):
+    with pytest.raises(
+        InvalidInput, match="technology: 'magic' is not a known OCS; must be one of mems, robotic"
+    ):
         ocs_technology("magic")
 
 

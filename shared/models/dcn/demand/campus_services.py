@@ -1,11 +1,11 @@
-"""What the clusters of a campus send each other as services are turned up and down, "often spanning multiple
-clusters" ([LF] 1): which services are up when, and the demand that they make beside everything else.
+"""Traffic between the clusters of a campus as services are turned up and down, "often spanning multiple
+clusters" ([LF] 1).
 
-Clusters are blocks of a plant. Services are turned up at random (a Poisson process that has run for long when
-it is first looked at), live for an exponential time, and span a few clusters, each of which sends the same to
-every other of them. Beside them all clusters exchange the gravity of `shared.models.dcn.demand.demand_model`,
-without hot
-pairs, for services are what is hot here. All draws are keyed by the service's number.
+Clusters are blocks of a plant. Services are turned up at random, by a Poisson process that is in steady state
+at hour 0. They live for an exponential time and span a few clusters, each of which sends the same rate to
+every other one. In addition all clusters exchange the gravity demand of
+`shared.models.dcn.demand.demand_model`, without hot pairs: services take their role. All draws are keyed by
+the service's number.
 """
 
 import math
@@ -29,9 +29,9 @@ from shared.models.superpod.wiring import IntArray
 
 WEEK_H = 168
 CLUSTERS_MIN = 2
-"""That a service spans: one within a cluster sends the others nothing."""
+"""Clusters that a service spans, at least: a service within one cluster sends nothing between clusters."""
 WARM_LIVES = 12
-"""Mean lives for which services have come and gone before hour 0: of 160,000 one is older."""
+"""Mean lifetimes simulated before hour 0: one service in 160,000 is older."""
 ASSUMPTIONS: dict[str, Assumption] = {
     "services": Assumption(
         24.0, "services", "up at a time, mean: those large enough to shape links; the many others are gravity"
@@ -50,12 +50,12 @@ ASSUMPTIONS: dict[str, Assumption] = {
     ),
     "background_load": Assumption(0.2, "", "the same of everything else: the other half of that load"),
 }
-"""By name, unit last. No paper gives them."""
+"""By name, unit last. No paper gives these numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Campus:
-    """How services come and go, and what they and all else send: ASSUMPTIONS."""
+    """How services come and go, and how much they and other traffic send; defaults are ASSUMPTIONS."""
 
     seed: int = 0
     services: float = by_default(ASSUMPTIONS, "services")
@@ -73,14 +73,16 @@ class Campus:
 
     @property
     def background(self) -> DemandModel:
-        """The demand of all that is no service."""
+        """The demand of all other traffic."""
         return DemandModel(seed=self.seed, load=self.background_load, hot_pairs=0)
 
 
 @dataclass(frozen=True, slots=True)
 class CampusService:
-    """Up from hour `up_h` until hour `down_h`; each of its clusters, numbers of blocks, sends `gbps` in all,
-    the same to every other one."""
+    """A service that is up from `up_h` until `down_h`.
+
+    Each of its clusters (block numbers) sends `gbps` in total, the same rate to every other one.
+    """
 
     up_h: float
     down_h: float
@@ -89,7 +91,7 @@ class CampusService:
 
 
 def services_of(plant: NetworkLayout, campus: Campus, until_h: float) -> tuple[CampusService, ...]:
-    """The services that are up at some time between hour 0 and `until_h`, in the order of their turn-up."""
+    """The services that are up at some time between hour 0 and `until_h`, in order of turn-up."""
     seed, life_h = campus.seed, campus.life_weeks * WEEK_H
     spans = CLUSTERS_MIN + campus.more_clusters
     mean_gbps = campus.service_load * sum(block.gbps for block in plant.blocks) / (campus.services * spans)
@@ -109,10 +111,10 @@ def services_of(plant: NetworkLayout, campus: Campus, until_h: float) -> tuple[C
 
 
 def _clusters(campus: Campus, number: int, clusters: int) -> tuple[int, ...]:
-    """Which clusters a service spans: so many of them, each as likely as any other."""
+    """The clusters that a service spans, chosen uniformly."""
     more = 0
     if campus.more_clusters > 0.0:
-        # The whole part of an exponential is geometric.
+        # The integer part of an exponential draw is geometric.
         mean = 1.0 / math.log1p(1.0 / campus.more_clusters)
         more = int(draw_exponential(campus.seed, "services", "service-span", number, mean))
     left = list(range(clusters))
@@ -125,7 +127,7 @@ def _clusters(campus: Campus, number: int, clusters: int) -> tuple[int, ...]:
 def service_demand(
     plant: NetworkLayout, services: Iterable[CampusService], since_h: float, until_h: float
 ) -> FloatArray:
-    """(B, B) Mb/s that services send in the mean of the hours from one to another."""
+    """(B, B) mean Mb/s that services send between two hours."""
     blocks = len(plant.blocks)
     found = np.zeros((blocks, blocks))
     for service in services:
@@ -141,8 +143,10 @@ def service_demand(
 def hour_demand(
     plant: NetworkLayout, campus: Campus, services: Iterable[CampusService], hour: int
 ) -> IntArray:
-    """(B, B) Mb/s in one hour, with the noise and the time of day of what is no service. InvalidInput where a
-    service spans blocks that may not be joined."""
+    """(B, B) Mb/s in one hour; the other traffic has noise and a daily cycle.
+
+    InvalidInput if a service spans blocks that may not be joined.
+    """
     return recorded_demand(
         plant, service_demand(plant, services, hour, hour + 1) + demand_at(plant, campus.background, hour)
     )
@@ -151,8 +155,10 @@ def hour_demand(
 def mean_demand(
     plant: NetworkLayout, campus: Campus, services: Iterable[CampusService], since_h: float, until_h: float
 ) -> IntArray:
-    """(B, B) Mb/s in the mean of the hours from one to another, of many that make whole days: noise and the
-    time of day are left out. InvalidInput as of `hour_demand`."""
+    """(B, B) mean Mb/s between two hours that are whole days apart, without noise and daily cycle.
+
+    InvalidInput as in `hour_demand`.
+    """
     calm = DemandModel(seed=campus.seed, load=campus.background_load, hot_pairs=0, noise_sigma=0.0, swing=0.0)
     return recorded_demand(
         plant, service_demand(plant, services, since_h, until_h) + demand_at(plant, calm, 0)

@@ -1,10 +1,10 @@
-"""How much the blocks want to send each other: gravity with noise, hot pairs that live for days, day and
-night; or what was recorded.
+"""Demand between blocks: gravity with noise, hot pairs that last for days, and a daily cycle; or a recorded
+matrix.
 
-Demand matrices are (B, B) whole Mb/s from row to column with a diagonal of zeros, so that what follows from
-them is exact. Gravity: what a block sends goes to the others in proportion to what these receive (Jupiter
-Evolving, 6.1: it describes traffic between blocks well). Every draw is keyed by blocks' and slots' numbers
-and the hour, so a block that joins changes no draw of another.
+Demand matrices are (B, B) whole Mb/s from row to column with a zero diagonal, so results derived from them
+are exact. Gravity: a block's traffic goes to the others in proportion to what they receive (Jupiter Evolving,
+6.1: it describes traffic between blocks well). Every draw is keyed by the numbers of blocks and slots and the
+hour, so an added block does not change other draws.
 """
 
 import math
@@ -24,29 +24,32 @@ from shared.models.superpod.wiring import IntArray
 DAY_H = 24
 MBPS_PER_GBPS = 1_000
 DEMAND_MAX_MBPS = 10**9
-"""Of one pair: more than any two blocks can exchange, and far from what 64 bits hold."""
+"""Limit for one pair: more than any two blocks can exchange, and far below the range of 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class DemandModel:
-    """How demand is drawn. `load` is the mean over time and blocks of what a block sends over what its
-    uplinks carry, without hot pairs; the others say how uneven it is.
+    """Parameters of the demand.
 
-    These defaults are frozen: the rows of `lightwave reproduce` were written on them before their figures
-    were looked at. A network that lives has defaults of its own (`schemas.config.dcn`), of less load."""
+    `load` is the mean over time and blocks of a block's traffic over its uplink capacity, without hot pairs;
+    the other fields define how uneven the demand is.
+
+    The defaults are frozen: the rows of `lightwave reproduce` were written with them before their figures
+    were inspected. A live network has its own defaults with less load (`schemas.config.dcn`).
+    """
 
     seed: int = 0
     load: float = 0.4
     block_sigma: float = 0.4
-    """Standard deviation of the logarithm of what a block sends over its capacity."""
+    """Standard deviation of the logarithm of a block's traffic over its capacity."""
     noise_sigma: float = 0.25
-    """The same of what a pair sends in one hour, over what gravity says."""
+    """The same of a pair's traffic in one hour over its gravity share."""
     hot_pairs: int = 8
-    """How many pairs of blocks are hot at any time."""
+    """Pairs of blocks that are hot at any time."""
     hot_share: float = 0.1
-    """What a hot pair adds, one way, over what the smaller of its blocks can carry."""
+    """Traffic that a hot pair adds, one way, over the capacity of its smaller block."""
     hot_days: float = 3.0
-    """Mean life of a hot pair."""
+    """Mean lifetime of a hot pair."""
     swing: float = 0.3
     """Half of the difference between the busiest and the quietest hour of a day, over the mean."""
 
@@ -56,18 +59,18 @@ class DemandModel:
         for field in ("block_sigma", "noise_sigma", "hot_pairs", "hot_share"):
             check_not_negative(field, getattr(self, field))
         if not 0.0 <= self.swing <= 1.0:
-            raise InvalidInput(f"swing {self.swing}: not allowed; allowed are 0 to 1")
+            raise InvalidInput(f"swing: {self.swing} is not allowed; must be between 0 and 1")
 
 
 def demand_at(plant: NetworkLayout, model: DemandModel, hour: int) -> IntArray:
-    """(B, B) Mb/s in one hour, counted from the beginning; no pair wants more than DEMAND_MAX_MBPS."""
+    """(B, B) Mb/s in one hour, counted from the start; at most DEMAND_MAX_MBPS for each pair."""
     names = [block.name for block in plant.blocks]
     carries = plant.uplinks * np.array([block.generation for block in plant.blocks], dtype=np.float64)
     size = np.array(
         [draw_lognormal(model.seed, name, "dcn-size", 0, model.load, model.block_sigma) for name in names]
     )
     phase = np.array([draw_uniform(model.seed, name, "dcn-phase", 0) for name in names])
-    # The hours of a region fall together: phases lie within three hours.
+    # Blocks of a region share their daily cycle: phases lie within three hours.
     day = 1.0 + model.swing * np.sin(2.0 * math.pi * (hour / DAY_H + phase / 8.0))
     sends = carries * size * day
     demand = _gravity(sends, plant.may_join.astype(np.float64)) * _noise(plant, model, hour)
@@ -83,18 +86,20 @@ def demand_at(plant: NetworkLayout, model: DemandModel, hour: int) -> IntArray:
 def recorded_demand(
     plant: NetworkLayout, matrix: Sequence[Sequence[int]] | IntArray | FloatArray
 ) -> IntArray:
-    """(B, B) Mb/s of a matrix from elsewhere; InvalidInput names the blocks where it is no demand of this
+    """(B, B) Mb/s of an external matrix; InvalidInput names the blocks if it is not a valid demand of this
     plant."""
     given = np.asarray(matrix)
     blocks = len(plant.blocks)
     if given.shape != (blocks, blocks):
         shape = "×".join(map(str, given.shape))
-        raise InvalidInput(f"demand: a matrix of {shape}; allowed is one of {blocks}×{blocks}, a row a block")
+        raise InvalidInput(
+            f"demand: a matrix of {shape} is not allowed; must be {blocks}×{blocks}, one row for each block"
+        )
     names = [block.name for block in plant.blocks]
     for what, wrong in (
-        ("is no number", ~np.isfinite(given)),
+        ("is not a number", ~np.isfinite(given)),
         ("is negative", given < 0),
-        (f"is above {DEMAND_MAX_MBPS:,} Mb/s, the most", given > DEMAND_MAX_MBPS),
+        (f"is not allowed; must be at most {DEMAND_MAX_MBPS:,} Mb/s", given > DEMAND_MAX_MBPS),
     ):
         if wrong.any():
             tail, head = np.argwhere(wrong)[0].tolist()
@@ -104,12 +109,15 @@ def recorded_demand(
     if apart.any():
         tail, head = np.argwhere(apart)[0].tolist()
         why = why_not_joined(plant.blocks[tail], plant.blocks[head])
-        raise InvalidInput(f"demand {names[tail]} → {names[head]}: {demand[tail, head]} Mb/s, but {why}")
+        raise InvalidInput(
+            f"demand {names[tail]} → {names[head]}: {demand[tail, head]} Mb/s is not allowed: {why}"
+        )
     return demand
 
 
 def _gravity(sends: FloatArray, may_join: FloatArray) -> FloatArray:
-    """(B, B): every block's sending, split over the blocks that it may reach by what these receive."""
+    """(B, B): each block's traffic, split over the blocks that it may reach in proportion to what they
+    receive."""
     pull = may_join * sends
     total = pull.sum(axis=1, keepdims=True)
     return sends[:, None] * pull / np.where(total > 0.0, total, 1.0)
@@ -124,8 +132,7 @@ def _noise(plant: NetworkLayout, model: DemandModel, hour: int) -> FloatArray:
 
 
 def _hot_pair(model: DemandModel, slot: int, hour: int, blocks: int) -> tuple[int, int]:
-    """The pair that is hot in this slot: a slot's pairs live equally long, some slots' longer than
-    others'."""
+    """The pair that is hot in this slot. All pairs of a slot live equally long; slots differ."""
     name = f"hot-{slot}"
     life_h = max(1.0, DAY_H * model.hot_days * (0.5 + draw_uniform(model.seed, name, "dcn-life", 0)))
     epoch = int(hour / life_h + draw_uniform(model.seed, name, "dcn-begin", 0))

@@ -1,11 +1,9 @@
-"""What the jobs on a site's pods send over the network: checkpoints to storage, input from it, and the sums
-of gradients that jobs over several pods make.
+"""Network traffic of jobs: checkpoints to storage, input from it, and gradient exchange between pods.
 
-A job that runs on P pods sums its gradients in each pod over the pod's own links and across pods in two
-rings ([LF] Fig. 2 c; one each way is our reading): of G bytes a step every pod sends 2·(P − 1)/P·G, the
-least that an all-reduce takes (Patarasuk and Yuan 2009), half of it to the next pod and half to the one
-before. What is written and read is spread evenly over the blocks of storage. All are means over time: bursts
-are the storage's to smooth.
+A job on P pods sums its gradients inside each pod over the pod's own links, and across pods in two rings
+([LF] Fig. 2 c; one in each direction is our reading). For G bytes a step every pod sends 2·(P − 1)/P·G, the
+minimum of an all-reduce (Patarasuk and Yuan 2009): half to the next pod and half to the previous one. Storage
+traffic is spread evenly over the storage blocks. All rates are means over time; storage smooths bursts.
 """
 
 from collections.abc import Sequence
@@ -22,9 +20,11 @@ from shared.models.superpod.wiring import IntArray
 
 @dataclass(frozen=True, slots=True)
 class PodJob:
-    """A job on so many chips in each of its pods, in the order of its rings. `checkpoint_gb` of the whole job
-    every `checkpoint_every_s`, of which each pod writes its part; `input_mbps` read by every chip;
-    `gradient_gb` summed over all pods every `step_s`."""
+    """A job on `chips` chips in each of its pods, which are in ring order.
+
+    The whole job writes `checkpoint_gb` every `checkpoint_every_s`; each pod writes its part. Every chip
+    reads `input_mbps`. `gradient_gb` is summed over all pods every `step_s`.
+    """
 
     pods: tuple[str, ...]
     chips: int
@@ -40,19 +40,25 @@ class PodJob:
         for field in ("gradient_gb", "checkpoint_gb", "input_mbps"):
             check_not_negative(field, getattr(self, field))
         if not self.pods or len(set(self.pods)) < len(self.pods):
-            raise InvalidInput(f"pods {', '.join(self.pods) or 'none'}: allowed are one or more, each once")
+            raise InvalidInput(
+                f"pods: {', '.join(self.pods) or 'none'} is not allowed; must be one or more, each once"
+            )
 
 
 def job_traffic(plant: NetworkLayout, jobs: Sequence[PodJob], storage: Sequence[str]) -> IntArray:
-    """(B, B) Mb/s that all these jobs send. InvalidInput names the job and the pod that hangs on no block, or
-    says that there is no storage for what it writes and reads, or with which job a pair of blocks has more to
-    send than any may."""
+    """(B, B) Mb/s that all these jobs send.
+
+    InvalidInput names the job if one of its pods is attached to no block, if it needs storage and there is
+    none, or if a pair of blocks would exceed the limit.
+    """
     places = [plant.number(name) for name in storage]
     flow = np.zeros(plant.rates.shape)
     for n, job in enumerate(jobs):
         blocks = attached_blocks(plant, job.pods, f"job {n}")
         if not places and (job.checkpoint_gb > 0.0 or job.input_mbps > 0.0):
-            raise InvalidInput(f"job {n}: writes or reads, and storage is none; allowed are names of blocks")
+            raise InvalidInput(
+                f"job {n}: writes or reads, but storage is empty; must name at least one block"
+            )
         for block in blocks:
             for place in places:
                 flow[block, place] += checkpoint_mbps(
@@ -62,15 +68,18 @@ def job_traffic(plant: NetworkLayout, jobs: Sequence[PodJob], storage: Sequence[
         flow += ring_flow(len(flow), blocks, ring_mbps(len(blocks), job.gradient_gb, job.step_s))
         if not (flow <= PAIR_MAX_MBPS).all():
             raise InvalidInput(
-                f"job {n}: sends more than {PAIR_MAX_MBPS:,} Mb/s between two blocks, the most"
+                f"job {n}: sends too much between two blocks; must be at most {PAIR_MAX_MBPS:,} Mb/s"
             )
     traffic: IntArray = np.rint(flow).astype(np.int64)
     return np.where(np.eye(len(flow), dtype=np.bool_), 0, traffic)  # what stays in a block takes no trunk
 
 
 def ring_flow(blocks: int, ring: Sequence[int], sent: float) -> FloatArray:
-    """(B, B) what goes from block to block when the pods on each of the blocks of a ring send so much: half
-    of it either way round. What stays in a block takes no trunk."""
+    """(B, B) flow between blocks when the pods on each block of a ring send `sent`, half of it in each
+    direction.
+
+    Traffic inside a block takes no trunk.
+    """
     flow = np.zeros((blocks, blocks))
     for place, block in enumerate(ring):
         for other in (ring[(place + 1) % len(ring)], ring[place - 1]):

@@ -1,1 +1,1 @@
-"""Which trunks a network should have for its demand."""
+"""Topology engineering: the trunks that a network should have for its demand."""

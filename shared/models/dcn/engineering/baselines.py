@@ -1,28 +1,28 @@
-"""What an engineered topology is held against: a uniform mesh, and a Clos network with a spine; and how links
-that are wanted in fractions become whole."""
+"""Baseline topology, a uniform mesh, and rounding of fractional links to whole ones."""
 
 import numpy as np
 
-from shared.models.dcn.demand.demand_model import MBPS_PER_GBPS
 from shared.models.dcn.routing.path_loads import trunk_capacity, unreachable_pairs
 from shared.models.network.blocks import FloatArray, NetworkLayout
 from shared.models.superpod.wiring import IntArray
 
 ROUNDS = 30
-"""Of scaling rows and columns until what is left of the uplinks is shared out: each brings it nearer."""
+"""Rounds of row and column scaling that share out the remaining uplinks; each round improves the fit."""
 
 
 def uniform_mesh(plant: NetworkLayout) -> IntArray:
-    """(B, B) links of a mesh that knows no demand: between two blocks in proportion to the uplinks of both,
-    all uplinks used where that can be."""
+    """(B, B) links of a mesh independent of demand: in proportion to the uplinks of both blocks, using all if
+    possible."""
     share = plant.uplinks / float(plant.uplinks.max())
     return whole_links(plant, np.where(plant.may_join, 1e-6 * share[:, None] * share[None, :], 0.0))
 
 
 def whole_links(plant: NetworkLayout, wanted: FloatArray) -> IntArray:
-    """(B, B) whole links for symmetric fractions (B, B) that fit the uplinks. What is left of these is
-    shared out in proportion; then the whole part of each, and one more for the largest remainders while
-    both blocks have uplinks left."""
+    """(B, B) whole links for symmetric fractions (B, B) that fit the uplinks.
+
+    Leftover uplinks are first shared out in proportion. Then each pair gets its integer part, and the largest
+    remainders get one more while both blocks have free uplinks.
+    """
     shared = _with_leftover_uplinks(plant, wanted)
     links = np.floor(shared + 1e-9).astype(np.int64)
     room = (plant.uplinks - links.sum(axis=1)).tolist()
@@ -30,7 +30,7 @@ def whole_links(plant: NetworkLayout, wanted: FloatArray) -> IntArray:
     rest = (shared - links)[ones, others]
     order = np.argsort(-rest, kind="stable")
     ordered = list(zip(ones[order].tolist(), others[order].tolist(), strict=True))
-    # Every pair gets one at most of a round, so the last uplinks are spread, too.
+    # Every pair gets at most one per round, so the last uplinks are spread as well.
     while True:
         before = sum(room)
         for one, other in ordered:
@@ -41,9 +41,10 @@ def whole_links(plant: NetworkLayout, wanted: FloatArray) -> IntArray:
 
 
 def with_paths(plant: NetworkLayout, links: IntArray, wanted: IntArray) -> IntArray:
-    """(B, B) links with one more for each pair of a demand (B, B) that has no path of at most one transit
-    block: rounding starves a demand that is nothing beside others. Full blocks give one of their largest
-    trunk."""
+    """(B, B) links with one more for each pair of a demand (B, B) without a direct or one-transit path.
+
+    Rounding can starve a small demand. A full block gives up a link of its largest trunk.
+    """
     links = links.copy()
     wired = plant.uplinks > 0
     may = plant.may_join & wired[:, None] & wired[None, :]
@@ -69,7 +70,7 @@ def _add(links: IntArray, one: int, other: int, count: int) -> None:
 
 
 def _with_leftover_uplinks(plant: NetworkLayout, wanted: FloatArray) -> FloatArray:
-    """(B, B) the fractions and, in proportion to them, what the blocks' uplinks have left."""
+    """(B, B) the fractions plus the blocks' leftover uplinks, in proportion to the fractions."""
     room = np.maximum(plant.uplinks - wanted.sum(axis=1), 0.0)
     more = np.where(plant.may_join, wanted + 1e-3 * wanted.max(), 0.0)
     for _ in range(ROUNDS):
@@ -85,13 +86,3 @@ def _link(links: IntArray, room: list[int], one: int, other: int) -> None:
     _add(links, one, other, 1)
     room[one] -= 1
     room[other] -= 1
-
-
-def clos_use(plant: NetworkLayout, demand: IntArray, spine_generation: int | None = None) -> float:
-    """The largest use of a block's uplinks with a non-blocking spine of this generation (Gb/s a port; None:
-    the newest of the blocks). All traffic passes the spine, so a path has two trunks; an uplink runs at the
-    lower rate of block and spine (Jupiter Evolving, second-hand: a spine derates)."""
-    generation = np.array([block.generation for block in plant.blocks])
-    rate = np.minimum(generation, generation.max() if spine_generation is None else spine_generation)
-    carried = plant.uplinks * rate * MBPS_PER_GBPS
-    return float(np.maximum(demand.sum(axis=0) / carried, demand.sum(axis=1) / carried).max())

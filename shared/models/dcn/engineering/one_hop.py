@@ -1,10 +1,10 @@
 """The topology that serves the greatest common share of every demand over direct links alone, exactly.
 
-With w = demand ÷ rate of a pair (the greater of its two directions: a bidirectional link serves both), T
-links serve the share T/w. For a share θ every pair needs ⌈θ·w⌉ links, and θ can be had if and only if the
-links of every block fit its uplinks. So each block has a greatest θ of its own, found by bisection, and the
-smallest of them is the optimum. The certificate: any larger share needs at least ⌊θ·w⌋ + 1 links of every
-pair, and at one block these are more than it has. All is in whole numbers: the share is a fraction.
+With w = demand ÷ rate of a pair (the greater of its two directions, because a bidirectional link serves
+both), T links serve the share T/w. A share θ needs ⌈θ·w⌉ links for every pair and is feasible if and only if
+the links of every block fit its uplinks. So each block has its own greatest θ, found by bisection, and the
+smallest of them is the optimum. The certificate: any larger share needs at least ⌊θ·w⌋ + 1 links for every
+pair, and one block does not have that many. All numbers are integers; the share is a fraction.
 """
 
 from dataclasses import dataclass
@@ -18,15 +18,18 @@ from shared.models.network.blocks import NetworkLayout
 from shared.models.superpod.wiring import IntArray
 
 HALVINGS = 60
-"""At most: a double tells no more apart."""
+"""Bisection steps, at most: a double cannot resolve more."""
 ROUNDING = 1e-12
-"""Relative: more than the operations on a share can be off by."""
+"""Relative bound on the rounding error of a share."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class OneHop:
-    """The optimum. `needed` (B, B) are the fewest links that serve `served` of every demand, symmetric;
-    `full` is the number of a block that cannot do more, which is the certificate (see `proves`)."""
+    """The optimum.
+
+    `needed` (B, B) are the fewest links that serve `served` of every demand, symmetric. `full` is the number
+    of a block that cannot serve more, which is the certificate (see `proves`).
+    """
 
     served: Fraction
     needed: IntArray
@@ -34,15 +37,18 @@ class OneHop:
 
 
 def one_hop(plant: NetworkLayout, demand: IntArray) -> OneHop:
-    """The optimum for a demand (B, B) in Mb/s. InvalidInput where nothing is demanded, or a block has fewer
-    uplinks than blocks that it must reach."""
+    """The optimum for a demand (B, B) in Mb/s.
+
+    InvalidInput if all demands are 0, or if a block has fewer uplinks than blocks that it must reach.
+    """
     wanted = np.maximum(demand, demand.T)
     if not wanted.any():
-        raise InvalidInput("demand: nothing is demanded; allowed are matrices with one demand or more")
+        raise InvalidInput("demand: all demands are 0; must have at least one demand")
     carried = plant.rates * MBPS_PER_GBPS
     share = wanted / np.where(carried > 0, carried, 1)
     _check_reach(plant, wanted)
-    # At `low` no pair needs more than one link; beyond `high` some block's fractions alone are too many.
+    # At `low` no pair needs more than one link; beyond `high` the fractions alone exceed some block's
+    # uplinks.
     low = 1.0 / float(share.max())
     busy = share.any(axis=1)
     high = float((plant.uplinks[busy] / share[busy].sum(axis=1)).min()) * (1.0 + ROUNDING)
@@ -58,7 +64,7 @@ def one_hop(plant: NetworkLayout, demand: IntArray) -> OneHop:
 
 
 def _exact(plant: NetworkLayout, wanted: IntArray, nearly: float) -> OneHop:
-    """From a share within rounding of the optimum to the optimum itself, pair by pair in whole numbers."""
+    """The exact optimum from a share within rounding of it, pair by pair in integers."""
     carried = plant.rates * MBPS_PER_GBPS
     pairs = wanted > 0
     links = np.where(pairs, np.ceil(nearly * (1.0 - ROUNDING) * (wanted / np.where(pairs, carried, 1))), 0)
@@ -76,7 +82,7 @@ def least_served(plant: NetworkLayout, wanted: IntArray, links: IntArray) -> Fra
     """The smallest share of any demand that these links serve directly."""
     rows, columns = np.nonzero(wanted)
     ratio = links[rows, columns] * plant.rates[rows, columns] / wanted[rows, columns]
-    # Ties in floats are told apart exactly; there are few.
+    # Ties in floats are resolved exactly; there are few.
     near = np.flatnonzero(ratio <= ratio.min() * (1.0 + ROUNDING))
     return min(
         Fraction(int(links[a, b] * plant.rates[a, b]) * MBPS_PER_GBPS, int(wanted[a, b]))
@@ -85,7 +91,7 @@ def least_served(plant: NetworkLayout, wanted: IntArray, links: IntArray) -> Fra
 
 
 def needed_for(plant: NetworkLayout, wanted: IntArray, served: Fraction) -> IntArray:
-    """(B, B) ⌈served · wanted ÷ rate⌉: the fewest links that serve so much of every demand."""
+    """(B, B) ⌈served · wanted ÷ rate⌉: the fewest links that serve this share of every demand."""
     return _quotients(plant, wanted, served, round_up=True)
 
 
@@ -95,7 +101,7 @@ def links_beyond(plant: NetworkLayout, wanted: IntArray, served: Fraction) -> In
 
 
 def _quotients(plant: NetworkLayout, wanted: IntArray, served: Fraction, *, round_up: bool) -> IntArray:
-    """Whole numbers of any size where 64 bits might not do; the quotient fits again."""
+    """Integers of any size, because 64 bits may not suffice; the quotient fits again."""
     carried = np.where(wanted > 0, plant.rates, 1) * MBPS_PER_GBPS
     above, below = served.numerator, served.denominator
     if above * int(wanted.max()) < 2**62 and below * int(carried.max()) < 2**62:
@@ -108,8 +114,11 @@ def _quotients(plant: NetworkLayout, wanted: IntArray, served: Fraction, *, roun
 
 
 def proves(plant: NetworkLayout, demand: IntArray, found: OneHop) -> bool:
-    """Whether the certificate holds: the links fit and serve the share, and at the block that is full any
-    larger share needs more links than it has."""
+    """Whether the certificate is valid.
+
+    The links must fit and serve the share, and any larger share must need more links at the full block than
+    it has.
+    """
     wanted = np.maximum(demand, demand.T)
     fits = bool((found.needed.sum(axis=1) <= plant.uplinks).all())
     serves = least_served(plant, wanted, found.needed) == found.served
@@ -122,6 +131,6 @@ def _check_reach(plant: NetworkLayout, wanted: IntArray) -> None:
     if (reach > plant.uplinks).any():
         block = int(np.argmax(reach > plant.uplinks))
         raise InvalidInput(
-            f"block {plant.blocks[block].name}: {reach[block]} others have demand with it, over "
-            f"{plant.uplinks[block]} uplinks; allowed is at least one uplink for each"
+            f"block {plant.blocks[block].name}: has demand with {reach[block]} others, but only "
+            f"{plant.uplinks[block]} uplinks; must have at least one uplink for each"
         )

@@ -1,17 +1,16 @@
-"""The topology for a demand over direct and one-transit paths together, or for several demands: which links,
-and how far from the best.
+"""The topology for one or several demands over direct and one-transit paths, with a bound on the distance to
+the optimum.
 
-As in `shared.models.dcn.routing.weights`, but what is scarce are the uplinks of the blocks, not trunks that
-are
-given. A bidirectional link serves the greater of both directions, and of all demands, each of which goes its
-own ways: flows f^m_ij of demands m take max(f^m_ij, f^m_ji) ÷ rate uplinks at both blocks. A block's uplinks
-have a price q ≥ 0, and the directions and demands of a trunk share the price of its links in some way, Σ_m
-σ^m_ij + σ^m_ji = 1: the lengths are l^m_ij = σ^m_ij·(q_i + q_j) ÷ rate. With paths priced smoothly, the dual
-is one smooth function of q and σ, which a quasi-Newton method makes greatest.
+As in `shared.models.dcn.routing.weights`, but the scarce resource is the uplinks of the blocks instead of
+given trunks. A bidirectional link serves the greater of both directions, and of all demands, each of which is
+routed on its own: flows f^m_ij of demands m take max(f^m_ij, f^m_ji) ÷ rate uplinks at both blocks. A block's
+uplinks have a price q ≥ 0. The directions and demands of a trunk share the price of its links: Σ_m σ^m_ij +
+σ^m_ji = 1. The lengths are l^m_ij = σ^m_ij·(q_i + q_j) ÷ rate. With smoothly priced paths, the dual is one
+smooth function of q and σ, which a quasi-Newton method maximises.
 
-By duality of linear programs no topology, whole or in fractions, has a smaller largest use than
-Σ_m Σ D^m·distance(l^m) ÷ Σ q·uplinks, for any prices: that is the certificate. Transit pays where a fast
-block would waste its ports on slow ones, and where the two directions of a demand differ.
+By linear programming duality no topology, whole or fractional, has a smaller largest use than Σ_m Σ
+D^m·distance(l^m) ÷ Σ q·uplinks, for any prices: this is the certificate. Transit pays off if a fast block
+would waste its ports on slow ones, and if the two directions of a demand differ.
 """
 
 from dataclasses import dataclass
@@ -28,31 +27,35 @@ from shared.models.network.blocks import FloatArray, NetworkLayout
 from shared.models.superpod.wiring import IntArray
 
 FIRST_AIM = 1.003
-"""The use that is asked for first, over the lower bound of the blocks: below the optimum prices only grow,
-which betters the bound."""
+"""The first target use, relative to the lower bound of the blocks: below the optimum prices only grow, which
+improves the bound."""
 MIDDLES = (0.5, 0.3)
-"""Then so far up from the bound so far to the least use so far: near the optimum links come near what is
-asked."""
+"""Later targets, as positions between the bound and the best use so far: near the optimum links come close to
+the target."""
 NEAR_AIM = 1.02
-"""The search ends at a use that is so near the bound."""
+"""The search stops at a use within this factor of the bound."""
 STEPS_MIN, STEPS_MAX, STEPS_BLOCKS = 80, 160, 5_120
-"""Steps for an aim: this number over that of the blocks, but within these."""
+"""Steps per target: STEPS_BLOCKS over the number of blocks, within STEPS_MIN and STEPS_MAX."""
 TRANSIT_PRIOR = 0.3
-"""The weight of all transit paths together against the direct one, before prices."""
+"""The weight of all transit paths together relative to the direct one, before prices."""
 PRICE_MAX = 60.0
 SKEW_MAX = 6.0
-"""Of the logarithm of a share of a link's price: beyond twice this between two, one bears it all."""
+"""Bound on the logarithm of a share of a link's price; at twice this difference one direction bears all of
+it."""
 SKEW_FIRST = 1.5
 WORST_AT_MOST = 1.01
-"""Of several demands those count that would have a use above this times the largest of those that count."""
+"""Of several demands, the others are added whose use exceeds this multiple of the largest use of those
+included."""
 COUNTED_MAX = 8
-"""So many of several demands at most: each takes its time in every step."""
+"""Demands included, at most: each costs time in every step."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class EngineeredTopology:
-    """`links` (B, B), whole and symmetric, and how demand is split over them. `bound` is a largest use that
-    no topology can better: how far `split.use` is above it is the gap."""
+    """`links` (B, B), whole and symmetric, and the split of demand over them.
+
+    `bound` is a largest use that no topology can improve on; `split.use` above it is the gap.
+    """
 
     links: IntArray
     split: Split
@@ -61,9 +64,12 @@ class EngineeredTopology:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class EngineeredForAll:
-    """`links` (B, B) for several demands, the largest `use` of any of them by weights of its own, and a
-    `bound` that no topology for all of them can better. `counted`: the demands that it was made for; the
-    others turned out to be served as well."""
+    """`links` (B, B) for several demands, the largest `use` of any of them with its own weights, and a
+    `bound`.
+
+    No topology for all of them can improve on `bound`. `counted` are the demands that the links were made
+    for; the links serve the others as well.
+    """
 
     links: IntArray
     use: float
@@ -72,20 +78,23 @@ class EngineeredForAll:
 
 
 def engineer(plant: NetworkLayout, demand: IntArray) -> EngineeredTopology:
-    """Links for a demand (B, B) in Mb/s; all uplinks are used where that can be. Blocks without uplinks,
-    which a failure leaves, want nothing. InvalidInput where nothing is demanded."""
+    """Links for a demand (B, B) in Mb/s; all uplinks are used if possible.
+
+    Blocks that lost all uplinks in a failure must have no demand. InvalidInput if all demands are 0.
+    """
     links, splits, bound = _engineered(plant, [demand])
     return EngineeredTopology(links, splits[0], min(bound, splits[0].use))
 
 
 def engineer_for_all(plant: NetworkLayout, demands: list[IntArray]) -> EngineeredForAll:
-    """Links for several demands, such as the last week's, each of which then has weights of its own.
+    """Links for several demands, such as those of the last week, each of which gets its own weights.
 
-    Made for the largest; then for it and whichever does worst by those links; and so on, until none does
-    worse than those that count, or COUNTED_MAX do. A bound for some is one for all.
+    The links are made for the largest demand; then for it and the one with the worst use, and so on. This
+    ends when no other demand is worse than those included, or after COUNTED_MAX. A bound for some demands is
+    a bound for all.
     """
     if not demands:
-        raise InvalidInput("demands: none; allowed are one or more")
+        raise InvalidInput("demands: none given; must be at least one")
     counted = [max(range(len(demands)), key=lambda n: (int(demands[n].sum()), -n))]
     best: EngineeredForAll | None = None
     bound = max(_Search(plant, [demand]).bound for demand in demands)
@@ -104,7 +113,7 @@ def engineer_for_all(plant: NetworkLayout, demands: list[IntArray]) -> Engineere
 def _engineered(plant: NetworkLayout, demands: list[IntArray]) -> tuple[IntArray, list[Split], float]:
     """(links, the split of each demand, the bound)."""
     if not all(demand.any() for demand in demands):
-        raise InvalidInput("demand: nothing is demanded; allowed are matrices with one demand or more")
+        raise InvalidInput("demand: all demands are 0; must have at least one demand")
     search = _Search(plant, demands)
     found: list[tuple[float, IntArray, list[Split]]] = []
     aim = FIRST_AIM * search.bound
@@ -122,20 +131,20 @@ def _engineered(plant: NetworkLayout, demands: list[IntArray]) -> tuple[IntArray
 
 
 def peak_of(demands: list[IntArray]) -> IntArray:
-    """(B, B) the most that each pair wanted in any of some matrices, such as the last week's: weights and
-    links for it serve every one of them."""
+    """(B, B) the most that each pair requested in any of the matrices; weights and links for it serve all of
+    them."""
     peak: IntArray = np.stack(demands).max(axis=0)
     return peak
 
 
 class _Search:
-    """The dual function of M demands, and the best that it led to: the links that flows take in fractions."""
+    """The dual function of M demands, and the best fractional links found."""
 
     def __init__(self, plant: NetworkLayout, demands: list[IntArray]) -> None:
         blocks = len(plant.blocks)
         wired = plant.uplinks > 0
         self.there = plant.may_join & wired[:, None] & wired[None, :]
-        # A block that has lost all its uplinks is joined to none, and takes none of this one.
+        # A block without uplinks is joined to none and uses none.
         self.uplinks = np.maximum(plant.uplinks, 1).astype(np.float64)
         self.per_load = np.where(
             self.there, 1.0 / (np.where(self.there, plant.rates, 1) * MBPS_PER_GBPS), 0.0
@@ -147,7 +156,7 @@ class _Search:
         self.steps = min(STEPS_MAX, max(STEPS_MIN, STEPS_BLOCKS // blocks))
         fastest = np.where(self.there, self.per_load, np.inf).min(axis=1)
         self.fastest = np.where(self.there.any(axis=1), fastest, 0.0)
-        # A slow block's uplinks are worth less: prices by what they carry are of one order.
+        # A slow block's uplinks are worth less: prices per capacity are of the same order.
         self.scale = np.where(self.fastest > 0.0, self.unit / np.maximum(self.fastest, self.unit), 1.0)
         self.taken: FloatArray = np.zeros((blocks, blocks))
         self.use, self.bound = np.inf, self._bound_of_blocks()
@@ -172,7 +181,7 @@ class _Search:
         self.bound = max(self.bound, self._bound_by(np.asarray(found.x, dtype=np.float64)))
 
     def _falling(self, point: FloatArray) -> tuple[float, FloatArray]:
-        """(minus the dual function, its gradient) at prices and skews, in parts of all demand."""
+        """(minus the dual function, its gradient) at prices and skews, as fractions of all demand."""
         prices, share = self._unfolded(point)
         price = (prices[:, None] + prices[None, :]) * self.per_load / self.unit
         weight = np.exp(-np.minimum(share * price, EXPONENT_MAX)) * self.there
@@ -192,7 +201,7 @@ class _Search:
         return value / total, gradient / total
 
     def _unfolded(self, point: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """((B,) prices, (M, B, B) the share of a link's price that each demand and direction bears)."""
+        """((B,) prices, (M, B, B) the share of a link's price for each demand and direction)."""
         blocks = len(self.uplinks)
         bears = np.exp(point[blocks:]).reshape(self.demand.shape)
         both = bears.sum(axis=0)
@@ -206,7 +215,7 @@ class _Search:
             self.use, self.taken = use, taken
 
     def _bound_of_blocks(self) -> float:
-        """What a block sends and what it receives must pass its uplinks, at its fastest rate at best."""
+        """A block's traffic in either direction must pass its uplinks, at best at its fastest rate."""
         need = np.maximum(self.demand.sum(axis=1), self.demand.sum(axis=2)).max(axis=0)
         return float((need * self.fastest / self.uplinks).max())
 

@@ -1,1 +1,1 @@
-"""From one set of circuits to another in safe stages."""
+"""Rewiring: from one set of circuits to another in safe stages."""

@@ -1,8 +1,8 @@
-"""Whether a plan keeps customers apart, and grids of wavelengths: looked at stage by stage.
+"""Independent check that a plan keeps customers and wavelength grids apart, stage by stage.
 
-Plans cannot join two customers, for their blocks have no rate in between. This looks at what was planned and
-not at how: at blocks, not at rates. Customers share OCSes, for a circuit there is one beam of light from port
-to port; they share no block, and so no path.
+Plans cannot join two customers, because their blocks have no common link rate. This check looks at the result
+instead of the rates: at the blocks that are joined. Customers share OCSes, where a circuit is one beam of
+light from port to port. They share no block, and so no path.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ from shared.models.superpod.wiring import IntArray
 
 
 def crossings(plant: NetworkLayout, joined: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Of pairs of blocks those that have not the same customer and kind of modules."""
+    """The pairs of blocks that differ in customer or kind of modules."""
     kinds = [(block.customer, block.modules) for block in plant.blocks]
     return sorted({(a, b) for a, b in joined if kinds[a] != kinds[b]})
 
@@ -24,11 +24,11 @@ def crossings(plant: NetworkLayout, joined: Iterable[tuple[int, int]]) -> list[t
 def check_isolation(
     plant: NetworkLayout, now: IntArray, stages: list[Stage], then: IntArray, tables: IntArray | None = None
 ) -> int:
-    """Goes through a plan: circuits (K, B, B) that run, what every stage makes, those in the end, and the
-    paths of `tables` (B, B, B); how many pairs of blocks were looked at.
+    """Checks a plan and returns the number of block pairs checked.
 
-    OperationFailed names the first two blocks that are joined and may not be, or says that the stages do not
-    lead where they should.
+    The plan consists of the current circuits (K, B, B), the result of every stage, the final circuits, and
+    the paths of `tables` (B, B, B). OperationFailed names the first two blocks that must not be joined, or
+    says that the stages do not lead to the final circuits.
     """
     circuits, looked = now.copy(), 0
     looked += _check(plant, "before the plan", circuits)
@@ -38,12 +38,12 @@ def check_isolation(
         looked += _check(plant, f"after stage {n}", circuits)
     looked += _check(plant, "in the end", then)
     if stages and (circuits != then).any():
-        raise OperationFailed("isolation: the stages lead to other circuits than the plan says")
+        raise OperationFailed("isolation: the stages do not lead to the circuits of the plan")
     if tables is not None:
         tails, heads, over = np.nonzero(tables)
         first = set(zip(tails.tolist(), over.tolist(), strict=True))
         second = set(zip(over.tolist(), heads.tolist(), strict=True))
-        # A direct path is noted as one over its own head.
+        # A direct path is recorded as a path over its own head.
         looked += _refuse(plant, "in the tables", first | {(a, b) for a, b in second if a != b})
     return looked
 
@@ -57,6 +57,6 @@ def _refuse(plant: NetworkLayout, when: str, joined: set[tuple[int, int]]) -> in
     for one, other in crossings(plant, joined):
         a, b = plant.blocks[one], plant.blocks[other]
         raise OperationFailed(
-            f"isolation: {when} {a.name} and {b.name} are joined, but {why_not_joined(a, b)}"
+            f"isolation: {when} {a.name} and {b.name} are joined, but must not be: {why_not_joined(a, b)}"
         )
     return len(joined)

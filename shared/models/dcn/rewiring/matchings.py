@@ -1,19 +1,19 @@
-"""From trunks to circuits: the links between all blocks split into one matching for every OCS.
+"""From trunks to circuits: splits the links between all blocks into one matching for every OCS.
 
-An OCS joins a North port to a South port. A block has q ports on each side of every one of K OCSes, and up
-to 2·q·K links. First every link gets a direction, North to South, so that each block has at most q·K of
-either: an Euler tour does it (Petersen 1891). Then the directed links, a bipartite graph, are halved again
-and again: along Euler tours every second link goes to the one half, so every block's links, and those of
-every pair, halve but for one (Gabow 1976). Uplinks are powers of two, and so is K. In the end each pair's
-links of one direction on any two OCSes, racks or domains differ by one at most for each OCS: what is lost
-with a rack is lost by all alike.
+An OCS joins a North port to a South port. A block has q ports on each side of every one of K OCSes, and up to
+2·q·K links. First every link gets a direction, North to South, so that each block has at most q·K of either:
+an Euler tour does this (Petersen 1891). Then the directed links, a bipartite graph, are halved repeatedly.
+Along Euler tours every second link goes to one half, so every block's links and those of every pair are
+halved, up to one link (Gabow 1976). Uplinks are powers of two, and so is K. In the end each pair's links of
+one direction on any two OCSes, racks or domains differ by at most one for each OCS. So the loss of a rack
+affects all blocks alike.
 
-Rows of many links halve by their counts, and only the odd ones need tours. Once no row has more than two,
-every link has a slot at its block on either side, the spare slots being joined with each other: halves of
-q·K slots stay even, so the slots 2n and 2n + 1 part, and become slot n of either half.
+Rows of many links are halved by their counts; only the odd links need tours. Once no row has more than two
+links, every link has a slot at its block on either side, and the spare slots are joined with each other.
+Halves of q·K slots stay even, so the slots 2n and 2n + 1 go to different halves and become slot n there.
 
-Tours are not walked. All their steps at once are one permutation, and who is on which tour is found by
-doubling the steps.
+Tours are not walked. All their steps at once are one permutation, and doubling the steps finds the tour of
+each link.
 """
 
 import numpy as np
@@ -24,9 +24,11 @@ from shared.models.superpod.wiring import IntArray
 
 
 def circuits_of(plant: NetworkLayout, links: IntArray) -> IntArray:
-    """(K, B, B) circuits from a North port of the row's block to a South port of the column's, on every
-    OCS, for links (B, B). Always possible; InvalidInput where the links are none that this plant can
-    have."""
+    """(K, B, B) circuits on every OCS, from a North port of the row's block to a South port of the column's,
+    for links (B, B).
+
+    Always possible for valid links; InvalidInput if this plant cannot have the links.
+    """
     check_links(plant, links)
     blocks, switches = len(links), plant.ocs_count
     directed = north_to_south(links)
@@ -45,8 +47,10 @@ def circuits_of(plant: NetworkLayout, links: IntArray) -> IntArray:
 
 
 def halved(circuits: IntArray) -> tuple[IntArray, IntArray]:
-    """The circuits (K, B, B) of every OCS as two halves: of each block's on either side, and of each pair's,
-    half go to the one and half to the other, but for one."""
+    """Splits the circuits (K, B, B) of every OCS into two halves.
+
+    Of each block's circuits on either side, and of each pair's, half go to each part, up to one circuit.
+    """
     switches, blocks = circuits.shape[:2]
     groups, tails, heads = np.nonzero(circuits)
     vertices, at = switches * blocks, groups * blocks
@@ -58,16 +62,16 @@ def halved(circuits: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def check_links(plant: NetworkLayout, links: IntArray) -> None:
-    """InvalidInput names the block or the pair where links (B, B) are none that this plant can have."""
+    """InvalidInput names the block or the pair if this plant cannot have links (B, B)."""
     names = [block.name for block in plant.blocks]
     if links.shape != plant.rates.shape:
         shape = "×".join(map(str, links.shape))
-        raise InvalidInput(f"links: a matrix of {shape}; allowed is one of {len(names)}×{len(names)}")
+        raise InvalidInput(f"links: a matrix of {shape} is not allowed; must be {len(names)}×{len(names)}")
     for what, wrong in (
-        ("are fewer than none", links < 0),
-        ("are not as many as the other way round", links != links.T),
+        ("is negative", links < 0),
+        ("differs from the number in the other direction", links != links.T),
         (
-            "may not be: one block, or blocks of two customers or grids",
+            "is not allowed; must be 0 within a block and between blocks of two customers or grids",
             (links != 0) & ~plant.may_join,
         ),
     ):
@@ -77,27 +81,27 @@ def check_links(plant: NetworkLayout, links: IntArray) -> None:
     taken = links.sum(axis=1)
     if (taken > plant.uplinks).any():
         block = int(np.argmax(taken > plant.uplinks))
-        allowed = f"allowed are at most its {plant.uplinks[block]} uplinks"
-        raise InvalidInput(f"block {names[block]}: {taken[block]} links; {allowed}")
+        allowed = f"must be at most its {plant.uplinks[block]} uplinks"
+        raise InvalidInput(f"block {names[block]}: {taken[block]} links are not allowed; {allowed}")
 
 
 def links_of(circuits: IntArray) -> IntArray:
-    """(B, B) the links that circuits (…, B, B) make, in both directions together."""
+    """(B, B) the links that circuits (…, B, B) make, both directions together."""
     directed: IntArray = circuits.reshape(-1, *circuits.shape[-2:]).sum(axis=0)
     return directed + directed.T
 
 
 def north_to_south(links: IntArray) -> IntArray:
-    """(B, B) how many of the links (B, B) go from a North port of the row's block: halves, but for one of any
-    pair and one of any block."""
+    """(B, B) how many of the links (B, B) start at a North port of the row's block: half, up to one for each
+    pair and block."""
     half = links // 2
     tails, heads = np.nonzero(np.triu(links % 2))
     single = np.flatnonzero((links % 2).sum(axis=1) % 2)
-    # Blocks with an odd number of these have one more link, to a block that is none.
+    # Blocks with an odd number of these get one more link, to a dummy block.
     ends = np.empty(2 * (len(tails) + len(single)), dtype=np.int64)
     ends[0::2] = np.concatenate([tails, single])
     ends[1::2] = np.concatenate([heads, np.full(len(single), len(links))])
-    # The ends at a block are an even number: each pairs with the next.
+    # The number of ends at a block is even: each pairs with the next.
     order = _order(ends)
     partner = np.empty_like(order)
     partner[order[0::2]], partner[order[1::2]] = order[1::2], order[0::2]
@@ -110,8 +114,11 @@ def north_to_south(links: IntArray) -> IntArray:
 def _halved(
     vertices: int, tails: IntArray, heads: IntArray, counts: IntArray
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """The links between so many vertices as two halves, those of the second one between as many more. A row
-    is the links of one pair and direction; rows are in the order of their tails."""
+    """Splits the links into two halves; the vertices of the second half are numbered after those of the
+    first.
+
+    A row is the links of one pair and direction; rows are in the order of their tails.
+    """
     odd = np.flatnonzero((counts & 1) > 0)
     first = counts >> 1
     second = first.copy()
@@ -127,8 +134,10 @@ def _halved(
 
 
 def _alternate(tails: IntArray, heads: IntArray) -> BoolArray:
-    """(E,) whether a link is of the first half, which has half of those of each tail and each head but for
-    one. Links are in the order of their tails."""
+    """(E,) whether a link is in the first half, which has half of the links of each tail and head, up to one.
+
+    Links are in the order of their tails.
+    """
     norths, souths = np.bincount(tails), np.bincount(heads)
     north_room, south_room = norths + (norths & 1), souths + (souths & 1)
     north = _slots(norths, north_room)
@@ -142,11 +151,13 @@ def _alternate(tails: IntArray, heads: IntArray) -> BoolArray:
 def _places(
     plant: NetworkLayout, ocs: IntArray, tails: IntArray, heads: IntArray, counts: IntArray
 ) -> IntArray:
-    """(E,) where in (K, B, B) every link comes to be. Vertices are number of the group × B + block; `ocs` is
-    what each group is halved to. No row has more than two links."""
+    """(E,) position of every link in (K, B, B). No row has more than two links.
+
+    Vertices are group number × B + block; `ocs` gives the OCSes that each group is halved to.
+    """
     blocks, switches = len(plant.blocks), plant.ocs_count
     rows = np.repeat(np.arange(len(counts)), counts)
-    # The two links of a row come first at their head, where they pair, and so part.
+    # The two links of a row come first at their head, where they pair, so they go to different halves.
     order = _order((2 * heads + (counts == 1)).take(rows))
     room = np.tile(plant.uplinks // (2 * len(ocs)), len(ocs))
     north, south = (
@@ -168,54 +179,57 @@ def _places(
 
 
 def _two_of_each(ocs: IntArray) -> IntArray:
-    """(2G,) what the first halves of all groups (G,) are halved to, then the second ones."""
+    """(2G,) the OCSes that the first halves of all groups (G,) are halved to, then those of the second
+    halves."""
     return np.concatenate([2 * ocs, 2 * ocs + 1])
 
 
 def _slots(taken: IntArray, room: IntArray) -> IntArray:
-    """(E,) the slots that are taken, where each vertex (V,) has `room` of them: its first ones."""
+    """(E,) the slots in use, where each vertex (V,) has `room` slots and uses the first ones."""
     free = room - taken
     slots: IntArray = np.arange(int(taken.sum())) + np.repeat(np.cumsum(free) - free, taken)
     return slots
 
 
 def _join_spare(far: IntArray) -> IntArray:
-    """Join the North slots without a link, -1 in `far` (S,), with the South slots without; which they are."""
+    """Joins the free North slots, −1 in `far` (S,), with the free South slots; returns them."""
     spare = np.flatnonzero(far < 0)
     free = np.ones(len(far) + 1, dtype=np.bool_)
-    free[far] = False  # -1 is the one too many
+    free[far] = False  # -1 indexes the extra last entry
     far[spare] = np.flatnonzero(free[:-1])
     return spare
 
 
 def _first_half(far: IntArray) -> IntArray:
-    """(S/2,) the North slots of half of the links, one of every two slots 2n and 2n + 1 on both sides;
-    `far` (S,) are all links' South slots."""
+    """(S/2,) the North slots of half of the links, one of every two slots 2n and 2n + 1 on both sides.
+
+    `far` (S,) are the South slots of all links.
+    """
     near = np.empty_like(far)
     near[far] = np.arange(len(far))
     return _one_of_each(near.take(far ^ 1))
 
 
 def _one_of_each(partner: IntArray) -> IntArray:
-    """(E/2,) 2n or 2n + 1 for every n, so that one of every two partners (E,) is among them too."""
+    """(E/2,) either 2n or 2n + 1 for every n, such that one of every two partners (E,) is included."""
     tour = _least_on_tour(partner ^ 1)
     chosen: IntArray = np.arange(0, len(partner), 2) + (tour[1::2] < tour[0::2])
     return chosen
 
 
 def _order(vertices: IntArray) -> IntArray:
-    """(E,) the ends in the order of their vertices; small numbers are sorted by radix."""
+    """(E,) the ends in the order of their vertices; small numbers use radix sort."""
     small = vertices.astype(np.uint16) if vertices.max(initial=0) < 2**16 else vertices
     return np.argsort(small, kind="stable")
 
 
 def _least_on_tour(step: IntArray) -> IntArray:
-    """(E,) the least number on the cycle of each element of a permutation."""
+    """(E,) the smallest number on the cycle of each element of a permutation."""
     numbers = np.arange(len(step))
     longer = np.flatnonzero(step.take(step) != numbers)
     if 2 * len(longer) > len(step):
         return _least_by_doubling(step)
-    # In a mesh most cycles have two elements at most. The others, numbered anew, are the rest of the work.
+    # In a mesh most cycles have at most two elements. The others are renumbered and handled separately.
     number = np.empty_like(step)
     number[longer] = numbers[: len(longer)]
     least = np.minimum(numbers, step)
@@ -226,7 +240,7 @@ def _least_on_tour(step: IntArray) -> IntArray:
 def _least_by_doubling(step: IntArray) -> IntArray:
     least = np.minimum(np.arange(len(step)), step)
     while True:
-        # No number is out of range: "wrap" is only the fastest way to take.
+        # No number is out of range; "wrap" is the fastest mode.
         step = step.take(step, mode="wrap")
         further = np.minimum(least, least.take(step, mode="wrap"))
         if (further == least).all():

@@ -1,6 +1,6 @@
-"""Which port of which OCS is taken by what, while circuits are moved about one by one.
+"""Port allocation on the OCSes while circuits are moved one by one.
 
-Sets of OCSes are whole numbers with a bit for each, so that "where has this block a North port and that one a
+Sets of OCSes are integers with one bit for each OCS. So "where has this block a North port and that one a
 South port" is one operation.
 """
 
@@ -17,11 +17,11 @@ Circuit = tuple[int, int, int]
 
 
 class PortBook:
-    """The circuits so far, the free ports, and how many links too many there are between two blocks."""
+    """The current circuits, the free ports, and the number of surplus links between two blocks."""
 
     def __init__(self, ports: IntArray, circuits: IntArray, change: IntArray) -> None:
-        """`circuits` (K, B, B) to begin with, `ports` (B,) or (K, B) of each side, `change` (B, B) in links
-        that is wanted."""
+        """`circuits` (K, B, B) at the start, `ports` (B,) or (K, B) of each side, wanted `change` (B, B) in
+        links."""
         self.switches, blocks = circuits.shape[:2]
         free = ports - circuits.sum(axis=2), ports - circuits.sum(axis=1)
         self.room = [side.T.tolist() for side in free]
@@ -51,7 +51,6 @@ class PortBook:
         """(B, B) whether any is."""
 
     def circuits(self) -> IntArray:
-        """(K, B, B)."""
         blocks = len(self.over)
         found = np.zeros((self.switches, blocks, blocks), dtype=np.int64)
         for switch, rows in enumerate(self.others[NORTH]):
@@ -61,7 +60,7 @@ class PortBook:
         return found
 
     def add(self, switch: int, tail: int, head: int) -> None:
-        """One circuit more; both ports are free."""
+        """Adds a circuit; both ports must be free."""
         self.others[NORTH][switch][tail].append(head)
         self.others[SOUTH][switch][head].append(tail)
         self.held[tail][head] |= 1 << switch
@@ -69,7 +68,6 @@ class PortBook:
         self._take(SOUTH, head, switch, 1)
 
     def remove(self, switch: int, tail: int, head: int) -> None:
-        """One circuit less."""
         heads = self.others[NORTH][switch][tail]
         heads.remove(head)
         self.others[SOUTH][switch][head].remove(tail)
@@ -79,7 +77,7 @@ class PortBook:
         self._take(SOUTH, head, switch, -1)
 
     def missing(self) -> list[tuple[int, int]]:
-        """Every link that is missing, the pairs in turn."""
+        """Every missing link, with the pairs in turn."""
         pairs = [
             (turn, one, other)
             for one, others in enumerate(self.under)
@@ -90,32 +88,32 @@ class PortBook:
         return [(one, other) for _, one, other in sorted(pairs)]
 
     def count(self, one: int, other: int) -> None:
-        """A link that was missing is made."""
+        """Records that a missing link is made."""
         _less(self.under, one, other)
         if other not in self.under[one]:
             self.lacking[one, other] = self.lacking[other, one] = False
 
     def give_up(self, switch: int, tail: int, head: int) -> None:
-        """Takes away a circuit of a link that is too many."""
+        """Removes a circuit of a surplus link."""
         self.remove(switch, tail, head)
         _less(self.over, tail, head)
 
     def spare(self, side: int, block: int) -> int:
-        """The OCSes where a port of a block is held by a link that is too many."""
+        """The OCSes where a surplus link uses a port of a block."""
         found = 0
         for other in self.over[block]:
             found |= self.held[block][other] if side == NORTH else self.held[other][block]
         return found
 
     def has_port(self, side: int, block: int, switch: int) -> bool:
-        """Whether a block has a port on an OCS, free or held by a link that is too many."""
+        """Whether a block has a port on an OCS that is free or used by a surplus link."""
         over = self.over[block]
         return self.room[side][block][switch] > 0 or any(
             other in over for other in self.others[side][switch][block]
         )
 
     def release(self, side: int, block: int, switch: int) -> None:
-        """Makes such a port free: gives up the link that is too many, where there is no free one."""
+        """Makes such a port free; gives up the surplus link if there is no free port."""
         if self.room[side][block][switch] > 0:
             return
         over = self.over[block]
@@ -125,7 +123,7 @@ class PortBook:
                 return
 
     def drop_rest(self) -> None:
-        """Gives up the links that are too many still."""
+        """Gives up the remaining surplus links."""
         for block, over in enumerate(self.over):
             while over:
                 other = min(over)
@@ -154,7 +152,7 @@ def _less(links: list[dict[int, int]], one: int, other: int) -> None:
 
 
 def lowest(switches: int) -> int:
-    """The first OCS of a set that is not empty."""
+    """The first OCS of a nonempty set."""
     return (switches & -switches).bit_length() - 1
 
 
@@ -167,18 +165,18 @@ def _mask(room: list[int]) -> int:
     return sum(1 << place for place, value in enumerate(room) if value > 0)
 
 
-# Links that are too many for links that are missing, on one OCS at a time, with no other circuit moved.
+# Exchange of surplus links for missing links on one OCS at a time, without moving other circuits.
 #
-# The circuits of links that are too many hold ports, and some ports are free. Which North port of these joins
-# which South port is an assignment: 1 for a link that is missing, and a little less for a circuit that stays,
-# so that circuits are given up in whole rings, all of whose ports are used again, before anything else.
+# Surplus links use ports, and some ports are free. Joining North to South ports is an assignment problem. A
+# missing link has value 1 and a circuit that stays has a little less. So circuits are given up first in whole
+# rings, all of whose ports are used again.
 
 MOVE_DISCOUNT = 0.95
-"""The worth of a circuit that stays: only whole rings, or very long chains, are worth giving up."""
+"""Value of a circuit that stays: only whole rings, or very long chains, are worth giving up."""
 
 
 def exchange(book: PortBook) -> None:
-    """Makes missing links wherever that moves nothing else, in rings on every OCS."""
+    """Makes missing links where no other circuit moves, in rings on every OCS."""
     for switch in range(book.switches):
         _exchange_on(book, switch)
 
@@ -214,7 +212,7 @@ def _exchange_on(book: PortBook, switch: int) -> None:
 
 
 def _spare_circuits(book: PortBook, switch: int) -> tuple[list[int], list[int]]:
-    """The North and South blocks of all circuits on an OCS whose link is too many."""
+    """The North and South blocks of all circuits of surplus links on an OCS."""
     tails: list[int] = []
     heads: list[int] = []
     for tail, others in enumerate(book.others[NORTH][switch]):
@@ -226,19 +224,21 @@ def _spare_circuits(book: PortBook, switch: int) -> tuple[list[int], list[int]]:
 
 
 def _rings(joined: dict[int, int], circuits: int) -> list[list[tuple[int, int]]]:
-    """The new links (row, column) that hang together by circuits that are given up: row n and column n are
-    the ports of circuit n, if there is such."""
+    """The new links (row, column) grouped by the circuits that they replace.
+
+    Row n and column n are the ports of circuit n, if there is one.
+    """
     left, rings = dict(joined), []
     by_column = {column: row for row, column in joined.items()}
     while left:
         start = min(left)
         ring: list[tuple[int, int]] = []
         row: int | None = start
-        while row is not None and row in left:  # on from the column's circuit to its row
+        while row is not None and row in left:  # from the column's circuit to its row
             ring.append((row, left[row]))
             row = ring[-1][1] if left.pop(row) < circuits else None
         column: int | None = start if start < circuits else None
-        while column is not None and by_column.get(column) in left:  # and back from the row's
+        while column is not None and by_column.get(column) in left:  # and back from the row's circuit
             before = by_column[column]
             ring.append((before, left.pop(before)))
             column = before if before < circuits else None
@@ -247,7 +247,7 @@ def _rings(joined: dict[int, int], circuits: int) -> list[list[tuple[int, int]]]
 
 
 def _may(book: PortBook, given_up: list[tuple[int, int]], made: list[tuple[int, int]]) -> bool:
-    """Whether so many links of each pair are too many, or missing: a pair may be there in both directions."""
+    """Whether each pair has this many surplus or missing links; a pair may occur in both directions."""
     return all(
         book_of[one].get(other, 0) >= times
         for book_of, links in ((book.over, given_up), (book.under, made))

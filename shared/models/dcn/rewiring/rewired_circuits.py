@@ -1,12 +1,11 @@
-"""From the circuits that run now to those of other trunks, with few circuits changed.
+"""New circuits for changed trunks that change few of the current circuits.
 
-No plan makes fewer circuits than there are links missing between the blocks (`fewest_made`). To find
-matchings with the fewest changes is hard in general; what is done here comes near it. All circuits that may
-stay stay. A link that is to be made takes a pair of ports that are free on one OCS, or held by links that
-are too many; those are given up only where their ports are wanted. Where one OCS has the one port and
-another the other, a chain of circuits moves between the two (König's alternating path), the shortest of
-those that do. Where blocks have ports of the wrong side only, circuits are turned round first. One of these
-can always be done, so all links get their circuits.
+Any plan makes at least as many circuits as links are missing between the blocks (`fewest_circuits_made`).
+Finding matchings with the fewest changes is hard in general; this heuristic comes close. All circuits that
+may stay do stay. A new link takes a pair of ports on one OCS that are free or used by surplus links; those
+are given up only if their ports are needed. If the two ports are on different OCSes, the shortest chain of
+circuits that helps moves between the two (König's alternating path). If blocks only have ports of the same
+side, circuits are reversed first. One of these is always possible, so all links get their circuits.
 """
 
 import numpy as np
@@ -25,7 +24,7 @@ from shared.models.network.blocks import NetworkLayout
 from shared.models.superpod.wiring import IntArray
 
 TRIED_MAX = 64
-"""Pairs of OCSes between which a chain is looked for, of one link."""
+"""Pairs of OCSes tried for a chain, for one link."""
 
 
 def rewired(
@@ -36,14 +35,14 @@ def rewired(
     *,
     ports: IntArray | None = None,
 ) -> IntArray:
-    """(K, B, B) circuits that make these links (B, B), most of them where they are now (K, B, B).
+    """(K, B, B) circuits that make these links (B, B), most of them unchanged from `now` (K, B, B).
 
-    The last few links cost the most, for their ports are far from each other. With `chain_max`, a link that
-    takes a longer chain is not made, and links that are too many stay where nothing needs their ports: most
-    of the change for few circuits. What then runs is told by `links_of`.
+    The last few links are the most expensive, because their ports are far apart. With `chain_max`, a link
+    that needs a longer chain is not made, and surplus links stay while nothing needs their ports. This gives
+    most of the change for few circuits; `links_of` gives the resulting links.
 
-    `ports` (K, B) where a block has not the same number on each side of every OCS, for some have failed: then
-    there may be links that find none, which are not made, either.
+    `ports` (K, B) is needed if a block does not have the same number on each side of every OCS because of
+    failures. Links that then find no port are not made either.
     """
     check_links(plant, links)
     book = PortBook(plant.ports if ports is None else ports, now, links - links_of(now))
@@ -64,22 +63,22 @@ def rewired(
 
 
 def circuits_made(now: IntArray, then: IntArray) -> int:
-    """How many circuits there are then that are not there now."""
+    """Number of circuits in `then` that are not in `now`."""
     return int(np.maximum(then - now, 0).sum())
 
 
 def fewest_circuits_made(now: IntArray, links: IntArray) -> int:
-    """How many links are missing between blocks: so many circuits at least have to be made."""
+    """Number of missing links between blocks: at least this many circuits must be made."""
     return int(np.maximum(links - links_of(now), 0).sum()) // 2
 
 
 def _place(book: PortBook, ways: list[tuple[int, int]], chain_max: int | None = None) -> bool:
-    """A circuit one of these ways round, with as little else changed as can be; False if there is none."""
+    """Makes a circuit in one of these directions with the fewest other changes; False if impossible."""
     return _on_one_switch(book, ways) or _by_a_chain(book, ways, chain_max)
 
 
 def _on_one_switch(book: PortBook, ways: list[tuple[int, int]]) -> bool:
-    """Where an OCS has both ports free, or as good as free; the fewest links are given up."""
+    """Uses an OCS where both ports are free or can be freed, with the fewest links given up."""
     spare = [(book.spare(NORTH, tail), book.spare(SOUTH, head)) for tail, head in ways]
     for given_up in range(3):
         for (tail, head), (north, south) in zip(ways, spare, strict=True):
@@ -95,7 +94,7 @@ def _on_one_switch(book: PortBook, ways: list[tuple[int, int]]) -> bool:
 
 
 def _by_a_chain(book: PortBook, ways: list[tuple[int, int]], chain_max: int | None) -> bool:
-    """Where one OCS has the North port and another the South port: the shortest chain that this moves."""
+    """Uses an OCS with the North port and another with the South port, with the shortest chain of moves."""
     best: tuple[int, int, int, int] | None = None
     longest = None if chain_max is None else chain_max + 1
     for tail, head in ways:
@@ -111,7 +110,7 @@ def _by_a_chain(book: PortBook, ways: list[tuple[int, int]], chain_max: int | No
     tail, head, first, second = best
     book.release(NORTH, tail, first)
     book.release(SOUTH, head, second)
-    # What was given up is spare no more, so the chain is looked for again.
+    # What was given up is no longer spare, so the chain is computed again.
     chain = _chain(book, first, second, head, None)
     if chain is None:
         return False
@@ -127,11 +126,11 @@ def _by_a_chain(book: PortBook, ways: list[tuple[int, int]], chain_max: int | No
 
 def _chain(book: PortBook, first: int, second: int, head: int, longest: int | None) -> list[Circuit] | None:
     """The circuits that change their OCS, in order, so that a block gets a South port on the first OCS for
-    one that it has on the second; None where they are as many as `longest` or more, or a block on the way has
-    no port on one of the two at all.
+    one on the second.
 
-    A circuit to the block moves to the second OCS; where its other end has no port there, one of that block's
-    moves to the first; and so on. No circuit moves twice.
+    None if the chain reaches `longest`, or if a block on the way has no port on one of the two OCSes. A
+    circuit to the block moves to the second OCS. If its other end has no port there, one of that block's
+    circuits moves to the first, and so on. No circuit moves twice.
     """
     chain: list[Circuit] = []
     moved: set[tuple[int, int, int, int]] = set()
@@ -160,8 +159,10 @@ def _chain(book: PortBook, first: int, second: int, head: int, longest: int | No
 def _unmoved(
     book: PortBook, moved: set[tuple[int, int, int, int]], switch: int, side: int, block: int
 ) -> tuple[int, int] | None:
-    """(tail, head) of a block's circuit on an OCS that the chain has not moved yet, which is noted; None
-    where it has none, for ports have failed."""
+    """(tail, head) of a block's circuit on an OCS that the chain has not moved yet, which is then marked.
+
+    None if there is none, because ports have failed.
+    """
     others = book.others[side][switch][block]
     for place, other in enumerate(others):
         tail, head = (block, other) if side == NORTH else (other, block)
@@ -173,8 +174,10 @@ def _unmoved(
 
 
 def _turn_round(book: PortBook, one: int, other: int) -> None:
-    """Two blocks have ports of the same side only: turns round a chain of circuits from one of the two to a
-    block that has a port of the other side."""
+    """Reverses a chain of circuits when two blocks only have ports of the same side.
+
+    The chain goes from one of the two to a block that has a port of the other side.
+    """
     side = SOUTH if book.free[NORTH][one] | book.spare(NORTH, one) else NORTH
     came = {one: one, other: other}
     waiting = [one, other]
@@ -193,4 +196,4 @@ def _turn_round(book: PortBook, one: int, other: int) -> None:
         book.remove(lowest(book.held[tail][head]), tail, head)
     for tail, head in chain:
         if not _place(book, [(head, tail)]):
-            raise AssertionError(f"no ports to turn a circuit round between blocks {tail} and {head}")
+            raise AssertionError(f"no ports to reverse a circuit between blocks {tail} and {head}")

@@ -1,11 +1,10 @@
-"""How one set of circuits becomes another while the network carries traffic: drain, switch, qualify,
-undrain, in stages that keep a promised share of every block's capacity.
+"""Stages of a rewiring under traffic: drain, switch, qualify, undrain, each stage keeping a promised share of
+every block's capacity.
 
-What changes on one OCS falls into parts that share no port and so do not wait for each other. A stage takes
-as many of these as the promise allows, all in one control domain, so that no more than that is at stake if
-something goes wrong (Jupiter Evolving, second-hand: domain by domain). Its circuits are drained;
-then mirrors move, the new circuits are qualified by their optics, and traffic comes back. Circuits that do
-not change carry on.
+The changes on one OCS fall into parts that share no port and are therefore independent. A stage takes as many
+parts as the promise allows, all in one control domain, so a mistake affects only that domain (Jupiter
+Evolving, second-hand: domain by domain). Its circuits are drained. Then mirrors move, the new circuits are
+qualified by their optics, and traffic returns. Unchanged circuits keep carrying traffic.
 """
 
 from dataclasses import dataclass
@@ -23,12 +22,12 @@ from shared.models.ocs_technologies import OcsTechnology, switching_speed
 from shared.models.superpod.wiring import IntArray
 
 ROUNDING = 1e-6
-"""Gb/s: far below any link, far above what sums of rates are off by."""
+"""Gb/s: far below any link and far above rounding errors of sums."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Seconds of the steps of a stage that are not switching (`shared.models.dcn.dcn_assumptions`)."""
+    """Seconds of the steps of a stage other than switching (`shared.models.dcn.dcn_assumptions`)."""
 
     drain_s: float = assumed("drain_s")
     qualify_s: float = assumed("qualify_s")
@@ -41,30 +40,33 @@ class Timing:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Stage:
-    """One stage: circuits (n, 3) of (OCS, North block, South block) that go and that come; one line a
+    """One stage: removed and made circuits (n, 3) of (OCS, North block, South block), one row for each
     circuit."""
 
     domain: int
     removed: IntArray
     made: IntArray
     kept: float
-    """The smallest share of any block's capacity that is left meanwhile, of the lesser of before and after
-    the whole rewiring."""
+    """The smallest share of any block's capacity during the stage, relative to the lesser of before and after
+    the rewiring."""
     seconds: float
 
     @property
     def switches(self) -> list[int]:
-        """The OCSes on which something changes."""
+        """The OCSes that change."""
         return sorted({*self.removed[:, 0].tolist(), *self.made[:, 0].tolist()})
 
 
 def plan_stages(
     plant: NetworkLayout, now: IntArray, then: IntArray, promise: float, timing: Timing | None = None
 ) -> list[Stage]:
-    """The stages from circuits (K, B, B) to others, each keeping at least `promise` (0 … 1) of what every
-    block can carry. InvalidInput names a block where not even one part can be changed so."""
+    """The stages from circuits (K, B, B) to others, each keeping at least `promise` (0 … 1) of every block's
+    capacity.
+
+    InvalidInput names a block for which not even one part can be changed.
+    """
     if not 0.0 <= promise <= 1.0:
-        raise InvalidInput(f"promise {promise}: not allowed; allowed are 0 to 1")
+        raise InvalidInput(f"promise: {promise} is not allowed; must be between 0 and 1")
     plan = _Plan(plant, now, then, promise, timing or Timing())
     stages = []
     while plan.waiting:
@@ -81,8 +83,7 @@ def block_capacity(plant: NetworkLayout, circuits: IntArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Part:
-    """Circuits of one OCS that change together, and what each block loses and gains by them, Gb/s by
-    block."""
+    """Circuits of one OCS that change together, and the Gb/s that each block loses and gains."""
 
     switch: int
     domain: int
@@ -93,7 +94,7 @@ class _Part:
 
 
 class _Plan:
-    """What every block carries so far, and the parts that wait."""
+    """The current capacity of every block, and the waiting parts."""
 
     def __init__(
         self, plant: NetworkLayout, now: IntArray, then: IntArray, promise: float, timing: Timing
@@ -105,7 +106,7 @@ class _Plan:
         self.waiting = _parts(plant, now, then)
 
     def next_stage(self) -> Stage:
-        """As many of the parts that wait as the promise allows, of the first domain that has one."""
+        """As many waiting parts as the promise allows, of the first domain that has any."""
         for domain in sorted({part.domain for part in self.waiting}):
             taken, others, left = self._fill(domain)
             if taken:
@@ -114,7 +115,7 @@ class _Plan:
         raise InvalidInput(self._stuck())
 
     def _fill(self, domain: int) -> tuple[list[_Part], list[_Part], list[float]]:
-        """(the parts that fit into a stage, the others, what every block carries meanwhile)."""
+        """(parts that fit into a stage, the others, capacity of every block meanwhile)."""
         left = list(self.carried)
         taken: list[_Part] = []
         others: list[_Part] = []
@@ -128,7 +129,7 @@ class _Plan:
         return taken, others, left
 
     def _too_much(self, part: _Part, left: list[float]) -> list[int]:
-        """The blocks that would carry less than the promise without a part."""
+        """The blocks that would fall below the promise without a part."""
         return [
             block
             for block, lost in part.lost.items()
@@ -160,28 +161,28 @@ class _Plan:
         share = (self.carried[block] - part.lost[block]) / self.least[block]
         name = self.plant.blocks[block].name
         return (
-            f"promise {self.promise}: block {name} takes part in {len(part.removed)} circuits on OCS "
-            f"{part.switch} that can only change together, which leaves {share:.4f} of its capacity; allowed "
-            "are promises that leave room for them"
+            f"promise: {self.promise} is not allowed; block {name} has {len(part.removed)} circuits on OCS "
+            f"{part.switch} that can only change together, which leaves {share:.4f} of its capacity; "
+            "must be low enough for them"
         )
 
 
 def switching_seconds(technology: OcsTechnology, made: IntArray) -> float:
-    """Until the slowest OCS has switched, on average (`Pace`); to park mirrors takes no time."""
+    """Mean time until the slowest OCS has switched (`SwitchingSpeed`); parking mirrors takes no time."""
     if not len(made):
         return 0.0
     return switching_speed(technology).expected_us(len(made), int(np.bincount(made[:, 0]).max())) / US_PER_S
 
 
 def _parts(plant: NetworkLayout, now: IntArray, then: IntArray) -> list[_Part]:
-    """What changes, in parts that share no port, by OCS."""
+    """The changes, in parts that share no port, by OCS."""
     blocks = len(plant.blocks)
     domains = plant.domains
     change = then - now
     parts = []
     for switch in np.flatnonzero(change.any(axis=(1, 2))).tolist():
         tails, heads = np.nonzero(change[switch])
-        # A block's North ports on this OCS are one vertex, its South ports another.
+        # A block's North ports on this OCS are one vertex and its South ports another.
         graph = coo_array((np.ones(len(tails)), (tails, blocks + heads)), shape=(2 * blocks, 2 * blocks))
         _, label = connected_components(graph.tocsr(), directed=False)
         for part in np.unique(label[tails]).tolist():

@@ -1,1 +1,1 @@
-"""Which paths traffic takes over the trunks."""
+"""Routing: the paths that traffic takes over the trunks."""

@@ -1,7 +1,7 @@
-"""The network as its services see it: the demand of an hour, and how weights carry it.
+"""The hourly demand of a network and the traffic that weights carry, in the form that services use.
 
-All that services tell each other is whole numbers: shares of a million, Mb/s. Prices are rounded before
-anything follows from them, so that the last bit of a machine's logarithm never shows.
+Services exchange integers only: shares in parts per million, Mb/s. Prices are rounded before use, so
+differences in the last bit of a logarithm between machines have no effect.
 """
 
 from collections.abc import Iterable
@@ -24,12 +24,12 @@ Flow = tuple[int, int, int]
 PPM = 1_000_000
 PRICE_DECIMALS = 6
 HOURS_KEPT_MAX = 512
-"""Matrices of demand at hand: a week of two networks."""
+"""Cached demand matrices: a week of two networks."""
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkDemand:
-    """All that the demand of a network follows from, but for the hour and the jobs."""
+    """Everything that determines the demand of a network, except the hour and the jobs."""
 
     seed: int
     network: NetworkConfig
@@ -37,7 +37,7 @@ class NetworkDemand:
 
     @property
     def drawn(self) -> DemandModel:
-        """The same as the demand's own model."""
+        """As a demand model."""
         given = self.config
         return DemandModel(
             self.seed,
@@ -52,20 +52,19 @@ class NetworkDemand:
 
 
 def flows_of(plant: NetworkLayout, config: DemandConfig) -> tuple[Flow, ...]:
-    """What the jobs of a configuration send at all times."""
+    """Constant traffic of the configured jobs."""
     jobs = [PodJob(**row.model_dump()) for row in config.jobs]
     return as_flows(job_traffic(plant, jobs, config.storage))
 
 
 def as_flows(matrix: IntArray) -> tuple[Flow, ...]:
-    """A matrix (B, B) in Mb/s by what is in it."""
+    """A matrix (B, B) in Mb/s as its nonzero entries."""
     tails, heads = np.nonzero(matrix)
     return tuple(zip(tails.tolist(), heads.tolist(), matrix[tails, heads].tolist(), strict=True))
 
 
 def demand_of(demand: NetworkDemand, hour: int, jobs: Iterable[Flow]) -> IntArray:
-    """(B, B) Mb/s that blocks want in an hour, counted from the commissioning: what is drawn, and what jobs
-    send beside it."""
+    """(B, B) Mb/s in an hour counted from commissioning: drawn demand plus job traffic."""
     found: IntArray = _drawn(demand, hour).copy()
     for tail, head, mbps in jobs:
         found[tail, head] = min(int(found[tail, head]) + mbps, DEMAND_MAX_MBPS)
@@ -81,7 +80,7 @@ def _drawn(demand: NetworkDemand, hour: int) -> IntArray:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class CarriedDemand:
-    """How a demand is carried: loads (B, B) in Mb/s of every trunk and way, and what of it people look at."""
+    """How a demand is carried: loads (B, B) in Mb/s of every trunk and direction, and summary figures."""
 
     load: FloatArray
     use: float
@@ -91,7 +90,7 @@ class CarriedDemand:
 
 
 def weights_for(carries: FloatArray, demand: IntArray, hedge: float) -> Split:
-    """Weights by rounded prices for trunks (B, B) in Mb/s and a demand each of which has a path."""
+    """Weights by rounded prices for trunks (B, B) in Mb/s and a demand whose every pair has a path."""
     found = split_demand(carries, demand, hedge)
     return Split(
         np.round(found.prices, PRICE_DECIMALS), found.prior, hedge, found.use, found.bound, found.steps
@@ -99,10 +98,10 @@ def weights_for(carries: FloatArray, demand: IntArray, hedge: float) -> Split:
 
 
 def carry_demand(split: Split, carries: FloatArray, demand: IntArray) -> CarriedDemand:
-    """What a split makes of a demand (B, B) on trunks (B, B), be they those that it was solved for or not.
+    """Applies a split to a demand (B, B) on trunks (B, B), which may differ from those it was solved for.
 
-    A trunk that is too full gives every path the same part of what it asks for, so what is served is no more
-    than that: a lower bound of what fair sharing would serve.
+    An overloaded trunk gives every path the same fraction of its request. The served traffic is therefore a
+    lower bound of what fair sharing would serve.
     """
     total = float(demand.sum())
     if total <= 0.0:
@@ -118,8 +117,10 @@ def carry_demand(split: Split, carries: FloatArray, demand: IntArray) -> Carried
 
 
 def loads_of(split: Split, carries: FloatArray, demand: IntArray | FloatArray) -> tuple[FloatArray, float]:
-    """((B, B) Mb/s on every trunk and way, Mb/s that go directly), as the shares of a split give them, by
-    products of matrices: shares of all paths take ten times as long."""
+    """((B, B) Mb/s on every trunk and direction, direct Mb/s) under the shares of a split.
+
+    Uses matrix products; computing the shares of all paths takes ten times as long.
+    """
     weight, into = _weights_on(split, carries)
     wanted = (1.0 - split.hedge) * demand / np.where(into > 0.0, into, 1.0)
     load: FloatArray = weight * (wanted + split.prior * (wanted @ weight.T + weight.T @ wanted))
@@ -133,17 +134,20 @@ def loads_of(split: Split, carries: FloatArray, demand: IntArray | FloatArray) -
 
 
 def _weights_on(split: Split, carries: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """((B, B) of every trunk that is left, (B, B) of all paths of a pair together). A pair for which these
-    are 0 had its paths over what is gone, or none: it goes over all that are left by their capacity, as
-    `shared.models.dcn.failure.shares_left` has it."""
+    """((B, B) weight of every remaining trunk, (B, B) weight of all paths of a pair together).
+
+    Both are 0 for a pair whose paths are all missing. It then uses all remaining paths by capacity, as in
+    `shared.models.dcn.failure.shares_left`.
+    """
     weight = np.where(carries > 0.0, np.exp(-split.prices), 0.0)
     return weight, weight + split.prior * (weight @ weight)
 
 
 def shares_on(split: Split, carries: FloatArray) -> FloatArray:
-    """(B, B, B) as `shared.models.dcn.routing.path_loads` has them; weights on trunks that are gone are none,
-    and pairs
-    that have no weights go by capacity, as in the loads."""
+    """(B, B, B) shares as in `shared.models.dcn.routing.path_loads`.
+
+    Missing trunks have no weight. Pairs without weights go by capacity, as in the loads.
+    """
     _, into = _weights_on(split, carries)
     share = replace(split, prices=np.where(carries > 0.0, split.prices, np.inf)).shares(carries)
     if (into > 0.0).all():
@@ -152,13 +156,15 @@ def shares_on(split: Split, carries: FloatArray) -> FloatArray:
 
 
 def _lost(split: Split, carries: FloatArray, demand: IntArray, load: FloatArray, use: FloatArray) -> float:
-    """Mb/s that do not get through. Of a path over two trunks the larger of the parts that these lose is
-    lost: both, less the smaller. Few trunks are too full, so few paths have two of them."""
+    """Mb/s lost. A path over two trunks loses the larger of the two lost fractions: both, less the smaller.
+
+    Few trunks are overloaded, so few paths have two of them.
+    """
     loses = np.where(use > 1.0, 1.0 - 1.0 / np.maximum(use, 1.0), 0.0)
     full = loses > 0.0
     ways, tails, heads = np.nonzero(full.T[:, :, None] & full[:, None, :])
     weight, into = _weights_on(split, carries)
-    if split.hedge == 0.0 and (into[demand > 0] > 0.0).all():  # weights alone say how all of it goes
+    if split.hedge == 0.0 and (into[demand > 0] > 0.0).all():  # weights alone determine all routes
         part = split.prior * weight[tails, ways] * weight[ways, heads] / into[tails, heads]
     else:
         part = shares_on(split, carries)[tails, heads, ways]
@@ -167,7 +173,7 @@ def _lost(split: Split, carries: FloatArray, demand: IntArray, load: FloatArray,
 
 
 def block_bound(carries: FloatArray, demand: IntArray) -> float:
-    """A largest use that no weights can better: what leaves or enters a block passes its trunks."""
+    """A largest use that no weights can improve on: a block's traffic passes its trunks."""
     most = 0.0
     for axis in (0, 1):
         room = carries.sum(axis=axis)
@@ -178,5 +184,5 @@ def block_bound(carries: FloatArray, demand: IntArray) -> float:
 
 
 def ppm(value: float) -> int:
-    """A share as parts of a million."""
+    """A share in parts per million."""
     return round(value * PPM)

@@ -1,8 +1,8 @@
-"""What the network carries when it is asked for more than it can: the flows on every path share trunks
-max-min fairly (Bertsekas and Gallager, Data Networks, 6.5: progressive filling).
+"""Traffic carried under overload: the flows on every path share trunks max-min fairly (Bertsekas and
+Gallager, Data Networks, 6.5: progressive filling).
 
-All flows are served the same share of what they want, rising, until a trunk is full; those that pass it stay
-there, and the others rise on. Flows that take whatever there is, as TCP's do, rise until all are stayed so.
+All flows get the same rising share of their demand until a trunk is full. The flows through it stop there;
+the others continue to rise. Greedy flows, like those of TCP, rise until all are stopped.
 """
 
 from dataclasses import dataclass
@@ -14,13 +14,16 @@ from shared.models.network.blocks import FloatArray
 from shared.models.superpod.wiring import IntArray
 
 NOTHING = 1e-9
-"""Of a trunk's load: less than this is what subtracting leaves of nothing."""
+"""Relative to a trunk's load: smaller remainders are rounding errors of subtraction."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class FairShare:
-    """`served` (B, B, B): the share that the flows of every path get of what they want, 1 at most unless they
-    take more; `throughput` of all together; `load` (B, B) in the demand's unit."""
+    """`served` (B, B, B): the share of its demand that each path's flows get, at most 1 unless they are
+    greedy.
+
+    `throughput` is that of all flows together; `load` (B, B) is in the demand's unit.
+    """
 
     served: FloatArray
     throughput: float
@@ -30,8 +33,8 @@ class FairShare:
 def fair_share(share: FloatArray, demand: IntArray, carries: FloatArray, most: float = 1.0) -> FairShare:
     """The max-min fair rates of a demand (B, B) over paths by shares (B, B, B) on trunks (B, B).
 
-    `most`: flows take up to so many times what they want; infinite where they take whatever there is, in
-    proportion to what they want.
+    `most`: flows take up to this multiple of their demand; infinite for greedy flows, in proportion to
+    demand.
     """
     once = np.ones_like(carries)
     flow = share * demand.astype(np.float64)[:, :, None]
@@ -45,7 +48,7 @@ def fair_share(share: FloatArray, demand: IntArray, carries: FloatArray, most: f
         least = float(level[tail, head])
         if least >= most:
             break
-        # The flows from the tail over the head, and those to the head over the tail, stay at this level.
+        # The flows from the tail over the head, and those to the head over the tail, stop at this level.
         onward, inward = rising[tail, :, head].copy(), rising[:, head, tail].copy()
         served[tail, onward > 0.0, head] = least
         served[inward > 0.0, head, tail] = least
@@ -57,19 +60,19 @@ def fair_share(share: FloatArray, demand: IntArray, carries: FloatArray, most: f
         settled[:, tail] += least * inward
         settled[tail, head] += least * still[tail, head]
         still[tail, head] = 0.0
-    # Flows that never met a full trunk have all; endless ones all meet one but for those that are nothing.
+    # Flows that never met a full trunk get everything; greedy ones all meet one, except flows without demand.
     served[rising > 0.0] = most if most < np.inf else 0.0
     carried = served * flow
     return FairShare(served, float(carried.sum() / flow.sum()), trunk_loads(carried, once))
 
 
 def slowdown(share: FloatArray, demand: IntArray, carries: FloatArray) -> float:
-    """How much longer than on empty trunks a flow takes in the mean over all that is sent; infinite where a
-    trunk is full.
+    """Mean factor by which a flow takes longer than on empty trunks, over all traffic; infinite if a trunk is
+    full.
 
-    Flows that come at random and share what is left to them take 1 ÷ (1 − use) times as long at a use below
-    1, whatever their sizes (processor sharing: Kleinrock, Queueing Systems II, 4.4); on a path its fullest
-    trunk counts.
+    Flows that arrive at random and share the remaining capacity take 1 ÷ (1 − use) times as long at a use
+    below 1, whatever their sizes (processor sharing: Kleinrock, Queueing Systems II, 4.4). On a path its
+    fullest trunk counts.
     """
     blocks = len(carries)
     heads = np.arange(blocks)

@@ -1,7 +1,7 @@
-"""The split of demand over direct and one-transit paths by linear programs (HiGHS): what the fast method of
-`shared.models.dcn.routing.weights` is held against.
+"""Exact split of demand over direct and one-transit paths by linear programs (HiGHS), the reference for the
+fast method of `shared.models.dcn.routing.weights`.
 
-First the largest use of a trunk is made as small as it can be, then, at that use, the transit traffic.
+The first program minimises the largest use of a trunk; the second minimises transit traffic at that use.
 """
 
 from dataclasses import dataclass
@@ -17,18 +17,19 @@ from shared.models.network.blocks import FloatArray
 from shared.models.superpod.wiring import IntArray
 
 SLACK = 1e-7
-"""Relative: how much above the least use the second program may go, for solvers are exact to about this."""
+"""Relative excess over the least use allowed in the second program, because solvers are exact only to about
+this."""
 USE_COUNTS = 1_000.0
-"""Times the share of transit: what the largest use counts where one program has both for its aim."""
+"""Weight of the largest use relative to the share of transit, if one program minimises both."""
 
 Method = Literal["highs", "highs-ds", "highs-ipm"]
-"""HiGHS as it likes, its dual simplex, its interior points: where several splits are best they differ in
-which they find."""
+"""HiGHS's own choice, its dual simplex or its interior point method. If several splits are optimal, they may
+find different ones."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ExactSplit:
-    """`use`: the least largest use. `share` (B, B, B): of all splits with that use the one with the least
+    """`use`: the least largest use. `share` (B, B, B): of all splits with that use, the one with the least
     transit."""
 
     use: float
@@ -37,15 +38,17 @@ class ExactSplit:
 
 def exact_split(carries: FloatArray, demand: IntArray, background: FloatArray | None = None) -> ExactSplit:
     """The optimum for trunks (B, B) in Mb/s and a demand (B, B); every demand must have a path.
-    `background` (B, B) is load that is there already."""
+
+    `background` (B, B) is existing load.
+    """
     program = _Program(carries, demand, background)
     least = float(program.solve(0.0, 1.0)[-1])
     return ExactSplit(least, program.shares(program.solve(1.0, 0.0, use_max=least * (1.0 + SLACK))))
 
 
 def least_transit(carries: FloatArray, demand: IntArray, use: float) -> FloatArray:
-    """(B, B, B) shares of least transit among those by which no trunk is used more; OperationFailed where
-    there are none."""
+    """(B, B, B) shares with the least transit such that no trunk exceeds `use`; OperationFailed if there are
+    none."""
     program = _Program(carries, demand)
     return program.shares(program.solve(1.0, 0.0, use_max=use))
 
@@ -53,22 +56,26 @@ def least_transit(carries: FloatArray, demand: IntArray, use: float) -> FloatArr
 def capped_split(
     carries: FloatArray, demand: IntArray, spread: float, method: Method = "highs-ds"
 ) -> ExactSplit:
-    """The optimum where a path of capacity C_p may take D·C_p ÷ (spread·ΣC) of a demand D at most, the sum
-    over all its paths: so that it goes many ways and is no surprise wherever it turns out larger.
+    """The optimum if a path of capacity C_p may take at most D·C_p ÷ (spread·ΣC) of a demand D, the sum over
+    all its paths.
 
-    `spread` 1 is by capacity alone, and near 0 no path is held back (InvalidInput outside). One program has
-    use and transit for its aim: the use is at most 1 ÷ USE_COUNTS above the least.
+    Demand is then spread over many paths, which limits the harm if it grows anywhere. `spread` 1 is by
+    capacity alone; near 0 no path is limited (InvalidInput outside). One program minimises use and transit
+    together: the use is at most 1 ÷ USE_COUNTS above the least.
     """
     if not 0.0 < spread <= 1.0:
-        raise InvalidInput(f"spread {spread}: not allowed; allowed are numbers above 0, up to 1")
+        raise InvalidInput(f"spread: {spread} is not allowed; must be above 0 and at most 1")
     program = _Program(carries, demand)
     found = program.solve(1.0, USE_COUNTS, share_max=program.parts / spread, method=method)
     return ExactSplit(float(found[-1]), program.shares(found))
 
 
 class _Program:
-    """All paths (P) of all demands (N). The variables are what goes over every path and, the last one, the
-    largest use; flows are in units of the largest demand."""
+    """All paths (P) of all demands (N).
+
+    The variables are the flow over every path and, last, the largest use; flows are in units of the largest
+    demand.
+    """
 
     def __init__(self, carries: FloatArray, demand: IntArray, background: FloatArray | None = None) -> None:
         self.blocks = blocks = len(carries)
@@ -108,8 +115,10 @@ class _Program:
         share_max: FloatArray | None = None,
         method: Method = "highs",
     ) -> FloatArray:
-        """(P + 1,) where so much for the share of transit and so much for the largest use is least.
-        `share_max` (P,) of its demand is what a path may take."""
+        """(P + 1,) the solution for these costs of the share of transit and of the largest use.
+
+        `share_max` (P,) is the largest share of its demand that a path may take.
+        """
         flow_max = np.full(len(self.tails), np.inf)
         if share_max is not None:
             flow_max = share_max * self.given[self.demand_of]
@@ -124,11 +133,11 @@ class _Program:
             method=method,
         )
         if answer.status != 0:
-            raise OperationFailed(f"linear program of the demand: {answer.message}")
+            raise OperationFailed(f"linear program of the demand failed: {answer.message}")
         return np.asarray(answer.x, dtype=np.float64)
 
     def shares(self, found: FloatArray) -> FloatArray:
-        """(B, B, B) of what was found."""
+        """(B, B, B) shares of a solution."""
         share = np.zeros((self.blocks, self.blocks, self.blocks))
         share[self.tails, self.heads, self.over] = np.maximum(found[:-1], 0.0) / self.given[self.demand_of]
         return share

@@ -1,10 +1,9 @@
-"""What the network gives a job over several pods in a burst: two rings across them ([LF] Fig. 2 c; one
-each way is our reading).
+"""Burst rate of a multislice job's rings ([LF] Fig. 2 c; one ring in each direction is our reading).
 
-In every step each pod sends 2·(P − 1)/P·G of G bytes of gradients (Patarasuk and Yuan 2009), half to the next
-pod of the ring and half to the one before. In the mean that is a demand like any other. But a job sends it in
-a burst, when the step is computed, and waits for the last byte: how fast it is hangs on what its trunks have
-left, not on the mean.
+In every step each pod sends 2·(P − 1)/P·G for G bytes of gradients (Patarasuk and Yuan 2009), half to the
+next pod of the ring and half to the previous one. On average this is a demand like any other. But a job sends
+it in a burst when the step is computed, and waits for the last byte. Its speed therefore depends on the
+remaining capacity of its trunks, not on the mean.
 """
 
 from collections.abc import Iterable
@@ -22,7 +21,7 @@ from shared.models.superpod.wiring import IntArray
 
 
 def with_rings(plant: NetworkLayout, jobs: Iterable[Flow], rings: Iterable[RingFlow]) -> tuple[Flow, ...]:
-    """What jobs send, and what those over several pods send in the mean, as one."""
+    """Job traffic, including the mean ring traffic of multislice jobs."""
     blocks = len(plant.blocks)
     matrix = np.zeros((blocks, blocks), dtype=np.int64)
     for tail, head, mbps in jobs:
@@ -33,17 +32,18 @@ def with_rings(plant: NetworkLayout, jobs: Iterable[Flow], rings: Iterable[RingF
 
 
 def mean_mbps(pods: int, gradient_bytes: int, step_us: int) -> int:
-    """What each of so many pods sends in the mean, if every step takes so long."""
-    bits = 16 * (pods - 1) * gradient_bytes  # twice the gradients, of 8 bits a byte
+    """Mean rate of each pod if every step takes `step_us`."""
+    bits = 16 * (pods - 1) * gradient_bytes  # twice the gradients, at 8 bits a byte
     return round(bits / (pods * step_us))
 
 
 def ring_gbps(split: Split, carries: FloatArray, demand: IntArray, ring: RingFlow) -> float:
-    """Gb/s that each pod of a ring can send in a burst by the weights in use, while all others send what they
-    do in the mean; 0 where one of its pairs of blocks has no path.
+    """Gb/s that each pod of a ring can send in a burst under the current weights, while all others send their
+    mean.
 
-    The ring goes by the paths that a table has entries for. Of each of its trunks (B, B) it gets its max-min
-    part, which is what others leave where there is enough of that; the trunk that gives least counts.
+    0 if one of its pairs of blocks has no path. The ring uses the paths that have table entries. On each of
+    its trunks (B, B) it gets its max-min share, which is the remaining capacity if that is enough; the trunk
+    that gives the least decides.
     """
     return min([gives for gives, _, _ in _by_trunk(split, carries, demand, ring)], default=0.0) / 1_000.0
 
@@ -51,8 +51,7 @@ def ring_gbps(split: Split, carries: FloatArray, demand: IntArray, ring: RingFlo
 def narrowest_trunk(
     split: Split, carries: FloatArray, demand: IntArray, ring: RingFlow
 ) -> tuple[int, int] | None:
-    """(tail, head) of the trunk that gives a ring least of those on its way; None where one of its pairs of
-    blocks has no path."""
+    """(tail, head) of the trunk that gives a ring the least; None if a pair of its blocks has no path."""
     found = _by_trunk(split, carries, demand, ring)
     return min(found)[1:] if found else None
 
@@ -60,8 +59,10 @@ def narrowest_trunk(
 def _by_trunk(
     split: Split, carries: FloatArray, demand: IntArray, ring: RingFlow
 ) -> list[tuple[float, int, int]]:
-    """(Mb/s that each pod could send if there were only this trunk, tail, head), of every trunk of the ring;
-    none where one of its pairs has no path."""
+    """(Mb/s for each pod if this were the only trunk, tail, head) for every trunk of the ring.
+
+    Empty if one of its pairs has no path.
+    """
     _, blocks, mean = ring
     flow = ring_flow(len(carries), blocks, 1.0)
     if not flow.any() or unreachable_pairs(carries, flow).any():
@@ -80,15 +81,14 @@ def _by_trunk(
 
 
 def max_min_part(room: float, wanted: FloatArray) -> float:
-    """What a flow without an end gets of a trunk on which others want so much: all of them rise alike, and
-    who wants less than the rest keeps what it wants (Bertsekas and Gallager, Data Networks, 6.5)."""
+    """Share of a greedy flow on a trunk with other flows: all rise alike, and smaller flows keep their demand
+    (Bertsekas and Gallager, Data Networks, 6.5)."""
     smallest = np.concatenate([[0.0], np.cumsum(np.sort(wanted))])
     return float(((room - smallest) / np.arange(len(smallest), 0, -1)).max())
 
 
 def _in_table(share: FloatArray) -> FloatArray:
-    """The shares (B, B, B) without those that come to less than half an entry of a table, but for a pair's
-    largest."""
+    """The shares (B, B, B) without those below half a table entry, except a pair's largest."""
     kept = (share >= 0.5 / ENTRIES) | (share == share.max(axis=2, keepdims=True))
     left = np.where(kept, share, 0.0)
     total = left.sum(axis=2, keepdims=True)
@@ -96,6 +96,6 @@ def _in_table(share: FloatArray) -> FloatArray:
 
 
 def _over(flow: FloatArray, tail: int, head: int) -> FloatArray:
-    """What pairs of blocks send over a trunk, of which `flow` (B, B, B) has what goes by which path: those
-    from its tail, and those that come to its head over the tail."""
+    """Traffic of pairs over a trunk, from flows (B, B, B) by path: from its tail, and to its head over the
+    tail."""
     return np.concatenate([flow[tail, :, head], flow[:, head, tail]])

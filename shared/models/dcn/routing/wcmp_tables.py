@@ -1,5 +1,5 @@
-"""Shares as switches keep them: so many equal entries of a table for every pair of blocks (WCMP: Zhou and
-others, EuroSys 2014)."""
+"""WCMP tables: shares as equal entries of a switch table for every pair of blocks (Zhou and others, EuroSys
+2014)."""
 
 import numpy as np
 
@@ -9,35 +9,35 @@ from shared.models.network.blocks import FloatArray
 from shared.models.superpod.wiring import IntArray
 
 ENTRIES = 128
-"""Of a pair's table: what one group of a switch holds in the order of."""
+"""Entries of a pair's table: the order of magnitude of one group of a switch."""
 ENTRIES_MAX = 65_536
 ROUNDING = 1e-9
-"""Entries: a share that is this near below a whole entry has it."""
+"""Entries: a share this close below a whole entry counts as the entry."""
 OVERFULL = 1_000.0
-"""How many remainders a trunk weighs that would be fuller than the target by its whole capacity."""
+"""Remainders that equal an overload of the target by a trunk's whole capacity."""
 
 
 def table_entries(share: FloatArray, entries: int) -> IntArray:
-    """(B, B, B) how many of its entries each path of a pair has, `entries` in all where the pair has a path.
+    """(B, B, B) entries of each path of a pair, `entries` in total if the pair has a path.
 
-    Rounded by largest remainders, of equal ones the first: no share is off by an entry or more.
+    Rounded by largest remainders, the first of equal ones; no share is off by an entry or more.
     """
     check_count("entries", entries, 1, ENTRIES_MAX)
     wanted = share * entries
     given = np.floor(wanted + ROUNDING).astype(np.int64)
     left = np.where(share.any(axis=2), entries - given.sum(axis=2), 0)
     order = np.argsort(given - wanted, axis=2, kind="stable")
-    # The order of an order is the rank of each path.
+    # The argsort of an argsort is the rank of each path.
     rank = np.argsort(order, axis=2, kind="stable")
     return given + (rank < left[:, :, None])
 
 
 def fitted_entries(share: FloatArray, entries: int, demand: IntArray, carries: FloatArray) -> IntArray:
-    """The same as `table_entries`, rounded so that no trunk (B, B) gets fuller by it if that can be.
+    """Like `table_entries`, rounded so that no trunk (B, B) gets fuller if possible.
 
-    By largest remainders alone, a small trunk can be filled by one entry of a large demand. So the pairs
-    choose anew, the largest demand first: of the paths that may have an entry more, those on which that
-    fills no trunk beyond the fullest of the exact shares, among these the largest remainders.
+    With largest remainders alone, one entry of a large demand can fill a small trunk. So the pairs choose
+    again, the largest demand first. Of the paths that may get another entry, they prefer those that fill no
+    trunk beyond the fullest of the exact shares; among these, the largest remainders.
     """
     table = table_entries(share, entries)
     load = trunk_loads(shares_of(table), demand)
@@ -75,6 +75,6 @@ def _carry(load: FloatArray, tail: int, head: int, flow: FloatArray) -> None:
 
 
 def shares_of(entries: IntArray) -> FloatArray:
-    """(B, B, B) the shares that such tables give."""
+    """(B, B, B) the shares of the tables."""
     total = entries.sum(axis=2, keepdims=True)
     return np.where(total > 0, entries / np.where(total > 0, total, 1), 0.0)

@@ -1,17 +1,17 @@
-"""How to split demand over direct and one-transit paths so that the fullest trunk is as empty as it can be,
-in milliseconds: paths priced smoothly.
+"""Fast split of demand over direct and one-transit paths that minimises the largest trunk use, in
+milliseconds, by smooth prices.
 
 Every trunk has a price p ≥ 0 and a weight w = e^−p. A demand from i to j takes the direct path in
-proportion to w_ij and each path over k in proportion to ε·w_ik·w_kj, with a small ε, so what need not take
-a transit does not. All sums over transit blocks are then products of (B, B) matrices:
+proportion to w_ij and each path over k in proportion to ε·w_ik·w_kj. With a small ε, traffic takes a
+transit only if it needs to. All sums over transit blocks are then products of (B, B) matrices:
 
     Z = W + ε·W·W,   G = D / Z,   load = W ∘ (G + ε·(G·Wᵀ + Wᵀ·G)).
 
-Among all splits whose load is at most `aim` × capacity, that of least Kullback–Leibler distance from the
-unpriced one has this form, and its prices maximise a concave function of p with gradient load −
-aim·capacity (as iterative scaling does in statistics: Darroch and Ratcliff 1972). A trunk that is too full
-gets dearer by the logarithm of how much, with Nesterov's momentum. The proof of how good it is comes from
-duality: any lengths l of the trunks bound the largest use of any split from below by Σ D·distance ÷ Σ C·l.
+Among all splits whose load is at most `aim` × capacity, the one with the least Kullback–Leibler distance from
+the unpriced one has this form. Its prices maximise a concave function of p with gradient load − aim·capacity
+(as iterative scaling does in statistics: Darroch and Ratcliff 1972). An overloaded trunk gets more expensive
+by the logarithm of its overload, with Nesterov's momentum. Duality proves the quality: any lengths l of the
+trunks bound the largest use of any split from below by Σ D·distance ÷ Σ C·l.
 """
 
 from dataclasses import dataclass
@@ -24,32 +24,33 @@ from shared.models.network.blocks import FloatArray
 from shared.models.superpod.wiring import IntArray
 
 GAP = 0.01
-"""How near the largest use comes to its lower bound, relatively, unless that takes too many steps."""
+"""Relative gap between the largest use and its lower bound, unless that takes too many steps."""
 TRANSIT_PRIOR = 0.05
-"""The weight of all transit paths together against the direct one, before prices."""
+"""The weight of all transit paths together relative to the direct one, before prices."""
 ROUNDS = 20
-"""Steps between two looks at the bounds."""
+"""Steps between two checks of the bounds."""
 STEPS_MAX = 200
 """64 blocks take 0.13 ms a step."""
 FIRST_STEP = 1.0
 SAFE_STEP = 0.5
-"""A path has at most two trunks: with half steps the prices only get better (generalised iterative
-scaling), but whole ones are faster and do for most demands."""
+"""A path has at most two trunks. Half steps always improve the prices (generalised iterative scaling), but
+whole steps are faster and work for most demands."""
 EXPONENT_MAX = 300.0
-"""The highest price: two trunks at it still have a weight that is a number."""
+"""The highest price: the weight of two such trunks is still a positive number."""
 STALLED = 0.5
-"""An aim is given up when so much of the distance to it is left after some rounds."""
+"""An aim is dropped if this share of the distance to it remains after some rounds."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Split:
-    """A split by prices, and the proof of how good it is: no split has a smaller largest use than `bound`.
+    """A split by prices, with a proof of its quality: no split has a smaller largest use than `bound`.
 
-    `hedge` of every demand goes over all paths in proportion to their capacity, whatever the prices say.
+    The share `hedge` of every demand goes over all paths in proportion to their capacity, independent of
+    prices.
     """
 
     prices: FloatArray
-    """(B, B) of every trunk and way; infinite where there is none."""
+    """(B, B) of every trunk and direction; infinite if there is no trunk."""
     prior: float
     hedge: float
     use: float
@@ -57,7 +58,7 @@ class Split:
     steps: int
 
     def shares(self, carries: FloatArray) -> FloatArray:
-        """(B, B, B) as `shared.models.dcn.routing.path_loads` has them."""
+        """(B, B, B) as in `shared.models.dcn.routing.path_loads`."""
         weight = np.exp(-self.prices)
         share = (self.prior * weight)[:, None, :] * weight.T[None, :, :]
         heads = np.arange(len(weight))
@@ -78,14 +79,14 @@ def split_demand(
     gap: float = GAP,
     steps_max: int = STEPS_MAX,
 ) -> Split:
-    """A split for trunks (B, B) in Mb/s and a demand (B, B) each of which has a path (`check_paths`).
+    """A split for trunks (B, B) in Mb/s and a demand (B, B) in which every pair has a path (`check_paths`).
 
-    `hedge` 0 … 1: the share of every demand that is spread by capacity, so that a demand that turns out
-    otherwise does less harm; the rest makes the best of it. The search ends at a proved `gap`, or after
-    `steps_max` steps; a gap of 0.001 takes some hundred.
+    `hedge` 0 … 1 is the share of every demand that is spread by capacity, which limits the harm if the demand
+    changes; the rest is optimised. The search ends at a proved `gap`, or after `steps_max` steps; a gap of
+    0.001 takes some hundred.
     """
     if not 0.0 <= hedge <= 1.0:
-        raise InvalidInput(f"hedge {hedge}: not allowed; allowed are 0 to 1")
+        raise InvalidInput(f"hedge: {hedge} is not allowed; must be between 0 and 1")
     wanted = demand.astype(np.float64)
     background = np.zeros_like(carries)
     if hedge > 0.0:
@@ -96,12 +97,15 @@ def split_demand(
 
 
 def use_of(carries: FloatArray, demand: IntArray) -> float:
-    """The largest use of trunks (B, B) by such a split of a demand (B, B); infinite where one has no path."""
+    """The largest use of trunks (B, B) with such a split of a demand (B, B).
+
+    Infinite if a pair has no path.
+    """
     return float("inf") if unreachable_pairs(carries, demand).any() else split_demand(carries, demand).use
 
 
 class _Search:
-    """The prices so far, the best of them, and the bounds of the largest use."""
+    """The current prices, the best ones, and the bounds of the largest use."""
 
     def __init__(self, carries: FloatArray, demand: FloatArray, background: FloatArray, close: float) -> None:
         self.close = close
@@ -115,7 +119,7 @@ class _Search:
         self.aim = self.bound * (1.0 + self.close)
 
     def run(self, steps_max: int) -> None:
-        if self.bound == 0.0:  # nothing is demanded
+        if self.bound == 0.0:  # all demands are 0
             self.use = 0.0
             return
         prices = ahead = np.zeros_like(self.carries)
@@ -129,7 +133,7 @@ class _Search:
             after = _priced(ahead + step * np.log(np.maximum(used, 1e-12) / self.aim))
             faster = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum * momentum))
             moved = after - prices
-            if float(((ahead - after) * moved).sum()) > 0.0:  # the momentum leads astray: begin anew
+            if float(((ahead - after) * moved).sum()) > 0.0:  # the momentum points the wrong way: restart
                 faster, ahead = 1.0, after
             else:
                 ahead = _priced(after + (momentum - 1.0) / faster * moved)
@@ -139,8 +143,8 @@ class _Search:
                 seen, left, step = prices, self._aim_anew(left), SAFE_STEP
 
     def _aim_anew(self, left: float) -> float:
-        """How far the use is above an aim that is worth going on with: a higher one where it hardly came
-        nearer, a lower one where it is there and the bound is not."""
+        """A new target relative to the bound: higher if the use hardly came closer, lower if it was reached
+        but the bound was not."""
         lowest = self.bound * (1.0 + self.close)
         far = self.use / self.aim - 1.0
         if far <= self.close or far > STALLED * left:
@@ -167,7 +171,7 @@ class _Search:
         return load
 
     def _first_bound(self) -> float:
-        """What leaves a block must pass its trunks, and so must what comes."""
+        """Traffic that leaves or enters a block must pass its trunks."""
         most = 0.0
         for axis in (0, 1):
             carried = self.carries.sum(axis=axis)
@@ -176,7 +180,7 @@ class _Search:
         return most
 
     def _look(self, prices: FloatArray, seen: FloatArray) -> None:
-        """A better lower bound, by the prices and by what they have grown since they were last looked at."""
+        """Improves the lower bound, with the prices and their growth since the last check."""
         for lengths in (prices, np.maximum(prices - seen, 0.0)):
             self.bound = max(self.bound, self._bound_by(np.where(self.there, lengths, 0.0)))
 
@@ -194,5 +198,5 @@ class _Search:
 
 
 def _priced(prices: FloatArray) -> FloatArray:
-    """No price is below 0, for empty trunks are not paid to be used, and none above EXPONENT_MAX."""
+    """Prices are at least 0, because empty trunks are not rewarded, and at most EXPONENT_MAX."""
     return np.minimum(np.maximum(prices, 0.0), EXPONENT_MAX)

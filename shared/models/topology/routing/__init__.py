@@ -1,4 +1,4 @@
-"""Routing on slices: tables for whole and damaged slices, and the proof that a table holds."""
+"""Routing on slices: tables for whole and damaged slices, and the proof of a table."""
 
 from shared.models.topology.routing.build import healthy_load, routing_table
 from shared.models.topology.routing.proof import Channel, Proof, find_cycle, prove, throughput_of

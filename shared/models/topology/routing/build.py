@@ -1,4 +1,4 @@
-"""From a slice, whole or with links gone, to its routing table."""
+"""Builds the routing table of a slice, whole or with missing links."""
 
 import numpy as np
 
@@ -12,21 +12,21 @@ from shared.models.topology.routing.straight_runs import missing_links, straight
 from shared.models.topology.routing.table import ESCAPE, RoutingTable, direct_hops, groups_of, order_of
 
 CHIPS_MAX = 4096
-"""Chips of a slice with a table: a whole superpod, 16.8 million ordered pairs."""
+"""Maximum chips of a slice with a table: a whole superpod, 16.8 million ordered pairs."""
 NAMED_MAX = 4
-"""Cut-off chips that an error names."""
+"""Unreachable chips that an error names, at most."""
 
 
 def routing_table(topology: SliceTopology) -> RoutingTable:
-    """Dimension order for a healthy slice (two virtual channels on a torus, one on a mesh); with links
-    missing, ways around them with the load spread (four at most).
+    """Dimension order for a healthy slice; with missing links, detours with the load spread.
 
-    InvalidInput where a chip cannot be reached at all, naming it, or where the slice is too big.
+    A healthy slice needs two virtual channels on a torus, one on a mesh; a damaged slice at most four.
+    InvalidInput names a chip that cannot be reached, or says that the slice is too large.
     """
     if topology.chips > CHIPS_MAX:
         raise InvalidInput(
             f"shape {shape_text(topology.shape)}: {topology.chips} chips are too many for a routing table; "
-            f"allowed are at most {CHIPS_MAX}"
+            f"must be at most {CHIPS_MAX}"
         )
     _check_connected(topology)
     lines = straight_runs_of(topology)
@@ -45,7 +45,10 @@ def routing_table(topology: SliceTopology) -> RoutingTable:
 
 def healthy_load(topology: SliceTopology) -> IntArray:
     """(N, 6): ways over each link of the whole slice under dimension order, one from every chip to every
-    other; what a table's load is held against."""
+    other.
+
+    The reference for a table's load.
+    """
     lines = straight_runs_of(topology)
     sources, moves = groups_of(lines.healthy)
     ways = ways_of(lines.healthy, lines, sources, moves, (0, 1, 2))
@@ -58,8 +61,8 @@ def _check_connected(topology: SliceTopology) -> None:
         named = [_place(topology, int(chip)) for chip in cut_off[:NAMED_MAX]]
         more = f" and {cut_off.size - NAMED_MAX} more" if cut_off.size > NAMED_MAX else ""
         raise InvalidInput(
-            f"shape {shape_text(topology.shape)}: too many links are gone, from chip "
-            f"{_place(topology, ROOT)} no way leads to {', '.join(named)}{more}"
+            f"shape {shape_text(topology.shape)}: too many links are missing; chip "
+            f"{_place(topology, ROOT)} cannot reach {', '.join(named)}{more}"
         )
 
 

@@ -1,8 +1,8 @@
-"""The escape tree: a way up and down a spanning tree's order between any two chips that are connected.
+"""Escape tree: a way up and down the order of a spanning tree between any two connected chips.
 
-Up*/down* routing (Schroeder et al., Autonet, 1991): a link leads up if its far end is nearer to the root (of
-equals: has the lower number). A legal way goes up, then down, never up again. All links serve, not only the
-tree's, and of the legal ways the shortest is taken.
+Up*/down* routing (Schroeder et al., Autonet, 1991): a link leads up if its far end is nearer to the root, or,
+at equal distance, has the lower number. A legal way goes up, then down, and never up again. All links may be
+used, not only those of the tree, and the shortest legal way is taken.
 """
 
 from dataclasses import dataclass
@@ -15,17 +15,17 @@ from shared.models.topology.graph import NO_LINK, SliceTopology
 
 ROOT = 0
 FAR = np.iinfo(np.int16).max // 2
-"""Longer than any way; may be added to without overflow."""
+"""Longer than any way; can be doubled without overflow."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class EscapeTree:
-    """Where to go next on the way to some targets."""
+    """The next hops on the way to some targets."""
 
     column: IntArray
-    """(N,): which column of the other arrays belongs to a target; −1 where it has none."""
+    """(N,): the column of a target in the other arrays; −1 if it has none."""
     onward: npt.NDArray[np.int8]
-    """(N, targets): direction of the next hop while no hop has led down yet."""
+    """(N, targets): direction of the next hop while no hop has gone down yet."""
     downward: npt.NDArray[np.int8]
     """(N, targets): the same after one has."""
     leads_up: npt.NDArray[np.bool_]
@@ -33,7 +33,7 @@ class EscapeTree:
 
 
 def levels(topology: SliceTopology, root: int = ROOT) -> IntArray:
-    """Hops from the root to every chip over the links that are left; −1 where there is no way."""
+    """Hops from the root to every chip over the remaining links; −1 if there is no way."""
     level = np.full(topology.chips, -1, dtype=np.int64)
     level[root] = 0
     frontier = np.array([root])
@@ -79,7 +79,7 @@ def _extend(
     hops: npt.NDArray[np.int16],
     directions: npt.NDArray[np.int8],
 ) -> None:
-    """Take a chip's ways to the targets over its neighbours, whose own are known, where they are shorter."""
+    """Updates a chip's ways to the targets from those of its neighbours, where they are shorter."""
     for way in ways:
         through = hops[topology.neighbours[chip, way]] + np.int16(1)
         shorter = through < hops[chip]
@@ -88,8 +88,8 @@ def _extend(
 
 
 def escape_hops(tree: EscapeTree, topology: SliceTopology, sources: IntArray, targets: IntArray) -> IntArray:
-    """The links (6·chip + direction) of the ways from each source to its target: (hops, ways), −1 behind
-    the end of a way."""
+    """The links (6·chip + direction) of the ways from each source to its target: (hops, ways), −1 after the
+    end of a way."""
     at, down = sources.copy(), np.zeros(len(sources), dtype=np.bool_)
     columns = tree.column[targets]
     hops = []

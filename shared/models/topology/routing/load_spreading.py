@@ -1,9 +1,9 @@
-"""Which pairs take free hops, and where to: around what is gone, and away from what is crowded.
+"""Choice of free hops for all pairs: around missing links and away from busy ones.
 
-Whoever shifts to the next line before a run leaves room behind it. So all pairs, not only those whose way is
-broken, may take a free hop; in rounds, ever fewer pairs change over to the way whose links are least
-crowded. Of all rounds the one with the least loaded busiest link counts (Frank and Wolfe's descent, 1956,
-with whole pairs in place of flows).
+A pair that moves to the next line before a run makes room behind it. So all pairs may take a free hop, not
+only those with a broken way. In each round a decreasing share of the pairs changes to the way with the least
+busy links. The round with the lowest maximum load is used (Frank and Wolfe's descent, 1956, with whole pairs
+instead of flows).
 """
 
 from dataclasses import dataclass
@@ -19,30 +19,32 @@ from shared.models.topology.routing.table import DIRECT, ESCAPE, FreeHops, direc
 FloatArray = npt.NDArray[np.float64]
 ROUNDS_MAX = 120
 PAIRS_PRICED_MAX = 6_000_000
-"""Pairs priced over all rounds: a table without symmetry gets fewer rounds, one of millions of pairs none."""
+"""Pairs priced over all rounds: a table without symmetry gets fewer rounds, one with millions of
+pairs none."""
 SQUARINGS = 5
-"""A link's price goes with its load to the power 2⁵: high enough that the busiest links decide. By squaring,
-which rounds alike on every machine, so that all make the same table."""
+"""A link's price is its load to the power 2⁵, so the busiest links dominate. Squaring rounds identically on
+every machine, so all make the same table."""
 HOP_PRICE = 0.6
-"""What a hop over an idle link costs, so that no hop is taken for nothing."""
+"""Price of a hop over an idle link, so that no hop is taken without a gain."""
 BOLDNESS, CAUTION = 0.3, 3
-"""In round r this share of those who want to change does: 0.3 ÷ (r + 3), ever fewer, so that they settle."""
+"""Share of the willing pairs that change in round r: 0.3 ÷ (r + 3), decreasing, so that the
+choice converges."""
 STRIDES = (7919, 104_729, 15_485_863)
-"""Primes that scatter which pairs change over in a round."""
+"""Primes that spread the pairs that change in a round."""
 SCATTER = 1009
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Ways:
-    """The dimension-ordered runs from every chip that a stored source may start from: itself, a neighbour."""
+    """The dimension-ordered runs from every start of a stored source: the source itself or a neighbour."""
 
     topology: SliceTopology
     lines: StraightRuns
     sources: IntArray
     twin: IntArray
-    """(N,): the stored source that a move takes to this chip; alike chips have alike loads."""
+    """(N,): the stored source that a move takes to this chip; equivalent chips have equal loads."""
     row: IntArray
-    """(N,): the row of a start; −1 for chips that are none."""
+    """(N,): the row of a start; −1 for other chips."""
     order: tuple[int, int, int]
     runs: IntArray
     """(3, starts, N): the run of each dimension in order, as (2·reach + 1)·chip + reach + steps."""
@@ -74,8 +76,8 @@ def ways_of(
 
 
 def load_of(ways: Ways, hops: FreeHops) -> FloatArray:
-    """Ways over each link, (N, 6), when every chip sends to every chip with these free hops; those who escape
-    not counted."""
+    """Ways over each link, (N, 6), if every chip sends to every chip with these free hops, without escaping
+    pairs."""
     chips = ways.topology.chips
     source, target = np.nonzero(hops.first != ESCAPE)
     begin, stop = ways.sources[source], target.copy()
@@ -98,8 +100,10 @@ def load_of(ways: Ways, hops: FreeHops) -> FloatArray:
 
 
 def _add_runs(lines: StraightRuns, dimension: int, runs: FloatArray, load: FloatArray) -> None:
-    """Add what runs (N, 2·reach + 1) along a dimension put on its links: the link after `step` steps carries
-    all runs from the same chip that are longer."""
+    """Adds the load of runs (N, 2·reach + 1) along a dimension to its links.
+
+    The link after `step` steps carries all longer runs from the same chip.
+    """
     reach = lines.reach
     for step in range(reach):
         for way, sign in ((2 * dimension, 1), (2 * dimension + 1, -1)):
@@ -112,8 +116,8 @@ def _add_runs(lines: StraightRuns, dimension: int, runs: FloatArray, load: Float
 def _cheapest(
     ways: Ways, runs: FloatArray, price: FloatArray, may_end_free: bool
 ) -> tuple[FreeHops, FloatArray]:
-    """The free hops of the cheapest way of every stored pair at a price a link, ESCAPE where it has none, and
-    what it costs, (S, N)."""
+    """The free hops of the cheapest way of every stored pair by link prices, ESCAPE if it has none, and its
+    price, (S, N)."""
     neighbours = ways.topology.neighbours
     by_stop = runs.copy()
     last = np.full(runs.shape, DIRECT, dtype=np.int8)
@@ -137,21 +141,21 @@ def _cheapest(
 
 
 def _paid(ways: Ways, runs: FloatArray, price: FloatArray, hops: FreeHops) -> FloatArray:
-    """What the ways with these free hops cost, (S, N): infinite over a link that is gone and on the tree."""
+    """Prices of the ways with these free hops, (S, N): infinite over a missing link and on the tree."""
     neighbours, source = ways.topology.neighbours, ways.sources[:, None]
     starts_free, ends_free = (hops.first != DIRECT) & (hops.first != ESCAPE), hops.last != DIRECT
     first, last = np.where(starts_free, hops.first, 0), np.where(ends_free, hops.last, 0)
     begin = np.where(starts_free, neighbours[source, first], source)
     target = np.arange(ways.topology.chips)
     stop = np.where(ends_free, neighbours[target, last ^ 1], target)
-    # Summed in the order of `_cheapest`, so that equal ways cost the same to the last digit.
+    # Summed in the order of `_cheapest`, so equal ways cost the same to the last digit.
     paid = runs[ways.row[begin], stop] + np.where(ends_free, price[stop, last], 0.0)
     paid += np.where(starts_free, price[source, first], 0.0)
     return np.where(hops.first == ESCAPE, np.inf, paid)
 
 
 def _price_of_runs(ways: Ways, price: FloatArray) -> FloatArray:
-    """What the dimension-ordered way from every start to every chip costs: (starts, N)."""
+    """Price of the dimension-ordered way from every start to every chip: (starts, N)."""
     lines, reach = ways.lines, ways.lines.reach
     total = np.zeros(ways.runs.shape[1:])
     for place, dimension in enumerate(ways.order):
@@ -166,9 +170,9 @@ def _price_of_runs(ways: Ways, price: FloatArray) -> FloatArray:
 
 
 def spread(ways: Ways, missing: npt.NDArray[np.bool_]) -> FreeHops:
-    """Free hops that avoid every missing link and keep the busiest link's load low.
+    """Free hops that avoid every missing link and keep the load of the busiest link low.
 
-    Free last hops, which cost a virtual channel more, are taken only where a pair would escape without them.
+    Free last hops cost another virtual channel, so they are used only if a pair would escape without them.
     """
     gone = np.where(missing, np.inf, 0.0)
     price = 1.0 + gone
@@ -200,7 +204,7 @@ def _where(chosen: npt.NDArray[np.bool_], hops: FreeHops, others: FreeHops) -> F
 
 
 def _crowding(load: FloatArray) -> FloatArray:
-    """How crowded each link is, 1 for the busiest."""
+    """Load of each link relative to the busiest."""
     crowding: FloatArray = load / load.max()
     for _ in range(SQUARINGS):
         crowding = crowding * crowding

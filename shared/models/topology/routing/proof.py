@@ -1,8 +1,8 @@
-"""Whether a routing table holds: every pair reached, no packet ever waiting for itself, and what links carry.
+"""Proof of a routing table: every pair is reached, deadlocks are impossible, and the load of links.
 
-Works on ways hop by hop, so on any table, whoever made it. Deadlock freedom after Dally and Seitz (1987): the
-graph in which channel a leads to channel b wherever some packet may hold a while it asks for b must have no
-cycle. A channel is one direction of a link on one virtual channel.
+Works on ways hop by hop, so it applies to any table. Deadlock freedom after Dally and Seitz (1987). In the
+channel-dependency graph, channel a leads to channel b if some packet may hold a while it requests b. This
+graph must have no cycle. A channel is one direction of a link on one virtual channel.
 """
 
 from collections.abc import Iterable
@@ -14,15 +14,15 @@ from shared.models.superpod.wiring import FACES, IntArray
 from shared.models.topology.graph import NO_LINK, SliceTopology
 from shared.models.topology.routing.routed_paths import Paths
 
-# A cycle of a directed graph, if it has one: layers without predecessors are peeled off, all at once.
+# Finds a cycle of a directed graph: nodes without predecessors are removed, a layer at a time.
 
 
 def find_cycle(tails: IntArray, heads: IntArray, nodes: int) -> tuple[int, ...]:
-    """The nodes of one cycle of the graph with edges tails[i] → heads[i] among 0 … nodes − 1, each followed
-    by the next and the last by the first; () if there is none.
+    """The nodes of one cycle of the graph with edges tails[i] → heads[i] among 0 … nodes − 1; () if there is
+    none.
 
-    Kahn's algorithm (1962) a layer at a time. What is left has a predecessor each, so walking back from
-    any of it must come round.
+    Each node is followed by the next and the last by the first. Kahn's algorithm (1962) a layer at a time.
+    Every remaining node has a predecessor, so walking back must repeat a node.
     """
     by_tail = np.argsort(tails, kind="stable")
     ahead = heads[by_tail]
@@ -47,7 +47,7 @@ def find_cycle(tails: IntArray, heads: IntArray, nodes: int) -> tuple[int, ...]:
 
 
 def _back(before: IntArray, node: int) -> tuple[int, ...]:
-    """Walk back until a node comes again; the nodes between, in the direction of the edges."""
+    """Walks back until a node repeats; returns the nodes between, in the direction of the edges."""
     walked: dict[int, int] = {}
     while node not in walked:
         walked[node] = len(walked)
@@ -57,7 +57,7 @@ def _back(before: IntArray, node: int) -> tuple[int, ...]:
 
 
 EXAMPLES_MAX = 8
-"""Unreached pairs that a proof names."""
+"""Unreached pairs that a proof names, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,27 +69,28 @@ class Channel:
     virtual: int
 
     def name(self, topology: SliceTopology) -> str:
-        """As people read it, such as `chip (0, 3, 1) +x, virtual channel 1`."""
+        """Display name, such as `chip (0, 3, 1) +x, virtual channel 1`."""
         place = ", ".join(str(c) for c in topology.coordinates[self.chip])
         return f"chip ({place}) {FACES[self.direction]}, virtual channel {self.virtual}"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Proof:
-    """What was found out about a table."""
+    """The result of checking a table."""
 
     pairs: int
     """Ordered pairs of different chips."""
     reached: int
-    """Those of them whose way leads over links that exist from its source to its target."""
+    """Pairs whose way uses existing links from its source to its target."""
     unreached: tuple[tuple[int, int], ...]
     """Some of the others, as (source, target)."""
     virtual_channels: int
-    """The most that are used on any link."""
+    """Maximum number used on any link."""
     dependencies: int
-    """Pairs of channels of which a packet may hold the first and ask for the second."""
+    """Pairs of channels such that a packet may hold the first and request the second."""
     cycle: tuple[Channel, ...]
-    """Channels each waiting for the next, the last for the first; none if the table is free of deadlock."""
+    """Channels that each wait for the next, the last for the first; empty if the table is free of
+    deadlock."""
     load: IntArray
     """(N, 6): ways over each link, one from every chip to every other."""
     mean_hops: float
@@ -98,14 +99,14 @@ class Proof:
 
     @property
     def holds(self) -> bool:
-        """Whether every pair is reached and nothing can wait for itself."""
+        """Whether every pair is reached and no deadlock is possible."""
         return self.reached == self.pairs and not self.cycle
 
 
 def prove(topology: SliceTopology, paths: Iterable[Paths], virtual_channels: int) -> Proof:
-    """Follow every way of a table that uses virtual channels 0 … virtual_channels − 1.
+    """Follows every way of a table that uses virtual channels 0 … virtual_channels − 1.
 
-    A pair counts as reached if the links of its way exist and follow on one another from source to target.
+    A pair is reached if the links of its way exist and are contiguous from source to target.
     """
     chips = topology.chips
     ledger = _Traversal(topology, virtual_channels)
@@ -132,8 +133,10 @@ def prove(topology: SliceTopology, paths: Iterable[Paths], virtual_channels: int
 def dependencies_of(
     topology: SliceTopology, paths: Iterable[Paths], virtual_channels: int
 ) -> tuple[IntArray, IntArray, int]:
-    """The channel-dependency graph of a table: (tails, heads, channels); channel c is virtual channel c mod
-    virtual_channels of link c div virtual_channels."""
+    """The channel-dependency graph of a table: (tails, heads, channels).
+
+    Channel c is virtual channel c mod virtual_channels of link c div virtual_channels.
+    """
     ledger = _Traversal(topology, virtual_channels)
     for block in paths:
         ledger.follow(block)
@@ -141,7 +144,7 @@ def dependencies_of(
 
 
 class _Traversal:
-    """What was seen on the ways followed so far. Channel numbers are link × virtual channels + virtual."""
+    """State of the ways followed so far. Channel numbers are link × virtual channels + virtual."""
 
     def __init__(self, topology: SliceTopology, virtual_channels: int) -> None:
         links = topology.chips * len(FACES)
@@ -158,7 +161,7 @@ class _Traversal:
         self.max_hops = 0
 
     def follow(self, block: Paths) -> None:
-        """Follow some ways hop by hop, all at once; drop those that break off."""
+        """Follows some ways hop by hop, all at once; drops those that are interrupted."""
         ways = np.arange(len(block.sources))
         at = block.sources
         held = np.empty(0, dtype=np.int64)
@@ -201,7 +204,10 @@ class _Traversal:
 
 
 def throughput_of(topology: SliceTopology, load: IntArray) -> float | None:
-    """All-to-all throughput a chip, in units of one link's bandwidth in one direction: every chip sends
-    alike to all chips, itself among them, until the busiest link is full. None where nothing is sent."""
+    """All-to-all throughput per chip, in units of one link's bandwidth in one direction.
+
+    Every chip sends equally to all chips, itself included, until the busiest link is full. None if nothing is
+    sent.
+    """
     busiest = int(load.max(initial=0))
     return topology.chips / busiest if busiest else None

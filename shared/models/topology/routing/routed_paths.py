@@ -1,4 +1,4 @@
-"""Ways hop by hop: what a routing table comes to, link after link, each with its virtual channel."""
+"""Ways hop by hop from a routing table: links with their virtual channels."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,19 +12,19 @@ from shared.models.topology.routing.escape import escape_hops
 from shared.models.topology.routing.table import DIRECT, ESCAPE, FREE_CHANNEL, LAST_CHANNEL, RoutingTable
 
 PAIRS_AT_ONCE_MAX = 1 << 17
-"""Pairs unfolded at a time: a big slice's ways would not fit into memory together."""
+"""Pairs expanded at a time: the ways of a large slice would not fit into memory together."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Paths:
-    """The ways of some ordered pairs of chips, whatever made them."""
+    """The ways of some ordered pairs of chips, from any source."""
 
     sources: IntArray
     """(P,)"""
     targets: IntArray
     """(P,)"""
     links: npt.NDArray[np.int32]
-    """(H, P): the h-th link of each way, 6·chip + direction (as in FACES); −1 behind its end."""
+    """(H, P): the h-th link of each way, 6·chip + direction (as in FACES); −1 after its end."""
     channels: npt.NDArray[np.int8]
     """(H, P): the virtual channel on that link."""
 
@@ -52,7 +52,7 @@ def path_between(table: RoutingTable, source: int, target: int) -> Paths:
 
 
 def _unfold(table: RoutingTable, move: IntArray, rows: IntArray, stored: IntArray) -> Paths:
-    """Ways of stored sources (rows of the table) and targets, moved."""
+    """Ways of stored sources (rows of the table) and targets, after a move."""
     first, last, origin = table.first[rows, stored], table.last[rows, stored], table.sources[rows]
     neighbours = table.topology.neighbours
     sources, targets = move[origin], move[stored]
@@ -93,7 +93,8 @@ def _run(
     links: npt.NDArray[np.int32],
     channels: npt.NDArray[np.int8],
 ) -> IntArray:
-    """Append the run along one dimension to each way and count its hops as done; where the runs end."""
+    """Appends the run along one dimension to each way and counts its hops in `done`; returns the ends of the
+    runs."""
     going: IntArray = np.flatnonzero(steps)
     at, left, hop = begin[going], np.abs(steps[going]), done[going]
     way = 2 * dimension + (steps[going] < 0)
@@ -112,7 +113,7 @@ def _run(
 
 
 def _flights(table: RoutingTable, sources: IntArray, targets: IntArray) -> IntArray:
-    """The ways of those who escape: (hops, ways)."""
+    """The ways of escaping pairs: (hops, ways)."""
     if table.escape is None:
         return np.empty((0, len(sources)), dtype=np.int64)
     return escape_hops(table.escape, table.topology, sources, targets)

@@ -1,4 +1,4 @@
-"""What a slice's routing comes to: the table made, proven, and held against the healthy slice."""
+"""Figures of a slice's routing: the table is built, proven and compared with the healthy slice."""
 
 from dataclasses import dataclass
 
@@ -23,35 +23,36 @@ class RoutingFigures:
     chips: int
     missing_links: int
     order: str
-    """The dimensions in the order in which they are run."""
+    """The dimensions in the order of the runs."""
     virtual_channels: int
     pairs: int
     """Ordered pairs of different chips."""
     reached: int
     detours: int
-    """Pairs that take a free hop, first or last, around what is gone or to make room."""
+    """Pairs with a free hop, first or last, around missing links or to spread the load."""
     escapes: int
-    """Pairs that go up and down the escape tree."""
+    """Pairs that use the escape tree."""
     deadlock_free: bool
     dependencies: int
-    """Between channels; there is no cycle among them where `deadlock_free`."""
+    """Between channels; free of cycles if `deadlock_free`."""
     cycle: tuple[str, ...]
     mean_hops: float
     """Over all ordered pairs, a chip with itself included, as of the shape itself."""
     max_hops: int
     mean_load: float | None
-    """Ways over a link, of those that are left; None where there is none."""
+    """Ways over a remaining link; None if there is none."""
     max_load: int
     load_by_dimension: tuple[int, int, int]
-    """The most ways over a link along x, y and z."""
+    """Maximum ways over a link along x, y and z."""
     all_to_all_throughput: float | None
-    """Per chip, by this table; None for one chip."""
+    """Per chip with this table; None for one chip."""
     all_to_all_kept: float | None
-    """Of the same in the healthy slice by dimension order; above 1 where spreading gained more than went."""
+    """Share of the healthy slice's throughput by dimension order; above 1 if spreading gained more than was
+    lost."""
 
 
 def routing_figures(topology: SliceTopology) -> RoutingFigures:
-    """Make the table of a slice, prove it and say what it comes to; InvalidInput as `routing_table` says."""
+    """Builds and proves the table of a slice and returns its figures; InvalidInput as in `routing_table`."""
     table = routing_table(topology)
     return figures_of(table, prove(topology, paths_of(table), table.virtual_channels))
 

@@ -1,9 +1,10 @@
-"""Straight runs: the steps of dimension-ordered routing between any two chips, and where each run leads.
+"""Straight runs: steps of dimension-ordered routing between any two chips, and the end of each run.
 
 A run goes along one dimension, from a chip, by a signed number of steps. On a torus, twisted or not, the
-chips form a group: the way from a to b depends on their difference alone, so the shortest steps are computed
-once for each difference, as the shortest vectors (in the sum of absolute steps) of its class in the lattice
-of the wraps. Crossing the wrap of one dimension may move others (TPU v4, 2.8), which is all a twist does.
+chips form a group. The way from a to b depends only on their difference, so the shortest steps are computed
+once for each difference: as the shortest vectors (by the sum of absolute steps) of its class in the lattice
+of the wraps. Crossing the wrap of one dimension may move others (TPU v4, 2.8), which is all that a twist
+does.
 """
 
 from dataclasses import dataclass
@@ -18,16 +19,16 @@ from shared.models.topology.graph import NO_LINK, SliceTopology, slice_topology
 
 StepArray = npt.NDArray[np.int16]
 WRAPS = 2
-"""Lattice vectors up to this many wraps a dimension are tried for the shortest steps: from a difference
-inside the shape none is further away."""
+"""Lattice vectors with up to this many wraps per dimension are tried for the shortest steps: no difference
+inside the shape needs more."""
 TIE_WEIGHTS = (1.0, 1.3, 1.7)
-"""Apart, so that of several shortest steps one is always preferred."""
+"""Different weights, so one of several shortest steps is always preferred."""
 TIES = np.eye(6, 3, dtype=np.int64)
 TIES_TWISTED = np.array([[1, 1, 1], [1, 0, 0], [1, 0, 1], [0, 0, 1], [1, 1, 1], [1, 0, 0]])
-"""(6, 3): which bits of a source's place in its cube (the low bits of x, y, z, then the high ones) add up
-to the sign that it prefers along x, y, z. Untwisted, each parity decides its own dimension, which fills all
-links alike. Twisted, a shortest way may also trade one dimension for another; this one was found by drawing
-at random, and leaves the busiest link within 4 % of the mean on the twisted shapes of a pod."""
+"""(6, 3): bits of a source's place in its cube (the low bits of x, y, z, then the high ones) whose sum is the
+preferred sign along x, y, z. Untwisted, each parity determines its own dimension, which loads all links
+equally. Twisted, a shortest way may also trade one dimension for another; this choice was found by random
+search, and leaves the busiest link within 4 % of the mean on the twisted shapes of a pod."""
 SIGN_BITS = np.array([4, 2, 1])
 
 
@@ -39,21 +40,21 @@ class StraightRuns:
     reach: int
     """Steps of the longest run."""
     after: IntArray
-    """(3, N, 2·reach + 1): the chip after `steps` along a dimension stands at column reach + steps; −1 where
-    the run leaves a mesh."""
+    """(3, N, 2·reach + 1): the chip after `steps` along a dimension, at column reach + steps; −1 if the run
+    leaves a mesh."""
     dateline: npt.NDArray[np.bool_]
-    """(N, 6): whether the link closes its ring. Of the rings that the links of a dimension really form, each
-    is cut once, before its lowest chip; a twist makes fewer and longer rings."""
+    """(N, 6): whether the link closes its ring. Each ring of a dimension's links is cut once, before its
+    lowest chip; a twist makes fewer and longer rings."""
     shortest: StepArray
-    """(8, N, 3): steps to a chip from chip 0 for each preference of signs; of a mesh empty, since there is
-    but one shortest way in each order of dimensions."""
+    """(8, N, 3): steps to a chip from chip 0 for each preference of signs; empty for a mesh, which has only
+    one shortest way in each order of dimensions."""
     wraps: IntArray
-    """(3, 3): what moves besides when the wrap of each dimension is crossed."""
+    """(3, 3): additional movement when the wrap of each dimension is crossed."""
 
     def steps(self, sources: IntArray, targets: IntArray) -> StepArray:
-        """Signed steps along x, y, z from sources to targets: (…, 3) for what the two broadcast to.
+        """Signed steps along x, y, z from sources to targets: (…, 3) for their broadcast shape.
 
-        Of several shortest ones the source's place in its cube decides, so that neighbouring sources take
+        If several are equally short, the source's place in its cube decides, so neighbouring sources use
         opposite ways and every link carries its share of the ties.
         """
         places = self.healthy.coordinates
@@ -74,7 +75,7 @@ class StraightRuns:
 
 
 def straight_runs_of(topology: SliceTopology) -> StraightRuns:
-    """The runs of a slice's shape, whatever of its links are gone."""
+    """The runs of a slice's shape, regardless of missing links."""
     healthy = slice_topology(topology.shape, topology.twisted, POD_CUBES_MAX)
     if is_mesh(healthy.shape):
         wraps = np.zeros((DIMENSIONS, DIMENSIONS), dtype=np.int64)
@@ -90,13 +91,13 @@ def straight_runs_of(topology: SliceTopology) -> StraightRuns:
 
 
 def missing_links(topology: SliceTopology, lines: StraightRuns) -> npt.NDArray[np.bool_]:
-    """(N, 6): whether the healthy slice has a link there and this one has not."""
+    """(N, 6): whether the healthy slice has a link there that this one does not have."""
     missing: npt.NDArray[np.bool_] = (lines.healthy.neighbours != NO_LINK) & (topology.neighbours == NO_LINK)
     return missing
 
 
 def _wraps(healthy: SliceTopology) -> IntArray:
-    """Where the + wrap of each dimension leads from the far end of the line through chip 0."""
+    """Position that the + wrap of each dimension leads to, from the far end of the line through chip 0."""
     x, y, z = healthy.shape
     ends = ((x - 1) * y * z, (y - 1) * z, z - 1)
     return np.array([healthy.coordinates[healthy.neighbours[end, 2 * d]] for d, end in enumerate(ends)])
@@ -119,7 +120,7 @@ def _after(healthy: SliceTopology, reach: int) -> IntArray:
     after[:, :, reach] = np.arange(healthy.chips)
     for dimension in range(DIMENSIONS):
         for way, sign in ((2 * dimension, 1), (2 * dimension + 1, -1)):
-            # One place more: −1, the chip beyond a mesh's edge, leads to itself.
+            # One extra place: −1, the chip beyond a mesh's edge, leads to itself.
             onward = np.append(healthy.neighbours[:, way], -1)
             for step in range(1, reach + 1):
                 after[dimension, :, reach + sign * step] = onward[

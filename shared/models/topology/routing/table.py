@@ -1,15 +1,15 @@
 """Routing tables of a slice: dimension order with datelines, a free hop before and after, and an escape tree.
 
-Every packet goes in straight runs, one dimension after the other, on virtual channels 0 and 1: it begins
-each run on channel 0 and changes to 1 behind the ring's dateline (Dally and Seitz, 1987). Where a link of
-that way is gone, it takes one free hop first, in any direction, on virtual channel 2, and where that is not
-enough, one free hop last, on channel 3. What no free hops can save goes up and down a spanning tree (Autonet,
+Every packet goes in straight runs, one dimension after the other, on virtual channels 0 and 1: it starts each
+run on channel 0 and changes to 1 after the ring's dateline (Dally and Seitz, 1987). If a link of that way is
+missing, it takes one free hop first, in any direction, on virtual channel 2. If that is not enough, it takes
+one free hop last, on channel 3. Pairs that free hops cannot help go up and down a spanning tree (Autonet,
 1991), on channel 2 all the way.
 
-Why nothing waits for itself: a run never crosses its dateline twice, so no ring closes; runs follow one
-order of dimensions; nobody on channels 0 or 1 ever asks for channel 2; on channel 2 a packet goes on only
-along the tree's order, in which no cycle exists; and behind channel 3 a packet has arrived.
-`shared.models.topology.routing.proof` does not take this on trust.
+Why no deadlock is possible: a run never crosses its dateline twice, so no ring closes. Runs follow one order
+of dimensions. A packet on channels 0 or 1 never requests channel 2. On channel 2 a packet continues only
+along the tree's order, which has no cycle. After channel 3 a packet has arrived.
+`shared.models.topology.routing.proof` verifies this independently.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from shared.models.topology.symmetry import cube_moves, same_in_every_cube
 DIRECT = -1
 """No free hop: dimension order from the start, or to the end."""
 ESCAPE = len(FACES)
-"""No free hops help: up and down the tree."""
+"""Free hops do not help: up and down the tree."""
 FREE_CHANNEL = 2
 """The virtual channel of free first hops and of the escape tree."""
 LAST_CHANNEL = 3
@@ -41,9 +41,9 @@ class FreeHops(NamedTuple):
     """Directions (as in FACES) of the free hops from stored sources to all targets, each (S, N)."""
 
     first: HopArray
-    """Of the hop from the source; DIRECT or ESCAPE."""
+    """Direction of the hop from the source; DIRECT or ESCAPE."""
     last: HopArray
-    """Of the hop to the target; DIRECT where there is none."""
+    """Direction of the hop to the target; DIRECT if there is none."""
 
 
 def direct_hops(sources: int, targets: int) -> FreeHops:
@@ -54,26 +54,27 @@ def direct_hops(sources: int, targets: int) -> FreeHops:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class RoutingTable:
-    """The way of every ordered pair of chips of what is left of a slice.
+    """The way of every ordered pair of chips over the remaining links of a slice.
 
-    Only the sources of one group are stored: where the same links are gone from every cube, as behind a
-    failed OCS, the table of one cube serves all, moved along with it.
+    Only the sources of one group are stored: if the same links are missing in every cube, as with a failed
+    OCS, the table of one cube serves all others, shifted.
     """
 
     topology: SliceTopology
     lines: StraightRuns
     order: tuple[int, int, int]
-    """Dimensions (0, 1, 2 for x, y, z) in the order in which they are run."""
+    """Dimensions (0, 1, 2 for x, y, z) in the order of the runs."""
     sources: IntArray
     """(S,): the chips whose ways are stored."""
     moves: IntArray
-    """(groups, N): where each move takes every chip; the sources of all groups are the chips of the slice."""
+    """(groups, N): the chip that each move takes every chip to; the sources of all groups are the chips of
+    the slice."""
     first: HopArray
     """(S, N): direction (as in FACES) of the free first hop from a source to a target; DIRECT or ESCAPE."""
     last: HopArray
-    """(S, N): direction of the free last hop; DIRECT where there is none."""
+    """(S, N): direction of the free last hop; DIRECT if there is none."""
     escape: EscapeTree | None
-    """The same tree for all groups; None where nobody escapes."""
+    """The same tree for all groups; None if no pair escapes."""
 
     @property
     def virtual_channels(self) -> int:
@@ -86,8 +87,11 @@ class RoutingTable:
 
 
 def groups_of(topology: SliceTopology) -> tuple[IntArray, IntArray]:
-    """The sources and the moves of a table (see RoutingTable): the chips of the first cube and all shifts by
-    whole cubes where what is gone is gone from every cube alike, otherwise all chips and no shift."""
+    """The sources and the moves of a table (see RoutingTable).
+
+    The chips of the first cube and all shifts by whole cubes if every cube misses the same links; otherwise
+    all chips and no shift.
+    """
     chips = np.arange(topology.chips)
     if not same_in_every_cube(topology):
         return chips, chips[None]
@@ -95,8 +99,10 @@ def groups_of(topology: SliceTopology) -> tuple[IntArray, IntArray]:
 
 
 def order_of(topology: SliceTopology, lines: StraightRuns) -> tuple[int, int, int]:
-    """Dimensions with missing links first: a free hop leaves a broken line only where the run along it comes
-    before the run that would lead back."""
+    """Dimensions with missing links first.
+
+    A free hop leaves a broken line only if the run along it comes before the run that would lead back.
+    """
     missing = missing_links(topology, lines)
     damaged = [bool(missing[:, 2 * dimension : 2 * dimension + 2].any()) for dimension in range(DIMENSIONS)]
     x, y, z = sorted(range(DIMENSIONS), key=lambda dimension: (not damaged[dimension], dimension))

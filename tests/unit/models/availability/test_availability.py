@@ -300,15 +300,18 @@ PROBABILITY = "not a probability; allowed are 0 to 1"
         ({"target": -0.1}, f"target -0.1: {PROBABILITY}; the nearest is 0"),
         ({"ocs_availability": 2.0}, f"ocs-availability 2.0: {PROBABILITY}"),
         ({"ocs_availability": 2.0, "fabric": "static"}, f"ocs-availability 2.0: {PROBABILITY}"),
-        ({"slice_chips": 0}, "slice-chips 0: not allowed; allowed are multiples of 64 up to 4,096"),
+        ({"slice_chips": 0}, "slice-chips: 0 is not allowed; must be a multiple of 64 up to 4,096"),
         ({"slice_chips": 1000}, "the nearest is 1024"),
         ({"slice_chips": 95}, "the nearest is 64"),
         ({"slice_chips": 4160}, "the nearest is 4096"),
         ({"slice_chips": -64}, "the nearest is 64"),
         ({"cubes": 0}, "cubes 0: not allowed; allowed are 1 to 144; the nearest is 1"),
         ({"cubes": 145}, "the nearest is 144"),
-        ({"fabric": "clos"}, "fabric 'clos': no such fabric; allowed are reconfigurable, static"),
-        ({"kind": "lr4"}, "kind 'lr4': no such kind of module; allowed are cwdm4-duplex, cwdm4-bidi, cwdm8"),
+        ({"fabric": "clos"}, "fabric: 'clos' is not a known fabric; must be one of reconfigurable, static"),
+        (
+            {"kind": "lr4"},
+            "kind: 'lr4' is not a known kind of module; must be one of cwdm4-duplex, cwdm4-bidi, cwdm8",
+        ),
     ],
 )
 def test_goodput_says_what_is_allowed(wrong: dict[str, Any], sentence: str) -> None:

@@ -106,8 +106,8 @@ def test_more_crews_never_make_anybody_wait_longer(rollout: Rollout, seed: int) 
         ({"racks": 0}, "racks 0: not allowed; allowed are 1 to 4,096"),
         ({"racks_per_week": 0.0}, "racks_per_week 0.0: not allowed"),
         ({"late_days": -1.0}, "late_days -1.0: not allowed"),
-        ({"crews": 1.5}, "crews 1.5: not allowed; allowed are whole numbers from 1"),
-        ({"faulty": 1.0}, "faulty 1.0: not allowed; allowed are 0 to below 1"),
+        ({"crews": 1.5}, "crews: 1.5 is not allowed; must be a whole number of at least 1"),
+        ({"faulty": 1.0}, "faulty: 1.0 is not allowed; must be at least 0 and below 1"),
     ],
 )
 def test_a_slip_is_one_sentence(changed: dict[str, float], sentence: str) -> None:

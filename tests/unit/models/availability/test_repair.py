@@ -95,66 +95,26 @@ def test_a_simulation_finds_the_same_mean_number_down() -> None:
 
 
 @given(times, times, times)
-def test_point_availability_is_the_matrix_exponential(up: float, down: float, time: float) -> None:
+def test_interval_figures_are_integrals_of_the_matrix_exponential(
+    up: float, down: float, time: float
+) -> None:
     process = AlternatingRenewal(up, down)
-    matrix = np.array([[-1 / up, 1 / up], [1 / down, -1 / down]])
-    span = min(time, 50.0 / process.relaxation)
-    assert process.point_availability(span) == pytest.approx(float(expm(matrix * span)[0, 0]), abs=1e-9)
-
-
-@given(times, times, times)
-def test_interval_figures_are_integrals_of_the_point(up: float, down: float, time: float) -> None:
-    process = AlternatingRenewal(up, down)
-    nodes, weights = np.polynomial.legendre.leggauss(60)
     time = min(time, 40.0 / process.relaxation)
-    points = [process.point_availability(float(t)) for t in time * (nodes + 1) / 2]
+    matrix = np.array([[-1 / up, 1 / up], [1 / down, -1 / down]])
+    nodes, weights = np.polynomial.legendre.leggauss(60)
+    points = [float(expm(matrix * t)[0, 0]) for t in time * (nodes + 1) / 2]
     mean = float(weights @ points) / 2
     assert process.interval_availability(time) == pytest.approx(mean, abs=1e-9)
     assert process.failures(time) == pytest.approx(mean * time / up, rel=1e-8)
-    lags = time * (nodes + 1) / 2
-    share = process.availability * (1 - process.availability)
-    variance = float(weights @ ((time - lags) * np.exp(-process.relaxation * lags))) * time / 2
-    assert process.interval_variance(time) == pytest.approx(2 * share * variance / time**2, rel=1e-7)
 
 
 @given(times, times)
 def test_limits(up: float, down: float) -> None:
     process = AlternatingRenewal(up, down)
-    long, short = 1e9 / process.relaxation, 1e-9 / process.relaxation
+    long = 1e9 / process.relaxation
     assert process.availability == pytest.approx(up / (up + down))
-    assert process.point_availability(0.0) == 1.0
     assert process.failures(0.0) == 0.0
-    assert process.point_availability(long) == pytest.approx(process.availability, abs=1e-12)
     assert process.interval_availability(long) == pytest.approx(process.availability, abs=1e-8)
-    stuck = process.availability * (1 - process.availability)
-    assert process.interval_variance(short) == pytest.approx(stuck)
-    # Exponential times have deviations equal to their means: the two variances meet for long spans.
-    settled = process.long_run_variance(long, up, down)
-    assert process.interval_variance(long) == pytest.approx(settled, rel=1e-6)
-
-
-def test_the_series_for_short_spans_meets_the_formula() -> None:
-    process = AlternatingRenewal(1.0, 1.0)
-    below, above = process.interval_variance(0.4999e-3), process.interval_variance(0.5001e-3)
-    assert below == pytest.approx(above, rel=1e-6)
-
-
-def test_the_long_run_variance_is_that_of_a_simulation() -> None:
-    """Log-normal times down, as the twin's repairs."""
-    sigma, spans, cycles = 0.8, 1_500, 120
-    draw = np.random.default_rng(2)
-    process = AlternatingRenewal(5.0, 2.0)
-    until = cycles * 4.0
-    ups = draw.exponential(5.0, (spans, cycles))
-    downs = draw.lognormal(math.log(2.0) - sigma**2 / 2, sigma, (spans, cycles))
-    ends = np.cumsum(ups + downs, axis=1)
-    starts = ends - downs
-    down_time = (np.minimum(ends, until) - np.minimum(starts, until)).sum(axis=1)
-    assert (ends[:, -1] > until).all()
-    share_up = 1.0 - down_time / until
-    deviation = 2.0 * math.sqrt(math.expm1(sigma**2))
-    assert share_up.mean() == pytest.approx(process.availability, abs=0.01)
-    assert share_up.var() == pytest.approx(process.long_run_variance(until, 5.0, deviation), rel=0.15)
 
 
 # --- what is out of range -----------------------------------------------------------------------------------
@@ -178,7 +138,6 @@ def test_machine_repair_says_what_is_allowed(values: tuple[int, int, float, floa
 def test_rates_at_the_ends_of_floating_point_overflow_nothing() -> None:
     idle = machine_repair(10, 2, 1e-320, 1e300)
     assert (idle.availability, idle.mean_wait) == (1.0, 0.0)
-    assert AlternatingRenewal(1e300, 1e300).long_run_variance(1.0, 1.0, 1.0) == pytest.approx(2.5e-301)
 
 
 def test_alternating_renewal_says_what_is_allowed() -> None:
@@ -187,18 +146,12 @@ def test_alternating_renewal_says_what_is_allowed() -> None:
     with pytest.raises(InvalidInput, match="mean-down nan: not allowed"):
         AlternatingRenewal(1.0, math.nan)
     process = AlternatingRenewal(1.0, 1.0)
-    with pytest.raises(InvalidInput, match=r"time -1\.0: not allowed; allowed are finite numbers from 0"):
-        process.point_availability(-1.0)
     with pytest.raises(InvalidInput, match=r"time 0\.0: not allowed"):
         process.interval_availability(0.0)
-    with pytest.raises(InvalidInput, match=r"deviation-up -2\.0: not allowed"):
-        process.long_run_variance(1.0, -2.0, 0.0)
 
 
 def test_spans_too_short_and_too_long_for_a_float_have_their_limits() -> None:
     slow, quick = AlternatingRenewal(1e200, 1e200), AlternatingRenewal(1e-200, 1e-200)
     assert slow.interval_availability(1e-200) == 1.0
-    assert slow.interval_variance(1e-200) == 0.25
     assert slow.failures(1e-200) == 0.0
     assert quick.interval_availability(1e200) == 0.5
-    assert quick.interval_variance(1e200) == 0.0

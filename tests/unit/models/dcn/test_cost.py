@@ -103,7 +103,7 @@ def test_ranges_hold_the_values_and_papers_are_named() -> None:
 
 
 def test_a_price_that_there_is_not_is_named() -> None:
-    with pytest.raises(InvalidInput, match="price ocs_cots: no such price; the nearest is ocs_cost"):
+    with pytest.raises(InvalidInput, match="price: ocs_cots does not exist; the nearest is ocs_cost"):
         prices_of({"ocs_cots": 1.0})
     with pytest.raises(InvalidInput, match=re.escape("price ocs_cost -1: not allowed")):
         prices_of({"ocs_cost": -1})

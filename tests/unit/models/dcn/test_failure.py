@@ -24,12 +24,12 @@ from shared.models.dcn.failure import (
 from shared.models.dcn.planning import plan
 from shared.models.dcn.rewiring.matchings import circuits_of, links_of
 from shared.models.dcn.rewiring.rewiring_stages import block_capacity
-from shared.models.dcn.routing.path_loads import direct_shares, largest_use, trunk_capacity, trunk_loads
+from shared.models.dcn.routing.path_loads import largest_use, trunk_capacity, trunk_loads
 from shared.models.dcn.routing.path_program import exact_split
 from shared.models.dcn.routing.weights import split_demand
 from shared.models.network.blocks import Block, NetworkLayout, layout_of
 from shared.models.superpod.wiring import IntArray
-from tests.support.dcn_plants import packed_links, plant
+from tests.support.dcn_plants import direct_shares, packed_links, plant
 
 ALIKE = plant(8)
 MIXED = plant(7, (100, 400), (512, 256), racks=8)
@@ -103,12 +103,12 @@ def test_an_ocs_that_latches_keeps_its_light_without_power() -> None:
     [
         (
             "ocs-128",
-            "ocs-128: nothing of this name can fail; allowed are ocs-0 to ocs-127, rack-0 to rack-31",
+            "ocs-128: no part that can fail has this name; must be ocs-0 to ocs-127, rack-0 to rack-31",
         ),
         ("rack-32", "rack-0 to rack-31"),
         ("power-4", "power-0 to power-3"),
         ("ab-8", "blocks, and a block's fibres to a rack, like block-5/bundle-3; the nearest is ab-"),
-        ("ab-1/ocs-3", "ocs-3: nothing of this name can fail; allowed are bundle-0 to bundle-31"),
+        ("ab-1/ocs-3", "ocs-3: no part that can fail has this name; must be bundle-0 to bundle-31"),
         ("", "nothing of this name can fail"),
         ("rack-03", "rack-03: nothing of this name can fail"),
     ],
@@ -119,7 +119,7 @@ def test_what_there_is_not_cannot_fail(name: str, sentence: str) -> None:
 
 
 def test_a_kind_that_there_is_not_is_named() -> None:
-    with pytest.raises(InvalidInput, match="kind fan: nothing of this kind; allowed are ocs, rack"):
+    with pytest.raises(InvalidInput, match="kind: fan is not a known kind; must be one of ocs, rack"):
         names_of(ALIKE, "fan")
 
 

@@ -126,11 +126,11 @@ def test_the_parts_of_a_chassis_share_out_its_faults_and_a_networks_ocs_fails_as
 @pytest.mark.parametrize(
     ("kind", "target", "sentence"),
     [
-        ("ocs", "pod-1/ocs-3", "target 'pod-1/ocs-3': is in pod-1, allowed are parts of pod-0"),
+        ("ocs", "pod-1/ocs-3", "target: 'pod-1/ocs-3' is in pod-1; must be a part of pod-0"),
         (
             "ocs",
             "pod-0/ocs-48",
-            "target: name 'pod-0/ocs-48': OCS 48 does not exist; allowed are 0 to 47",
+            "target: 'pod-0/ocs-48' is not allowed: OCS 48 does not exist; must be between 0 and 47",
         ),
         (
             "host",
@@ -152,7 +152,7 @@ def test_a_fabric_without_switches_has_no_faults_of_them() -> None:
     with pytest.raises(InvalidInput) as raised:
         fault_target("ocs", "pod-0/ocs-3", "pod-0", static_pod_plant())
     assert str(raised.value) == (
-        "kind 'ocs': pod-0 has nothing that it strikes; allowed are host, chip, cable, cube-power, cooling, "
+        "kind: 'ocs' strikes no part of pod-0; must be one of host, chip, cable, cube-power, cooling, "
         "link, connector, fibre, laser, receiver, transmitter, flap, circulator, heat, calibration, stuck, "
         "late, lying, batch"
     )
@@ -181,10 +181,14 @@ def test_a_severity_may_have_the_unit_of_its_kind(kind: FaultKind, text: str, fo
 @pytest.mark.parametrize(
     ("kind", "text", "sentence"),
     [
-        ("heat", "3dB", "severity '3dB': a fault of kind 'heat' is measured in K; allowed are 1 to 60 K"),
-        ("laser", "3e", "is measured in dB; allowed are 0.05 to 30 dB"),
+        (
+            "heat",
+            "3dB",
+            "severity: '3dB' has the wrong unit for a fault of kind 'heat'; must be between 1 and 60 K",
+        ),
+        ("laser", "3e", "must be between 0.05 and 30 dB"),
         *(
-            ("laser", text, "is no number; allowed are numbers like")
+            ("laser", text, "is not a number; must be a number like")
             for text in ("x", "", "nan", "inf", "dB")
         ),
     ],

@@ -32,7 +32,7 @@ def test_weeks_vary_and_remember_as_the_closed_form_says(by: Variation) -> None:
     assert ((weekly - 1.0) ** 2).mean() == pytest.approx(variance, rel=0.05)
     for weeks in (1, 4):
         products = (weekly[:, weeks:] - 1.0) * (weekly[:, :-weeks] - 1.0)
-        assert products.mean() / variance == pytest.approx(by.weekly_autocorrelation(weeks), abs=0.02)
+        assert products.mean() / variance == pytest.approx(by.weekly_covariance(weeks) / variance, abs=0.02)
 
 
 def test_the_multiplier_moves_as_its_parts_say() -> None:
@@ -45,7 +45,7 @@ def test_the_multiplier_moves_as_its_parts_say() -> None:
 def test_without_variation_nothing_moves() -> None:
     by = Variation(0.0, 10.0)
     assert [by.multiplier(level) for level in (-3.0, 0.0, 3.0)] == [1.0, 1.0, 1.0]
-    assert by.weekly_autocorrelation(1) == 0.0
+    assert by.weekly_covariance(1) == 0.0
 
 
 def test_age_makes_a_bathtub() -> None:

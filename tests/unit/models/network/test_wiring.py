@@ -102,14 +102,14 @@ def test_what_is_not_there_cannot_go_and_what_has_no_port_cannot_come() -> None:
         NetworkConfig(blocks=(BlockGroupConfig(count=2, uplinks=256),), racks=8, racks_full=8, switches=2)
     )
     empty = np.full((16, wiring_of(plant).radix), NO_PORT)
-    with pytest.raises(InvalidInput, match="OCS 3: no circuit from block 0 to block 1 to take away"):
+    with pytest.raises(InvalidInput, match="OCS 3: no circuit from block 0 to block 1 to remove"):
         assign_ports(plant, empty, [(3, 0, 1)], [])
     each = int(plant.ports[0])
-    with pytest.raises(InvalidInput, match="OCS 3: no free North port of block 0"):
+    with pytest.raises(InvalidInput, match="OCS 3: block 0 has no free North port"):
         assign_ports(plant, empty, [], [(3, 0, 1)] * (each + 1))
     full = empty.copy()
     full[3, each : 2 * each] = np.arange(each, 2 * each)
-    with pytest.raises(InvalidInput, match="OCS 3: no free South port of block 1"):
+    with pytest.raises(InvalidInput, match="OCS 3: block 1 has no free South port"):
         assign_ports(plant, full, [], [(3, 0, 1)])
     (gone,), (come,) = assign_ports(plant, full, [(3, 1, 1)], [(3, 0, 1)])
     assert gone == (3, each, each), "the lowest North port goes"

@@ -160,7 +160,7 @@ def test_nobody_can_change_what_all_share() -> None:
 @pytest.mark.parametrize(
     ("ocs", "north", "south", "told"),
     [
-        (48, 0, 0, "OCS 48, port 0: no such port; allowed are OCSes 0 to 47 and ports 0 to 135"),
+        (48, 0, 0, "OCS 48, port 0: does not exist; OCS must be between 0 and 47, port between 0 and 135"),
         (0, 136, 0, "OCS 0, port 136: no such port"),
         (0, 0, -1, "OCS 0, port -1: no such port"),
     ],
@@ -171,7 +171,7 @@ def test_ports_that_do_not_exist(ocs: int, north: int, south: int, told: str) ->
 
 
 def test_what_is_no_switch() -> None:
-    with pytest.raises(InvalidInput, match="ports 0: not a radix of an OCS; allowed are 1 to 768"):
+    with pytest.raises(InvalidInput, match="ports: 0 is not allowed; must be between 1 and 768"):
         manufactured_ocses(1, FABRIC, 0)
     with pytest.raises(InvalidInput, match="side 'E': not a side"):
         return_loss_db(1, FABRIC, np.array([0]), "E", np.array([0]))

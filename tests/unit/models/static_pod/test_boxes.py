@@ -103,10 +103,10 @@ def test_a_row_lies_along_z_first_and_may_lie_across_the_end_of_the_torus() -> N
             True,
             (
                 "twisted true: the links of a static pod are fixed and cannot be twisted; "
-                "allowed is 4x4x8 without a twist"
+                "must be 4x4x8 without a twist"
             ),
         ),
-        ((8, 4, 4), False, "sides must not fall from x to z"),
+        ((8, 4, 4), False, "sides must not decrease from x to z"),
         ((4, 4, 12), True, "shape 4x4x12 cannot be twisted"),
     ],
 )

@@ -24,7 +24,7 @@ def test_it_has_a_superpods_cubes_and_no_switch() -> None:
         assert POD.population(word) == SUPERPOD.population(word)
     assert POD.population("ocs") == POD.population("port") == 0
     assert (POD.ends.drivers == SUPERPOD.ends.drivers).all()
-    with pytest.raises(InvalidInput, match="not a part of a pod; allowed are names like pod-0/cube-12, "):
+    with pytest.raises(InvalidInput, match="is not a part of a pod; must be a name like pod-0/cube-12, "):
         POD.parse("pod-0/ocs-17")
 
 

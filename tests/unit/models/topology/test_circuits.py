@@ -65,7 +65,7 @@ def test_a_mesh_has_no_circuits_and_so_none_tell_it() -> None:
     ("cubes", "sentence"),
     [
         ([1], "cubes: 1 given; shape 4x4x8 takes 2"),
-        ([1, 64], "cube 64: does not exist; allowed are 0 to 63"),
+        ([1, 64], "cube: 64 does not exist; must be between 0 and 63"),
         ([5, 5], "cubes 5, 5: one is given twice; all must differ"),
     ],
 )
@@ -92,8 +92,8 @@ ROW = listed((4, 4, 12), False, [0, 1, 2])
     [
         (PAIR[1:], "cube 3's +x face leads to cube 3's -x face on 31 of 32 circuits; N6 to S7 of OCS 0 is"),
         ([*PAIR, PAIR[0]], "circuit N6 to S7 of OCS 0: port N6 is in another circuit as well"),
-        ([(48, 0, 0)], "circuit N0 to S0 of OCS 48: there is no such OCS; allowed are 0 to 47"),
-        ([(0, 0, 130)], "no cube is at port S130; allowed are 0 to 127"),
+        ([(48, 0, 0)], "circuit N0 to S0 of OCS 48: the OCS does not exist; must be between 0 and 47"),
+        ([(0, 0, 130)], "no cube is at port S130; must be between 0 and 127"),
         ([(0, 0, 2)], "N0 to S2 of OCS 0: joins a +x face to a +x face; one must be the other's opposite"),
         ([c for c in PAIR if c[0] < 32], "cube 3's +z face leads nowhere; a torus joins all six"),
         (
@@ -107,7 +107,7 @@ ROW = listed((4, 4, 12), False, [0, 1, 2])
         ),
         (
             redirected(redirected(PAIR, 0, lambda cube: 11 - cube), 2, lambda cube: 11 - cube),
-            "shape 8x4x4: sides must not fall from x to z; the nearest legal shape is 4x4x8",
+            "shape 8x4x4: sides must not decrease from x to z; the nearest legal shape is 4x4x8",
         ),
     ],
 )
@@ -121,5 +121,5 @@ def test_what_is_wrong_with_circuits_is_one_sentence(circuits: Circuits, sentenc
 def test_what_is_no_circuit_is_one_sentence(wrong: Any) -> None:
     with pytest.raises(InvalidInput) as error:
         slice_of([wrong])
-    assert str(error.value).startswith(f"circuit {wrong!r}: is no circuit; allowed are three whole numbers")
+    assert str(error.value).startswith(f"circuit: {wrong!r} is not a circuit; must be three whole numbers")
     assert slice_of(list(zip(*slice_circuits((4, 4, 4), False, [3]), strict=True))).cubes == (3,)

@@ -114,9 +114,13 @@ def test_a_failed_link_is_gone_both_ways() -> None:
 @pytest.mark.parametrize(
     ("shape", "twisted", "sentence"),
     [
-        ((5, 4, 4), False, "shape 5x4x4: sides must not fall from x to z; the nearest legal shape is 4x4x4"),
+        (
+            (5, 4, 4),
+            False,
+            "shape 5x4x4: sides must not decrease from x to z; the nearest legal shape is 4x4x4",
+        ),
         ((8, 4, 4), False, "the nearest legal shape is 4x4x8"),
-        ((16, 16, 20), False, "it takes 80 cubes and the pod has 64; the nearest legal shape is 16x16x16"),
+        ((16, 16, 20), False, "it needs 80 cubes and the pod has 64; the nearest legal shape is 16x16x16"),
         ((8, 8, 8), True, "shape 8x8x8 cannot be twisted, only n×n×2n and n×2n×2n with n a multiple of 4"),
         ((2, 2, 4), True, "cannot be twisted"),
         ((0, 4, 4), False, "shape 0x4x4"),
@@ -130,11 +134,11 @@ def test_an_impossible_shape_is_refused_with_the_nearest(shape: Shape, twisted: 
 
 def test_what_is_not_there_cannot_fail() -> None:
     mesh = slice_topology((1, 1, 2))
-    with pytest.raises(InvalidInput, match="ocs 48: does not exist; allowed are 0 to 47"):
+    with pytest.raises(InvalidInput, match="ocs: 48 does not exist; must be between 0 and 47"):
         without_ocs(mesh, [48])
-    with pytest.raises(InvalidInput, match="chip 2: does not exist; allowed are 0 to 1"):
+    with pytest.raises(InvalidInput, match="chip: 2 does not exist; must be between 0 and 1"):
         without_links(mesh, [(2, 0)])
-    with pytest.raises(InvalidInput, match="direction 6: does not exist; allowed are 0 to 5"):
+    with pytest.raises(InvalidInput, match="direction: 6 does not exist; must be between 0 and 5"):
         without_links(mesh, [(0, 6)])
     with pytest.raises(InvalidInput, match=r"link \+x of chip 0: does not exist in this slice"):
         without_links(mesh, [(0, 0)])

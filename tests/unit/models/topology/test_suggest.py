@@ -67,10 +67,18 @@ def test_rings_are_as_long_as_one_walks(shape: tuple[int, int, int], twisted: bo
 @pytest.mark.parametrize(
     ("chips", "traffic", "sentence"),
     [
-        (100, "nearest", "chips 100: no slice of a pod of 64 cubes has so many; the nearest are 64 and 128"),
+        (
+            100,
+            "nearest",
+            "chips: 100 is not the size of any slice of a pod of 64 cubes; the nearest are 64 and 128",
+        ),
         (5000, "nearest", "the nearest is 4096"),
         (0, "nearest", "the nearest is 1"),
-        (512, "ring:w", "traffic 'ring:w': not known; allowed are all-to-all, ring:x, ring:y, ring:z, near"),
+        (
+            512,
+            "ring:w",
+            "traffic: 'ring:w' is not a known pattern; must be one of all-to-all, ring:x, ring:y, ring:z",
+        ),
     ],
 )
 def test_what_cannot_be_suggested_is_one_sentence(chips: int, traffic: str, sentence: str) -> None:

@@ -131,7 +131,7 @@ def test_what_every_future_refuses_cannot_be(lived: Lived) -> None:
 def test_a_slice_that_cannot_be_is_refused_with_the_scheduler_s_words(lived: Lived) -> None:
     """It is asked for in the operator's words by the workload."""
     large = TimedRequest(0, POD, RequestSlice(shape=(8, 8, 16)))
-    with pytest.raises(InvalidInput, match=r"shape 8x8x16: it takes 16 cubes and the pod has 8"):
+    with pytest.raises(InvalidInput, match=r"shape 8x8x16: it needs 16 cubes and the pod has 8"):
         run_forecast(lived.case(US_PER_HOUR, (large,)), 2, HERE)
 
 

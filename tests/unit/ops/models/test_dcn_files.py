@@ -58,11 +58,11 @@ def test_rows_in_another_order_are_put_right(tmp_path: Path) -> None:
         ("", "line 1: ''; allowed is from,to,mbps"),
         ("a,b\n", "line 1: 'a,b'; allowed is from,to,mbps"),
         (HEAD + "ab-0,ab-1\n", "line 2: 2 values; allowed are three: from,to,mbps"),
-        (HEAD + "ab-0,ab-11,4\n", "line 2: block 'ab-11': no such block; the nearest is ab-1"),
+        (HEAD + "ab-0,ab-11,4\n", "line 2: block: 'ab-11' does not exist; the nearest is ab-1"),
         (HEAD + "ab-0,ab-1,-4\n", "line 2: mbps '-4' is not allowed; allowed are numbers from 0"),
         (HEAD + "ab-0,ab-1,nan\n", "line 2: mbps 'nan' is not allowed"),
         (HEAD + "ab-0,ab-1,4\nab-0,ab-1,4\n", "line 3: ab-0 → ab-1 is given twice, first in line 2"),
-        (HEAD + "ab-0,ab-0,4\n", "demand ab-0 → ab-0: 4 Mb/s, but a block sends itself nothing"),
+        (HEAD + "ab-0,ab-0,4\n", "demand ab-0 → ab-0: 4 Mb/s is not allowed: a block cannot send to itself"),
         (HEAD + "ab-0,ab-1,999999999999\n", "Mb/s, the most"),
         (HEAD + 'ab-0,"ab-1,4\n', "not CSV: unexpected end of data"),
         (HEAD + "\x00\n", "line 2: "),
@@ -89,7 +89,7 @@ def refused(work: Callable[[], object], path: Path, sentence: str) -> None:
         ({"load": MATRIX}, "has no array demand"),
         ({"demand": np.array(["x"])}, "demand: an array of <U1; allowed are whole or real numbers"),
         ({"demand": np.array(4)}, "demand: an array of no axes; allowed are blocks × blocks"),
-        ({"demand": MATRIX[:2]}, "demand: a matrix of 2×3; allowed is one of 3×3"),
+        ({"demand": MATRIX[:2]}, "demand: a matrix of 2×3 is not allowed; must be 3×3"),
         ({"demand": -MATRIX}, "demand ab-0 → ab-1: -5 is negative"),
         (
             {"demand": MATRIX, "blocks": np.array(["ab-0", "ab-1", "ab-7"])},
@@ -169,7 +169,7 @@ def shaped(shape: str) -> bytes:
         (npz(b"(" * 118), "no arrays of numpy: "),
         (npz(b"", b"hello"), "demand: no array of numpy"),
         (npz(b"", b"hello", "demand"), "demand: no array of numpy"),
-        (npz(shaped("(2, 3)"), b"\0" * 48), "demand: a matrix of 2×3; allowed is one of 3×3"),
+        (npz(shaped("(2, 3)"), b"\0" * 48), "demand: a matrix of 2×3 is not allowed; must be 3×3"),
     ],
 )
 def test_arrays_that_lie_are_refused(tmp_path: Path, content: bytes, sentence: str) -> None:
@@ -311,12 +311,12 @@ def test_a_network_is_named_where_a_site_has_several(tmp_path: Path) -> None:
         (
             "count: 5",
             "pod: pod-0",
-            "config.network: pod pod-0: attached 2 times, to block-0, block-1; a pod hangs on one block",
+            "config.network: pod pod-0: attached 2 times, to block-0, block-1; must be attached to one block",
         ),
         (
             "count: 5}",
             "count: 5}\n          - {uplinks: 256, pod: pod-1}",
-            "dcn-0/block-6: pod pod-1 is no pod of the site, which has pod-0; the nearest is pod-0",
+            "dcn-0/block-6: pod pod-1 is not a pod of the site, which has pod-0; the nearest is pod-0",
         ),
         (
             "uplinks: 256, pod",
@@ -343,7 +343,7 @@ def test_a_network_is_named_where_a_site_has_several(tmp_path: Path) -> None:
         (
             "jobs: [{pods: [pod-0]",
             "jobs: [{pods: [pod-1]",
-            "config.demand.jobs.0: pod pod-1 hangs on no block; those that do are pod-0",
+            "config.demand.jobs.0: pod pod-1 is attached to no block; must be one of pod-0",
         ),
         (
             "jobs: [{pods: [pod-0]",
@@ -353,13 +353,13 @@ def test_a_network_is_named_where_a_site_has_several(tmp_path: Path) -> None:
         (
             "storage: [block-4]",
             "storage: []",
-            "config.demand.jobs.0: writes or reads, and demand.storage is none",
+            "config.demand.jobs.0: writes or reads, but demand.storage is empty",
         ),
         ("storage: [block-4]", "storage: [block-9]", "config.demand.storage.0: block block-9: no such block"),
         (
             "storage: [block-4]",
             "storage: [block-4, block-3, block-4]",
-            "config.demand.storage.2: block-4 is named twice; allowed is once",
+            "config.demand.storage.2: block-4 is named twice; must be named once",
         ),
         (
             "chips: 64",
@@ -379,7 +379,7 @@ def test_a_network_is_named_where_a_site_has_several(tmp_path: Path) -> None:
         (
             "uplinks: 256, pod",
             "uplinks: 256, customer: team-7, pod",
-            "config.demand.jobs.0: block-4 is to send to block-0, but the two belong to two customers",
+            "config.demand.jobs.0: block-4 cannot send to block-0: they belong to different customers",
         ),
         (
             "storage: [block-4]",
@@ -407,11 +407,11 @@ def test_a_pod_hangs_on_one_network(tmp_path: Path) -> None:
     path = tmp_path / "two.yaml"
     network = "{name: dcn-%d, kind: dcn, config: {network: {blocks: [{pod: pod-0}, {}]}}}"
     path.write_text(f"site: two\nfabrics: [{{name: pod-0}}, {network % 0}, {network % 1}]")
-    said = "dcn-1/block-0: pod pod-0 hangs on dcn-0/block-0 already; a pod hangs on one block"
+    said = "dcn-1/block-0: pod pod-0 is already attached to dcn-0/block-0; must be attached to one block"
     refused(lambda: read_network(path, "dcn-0"), path, said)
     path.write_text("site: one\nfabrics: [{name: dcn-1, kind: dcn}, " + network % 0 + "]")
     refused(
         lambda: read_network(path, "dcn-0"),
         path,
-        "dcn-0/block-0: pod pod-0 is no pod of the site, which has none",
+        "dcn-0/block-0: pod pod-0 is not a pod of the site, which has none",
     )

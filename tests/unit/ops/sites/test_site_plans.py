@@ -135,7 +135,7 @@ def test_a_site_has_its_fabrics_in_order_each_with_what_differs(file: Path) -> N
         (
             f"{CONFIG}{{trace: [{{{ROW}, shape: [4, 4, 4]}}, {{{ROW}, shape: [8, 4, 4]}}]}}",
             (
-                "fabrics.0.config.trace.1 (submit_us 1): shape 8x4x4: sides must not fall from x to z; "
+                "fabrics.0.config.trace.1 (submit_us 1): shape 8x4x4: sides must not decrease from x to z; "
                 "the nearest legal shape is 4x4x8"
             ),
         ),
@@ -197,23 +197,23 @@ def test_jobs_over_several_pods_want_a_network_that_joins_all_of_them(file: Path
     with pytest.raises(
         InvalidInput,
         match=r"^pod-0: workload.multipod_share 0.1: site campus has no datacenter network that joins its pod"
-        r"s pod-0, pod-1; allowed is one pod$",
+        r"s pod-0, pod-1; must be one pod$",
     ):
         NewTwinOptions(site_files=(file,)).sites()
     file.write_text(f"{pods}  - {{name: pod-2}}\n{network.replace('POD', 'pod-2')}")
     with pytest.raises(
-        InvalidInput, match=r": pod-1 hangs on no block of the datacenter network of site campu"
+        InvalidInput, match=r": pod-1 is attached to no block of the datacenter network of site campu"
     ):
         NewTwinOptions(site_files=(file,)).sites()
     for more, why in (
-        (", customer: b", "the two belong to two customers"),
-        (", generation: 800, modules: cwdm8-bidi", "no module has both grids"),
+        (", customer: b", "they belong to different customers"),
+        (", generation: 800, modules: cwdm8-bidi", "their modules use different wavelength grids"),
     ):
         file.write_text(pods + network.replace("POD", f"pod-1{more}"))
         with pytest.raises(
             InvalidInput,
             match=r"^pod-0: workload.multipod_share 0.1: pod-0 and pod-1 hang on dcn-0/block-0 and dcn-0"
-            rf"/block-1, which are never joined: {why}; allowed is one pod$",
+            rf"/block-1, which cannot be joined: {why}; must be one pod$",
         ):
             NewTwinOptions(site_files=(file,)).sites()
     file.write_text(pods + network.replace("POD", "pod-1"))

@@ -332,14 +332,17 @@ def test_why_goes_from_a_state_to_its_root(client: Client, name: str, root: str 
 @pytest.mark.parametrize(
     ("path", "why"),
     [
-        ("trunks/dcn-0/block-1/trunk-9", "block 9 does not exist; allowed are 0 to 5"),
+        ("trunks/dcn-0/block-1/trunk-9", "block 9 does not exist; must be between 0 and 5"),
         ("trunks/dcn-0/block-1/trunk-1", "it would begin and end at block-1"),
         ("trace/dcn-0/block-1", "names are like dcn-0/block-0/trunk-5"),
         ("trace/dcn-0/cube-1/+x/3", "names are like dcn-0/block-0/trunk-5"),
         ("trace/pod-0/block-1/trunk-3", "pod-0 has none"),
         ("demands/dcn-0/block-1/trunk-3", "names are like dcn-0/block-0/demand-5"),
-        ("demands/dcn-0/block-7/demand-3", "block 7 does not exist; allowed are 0 to 5"),
-        ("blocks/dcn-0/block-6", "block 6 does not exist; allowed are 0 to 5; the nearest is dcn-0/block-5"),
+        ("demands/dcn-0/block-7/demand-3", "block 7 does not exist; must be between 0 and 5"),
+        (
+            "blocks/dcn-0/block-6",
+            "block 6 does not exist; must be between 0 and 5; the nearest is dcn-0/block-5",
+        ),
         ("blocks/pod-0/block-0", "no such block; pod-0 has none"),
         ("racks/dcn-0/rack-4", "the nearest is dcn-0/rack-3"),
         ("domains/dcn-0/power-4", "power domain 'dcn-0/power-4': power domain 4 does not exist"),

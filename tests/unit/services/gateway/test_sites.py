@@ -174,7 +174,7 @@ def cube_of(end: str) -> str:
         (
             "slices",
             {"fabric": FIXED, "shape": "4x4x8", "twisted": True},
-            "the links of a static pod are fixed and cannot be twisted; allowed is 4x4x8 without a twist",
+            "the links of a static pod are fixed and cannot be twisted; must be 4x4x8 without a twist",
         ),
         ("slices", {"fabric": FIXED, "shape": "4x4x32"}, "shape 4x4x32: side 32 is longer than the fixed"),
         (
@@ -182,11 +182,15 @@ def cube_of(end: str) -> str:
             {"kind": "ocs", "target": f"{FIXED}/ocs-3"},
             f"kind 'ocs': {FIXED} has nothing that it strikes; allowed are host, chip, cable, ",
         ),
-        ("links/pod-2/cube-64/+x/0", None, "cube 64 does not exist; allowed are 0 to 63; the nearest is"),
+        (
+            "links/pod-2/cube-64/+x/0",
+            None,
+            "cube 64 does not exist; must be between 0 and 63; the nearest is",
+        ),
         (
             "cubes/pod-1/cube-4",
             None,
-            "cube 4 does not exist; allowed are 0 to 3; the nearest is pod-1/cube-3",
+            "cube 4 does not exist; must be between 0 and 3; the nearest is pod-1/cube-3",
         ),
         ("cubes/cube-1", None, "cube 'cube-1': no such cube; the nearest is pod-1/cube-1"),
         ("cubes/pod-3/cube-4", None, "fabric 'pod-3': no such fabric; there is pod-1, pod-2, pod-7"),

@@ -190,8 +190,12 @@ def test_a_request_that_is_known_already_changes_nothing() -> None:
     ("shape", "twisted", "part"),
     [
         ((4, 4, 6), False, "nearest legal shape is 4x4x8"),
-        ((8, 8, 12), False, "it takes 12 cubes and the pod has 8"),
-        ((8, 8, 12), False, "; a slice of several pods needs a fabric that joins them, and there is none"),
+        ((8, 8, 12), False, "it needs 12 cubes and the pod has 8"),
+        (
+            (8, 8, 12),
+            False,
+            "; a slice of several pods needs a fabric that joins them, and the site has none",
+        ),
         ((4, 4, 4), True, "cannot be twisted"),
     ],
 )

@@ -188,7 +188,7 @@ def test_what_becomes_of_a_rewiring_is_told(net: DrivenTwin) -> None:
 @pytest.mark.parametrize(
     ("target", "status", "sentence"),
     [
-        (f"{NETWORK}/rack-16", 404, "rack 16 does not exist; allowed are 0 to 15"),
+        (f"{NETWORK}/rack-16", 404, "rack 16 does not exist; must be between 0 and 15"),
         (f"{NETWORK}/block-3/trunk-7", 404, "not a part of a dcn; allowed are names like dcn-0/control-2"),
         (f"{NETWORK}/cube-3", 404, "not a part of a dcn"),
         ("dcn-9/rack-1", 404, "no such fabric"),

@@ -117,7 +117,7 @@ def test_services_that_last_longer_are_the_same_ones_later() -> None:
 
 def test_services_between_customers_are_refused() -> None:
     apart = layout_of([Block("ab-0", 100, 512, customer="a"), Block("ab-1", 100, 512, customer="b")])
-    with pytest.raises(InvalidInput, match=re.escape("the two belong to two customers")):
+    with pytest.raises(InvalidInput, match=re.escape("they belong to different customers")):
         mean_demand(apart, Campus(), services_of(apart, Campus(), WEEK_H), 0, WEEK_H)
 
 

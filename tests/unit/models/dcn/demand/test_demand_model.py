@@ -60,11 +60,11 @@ def test_noise_has_the_mean_of_gravity_alone() -> None:
 
 
 REFUSED = [
-    ([[0, 1]], "demand: a matrix of 1×2; allowed is one of 2×2"),
+    ([[0, 1]], "demand: a matrix of 1×2 is not allowed; must be 2×2"),
     ([[0, -1], [0, 0]], "demand ab-0 → ab-1: -1 is negative"),
     ([[0, float("nan")], [0, 0]], "demand ab-0 → ab-1: nan is no number"),
     ([[0, 0], [2e9, 0]], "demand ab-1 → ab-0: 2000000000.0 is above 1,000,000,000 Mb/s"),
-    ([[5, 0], [0, 0]], "demand ab-0 → ab-0: 5 Mb/s, but a block sends itself nothing"),
+    ([[5, 0], [0, 0]], "demand ab-0 → ab-0: 5 Mb/s is not allowed: a block cannot send to itself"),
 ]
 
 
@@ -76,7 +76,9 @@ def test_a_matrix_that_is_no_demand_names_the_blocks(matrix: list[list[int]], se
 
 def test_a_demand_between_customers_is_refused() -> None:
     apart = layout_of([Block("ab-0", 100, 512, customer="a"), Block("ab-1", 100, 512, customer="b")])
-    with pytest.raises(InvalidInput, match="ab-0 → ab-1: 7 Mb/s, but the two belong to two customers"):
+    with pytest.raises(
+        InvalidInput, match="ab-0 → ab-1: 7 Mb/s is not allowed: they belong to different customers"
+    ):
         recorded_demand(apart, [[0, 7], [0, 0]])
 
 

@@ -133,10 +133,10 @@ def test_the_roomiest_pods_are_those_whose_blocks_have_most_left_in_their_fuller
 @pytest.mark.parametrize(
     ("pods", "sentence"),
     [
-        (("pod-0",), "pods pod-0: no ring; allowed are two or more"),
-        ((), "pods none: no ring; allowed are two or more"),
-        (("pod-0", "pod-9"), "pod pod-9 hangs on no block; those that do are pod-0, pod-1, pod-2"),
-        (("pod-0", "pod-0"), "pods pod-0, pod-0: allowed are one or more, each once"),
+        (("pod-0",), "pods: pod-0 cannot form a ring; must be at least two"),
+        ((), "pods: none cannot form a ring; must be at least two"),
+        (("pod-0", "pod-9"), "pod pod-9 is attached to no block; must be one of pod-0, pod-1, pod-2"),
+        (("pod-0", "pod-0"), "pods: pod-0, pod-0 is not allowed; must be one or more, each once"),
     ],
 )
 def test_what_is_no_ring_is_one_sentence(pods: tuple[str, ...], sentence: str) -> None:
@@ -149,7 +149,7 @@ def test_what_is_no_ring_is_one_sentence(pods: tuple[str, ...], sentence: str) -
 def test_more_pods_than_there_are_is_one_sentence() -> None:
     found = plant()
     nothing = np.zeros((BLOCKS, BLOCKS), dtype=np.int64)
-    with pytest.raises(InvalidInput, match="pods 4: not to be had; allowed are 1 to 3"):
+    with pytest.raises(InvalidInput, match="pods: 4 is not allowed; must be between 1 and 3"):
         roomiest(found, nothing, PODS, 4)
     with pytest.raises(InvalidInput, match="pod pod-9 hangs on no block"):
         roomiest(found, nothing, ("pod-9",), 1)

@@ -13,7 +13,7 @@ from scipy.sparse import coo_array
 
 from shared.basics.errors import InvalidInput
 from shared.models.dcn.demand.demand_model import MBPS_PER_GBPS, DemandModel, demand_at
-from shared.models.dcn.engineering.baselines import clos_use, uniform_mesh, whole_links
+from shared.models.dcn.engineering.baselines import uniform_mesh, whole_links
 from shared.models.dcn.engineering.topology_engineering import (
     _Search,
     engineer,
@@ -163,15 +163,6 @@ def test_customers_stay_apart() -> None:
     for links in (engineer(apart, demand).links, uniform_mesh(apart)):
         assert (links[~apart.may_join] == 0).all()
         assert (links.sum(axis=1) == apart.uplinks).all()
-
-
-def test_a_spine_carries_what_blocks_send_at_the_lower_rate() -> None:
-    found = plant(4, (400,))
-    demand = np.full((4, 4), 10**6)
-    np.fill_diagonal(demand, 0)
-    sends = 3 * 10**6 / (512 * MBPS_PER_GBPS)
-    assert clos_use(found, demand) == pytest.approx(sends / 400)
-    assert clos_use(found, demand, 100) == pytest.approx(sends / 100)
 
 
 def test_a_peak_is_the_most_of_every_pair() -> None:

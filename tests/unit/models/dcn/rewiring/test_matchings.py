@@ -158,7 +158,7 @@ REFUSED = [
     ({(0, 1): 3}, "links ab-0, ab-1: 3 are not as many as the other way round"),
     ({(0, 1): -1, (1, 0): -1}, "links ab-0, ab-1: -1 are fewer than none"),
     ({(0, 0): 2}, "links ab-0, ab-0: 2 may not be: one block, or blocks of two customers"),
-    ({(0, 1): 513, (1, 0): 513}, "block ab-0: 513 links; allowed are at most its 512 uplinks"),
+    ({(0, 1): 513, (1, 0): 513}, "block ab-0: 513 links are not allowed; must be at most its 512 uplinks"),
 ]
 
 
@@ -175,5 +175,5 @@ def test_links_between_customers_are_refused() -> None:
     apart = layout_of([Block("ab-0", 100, 512, customer="a"), Block("ab-1", 100, 512, customer="b")])
     with pytest.raises(InvalidInput, match="blocks of two customers"):
         circuits_of(apart, np.array([[0, 2], [2, 0]]))
-    with pytest.raises(InvalidInput, match="links: a matrix of 3×3; allowed is one of 2×2"):
+    with pytest.raises(InvalidInput, match="links: a matrix of 3×3 is not allowed; must be 2×2"):
         circuits_of(apart, np.zeros((3, 3), dtype=np.int64))

@@ -16,7 +16,6 @@ from shared.models.dcn.routing.fair_share import fair_share, slowdown
 from shared.models.dcn.routing.path_loads import (
     capacity_shares,
     check_paths,
-    direct_shares,
     largest_use,
     mean_path,
     trunk_capacity,
@@ -28,7 +27,7 @@ from shared.models.dcn.routing.wcmp_tables import fitted_entries, shares_of, tab
 from shared.models.dcn.routing.weights import TRANSIT_PRIOR, split_demand
 from shared.models.network.blocks import FloatArray, NetworkLayout
 from shared.models.superpod.wiring import IntArray
-from tests.support.dcn_plants import demands, plant
+from tests.support.dcn_plants import demands, direct_shares, plant
 
 BLOCKS = 5
 
@@ -157,7 +156,7 @@ def test_what_no_split_can_be_is_refused() -> None:
     with pytest.raises(OperationFailed, match="linear program of the demand"):
         least_transit(carries, demand, 0.4)
     for spread in (0.0, 1.5, float("nan")):
-        with pytest.raises(InvalidInput, match="allowed are numbers above 0, up to 1"):
+        with pytest.raises(InvalidInput, match="must be above 0 and at most 1"):
             capped_split(carries, demand, spread)
 
 

@@ -95,7 +95,7 @@ def test_what_no_repetition_saw_has_no_interval() -> None:
     [
         (
             "fabric-availability --kind lr4",
-            "kind 'lr4': no such kind of module; allowed are cwdm4-duplex, cw",
+            "kind: 'lr4' is not a known kind of module; must be one of cwdm4-duplex, cw",
         ),
         ("fabric-availability --ocs-availability 99.9", "ocs-availability 99.9: not a probability"),
         ("goodput-model --slice-chips 1000", "slice-chips 1000: not allowed"),

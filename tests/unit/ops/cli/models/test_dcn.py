@@ -311,9 +311,9 @@ def test_parts_that_fail_go_by_the_names_of_a_living_network(network: str) -> No
 @pytest.mark.parametrize(
     ("part", "sentence"),
     [
-        ("rack-9", "rack-9: nothing of this name can fail; allowed are ocs-0 to ocs-31"),
+        ("rack-9", "rack-9: no part that can fail has this name; must be ocs-0 to ocs-31"),
         ("dcn-1/rack-3", "dcn-1/rack-3: nothing of this name can fail; allowed are"),
-        ("block-1/bundle-99", "block-1/bundle-99: nothing of this name can fail; allowed are bundle-0 to"),
+        ("block-1/bundle-99", "block-1/bundle-99: no part that can fail has this name; must be bundle-0 to"),
         ("rack-" + "1" * 5_000, f"rack-{'1' * 54}…: nothing of this name can fail"),
     ],
 )
@@ -379,7 +379,7 @@ def test_a_price_is_a_name_and_a_number(network: str) -> None:
         in run("cost", network, "--price", "ocs_cost").output
     )
     done = run("cost", network, "--price", "ocs_cots=1")
-    assert str(done.exception) == "price ocs_cots: no such price; the nearest is ocs_cost"
+    assert str(done.exception) == "price: ocs_cots does not exist; the nearest is ocs_cost"
 
 
 def test_a_plan_can_serve_the_hours_before(network: str, tmp_path: Path) -> None:

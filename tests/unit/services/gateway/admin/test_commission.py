@@ -242,7 +242,10 @@ def test_a_number_that_cannot_be_written_down_is_refused(
             dcn({"count": 1024}, {"count": 1024}),
             "settings: network: blocks 2048: not allowed",
         ),
-        (dcn({"count": 2}, {"pod": "pod-77"}), "dcn-1/block-2: pod pod-77 is no pod of the site, which has"),
+        (
+            dcn({"count": 2}, {"pod": "pod-77"}),
+            "dcn-1/block-2: pod pod-77 is not a pod of the site, which has",
+        ),
         (
             {"settings": {"workload": {"mix": "16x16x16=1"}, "pod": {"cubes": 8}}},
             "settings: workload.mix 16x16x16=1: the smallest shape takes 64 cubes and the pod has 8",

@@ -91,8 +91,8 @@ def test_a_link_of_a_static_pod_is_lost_with_either_end(client: Client) -> None:
     ("target", "sentence"),
     [
         ("pod-9/ocs-1", "no such fabric; there is pod-0, pod-1"),
-        ("pod-0/ocs-48", "OCS 48 does not exist; allowed are 0 to 47"),
-        ("pod-1/ocs-3", "not a part of a pod; allowed are names like"),
+        ("pod-0/ocs-48", "OCS 48 does not exist; must be between 0 and 47"),
+        ("pod-1/ocs-3", "is not a part of a pod; must be a name like"),
         ("pod-0", "not a part of a pod"),
         ("pod-0/slice-0", "not a part of a pod"),
         ("", "no such fabric"),

@@ -135,7 +135,7 @@ def test_what_cannot_be_explained_is_said_in_a_sentence(client: Client) -> None:
         (
             "plan/slices?shape=8x8x8",
             422,
-            "shape 8x8x8: it takes 8 cubes and the pod has 4; the nearest",
+            "shape 8x8x8: it needs 8 cubes and the pod has 4; the nearest",
         ),
         ("plan/slices?shape=4x4x4&owner=A b", 422, "owner 'A b': allowed are"),
         ("plan/slices?shape=4x4x4&tier=urgent", 422, "tier 'urgent'"),

@@ -111,15 +111,15 @@ def test_a_job_gets_the_next_pods_that_can_hold_it(
         ({"pods": "pod-3,pod-0", "fabric": "pod-0"}, "fabric pod-0: the first of pods pod-3,pod-0 is asked"),
         (
             {"pods": "pod-1,pod-4"},
-            "pods: pod-4 hangs on no block of the datacenter network of site campus; those that pod-1 is joi",
+            "pods: pod-4 is attached to no block of the datacenter network of site campus; pod-1 can be joi",
         ),
         (
             {"pods": 2, "fabric": "pod-4"},
-            "pods: pod-4 hangs on no block of the datacenter network of site cam",
+            "pods: pod-4 is attached to no block of the datacenter network of site cam",
         ),
         (
             {"pods": "pod-1,pod-5"},
-            "pods: pod-1 and pod-5 hang on dcn-0/block-1 and dcn-0/block-4, which are never joined: the two",
+            "pods: pod-1 and pod-5 are attached to dcn-0/block-1 and dcn-0/block-4, which cannot be joined",
         ),
         (
             {"pods": 3, "fabric": "pod-5"},
@@ -129,7 +129,7 @@ def test_a_job_gets_the_next_pods_that_can_hold_it(
         ({"fabric": "dcn-0"}, "fabric dcn-0: is a dcn, which has no slices; allowed are pods"),
         (
             {"pods": "pod-9,pod-8"},
-            "pods: site yard has no datacenter network that joins its pods pod-8, pod-9; allowed is one pod",
+            "pods: site yard has no datacenter network that joins its pods pod-8, pod-9; must be one pod",
         ),
         ({"pods": 2, "fabric": "pod-8"}, "pods: site yard has no datacenter network that joins its pods pod"),
         ({"pods": True}, "pods True: input should be a valid string"),
@@ -153,5 +153,5 @@ def test_a_pod_that_joins_may_want_such_jobs_only_where_they_can_be_had(twin: Dr
     answer = twin.client().post("/v1/fabrics", json=wants)
     assert answer.json()["error"] == (
         "pod-20: workload.multipod_share 0.1: site yard has no datacenter network that joins its pods pod-8, "
-        "pod-9, pod-20; allowed is one pod"
+        "pod-9, pod-20; must be one pod"
     )
