@@ -54,7 +54,8 @@ def _by_claim(state: SchedulerState, row: Slice) -> ExpectedStart:
 
 
 def _by_repair(state: SchedulerState) -> ExpectedStart:
-    """When the last OCS that is down is expected back. What the slice waits for after that is not known yet."""
+    """When the last OCS that is down is expected back. What the slice waits for after that is not
+    known yet."""
     mean_us = state.expected_durations.ocs_repair_us
     left_us = [expected_left_us(mean_us, state.now_us - since_us) for since_us in state.ocs_down.values()]
     reason = (

@@ -66,7 +66,8 @@ def _touching(cube: int, joins: tuple[Join, ...]) -> tuple[Join, ...]:
 
 
 def _forget_ends(state: SchedulerState, joins: tuple[Join, ...]) -> None:
-    """Forget the condition of link ends whose circuits are disconnected, at the neighbours too: they go dark."""
+    """Forget the condition of link ends whose circuits are disconnected, at the neighbours too:
+    they go dark."""
     if state.bad_ends:
         for ends in join_ends(joins):
             for end in ends.tolist():

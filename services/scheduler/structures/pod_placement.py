@@ -53,7 +53,8 @@ class PodPlacement(Protocol):
         """Raise InvalidInput unless an empty pod can hold such a slice."""
 
     def find_fit(self, occupancy: Occupancy, shape: Shape, whole_cubes: bool) -> Fit | None:
-        """Where a slice fits now; None if there is no room. Without `whole_cubes`, idle cubes are not used."""
+        """Where a slice fits now; None if there is no room. Without `whole_cubes`, idle cubes are
+        not used."""
 
     def fit_by_preemption(
         self, occupancy: Occupancy, shape: Shape, lost: LossBySlice, *, among: int = ALL_CUBES, spare: int = 0
