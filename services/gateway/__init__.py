@@ -1,2 +1,2 @@
-"""The twin's face to people: status documents, the log, the inbox and the clock, as things, histories and
-requests. Owns nothing, and knows of no way in which it is asked: `http/` is one."""
+"""The gateway of a twin: status documents, the log, the inbox and the clock, as resources, history and
+requests. It owns no state and does not depend on a protocol; `http/` is one."""

@@ -1,5 +1,4 @@
-"""The fabrics that there are: the one that a name begins with, the plant of each, the site whose log it
-shares."""
+"""Look-up of fabrics: by the first segment of a name, their plants, and their sites."""
 
 from schemas.config.dcn import DcnConfig
 from schemas.config.pods import FabricConfig
@@ -12,40 +11,45 @@ from shared.models.network.blocks import network_of
 from shared.models.plant.plant import Part, Plant
 
 FIRST_POD = "pod-0"
-"""The fabric that is meant where none is named, if there is one of this name."""
+"""The default fabric, if there is one of this name."""
 
 
 def config_of(twin: TwinPorts, fabric: str) -> FabricConfig:
-    """What a fabric was commissioned with; NotFound if there is no such fabric, OperationFailed where that
-    cannot be told now: store or log have been taken away, and are being made again."""
+    """The configuration with which a fabric was commissioned.
+
+    Raise NotFound if there is no such fabric, and OperationFailed if that is unknown now, because the store
+    or the log is being rebuilt.
+    """
     try:
         return twin.config(fabric)
     except KeyError:
         pass
     if fabric in twin.documents.fabrics():
-        raise OperationFailed(f"fabric {fabric}: its beginning has not been read from the log yet; ask again")
-    if lacking := twin.unready():
-        raise OperationFailed(f"fabric {truncated(repr(fabric))}: cannot be looked up now: {lacking[0]}")
+        raise OperationFailed(
+            f"fabric {fabric}: its commissioning has not been read from the log yet; try again"
+        )
+    if problems := twin.unready():
+        raise OperationFailed(f"fabric {truncated(repr(fabric))}: cannot be looked up now: {problems[0]}")
     known = ", ".join(commissioned_fabrics(twin))
-    raise NotFound(f"fabric {truncated(repr(fabric))}: no such fabric; there is {known}")
+    raise NotFound(f"fabric {truncated(repr(fabric))}: no such fabric; must be one of {known}")
 
 
 def fabric_plant(twin: TwinPorts, fabric: str) -> Plant:
-    """What a fabric is made of; NotFound if there is no such fabric."""
+    """The plant of a fabric; raise NotFound if there is no such fabric."""
     config = config_of(twin, fabric)
     return plant_of(config.kind, config.hardware)
 
 
 def fabric_of(twin: TwinPorts, name: str) -> str:
-    """The fabric that a name begins with; NotFound if there is none."""
+    """The fabric of a name; raise NotFound if there is none."""
     fabric = name.split("/", 1)[0]
     config_of(twin, fabric)
     return fabric
 
 
 def part_of(twin: TwinPorts, name: str, word: str | None = None) -> Part:
-    """The part of this name; NotFound if there is none, with the nearest of the kind that is asked for, where
-    that is one."""
+    """The part of this name. Raise NotFound if there is none, with the nearest part of kind `word`, if that
+    is a kind of part."""
     fabric = fabric_of(twin, name)
     made_of = fabric_plant(twin, fabric)
     try:
@@ -57,37 +61,37 @@ def part_of(twin: TwinPorts, name: str, word: str | None = None) -> Part:
 
 
 def commissioned_fabrics(twin: TwinPorts) -> list[str]:
-    """The fabrics of the twin, in order, as far as the log that the gateway reads holds their beginnings."""
+    """The fabrics of the twin, in order, whose commissioning is on the gateway's log."""
     return [fabric for fabric in twin.documents.fabrics() if is_commissioned(twin, fabric)]
 
 
 def living_fabrics(twin: TwinPorts) -> list[str]:
-    """Those of them that have not retired."""
+    """The commissioned fabrics that have not retired."""
     places = twin.documents.fabrics()
     return [name for name, at in places.items() if at.retired_us is None and is_commissioned(twin, name)]
 
 
 def retired_us(twin: TwinPorts, fabric: str) -> int | None:
-    """The simulated time at which a fabric retired, None while it lives."""
+    """The simulated time at which a fabric retired; None if it has not."""
     place = twin.documents.fabrics().get(fabric)
     return place.retired_us if place is not None else None
 
 
 def now_us(twin: TwinPorts, fabric: str) -> int:
-    """The moment at which a fabric is shown: that of the clock, or of its end."""
+    """The time at which a fabric is shown: the clock's, or its retirement."""
     ended_us = retired_us(twin, fabric)
     return twin.clock.show().now_us if ended_us is None else ended_us
 
 
 def fabric_network(twin: TwinPorts, fabric: str) -> Network | None:
-    """The blocks and racks of a datacenter network, None for a fabric of another kind; NotFound if there is
-    no such fabric."""
+    """The blocks and racks of a datacenter network; None for another kind of fabric. Raise NotFound if there
+    is no such fabric."""
     config = config_of(twin, fabric)
     return network_of(config.network) if isinstance(config, DcnConfig) else None
 
 
 def is_commissioned(twin: TwinPorts, fabric: str) -> bool:
-    """Whether the log holds a fabric's beginning."""
+    """Whether a fabric's commissioning is on the log."""
     try:
         twin.config(fabric)
     except KeyError:
@@ -96,7 +100,7 @@ def is_commissioned(twin: TwinPorts, fabric: str) -> bool:
 
 
 def site_of(twin: TwinPorts, fabric: str) -> str:
-    """The site whose log a fabric shares; NotFound if there is no such fabric."""
+    """The site whose log a fabric shares; raise NotFound if there is no such fabric."""
     config_of(twin, fabric)
     return twin.site(fabric)
 
@@ -107,13 +111,13 @@ def sites(twin: TwinPorts) -> list[str]:
 
 
 def site_fabrics(twin: TwinPorts, site: str) -> dict[str, FabricConfig]:
-    """The fabrics of a site that live, in order."""
+    """The fabrics of a site that have not retired, in order."""
     return {name: config_of(twin, name) for name in living_fabrics(twin) if site_of(twin, name) == site}
 
 
 def default_fabric(twin: TwinPorts, fabric: str | None) -> str:
-    """The fabric that somebody means who may have named none: `pod-0`, or the first where there is none of
-    this name. NotFound if there is no such fabric."""
+    """The given fabric, or the default: `pod-0`, else the first one. Raise NotFound if there is no such
+    fabric."""
     if fabric is None:
         fabric = (
             FIRST_POD
@@ -125,6 +129,6 @@ def default_fabric(twin: TwinPorts, fabric: str | None) -> str:
 
 
 def default_living_fabric(twin: TwinPorts, fabric: str | None) -> str:
-    """The same where something is asked of the fabric: of those that live, if any does."""
+    """As `default_fabric`, for requests: the default is a fabric that has not retired, if there is one."""
     names = living_fabrics(twin) if fabric is None else []
     return default_fabric(twin, FIRST_POD if FIRST_POD in names else next(iter(names), fabric))

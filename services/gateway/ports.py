@@ -1,4 +1,4 @@
-"""What the gateway stands on; each runtime brings its own."""
+"""The ports of the gateway; each runtime provides them."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,31 +23,33 @@ from shared.storage.store.state_store import DocumentReader
 
 
 class QueriesPort(Protocol):
-    """What the twin's own rules say on a copy of its states; nothing happens by asking. `clock_us` is the
-    simulated time at which somebody asks."""
+    """Queries answered by the twin's own rules on copies of its states. `clock_us` is the simulated time of
+    the query."""
 
-    def plan(self, fabric: str, wanted: RequestSlice, clock_us: int) -> SlicePlan:
+    def plan(self, fabric: str, request: RequestSlice, clock_us: int) -> SlicePlan:
         """What the scheduler would do with this request."""
 
     def explain(
         self, fabric: str, name: str, clock_us: int, networks: Sequence[str]
     ) -> SliceExplanation | None:
-        """Why a slice is as it is, None if the scheduler knows nothing of it; without its history. `networks`
-        are those of its site."""
+        """Why a slice is in its state, without its history; None if the scheduler does not know it.
+        `networks` are those of its site."""
 
-    def foresee(self, fabric: str, asked: Sequence[RequestBody], clock_us: int, for_us: int) -> WhatIfResult:
-        """What would follow from these requests, made at once, within so long."""
+    def foresee(
+        self, fabric: str, requested: Sequence[RequestBody], clock_us: int, for_us: int
+    ) -> WhatIfResult:
+        """The effects of these requests, made at once, within `for_us`."""
 
     def loss(self, fabric: str, kind: FaultKind, target: str, clock_us: int) -> LossReport:
-        """What a datacenter network would lose with one of its parts."""
+        """The loss of a datacenter network if one of its parts fails."""
 
     def repairable(self, fabric: str, target: str) -> tuple[str, ...]:
-        """The active faults of a part and of what is in it, by name, the oldest first."""
+        """The names of the active faults of a part and of what is in it, oldest first."""
 
 
 class FrameReader(Protocol):
-    """The telemetry frames of a fabric that are kept, after one moment and up to another, the oldest first or
-    the newest."""
+    """Reads the stored telemetry frames of a fabric, after `after_us` and up to `until_us`, oldest or newest
+    first."""
 
     def __call__(
         self, fabric: str, after_us: int, until_us: int | None = None, *, newest_first: bool = False
@@ -55,15 +57,15 @@ class FrameReader(Protocol):
 
 
 class PastSitePort(Protocol):
-    """A site as it was at a quiet moment: what was committed then, and its rules on copies of it."""
+    """A site at a quiet time in the past: its committed documents, and its rules on copies of its states."""
 
     @property
     def position(self) -> int:
-        """How many messages of its log it had read."""
+        """The number of messages of its log that it had read."""
 
     @property
     def fabrics(self) -> Mapping[str, bool]:
-        """Those that were commissioned, in order, and whether each had retired."""
+        """Commissioned fabric → whether it had retired, in order."""
 
     def documents(self, fabric: str, kind: str) -> Mapping[str, bytes]:
         """Name → document."""
@@ -72,51 +74,38 @@ class PastSitePort(Protocol):
     def queries(self) -> QueriesPort: ...
 
     def snapshot(self) -> bytes:
-        """All that it held, as one file (`shared.storage.snapshots`)."""
+        """All its states as one file (`shared.storage.snapshots`)."""
 
 
 class PastPort(Protocol):
-    """The sites of a twin at any moment that it has lived."""
+    """The sites of a twin at any past time."""
 
     def site(self, name: str, position: int) -> PastSitePort:
-        """A site when it had read so many messages and all that follows from the last of them. LogDamaged
-        where its log is not what this version of its services says."""
+        """A site after it had read `position` messages and everything that follows from the last one. Raise
+        LogDamaged if its log does not match this version of its services."""
 
     def begins(self, name: str) -> tuple[int, int]:
-        """(position, simulated time) from which on a site's past can be told."""
+        """(position, simulated time) of the earliest known past of a site."""
 
     def walk(self, name: str, position: int) -> DocumentWalk:
-        """A site of the caller's own, of then, to be taken on from moment to moment."""
+        """A walk through the past of a site that starts at this position; it belongs to the caller."""
 
     def leave(self, name: str, walk: DocumentWalk) -> None:
-        """Keep it for who goes on from where it has come to: the last one is kept."""
+        """Keep a walk for the next caller that continues at its position; only the last one is kept."""
 
     def deadline(self) -> Callable[[], bool]:
-        """Whether the time of a question that is asked now is over, whenever that is looked at; who looks
-        lets others work meanwhile."""
+        """A function that says whether the time of the current query is over. Calling it lets other threads
+        run."""
 
 
-def no_frames(*_asked: object, **_how: object) -> Iterator[tuple[int, bytes]]:
-    """Of a twin that keeps none."""
+def no_frames(*_arguments: object, **_options: object) -> Iterator[tuple[int, bytes]]:
+    """The frame reader of a twin that stores no frames."""
     return iter(())
 
 
 @dataclass(frozen=True, slots=True)
 class TwinPorts:
-    """A living twin as the gateway sees it.
-
-    `config` is what a fabric was commissioned with, `site` the site whose log it shares; both raise
-    KeyError for a fabric whose beginning is not on the log yet. `health` lists problems in one sentence
-    each, none when all is well; `notes` sentences on what fails and the twin does not need; `unready`
-    those for which queries cannot be answered, or not as the twin stands. `runtime_metrics` are counts
-    and gauges of the runtime itself. `telemetry` is a fabric's newest frame (Arrow IPC stream), or None,
-    `frames` those of before; `dead_letters` are the newest, oldest first. `is_quiet` says whether `log`
-    and `documents` hold all that follows from a fabric's last request or Tick. `claim` takes a name for a
-    site and returns the site that has it, which took it first: of several that ask at once, those of one
-    site go on. `past` is None where it cannot be looked back at, `backup_point`, where it stands at a quiet
-    moment, where it is backed up otherwise. `archive` lets the log file of a site begin at a byte behind what
-    its archive holds, as somebody asks for; None where logs are kept otherwise.
-    """
+    """A live twin as the gateway sees it."""
 
     about: TwinInfo
     documents: DocumentReader
@@ -125,17 +114,32 @@ class TwinPorts:
     clock: Clock
     operations: OperationsLog
     config: Callable[[str], FabricConfig]
+    """The commissioned configuration of a fabric; KeyError if its commissioning is not on the log yet."""
     site: Callable[[str], str]
+    """The site whose log a fabric shares; KeyError as for `config`."""
     health: Callable[[], list[str]]
+    """Problems, one sentence each; empty if all is well."""
     unready: Callable[[], list[str]]
+    """Problems for which queries cannot be answered, or only from old data."""
     runtime_metrics: Callable[[], dict[str, float]]
+    """Counters and gauges of the runtime itself."""
     telemetry: Callable[[str], bytes | None]
+    """The newest frame of a fabric (Arrow IPC stream), or None."""
     dead_letters: Callable[[], Sequence[DeadLetter]]
+    """The newest dead letters, oldest first."""
     claim: Callable[[str, str], str]
+    """Reserves a fabric name for a site and returns the site that has it: the first that asked."""
     is_quiet: Callable[[str], bool]
+    """Whether `log` and `documents` hold everything that follows from a fabric's last request or Tick."""
     queries: QueriesPort
     frames: FrameReader = no_frames
+    """Earlier telemetry frames."""
     past: PastPort | None = None
+    """None if the twin cannot look back."""
     backup_point: Callable[[], BackupPoint] | None = None
+    """The state of the twin at a quiet time; None if it is backed up differently."""
     archive: Callable[[str, int, str], ArchiveResult] | None = None
+    """Lets the log file of a site start at a later byte, up to what its archive holds; None if logs are
+    stored differently."""
     notes: Callable[[], list[str]] = list
+    """Sentences about failures that do not affect the twin."""

@@ -1,1 +1,1 @@
-"""Which slice runs where: queue, placement, circuits wanted, recovery."""
+"""The scheduler: queue, placement, circuits and recovery of slices."""

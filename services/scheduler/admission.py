@@ -1,7 +1,7 @@
-"""Requests and releases, and jobs that have kept what they did before they leave.
+"""Slice requests, releases, and checkpoints that jobs write before they leave.
 
-Both are idempotent: a slice that is known already is not requested again, and one that has ended is not
-released again.
+Requests and releases are idempotent: known slices are not admitted again, and ended slices are not released
+again.
 """
 
 from typing import Literal
@@ -26,8 +26,8 @@ from shared.models.superpod.shapes import chips_of, cubes_of, several_pods_hint,
 
 
 def on_slice_requested(state: SchedulerState, body: SliceRequested, message: Envelope) -> list[Output]:
-    """Place the slice if it fits, let it wait if not; refuse it if it never can, or if too many of its owner
-    wait."""
+    """Place the slice if it fits, else queue it. Refuse it if it can never fit, or if its owner has too many
+    waiting slices."""
     number = number_of(body.slice)
     if number in state.slices or number in state.ended:
         return []
@@ -52,43 +52,45 @@ def on_slice_requested(state: SchedulerState, body: SliceRequested, message: Env
     try:
         state.placement.check(body.shape, body.twisted, state.cubes)
         _check_reserve(state, row)
-    except InvalidInput as refusal:
-        return [*emitted, *refuse(state, row, f"{refusal}{several_pods_hint(body.shape, state.cubes)}")]
-    _wait(state, row)
+    except InvalidInput as error:
+        return [*emitted, *refuse(state, row, f"{error}{several_pods_hint(body.shape, state.cubes)}")]
+    _enqueue_new(state, row)
     emitted += place_filler(state) if row.tier == TIERS[FILLER] and is_settled(state) else cycle(state)
     row = state.slices[number]
-    waiting, most = _waiting(state, row.owner), _queue_max(state, body)
-    if row.state == "queued" and number not in state.claims and waiting > most:
+    waiting, limit = _waiting_count(state, row.owner), _queue_max(state, body)
+    if row.state == "queued" and number not in state.claims and waiting > limit:
         withdraw(state, row)
-        reason = f"{waiting - 1} slices of {row.owner} wait, of {most} that may (scheduler.queue_max)"
+        reason = (
+            f"{row.owner} has {waiting - 1} waiting slices; must be at most {limit} (scheduler.queue_max)"
+        )
         emitted += refuse(state, row, reason) + cycle(state)
     return emitted
 
 
 def _check_reserve(state: SchedulerState, row: Slice) -> None:
-    """InvalidInput for a slice that would wait for ever for cubes that are kept in reserve."""
-    cubes, most = cubes_of(row.shape), most_cubes(state, row.tier)
-    if cubes > most:
+    """Raise InvalidInput if the slice needs cubes that are always kept in reserve."""
+    cubes, limit = cubes_of(row.shape), most_cubes(state, row.tier)
+    if cubes > limit:
         raise InvalidInput(
-            f"shape {shape_text(row.shape)}: it takes {cubes} cubes, and of {state.cubes} at most {most} are "
-            "to be had beside those in reserve (scheduler.hold_back, scheduler.hot_spares)"
+            f"shape: {shape_text(row.shape)} needs {cubes} cubes; must be at most {limit} of {state.cubes}, "
+            "because the rest is reserved (scheduler.hold_back, scheduler.hot_spares)"
         )
 
 
-def _waiting(state: SchedulerState, owner: str) -> int:
-    """How many slices of an owner wait without a claim."""
+def _waiting_count(state: SchedulerState, owner: str) -> int:
+    """The number of waiting slices of an owner that have no claim."""
     waiting = queue_of(state).waiting(owner)
     return waiting + sum([row.owner == owner for row in deferred_slices(state)])
 
 
 def _queue_max(state: SchedulerState, body: SliceRequested) -> int:
-    """How many slices of an owner may wait. A recorded trace may do so as a whole: it is never longer than
-    what a log may hold."""
+    """How many slices of an owner may wait. A recorded trace may queue all its rows at once; its length is
+    limited by TRACE_ROWS_MAX."""
     return TRACE_ROWS_MAX if body.requested_by == "trace" else state.config.queue_max
 
 
 def on_slice_released(state: SchedulerState, body: SliceReleased, _message: Envelope) -> list[Output]:
-    """Its owner is done with the slice: take its circuits away, and see who can use its cubes."""
+    """End the slice and place waiting slices on its cubes."""
     row = state.slices.get(number_of(body.slice))
     if row is None:
         return []
@@ -96,20 +98,20 @@ def on_slice_released(state: SchedulerState, body: SliceReleased, _message: Enve
 
 
 def complete(state: SchedulerState, row: Slice, reason: Literal["finished", "operator"]) -> list[Output]:
-    """Its owner is done with a slice, wherever it is."""
+    """End a slice that its owner no longer needs, whether it waits or runs."""
     emitted: list[Output] = []
     if row.state == "queued":
         withdraw(state, row)
     else:
         emitted += vacate(state, row)
     if row.state == "queued" and not row.restarts:
-        return emitted + refuse(state, row, f"withdrawn while it waited ({reason})")
+        return emitted + refuse(state, row, f"withdrawn before it started ({reason})")
     parted = end_slice(state, row, "finished" if reason == "finished" else "released", reason)
     return [*emitted, SliceCompleted(slice=slice_name(state, row.number), reason=reason), *parted]
 
 
 def on_job_checkpointed(state: SchedulerState, body: JobCheckpointed, _message: Envelope) -> list[Output]:
-    """A job that was told to leave has kept what it did: its slice leaves at once."""
+    """Release the cubes of a slice that has written its checkpoint after a notice to leave."""
     number = number_of(body.slice)
     notice = state.notices.get(number)
     if notice is None:
@@ -118,7 +120,7 @@ def on_job_checkpointed(state: SchedulerState, body: JobCheckpointed, _message: 
     return leaves(state, number) + cycle(state)
 
 
-def _wait(state: SchedulerState, row: Slice) -> None:
+def _enqueue_new(state: SchedulerState, row: Slice) -> None:
     enqueue(state, row)
     state.queued += 1
     store_slice(state, row)

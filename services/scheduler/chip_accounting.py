@@ -1,7 +1,7 @@
-"""What every chip of the pod is for, at every moment: allocated to slices, or what the rest is.
+"""What every chip of the pod is used for over time: allocated to slices, or why it is not.
 
-What allocated chips do, `jobs` tells. Both together are the whole of a pod's time, each chip-microsecond in
-one place.
+The service `jobs` accounts for what allocated chips do. Together they cover all of a pod's chip-time, each
+chip-microsecond exactly once.
 """
 
 from collections.abc import Iterable
@@ -22,11 +22,11 @@ BodyT = TypeVar("BodyT", bound=Body)
 
 
 def with_chip_accounting(rule: Rule[SchedulerState, BodyT]) -> Rule[SchedulerState, BodyT]:
-    """The same rule, after which the books are brought up to date if it changed what any chip is for."""
+    """Wrap a rule so that it updates the accounting if the use of any chip changed."""
 
     def run(state: SchedulerState, body: BodyT, message: Envelope) -> list[Output]:
         emitted = list(rule(state, body, message))
-        chips = _chips_now(state)
+        chips = _current_chip_uses(state)
         if chips != state.chips_by_category:
             state.chip_us = integral(state.chip_us, state.chips_by_category, state.now_us - state.at_us)
             state.at_us = state.now_us
@@ -40,18 +40,18 @@ def with_chip_accounting(rule: Rule[SchedulerState, BodyT]) -> Rule[SchedulerSta
 def on_usage_reported(
     state: SchedulerState, _body: UsageReported, _message: Envelope
 ) -> list[CapacityReported]:
-    """What the rest of the chips was for, up to the same moment."""
+    """Report the chip-time of the chips that are not allocated, up to the same time as UsageReported."""
     span_us = state.now_us - state.at_us
     chip_us = integral(state.chip_us, state.chips_by_category, span_us)
     return [CapacityReported(chip_us=tuple(chip_us.items()))]
 
 
-def _chips_now(state: SchedulerState) -> dict[str, int]:
+def _current_chip_uses(state: SchedulerState) -> dict[str, int]:
     occupancy = occupancy_of(state)
     allocated, out, warm = state.chips_allocated, state.unhealthy.keys(), state.warm_cubes.keys()
-    unhealthy = _free_in(occupancy, out)
-    drained = _free_in(occupancy, state.drained.keys() - out) if state.drained else 0
-    held_back = _free_in(occupancy, warm - out - state.drained.keys()) if warm else 0
+    unhealthy = _free_chips(occupancy, out)
+    drained = _free_chips(occupancy, state.drained.keys() - out) if state.drained else 0
+    held_back = _free_chips(occupancy, warm - out - state.drained.keys()) if warm else 0
     held_back += chips_held_back(state)
     idle = state.chips - allocated - unhealthy - drained - held_back
     wanted = idle if state.queued else 0
@@ -60,5 +60,5 @@ def _chips_now(state: SchedulerState) -> dict[str, int]:
     )
 
 
-def _free_in(occupancy: Occupancy, cubes: Iterable[int]) -> int:
+def _free_chips(occupancy: Occupancy, cubes: Iterable[int]) -> int:
     return sum([CHIPS_PER_CUBE - occupancy.used[cube].bit_count() for cube in cubes])

@@ -1,8 +1,8 @@
-"""Cubes that fail, return, are drained and undrained, as monitoring or a job says.
+"""Cubes that fail, recover, are drained or undrained, as monitoring or a job reports it.
 
-What becomes of the slices on a failed cube is decided for all that fails together (`recovery`). If the cube
-itself returns first, its slice goes on where it is. A cube of which only a module has failed computes on: its
-slices feel that by their links.
+Recovery decides for all slices that fail together (`recovery`). If the cube recovers first, its slice
+continues there. A cube with only a failed transceiver module still computes; its slices notice the failure
+through their links.
 """
 
 from schemas.envelope import Envelope
@@ -14,58 +14,59 @@ from services.scheduler.recovery.recovery import decision_time_us, interrupt
 from services.scheduler.state import SchedulerState, occupancy_of
 from shared.engine.service import Output
 
-_INSIDE = ("host-", "cable-")
-"""In the name of a part of a cube: a host or a chip of it, a cable between two; else it is a module."""
+_INNER_PART_PREFIXES = ("host-", "cable-")
+"""Name prefixes of parts inside a cube: a host or its chips, or a cable between trays. Any other part is a
+module."""
 
 
 def on_cube_unhealthy(state: SchedulerState, body: CubeUnhealthy, message: Envelope) -> list[Output]:
-    """Nothing new comes to the cube; the slices on it get first claim on spares."""
+    """Place nothing new on the cube. Its slices get the first claim on spares."""
     cube = body.cube
     if cube in state.unhealthy:
         state.suspects.pop(cube, None)
         return []
-    if not any(word in reason for reason in body.reasons for word in _INSIDE):
+    if not any(word in reason for reason in body.reasons for word in _INNER_PART_PREFIXES):
         state.module_failed_cubes[cube] = message.id
-    return _lose_cube(state, cube, message.id)
+    return _take_out_of_use(state, cube, message.id)
 
 
 def on_host_down(state: SchedulerState, body: HostDown, message: Envelope) -> list[Output]:
-    """Worse than a module: a cube that computed on until now does not any more."""
+    """Interrupt the slices of a cube that had only a failed module and kept computing until now."""
     if state.module_failed_cubes.pop(body.cube, None) is None:
         return []
-    return _strike_all(state, body.cube, message.id)
+    return _interrupt_slices_on(state, body.cube, message.id)
 
 
 def on_job_failed(state: SchedulerState, body: JobFailed, message: Envelope) -> list[Output]:
-    """A job complains of a part before monitoring does: its cube is out of use until the next heartbeats tell
-    what is the matter with it."""
+    """Take a cube out of use when a job reports a bad part before monitoring does. The next heartbeats
+    confirm or clear it."""
     cube = number_of(body.part.removeprefix(f"{state.fabric}/").split("/")[0])
     row = state.slices.get(number_of(body.slice))
     if row is None or cube not in row.cubes or cube in state.unhealthy:
         return []
     state.suspects[cube] = state.now_us + state.expected_durations.heartbeat_us + 1
-    return _lose_cube(state, cube, message.id)
+    return _take_out_of_use(state, cube, message.id)
 
 
 def on_cube_healthy(state: SchedulerState, body: CubeHealthy, _message: Envelope) -> list[Output]:
-    """The cube may be given away again; a slice that is recovering on it goes on there."""
-    return cycle(state) if _return_cube(state, body.cube) else []
+    """Allow placement on the cube again. A slice that is recovering on it continues there."""
+    return cycle(state) if _put_back_into_use(state, body.cube) else []
 
 
 def clear_suspects(state: SchedulerState) -> None:
-    """Cubes that a job complained of, and of which all heartbeats came as ever, are used again."""
+    """Put suspected cubes back into use if all their heartbeats arrived."""
     for cube in sorted(state.suspects):
         if state.suspects[cube] <= state.now_us:
-            _return_cube(state, cube)
+            _put_back_into_use(state, cube)
 
 
-def _lose_cube(state: SchedulerState, cube: int, cause: str) -> list[Output]:
+def _take_out_of_use(state: SchedulerState, cube: int, cause: str) -> list[Output]:
     state.unhealthy[cube] = cause
     occupancy_of(state).allow(cube, False)
-    return cycle(state) if cube in state.module_failed_cubes else _strike_all(state, cube, cause)
+    return cycle(state) if cube in state.module_failed_cubes else _interrupt_slices_on(state, cube, cause)
 
 
-def _strike_all(state: SchedulerState, cube: int, cause: str) -> list[Output]:
+def _interrupt_slices_on(state: SchedulerState, cube: int, cause: str) -> list[Output]:
     emitted: list[Output] = []
     for number in occupancy_of(state).holders[cube]:
         part = f"{state.fabric}/cube-{cube}"
@@ -73,8 +74,8 @@ def _strike_all(state: SchedulerState, cube: int, cause: str) -> list[Output]:
     return emitted + cycle(state)
 
 
-def _return_cube(state: SchedulerState, cube: int) -> bool:
-    """Whether the cube was out of use for its health until now."""
+def _put_back_into_use(state: SchedulerState, cube: int) -> bool:
+    """Mark the cube as healthy; return whether it was out of use for its health."""
     state.suspects.pop(cube, None)
     state.module_failed_cubes.pop(cube, None)
     if state.unhealthy.pop(cube, None) is None:
@@ -84,7 +85,7 @@ def _return_cube(state: SchedulerState, cube: int) -> bool:
 
 
 def on_cube_drained(state: SchedulerState, body: CubeDrained, message: Envelope) -> list[Output]:
-    """Nothing new comes to the cube; the slices on it leave it when they can, after a checkpoint."""
+    """Place nothing new on the cube. Its slices write a checkpoint and move when a spare is available."""
     cube = body.cube
     if cube in state.drained:
         return []
@@ -94,7 +95,7 @@ def on_cube_drained(state: SchedulerState, body: CubeDrained, message: Envelope)
 
 
 def on_cube_undrained(state: SchedulerState, body: CubeUndrained, _message: Envelope) -> list[Output]:
-    """The cube may be given away again, if it is healthy."""
+    """Allow placement on the cube again, if it is healthy."""
     cube = body.cube
     if state.drained.pop(cube, None) is None:
         return []

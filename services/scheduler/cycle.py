@@ -1,7 +1,7 @@
-"""One scheduling cycle: what to do with the cubes that are idle now, in numbered steps.
+"""One scheduling cycle: assigns the idle cubes, in numbered steps.
 
-It runs whenever something changed that could make room or need it, and decides on the state as it is at that
-moment; running it twice changes nothing more.
+A cycle runs whenever capacity or demand may have changed. It depends only on the current state, so a second
+run right after the first changes nothing.
 """
 
 from dataclasses import dataclass
@@ -31,82 +31,87 @@ from shared.engine.service import Output
 
 @dataclass(frozen=True, slots=True)
 class CycleDecision:
-    """What to do next: the move, None if there is none; what is then promised to whom (slice → when it
-    starts at the latest); and when somebody who waits may do more than now."""
+    """The next step of the cycle."""
 
-    move: Offer | None
+    offer: Offer | None
+    """The slice to place and where; None if no slice can be placed."""
     promises: dict[int, int]
+    """Slice → latest start that is promised to it."""
     wakes_us: int | None = None
+    """When a waiting slice may pre-empt more slices than now; None if never."""
 
 
 def cycle(state: SchedulerState) -> list[Output]:
-    """Give idle cubes to those who need them most; returns what is said."""
-    # 1. Slices that were hit, all in one plan: they have work to lose.
+    """Assign idle cubes to slices in order of need; return the emitted messages."""
+    # 1. Interrupted slices, all in one plan: they have work to lose.
     emitted = recover_interrupted(state)
-    # 2. Slices on drained cubes, for somebody waits to work on those; and the cubes that are kept warm.
+    # 2. Slices on drained cubes, because repairs wait for those cubes; then the warm spares.
     emitted += move_off_drained_cubes(state)
-    # 3. Those for whom others have left.
+    # 3. Slices with a claim whose victims have left.
     emitted += serve_claims(state)
     while True:
-        # 4. The first in line: its place, or the promise of one. 5. Whoever may pass it without a delay.
+        # 4. The first slice in line gets its place or a promise. 5. Slices that delay no promise may pass it.
         decision = next_firm(state)
-        if decision.move is None:
+        if decision.offer is None:
             break
-        emitted += _make(state, decision.move)
+        emitted += _place(state, decision.offer)
     _keep_promises(state, decision)
     return emitted + place_filler(state)
 
 
 def is_settled(state: SchedulerState) -> bool:
-    """Whether the last cycle has left nothing that time alone, or filler, could change: no slice stalls, as
-    many cubes are warm as there are to be, and nobody was promised a start by now."""
+    """Whether only time or filler can change the result of the last cycle.
+
+    True if no slice is interrupted, all warm spares are in place, and no promised start is due.
+    """
     if state.interruptions or len(state.warm_cubes) < state.config.hot_spares:
         return False
     return all(at_us > state.now_us for at_us in state.promises.values())
 
 
 def place_filler(state: SchedulerState) -> list[Output]:
-    """The end of the cycle; where all is settled, it is all that filler needs which has come."""
+    """The last steps of the cycle. If the state is settled, a new filler request needs only these."""
     emitted: list[Output] = []
-    # 6. Filler, in the holes that are left.
-    while (move := next_filler(state)) is not None:
-        emitted += _make(state, move)
-    # 7. Meshes that were hit, where one of those has opened a cube. Then from the beginning, for whoever goes
-    # back to the queue by that leaves room.
+    # 6. Filler, on what is left.
+    while (offer := next_filler(state)) is not None:
+        emitted += _place(state, offer)
+    # 7. Interrupted meshes again, if filler has just opened a cube for one. A slice that goes back to the
+    # queue leaves room, so the cycle then starts again.
     recovered = recover_interrupted(state)
     invalidate_wait_summary(state)
     return emitted + recovered + cycle(state) if recovered else emitted
 
 
 def next_firm(state: SchedulerState) -> CycleDecision:
-    """Of production and research: the first in line if it can have cubes, else the first who may pass it."""
+    """The next production or research slice to place: the first in line if it fits, else the first that may
+    pass it."""
     ranked = fair_share_order(state)
     if not ranked:
         return CycleDecision(None, {})
-    rooms = FitFinder(state)
+    fits = FitFinder(state)
     head = state.slices[ranked[0][0][2][1]]
-    strength = strength_of(state, head, rooms.held)
-    yielding = rooms.fillers | strength.weaker
-    forced = rooms.with_preemption(head.shape, yielding)
-    if forced is not None:
-        return CycleDecision(Offer(head, *forced), {})
+    strength = strength_of(state, head, fits.held)
+    yielding = fits.fillers | strength.weaker
+    fit = fits.with_preemption(head.shape, yielding)
+    if fit is not None:
+        return CycleDecision(Offer(head, *fit), {})
     line = BackfillContext(ranked, head, timeline_of(state, yielding))
-    found = compaction(state, head, yielding, rooms.held_back)
-    if found is not None and not _starts_in_a_grace(state, line, rooms.held_back):
-        return CycleDecision(Offer(head, found.room, found.leavers, found.moves), {})
-    passer, promises = BACKFILLS[state.config.backfill](state, line, rooms)
+    compacted = compaction(state, head, yielding, fits.held_back)
+    if compacted is not None and not _starts_in_a_grace(state, line, fits.held_back):
+        return CycleDecision(Offer(head, compacted.room, compacted.leavers, compacted.moves), {})
+    passer, promises = BACKFILLS[state.config.backfill](state, line, fits)
     return CycleDecision(passer, promises, None if strength.grows is None else strength.grows[0])
 
 
 def _starts_in_a_grace(state: SchedulerState, line: BackfillContext, held_back: int) -> bool:
-    """Whether the first in line has its cubes by itself before meshes that are told to move must have done
-    so: a claim on other cubes would then only break its promise."""
+    """Whether the first slice in line can start without compaction within one grace period. A claim on other
+    cubes would then only delay it."""
     start_us = state.placement.start_us(line.timeline, line.head.shape, held_back)
     return start_us <= state.now_us + state.config.grace_s * US_PER_S
 
 
 def next_filler(state: SchedulerState) -> Offer | None:
-    """The first filler that fits on idle cubes."""
+    """The first filler slice that fits on idle cubes."""
     occupancy = occupancy_of(state)
     if not (occupancy.idle or occupancy.partly):
         return None
@@ -117,13 +122,13 @@ def next_filler(state: SchedulerState) -> Offer | None:
     return None
 
 
-def _make(state: SchedulerState, move: Offer) -> list[Output]:
-    row, (cubes, corner) = move.row, move.room
-    if move.victims:
-        emitted = start_compaction(state, row, move.moves)
-        return emitted + claim_cubes(state, row, cubes, corner, move.victims)
+def _place(state: SchedulerState, offer: Offer) -> list[Output]:
+    row, (cubes, corner) = offer.row, offer.room
+    if offer.victims:
+        emitted = start_compaction(state, row, offer.moves)
+        return emitted + claim_cubes(state, row, cubes, corner, offer.victims)
     if corner is None and not state.placement.links_are_fixed and state.config.backfill != "conservative":
-        cubes = best_cubes(state, row)  # any idle cubes do; a plan has those that it has
+        cubes = best_cubes(state, row)  # any idle cubes will do, except in the conservative plan
     if row.number in state.members:
         return claim_cubes(state, row, cubes, corner, ()) + hold_cubes(state, row)
     queue_of(state).remove(line_of(row), place_of(row))

@@ -1,4 +1,4 @@
-"""The scheduler's status documents: one per slice, the use of each cube, and a summary."""
+"""The scheduler's status documents: one per slice, one per cube for its use, and a summary."""
 
 from collections import Counter
 
@@ -18,7 +18,7 @@ from shared.engine.service import DocumentKey
 
 
 def document_keys(state: SchedulerState) -> list[DocumentKey]:
-    """Live slices, the last ended ones, cubes, summary."""
+    """The keys of all documents: live slices, recently ended slices, cubes and the summary."""
     return [
         *(("slices", slice_name(state, number)) for number in sorted([*state.slices, *state.ended])),
         *(("cube-uses", f"{state.fabric}/cube-{cube}") for cube in range(state.cubes)),
@@ -103,7 +103,9 @@ def _summary(state: SchedulerState) -> SchedulerSummary:
         preflight=states["preflight"],
         degraded=states["degraded"],
         recovering=states["recovering"],
-        queued_since_us=QueuedSince(median=_waited_longest(queued, 50), p95=_waited_longest(queued, 95))
+        queued_since_us=QueuedSince(
+            median=_queued_since_percentile(queued, 50), p95=_queued_since_percentile(queued, 95)
+        )
         if queued
         else None,
         chips=state.chips,
@@ -112,7 +114,7 @@ def _summary(state: SchedulerState) -> SchedulerSummary:
     )
 
 
-def _waited_longest(queued: list[int], percent: int) -> int:
-    """Of times in order: when the one came into the queue that has waited longer than so many percent of
-    them, or as long (nearest rank)."""
+def _queued_since_percentile(queued: list[int], percent: int) -> int:
+    """The nearest-rank percentile of waiting time, as the time at which that slice entered the queue.
+    `queued` is sorted."""
     return queued[len(queued) - -(-len(queued) * percent // 100)]

@@ -1,6 +1,6 @@
-"""The steps of a slice's life, each with what it says: admitted, settled, left, ended.
+"""The steps of a slice's life and the messages they emit: admitted, started, left, ended.
 
-Whoever decides (admission, recovery, links) calls these; only here do slices take and leave cubes.
+Admission, recovery and link events call these functions. Slices take and leave cubes only here.
 """
 
 from typing import Literal
@@ -48,14 +48,14 @@ def slice_name(state: SchedulerState, number: int) -> str:
 
 
 def store_slice(state: SchedulerState, row: Slice) -> None:
-    """Keep a slice as it is now."""
+    """Store a slice and mark its documents as changed."""
     state.slices[row.number] = with_state_time(row, state.now_us)
     state.changed_documents.add(("summaries", f"{state.fabric}/scheduler"))
     state.changed_documents.add(("slices", slice_name(state, row.number)))
 
 
 def with_state_time(row: Slice, now_us: int) -> Slice:
-    """The slice with the time at which it came into its state, if it was in another before."""
+    """The slice with the time at which it entered its state, if the state is new."""
     if row.since_us and row.since_us[-1][0] == row.state:
         return row
     before = [(state, since_us) for state, since_us in row.since_us if state != row.state]
@@ -69,8 +69,12 @@ def admit(
     corner: Corner | None,
     cause: str | None = None,
 ) -> list[Output]:
-    """Give a waiting slice its cubes, because of its request or of this message. One that needs circuits then
-    waits for them; any other starts, perhaps on links that are bad already."""
+    """Give a waiting slice its cubes. `cause` is the id of the message that led to this; default: its
+    request.
+
+    A slice that needs circuits waits for them. Any other slice starts, even on links that are already
+    degraded.
+    """
     occupancy_of(state).hold(row.number, cubes, row.shape, corner)
     touch_cube_uses(state, cubes)
     note_placed(state, row)
@@ -128,9 +132,11 @@ def admit(
 
 
 def report_condition(state: SchedulerState, row: Slice, cause: str | None = None) -> list[Output]:
-    """Say how a slice on cubes stands after its circuits or cubes changed; nothing while it is recovering,
-    programming or in preflight. One that could run and is not checked is checked first. The first time that
-    it runs, it starts."""
+    """Emit the condition of a slice after its circuits or cubes changed.
+
+    Emits nothing while it is recovering, programming or in preflight. An unchecked slice that could run goes
+    to preflight first. A slice that runs for the first time emits SliceStarted.
+    """
     now_us = state.now_us
     condition = condition_of(state, row)
     if condition in ("running", "degraded") and needs_preflight(state, row):
@@ -161,18 +167,18 @@ def report_condition(state: SchedulerState, row: Slice, cause: str | None = None
 
 
 def is_single_pod(state: SchedulerState, row: Slice) -> bool:
-    """Whether a slice is all of its job, so that what befalls it befalls the job at once; what befalls one
-    over several pods is what its pods signal (`multislice`)."""
+    """Whether a slice is the whole job, so that events on it affect the job at once. For a multislice job,
+    the signals of its pods do that (`multislice`)."""
     return row.number not in state.members
 
 
 def needs_preflight(state: SchedulerState, row: Slice) -> bool:
-    """Whether a slice may not run before a preflight; a mesh uses no links."""
+    """Whether a slice needs a preflight before it may run. A mesh uses no links, so it needs none."""
     return not row.links_checked and row.corner is None and state.config.preflight_s > 0
 
 
 def start_preflight(state: SchedulerState, row: Slice, cause: str | None) -> list[Output]:
-    """The preflight of a slice begins: its links are checked before its job may run."""
+    """Start the preflight of a slice: its links are checked before its job may run."""
     until_us = state.preflights[row.number] = preflight_until_us(state)
     store_slice(state, replace(row, state="preflight", changed_us=state.now_us, reason=None))
     body = SlicePreflight(slice=slice_name(state, row.number), until_us=until_us)
@@ -182,7 +188,7 @@ def start_preflight(state: SchedulerState, row: Slice, cause: str | None) -> lis
 def condition_of(
     state: SchedulerState, row: Slice
 ) -> Literal["recovering", "programming", "preflight", "degraded", "running"]:
-    """How a slice on cubes stands."""
+    """The condition of a slice that has cubes."""
     if row.number in state.interruptions:
         return "recovering"
     if row.number in state.pending_joins:
@@ -193,12 +199,14 @@ def condition_of(
 
 
 def count_bad_ends(state: SchedulerState, number: int) -> tuple[int, int]:
-    """(down, degraded) link ends of a slice on cubes."""
+    """The link ends of a slice that are (down, degraded)."""
     if not state.bad_ends:
         return 0, 0
     occupancy, slice_at = occupancy_of(state), state.placement.slice_at
-    found = [condition for end, condition in state.bad_ends.items() if slice_at(occupancy, end) == number]
-    return found.count("down"), found.count("degraded")
+    conditions = [
+        condition for end, condition in state.bad_ends.items() if slice_at(occupancy, end) == number
+    ]
+    return conditions.count("down"), conditions.count("degraded")
 
 
 def degraded_message(state: SchedulerState, row: Slice) -> SliceDegraded:
@@ -211,12 +219,12 @@ def degraded_message(state: SchedulerState, row: Slice) -> SliceDegraded:
 
 
 def preflight_until_us(state: SchedulerState) -> int:
-    """When the check of links that begins now is over."""
+    """The end of a preflight that starts now."""
     return state.now_us + state.config.preflight_s * US_PER_S
 
 
 def cancel_move(state: SchedulerState, row: Slice) -> None:
-    """A slice that was told to leave a drained cube need not do so any more: what was kept for it is free."""
+    """Cancel the move of a slice and release the spare that was reserved for it."""
     move = state.moves.pop(row.number, None)
     if move is not None:
         del state.notices[row.number]
@@ -224,13 +232,13 @@ def cancel_move(state: SchedulerState, row: Slice) -> None:
 
 
 def release_claim(state: SchedulerState, row: Slice) -> None:
-    """Give back what is kept for a slice; it is in no line until it is put there."""
-    held = state.claims.pop(row.number)
-    occupancy_of(state).release(held.cubes, row.shape, held.corner)
+    """Release the cubes claimed for a slice. The caller decides whether it goes back to the queue."""
+    claim = state.claims.pop(row.number)
+    occupancy_of(state).release(claim.cubes, row.shape, claim.corner)
 
 
 def withdraw(state: SchedulerState, row: Slice) -> None:
-    """A slice that waits does so no more."""
+    """Remove a waiting slice from the queue."""
     if row.number in state.claims:
         release_claim(state, row)
     elif not is_deferred(state, row):
@@ -239,8 +247,11 @@ def withdraw(state: SchedulerState, row: Slice) -> None:
 
 
 def vacate(state: SchedulerState, row: Slice) -> list[SchedulerBody]:
-    """Take a slice off its cubes, which are free at once. Circuits that are made stay for whoever wants them
-    next; one that was still waiting for some has them taken away."""
+    """Free the cubes of a slice at once.
+
+    Finished circuits stay for the next slice that wants them. If circuits are still pending, all are
+    disconnected.
+    """
     is_made = row.number not in state.pending_joins
     release_cubes(state, row)
     joins, name = state.placement.joins(row.shape, row.twisted, row.cubes), slice_name(state, row.number)
@@ -252,7 +263,7 @@ def vacate(state: SchedulerState, row: Slice) -> list[SchedulerBody]:
 
 
 def release_cubes(state: SchedulerState, row: Slice) -> None:
-    """Free the cubes and forget what was heard of their link ends, if those go dark."""
+    """Free the cubes, and forget the state of their link ends if those go dark."""
     occupancy_of(state).free(row.number, row.cubes, row.shape, row.corner)
     touch_cube_uses(state, row.cubes)
     state.chips_allocated -= row.chips
@@ -275,12 +286,12 @@ ENDED_STATES: dict[EndReason, EndedState] = {
     "evicted": "evicted",
     "refused": "refused",
 }
-"""How a slice ended → the state that it is in then."""
+"""How a slice ended → its final state."""
 
 
 def end_slice(state: SchedulerState, row: Slice, how: EndReason, reason: str) -> list[SchedulerBody]:
-    """Keep an ended slice among the last ones, for people to look at. Returns what the others of its job
-    hear, if it is of one over several pods."""
+    """Move a slice to the recently ended ones. Returns what the other slices of its multislice job must
+    receive, if any."""
     emitted: list[SchedulerBody] = []
     member = state.members.pop(row.number, None)
     if member is not None:
@@ -302,9 +313,9 @@ def _enter_ended(state: SchedulerState, row: Slice, how: EndedState, reason: str
         links_degraded=0,
         reason=reason,
     )
-    forgotten = add_ended(state.ended, row.number, with_state_time(ended, state.now_us))
-    if forgotten is not None:
-        state.changed_documents.add(("slices", slice_name(state, forgotten)))
+    dropped = add_ended(state.ended, row.number, with_state_time(ended, state.now_us))
+    if dropped is not None:
+        state.changed_documents.add(("slices", slice_name(state, dropped)))
     state.changed_documents.add(("slices", slice_name(state, row.number)))
     state.changed_documents.add(("summaries", f"{state.fabric}/scheduler"))
     if how == "completed":
@@ -316,13 +327,13 @@ def _enter_ended(state: SchedulerState, row: Slice, how: EndedState, reason: str
 
 
 def refuse(state: SchedulerState, row: Slice, reason: str) -> list[SchedulerBody]:
-    """A slice that will never run."""
+    """Refuse a slice that can never run."""
     parted = end_slice(state, row, "refused", reason)
     return [SliceRefused(slice=slice_name(state, row.number), reason=reason), *parted]
 
 
 def evict(state: SchedulerState, row: Slice, reason: str, cause: str) -> list[Output]:
-    """A slice loses its cubes, or its place in the queue after it had some, before it is done."""
+    """End a slice early: it loses its cubes, or its place in the queue after a restart."""
     bodies: list[SchedulerBody] = [*vacate(state, row)] if row.cubes else []
     parted = end_slice(state, row, "evicted", reason)
     bodies += [SliceEvicted(slice=slice_name(state, row.number), reason=reason), *parted]
@@ -330,13 +341,14 @@ def evict(state: SchedulerState, row: Slice, reason: str, cause: str) -> list[Ou
 
 
 def requeue(state: SchedulerState, row: Slice, reason: str, cause: str, lost_us: int) -> list[Output]:
-    """A slice loses its cubes, and so much work, before it is done and waits again, at its old place; unless
-    it did so `retries_max` times already, which evicts it. Filler, which lives from holes, may come back for
-    ever."""
-    most = state.config.retries_max
-    if row.tier != "filler" and row.restarts >= most:
-        spent = f"{reason}; it came back {most} times already (scheduler.retries_max)"
-        return evict(state, row, spent, cause)
+    """Take the cubes and `lost_us` of work from a slice and queue it again at its old place.
+
+    After `retries_max` requeues it is evicted instead. Filler may come back any number of times.
+    """
+    limit = state.config.retries_max
+    if row.tier != "filler" and row.restarts >= limit:
+        final_reason = f"{reason}; it was already requeued {limit} times (scheduler.retries_max)"
+        return evict(state, row, final_reason, cause)
     bodies: list[SchedulerBody] = [*vacate(state, row)]
     note_stopped(state, row)
     state.queued += 1
@@ -363,13 +375,13 @@ def requeue(state: SchedulerState, row: Slice, reason: str, cause: str, lost_us:
     name, lost_chip_us = slice_name(state, row.number), row.chips * lost_us
     bodies.append(SliceRequeued(slice=name, reason=reason, lost_chip_us=lost_chip_us))
     if member is not None and member.is_joined:
-        nobody = all_stopped(member.pods)
-        state.members[row.number] = replace(member, is_joined=False, speeds_ppm=nobody, hung=None)
+        stopped = all_stopped(member.pods)
+        state.members[row.number] = replace(member, is_joined=False, speeds_ppm=stopped, hung=None)
         bodies.append(PodsParted(job=member.job, slice=name, ends="requeued", reason=reason))
     return [CausedBy(cause, body) for body in bodies]
 
 
 def touch_cube_uses(state: SchedulerState, cubes: tuple[int, ...]) -> None:
-    """The use of these cubes has changed, and with it the summary."""
+    """Mark the use of these cubes, and the summary, as changed."""
     state.changed_documents.add(("summaries", f"{state.fabric}/scheduler"))
     state.changed_documents.update([("cube-uses", f"{state.fabric}/cube-{cube}") for cube in cubes])

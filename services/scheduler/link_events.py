@@ -1,7 +1,7 @@
-"""What becomes of the circuits a slice was promised: made, trained, checked, better, worse, or refused.
+"""Events of a slice's links: circuits made, refused or trained, preflights, and links that change.
 
-A link that goes down ends the step of every job whose traffic it carries. One that is degraded carries it
-still.
+A link that goes down ends the step of every job whose traffic it carries. A degraded link still carries
+traffic.
 """
 
 from collections.abc import Iterable
@@ -34,11 +34,11 @@ from shared.models.jobs.progress import slowed
 
 Condition = Literal["down", "degraded"]
 Changes = dict[int, tuple[int, int]]
-"""Slice number → change of its (down, degraded) link ends."""
+"""Slice number → change in its (down, degraded) link ends."""
 
 
 def on_circuits_connected(state: SchedulerState, body: CircuitsConnected, _message: Envelope) -> list[Output]:
-    """The mirrors have settled; what is missing stays wanted and shows as links that are down."""
+    """Record the joins that are made. Missing circuits stay wanted and show up as links that are down."""
     number = number_of(body.slice)
     pending_joins = state.pending_joins.get(number)
     if pending_joins:
@@ -48,24 +48,24 @@ def on_circuits_connected(state: SchedulerState, body: CircuitsConnected, _messa
 
 
 def on_links_trained(state: SchedulerState, body: LinksTrained, message: Envelope) -> list[Output]:
-    """When the last circuits are made and trained, they are checked; then the slice starts, or goes on after
-    a swap."""
+    """Start a preflight when the last circuits are made and trained. Then the slice starts, or continues
+    after a swap."""
     number = number_of(body.slice)
     row = state.slices.get(number)
     if row is None:
         return []
     changes: Changes = {}
     if body.down or body.degraded:
-        _mark(state, body.down, "down", changes, number)
-        _mark(state, body.degraded, "degraded", changes, number)
+        _record_condition(state, body.down, "down", changes, number)
+        _record_condition(state, body.degraded, "degraded", changes, number)
     down, degraded_by = changes.get(number, (0, 0))
     if state.pending_joins.get(number) != ():
-        return _planned(state, _tell(state, number, down, degraded_by, message.id))
+        return _with_recovery(state, _update_slice(state, number, down, degraded_by, message.id))
     del state.pending_joins[number]
-    row = _counted(row, down, degraded_by) if changes else row
+    row = _with_link_changes(row, down, degraded_by) if changes else row
     if number in state.interruptions or needs_preflight(state, row):
         return report_condition(state, row)
-    return _checked(state, row, message.id) + cycle(state)
+    return _finish_preflight(state, row, message.id) + cycle(state)
 
 
 def preflights_end_us(state: SchedulerState) -> int | None:
@@ -73,18 +73,18 @@ def preflights_end_us(state: SchedulerState) -> int | None:
 
 
 def end_preflights(state: SchedulerState) -> list[Output]:
-    """Those whose check is over start, or go on, unless a link of theirs failed it."""
+    """Start or continue the slices whose preflight is over, unless one of their links failed it."""
     over = [number for number in sorted(state.preflights) if state.preflights[number] <= state.now_us]
     emitted: list[Output] = []
     for number in over:
         del state.preflights[number]
         row = replace(state.slices[number], links_checked=True)
-        emitted += _checked(state, row, row.request)
+        emitted += _finish_preflight(state, row, row.request)
     return emitted
 
 
-def _checked(state: SchedulerState, row: Slice, cause: str) -> list[Output]:
-    """A link that is down goes through the plan at once, as any other fault; else the slice starts."""
+def _finish_preflight(state: SchedulerState, row: Slice, cause: str) -> list[Output]:
+    """Start the slice, or let recovery decide at once if one of its links is down."""
     if not row.links_down or state.placement.links_are_fixed:
         return report_condition(state, row)
     state.slices[row.number] = row
@@ -93,55 +93,56 @@ def _checked(state: SchedulerState, row: Slice, cause: str) -> list[Output]:
 
 
 def on_ocs_down(state: SchedulerState, body: OcsDown | OcsHeld, _message: Envelope) -> list[Output]:
-    """All links that are to be made through it will be down, of every cube the same: no other cube helps
-    against that."""
+    """Record that all links through this OCS will be down. The same links of every cube fail, so other cubes
+    do not help."""
     state.ocs_down.setdefault(body.ocs, state.now_us)
     state.ocs_down_causes[body.ocs] = state.ocs_down_causes.get(body.ocs, 0) + 1
-    return _queued_anew(state)
+    return _rebuild_queue(state)
 
 
 def on_ocs_up(state: SchedulerState, body: OcsUp | OcsFreed, _message: Envelope) -> list[Output]:
-    """Who waited outside of the lines for it takes its place there, unless it was both down and held."""
-    left = state.ocs_down_causes.pop(body.ocs, 1) - 1
-    if left:
-        state.ocs_down_causes[body.ocs] = left
+    """Put the slices that waited for the OCS back in line, unless it is still held or down."""
+    remaining = state.ocs_down_causes.pop(body.ocs, 1) - 1
+    if remaining:
+        state.ocs_down_causes[body.ocs] = remaining
         return []
     state.ocs_down.pop(body.ocs, None)
-    return _queued_anew(state)
+    return _rebuild_queue(state)
 
 
-def _queued_anew(state: SchedulerState) -> list[Output]:
-    """Whom an OCS keeps waiting is in line or not by which of them are down."""
+def _rebuild_queue(state: SchedulerState) -> list[Output]:
+    """Rebuild the queue: whether a slice is deferred depends on which OCSes are down."""
     state.queue = None
     return cycle(state)
 
 
 def on_links_changed(state: SchedulerState, body: LinksChanged, message: Envelope) -> list[Output]:
-    """Tell every slice whose link ends changed, unless it is not running anyway; one plan for all that lost
-    a link."""
+    """Update every slice whose link ends changed, and make one plan for all slices that lost a link."""
     changes: Changes = {}
-    _mark(state, body.up, None, changes)
-    _mark(state, body.down, "down", changes)
-    _mark(state, body.degraded, "degraded", changes)
+    _record_condition(state, body.up, None, changes)
+    _record_condition(state, body.down, "down", changes)
+    _record_condition(state, body.degraded, "degraded", changes)
     emitted = [
         emitted
         for number in sorted(changes)
-        for emitted in _tell(state, number, *changes[number], message.id)
+        for emitted in _update_slice(state, number, *changes[number], message.id)
     ]
-    return _planned(state, emitted)
+    return _with_recovery(state, emitted)
 
 
-def _planned(state: SchedulerState, emitted: list[Output]) -> list[Output]:
-    """What is said, and what is decided of those that were hit."""
+def _with_recovery(state: SchedulerState, emitted: list[Output]) -> list[Output]:
+    """The emitted messages, with those of a cycle if any slice is interrupted."""
     return emitted + cycle(state) if state.interruptions else emitted
 
 
-def _tell(state: SchedulerState, number: int, down: int, degraded_by: int, cause: str) -> list[Output]:
-    """Note how many link ends more a slice has down and degraded, and say how it stands if that changed. What
-    runs and loses a link does not run on."""
+def _update_slice(
+    state: SchedulerState, number: int, down: int, degraded_by: int, cause: str
+) -> list[Output]:
+    """Add to the down and degraded link ends of a slice, and emit its new condition if that changed. A
+    running slice that loses a link is interrupted."""
     if not down and not degraded_by:
         return []
-    row = _counted(state.slices[number], down, degraded_by)
+    row = _with_link_changes(state.slices[number], down, degraded_by)
     if condition_of(state, row) not in ("running", "degraded"):
         store_slice(state, replace(row, changed_us=state.now_us))
         return []
@@ -159,11 +160,11 @@ def _tell(state: SchedulerState, number: int, down: int, degraded_by: int, cause
 
 
 def on_circuits_refused(state: SchedulerState, body: CircuitsRefused, _message: Envelope) -> list[Output]:
-    """The OCSes will not do what was asked: the slice cannot run, so it is evicted with their reason."""
+    """Evict the slice with the reason of the OCSes: they refused its circuits, so it cannot run."""
     row = state.slices.get(number_of(body.slice))
     if row is None or not row.cubes:
         return []
-    bodies: list[SchedulerBody] = [*_take_back(state, row)]
+    bodies: list[SchedulerBody] = [*_disconnect_refused(state, row)]
     release_cubes(state, row)
     reason = f"{state.fabric}/ocs-{body.ocs}/{body.port}: {body.reason}"
     parted = end_slice(state, row, "evicted", reason)
@@ -171,41 +172,45 @@ def on_circuits_refused(state: SchedulerState, body: CircuitsRefused, _message: 
     return [*bodies, *cycle(state)]
 
 
-def _take_back(state: SchedulerState, row: Slice) -> list[DisconnectCircuits]:
-    """Disconnect what the OCSes hold of a slice that one of its commands was refused for.
+def _disconnect_refused(state: SchedulerState, row: Slice) -> list[DisconnectCircuits]:
+    """Disconnect the circuits of a slice after one of its commands was refused.
 
-    Joins that were confirmed are held. Of those awaited none is, if there was but one command; after a swap
-    there may have been several, so each is taken back by itself; those not held are refused, without harm.
+    The OCSes hold the confirmed joins. They hold none of the pending joins if there was only one command.
+    After a swap there may have been several commands, so each pending join is disconnected separately; the
+    OCSes refuse the ones that they do not hold, without harm.
     """
     name = slice_name(state, row.number)
     pending_joins = state.pending_joins.get(row.number, ())
     joins = state.placement.joins(row.shape, row.twisted, row.cubes)
-    held = tuple([join for join in joins if join not in pending_joins])
-    emitted = [DisconnectCircuits(slice=name, joins=held)] if held else []
+    confirmed = tuple([join for join in joins if join not in pending_joins])
+    emitted = [DisconnectCircuits(slice=name, joins=confirmed)] if confirmed else []
     if row.swaps:
         emitted += [DisconnectCircuits(slice=name, joins=(join,)) for join in pending_joins]
     return emitted
 
 
-def _mark(
+def _record_condition(
     state: SchedulerState,
     ends: Iterable[int],
     condition: Condition | None,
     changes: Changes,
     only: int | None = None,
 ) -> None:
-    """Note the condition of link ends (None: up), and add to the changes of the slices that they belong to,
-    or of `only` one. Where links are lit only for a slice, other ends are none of ours."""
+    """Record the condition of link ends (None: up), and add to the changes of their slices, or of slice
+    `only`.
+
+    If links are lit only for slices, link ends of no slice are ignored.
+    """
     occupancy, placement = occupancy_of(state), state.placement
-    for one in ends:
-        number = placement.slice_at(occupancy, one)
+    for end in ends:
+        number = placement.slice_at(occupancy, end)
         if only not in (None, number) or (number is None and not placement.links_are_fixed):
             continue
-        before = state.bad_ends.get(one)
+        before = state.bad_ends.get(end)
         if condition is None:
-            state.bad_ends.pop(one, None)
+            state.bad_ends.pop(end, None)
         else:
-            state.bad_ends[one] = condition
+            state.bad_ends[end] = condition
         if number is None:
             continue
         down, degraded_by = changes.get(number, (0, 0))
@@ -215,5 +220,5 @@ def _mark(
         )
 
 
-def _counted(row: Slice, down: int, degraded_by: int) -> Slice:
+def _with_link_changes(row: Slice, down: int, degraded_by: int) -> Slice:
     return replace(row, links_down=row.links_down + down, links_degraded=row.links_degraded + degraded_by)

@@ -1,4 +1,4 @@
-"""What happens when the scheduler is due, and when that is."""
+"""Scheduler timers: when the next one is due, and what a Tick does."""
 
 from schemas.envelope import Envelope
 from schemas.messages.scheduler import SliceOverran
@@ -16,18 +16,17 @@ from services.scheduler.state import SchedulerState, occupancy_of, placed_slices
 from shared.basics.fast_replace import replace
 from shared.engine.service import CausedBy, Output
 
-# How long slices have their cubes: what their owners thought, until that proves too short.
-
 
 def next_overrun_us(state: SchedulerState) -> int | None:
-    """When the next slice has its cubes for longer than was estimated: one that ends just then has not."""
+    """The earliest time at which a slice overruns its estimate. A slice that ends exactly on time does not
+    overrun."""
     ends = [state.slices[number].ends_us for number in occupancy_of(state).held]
     return min([ends_us + 1 for ends_us in ends if ends_us is not None], default=None)
 
 
 def double_overrun_estimates(state: SchedulerState) -> list[Output]:
-    """The estimate of every slice that should have left by now becomes twice as long, as often as it takes,
-    and the slip is said."""
+    """Double the estimate of every slice that overran, until its expected end lies in the future, and emit
+    SliceOverran."""
     emitted: list[Output] = []
     for row in placed_slices(state):
         if row.ends_us is None or row.ends_us >= state.now_us:
@@ -43,14 +42,17 @@ def double_overrun_estimates(state: SchedulerState) -> list[Output]:
 
 
 def due(state: SchedulerState) -> int | None:
-    """When there is something to decide, or a preflight is over."""
-    times = (_decides_us(state), preflights_end_us(state))
+    """The next time at which the scheduler must act: a decision is due, or a preflight ends."""
+    times = (_next_decision_us(state), preflights_end_us(state))
     return min([at_us for at_us in times if at_us is not None], default=None)
 
 
-def _decides_us(state: SchedulerState) -> int | None:
-    """When it is decided what becomes of a slice that was hit, a grace or an estimate is over, a suspected
-    cube has been looked at, or one that waits may make others leave."""
+def _next_decision_us(state: SchedulerState) -> int | None:
+    """The next time at which a decision is due.
+
+    Candidates: a recovery decision, the end of a grace period, move, estimate, hold or backoff, the health
+    check of a suspected cube, or the time at which the first slice in line may pre-empt more slices.
+    """
     times = (
         next_decision_us(state),
         graces_end_us(state),
@@ -65,11 +67,14 @@ def _decides_us(state: SchedulerState) -> int | None:
 
 
 def on_tick(state: SchedulerState, _tick: Tick, _message: Envelope) -> list[Output]:
-    """Double the estimates that are over, start what passed its preflight, and take the cubes of those whose
-    grace is over. Then look at those that were hit, and at the queue."""
-    decides_us = _decides_us(state)
-    if is_settled(state) and (decides_us is None or decides_us > state.now_us):
-        return end_preflights(state)  # who starts leaves no room to anybody
+    """Handle everything that is due.
+
+    Double the expired estimates, start the slices that passed their preflight, and evict slices whose grace
+    period has expired. Then run recovery and the queue.
+    """
+    due_us = _next_decision_us(state)
+    if is_settled(state) and (due_us is None or due_us > state.now_us):
+        return end_preflights(state)  # a slice that starts frees no cubes
     emitted: list[Output] = double_overrun_estimates(state)
     clear_suspects(state)
     emitted += end_preflights(state)

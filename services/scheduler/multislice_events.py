@@ -1,9 +1,9 @@
-"""What one pod hears of the slices of its jobs in other pods, and does by that.
+"""Events of multislice jobs: what one pod does with the messages of the job's other pods.
 
-All schedulers of a site read the same words in the same order. The first pod of a job says that it begins
-(`PodsJoined`) once it has heard from all that cubes are kept; each then gives its slice the cubes. One that
-has lost them in the same cascade says so, and all others lose theirs again: between two root messages all
-slices of a job have cubes, or none.
+All schedulers of a site read the same messages in the same order. The first pod of a job emits `PodsJoined`
+when all pods have reported that they hold cubes; each pod then gives its slice the cubes. A pod that lost its
+cubes in the same cascade reports that, and all pods release theirs again. So between two root messages either
+all slices of a job have cubes, or none.
 """
 
 from collections.abc import Callable
@@ -36,19 +36,21 @@ from shared.models.jobs import multislice_jobs
 from shared.models.jobs.progress import Progress, hung, slowed
 
 RETRY_AFTER_HOLD_US = US_PER_S
-"""From when another pod of its job has cubes until a slice that backs off is in line again: later than in the
-same cascade, in which its own giving up may not be read yet."""
+"""Delay until a slice in backoff is back in line after another pod of its job holds cubes. It is longer than
+the same cascade, in which the pod's own release may not have been read yet."""
 
 
 def on_pod_waits(state: SchedulerState, body: PodWaits, _message: Envelope) -> list[Output]:
-    """A slice of the job waits for cubes."""
+    """Record that a slice of the job waits for cubes."""
     _record_status(state, body.job, body.slice, "waits")
     return []
 
 
 def on_pod_held(state: SchedulerState, body: PodHeld, _message: Envelope) -> list[Output]:
-    """Cubes are kept for a slice of the job. If that was the last, the job may begin; a slice that backs off
-    does so no longer, unless it leaves cubes to an older job."""
+    """Record that cubes are held for a slice of the job. If it is the last one, the job starts.
+
+    A slice in backoff returns to the queue, unless it yields to an older job.
+    """
     number = _record_status(state, body.job, body.slice, "holds")
     if number is None:
         return []
@@ -56,34 +58,34 @@ def on_pod_held(state: SchedulerState, body: PodHeld, _message: Envelope) -> lis
     if member.again_us is not None and not yields_to_older_job(state, state.slices[number]):
         again_us = min(member.again_us, state.now_us + RETRY_AFTER_HOLD_US)
         state.members[number] = replace(member, again_us=again_us)
-    return _begin(state, number)
+    return _join_if_ready(state, number)
 
 
 def on_pods_cut_off(state: SchedulerState, body: PodsCutOff, message: Envelope) -> list[Output]:
-    """A network reaches pods no more, or again: jobs begin that waited for that alone, and who backs off
-    since then comes back."""
+    """Update which pods a network reaches. Jobs that waited only for that start, and slices in backoff
+    return."""
     return _update_reachability(state, message.fabric, body.pods)
 
 
 def _update_reachability(state: SchedulerState, network: str, cut_off_pods: tuple[str, ...]) -> list[Output]:
-    """A network reaches all of its pods but these."""
-    reached = set(state.cut_off_pods.pop(network, ())).difference(cut_off_pods)
+    """Record that a network reaches all of its pods except these."""
+    restored = set(state.cut_off_pods.pop(network, ())).difference(cut_off_pods)
     if cut_off_pods:
         state.cut_off_pods[network] = cut_off_pods
     emitted: list[Output] = []
     for number, member in sorted(state.members.items()):
         if member.is_joined:
             continue
-        if member.again_us is not None and reached.intersection(member.pods):
+        if member.again_us is not None and restored.intersection(member.pods):
             again_us = min(member.again_us, state.now_us + RETRY_AFTER_HOLD_US)
             state.members[number] = replace(member, again_us=again_us)
         store_slice(state, state.slices[number])
-        emitted += _begin(state, number)
+        emitted += _join_if_ready(state, number)
     return emitted
 
 
-def _begin(state: SchedulerState, number: int) -> list[Output]:
-    """The first pod of a job says that it begins, once cubes are kept for all its slices, and the network
+def _join_if_ready(state: SchedulerState, number: int) -> list[Output]:
+    """Emit PodsJoined from the first pod of a job, if cubes are held for all its slices and the network
     reaches all its pods."""
     member, row = state.members[number], state.slices[number]
     is_first = member.pods[0] == state.fabric
@@ -106,14 +108,14 @@ def _begin(state: SchedulerState, number: int) -> list[Output]:
 
 
 def on_pods_joined(state: SchedulerState, body: PodsJoined, message: Envelope) -> list[Output]:
-    """All slices of the job get the cubes that are kept for them, unless this one has lost them meanwhile."""
+    """Give the slice of the job its held cubes, unless it has lost them in the meantime."""
     number = _member_of(state, body.job)
     if number is None:
         return []
     member = state.members[number] = with_status_of_all(state.members[number], body.slices, "joined")
     row = state.slices[number]
     if member.until_us is None:
-        reason = "a cube that was kept for it is out of use"
+        reason = "one of its reserved cubes went out of use"
         name = slice_name(state, number)
         return [PodsParted(job=body.job, slice=name, ends="requeued", reason=reason)]
     return admit(state, row, *take_held_cubes(state, row), cause=message.id)
@@ -122,8 +124,8 @@ def on_pods_joined(state: SchedulerState, body: PodsJoined, message: Envelope) -
 def on_fabric_commissioned(
     state: SchedulerState, body: FabricCommissioned, message: Envelope
 ) -> list[Output]:
-    """A network that joins the site has not read which jobs began before it: the first pod of each tells it
-    of those that still run."""
+    """Report the running jobs to a network that joins the site. The first pod of each job does so, because
+    the network has not read earlier messages."""
     if not isinstance(body.config, DcnConfig):
         return []
     return [
@@ -140,7 +142,7 @@ def on_fabric_commissioned(
 
 
 def on_pods_parted(state: SchedulerState, body: PodsParted, message: Envelope) -> list[Output]:
-    """What becomes of one slice of the job becomes of all."""
+    """Apply the departure of one slice of the job to the slice in this pod."""
     number = _member_of(state, body.job)
     if number is None:
         return []
@@ -149,7 +151,7 @@ def on_pods_parted(state: SchedulerState, body: PodsParted, message: Envelope) -
     store_slice(state, row)
     if body.slice == slice_name(state, number):
         return []
-    reason = f"{body.slice}, of the same job, left: {body.reason}"
+    reason = f"{body.slice} of the same job left: {body.reason}"
     if body.ends == "requeued":
         if not row.cubes:
             return []
@@ -162,8 +164,11 @@ def on_pods_parted(state: SchedulerState, body: PodsParted, message: Envelope) -
 
 
 def on_pod_signalled(state: SchedulerState, body: PodSignalled, _message: Envelope) -> list[Output]:
-    """What befalls a slice of a job befalls the job in all pods. This alone moves what the scheduler keeps of
-    its progress, so that it is what the job itself says, but for a hang, of which nobody knows yet."""
+    """Apply an event of one slice to the whole job.
+
+    Only these messages change the job's progress in the scheduler, so it matches the job's own. The exception
+    is a hang, which nothing reports until it ends.
+    """
     number = _member_of(state, body.job)
     if number is None or not state.members[number].is_joined:
         return []
@@ -184,7 +189,7 @@ def on_pod_signalled(state: SchedulerState, body: PodSignalled, _message: Envelo
 
 
 def on_job_bandwidth_set(state: SchedulerState, body: JobBandwidthSet, message: Envelope) -> list[Output]:
-    """The network between the pods gives the job more than before, or less."""
+    """Update the bandwidth that the network gives the job."""
     number = _member_of(state, body.job)
     if number is None:
         return []
@@ -193,21 +198,21 @@ def on_job_bandwidth_set(state: SchedulerState, body: JobBandwidthSet, message: 
 
 
 def on_fabric_retired(state: SchedulerState, _body: FabricRetired, message: Envelope) -> list[Output]:
-    """A pod is gone for good: so are the jobs of which it has a part. Where it is a network, nobody says any
-    more what it gives, or whom it reaches."""
+    """End the jobs of a retired pod. If a network has retired, its bandwidths and reachability no longer
+    apply."""
     for number, member in sorted(state.members.items()):
         if member.network == message.fabric:
             _set_bandwidth(state, number, None, None)
     emitted = _update_reachability(state, message.fabric, ())
-    gone = [number for number, member in state.members.items() if message.fabric in member.pods]
-    for number in sorted(gone):
-        reason = f"{message.fabric}, a pod of its job, has retired"
+    affected = [number for number, member in state.members.items() if message.fabric in member.pods]
+    for number in sorted(affected):
+        reason = f"pod {message.fabric} of its job has retired"
         emitted += _end_early(state, state.slices[number], reason, message.id)
-    return emitted + cycle(state) if gone else emitted
+    return emitted + cycle(state) if affected else emitted
 
 
 def _set_bandwidth(state: SchedulerState, number: int, gbps: float | None, network: str | None) -> None:
-    """A job gets so much from now on, by the word of a network."""
+    """Set the bandwidth of a job, from this network."""
     member = state.members[number] = replace(state.members[number], gbps=gbps, network=network)
     speed_ppm = job_speed_ppm(member)
     if speed_ppm is None:
@@ -216,21 +221,21 @@ def _set_bandwidth(state: SchedulerState, number: int, gbps: float | None, netwo
         _change_progress(state, number, partial(slowed, speed_ppm=speed_ppm))
 
 
-def _change_progress(state: SchedulerState, number: int, by: Callable[[Progress, int], Progress]) -> None:
-    """Change how far a job has come; one that hangs shows where it really is as soon as it no longer does."""
+def _change_progress(state: SchedulerState, number: int, update: Callable[[Progress, int], Progress]) -> None:
+    """Update the progress of a job. A job that no longer hangs shows its real progress."""
     member, row = state.members[number], state.slices[number]
     if row.progress is not None:
-        row = replace(row, progress=by(row.progress, state.now_us))
+        row = replace(row, progress=update(row.progress, state.now_us))
     if member.hung is not None:
-        really = by(member.hung, state.now_us)
-        still_hangs = really.phase == "hung"
-        state.members[number] = replace(member, hung=really if still_hangs else None)
-        row = row if still_hangs else replace(row, progress=really)
+        actual = update(member.hung, state.now_us)
+        still_hangs = actual.phase == "hung"
+        state.members[number] = replace(member, hung=actual if still_hangs else None)
+        row = row if still_hangs else replace(row, progress=actual)
     store_slice(state, row)
 
 
 def _end_early(state: SchedulerState, row: Slice, reason: str, cause: str) -> list[Output]:
-    """A slice ends before it is done, wherever it is."""
+    """End a slice early, whether it waits or runs."""
     if row.state == "queued":
         withdraw(state, row)
         if not row.restarts:

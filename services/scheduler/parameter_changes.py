@@ -1,4 +1,4 @@
-"""What changes at once for who has cubes, when the scheduler's parameters do."""
+"""Applies parameter changes to the scheduler."""
 
 from schemas.envelope import Envelope
 from schemas.messages.failures import ParametersChanged
@@ -10,8 +10,8 @@ from shared.engine.service import Output
 
 
 def on_parameters_changed(state: SchedulerState, body: ParametersChanged, _message: Envelope) -> list[Output]:
-    """Whatever is decided from now on goes by them; a preflight, a grace or a decision that was begun ends
-    when it was to end. Who waits may have room now."""
+    """Use the new parameters for all later decisions. Preflights, grace periods and decisions that have
+    started keep their end time. Then run a cycle, because waiting slices may fit now."""
     state.expected_durations = updated_durations(state.expected_durations, body)
     own = body.of("scheduler")
     if not own:
@@ -25,7 +25,7 @@ def on_parameters_changed(state: SchedulerState, body: ParametersChanged, _messa
 
 
 def _count_as_checked(state: SchedulerState) -> None:
-    """Slices that run since before there were preflights have shown that their links carry them."""
+    """Mark running slices as checked: they started before preflights were enabled, so their links work."""
     for number, row in list(state.slices.items()):
         if row.state in ("running", "degraded") and not row.links_checked:
             state.slices[number] = replace(row, links_checked=True)

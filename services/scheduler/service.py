@@ -1,4 +1,4 @@
-"""The table of the service `scheduler`: which rule handles which message."""
+"""The service `scheduler`: its rules by message type."""
 
 from schemas.messages.cubes import CubeDrained, CubeHealthy, CubeUndrained, CubeUnhealthy, HostDown
 from schemas.messages.failures import ParametersChanged

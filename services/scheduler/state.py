@@ -1,8 +1,7 @@
-"""What the scheduler remembers of one fabric: its slices, the cubes it may not use, and the links it was told
-are not well.
+"""The scheduler's state of one pod: slices, unusable cubes, and links that are down or degraded.
 
-Who holds which cube, and the queue by shape, follow from the slices; they are kept beside them for speed only
-(`occupancy`, `queue`) and made anew when missing.
+The occupancy of cubes and the queue follow from the slices. They are kept only for speed (`occupancy`,
+`queue`) and rebuilt when missing.
 """
 
 from collections import Counter
@@ -30,26 +29,18 @@ from shared.models.superpod.wiring import CHIPS_PER_CUBE, DIMENSIONS, FACE_LINKS
 from shared.models.topology.reroute import WHOLE_PPM, kept_ppm, speed_ppm
 
 CHIP_USES = ("allocated", "unhealthy", "drained", "held_back", "idle_wanted", "idle_unwanted")
-"""What a chip is for, the first that applies: a slice has it; its cube is out of order, or drained; it is
-kept warm as a spare, or held back for slices that lose a cube; it is idle while slices wait, or while none
-does."""
+"""What a chip is used for; the first that applies. Allocated to a slice; its cube is unhealthy, or drained;
+kept as a warm spare or held back for slices that lose a cube; idle while slices wait, or while none waits."""
 WHOLE_CUBE_SHAPE = (4, 4, 4)
-"""The shape of a whole cube."""
 ALL_ALLOWED = RecoveryPolicy()
 ALL_BUT_ROUTES = RecoveryPolicy(choices=tuple([choice for choice in CHOICES if choice != "route"]))
 
 
 @dataclass(frozen=True)  # without slots: `records.replace`
 class Slice:
-    """One slice, waiting, on its cubes or ended.
+    """One slice: waiting, placed on cubes, or ended.
 
-    `request` is the id of its SliceRequested, `duration_us` how long it is to run, `estimate_us` how long its
-    owner thinks that it will have cubes, doubled whenever that proved too short. On cubes, it was `placed_us`
-    and by its estimate leaves at `ends_us` (None: nobody knows). `progress` is how far its job has come, as
-    far as the scheduler hears of it. `since_us` has when it last came into each state, the present one last.
-    Link counts are in link ends; what goes around those that are down leaves it `speed_ppm`.
-    It is `checked` if a preflight found its circuits in order and none was made since. `recovery` is what its
-    owner allows when hardware fails under it, None where nobody said.
+    Link counts are counts of link ends.
     """
 
     number: int
@@ -60,6 +51,7 @@ class Slice:
     chips: int
     priority: int
     request: str
+    """The id of its SliceRequested message."""
     requested_us: int
     state: SliceState
     changed_us: int
@@ -72,36 +64,47 @@ class Slice:
     swaps: int = 0
     reason: str | None = None
     duration_us: int | None = None
+    """How long it is to run."""
     estimate_us: int | None = None
+    """How long its owner expects it to have cubes; doubled each time it overruns."""
     restarts: int = 0
     since_us: tuple[tuple[SliceState, int], ...] = ()
+    """When it last entered each state; the current state is last."""
     terms: JobTerms | None = None
     progress: Progress | None = None
+    """The progress of its job, as far as the scheduler knows."""
     placed_us: int | None = None
+    """When it got its cubes; None while it has none."""
     speed_ppm: int = FULL_SPEED
+    """Its speed with traffic rerouted around failed links, in parts per million of full speed."""
     links_checked: bool = False
+    """Whether a preflight has checked its current circuits."""
     ends_us: int | None = None
+    """When it is expected to leave its cubes; None if unknown."""
     recovery: RecoveryPolicy | None = None
+    """The recoveries that its owner allows after a hardware failure; None if not given."""
 
 
 @dataclass(frozen=True)  # without slots: `records.replace`
 class Interruption:
-    """A slice that cannot go on as it was, because of this part; `cause` is the id of the message that told
-    so. It lost `lost_us` of work by that. What becomes of it is decided at `due_us`; with a `choice`, it
-    waits and has first claim on idle cubes, and the choice is looked at again then."""
+    """A slice that cannot continue because a part failed."""
 
     since_us: int
     cause: str
+    """The id of the message that reported the failure."""
     part: str
     lost_us: int
+    """The work that it lost."""
     due_us: int
+    """When the recovery is decided, or reconsidered if there is a `choice`."""
     choice: Choice | None = None
+    """The choice so far. With one, the slice waits and has the first claim on idle cubes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A slice on its way off a cube that is drained, or a mesh off one that somebody else is to have as a
-    whole: when it has written a checkpoint, `spare` takes the place of `left`. It is kept for that."""
+    """A slice that moves off a drained cube, or a mesh that moves so that a whole cube comes free. After its
+    checkpoint, `spare` replaces `left`; the spare is reserved until then."""
 
     left: int
     spare: int
@@ -111,22 +114,23 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class LeaveNotice:
-    """A slice that was told at `told_us` to leave its cubes by `until_us`; `cause` is the id of the message
-    that began it, `reason` what its owner reads when it is back in the queue. `asker` is the number of the
-    slice for which it leaves, None where that is for a drain."""
+    """A notice to a slice that it must leave its cubes by `until_us`."""
 
     why: Literal["drained", "preempted", "compacted"]
     given_us: int
     until_us: int
     cause: str
+    """The id of the message that led to the notice."""
     reason: str
+    """The reason shown when the slice is back in the queue."""
     preemptor: int | None = None
+    """The number of the slice that needs the cubes; None for a drain."""
 
 
 @dataclass(frozen=True, slots=True)
 class CubeClaim:
-    """Cubes, or a block of one at `corner`, that are kept for a waiting slice until those have left who make
-    room for it, which they do by `until_us`."""
+    """Cubes, or a block of one at `corner`, reserved for a waiting slice until its victims have left, at the
+    latest at `until_us`."""
 
     cubes: tuple[int, ...]
     corner: tuple[int, int, int] | None
@@ -136,67 +140,72 @@ class CubeClaim:
 
 @dataclass
 class WaitSummary:
-    """The queue as the last cycle left it: slice → its place, counted from 1, and line → what keeps its
-    slices from cubes, as far as anybody asked. `first` is the first in line of the firm slices."""
+    """The queue after the last cycle."""
 
     places: dict[int, int]
+    """Slice → its place in the queue, counted from 1."""
     first: int | None
+    """The first firm slice in line (production or research)."""
     reasons: dict[Line, str]
+    """Line → why its slices have no cubes; filled on demand."""
 
 
 @dataclass
 class SchedulerState(State):
-    """`slices` wait or hold cubes; `ended` are the last ones that do neither. The `kind` of the fabric
-    decides how they lie on the cubes.
-
-    `awaited` has every slice that is programming, with the joins commanded whose circuits are not made yet:
-    none, when only the training of the last links is missing.
-    `unhealthy` and `drained` map a cube to the id of the message that said so. `suspects` are those of the
-    unhealthy that only a job has complained of so far, with when monitoring must have seen it, too: all hosts
-    have sent a heartbeat within one of its `spans`. `lame` are those of which but a module has failed.
-    `ocs_down` has the OCSes that make no circuits, and since when; `ocs_reasons` why: down, held, or both
-    (2). `preflights` has when the check of a
-    slice's links is over, `moves` who leaves a drained cube, and `hot` the cubes that are kept warm, since
-    when. `bad_ends` are the link ends that are not up: of cubes in use, or where links are lit for good, of
-    all.
-    `chips_by_place` is what the chips are for since `at_us`, and `chip_us` the integral of that up to then
-    (`books`).
-    `claims` are by the slice that waits, `notices` by the one that leaves. `promises` has when the first in
-    line starts at the latest, by the estimates of the moment. `wakes_us` is when a waiting slice may do more
-    than now. `standing` has the circuits that are made though no slice wants them: 3 × north cube + dimension
-    → south cube. `tickets` maps a repair to the cube of which a part waits for it, `boards` a driver board of
-    an OCS that is broken to the cubes whose links it takes. `members` are the slices
-    of jobs over several pods, `cut_off` by network the pods that it does not reach. `setbacks` are of those
-    whose preflights failed and that have not run for long since.
-    """
+    """The state of one pod's scheduler."""
 
     config: SchedulerConfig
     kind: str
+    """The kind of fabric; it decides how slices are placed on cubes."""
     cubes: int
     expected_durations: ExpectedDurations
     slices: dict[int, Slice] = field(default_factory=dict)
+    """Slices that wait or have cubes, by number."""
     pending_joins: dict[int, tuple[Join, ...]] = field(default_factory=dict)
+    """Slices that are programming → commanded joins whose circuits are not made yet. Empty when only the
+    training of the last links is missing."""
     interruptions: dict[int, Interruption] = field(default_factory=dict)
     preflight_failures: dict[int, PreflightFailures] = field(default_factory=dict)
+    """Slices whose preflights failed and that have not run long enough since then."""
     claims: dict[int, CubeClaim] = field(default_factory=dict)
+    """Waiting slice → the cubes it has claimed."""
     notices: dict[int, LeaveNotice] = field(default_factory=dict)
+    """Slice that must leave → its notice."""
     promises: dict[int, int] = field(default_factory=dict)
+    """First slices in line → their latest start, by the current estimates."""
     leftover_circuits: dict[int, int] = field(default_factory=dict)
+    """Circuits that are made but that no slice uses: 3 × north cube + dimension → south cube."""
     tickets: dict[int, int] = field(default_factory=dict)
+    """Repair → the cube whose part waits for it."""
     driver_boards_down: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    """Failed driver board of an OCS → the cubes whose links it takes down."""
     members: dict[int, MultisliceMember] = field(default_factory=dict)
+    """Slices of multislice jobs."""
     cut_off_pods: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Network → the pods that it does not reach."""
     ended: dict[int, Slice] = field(default_factory=dict)
+    """The slices that ended last."""
     unhealthy: dict[int, str] = field(default_factory=dict)
+    """Unhealthy cube → the id of the message that reported it."""
     suspects: dict[int, int] = field(default_factory=dict)
+    """Cubes that only a job has reported so far → when monitoring must have seen the fault too, because all
+    hosts have sent a heartbeat by then."""
     module_failed_cubes: dict[int, str] = field(default_factory=dict)
+    """Unhealthy cubes with only a failed transceiver module → the id of the message that reported it."""
     ocs_down: dict[int, int] = field(default_factory=dict)
+    """OCSes that make no circuits → since when."""
     ocs_down_causes: dict[int, int] = field(default_factory=dict)
+    """The same OCSes → number of causes: 1 if down or held, 2 if both."""
     preflights: dict[int, int] = field(default_factory=dict)
+    """Slice → when its preflight ends."""
     moves: dict[int, Move] = field(default_factory=dict)
+    """Slices that move off a drained cube, or for compaction."""
     warm_cubes: dict[int, int] = field(default_factory=dict)
+    """Warm spares → since when."""
     drained: dict[int, str] = field(default_factory=dict)
+    """Drained cube → the id of the message that drained it."""
     bad_ends: dict[int, Literal["down", "degraded"]] = field(default_factory=dict)
+    """Link ends that are not up. Only those of cubes in use; all of them if links are fixed."""
     admitted: int = 0
     completed: int = 0
     evicted: int = 0
@@ -204,17 +213,21 @@ class SchedulerState(State):
     swapped: int = 0
     queued: int = 0
     wakes_us: int | None = None
+    """When a waiting slice may pre-empt more slices than now."""
     at_us: int = 0
+    """When `chips_by_category` last changed; `chip_us` is integrated up to then."""
     chips_allocated: int = 0
     chips_by_category: dict[str, int] = field(default_factory=lambda: dict.fromkeys(CHIP_USES, 0))
+    """Use (CHIP_USES) → chips since `at_us`."""
     chip_us: dict[str, int] = field(default_factory=lambda: dict.fromkeys(CHIP_USES, 0))
+    """Use (CHIP_USES) → chip-microseconds until `at_us`."""
     occupancy: Occupancy | None = field(default=None, metadata=TRANSIENT, kw_only=True)
     queue: Queue | None = field(default=None, metadata=TRANSIENT, kw_only=True)
     waits: WaitSummary | None = field(default=None, metadata=TRANSIENT, kw_only=True)
 
     @property
     def placement(self) -> PodPlacement:
-        """How slices lie on the cubes."""
+        """How slices are placed on the cubes."""
         return PLACEMENTS[self.kind]
 
     @property
@@ -223,12 +236,12 @@ class SchedulerState(State):
 
     @property
     def running(self) -> int:
-        """Slices on cubes: programming, running, degraded or recovering."""
+        """The number of slices on cubes: programming, in preflight, running, degraded or recovering."""
         return len(self.slices) - self.queued
 
 
 def commission(fabric: str, config: AnyPodConfig, at_us: int) -> SchedulerState:
-    """The scheduler of a new fabric."""
+    """The scheduler state of a new fabric."""
     state = SchedulerState(
         fabric=fabric,
         seed=config.seed,
@@ -244,7 +257,7 @@ def commission(fabric: str, config: AnyPodConfig, at_us: int) -> SchedulerState:
 
 
 def occupancy_of(state: SchedulerState) -> Occupancy:
-    """Who holds which cube, made from the slices if missing."""
+    """The occupancy of the cubes, rebuilt from the slices if missing."""
     if state.occupancy is None:
         occupancy = Occupancy(state.cubes)
         for cube in (*state.unhealthy, *state.drained):
@@ -262,7 +275,7 @@ def occupancy_of(state: SchedulerState) -> Occupancy:
 
 
 def invalidate_wait_summary(state: SchedulerState) -> None:
-    """Cubes or the queue may stand otherwise than before: whoever waits may wait for another reason."""
+    """Discard the reasons for waiting: cubes or the queue may have changed."""
     state.waits = None
     state.changed_documents.update(
         ("slices", f"{state.fabric}/slice-{row.number}")
@@ -272,8 +285,8 @@ def invalidate_wait_summary(state: SchedulerState) -> None:
 
 
 def queue_of(state: SchedulerState) -> Queue:
-    """The waiting slices that have no claim, need no OCS that is down and do not back off, made from the
-    slices if missing."""
+    """The queue, rebuilt from the slices if missing. It has no slices with a claim, in backoff, or waiting
+    for an OCS."""
     if state.queue is None:
         state.queue = Queue()
         for row in state.slices.values():
@@ -283,40 +296,40 @@ def queue_of(state: SchedulerState) -> Queue:
 
 
 def enqueue(state: SchedulerState, row: Slice) -> None:
-    """A slice begins to wait: in its line, or outside of all."""
+    """Add a slice that starts to wait to its line, unless it is deferred."""
     if not is_deferred(state, row):
         queue_of(state).add(line_of(row), place_of(row))
 
 
 def is_deferred(state: SchedulerState, row: Slice) -> bool:
-    """Whether a slice that waits does so outside of all lines: for an OCS that is down, or until it tries
-    again to pass a preflight, or to have cubes at the same time as the others of its job."""
+    """Whether a waiting slice is outside the queue: it waits for an OCS that is down, or backs off after
+    failed preflights or a failed gang hold."""
     return in_preflight_backoff(state, row) or in_multislice_backoff(state, row) or waits_for_ocs(state, row)
 
 
 def in_preflight_backoff(state: SchedulerState, row: Slice) -> bool:
-    """Whether a slice whose preflights failed wants no cubes for a while."""
+    """Whether a slice backs off after failed preflights."""
     failures = state.preflight_failures.get(row.number)
     return failures is not None and failures.again_us is not None
 
 
 def in_multislice_backoff(state: SchedulerState, row: Slice) -> bool:
-    """Whether a slice of a job over several pods had cubes kept in vain, and leaves them to others now."""
+    """Whether a slice of a multislice job backs off after a hold that failed."""
     member = state.members.get(row.number)
     return member is not None and member.again_us is not None
 
 
 def waits_for_ocs(state: SchedulerState, row: Slice) -> bool:
-    """Whether a slice is of no use on any cubes now: circuits of whole cubes pass all OCSes, one of these is
-    down, and its owner does not let it run as slowly as it then would."""
+    """Whether no cubes help a slice now: an OCS is down, the circuits of whole cubes pass through all OCSes,
+    and its owner does not accept the reduced speed."""
     if not state.ocs_down or is_mesh(row.shape):
         return False
     return not accepts_speed(policy_of(state, row), speed_without_ocses(state, row))
 
 
 def speed_without_ocses(state: SchedulerState, row: Slice) -> int:
-    """Parts per million of full speed that whole cubes have, whichever, if traffic goes around the OCSes that
-    are down; 0 where no way leads around."""
+    """The speed of a slice of whole cubes if traffic is rerouted around the OCSes that are down, in parts per
+    million of full speed; 0 if there is no route."""
     gone = Counter([ocs // FACE_LINKS for ocs in state.ocs_down])
     x, y, z = [WHOLE_PPM - WHOLE_PPM * gone[dimension] // FACE_LINKS for dimension in range(DIMENSIONS)]
     kept = kept_ppm(row.shape, row.twisted, (x, y, z))
@@ -324,7 +337,7 @@ def speed_without_ocses(state: SchedulerState, row: Slice) -> int:
 
 
 def deferred_slices(state: SchedulerState) -> list[Slice]:
-    """The slices that wait outside of all lines, by number."""
+    """The waiting slices outside the queue, by number."""
     if not state.ocs_down and not state.members and not state.preflight_failures:
         return []
     return [
@@ -335,8 +348,11 @@ def deferred_slices(state: SchedulerState) -> list[Slice]:
 
 
 def policy_of(state: SchedulerState, row: Slice) -> RecoveryPolicy:
-    """What a slice's owner allows when hardware fails. Where nobody said, that is all, but for some who do
-    not let their traffic go around links that are gone. Fixed fibres leave nobody a choice."""
+    """The recoveries that a slice's owner allows after a hardware failure.
+
+    If the owner gave none, all are allowed, except that a share of slices does not allow rerouting
+    (`route_around_share`). In a static pod all are allowed.
+    """
     if state.placement.links_are_fixed:
         return ALL_ALLOWED
     if row.recovery is not None:
@@ -347,20 +363,20 @@ def policy_of(state: SchedulerState, row: Slice) -> RecoveryPolicy:
 
 
 def accepts_speed(policy: RecoveryPolicy, speed: int) -> bool:
-    """Whether a slice may run at this speed, in parts per million of full speed, around what is gone."""
+    """Whether a slice may run at this rerouted speed, in parts per million of full speed."""
     if "route" not in policy.choices or not speed:
         return False
     return policy.tax_max_ppm is None or speed >= WHOLE_PPM * WHOLE_PPM // (WHOLE_PPM + policy.tax_max_ppm)
 
 
 def job_chips(state: SchedulerState, row: Slice) -> int:
-    """The chips of a slice, and of those in other pods that stand, start and lose work with it."""
+    """The chips of a slice, and of the slices in other pods that stop, start and lose work with it."""
     member = state.members.get(row.number)
     return row.chips * (len(member.pods) if member is not None and member.is_joined else 1)
 
 
 def queued_us(row: Slice) -> int:
-    """When a slice came into the queue last."""
+    """When a slice last entered the queue."""
     for state, since_us in reversed(row.since_us):
         if state == "queued":
             return since_us
@@ -373,10 +389,10 @@ def placed_slices(state: SchedulerState) -> list[Slice]:
 
 
 def line_of(row: Slice) -> Line:
-    """The line of the queue in which a slice waits: all in it are alike but for their age and priority."""
+    """The line of the queue in which a slice waits. Slices in a line differ only in age and priority."""
     return TIERS.index(row.tier), row.owner, row.shape
 
 
 def place_of(row: Slice) -> Place:
-    """Its place in that line."""
+    """The place of a slice in its line."""
     return -row.priority, row.number

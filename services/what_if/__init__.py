@@ -1,1 +1,1 @@
-"""Answers to what-if questions about a running twin, computed on copies of its state."""
+"""What-if queries about a running twin, answered on copies of its state."""

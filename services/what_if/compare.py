@@ -1,9 +1,8 @@
-"""What would follow from something that is not done: two copies of a fabric's site are driven on, of which
-one is told, and what differs is the answer.
+"""Predicts the effect of requests: runs two copies of a site, one with the requests and one without, and
+compares them.
 
-The copies are driven as every runtime drives a site, so that what is foreseen is what happens, unless
-somebody asks for something else meanwhile. What the two have in common, other arrivals and faults that are to
-come, is left out.
+The copies run as every runtime runs a site. So the prediction comes true unless another request arrives in
+the meantime. What both copies have in common, such as other arrivals and future faults, is left out.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -47,23 +46,25 @@ CIRCUITS_OF_A_JOIN = FACE_LINKS * STRANDS
 
 @dataclass(frozen=True, slots=True)
 class DrivenSite:
-    """A copy of a site, driven on: what was said on the way, and of that the requests that nobody made.
-    `moments` are what was so at first, and whenever it changed, of jobs over several pods and of networks."""
+    """A copy of a site after a run."""
 
     site: Site
     log: tuple[Envelope, ...]
+    """The messages of the run."""
     requested: tuple[Envelope, ...]
+    """The requests of the query, as messages."""
     samples: tuple[SpeedSample, ...]
+    """Speeds of multislice jobs and loads of networks, at the start and after each change."""
 
     def caused(self) -> list[Envelope]:
-        """What follows from what was asked, by the chain of causes; the requests themselves not."""
-        known = {request.id for request in self.requested}
-        found: list[Envelope] = []
+        """The messages that the requests caused, without the requests themselves."""
+        caused_ids = {request.id for request in self.requested}
+        caused: list[Envelope] = []
         for message in self.log:
-            if message.cause in known:
-                known.add(message.id)
-                found.append(message)
-        return found
+            if message.cause in caused_ids:
+                caused_ids.add(message.id)
+                caused.append(message)
+        return caused
 
 
 def drive(
@@ -74,8 +75,10 @@ def drive(
     until_us: int,
     is_over: Callable[[], bool],
 ) -> DrivenSite:
-    """Ask a site for these at the clock's time, and let it go on until then; it is changed by that.
-    OperationFailed if the time for it is over before."""
+    """Send these requests to a site at the clock's time and run it until `until_us`; the site is changed.
+
+    Raise OperationFailed if the deadline passes first.
+    """
     log: list[Envelope] = []
     roots: list[Envelope] = []
     samples = [sample_speeds(site)]
@@ -97,55 +100,53 @@ def drive(
 
 
 def _sample_if_changed(site: Site, samples: list[SpeedSample]) -> None:
-    """Keep what is so now, unless it is what was so before."""
+    """Add a sample if it differs from the last one."""
     now, last = sample_speeds(site), samples[-1]
     if (now.jobs, now.traffic) != (last.jobs, last.traffic):
         samples.append(now)
 
 
 def _check_time(site: Site, clock_us: int, until_us: int, is_over: Callable[[], bool]) -> None:
-    """OperationFailed if the time for a question is over; a site that lags behind its clock has to come up to
-    it first."""
+    """Raise OperationFailed if the deadline of a query has passed. A site that lags behind its clock first
+    has to catch up."""
     if is_over():
-        came_s = max(0, site.now_us - clock_us) // US_PER_S
+        simulated_s = max(0, site.now_us - clock_us) // US_PER_S
         raise OperationFailed(
-            f"{site.name} has too much to do to look so far ahead: it came {came_s} of "
-            f"{(until_us - clock_us) // US_PER_S} simulated seconds (within_s); ask for fewer"
+            f"{site.name}: the query timed out after {simulated_s} of "
+            f"{(until_us - clock_us) // US_PER_S} simulated seconds; use a smaller within_s"
         )
 
 
 class WhatIfComparison:
-    """Two futures of a fabric: `done`, in which it was asked for something, and `left`, in which it was
-    not."""
+    """Compares two futures of a site: `done` with the requests, `left` without them."""
 
     def __init__(self, fabric: str, done: DrivenSite, left: DrivenSite, until_us: int) -> None:
         self._fabric = fabric
         self._done, self._left, self._until_us = done, left, until_us
         self.caused = done.caused()
         self._ids = {message.id for message in self.caused}
-        self._about = _by_slice(done.log, fabric), _by_slice(left.log, fabric)
+        self._messages = _by_slice(done.log, fabric), _by_slice(left.log, fabric)
         self._rows = _scheduler(done, fabric), _scheduler(left, fabric)
 
     def slices(self) -> tuple[SliceEffect, ...]:
-        """Those that are in both futures and fare otherwise, by why, then number; filler that is asked for in
-        one only, as there is room, is nobody's loss."""
-        done, left = self._about
+        """The slices that are in both futures and differ, by reason, then number. Filler that only one future
+        requests is left out."""
+        done, left = self._messages
         now_at, without_at = self._rows
         names = [
             name for name in done.keys() | left.keys() if _messages_of(done, name) != _messages_of(left, name)
         ]
-        found = [
+        rows = [
             self._slice(name, now, without)
             for name in names
             if (now := _row(now_at, number_of(name))) is not None
             and (without := _row(without_at, number_of(name))) is not None
         ]
         reasons = get_args(EffectReason)
-        return tuple(sorted(found, key=lambda row: (reasons.index(row.reason), number_of(row.slice))))
+        return tuple(sorted(rows, key=lambda row: (reasons.index(row.reason), number_of(row.slice))))
 
     def jobs(self) -> tuple[JobEffect, ...]:
-        """The jobs over several pods, of those there at the end of both, that go faster or slower at some
-        time."""
+        """The multislice jobs that run in both futures and differ in speed at some time."""
         done, left = (slices_by_job(future.site) for future in (self._done, self._left))
         return job_effects(
             self._done.samples,
@@ -155,11 +156,11 @@ class WhatIfComparison:
         )
 
     def traffic(self) -> tuple[TrafficEffect, ...]:
-        """The networks that carry their demand otherwise."""
+        """The networks whose traffic differs."""
         return traffic_effects(self._done.samples, self._left.samples, self._until_us)
 
     def _slice(self, name: str, now: Slice, without: Slice) -> SliceEffect:
-        done, left = (about.get(name, []) for about in self._about)
+        done, left = (messages.get(name, []) for messages in self._messages)
         bodies = [message.body for message in done]
         choices = [body for body in bodies if isinstance(body, SliceRecovering) and body.choice is not None]
         swaps = [body for body in bodies if isinstance(body, CubeSwapped)]
@@ -169,7 +170,7 @@ class WhatIfComparison:
             tier=now.tier,
             shape=shape_text(now.shape),
             chips=now.chips,
-            reason=self._because(name, _placed_us(done), _placed_us(left)),
+            reason=self._reason(name, _placed_us(done), _placed_us(left)),
             choice=choices[-1].choice if choices else None,
             costs_chip_us=choices[-1].costs_chip_us if choices else None,
             swaps=tuple([self._swap(body) for body in swaps]),
@@ -181,9 +182,9 @@ class WhatIfComparison:
             chip_us=self._chip_us(now.number),
         )
 
-    def _because(self, name: str, placed_us: int | None, without_us: int | None) -> EffectReason:
-        """Why it fares otherwise: by the first message that follows from what was asked, if any is about it;
-        else by when it comes to cubes."""
+    def _reason(self, name: str, placed_us: int | None, without_us: int | None) -> EffectReason:
+        """Why a slice differs: by the first message caused by the requests that is about it, else by when it
+        gets cubes."""
         for message in self.caused:
             body = message.body
             if getattr(body, "slice", None) != name:
@@ -207,14 +208,15 @@ class WhatIfComparison:
         return SwapEffect(left=left, spare=spare, reason=body.reason)
 
     def _chip_us(self, number: int) -> dict[str, int]:
-        """By purpose, how much more chip-time its job has used by the end; what is equal is left out."""
+        """By use, the additional chip-time of the slice's job at the end, in chip-microseconds; zero
+        differences are left out."""
         done, left = (self._used(future, number) for future in (self._done, self._left))
         return {place: done[place] - left[place] for place in PLACES if done[place] != left[place]}
 
     def _used(self, future: DrivenSite, number: int) -> dict[str, int]:
         state = future.site.instance(self._fabric, "jobs").state
         if not isinstance(state, JobsState):
-            raise TypeError(f"jobs of {self._fabric} hold {type(state).__name__}")
+            raise TypeError(f"state of jobs of {self._fabric}: must be JobsState, is {type(state).__name__}")
         job = state.jobs.get(number) or state.ended.get(number)
         if job is None:
             return dict.fromkeys(PLACES, 0)
@@ -222,36 +224,36 @@ class WhatIfComparison:
 
 
 def circuits_made(log: Iterable[Envelope]) -> int:
-    """Circuits that are commanded."""
+    """The number of circuits that are commanded."""
     joins = sum([len(message.body.joins) for message in log if isinstance(message.body, ConnectCircuits)])
     return CIRCUITS_OF_A_JOIN * joins
 
 
 def _by_slice(log: Iterable[Envelope], fabric: str) -> dict[str, list[Envelope]]:
-    found: dict[str, list[Envelope]] = {}
+    by_slice: dict[str, list[Envelope]] = {}
     for message in log:
         name = getattr(message.body, "slice", None)
         if name is not None and message.fabric == fabric:
-            found.setdefault(name, []).append(message)
-    return found
+            by_slice.setdefault(name, []).append(message)
+    return by_slice
 
 
-def _messages_of(about: dict[str, list[Envelope]], name: str) -> list[tuple[int, object]]:
-    return [(message.at_us, message.body) for message in about.get(name, [])]
+def _messages_of(messages: dict[str, list[Envelope]], name: str) -> list[tuple[int, object]]:
+    return [(message.at_us, message.body) for message in messages.get(name, [])]
 
 
 def _placed_us(log: Iterable[Envelope]) -> int | None:
-    """When a slice last came to cubes."""
+    """When a slice last got cubes."""
     return max([message.at_us for message in log if isinstance(message.body, SliceAdmitted)], default=None)
 
 
 def _scheduler(future: DrivenSite, fabric: str) -> SchedulerState | None:
-    """None for a network, which has no slices."""
+    """The scheduler's state; None for a network, which has no scheduler."""
     if not any(i.fabric == fabric and i.service.name == "scheduler" for i in future.site.instances):
         return None
     state = future.site.instance(fabric, "scheduler").state
     if not isinstance(state, SchedulerState):
-        raise TypeError(f"scheduler of {fabric} holds {type(state).__name__}")
+        raise TypeError(f"state of scheduler of {fabric}: must be SchedulerState, is {type(state).__name__}")
     return state
 
 

@@ -1,5 +1,5 @@
-"""How fast jobs over several pods go, and how networks carry their demand, in copies of a site: what two of
-them tell of the same time is compared."""
+"""Speeds of multislice jobs and traffic of networks in copies of a site, and the differences between two
+copies."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,15 +20,17 @@ FactT = TypeVar("FactT")
 
 @dataclass(frozen=True, slots=True)
 class JobSpeed:
-    """Parts per million of full speed, 0 while the job stands; what the network gives each of its pods."""
+    """The speed of a job."""
 
     speed_ppm: int
+    """Parts per million of full speed; 0 while the job is stopped."""
     gbps: float | None
+    """The bandwidth that the network gives each of its pods, in Gb/s."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpeedSample:
-    """What is so from `at_us` on: jobs over several pods by name, networks that carry traffic by theirs."""
+    """The multislice jobs and the networks with traffic, by name, from `at_us` on."""
 
     at_us: int
     jobs: Mapping[str, JobSpeed]
@@ -36,49 +38,50 @@ class SpeedSample:
 
 
 def sample_speeds(site: Site) -> SpeedSample:
-    """What is so in a site now."""
+    """Sample the current speeds and traffic of a site."""
     jobs: dict[str, JobSpeed] = {}
     traffic: dict[str, TrafficCarried] = {}
     for instance in site.instances:
         state = instance.state
         if isinstance(state, JobsState):
-            jobs |= {team.job: _pace(team, state.jobs[number]) for number, team in _teams(state)}
+            jobs |= {team.job: _job_speed(team, state.jobs[number]) for number, team in _teams(state)}
         elif isinstance(state, TrafficState) and state.last is not None:
             traffic[instance.fabric] = state.last
     return SpeedSample(site.now_us, jobs, traffic)
 
 
 def slices_by_job(site: Site) -> dict[str, tuple[str, ...]]:
-    """The slices of every job over several pods, in order of pod."""
-    found: dict[str, list[str]] = {}
+    """The slices of every multislice job, in order of pod."""
+    slices: dict[str, list[str]] = {}
     for instance in site.instances:
         if isinstance(instance.state, JobsState):
             for number, team in _teams(instance.state):
-                found.setdefault(team.job, []).append(f"{instance.fabric}/slice-{number}")
-    return {job: tuple(names) for job, names in found.items()}
+                slices.setdefault(team.job, []).append(f"{instance.fabric}/slice-{number}")
+    return {job: tuple(names) for job, names in slices.items()}
 
 
 def _teams(state: JobsState) -> list[tuple[int, MultisliceJob]]:
     return [(number, team) for number, team in sorted(state.multislice_jobs.items()) if number in state.jobs]
 
 
-def _pace(team: MultisliceJob, job: Job) -> JobSpeed:
-    """The same in all pods of the job. Where the network gives it nothing it stands, if it sends anything."""
-    stands = job.progress.phase not in TAKES_STEPS or (
+def _job_speed(team: MultisliceJob, job: Job) -> JobSpeed:
+    """The speed of a job, the same in all its pods. It is 0 if the network gives it no bandwidth although it
+    sends data."""
+    is_stopped = job.progress.phase not in TAKES_STEPS or (
         team.gbps == 0.0 and ring_bytes(len(team.pods), team.gradient_bytes) > 0
     )
-    return JobSpeed(0 if stands else job.progress.speed_ppm, team.gbps)
+    return JobSpeed(0 if is_stopped else job.progress.speed_ppm, team.gbps)
 
 
-def carried_figures(told: TrafficCarried) -> TrafficFigures:
-    """What was told, as shares."""
+def carried_figures(traffic: TrafficCarried) -> TrafficFigures:
+    """The reported traffic, as shares."""
     return TrafficFigures(
-        use=told.use_ppm / PPM,
-        bound=told.bound_ppm / PPM,
-        served=told.served_ppm / PPM,
-        transit=(PPM - told.direct_ppm) / PPM,
-        path=told.path_ppm / PPM,
-        cut_off=told.cut_off,
+        use=traffic.use_ppm / PPM,
+        bound=traffic.bound_ppm / PPM,
+        served=traffic.served_ppm / PPM,
+        transit=(PPM - traffic.direct_ppm) / PPM,
+        path=traffic.path_ppm / PPM,
+        cut_off=traffic.cut_off,
     )
 
 
@@ -88,31 +91,33 @@ def job_effects(
     slices: Mapping[str, tuple[str, ...]],
     until_us: int,
 ) -> tuple[JobEffect, ...]:
-    """The jobs, of those with these slices, that are faster or slower at some time up to `until_us` in the
-    one than in the other, each as it goes while most comes of that; those first that lose most."""
-    found: list[JobEffect] = []
+    """The jobs whose speed differs at some time until `until_us`, those that lose most first.
+
+    Each row shows the speeds of the period with the largest effect: difference × duration.
+    """
+    effects: list[JobEffect] = []
     for job in slices:
         times = _times([(m.at_us, m.jobs.get(job)) for m in done], [(m.at_us, m.jobs.get(job)) for m in left])
         gaps = [abs(now.speed_ppm - without.speed_ppm) for _, now, without in times]
         if not any(gaps):
             continue
-        comes = [gap * span_us for gap, span_us in zip(gaps, _spans(times, until_us), strict=True)]
-        most = comes.index(max(comes))
-        # What a job was told last stays with it, so that small differences may outlive their reason.
-        wide = [n for n, gap in enumerate(gaps) if 2 * gap >= gaps[most]]
+        effect_sizes = [gap * span_us for gap, span_us in zip(gaps, _spans(times, until_us), strict=True)]
+        most = effect_sizes.index(max(effect_sizes))
+        # A job keeps the last rate that it was given, so small differences can outlive their cause.
+        significant = [n for n, gap in enumerate(gaps) if 2 * gap >= gaps[most]]
         _, now, without = times[most]
-        last = wide[-1] + 1
+        last = significant[-1] + 1
         effect = JobEffect(
             job=job,
             slices=slices[job],
             becomes=_becomes(now, without),
             before=JobSpeedFigures(speed=without.speed_ppm / FULL_SPEED, gbps=without.gbps),
             after=JobSpeedFigures(speed=now.speed_ppm / FULL_SPEED, gbps=now.gbps),
-            from_us=times[wide[0]][0],
+            from_us=times[significant[0]][0],
             until_us=times[last][0] if last < len(times) else None,
         )
-        found.append(effect)
-    return tuple(sorted(found, key=lambda row: (row.after.speed - row.before.speed, _order(row.job))))
+        effects.append(effect)
+    return tuple(sorted(effects, key=lambda row: (row.after.speed - row.before.speed, _order(row.job))))
 
 
 def _becomes(now: JobSpeed, without: JobSpeed) -> Literal["stands", "slower", "faster", "goes"]:
@@ -130,31 +135,34 @@ def _order(name: str) -> tuple[int, str]:
 def traffic_effects(
     done: Sequence[SpeedSample], left: Sequence[SpeedSample], until_us: int
 ) -> tuple[TrafficEffect, ...]:
-    """The networks that carry their demand otherwise in the one than in the other up to `until_us`, each as
-    it is while most comes of that: of what is served, or else of the largest use."""
-    found = []
-    for fabric in {name: None for moment in done for name in moment.traffic}:
+    """The networks whose traffic differs until `until_us`.
+
+    Each row shows the period with the largest effect: the difference in served demand, else in the largest
+    use, times its duration.
+    """
+    effects = []
+    for fabric in {name: None for sample in done for name in sample.traffic}:
         times = _times(
             [(m.at_us, m.traffic.get(fabric)) for m in done], [(m.at_us, m.traffic.get(fabric)) for m in left]
         )
-        differ = [_differ(now, without) for _, now, without in times]
-        if any(served or use for served, use in differ):
-            comes = [
+        differences = [_differences(now, without) for _, now, without in times]
+        if any(served or use for served, use in differences):
+            effect_sizes = [
                 (served * span_us, use * span_us)
-                for (served, use), span_us in zip(differ, _spans(times, until_us), strict=True)
+                for (served, use), span_us in zip(differences, _spans(times, until_us), strict=True)
             ]
-            at_us, now, without = times[comes.index(max(comes))]
+            at_us, now, without = times[effect_sizes.index(max(effect_sizes))]
             before, after = carried_figures(without), carried_figures(now)
-            found.append(TrafficEffect(fabric=fabric, at_us=at_us, before=before, after=after))
-    return tuple(found)
+            effects.append(TrafficEffect(fabric=fabric, at_us=at_us, before=before, after=after))
+    return tuple(effects)
 
 
-def _differ(now: TrafficCarried, without: TrafficCarried) -> tuple[int, int]:
+def _differences(now: TrafficCarried, without: TrafficCarried) -> tuple[int, int]:
     return abs(now.served_ppm - without.served_ppm), abs(now.use_ppm - without.use_ppm)
 
 
 def _spans(times: Sequence[tuple[int, FactT, FactT]], until_us: int) -> list[int]:
-    """For how long each of the times lasts: the last one for one µs at least."""
+    """The duration of each period; the last one is at least 1 µs."""
     ends = [*(at_us for at_us, _, _ in times[1:]), until_us]
     return [max(1, end_us - at_us) for (at_us, _, _), end_us in zip(times, ends, strict=True)]
 
@@ -162,8 +170,8 @@ def _spans(times: Sequence[tuple[int, FactT, FactT]], until_us: int) -> list[int
 def _times(
     done: Sequence[tuple[int, FactT | None]], left: Sequence[tuple[int, FactT | None]]
 ) -> list[tuple[int, FactT, FactT]]:
-    """(time, fact in the one, fact in the other) whenever either may change; without the times at which one
-    of them has none. Of several at one time the last counts."""
+    """(time, fact in `done`, fact in `left`) for each time at which one may change. Times at which one has no
+    fact are left out. Of several facts at one time, the last counts."""
     return [
         (at_us, now, without)
         for at_us, now, without in _both(dict(done), dict(left))

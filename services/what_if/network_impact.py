@@ -1,7 +1,7 @@
-"""What a network loses with one of its parts: a copy of it is told of the fault, and what differs is told.
+"""Computes the capacity that a network loses when a part fails, by applying the fault to a copy of its site.
 
-The services of the network say themselves what becomes of links, weights and rewirings: what is told here is
-what happens if the part breaks now.
+The network's own services decide what happens to links, weights and rewirings. The answer holds if the part
+fails now.
 """
 
 from collections.abc import Callable, Sequence
@@ -41,21 +41,26 @@ from shared.models.superpod.wiring import IntArray
 
 @dataclass(frozen=True, slots=True)
 class _CarriedState:
-    """What a network carries: `links` (B, B), and how its demand goes over them; `fixed` counts the circuits
-    that nobody can change."""
+    """What a network carries."""
 
     links: IntArray
+    """(B, B) links between blocks."""
     carried: TrafficFigures | None
+    """How its demand uses the links; None before the first report."""
     fixed: int
+    """Number of circuits that cannot be changed."""
 
 
 def assess_network_impact(
     site: Site, fabric: str, kind: FaultKind, target: str, clock_us: int, is_over: Callable[[], bool]
 ) -> LossReport:
-    """What is lost if a part breaks at the clock's time; the site is changed by that. OperationFailed if it
-    cannot break, or the time for the question is over before the site has come up to its clock."""
+    """The loss if a part fails at the clock's time; the site is changed.
+
+    Raise OperationFailed if the part cannot fail, or if the deadline passes before the site has caught up
+    with its clock.
+    """
     drive(site, fabric, (), clock_us, clock_us, is_over)
-    before, paces = _carried_state(site, fabric), sample_speeds(site)
+    before, speeds_before = _carried_state(site, fabric), sample_speeds(site)
     down_by = _down_by(_state(site, fabric, FAILURES), target)
     done = drive(site, fabric, (InjectFault(kind=kind, target=target),), clock_us, clock_us, is_over)
     caused = done.caused()
@@ -69,7 +74,7 @@ def assess_network_impact(
     plant = _state(site, fabric, TRUNKS).plant
     gbps, left = _gbps(plant, before), _gbps(plant, after)
     blocks = _block_losses(plant, fabric, before, after)
-    whole, whole_left = float(gbps.sum()) / 2, float(left.sum()) / 2
+    total_gbps, total_left_gbps = float(gbps.sum()) / 2, float(left.sum()) / 2
     return LossReport(
         target=target,
         kind=kind,
@@ -77,15 +82,15 @@ def assess_network_impact(
         down_by=down_by,
         links=int(before.links.sum()) // 2,
         links_lost=int((before.links - after.links).sum()) // 2,
-        gbps=whole,
-        gbps_lost=whole - whole_left,
-        lost=_share(whole - whole_left, whole),
+        gbps=total_gbps,
+        gbps_lost=total_gbps - total_left_gbps,
+        lost=_share(total_gbps - total_left_gbps, total_gbps),
         blocks=blocks,
         pods_cut_off=tuple([row.pod for row in blocks if row.cut_off and row.pod is not None]),
         before=before.carried,
         at_once=after.carried,
         after=_carried_state(site, fabric).carried,
-        jobs=job_effects([sample_speeds(site)], [paces], slices_by_job(site), site.now_us),
+        jobs=job_effects([sample_speeds(site)], [speeds_before], slices_by_job(site), site.now_us),
         circuits_fixed=after.fixed - before.fixed,
         rewiring=_rewiring(_state(site, fabric, TOPOLOGY), caused),
     )
@@ -94,14 +99,14 @@ def assess_network_impact(
 def _carried_state(site: Site, fabric: str) -> _CarriedState:
     traffic: TrafficState = _state(site, fabric, TRAFFIC)
     trunks: TrunksState = _state(site, fabric, TRUNKS)
-    told = None if traffic.last is None else carried_figures(traffic.last)
+    figures = None if traffic.last is None else carried_figures(traffic.last)
     ocs: OcsState = _state(site, fabric, OCS)
     fixed = int(np.count_nonzero(ocs.wanted[ocs.control_faults > 0] != NO_PORT))
-    return _CarriedState(trunks.links.astype(np.int64), told, fixed)
+    return _CarriedState(trunks.links.astype(np.int64), figures, fixed)
 
 
 def _down_by(failures: FailuresState, target: str) -> tuple[str, ...]:
-    """The active faults of a part, and of what takes it out of use with itself."""
+    """The active faults of a part and of the parts that enclose it."""
     names = {target, *_enclosing_parts(failures, failures.plant.parse(target))}
     return tuple(
         [
@@ -113,10 +118,11 @@ def _down_by(failures: FailuresState, target: str) -> tuple[str, ...]:
 
 
 def _enclosing_parts(failures: FailuresState, part: Part) -> list[str]:
-    """What is dark or down where a part is, by name: of an OCS its rack, of a bundle also its block."""
+    """The parts whose failure takes this part down, by name: for an OCS its rack, for a bundle also its
+    block."""
     hardware, owner = failures.hardware, failures.plant.owner(part)
     if not isinstance(hardware, NetworkConfig):
-        raise TypeError(f"{failures.fabric} is no network")
+        raise TypeError(f"{failures.fabric} is not a network")
     network = network_of(hardware)
     if part.kind == "port" and owner is not None:
         return [owner.name, *_enclosing_parts(failures, owner)]
@@ -135,16 +141,16 @@ def _enclosing_parts(failures: FailuresState, part: Part) -> list[str]:
     ]
 
 
-def _gbps(plant: NetworkLayout, moment: _CarriedState) -> IntArray:
-    """(B,) Gb/s one way that every block's links carry."""
-    found: IntArray = (moment.links * plant.rates).sum(axis=1)
-    return found
+def _gbps(plant: NetworkLayout, carried: _CarriedState) -> IntArray:
+    """(B,) capacity of every block's links in one direction, in Gb/s."""
+    gbps: IntArray = (carried.links * plant.rates).sum(axis=1)
+    return gbps
 
 
 def _block_losses(
     plant: NetworkLayout, fabric: str, before: _CarriedState, after: _CarriedState
 ) -> tuple[BlockLoss, ...]:
-    """Of the blocks that lose links, in order of number."""
+    """The losses of the blocks that lose links, by number."""
     links, left = before.links.sum(axis=1), after.links.sum(axis=1)
     gbps, gbps_left = _gbps(plant, before), _gbps(plant, after)
     return tuple(
@@ -164,27 +170,27 @@ def _block_losses(
     )
 
 
-def _share(part: float, whole: float) -> float:
-    return part / whole if whole > 0.0 else 0.0
+def _share(part: float, total_gbps: float) -> float:
+    return part / total_gbps if total_gbps > 0.0 else 0.0
 
 
 def _rewiring(state: TopologyState, caused: Sequence[Envelope]) -> RewiringEffect | None:
-    """What is said of it at once, or else what stands in its way from then on."""
-    said: dict[str, str] = {}
+    """The effect on a rewiring: what was reported at once, or what blocks it from now on."""
+    effects: dict[str, str] = {}
     for message in caused:
         match message.body:
             case RewiringPlanned(rewiring=name, circuits=circuits, stages=stages):
-                said[name] = f"is planned because of it: {circuits} circuits in {stages} stages"
+                effects[name] = f"is planned as a result: {circuits} circuits in {stages} stages"
             case StageWaits(rewiring=name, stage=stage, reason=reason):
-                said[name] = f"stage {stage} waits: {reason}"
+                effects[name] = f"stage {stage} waits: {reason}"
             case RewiringEnded(rewiring=name, outcome=outcome, reason=reason):
-                said[name] = f"ends, {outcome}: {reason}"
+                effects[name] = f"ends, {outcome}: {reason}"
             case _:
                 pass
-    for name, effect in said.items():
+    for name, effect in effects.items():
         return RewiringEffect(name=name, effect=effect)
     for number in state.current:
-        effect = blocking_reason(state, number) or "could go on"
+        effect = blocking_reason(state, number) or "can continue"
         return RewiringEffect(name=state.rewiring_name(number), effect=effect)
     return None
 
@@ -192,5 +198,7 @@ def _rewiring(state: TopologyState, caused: Sequence[Envelope]) -> RewiringEffec
 def _state(site: Site, fabric: str, service: Service[StateT]) -> StateT:
     state = site.instance(fabric, service.name).state
     if not isinstance(state, service.state):
-        raise TypeError(f"{service.name} of {fabric} holds {type(state).__name__}")
+        raise TypeError(
+            f"state of {service.name} of {fabric}: must be {service.state.__name__}, is {type(state)}"
+        )
     return state

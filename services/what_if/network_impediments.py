@@ -1,5 +1,4 @@
-"""What stands in the way of a job over several pods in the network between them: what is broken there, and
-the trunk that gives it least."""
+"""Network faults that slow down a multislice job, and the trunk that limits its bandwidth."""
 
 import numpy as np
 
@@ -19,29 +18,32 @@ from shared.models.network.blocks import network_of
 
 
 def network_impediments(traffic: TrafficState, failures: FailuresState, job: str) -> tuple[Obstacle, ...]:
-    """Of a job by its name: faults of the network that take links from its blocks, the oldest first, then the
-    trunk. Nothing where this network does not carry the job."""
+    """The impediments of a job: faults that take links from its blocks, oldest first, then the trunk. Empty
+    if this network does not carry the job."""
     ring = next((ring for ring in traffic.rings if ring[0] == job), None)
     if ring is None or traffic.hour == NO_HOUR:
         return ()
-    own = {f"{traffic.fabric}/block-{block}" for block in ring[1]}
+    blocks = {f"{traffic.fabric}/block-{block}" for block in ring[1]}
     faults = [
         Obstacle(
             kind="fault",
             name=failures.fault_name(number),
-            why=f"{fault.kind} {fault.target} is out of use since {format_time(fault.began_us)}",
+            why=f"{fault.kind} {fault.target} has been out of use since {format_time(fault.began_us)}",
         )
         for number, fault in sorted(failures.active.items())
-        if _takes_links(failures, fault, own)
+        if _takes_links(failures, fault, blocks)
     ]
     return (*faults, _trunk(traffic, ring))
 
 
-def _takes_links(failures: FailuresState, fault: FaultRecord, own: set[str]) -> bool:
-    """Whether a fault takes more than single links that these blocks send over: every block is striped over
-    all OCSes, and any other block may be on the way; of bundles their own count."""
+def _takes_links(failures: FailuresState, fault: FaultRecord, blocks: set[str]) -> bool:
+    """Whether a fault takes down more than single links of these blocks.
+
+    Every block is striped over all OCSes, and any other block may be a transit block, so any such fault
+    counts. Of bundles, only those of the blocks themselves count.
+    """
     if fault.kind == "bundle":
-        return fault.target.rpartition("/")[0] in own
+        return fault.target.rpartition("/")[0] in blocks
     if fault.kind == "power":
         hardware = failures.hardware
         return not (isinstance(hardware, NetworkConfig) and network_of(hardware).technology.latching)
@@ -49,20 +51,21 @@ def _takes_links(failures: FailuresState, fault: FaultRecord, own: set[str]) -> 
 
 
 def _trunk(traffic: TrafficState, ring: RingFlow) -> Obstacle:
-    """The trunk that gives a ring least, or two of its blocks that have no path."""
+    """The trunk that gives a ring the least bandwidth, or the trunk between two of its blocks that have no
+    path."""
     plant, links = traffic.plant, traffic.links.astype(np.int64)
     carries = trunk_capacity(plant, links)
     demand = demand_left(plant, links, demand_of(traffic.model, traffic.hour, traffic.jobs))
-    found = narrowest_trunk(split_of(traffic), carries, demand, ring)
-    if found is None:
+    narrowest = narrowest_trunk(split_of(traffic), carries, demand, ring)
+    if narrowest is None:
         lost = unreachable_pairs(carries, ring_flow(len(carries), ring[1], 1.0))
         tail, head = [*np.argwhere(lost).tolist(), [ring[1][0], ring[1][-1]]][0]
         ends = " to ".join([plant.blocks[block].pod or f"block-{block}" for block in (tail, head)])
-        why = f"no path from {ends}, direct or over one block"
+        why = f"no path from {ends}, direct or through one transit block"
         return Obstacle(kind="trunk", name=_trunk_name(traffic.fabric, tail, head), why=why)
-    tail, head = found
+    tail, head = narrowest
     full = float(traffic.load[tail, head] / carries[tail, head])
-    why = f"{full:.0%} full; of the trunks that its job's gradients take it gives them least"
+    why = f"{full:.0%} full; of the trunks on its job's ring it gives the least bandwidth"
     return Obstacle(kind="trunk", name=_trunk_name(traffic.fabric, tail, head), why=why)
 
 

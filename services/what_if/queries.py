@@ -1,6 +1,6 @@
-"""Questions to a living twin that change nothing: its own rules answer them, on a copy of its states.
+"""Read-only queries to a running twin, answered by its own rules on copies of its states.
 
-The gateway asks them through its port; it computes nothing of this by itself.
+The gateway calls them through its port and computes none of this itself.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,85 +30,90 @@ from shared.engine.state import StateT
 
 
 class StateCopies(Protocol):
-    """Private copies of what a twin's services hold."""
+    """Private copies of the states of a twin's services."""
 
     def state(self, fabric: str, service: Service[StateT]) -> StateT:
-        """What one of them holds of a fabric."""
+        """The state of one service of a fabric."""
 
     def sites(self, fabric: str, count: int) -> list[Site]:
-        """All that they hold of a fabric's site, so many times, at a quiet moment."""
+        """`count` copies of all states of a fabric's site, taken at a quiet time."""
 
 
 def no_deadline() -> Callable[[], bool]:
-    """Questions that may take as long as they like."""
+    """A deadline that never passes."""
     return lambda: False
 
 
 class WhatIfQueries:
-    """Answers from copies; `clock_us` is the twin's simulated time at which somebody asks. `deadline` is
-    called at every question that drives a site, and returns what says whether its time is over."""
+    """Answers queries from copies; `clock_us` is the twin's simulated time of the query.
+
+    `deadline` is called once for every query that runs a site. It returns a function that says whether the
+    query's time is over.
+    """
 
     def __init__(self, copies: StateCopies, deadline: Callable[[], Callable[[], bool]] = no_deadline) -> None:
         self._copies = copies
         self._deadline = deadline
 
-    def plan(self, fabric: str, wanted: RequestSlice, clock_us: int) -> SlicePlan:
+    def plan(self, fabric: str, request: RequestSlice, clock_us: int) -> SlicePlan:
         """What the scheduler would do with this request."""
         workload = self._copies.state(fabric, WORKLOAD)
-        message = request_message(fabric, Request(0, fabric, wanted), clock_us)
-        (requested,) = on_request_slice(workload, wanted, message)
+        message = request_message(fabric, Request(0, fabric, request), clock_us)
+        (requested,) = on_request_slice(workload, request, message)
         if not isinstance(requested, SliceRequested):
-            raise TypeError(f"workload answers a request with {type(requested).__name__}")
+            raise TypeError(
+                f"workload must answer a request with SliceRequested, not {type(requested).__name__}"
+            )
         return plan_request(self._scheduler(fabric, clock_us), requested)
 
     def explain(
         self, fabric: str, name: str, clock_us: int, networks: Sequence[str] = ()
     ) -> SliceExplanation | None:
-        """Why a slice is as it is, None if the scheduler knows nothing of it; without its history. Where it
-        is of a job over several pods, with what is in the way of that in the site's networks."""
+        """Why a slice is in its state, without its history; None if the scheduler does not know it. For a
+        multislice job, it includes the impediments in the site's networks."""
         scheduler = self._scheduler(fabric, clock_us)
-        found = explain_slice(scheduler, name)
+        explanation = explain_slice(scheduler, name)
         member = scheduler.members.get(number_of(name))
-        if found is None or member is None or not member.is_joined:
-            return found
-        there = [
+        if explanation is None or member is None or not member.is_joined:
+            return explanation
+        impediments = [
             impediment
             for network in networks
             for impediment in network_impediments(
                 self._copies.state(network, TRAFFIC), self._copies.state(network, FAILURES), member.job
             )
         ]
-        return found.model_copy(update={"obstacles": (*found.obstacles, *there)})
+        return explanation.model_copy(update={"obstacles": (*explanation.obstacles, *impediments)})
 
     def foresee(
         self, fabric: str, requested: Sequence[RequestBody], clock_us: int, for_us: int
     ) -> WhatIfResult:
-        """What would follow from these requests, made at once, within so long; OperationFailed if that is not
-        worked out in time."""
+        """The effects of these requests, made at once, within `for_us`. Raise OperationFailed if that takes
+        too long."""
         is_over = self._deadline()
-        one, other = self._copies.sites(fabric, 2)
-        at_us = max(one.now_us, clock_us)
-        done = drive(one, fabric, requested, at_us, at_us + for_us, is_over)
-        left = drive(other, fabric, (), at_us, at_us + for_us, is_over)
-        found = WhatIfComparison(fabric, done, left, at_us + for_us)
+        with_requests, without_requests = self._copies.sites(fabric, 2)
+        at_us = max(with_requests.now_us, clock_us)
+        done = drive(with_requests, fabric, requested, at_us, at_us + for_us, is_over)
+        left = drive(without_requests, fabric, (), at_us, at_us + for_us, is_over)
+        comparison = WhatIfComparison(fabric, done, left, at_us + for_us)
         return WhatIfResult(
             requested=done.requested,
-            caused=tuple(found.caused),
-            slices=found.slices(),
-            circuits_made=circuits_made(found.caused),
-            jobs=found.jobs(),
-            traffic=found.traffic(),
+            caused=tuple(comparison.caused),
+            slices=comparison.slices(),
+            circuits_made=circuits_made(comparison.caused),
+            jobs=comparison.jobs(),
+            traffic=comparison.traffic(),
             until_us=at_us + for_us,
         )
 
     def loss(self, fabric: str, kind: FaultKind, target: str, clock_us: int) -> LossReport:
-        """What a network would lose with one of its parts; OperationFailed as of `losses.loss`."""
+        """The loss if a part of a network fails; raise OperationFailed as `assess_network_impact` does."""
         is_over = self._deadline()
         (site,) = self._copies.sites(fabric, 1)
         return assess_network_impact(site, fabric, kind, target, max(site.now_us, clock_us), is_over)
 
     def repairable(self, fabric: str, target: str) -> tuple[str, ...]:
-        """The active faults of a part and of what is in it, by name, the oldest first."""
+        """The names of the active faults of a part and of what is in it, oldest first."""
         state = self._copies.state(fabric, FAILURES)
         return tuple(
             [

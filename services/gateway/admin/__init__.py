@@ -1,1 +1,1 @@
-"""Commissioning of fabrics, and dead letters."""
+"""Administration: commissioning of fabrics, and dead letters."""

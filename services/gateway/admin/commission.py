@@ -1,4 +1,4 @@
-"""A new fabric that joins a living site: what is checked before, and how it is asked for."""
+"""Commissions a new fabric in a running site: checks the request and puts it into the inbox."""
 
 import asyncio
 import re
@@ -30,76 +30,77 @@ from shared.storage.inbox.request_inbox import InboxReceipt, name_taken_error
 from shared.storage.store.state_store import FabricPlace
 
 
-async def commission_fabric(twin: TwinPorts, asked: FabricRequest, terms: RequestTerms) -> RequestReceipt:
-    """Let a new fabric join a site, and wait for its beginning on the log. InvalidInput names what may not
-    be; a fabric's name is given once in the life of a twin, and of several who ask for one at the same time
-    one gets it."""
-    body = terms.of(FabricCommissioned(site=asked.site, config=_config(asked.kind, asked.settings)))
-    start, received = await asyncio.to_thread(_put, twin, asked, body)
-    message_id = commissioning_id(asked.name)
-    return await wait_for_outcome(twin, asked.name, asked.site, message_id, start, received, terms.wait_s)
+async def commission_fabric(twin: TwinPorts, request: FabricRequest, terms: RequestTerms) -> RequestReceipt:
+    """Commission a new fabric in a site and wait until that is on the log.
+
+    Raise InvalidInput with the invalid value. A fabric name is used only once in the life of a twin; of
+    several concurrent requests for a name, one succeeds.
+    """
+    body = terms.of(FabricCommissioned(site=request.site, config=_config(request.kind, request.settings)))
+    start, received = await asyncio.to_thread(_put, twin, request, body)
+    message_id = commissioning_id(request.name)
+    return await wait_for_outcome(twin, request.name, request.site, message_id, start, received, terms.wait_s)
 
 
-def _put(twin: TwinPorts, asked: FabricRequest, body: FabricCommissioned) -> tuple[int, InboxReceipt]:
-    """Put the commissioning into the site's inbox, and say where its log ended before. Nothing is kept of one
-    that is refused."""
-    if re.fullmatch(FABRIC_PATTERN, asked.name) is None:
-        raise InvalidInput(f"name {truncated(repr(asked.name))}: no name of a fabric; names are like pod-4")
+def _put(twin: TwinPorts, request: FabricRequest, body: FabricCommissioned) -> tuple[int, InboxReceipt]:
+    """Put the commissioning into the site's inbox; returns also where the site's log ended before. A refused
+    request leaves no trace."""
+    if re.fullmatch(FABRIC_PATTERN, request.name) is None:
+        raise InvalidInput(f"name {truncated(repr(request.name))}: must be a fabric name like pod-4")
     places = twin.documents.fabrics()
-    partition = _partition(twin, asked.site, places)
-    start = twin.log.end(asked.site)
+    partition = _partition(twin, request.site, places)
+    start = twin.log.end(request.site)
     if body.key is not None:
-        repeat = twin.inbox.find_repeat(partition, asked.name, body)
+        repeat = twin.inbox.find_repeat(partition, request.name, body)
         if repeat is not None:
             return start, repeat
-    check_inbox_room(twin, partition, asked.site)
-    fabrics = site_fabrics(twin, asked.site) | {asked.name: body.config}
+    check_inbox_room(twin, partition, request.site)
+    fabrics = site_fabrics(twin, request.site) | {request.name: body.config}
     check_attachments(fabrics)
     check_multipod_jobs(
-        asked.site, {name: fabrics[name] for name in sorted(fabrics, key=fabric_order)}, asked.name
+        request.site, {name: fabrics[name] for name in sorted(fabrics, key=fabric_order)}, request.name
     )
-    lives = places.get(asked.name)
-    if lives is not None and lives.retired_us is not None:
+    existing = places.get(request.name)
+    if existing is not None and existing.retired_us is not None:
         raise InvalidInput(
-            f"name {asked.name}: was a fabric of the site {lives.site} and has retired; names of fabrics are "
-            "never used again"
+            f"name {request.name}: is a retired fabric of site {existing.site}; fabric names are never reused"
         )
-    # Who asks first for a site has the name for it; the site's inbox then keeps one of those who ask for it.
-    site = lives.site if lives is not None else twin.claim(asked.name, asked.site)
-    if site != asked.site:
-        stands = "is a fabric" if lives is not None else "is asked for as a fabric"
-        raise InvalidInput(
-            f"name {asked.name}: {stands} of the site {site}; moving a pod into another site is refused"
-        )
-    if lives is not None or any(r.fabric == asked.name for r in twin.inbox.waiting(partition, INBOX_MAX)):
-        raise name_taken_error(asked.name, asked.site)
-    return start, twin.inbox.put(partition, asked.name, body)
+    # The first request reserves the name for its site. The site's inbox then accepts one of the requests for
+    # it.
+    site = existing.site if existing is not None else twin.claim(request.name, request.site)
+    if site != request.site:
+        use = "is a fabric" if existing is not None else "is requested as a fabric"
+        raise InvalidInput(f"name {request.name}: {use} of site {site}; a pod cannot move to another site")
+    if existing is not None or any(
+        r.fabric == request.name for r in twin.inbox.waiting(partition, INBOX_MAX)
+    ):
+        raise name_taken_error(request.name, request.site)
+    return start, twin.inbox.put(partition, request.name, body)
 
 
 def _partition(twin: TwinPorts, site: str, places: Mapping[str, FabricPlace]) -> int:
-    found = {place.site: place.partition for place in places.values()}
-    if site not in found:
-        if lacking := twin.unready():  # a store that was emptied knows of no site
-            raise OperationFailed(f"site {truncated(repr(site))}: cannot be looked up now: {lacking[0]}")
+    partitions = {place.site: place.partition for place in places.values()}
+    if site not in partitions:
+        if problems := twin.unready():  # an empty store knows no sites
+            raise OperationFailed(f"site {truncated(repr(site))}: cannot be looked up now: {problems[0]}")
         raise InvalidInput(
-            f"site {truncated(repr(site))}: no such site; allowed "
-            f"are {', '.join(found)}; sites are made with "
-            "their twin alone: for another one make another twin, with --site FILE"
+            f"site {truncated(repr(site))}: no such site; must be one of {', '.join(partitions)}; sites are "
+            "only created with their twin: for another site, create another twin with --site FILE"
         )
-    return found[site]
+    return partitions[site]
 
 
 def _config(kind: str, settings: dict[str, JsonValue]) -> FabricConfig:
-    """The configuration of a kind with these settings over its defaults."""
+    """The configuration of this kind, with these settings over its defaults."""
     try:
         model = config_model(kind)
     except ValueError as error:
         raise InvalidInput(str(error)) from None
     try:
-        # Through JSON, for a list there stands for what is a tuple in a strict model.
+        # Convert through JSON, because strict models accept a JSON list for a tuple.
         text = to_json({"kind": kind} | settings, inf_nan_mode="constants")
     except PydanticSerializationError:  # what JSON's escapes can carry and UTF-8 cannot
-        raise InvalidInput("settings: not a text in UTF-8") from None
+        raise InvalidInput("settings: must be valid UTF-8") from None
     try:
         config = model.model_validate_json(text)
         check_demand(config)

@@ -1,9 +1,7 @@
-"""Dead letters as operators mind them: what waits for somebody to look at it, asking again for what can be
-asked for, and putting the rest aside.
+"""Administration of dead letters: list them, replay requests, and drop the rest.
 
-The log is the truth, and nothing is taken from it or put into its past: whether a record was read is decided
-for ever. So a replay is a new request, and only a request can be replayed; a drop hides a letter, and both
-stand on the operations log.
+The log does not change: whether a record was read is decided forever. So a replay is a new request, and only
+requests can be replayed. A drop only hides a letter. Both are recorded on the operations log.
 """
 
 import asyncio
@@ -58,26 +56,28 @@ from shared.models.faults.fault_kinds import fault_target
 from shared.runtimes.dead_letter import SKIPPED, DeadLetter
 from shared.runtimes.operations_log import OperationsLog, new_operation
 
-ANONYMOUS = "somebody without a token"
-"""Who did it where nobody has a name."""
+ANONYMOUS = "anonymous"
+"""The operator's name if there are no tokens."""
 
 
 def list_letters(twin: TwinPorts, *, every: bool = False) -> list[DeadLetterReport]:
-    """The newest letters that wait, oldest first; with `every` those that were replayed or dropped, too."""
+    """The newest waiting letters, oldest first; with `every`, also those that were replayed or dropped."""
     states = letter_states(twin.operations)
-    found = [_report(letter, states.get(letter.origin, "waiting")) for letter in twin.dead_letters()]
-    return [report for report in found if every or report.state == "waiting"]
+    reports = [_report(letter, states.get(letter.origin, "waiting")) for letter in twin.dead_letters()]
+    return [report for report in reports if every or report.state == "waiting"]
 
 
 def show_letter(twin: TwinPorts, origin: str) -> DeadLetterReport:
-    """The letter of this origin; NotFound if it is not among the newest."""
+    """The letter of this origin; raise NotFound if it is not among the newest."""
     return _report(_find(twin, origin), letter_states(twin.operations).get(origin, "waiting"))
 
 
 async def replay_letter(twin: TwinPorts, origin: str, terms: RequestTerms) -> RequestReceipt:
-    """Ask for what the letter asks for, as a new request with a place of its own on the log: under the key
-    that it has, or one made of its origin, so that it is asked for once however often it is replayed.
-    InvalidInput, with the reason, if it cannot be."""
+    """Submit the request in the letter again, as a new message on the log.
+
+    It uses the letter's own idempotency key, or one made from its origin, so repeated replays submit it only
+    once. Raise InvalidInput with the reason if it cannot be replayed.
+    """
     fabric, body, key = await asyncio.to_thread(_replay_request, twin, origin)
     receipt = await submit(twin, fabric, body, replace(terms, key=key))
     await asyncio.to_thread(_note_replay, twin, origin, receipt.id, terms.asked_by)
@@ -85,7 +85,7 @@ async def replay_letter(twin: TwinPorts, origin: str, terms: RequestTerms) -> Re
 
 
 def drop_letters(twin: TwinPorts, origin: str | None, who: str | None) -> tuple[str, ...]:
-    """Put a letter aside, or all that wait: their origins. NotFound if there is none of this origin."""
+    """Drop a letter, or all that wait; returns their origins. Raise NotFound if there is no such letter."""
     if origin is not None:
         report = show_letter(twin, origin)
         origins: tuple[str, ...] = (origin,) if report.state == "waiting" else ()
@@ -97,16 +97,16 @@ def drop_letters(twin: TwinPorts, origin: str | None, who: str | None) -> tuple[
 
 
 def _find(twin: TwinPorts, origin: str) -> DeadLetter:
-    found = next((letter for letter in twin.dead_letters() if letter.origin == origin), None)
-    if found is None:
+    letter = next((letter for letter in twin.dead_letters() if letter.origin == origin), None)
+    if letter is None:
         raise NotFound(
-            f"dead letter {truncated(repr(origin))}: there is none, or it is no longer among the newest"
+            f"dead letter {truncated(repr(origin))}: no such dead letter, or no longer among the newest"
         )
-    return found
+    return letter
 
 
 def letter_states(operations: OperationsLog) -> dict[str, DeadLetterState]:
-    """What was done with letters, by origin; those that wait are not among them."""
+    """Origin → what was done with the letter; letters that wait are missing."""
     states: dict[str, DeadLetterState] = {}
     for _, row in operations.read():
         if isinstance(row.body, DeadLettersDropped):
@@ -125,28 +125,27 @@ def _report(letter: DeadLetter, state: DeadLetterState) -> DeadLetterReport:
 
 
 def _message(letter: DeadLetter) -> Envelope:
-    """The request in a letter; InvalidInput says why there is none that could be asked for again."""
+    """The request in a letter; raise InvalidInput if the letter holds no request that can be replayed."""
     why = f"dead letter {letter.origin}: cannot be replayed: "
     if letter.error == SKIPPED:
         raise InvalidInput(
-            f"{why}all but {letter.service} have read it where it stands on the log; ask for what is missing"
+            f"{why}all services except {letter.service} have read it; send a new request for what is missing"
         )
     if letter.line_bytes is not None:
-        raise InvalidInput(f"{why}of its {letter.line_bytes} bytes only the beginning is kept")
+        raise InvalidInput(f"{why}only the start of its {letter.line_bytes} bytes is stored")
     try:
         message = decode(letter.line.encode())
     except Unreadable as error:
         raise InvalidInput(f"{why}{error}") from None
     if not isinstance(message.body, OperatorBody):
         raise InvalidInput(
-            f"{why}{message.type} is said by the twin itself, as it follows from the log; only operators' "
-            "requests are asked for again"
+            f"{why}{message.type} is emitted by the twin itself; only operators' requests can be replayed"
         )
     return message
 
 
 def _replay_request(twin: TwinPorts, origin: str) -> tuple[str, RequestBody, str]:
-    """(fabric, what to ask of it, under which key)."""
+    """(fabric, request body, idempotency key)."""
     letter = _find(twin, origin)
     message = _message(letter)
     if letter_states(twin.operations).get(origin) == "dropped":
@@ -162,14 +161,12 @@ def _replay_request(twin: TwinPorts, origin: str) -> tuple[str, RequestBody, str
 
 
 def _check(twin: TwinPorts, fabric: str, body: OperatorBody) -> None:
-    """What the gateway checks of any request before it is put into the inbox."""
+    """Check a request as the gateway checks any request before it goes into the inbox."""
     match body:
         case RequestSlice():
             config = config_of(twin, fabric)
             if not isinstance(config, AnyPodConfig):
-                raise InvalidInput(
-                    f"fabric {fabric}: is a {config.kind}, which has no slices; allowed are pods"
-                )
+                raise InvalidInput(f"fabric {fabric}: is a {config.kind}, which has no slices; must be a pod")
             check_slice(config.kind, body.shape, body.twisted, config.pod.cubes)
             if body.pods is not None:
                 check_pods(twin, body.pods, body.shape, twisted=body.twisted)
@@ -178,34 +175,34 @@ def _check(twin: TwinPorts, fabric: str, body: OperatorBody) -> None:
             fault_target(body.kind, body.target, fabric, fabric_plant(twin, fabric))
             return
         case DrainCube() | UndrainCube():
-            found, _ = drain_request(twin, body.cube, drain=True)
+            owner, _ = drain_request(twin, body.cube, drain=True)
         case RestartOcs():
-            found, _ = restart_request(twin, body.ocs)
+            owner, _ = restart_request(twin, body.ocs)
         case CreateCrossConnects() | RemoveCrossConnects():
-            asked = CrossConnectsRequest(cross_connects=body.cross_connects, error_mode=body.error_mode)
-            found, _ = cross_connect_request(twin, body.ocs, asked, create=True)
+            request = CrossConnectsRequest(cross_connects=body.cross_connects, error_mode=body.error_mode)
+            owner, _ = cross_connect_request(twin, body.ocs, request, create=True)
         case TestLink():
-            found, _ = link_test_request(twin, body.end)
+            owner, _ = link_test_request(twin, body.end)
         case SetParameters():
             check_settings(twin, fabric, body.settings)
             return
         case ReleaseSlice():
-            found = fabric_of(twin, body.slice)
+            owner = fabric_of(twin, body.slice)
         case ClearFault():
-            found = fabric_of(twin, body.fault)
+            owner = fabric_of(twin, body.fault)
         case PlanTopology():
-            found, _ = plan_request(twin, body.dcn)
+            owner, _ = plan_request(twin, body.dcn)
         case ApproveRewiring():
-            found, _ = approve_request(twin, body.rewiring)
+            owner, _ = approve_request(twin, body.rewiring)
         case AbortRewiring():
-            found, _ = abort_request(twin, body.rewiring)
+            owner, _ = abort_request(twin, body.rewiring)
         case _:
-            raise InvalidInput(f"{type(body).__name__} is no request that can be asked for again")
-    if found != fabric:
-        raise InvalidInput(f"it asks {fabric} for what is of {found}")
+            raise InvalidInput(f"{type(body).__name__} cannot be replayed")
+    if owner != fabric:
+        raise InvalidInput(f"it was sent to {fabric} but names a resource of {owner}")
 
 
 def _note_replay(twin: TwinPorts, origin: str, request: str, who: str | None) -> None:
     if letter_states(twin.operations).get(origin) != "replayed":
-        found = DeadLetterReplayed(origin=origin, request=request)
-        twin.operations.append(new_operation(found, who or ANONYMOUS))
+        replayed = DeadLetterReplayed(origin=origin, request=request)
+        twin.operations.append(new_operation(replayed, who or ANONYMOUS))

@@ -1,1 +1,1 @@
-"""Why something happened, and what a request would change."""
+"""Explanations of what happened, and predictions of what a request would change."""

@@ -1,8 +1,8 @@
-"""Since when a condition holds: the log is folded through a span, and the condition looked at after every
-cascade that touched something that it is about.
+"""Finds when a condition became true: folds the log through a span and checks the condition after every
+cascade that changed one of its resources.
 
-Not by halving: conditions come and go. The message that made the difference is found within the cascade, by
-what its services did to their documents one after the other.
+A binary search would not work, because conditions can change several times. Within a cascade, the deciding
+message is found from the changes that its services made to their documents, one after another.
 """
 
 from collections.abc import Sequence
@@ -27,19 +27,18 @@ from shared.storage.snapshots.document_walk import CascadeStep, DocumentWalk, Me
 from shared.storage.store.state_store import FabricPlace
 
 FOLDED_MESSAGES_MAX = 20_000
-"""Messages of one answer: a second or two."""
+"""Maximum number of messages folded for one answer: one or two seconds."""
 TURNS_MAX = 1_000
-"""Of one answer."""
+"""Maximum number of transitions in one answer."""
 
 
 STATE_MESSAGE_TYPES = frozenset(kind for kinds in STATE_MESSAGES.values() for kind in kinds)
-"""Types of messages by which people know what became of a thing."""
+"""Message types that report a new state of a resource."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogSpan:
-    """From how many messages of a site's log on, up to how many, and of which simulated time that is; `seen`
-    has a bit for each thing of the condition that was there so far."""
+    """A span of a site's log, by numbers of messages and by simulated time."""
 
     site: str
     start: int
@@ -47,6 +46,7 @@ class LogSpan:
     from_us: int
     to_us: int
     seen: int = 0
+    """One bit for each resource of the condition that has existed so far."""
 
     @property
     def cursor(self) -> str:
@@ -55,31 +55,37 @@ class LogSpan:
 
 
 def span_from_cursor(twin: TwinPorts, site: str, cursor: str) -> LogSpan:
-    """The span that a cursor leads on into; InvalidInput where that cannot be. Anybody can write one."""
+    """The span that a cursor continues; raise InvalidInput if it is invalid. Clients can send any text."""
     name, *numbers = cursor.split(":")
-    if name == site and len(numbers) == 5 and all(one.isdecimal() and len(one) <= 20 for one in numbers):
+    if (
+        name == site
+        and len(numbers) == 5
+        and all(number.isdecimal() and len(number) <= 20 for number in numbers)
+    ):
         span = LogSpan(name, *map(int, numbers))
         if span.start <= span.end <= twin.log.end(site):
             return span
-    raise InvalidInput(f"cursor {truncated(repr(cursor))}: not one that was given for this condition")
+    raise InvalidInput(f"cursor {truncated(repr(cursor))}: must be a cursor returned for this condition")
 
 
 def parse_condition(twin: TwinPorts, text: str, fabric: str | None) -> tuple[Condition, str]:
-    """(a condition, the site that it is about); InvalidInput where it cannot be, or is about several. Names
-    without a fabric are of this one, as is what is counted."""
+    """(condition, its site). Raise InvalidInput if it is invalid or about several sites. Names without a
+    fabric, and counts, belong to `fabric`."""
     try:
         fabric = default_fabric(twin, fabric)
         condition = read_condition(text, fabric, lambda word, name: _full_name(twin, fabric, word, name))
         for word, name in condition.named:
             _check_name(twin, word, name)
         fabrics = [name.partition("/")[0] for _, name in condition.named]
-        found = {site_of(twin, one) for one in [*fabrics, *([fabric] if condition.counts else [])]}
+        condition_sites = {
+            site_of(twin, name) for name in [*fabrics, *([fabric] if condition.counts else [])]
+        }
     except NotFound as error:
         raise InvalidInput(f"condition: {error}") from None
-    if len(found) > 1:
-        several = " and ".join(site for site in sites(twin) if site in found)
-        raise InvalidInput(f"condition: is about sites {several}; allowed are things of one site")
-    return condition, found.pop()
+    if len(condition_sites) > 1:
+        several = " and ".join(site for site in sites(twin) if site in condition_sites)
+        raise InvalidInput(f"condition: is about sites {several}; must be about resources of one site")
+    return condition, condition_sites.pop()
 
 
 def _full_name(twin: TwinPorts, fabric: str, word: str, name: str) -> str:
@@ -89,29 +95,29 @@ def _full_name(twin: TwinPorts, fabric: str, word: str, name: str) -> str:
 
 
 def _check_name(twin: TwinPorts, word: str, name: str) -> None:
-    """NotFound where a thing cannot be at any moment: hardware comes and goes with its fabric."""
+    """Raise NotFound for hardware that can never exist: it comes and goes only with its fabric."""
     kind, fabric = KINDS[word], name.partition("/")[0]
-    made_of = fabric_plant(twin, fabric)
-    if kind.parts and not (made_of.contains(name) and made_of.parse(name).kind in kind.parts):
+    plant = fabric_plant(twin, fabric)
+    if kind.parts and not (plant.contains(name) and plant.parse(name).kind in kind.parts):
         raise missing_error(twin, kind, name, fabric)
 
 
 def search_span(
     twin: TwinPorts, past: PastPort, condition: Condition, span: LogSpan, *, every: bool
 ) -> Bisection:
-    """When a condition came to hold in a span, or such part of it as is done in a moment; with `every` when
-    it ceased to, too. InvalidInput where something of which it says something was at no time there."""
+    """The transitions of a condition in a span, as far as one answer reaches: the first time that it becomes
+    true, or every change with `every`. Raise InvalidInput if one of its resources never existed."""
     walk, is_over = past.walk(span.site, span.start), past.deadline()
-    began = walk.position
+    start_position = walk.position
     search = _Search(twin, walk, condition, span.seen)
     held_at_start, transitions = search.is_held, list[ConditionTransition]()
     is_done = held_at_start and not every
     for step in () if is_done else walk.steps(span.end):
-        message = search.turn(step)
+        message = search.transition(step)
         if message is not None and (every or search.is_held):
             transitions.append(ConditionTransition(holds=search.is_held, message=log_message(twin, message)))
             is_done = not every
-        folded = walk.position - began
+        folded = walk.position - start_position
         if is_done or len(transitions) >= TURNS_MAX or folded >= FOLDED_MESSAGES_MAX or is_over():
             break
     else:
@@ -128,13 +134,13 @@ def search_span(
         reached_us=walk.at_us,
         held_at_start=held_at_start,
         transitions=tuple(transitions),
-        messages=walk.position - began,
+        messages=walk.position - start_position,
         cursor=None if is_done else replace(span, start=walk.position, seen=search.seen).cursor,
     )
 
 
 class _Search:
-    """A condition along a walk: whether it is held now, and which of its things were there so far."""
+    """A condition along a walk: whether it is true now, and which of its resources have existed so far."""
 
     def __init__(self, twin: TwinPorts, walk: DocumentWalk, condition: Condition, seen: int) -> None:
         self.seen = seen
@@ -144,9 +150,8 @@ class _Search:
         self._condition = condition
         self.is_held = self._holds()
 
-    def turn(self, step: CascadeStep) -> Envelope | None:
-        """The message of a cascade by which the condition came to hold, or ceased to; None where it is as it
-        was."""
+    def transition(self, step: CascadeStep) -> Envelope | None:
+        """The message of a cascade that changed the condition; None if it did not change."""
         if not step.readings and not step.changes_fabrics:
             return None
         self._walk.watched.clear()
@@ -157,21 +162,22 @@ class _Search:
         return step.messages[0] if step.changes_fabrics else self._deciding_message(step)
 
     def _deciding_message(self, step: CascadeStep) -> Envelope:
-        """After which reading it was for good as it is after them all."""
+        """The message after which the condition has its final value of the cascade."""
         over = self._documents.over
         for reading in reversed(step.readings):
             over |= {change.key: change.before for change in reversed(reading.changes)}
-        was_held, found = not self.is_held, step.readings[-1]
+        was_held, deciding = not self.is_held, step.readings[-1]
         for reading in step.readings:
             over |= {change.key: change.after for change in reading.changes}
             holds = self._holds()
             if holds != was_held:
-                was_held, found = holds, reading
+                was_held, deciding = holds, reading
         over.clear()
-        return self._explaining_message(found)
+        return self._explaining_message(deciding)
 
     def _explaining_message(self, reading: MessageEffect) -> Envelope:
-        """What a service said to what it read, where that is how people know of it; else what it read."""
+        """The message that explains a change to people: what a service emitted about it, else
+        what it read."""
         names = {change.key[2] for change in reading.changes}
         own = {
             kind
@@ -188,7 +194,7 @@ class _Search:
         for number, (word, name) in enumerate(self._condition.resources):
             if not self.seen >> number & 1:
                 raise InvalidInput(
-                    f"condition: there is no {KINDS[word].title} {name} at any moment from "
+                    f"condition: {KINDS[word].title} {name} did not exist at any time from "
                     f"{format_time(span.from_us)} to {format_time(span.to_us)}"
                 )
 
@@ -199,22 +205,22 @@ class _Search:
         fabric, view = name.partition("/")[0], VIEWS[word]
         if fabric not in self._walk.fabrics:
             return None
-        found: Row | None = view.find(self._twin, fabric, name)
-        if found is not None and (word, name) in self._condition.resources:
+        row: Row | None = view.find(self._twin, fabric, name)
+        if row is not None and (word, name) in self._condition.resources:
             self.seen |= 1 << self._condition.resources.index((word, name))
-        return found
+        return row
 
     def rows(self, word: str) -> Sequence[Row]:
         fabric = self._condition.fabric
         if fabric not in self._walk.fabrics:
             return ()
-        found: Sequence[Row] = VIEWS[word].listing(self._twin, fabric)
-        return found
+        rows: Sequence[Row] = VIEWS[word].listing(self._twin, fabric)
+        return rows
 
 
 class _WalkDocuments:
-    """A `DocumentReader` of a walk's moment, or of one within its last cascade where something is put
-    `over`."""
+    """A `DocumentReader` at a walk's position, or within its last cascade with the documents in `over`
+    replaced."""
 
     def __init__(self, walk: DocumentWalk, twin: TwinPorts) -> None:
         self.over: dict[WalkedKey, bytes | None] = {}
@@ -222,17 +228,17 @@ class _WalkDocuments:
         self._present = twin.documents
 
     def fabrics(self) -> dict[str, FabricPlace]:
-        places, found = self._present.fabrics(), dict[str, FabricPlace]()
+        present, places = self._present.fabrics(), dict[str, FabricPlace]()
         for name, is_retired in self._walk.fabrics.items():
-            if name not in places:
-                continue  # its beginning is on the log, and its services are still to read it
-            found[name] = places[name] if is_retired else replace(places[name], retired_us=None)
-        return found
+            if name not in present:
+                continue  # commissioned on the log, but not yet read by its services
+            places[name] = present[name] if is_retired else replace(present[name], retired_us=None)
+        return places
 
     def all(self, fabric: str, kind: str) -> dict[str, bytes]:
-        found: dict[str, bytes | None] = {**self._walk.all(fabric, kind)}
-        found |= {key[2]: text for key, text in self.over.items() if key[:2] == (fabric, kind)}
-        return {name: text for name, text in found.items() if text is not None}
+        documents: dict[str, bytes | None] = {**self._walk.all(fabric, kind)}
+        documents |= {key[2]: text for key, text in self.over.items() if key[:2] == (fabric, kind)}
+        return {name: text for name, text in documents.items() if text is not None}
 
     def one(self, fabric: str, kind: str, name: str) -> bytes | None:
         key = (fabric, kind, name)
@@ -240,7 +246,7 @@ class _WalkDocuments:
 
 
 class _WalkClock(Clock):
-    """Stands where a walk has come to."""
+    """A clock at the time of a walk."""
 
     def __init__(self, walk: DocumentWalk) -> None:
         self._walk = walk
@@ -249,4 +255,4 @@ class _WalkClock(Clock):
         return ClockState(self._walk.at_us, 0.0, paused=True, achieved_speed=0.0, lag_us=0)
 
     def change(self, asked: ClockChange, who: str) -> None:
-        """Nobody asks that of the past."""
+        """Never called: the past does not change."""

@@ -1,14 +1,14 @@
-"""Conditions about what people look at, as they write them: `slices.pod-0/slice-42.state == degraded`.
+"""Conditions about resources, as users write them: `slices.pod-0/slice-42.state == degraded`.
 
-    condition  one or several of these, with `and`, `or`, `not` and parentheses
-    test       KIND.NAME.FIELD OPERATOR VALUE      the operators are == != < <= > >=
+    condition  one or more tests, with `and`, `or`, `not` and parentheses
+    test       KIND.NAME.FIELD OPERATOR VALUE      operators: == != < <= > >=
                KIND.NAME.FIELD in [VALUE, VALUE]
                KIND.NAME exists                    or absent
-               count(KIND) OPERATOR NUMBER         of those of one fabric
+               count(KIND) OPERATOR NUMBER         of one fabric
                count(KIND, FIELD == VALUE and …) OPERATOR NUMBER
 
-Values mean what they mean in `get --where`: `null` is no value, and a list is equal to what is in it. What is
-said of a field of a thing that is not there is not so, whatever it is.
+Values are written as in `get --where`: `null` is no value, and a list equals each of its items. A test of a
+field is false while the resource does not exist, whatever its operator.
 """
 
 import operator
@@ -36,9 +36,9 @@ from shared.basics.errors import InvalidInput
 from shared.basics.spelling import truncated
 
 TEXT_MAX = 2_000
-"""Characters of a condition."""
+"""Maximum number of characters of a condition."""
 DEPTH_MAX = 32
-"""Parentheses and `not` within each other."""
+"""Maximum nesting of parentheses and `not`."""
 ORDERS: dict[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -58,13 +58,13 @@ NamedResource = tuple[str, str]
 
 
 class ConditionSource(Protocol):
-    """The twin as it is at some moment."""
+    """The twin at some time."""
 
     def row(self, word: str, name: str) -> Row | None:
-        """One thing of a kind; None where there is none."""
+        """One resource of a kind; None if it does not exist."""
 
     def rows(self, word: str) -> Sequence[Row]:
-        """All things of a kind in the fabric of the condition."""
+        """All resources of a kind in the fabric of the condition."""
 
 
 ConditionTest = Callable[[ConditionSource], bool]
@@ -73,20 +73,23 @@ RowTest = Callable[[Row], bool]
 
 @dataclass
 class Condition:
-    """`things` are those of whose fields something is said, `named` all that are named; what is counted is of
-    `fabric`."""
+    """A parsed condition."""
 
     text: str
     fabric: str
+    """The fabric of counts."""
     holds: ConditionTest
     named: list[NamedResource] = field(default_factory=list)
+    """All resources that are named."""
     resources: list[NamedResource] = field(default_factory=list)
+    """Resources whose fields are tested."""
     counts: bool = False
+    """Whether it has counts."""
 
 
 def read_condition(text: str, fabric: str, whole: Callable[[str, str], str]) -> Condition:
-    """What somebody writes; InvalidInput where it is none. `whole` makes a name of (word of a kind, what was
-    written)."""
+    """Parse a condition; raise InvalidInput if it is invalid. `whole` makes a full name from (word of a kind,
+    written name)."""
     return _Parser(text, fabric, whole).condition()
 
 
@@ -99,12 +102,12 @@ class _Token:
 
 def _tokens(text: str) -> list[_Token]:
     if len(text) > TEXT_MAX:
-        raise InvalidInput(f"condition of {len(text)} characters: allowed are {TEXT_MAX}")
+        raise InvalidInput(f"condition: has {len(text)} characters; must have at most {TEXT_MAX}")
     found, at, end = [], 0, len(text.rstrip())
     while at < end:
         match = _TOKEN.match(text, at)
         if match is None:
-            raise InvalidInput(f"condition: not understood at {truncated(repr(text[at:].strip()))}")
+            raise InvalidInput(f"condition: syntax error at {truncated(repr(text[at:].strip()))}")
         kind = str(match.lastgroup)
         found.append(_Token(match[kind], match.start(kind), kind in ("double", "single")))
         at = match.end()
@@ -118,7 +121,7 @@ class _Parser:
         self._tokens = _tokens(text)
         self._next = 0
         self._depth = 0
-        self._found = Condition(text, fabric, lambda _look: False)
+        self._found = Condition(text, fabric, lambda _source: False)
 
     def condition(self) -> Condition:
         self._found.holds = self._any(self._test)
@@ -127,7 +130,8 @@ class _Parser:
         return self._found
 
     # --- and, or, not ---------------------------------------------------------------------------------------
-    # All sides are always looked at: which things a condition is about does not hang on the others.
+    #
+    # All sides are always evaluated, so that the resources of a condition do not depend on its other parts.
 
     def _any(self, test: "Callable[[], Callable[[Any], bool]]") -> Callable[[Any], bool]:
         sides = [self._every(test)]
@@ -148,7 +152,7 @@ class _Parser:
     def _one(self, test: "Callable[[], Callable[[Any], bool]]") -> Callable[[Any], bool]:
         self._depth += 1
         if self._depth > DEPTH_MAX:
-            raise InvalidInput(f"condition: nested too deeply; allowed are {DEPTH_MAX} levels")
+            raise InvalidInput(f"condition: is nested too deeply; must have at most {DEPTH_MAX} levels")
         try:
             if self._has("not"):
                 inner = self._one(test)
@@ -172,46 +176,46 @@ class _Parser:
         view = _view(kind)
         if not name:
             raise InvalidInput(
-                f"condition {truncated(repr(word))}: names no thing; allowed is KIND.NAME.FIELD, such as "
+                f"condition {truncated(repr(word))}: must be KIND.NAME.FIELD, such as "
                 "cubes.pod-0/cube-12.health"
             )
-        thing = (view.kind.word, self._full_name(view.kind.word, name))
-        self._found.named.append(thing)
+        resource = (view.kind.word, self._full_name(view.kind.word, name))
+        self._found.named.append(resource)
         if not path:
             is_there = self._has("exists")
             if not is_there and not self._has("absent"):
-                raise self._expected(f"`exists` or `absent` behind {truncated(word)}, or a field of it")
-            return lambda source: (source.row(*thing) is not None) == is_there
-        fits = self._comparison(view, path)
-        self._found.resources.append(thing)
+                raise self._expected(f"`exists` or `absent` after {truncated(word)}, or a field of it")
+            return lambda source: (source.row(*resource) is not None) == is_there
+        matches = self._comparison(view, path)
+        self._found.resources.append(resource)
 
         def holds(source: ConditionSource) -> bool:
-            row = source.row(*thing)
-            return row is not None and fits(row)
+            row = source.row(*resource)
+            return row is not None and matches(row)
 
         return holds
 
     def _count(self) -> ConditionTest:
         view = _view(self._word("a kind"))
-        fits: RowTest | None = None
+        matches: RowTest | None = None
         if self._has(","):
-            fits = self._any(lambda: self._comparison(view, self._word("a field")))
+            matches = self._any(lambda: self._comparison(view, self._word("a field")))
         self._take(")")
         sign = self._sign()
         number = self._word("a number")
         if not re.fullmatch(r"[0-9]{1,9}", number):
-            raise InvalidInput(f"count {truncated(repr(number))}: allowed are whole numbers from 0")
+            raise InvalidInput(f"count {truncated(repr(number))}: must be a whole number of at least 0")
         self._found.counts = True
         word, compare, most = view.kind.word, (EQUALS | ORDERS)[sign], int(number)
 
         def holds(source: ConditionSource) -> bool:
             rows = source.rows(word)
-            return compare(len(rows) if fits is None else sum(map(fits, rows)), most)
+            return compare(len(rows) if matches is None else sum(map(matches, rows)), most)
 
         return holds
 
     def _comparison(self, view: KindView[Any, Any], path: str) -> RowTest:
-        """What is said of a field, from its operator on."""
+        """The test of a field, from its operator on."""
         names = tuple(path.split("."))
         _check_time(view, names)
         leaf = _leaf(view, names)
@@ -227,7 +231,7 @@ class _Parser:
     # --- tokens ---------------------------------------------------------------------------------------------
 
     def _has(self, text: str) -> bool:
-        """Whether this comes next, which is taken then."""
+        """Whether this token is next; if so, take it."""
         if self._next < len(self._tokens):
             token = self._tokens[self._next]
             if token.text == text and not token.is_quoted:
@@ -279,7 +283,8 @@ class _Parser:
 
 @dataclass(frozen=True, slots=True)
 class _Leaf:
-    """A plain field: `above` leads to what holds it, whose field or key it is; `model` is None for a key."""
+    """A plain field: `above` is the path to its holder, and `model` the holder's type (None for a table,
+    whose key it is)."""
 
     above: tuple[str, ...]
     name: str
@@ -294,24 +299,24 @@ class _Leaf:
             return lambda row: is_one_of(_below(row, (*above, name)), wanted)
         wanted = values_of(self.model, name, texts)
 
-        def fits(row: Row) -> bool:
+        def matches(row: Row) -> bool:
             holder = _below(row, above)
             return None in wanted if holder is None else has_one_of(holder, name, wanted)
 
-        return fits
+        return matches
 
     def ordered(self, sign: str, text: str) -> RowTest:
         if self.kind not in (int, float):
-            raise InvalidInput(f"{self.name}: is no number; allowed are == and !=, or `in [a, b]`")
-        least = value_of(TypeAdapter(float, config=FINITE), self.name, text)
+            raise InvalidInput(f"{self.name}: is not a number; the operator must be ==, != or `in [a, b]`")
+        limit = value_of(TypeAdapter(float, config=FINITE), self.name, text)
         path, compare = (*self.above, self.name), ORDERS[sign]
 
-        def fits(row: Row) -> bool:
+        def matches(row: Row) -> bool:
             value = _below(row, path)
             values = value if isinstance(value, tuple) else (value,)
-            return any(one is not None and compare(one, least) for one in values)
+            return any(item is not None and compare(item, limit) for item in values)
 
-        return fits
+        return matches
 
 
 def _below(value: Any, path: Sequence[str]) -> Any:
@@ -325,7 +330,9 @@ def _below(value: Any, path: Sequence[str]) -> Any:
 def _view(word: str) -> KindView[Any, Any]:
     kind = find_kind(word)
     if kind is None:
-        raise InvalidInput(f"condition: no kind {truncated(repr(word))}; allowed are {', '.join(KINDS)}")
+        raise InvalidInput(
+            f"condition: no such kind {truncated(repr(word))}; must be one of {', '.join(KINDS)}"
+        )
     return VIEWS[kind.word]
 
 
@@ -333,38 +340,41 @@ def _check_time(view: KindView[Any, Any], names: Sequence[str]) -> None:
     for name in names:
         if name in CLOCK_FIELDS or name in MEAN_FIELDS:
             raise InvalidInput(
-                f"condition: {view.kind.word} field {name!r} goes on with time alone: no message changes it, "
-                "and none could be named"
+                f"condition: {view.kind.word} field {name!r} changes with time alone, so no message "
+                "could be named; must be another field"
             )
 
 
 def _leaf(view: KindView[Any, Any], names: Sequence[str]) -> _Leaf:
-    """The plain field of this name; InvalidInput where there is none."""
+    """The plain field at this path; raise InvalidInput if there is none."""
     model: type[Model] | None = view.row
     kind: Any = view.row
     for n, name in enumerate(names):
         model = kind if isinstance(kind, type) and issubclass(kind, Model) else None
         known = _known(kind)
         if name not in known:
-            told = ", ".join(one for one in known if one not in CLOCK_FIELDS and one not in MEAN_FIELDS)
+            allowed = ", ".join(
+                field for field in known if field not in CLOCK_FIELDS and field not in MEAN_FIELDS
+            )
             raise InvalidInput(
                 f"condition: {view.kind.word} have no field "
-                f"{truncated(repr('.'.join(names[: n + 1])))}; allowed "
-                f"are {told}"
+                f"{truncated(repr('.'.join(names[: n + 1])))}; must be one of {allowed}"
             )
         kind = _inner(known[name])
     plain = columns(model).get(names[-1]) if model is not None else plain_type(kind)
     if plain is None:
         inner = _known(kind)
-        hint = f"; allowed are its fields {', '.join(inner)}" if inner else ""
-        raise InvalidInput(f"condition: {view.kind.word} field {'.'.join(names)!r} is no plain value{hint}")
+        hint = f"; must be one of its fields {', '.join(inner)}" if inner else ""
+        raise InvalidInput(
+            f"condition: {view.kind.word} field {'.'.join(names)!r} is not a plain value{hint}"
+        )
     return _Leaf(tuple(names[:-1]), names[-1], model, plain)
 
 
 def _known(kind: Any) -> dict[str, Any]:
-    """The fields of a model, or keys of a table, with the types of their values."""
+    """The fields of a model, or the keys of a table, with the types of their values."""
     if isinstance(kind, type) and issubclass(kind, Model):
-        return {name: one.annotation for name, one in kind.model_fields.items()}
+        return {name: info.annotation for name, info in kind.model_fields.items()}
     if get_origin(kind) is dict:
         keys, value = get_args(kind)
         return dict.fromkeys(map(str, get_args(keys)), value)

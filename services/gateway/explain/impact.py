@@ -1,5 +1,5 @@
-"""Blast radius: which links, cubes and slices hang on a part of a pod now, and what a network loses with one
-of its parts."""
+"""Blast radius: the links, cubes and slices that depend on a part of a pod now, and the loss of a network if
+a part fails."""
 
 import numpy as np
 
@@ -25,77 +25,80 @@ NO_ENDS: IntArray = np.array([], dtype=np.int64)
 
 
 def impact_of(twin: TwinPorts, target: str) -> ImpactReport:
-    """What hangs on the part of this name; NotFound if there is none, InvalidInput for one of an OCS's
-    chassis."""
+    """What depends on the part of this name. Raise NotFound if there is none, and InvalidInput for a part of
+    an OCS's chassis."""
     part = part_of(twin, target)
     if part.kind in PART and part.kind != "ocs":
         raise InvalidInput(
-            f"target {target!r}: what hangs on a part of an OCS is told by what a fault of it would do: "
+            f"target {target!r}: must not be a part of an OCS; use "
             f"`lightwave impact inject {part.kind} {target}`"
         )
     fabric = part.fabric
-    made_of = fabric_plant(twin, fabric)
-    own, note = _own_ends(twin, made_of, part)
+    plant = fabric_plant(twin, fabric)
+    own, note = _own_ends(twin, plant, part)
     slices = {row.name: row for row in slice_rows(twin, fabric) if row.ended_us is None}
-    found = impact_by_name(
-        made_of,
+    impact = impact_by_name(
+        plant,
         target,
         far_ends={group.name: group.far_ends for group in read_all(twin, fabric, "links", LinkGroupDocument)},
         slices={name: row.cubes for name, row in slices.items()},
         own=own,
     )
     return ImpactReport(
-        target=found.target,
-        domain=found.domain,
-        cubes=found.parts["cube"],
-        hosts=found.parts["host"],
-        chips=found.parts["chip"],
-        link_ends=found.parts["end"],
-        links=tuple(ImpactLink(end=end, far_end=far_end) for end, far_end in found.links),
-        slices=tuple(slices[name] for name in found.slices),
+        target=impact.target,
+        domain=impact.domain,
+        cubes=impact.parts["cube"],
+        hosts=impact.parts["host"],
+        chips=impact.parts["chip"],
+        link_ends=impact.parts["end"],
+        links=tuple(ImpactLink(end=end, far_end=far_end) for end, far_end in impact.links),
+        slices=tuple(slices[name] for name in impact.slices),
         note=note,
     )
 
 
-def _own_ends(twin: TwinPorts, made_of: Plant, part: Part) -> tuple[IntArray | None, str | None]:
-    """(link ends of a part, None where its plant tells them; what else is to be said of it)."""
+def _own_ends(twin: TwinPorts, plant: Plant, part: Part) -> tuple[IntArray | None, str | None]:
+    """(link ends of a part, None if its plant knows them; note about the part)."""
     config = config_of(twin, part.fabric)
     if part.kind == "batch":
-        ends = affected_ends(made_of, "batch", part.name)
-        return np.array(ends), f"{part.name} is {len(ends)} modules that were made together"
+        ends = affected_ends(plant, "batch", part.name)
+        return np.array(ends), f"{part.name} is {len(ends)} modules of one production batch"
     if part.kind == "port":
-        return _ends_at(twin, made_of, part)
+        return _ends_at(twin, plant, part)
     if part.kind != "ocs" or not isinstance(config, SuperpodConfig):
         return None, None
     if not ocs_technology(config.ocs.technology).latching:
         return None, None
-    keeps = f"{part.name} keeps its circuits without power ({config.ocs.technology}), and takes no command"
-    return NO_ENDS, f"{keeps} until it is back"
+    circuits_text = (
+        f"{part.name} keeps its circuits without power ({config.ocs.technology}), but takes no commands"
+    )
+    return NO_ENDS, f"{circuits_text} until it is back"
 
 
-def _ends_at(twin: TwinPorts, made_of: Plant, part: Part) -> tuple[IntArray | None, str | None]:
-    """Of a port of an OCS by the fibre that is there now: some were moved to spare ports."""
+def _ends_at(twin: TwinPorts, plant: Plant, part: Part) -> tuple[IntArray | None, str | None]:
+    """The link ends of an OCS port by the fibre that is connected now: some fibres have moved to
+    spare ports."""
     ocs, _, label = part.name.rpartition("/")
     document = read_one(twin, part.fabric, "ocs", ocs, OcsDocument)
     for patch in document.patches if document is not None else ():
         if patch.spare == label:
-            fibre = made_of.parse(f"{ocs}/{patch.port}")
-            return made_of.ends_on(fibre), f"the fibre of {patch.port} is at this spare port"
+            fibre = plant.parse(f"{ocs}/{patch.port}")
+            return plant.ends_on(fibre), f"the fibre of {patch.port} is connected to this spare port"
     if (dead := dead_port_text(twin, part.fabric, part.name)) is not None:
-        return NO_ENDS, f"{part.name} {dead}: nothing hangs on it any more"
+        return NO_ENDS, f"{part.name} {dead}: nothing depends on it any more"
     return None, None
 
 
 def loss_of(twin: TwinPorts, target: str) -> LossReport:
-    """What a network would lose with the part of this name, by the fault that strikes such parts; NotFound if
-    there is none, InvalidInput where it is a part of something else, or the network has retired."""
+    """The loss of a network if the part of this name fails by the fault of its kind. Raise NotFound if there
+    is no such part, and InvalidInput if it is not a part of a network, or the network has retired."""
     part = part_of(twin, target)
     kind = next((kind for kind, row in FAULTS.items() if row.strikes == part.kind), None)
     if kind is None or not is_network(twin, part.fabric):
-        raise InvalidInput(f"target {target!r}: is no part of a datacenter network that can break")
+        raise InvalidInput(f"target {target!r}: must be a part of a datacenter network that can fail")
     ended_us = retired_us(twin, part.fabric)
     if ended_us is not None:
         raise InvalidInput(
-            f"fabric {part.fabric}: retired at {format_time(ended_us)}; nothing happens there any more"
+            f"fabric {part.fabric}: retired at {format_time(ended_us)}; must be a running fabric"
         )
     return twin.queries.loss(part.fabric, kind, part.name, twin.clock.show().now_us)

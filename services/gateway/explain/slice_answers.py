@@ -1,5 +1,4 @@
-"""Why a slice is as it is, and what would become of a request: answers of the twin's own rules, with what the
-log tells of the past."""
+"""Explanations of slices and plans of requests: answers of the twin's rules, with history from the log."""
 
 import re
 
@@ -29,95 +28,92 @@ from shared.storage.log.log_reader import LogQuery
 RECENT_DAYS = 7
 RECENT_US = RECENT_DAYS * US_PER_DAY
 RECENT_MESSAGES_MAX = 5_000
-"""Messages of that time that are looked at, the newest."""
+"""Maximum number of recent messages that are read, newest first."""
 HISTORY_MAX = 500
-"""Messages of a slice's history, the newest."""
+"""Maximum number of messages of a slice's history, newest first."""
 HISTORY = (
     *STATE_MESSAGES["slice"],
     *("SlicePreflight", "SliceOverran", "SliceReleased"),
     *("JobFailed", "JobCheckpointed", "JobFinished"),
 )
-"""Types that tell what became of a slice."""
+"""Message types of a slice's history."""
 _SLICE = re.compile(rf"{FABRIC_PATTERN}/slice-{NUMBER}")
 _REQUESTED = re.compile(rf"workload@({FABRIC_PATTERN})/{NUMBER}")
-"""The id of a message by which the workload wants a slice."""
+"""The id of a SliceRequested message."""
 
 
-def plan_slice(twin: TwinPorts, asked: SliceRequest) -> SlicePlan:
-    """What the scheduler would do with this request now; InvalidInput where no such slice can be, as if it
-    were asked for."""
-    fabric, body = slice_request(twin, asked)
+def plan_slice(twin: TwinPorts, request: SliceRequest) -> SlicePlan:
+    """What the scheduler would do with this request now; raise InvalidInput as for a real request."""
+    fabric, body = slice_request(twin, request)
     if not isinstance(body, RequestSlice):
-        raise TypeError(f"a request for a slice is a {type(body).__name__}")
-    found = twin.queries.plan(fabric, body, twin.clock.show().now_us)
-    return found.model_copy(update={"start": _with_record(twin, fabric, found.start)})
+        raise TypeError(f"a request for a slice must be a RequestSlice, is {type(body).__name__}")
+    plan = twin.queries.plan(fabric, body, twin.clock.show().now_us)
+    return plan.model_copy(update={"start": _with_record(twin, fabric, plan.start)})
 
 
 def explain_slice(twin: TwinPorts, name: str) -> SliceExplanation:
-    """Why a slice is as it is, and what became of it until now; NotFound if nothing is known of it."""
+    """Why a slice is in its state, and its history; raise NotFound if it is unknown."""
     fabric = fabric_of(twin, name)
     if not _SLICE.fullmatch(name):
-        raise NotFound(f"slice {truncated(repr(name))}: no such name; names are like {fabric}/slice-42")
+        raise NotFound(f"slice {truncated(repr(name))}: no such slice; names are like {fabric}/slice-42")
     site = site_fabrics(twin, site_of(twin, fabric))
     networks = [network for network, config in site.items() if isinstance(config, DcnConfig)]
-    found = twin.queries.explain(fabric, name, twin.clock.show().now_us, networks)
-    if found is None:
+    explanation = twin.queries.explain(fabric, name, twin.clock.show().now_us, networks)
+    if explanation is None:
         raise missing_error(twin, SLICES, name, fabric)
-    told_too = {
+    additions = {
         "history": _history(twin, fabric, name),
-        "start": _with_record(twin, fabric, found.start),
-        "obstacles": (*found.obstacles, *_too_hot(twin, fabric, found)),
+        "start": _with_record(twin, fabric, explanation.start),
+        "obstacles": (*explanation.obstacles, *_throttled_cubes(twin, fabric, explanation)),
     }
-    return found.model_copy(update=told_too)
+    return explanation.model_copy(update=additions)
 
 
-def _too_hot(twin: TwinPorts, fabric: str, found: SliceExplanation) -> list[Obstacle]:
-    """The cubes by whose heat a slice is slow, as their hosts say; the scheduler does not go by that."""
-    if found.state not in ("running", "degraded"):
+def _throttled_cubes(twin: TwinPorts, fabric: str, explanation: SliceExplanation) -> list[Obstacle]:
+    """The overheated cubes that slow down a slice, as reported by their hosts. The scheduler ignores this."""
+    if explanation.state not in ("running", "degraded"):
         return []
-    documents = [read_one(twin, fabric, "cubes", cube, CubeDocument) for cube in found.cubes]
+    documents = [read_one(twin, fabric, "cubes", cube, CubeDocument) for cube in explanation.cubes]
     return [
-        Obstacle(kind="cube", name=cube.name, why="too hot: its chips run slower")
+        Obstacle(kind="cube", name=cube.name, why="too hot: its chips are throttled")
         for cube in documents
         if cube is not None and cube.throttled
     ]
 
 
 def explain_request(twin: TwinPorts, name: str) -> SliceExplanation:
-    """The same of the slice that a request asked for: by the request's key, the id of its message, or the
-    slice's name."""
+    """The explanation of a request's slice, by idempotency key, message id, or the slice's name."""
     if _SLICE.fullmatch(name):
         return explain_slice(twin, name)
     return explain_slice(twin, _slice_of(twin, name))
 
 
 def _slice_of(twin: TwinPorts, name: str) -> str:
-    """The slice that was asked for by this request."""
+    """The slice of this request."""
     match = _REQUESTED.fullmatch(name)
     if match is not None:
         site = site_of(twin, match[1])
         place = twin.log.position_of(site, name)
         message = None if place is None else next(twin.log.read(site, place))[1]
         if message is None or not isinstance(message.body, SliceRequested):
-            raise NotFound(f"request {truncated(repr(name))}: no message by which a slice was asked for")
+            raise NotFound(f"request {truncated(repr(name))}: no such slice request")
         return message.body.slice
     report = request_report(twin, name)
     if report.type != RequestSlice.__name__:
         raise InvalidInput(
-            f"request {truncated(repr(name))}: is a {report.type}, "
-            "which asks for no slice; `lightwave requests` "
-            "and `lightwave why` tell what became of it"
+            f"request {truncated(repr(name))}: is a {report.type}, not a slice request; "
+            "use `lightwave requests` or `lightwave why`"
         )
     for message in report.outcome:
         if isinstance(message.body, SliceRequested):
             return message.body.slice
     raise OperationFailed(
-        f"request {truncated(repr(name))}: is {report.status}, and no slice is known yet; ask again"
+        f"request {truncated(repr(name))}: is {report.status}, but its slice is not known yet; try again"
     )
 
 
 def _with_record(twin: TwinPorts, fabric: str, start: ExpectedStart | None) -> ExpectedStart | None:
-    """With how estimates have fared lately, where a start is computed from them."""
+    """The start with the recent accuracy of estimates, if it is computed from estimates."""
     if start is None or not start.depends_on or start.basis == "claim":
         return start
     site = site_of(twin, fabric)
@@ -134,20 +130,19 @@ def _with_record(twin: TwinPorts, fabric: str, start: ExpectedStart | None) -> E
         return start
     slices, longer = "slice" if len(ended) == 1 else "slices", len(overran & ended)
     record = (
-        f"of {len(ended)} {slices} that ended in the last {RECENT_DAYS} days {longer} had their cubes for "
-        "longer than was estimated"
+        f"of {len(ended)} {slices} that ended in the last {RECENT_DAYS} days, {longer} overran the estimate"
     )
     return start.model_copy(update={"recent_estimates": record})
 
 
 def _history(twin: TwinPorts, fabric: str, name: str) -> tuple[SliceEvent, ...]:
-    """What the log tells of a slice, oldest first."""
+    """The messages about a slice, oldest first."""
     query = LogQuery(types=HISTORY, about=(name,))
-    found = twin.log.find(site_of(twin, fabric), query, HISTORY_MAX, newest=True)
-    return tuple([_past(twin, message, name) for _, message in found])
+    explanation = twin.log.find(site_of(twin, fabric), query, HISTORY_MAX, newest=True)
+    return tuple([_slice_event(twin, message, name) for _, message in explanation])
 
 
-def _past(twin: TwinPorts, message: Envelope, name: str) -> SliceEvent:
+def _slice_event(twin: TwinPorts, message: Envelope, name: str) -> SliceEvent:
     body = message.body
     recovering = body if isinstance(body, SliceRecovering) else None
     return SliceEvent(

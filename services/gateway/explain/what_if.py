@@ -1,4 +1,4 @@
-"""What a fault, a drain or a repair would touch, before anybody does it."""
+"""Predicts the effects of a fault, a drain or a repair."""
 
 from collections.abc import Sequence
 
@@ -16,9 +16,9 @@ from shared.basics.time_format import format_time
 from shared.basics.units import US_PER_S
 
 HORIZON_S = 3_600
-"""How far anybody looks who does not say: faults are noticed in minutes, and slices restarted."""
+"""Default look-ahead in seconds: faults are detected within minutes, and slices restarted."""
 HORIZON_S_MAX = 86_400
-"""Of a fabric by itself: where a site has several, all of them are driven."""
+"""Maximum look-ahead of a site with one fabric; all fabrics of a site share it."""
 AVAILABILITY_TYPES = (
     *("CubeUnhealthy", "CubeHealthy", "CubeDrained", "CubeUndrained", "HostDown", "HostUp"),
     *("CubePowerLost", "CubePowerRegained", "CubeOverheated", "CubeCooled"),
@@ -26,69 +26,67 @@ AVAILABILITY_TYPES = (
     *("OcsPartDown", "OcsPartUp", "OcsHeld", "OcsFreed", "PortsDown", "PortsUp"),
     *("OcsesDown", "OcsesUp", "ControlLost", "ControlRegained", "NetworkPartDown", "NetworkPartUp"),
 )
-"""Types that say of a part that it goes out of use or comes back."""
+"""Message types that report that a part goes out of use or comes back."""
 
 
 def predict_fault(twin: TwinPorts, requested: FaultRequest, within_s: int) -> WhatIfReport:
-    """What a fault would touch; InvalidInput or NotFound where it could not be."""
+    """The effects of a fault; raise InvalidInput or NotFound if it cannot be injected."""
     fabric, body = fault_request(twin, requested)
-    return _foresee(twin, fabric, f"inject {requested.kind} {requested.target}", (body,), within_s)
+    return _predict(twin, fabric, f"inject {requested.kind} {requested.target}", (body,), within_s)
 
 
 def predict_drain(twin: TwinPorts, name: str, within_s: int) -> WhatIfReport:
-    """What draining a cube would touch."""
+    """The effects of draining a cube."""
     fabric, body = drain_request(twin, name, drain=True)
-    return _foresee(twin, fabric, f"drain {name}", (body,), within_s)
+    return _predict(twin, fabric, f"drain {name}", (body,), within_s)
 
 
 def predict_repair(twin: TwinPorts, name: str, within_s: int) -> WhatIfReport:
-    """What comes back if all that is broken in a part is repaired now; InvalidInput where nothing is."""
+    """The effects of repairing all faults of a part now; raise InvalidInput if there are none."""
     fabric = part_of(twin, name).fabric
     faults = twin.queries.repairable(fabric, name)
     if not faults:
-        raise InvalidInput(f"target {name!r}: nothing is broken there; `lightwave get faults` shows what is")
-    return _foresee(twin, fabric, f"repair {name}", [ClearFault(fault=fault) for fault in faults], within_s)
+        raise InvalidInput(f"target {name!r}: has no active faults; `lightwave get faults` lists them")
+    return _predict(twin, fabric, f"repair {name}", [ClearFault(fault=fault) for fault in faults], within_s)
 
 
-def _foresee(
+def _predict(
     twin: TwinPorts, fabric: str, requested: str, bodies: Sequence[RequestBody], within_s: int
 ) -> WhatIfReport:
     _check_within(twin, fabric, within_s)
     ended_us = retired_us(twin, fabric)
     if ended_us is not None:
-        raise InvalidInput(
-            f"fabric {fabric}: retired at {format_time(ended_us)}; nothing happens there any more"
-        )
-    found = twin.queries.foresee(fabric, bodies, twin.clock.show().now_us, within_s * US_PER_S)
-    lines = [log_message(twin, message) for message in found.caused]
-    receipt = receipt_of(found.requested[0], lines, repeated=False, complete=True)
+        raise InvalidInput(f"fabric {fabric}: retired at {format_time(ended_us)}; must be a running fabric")
+    result = twin.queries.foresee(fabric, bodies, twin.clock.show().now_us, within_s * US_PER_S)
+    lines = [log_message(twin, message) for message in result.caused]
+    receipt = receipt_of(result.requested[0], lines, repeated=False, complete=True)
     parts = [
         (name, line.type) for line in lines if line.type in AVAILABILITY_TYPES for name in line.about[:1]
     ]
     return WhatIfReport(
         fabric=fabric,
         requested=requested,
-        at_us=found.requested[0].at_us,
-        until_us=found.until_us,
+        at_us=result.requested[0].at_us,
+        until_us=result.until_us,
         refused=getattr(receipt, "reason", None),
         parts=tuple(
             [PartEffect(name=name, message_type=message_type) for name, message_type in dict.fromkeys(parts)]
         ),
-        slices=found.slices,
-        circuits_made=found.circuits_made,
-        jobs=found.jobs,
-        traffic=found.traffic,
+        slices=result.slices,
+        circuits_made=result.circuits_made,
+        jobs=result.jobs,
+        traffic=result.traffic,
         events=tuple([EffectEvent(at_us=line.at_us, type=line.type, text=line.text) for line in lines]),
     )
 
 
 def _check_within(twin: TwinPorts, fabric: str, within_s: int) -> None:
-    """InvalidInput where a whole site would be driven for longer than a pod by itself may be."""
+    """Raise InvalidInput if running the whole site that far would take too long."""
     site = site_of(twin, fabric)
-    driven = [name for name in living_fabrics(twin) if site_of(twin, name) == site]
-    most = max(HORIZON_S_MAX // max(len(driven), 1), HORIZON_S)
-    if within_s > most:
+    fabrics = [name for name in living_fabrics(twin) if site_of(twin, name) == site]
+    limit = max(HORIZON_S_MAX // max(len(fabrics), 1), HORIZON_S)
+    if within_s > limit:
         raise InvalidInput(
-            f"within_s {within_s}: all {len(driven)} fabrics of {site} are looked ahead for; allowed are 1 "
-            f"to {most} for so many"
+            f"within_s {within_s}: must be between 1 and {limit}, because all {len(fabrics)} fabrics of "
+            f"{site} are simulated"
         )

@@ -1,1 +1,1 @@
-"""The gateway over HTTP: routes, who may use them, how answers look, streams of events."""
+"""The gateway's HTTP API: routes, access control, responses and event streams."""

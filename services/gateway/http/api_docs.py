@@ -1,5 +1,4 @@
-"""The API's page for people: Swagger UI, served from this machine and under rules that let it load nothing
-else."""
+"""The API's web page: Swagger UI, served from this host, with a policy that lets it load nothing else."""
 
 import gzip
 import json
@@ -16,7 +15,7 @@ PAGE_CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-"""Swagger UI writes styles into its page, and its pictures into its styles."""
+"""Swagger UI writes styles into its page and images into its styles."""
 PAGE = """<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -44,19 +43,19 @@ CACHE_HEADERS = {"Cache-Control": "max-age=3600"}
 
 @dataclass(frozen=True)
 class CachedAnswer:
-    """An answer that is made once, compressed as well: whoever asks for it needs no token, and should cost
-    neither time nor a file descriptor."""
+    """A response that is computed once, also compressed. Anyone may request it without a token, so it should
+    cost neither time nor a file descriptor."""
 
     plain: bytes
     media_type: str
 
     @cached_property
     def compressed(self) -> bytes:
-        """The same, compressed when somebody first asks for it."""
+        """The compressed content, computed on first use."""
         return gzip.compress(self.plain, mtime=0)
 
     def response(self, request: Request, headers: dict[str, str]) -> Response:
-        """The answer as the caller takes it."""
+        """The response in the encoding that the client accepts."""
         headers = {"Vary": "Accept-Encoding"} | headers
         if "gzip" not in request.headers.get("accept-encoding", ""):
             return Response(self.plain, headers=headers, media_type=self.media_type)
@@ -67,7 +66,7 @@ class CachedAnswer:
 
 @cache
 def swagger_files() -> dict[str, CachedAnswer]:
-    """The files of Swagger UI by their names, read once."""
+    """The files of Swagger UI by name, read once."""
     return {
         name: CachedAnswer((package_files(FILES_PACKAGE) / "static" / name).read_bytes(), kind)
         for name, kind in FILES.items()
@@ -75,7 +74,7 @@ def swagger_files() -> dict[str, CachedAnswer]:
 
 
 def install(app: FastAPI) -> None:
-    """Serve the page, what it loads and the API's description; none of it is part of the API."""
+    """Serve the page, the files that it loads, and the API's description. None of them is part of the API."""
     files = swagger_files()
 
     @cache
@@ -83,7 +82,7 @@ def install(app: FastAPI) -> None:
         text = json.dumps(described.openapi(), ensure_ascii=False, separators=(",", ":"))
         return CachedAnswer(text.encode(), "application/json")
 
-    # FastAPI never forgets an endpoint, and with this one it would keep the app that it speaks of.
+    # FastAPI never forgets an endpoint. If it referred to the app, it would keep the app alive.
     @app.get("/openapi.json", include_in_schema=False)
     def openapi(request: Request) -> Response:
         return description(request.app).response(request, {})
@@ -99,5 +98,5 @@ def install(app: FastAPI) -> None:
     @app.get("/docs/{name}", include_in_schema=False)
     def file(request: Request, name: str) -> Response:
         if name not in files:
-            raise NotFound(f"{truncated(repr(name))}: no file of this page")
+            raise NotFound(f"{truncated(repr(name))}: no such file")
         return files[name].response(request, CACHE_HEADERS)

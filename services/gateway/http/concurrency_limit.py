@@ -1,4 +1,4 @@
-"""A bound on answers that are worked out at length."""
+"""Limits the number of expensive queries that run at once."""
 
 import threading
 from collections.abc import Iterator
@@ -10,19 +10,18 @@ RETRY_AFTER_S = 2
 
 
 class ConcurrencyLimit:
-    """So many are worked out at once. Who comes then is told to ask again rather than made to wait: who waits
-    would hold a thread that probes and all other reads need as well."""
+    """Lets a fixed number of queries run at once. A further query is refused and must be retried: a waiting
+    one would block a thread that probes and other reads need."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._free = threading.BoundedSemaphore(most)
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._free = threading.BoundedSemaphore(limit)
 
     @contextmanager
     def slot(self) -> Iterator[None]:
-        """Work out one answer; AllowanceUsed if as many as may be are being worked out."""
+        """Hold a slot for one query; raise RateLimited if all are taken."""
         if not self._free.acquire(blocking=False):
-            many = f"{self._most} questions are" if self._most > 1 else "such a question is"
-            sentence = f"{many} being worked out, and no more may be at once; ask again"
+            sentence = f"concurrent queries: must be at most {self._limit}; try again later"
             raise RateLimited(sentence, RETRY_AFTER_S)
         try:
             yield
@@ -31,7 +30,7 @@ class ConcurrencyLimit:
 
 
 QUERIES_MAX = 2
-"""Each drives copies of a scheduler or of a whole site, for up to seconds, and takes some 10 MB."""
+"""Each query runs copies of a scheduler or of a whole site, for up to seconds, and takes about 10 MB."""
 
 BISECTIONS_MAX = 1
-"""Each folds the log without a pause, but for what it leaves to others."""
+"""Each bisection folds the log without a pause, except when it yields to other threads."""

@@ -1,5 +1,5 @@
-"""Messages as server-sent events: each with its fabric and its position on the site's log as id, so that
-whoever loses a stream goes on."""
+"""Log messages as server-sent events. The id of each event has its fabric and its position on the site's log,
+so that a client can resume a stream."""
 
 import re
 from collections import Counter
@@ -19,25 +19,25 @@ from shared.basics.spelling import truncated
 from shared.storage.log.log_reader import LogQuery
 
 SHUTDOWN_GRACE_S = 5 * POLL_S
-"""Wall time that a stream has to end in good order when the server ends."""
+"""Wall time for a stream to end in order when the server shuts down."""
 PLACE_PATTERN = re.compile(r"([^:]{1,80}):(-1|[0-9]{1,15})")
 STREAMS_MAX = 64
-"""Open streams of one name, the nameless together."""
+"""Maximum number of open streams per name; clients without a name share one limit."""
 
 
 class OpenStreams:
-    """How many streams each name reads: one may not take what all share."""
+    """Counts the open streams of each name, so that one client cannot take all."""
 
     def __init__(self) -> None:
         self._open: Counter[str | None] = Counter()
 
     @contextmanager
     def slot(self, name: str | None) -> Iterator[None]:
-        """A stream of this name, until it is left; AllowanceUsed if the name reads as many as it may. Looking
-        and counting is one step, for nothing of the event loop comes in between."""
+        """Count a stream of this name until it ends; raise RateLimited if the name has too many. The check
+        and the count are one step, because the event loop does not switch in between."""
         if self._open[name] >= STREAMS_MAX:
             whose = f"of {name} " if name else ""
-            raise RateLimited(f"{STREAMS_MAX} streams {whose}are open already; end one first", 10)
+            raise RateLimited(f"{STREAMS_MAX} streams {whose}are already open; close one first", 10)
         self._open[name] += 1
         try:
             yield
@@ -46,8 +46,8 @@ class OpenStreams:
 
 
 class EventStream(EventSourceResponse):
-    """Server-sent events, the data of each a message as `/v1/events` has it; a stream of its name from its
-    first byte to its last."""
+    """A response of server-sent events; the data of each is a message as in `/v1/events`. It counts as a
+    stream of its name from its first byte to its last."""
 
     media_type = "text/event-stream"
 
@@ -59,7 +59,7 @@ class EventStream(EventSourceResponse):
         self._name = name
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """AllowanceUsed before anything is sent."""
+        """Raise RateLimited before anything is sent."""
         with self._streams.slot(self._name):
             await super().__call__(scope, receive, send)
 
@@ -67,8 +67,8 @@ class EventStream(EventSourceResponse):
 async def events(
     tail: LogTail, fabric: str, site: str, query: LogQuery, ended: anyio.Event | None = None
 ) -> AsyncGenerator[dict[str, str]]:
-    """Server-sent events of what is asked for, until `ended` is set. The first has only an id: whoever loses
-    the stream before anything happened knows where to go on."""
+    """Server-sent events of a query until `ended` is set. The first has only an id, so a client that loses
+    the stream before the first message can resume."""
     yield {"id": f"{fabric}:{query.start - 1}"}
     async with aclosing(tail.follow(site, query, ended)) as messages:
         async for position, row in messages:
@@ -76,13 +76,10 @@ async def events(
 
 
 def parse_place(twin: TwinPorts, word: str, text: str, site: str) -> int:
-    """The position that an id of an event or a cursor tells, on a site's log; InvalidInput where it is
-    none."""
+    """The position on a site's log in an event id or a cursor; raise InvalidInput if it is invalid."""
     match = PLACE_PATTERN.fullmatch(text)
     if match is None:
-        raise InvalidInput(
-            f"{word} {truncated(repr(text))}: no place on a log; allowed are those like pod-0:4207"
-        )
+        raise InvalidInput(f"{word} {truncated(repr(text))}: must be a log position like pod-0:4207")
     if site_of(twin, match[1]) != site:
-        raise InvalidInput(f"{word} {truncated(repr(text))}: not on the log of {site}, which is asked for")
+        raise InvalidInput(f"{word} {truncated(repr(text))}: not on the log of {site}, which the query reads")
     return int(match[2])

@@ -1,4 +1,4 @@
-"""Who may ask what: the guard in front of every route."""
+"""The guard in front of all routes: who may send which request."""
 
 import logging
 from typing import Any
@@ -18,30 +18,32 @@ from services.gateway.http.responses import error_response
 from shared.basics.spelling import truncated
 
 PUBLIC_PATHS = frozenset({*PROBE_PATHS, "/openapi.json"})
-"""What needs no token, beside the API's page: whether the twin is well, and what its API is."""
+"""Paths without a token, besides the API's page: health probes and the API's description."""
 PUBLIC_PREFIX = "/docs"
 WRITES_PER_S, WRITES_BURST = 20.0, 200
-"""Of one name, the nameless together. A request leaves some 4 kB on the log for ever."""
+"""Limits per name; clients without a name share one limit. A request adds about 4 kB to the log for good."""
 URL_BYTES_MAX = 8 * 1024
-"""Bytes of path and query, as proxies in front of gateways let pass."""
+"""Maximum size of path and query in bytes, as in common proxies."""
 WRONG_TOKENS_PER_S, WRONG_TOKENS_BURST = 1.0, 20
-"""Wrong tokens of one address that are answered as such, and logged."""
+"""Limits of wrong tokens per address that get their own response and a log line."""
 
 log = logging.getLogger("lightwave.gateway")
 
 
 def bearer_dependency(tokens: Tokens) -> list[Any]:
-    """What makes the API's page say that a route needs a token; the guard is who asks for it."""
+    """Dependency that marks a route as protected on the API's page; the guard does the check."""
     if not tokens:
         return []
-    return [Depends(HTTPBearer(auto_error=False, scheme_name="token", description="of the file of tokens"))]
+    return [
+        Depends(HTTPBearer(auto_error=False, scheme_name="token", description="a token from the token file"))
+    ]
 
 
 class AccessGuard:
-    """ASGI middleware: lets pass what is open, and who may ask what it asks.
+    """ASGI middleware: passes public requests, and requests that the client may send.
 
-    It goes by the path that is routed. `request.url` would not do: it is made up from the Host header, which
-    is the caller's to choose.
+    It checks the path that is routed. `request.url` would be unsafe, because it uses the client's Host
+    header.
     """
 
     def __init__(self, app: ASGIApp, tokens: Tokens) -> None:
@@ -55,13 +57,13 @@ class AccessGuard:
         await (refusal or self._app)(scope, receive, send)
 
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
-        """The answer that turns this request away, None if it may go on."""
+        """The response that refuses this request; None if it may pass."""
         method, path = scope["method"], scope["path"]
         if (length := len(scope["raw_path"]) + len(scope["query_string"])) > URL_BYTES_MAX:
-            return error_response(f"address of {length} bytes: not allowed; allowed are {URL_BYTES_MAX}", 414)
+            return error_response(f"URL of {length} bytes: must be at most {URL_BYTES_MAX} bytes", 414)
         if "content-length" in headers and "transfer-encoding" in headers:
-            # Whoever stands in between may take the one for the end of the body, and this server the other.
-            return error_response("Content-Length and Transfer-Encoding: allowed is one of them", 400)
+            # A proxy in between may take one for the end of the body, and this server the other.
+            return error_response("Content-Length and Transfer-Encoding: must not be given together", 400)
         if not path.isprintable():
             return error_response(f"{method} {truncated(repr(path))}: no such path", 404)
         if (foreign := cross_site_refusal(scope, headers, tokens=bool(self._tokens))) is not None:
@@ -79,7 +81,7 @@ class AccessGuard:
         if wait_s:
             whose = f"of {caller.name} " if caller.name else ""
             return _retry_later(
-                f"more than {WRITES_PER_S:g} requests {whose}a second; ask again later", wait_s
+                f"more than {WRITES_PER_S:g} write requests {whose}per second; try again later", wait_s
             )
         return None
 
@@ -88,11 +90,11 @@ class AccessGuard:
             address = (scope.get("client") or ("?", 0))[0]
             if wait_s := self._wrong.wait_s(address):
                 return _retry_later("too many wrong tokens from this address", wait_s)
-            log.warning("a wrong token from %s", address)
-            why = "what was sent is no bearer token of this twin"
+            log.warning("wrong bearer token from %s", address)
+            why = "the bearer token is not valid for this twin"
         else:
-            why = "a bearer token is needed"
-        sentence = f"{why}; clients take theirs from LIGHTWAVE_TOKEN or LIGHTWAVE_TOKEN_FILE"
+            why = "a bearer token is required"
+        sentence = f"{why}; set LIGHTWAVE_TOKEN or LIGHTWAVE_TOKEN_FILE"
         return error_response(sentence, 401, {"WWW-Authenticate": "Bearer"})
 
 

@@ -1,4 +1,4 @@
-"""Metrics over HTTP: what the gateway serves at /metrics, with its own answers counted and timed."""
+"""The /metrics endpoint, which also counts and times the gateway's own responses."""
 
 import time
 
@@ -13,11 +13,11 @@ from services.gateway.metrics.prometheus import TwinCollector
 from services.gateway.ports import TwinPorts
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
-"""Any other method counts as `other`: labels are not the caller's to invent."""
+"""Other methods count as `other`, so that clients cannot create labels."""
 
 
 class RequestMetrics:
-    """ASGI middleware: counts every answer and times it up to its first byte."""
+    """ASGI middleware: counts every response and times it up to its first byte."""
 
     def __init__(self, app: ASGIApp, count: Counter, span: Histogram) -> None:
         self._app = app
@@ -31,28 +31,30 @@ class RequestMetrics:
         started_s = time.perf_counter()
         method = scope["method"] if scope["method"] in METHODS else "other"
 
-        def note(status: int) -> None:
+        def record(status: int) -> None:
             self._count.labels(method, str(status)).inc()
             self._span.labels(method).observe(time.perf_counter() - started_s)
 
-        async def noted(message: Message) -> None:
+        async def send_counted(message: Message) -> None:
             if message["type"] == "http.response.start":
-                note(message["status"])
+                record(message["status"])
             await send(message)
 
         try:
-            await self._app(scope, receive, noted)
+            await self._app(scope, receive, send_counted)
         except Exception:
-            note(500)
+            record(500)
             raise
 
 
 def install(app: FastAPI, twin: TwinPorts, *, tokens: Tokens) -> None:
-    """Count and time every answer, and serve /metrics."""
+    """Count and time every response, and serve /metrics."""
     registry = CollectorRegistry()
     registry.register(TwinCollector(twin))
-    count = Counter("lightwave_http_requests", "answers", ["method", "status"], registry=registry)
-    span = Histogram("lightwave_http_seconds", "time to answer", ["method"], registry=registry)
+    count = Counter("lightwave_http_requests", "HTTP responses.", ["method", "status"], registry=registry)
+    span = Histogram(
+        "lightwave_http_seconds", "Wall time to the first byte of a response.", ["method"], registry=registry
+    )
 
     app.add_middleware(RequestMetrics, count=count, span=span)
 

@@ -1,4 +1,4 @@
-"""What every answer passes through, whatever route gives it."""
+"""Middleware for all responses and for the size of request bodies."""
 
 import asyncio
 
@@ -14,12 +14,11 @@ SECURITY_HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-"""What browsers are told with every answer that says nothing else: it is data, not a page, and not to be
-kept."""
+"""Default headers for browsers: the response is data, not a page, and must not be stored."""
 
 
 class SecurityHeaders:
-    """ASGI middleware: tells browsers how carefully to take an answer."""
+    """ASGI middleware: adds the security headers."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -36,30 +35,33 @@ class SecurityHeaders:
 
 
 class ShutdownResponse:
-    """ASGI middleware: whoever still waits for an answer when the server ends gets one sentence."""
+    """ASGI middleware: answers requests that still wait when the server shuts down."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        begun = False
+        has_started = False
 
-        async def noted(message: Message) -> None:
-            nonlocal begun
-            begun = True
+        async def send_noted(message: Message) -> None:
+            nonlocal has_started
+            has_started = True
             await send(message)
 
         try:
-            await self._app(scope, receive, noted)
+            await self._app(scope, receive, send_noted)
         except asyncio.CancelledError:
-            if begun or scope["type"] != "http":
+            if has_started or scope["type"] != "http":
                 raise
-            sentence = "the gateway ends; what was asked may be received: ask again under the same key"
+            sentence = (
+                "the gateway is shutting down; the request may have been accepted: "
+                "retry with the same idempotency key"
+            )
             await error_response(sentence, 503, {"Retry-After": "5"})(scope, receive, send)
 
 
 class HeadAsGet:
-    """ASGI middleware: answers HEAD as GET, without the body. A stream ends before it begins."""
+    """ASGI middleware: answers HEAD like GET, without the body. A stream ends before it starts."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -68,27 +70,25 @@ class HeadAsGet:
         if scope["type"] != "http" or scope["method"] != "HEAD":
             await self._app(scope, receive, send)
             return
-        gone = {"type": "http.disconnect"}
+        disconnect = {"type": "http.disconnect"}
 
-        async def nothing() -> dict[str, str]:
-            return gone
+        async def receive_disconnect() -> dict[str, str]:
+            return disconnect
 
         async def head(message: dict[str, object]) -> None:
             if message["type"] == "http.response.start":
                 await send(message)
 
-        await self._app({**scope, "method": "GET"}, nothing, head)  # type: ignore[arg-type]  # narrower than ASGI's
+        await self._app({**scope, "method": "GET"}, receive_disconnect, head)  # type: ignore[arg-type]  # narrower than ASGI's
         await send({"type": "http.response.body", "body": b""})
 
 
-# Bodies of requests: no larger than a request can be, whatever their length is said to be.
-
 BODY_MAX = 64 * 1024
-"""Bytes of a body; no request that is allowed has more than a thousand, but for one."""
+"""Maximum size of a request body in bytes. Valid requests stay below 1,000, except one."""
 TRACE_BODY_MAX = 8 * 1024 * 1024
-"""Bytes of a body that commissions a fabric: it may bring a recorded trace of 29,000 rows."""
+"""Maximum size of a body that commissions a fabric: it may have a recorded trace of 29,000 rows."""
 COMMISSION = ("POST", "/v1/fabrics")
-"""Whoever may not commission is turned away before, by the guard."""
+"""The guard has already refused clients that may not commission."""
 
 
 class BodyLimit:
@@ -105,15 +105,15 @@ class BodyLimit:
         most = TRACE_BODY_MAX if (scope["method"], scope["path"]) == COMMISSION else BODY_MAX
         body = None if int(length) > most else await _read(receive, most)
         if body is None:
-            sentence = f"body of more than {most} bytes: not allowed; no request has so many"
+            sentence = f"body: must be at most {most} bytes"
             await error_response(sentence, 413)(scope, receive, send)
             return
         waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
-        async def again() -> Message:
+        async def receive_body() -> Message:
             return waiting.pop() if waiting else await receive()
 
-        await self._app(scope, again, send)
+        await self._app(scope, receive_body, send)
 
 
 def _has_body(headers: Headers) -> bool:
@@ -121,7 +121,7 @@ def _has_body(headers: Headers) -> bool:
 
 
 async def _read(receive: Receive, most: int) -> bytes | None:
-    """The whole body; None if it is too large. What was sent of one that broke off."""
+    """The whole body; None if it is too large. Of an aborted body, what was received."""
     body = bytearray()
     more = True
     while more:

@@ -1,4 +1,4 @@
-"""Probes: whether the process lives, whether it can answer, whether all is well with the twin."""
+"""Health probes: whether the process runs, whether it can answer queries, and whether the twin is well."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,15 +12,15 @@ from services.gateway.http.responses import error_docs, json_response
 from services.gateway.ports import TwinPorts
 
 PROBE_PATHS = ("/livez", "/readyz", "/healthz")
-"""They need no token."""
-HIDDEN_PROBLEMS = "not all is well; whoever brings a token is told what"
-"""In place of problems, for they name addresses and folders."""
+"""Paths of the probes; they need no token."""
+HIDDEN_PROBLEMS = "there are problems; send a token to see them"
+"""Replaces the problems for clients without a token, because they name addresses and folders."""
 
 
 def install(app: FastAPI, twin: TwinPorts, *, tokens: Tokens) -> None:
     """Serve the probes."""
     failing: dict[int | str, dict[str, Any]] = {
-        503: {"model": HealthReport, "description": "not so, with the reasons"}
+        503: {"model": HealthReport, "description": "the check failed, with the reasons"}
     }
 
     @app.get(
@@ -30,7 +30,7 @@ def install(app: FastAPI, twin: TwinPorts, *, tokens: Tokens) -> None:
         response_model=HealthReport,
         responses=error_docs(405, 500, tokens=tokens),
     )
-    async def livez() -> Response:  # asks no thread: those may all be waiting for a store
+    async def livez() -> Response:  # uses no worker thread: all may be waiting for a store
         return json_response(HealthReport(healthy=True, problems=()))
 
     def probe(
@@ -45,11 +45,11 @@ def install(app: FastAPI, twin: TwinPorts, *, tokens: Tokens) -> None:
             responses=error_docs(405, 500, tokens=tokens) | failing,
         )
         def report(request: Request) -> Response:
-            found, beside = problems(), notes()
+            found, hints = problems(), notes()
             if caller_or_none(request) is None:
-                found, beside = [HIDDEN_PROBLEMS] if found else [], []
-            report = HealthReport(healthy=not found, problems=tuple(found), notes=tuple(beside))
+                found, hints = [HIDDEN_PROBLEMS] if found else [], []
+            report = HealthReport(healthy=not found, problems=tuple(found), notes=tuple(hints))
             return json_response(report, 503 if found else 200)
 
-    probe("/readyz", "200 while queries are answered as the twin stands", twin.unready)
-    probe("/healthz", "200 while all is well with the twin", twin.health, twin.notes)
+    probe("/readyz", "200 while queries return current data", twin.unready)
+    probe("/healthz", "200 while the twin has no problems", twin.health, twin.notes)

@@ -1,5 +1,5 @@
-"""Bodies of requests, read once and strictly: a key that stands twice would else say two things, of which the
-last is taken without a word."""
+"""Options and base classes of routes. JSON bodies are parsed strictly: a duplicate key would silently
+override the first."""
 
 import json
 from collections.abc import Awaitable, Callable, Sequence
@@ -12,26 +12,24 @@ from fastapi.routing import APIRoute
 from shared.basics.errors import InvalidInput
 from shared.basics.spelling import truncated
 
-# What the routes of all modules have in common.
-
 
 class RouteOptions(TypedDict, total=False):
-    """Arguments of every router: what is asked before a route answers, and the errors that any may give."""
+    """Arguments of every router: dependencies of all routes, and errors that any route may return."""
 
     dependencies: Sequence[Depends]
     responses: dict[int | str, dict[str, Any]]
 
 
 class StrictJsonRequest(Request):
-    """A request whose JSON names every key once."""
+    """A request whose JSON must not have duplicate keys."""
 
     async def json(self) -> Any:
-        """What the body holds; InvalidInput names a key that an object has twice."""
-        return json.loads(await self.body(), object_pairs_hook=_once)
+        """The parsed body; raise InvalidInput for a duplicate key in an object."""
+        return json.loads(await self.body(), object_pairs_hook=_object_without_duplicates)
 
 
 class StrictJsonRoute(APIRoute):
-    """A route whose body is read so."""
+    """A route with a strictly parsed body."""
 
     def get_route_handler(self) -> Callable[[Request], Awaitable[Response]]:  # type: ignore[override]  # as wide as the base's
         handler = super().get_route_handler()
@@ -42,10 +40,10 @@ class StrictJsonRoute(APIRoute):
         return handle
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _object_without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
     for key, value in pairs:
-        if key in found:
-            raise InvalidInput(f"{truncated(repr(key))}: stands twice in one JSON object; allowed is once")
-        found[key] = value
-    return found
+        if key in values:
+            raise InvalidInput(f"{truncated(repr(key))}: duplicate key; must be given once in a JSON object")
+        values[key] = value
+    return values

@@ -1,4 +1,4 @@
-"""`?at=`: any question about the twin, as of a moment that it has lived."""
+"""`?at=`: answers any query about the twin as of a past time."""
 
 from collections.abc import Sequence
 from urllib.parse import parse_qsl, urlencode
@@ -26,11 +26,11 @@ PRESENT_ONLY = (
 )
 """Paths below `/v1/` that are about the running twin, whatever its simulated time."""
 AT_HEADER = "Lightwave-At-Us"
-"""The header that tells of which moment an answer is, in microseconds of simulated time."""
+"""Response header with the time of the answer, in microseconds of simulated time."""
 
 
 class TimeTravel:
-    """ASGI middleware: takes `at` out of a question about the twin, and has it answered as of then."""
+    """ASGI middleware: takes `at` out of the query and has the request answered as of that time."""
 
     def __init__(self, app: ASGIApp, twin: TwinPorts) -> None:
         self._app = app
@@ -42,7 +42,7 @@ class TimeTravel:
             await self._app(scope, receive, send)
             return
         try:
-            asked = await run_in_threadpool(self._asked, given, scope)
+            point = await run_in_threadpool(self._requested_time, given, scope)
         except LightwaveError as error:
             await error_response(str(error), status_of(error))(scope, receive, send)
             return
@@ -50,38 +50,41 @@ class TimeTravel:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                headers[AT_HEADER] = str(asked.at_us)
-                if "link" in headers:  # the next page is of the same moment
+                headers[AT_HEADER] = str(point.at_us)
+                if "link" in headers:  # the next page is of the same time
                     headers["link"] = headers["link"].replace("?", f"?{urlencode({'at': given[0]})}&", 1)
             await send(message)
 
-        before = REQUESTED_TIME.set(asked)
+        before = REQUESTED_TIME.set(point)
         try:
             await self._app({**scope, "query_string": urlencode(rest).encode()}, receive, send_with_headers)
         finally:
             REQUESTED_TIME.reset(before)
 
-    def _asked(self, given: Sequence[str], scope: Scope) -> PointInTime:
-        """InvalidInput or NotFound where that is no moment, or no question about one."""
+    def _requested_time(self, given: Sequence[str], scope: Scope) -> PointInTime:
+        """The requested time; raise InvalidInput or NotFound if it is invalid, or not supported for this
+        request."""
         path = scope["path"].removeprefix(API_PREFIX)
         if scope["method"] not in ("GET", "HEAD"):
-            raise InvalidInput("at: the past does not change; allowed is to read it")
+            raise InvalidInput("at: must not be used with writes; only GET and HEAD requests can use ?at=")
         if path.startswith(PRESENT_ONLY):
-            raise InvalidInput(f"at: not allowed for {truncated(path)}, which is of the twin as it runs")
+            raise InvalidInput(
+                f"at: must not be used with {truncated(path)}, which is about the running twin"
+            )
         if len(given) > 1:
-            raise InvalidInput(f"query 'at': given {len(given)} times; allowed: once")
+            raise InvalidInput(f"query 'at': given {len(given)} times; must be given once")
         if self._twin.past is None:
-            raise InvalidInput("at: not allowed; this twin keeps no snapshots to look back by")
+            raise InvalidInput("at: must not be used; this twin keeps no snapshots of the past")
         return requested_point(self._twin, given[0])
 
 
 def requested_point(twin: TwinPorts, text: str, word: str = "at") -> PointInTime:
-    """The moment of a twin that somebody writes, as `moment_given` reads it."""
+    """The time of a twin that a client names, as in `parse_point_in_time`."""
     return parse_point_in_time(text, twin.clock.show().now_us, sites(twin), twin.log, word)
 
 
 def _split_at(scope: Scope) -> tuple[list[str], list[tuple[str, str]]]:
-    """What is given as `at`, and the rest of the query."""
+    """The values of `at`, and the rest of the query."""
     if (
         scope["type"] != "http"
         or b"at=" not in scope["query_string"]

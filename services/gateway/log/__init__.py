@@ -1,1 +1,1 @@
-"""The log as clients query it: history, tail and time travel."""
+"""The log for clients: history, tail and time travel."""

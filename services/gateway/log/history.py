@@ -1,4 +1,4 @@
-"""The log as people ask it: since a moment, by type, by name, by cause, and back to the root."""
+"""Queries of the log: by time, type, name and cause, and the chain of causes back to the root."""
 
 import re
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ EVENTS_MAX = 10_000
 EVENTS_DEFAULT = 100
 CHAIN_MAX = 1_000
 TICK_TYPES = ("Tick",)
-"""Types that tell of nothing but that time goes on."""
+"""Message types that only show that time passes."""
 STATE_MESSAGES = {
     "slice": (
         *(
@@ -72,54 +72,56 @@ STATE_MESSAGES = {
         *("CircuitsRewired", "RewiringRefused", "CircuitsQualified", "StageUndrained", "RewiringEnded"),
     ),
 }
-"""Kind of thing → the messages that tell of a state that it came into."""
+"""Kind of resource → the messages that report a new state of it."""
 OCS_EFFECTS = (("OcsDown", "OcsesDown", "PortDown", "CircuitsRestored"), ("TrunksChanged",))
-"""What befalls the OCSes of a network, and what that makes of its trunks, which names only blocks."""
+"""Messages about OCSes of a network, and the messages about the trunks that they affect, which name only
+blocks."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogFilter:
-    """What somebody asks of the log. `name` is a thing that messages are about, `cause` the id of the message
-    that they followed from, whatever their fabric; without `ticks` the clockwork is left out."""
+    """A filter of the log."""
 
     fabric: str
     types: tuple[str, ...] = ()
     name: str | None = None
+    """A resource that the messages are about."""
     cause: str | None = None
+    """The id of the message that caused them, in any fabric."""
     ticks: bool = True
+    """Whether to include Ticks."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogPage:
-    """Messages with their positions, oldest first; `is_cut` where there are more beyond."""
+    """Messages with their positions, oldest first; `is_cut` if there are more."""
 
     found: list[tuple[int, Envelope]]
     is_cut: bool
 
 
 def parse_time(twin: TwinPorts, word: str, text: str) -> tuple[int, int]:
-    """(first, last) microsecond of the simulated time that somebody writes: `2h`, `1d12h`, `30s` before the
-    twin's now, or `3d02:15:04` since the beginning."""
+    """(first, last) microsecond of a simulated time: a duration before now like `2h`, `1d12h` or `30s`, or a
+    time since the start like `3d02:15:04`."""
     span_s = parse_duration_s(text)
     if span_s is not None:
         at_us = max(0, twin.clock.show().now_us - span_s * US_PER_S)
         return at_us, at_us
-    found = parse_time_us(text)
-    if found is None:
+    time_us = parse_time_us(text)
+    if time_us is None:
         raise InvalidInput(
-            f"{word} {truncated(repr(text))}: not a time; allowed are "
-            "durations back from now like 30s, 15m, 2h, "
-            "1d12h, and moments like 3d02:15:04"
+            f"{word} {truncated(repr(text))}: must be a duration before now like 30s, 15m, 2h or 1d12h, "
+            "or a time like 3d02:15:04"
         )
-    return found
+    return time_us
 
 
 def check_types(types: tuple[str, ...]) -> None:
-    """InvalidInput unless these are message types."""
+    """Raise InvalidInput unless these are message types."""
     for kind in types:
         if kind not in TYPES:
             raise InvalidInput(
-                f"type {truncated(repr(kind))}: no message type; allowed are {', '.join(TYPES)}"
+                f"type {truncated(repr(kind))}: no such message type; must be one of {', '.join(TYPES)}"
             )
 
 
@@ -129,7 +131,7 @@ def locate_message(twin: TwinPorts, message_id: str) -> tuple[str, int]:
 
 
 def log_query(twin: TwinPorts, log_filter: LogFilter) -> tuple[str, LogQuery]:
-    """(site, query) of what somebody asks; InvalidInput or NotFound where something of it cannot be."""
+    """(site, query) of a filter; raise InvalidInput or NotFound if part of it is invalid."""
     check_types(log_filter.types)
     without = () if log_filter.ticks else TICK_TYPES
     fabric = log_filter.fabric if log_filter.name is None else fabric_of(twin, log_filter.name)
@@ -143,62 +145,63 @@ def log_query(twin: TwinPorts, log_filter: LogFilter) -> tuple[str, LogQuery]:
 
 
 def query_about(twin: TwinPorts, fabric: str, name: str) -> tuple[str, LogQuery]:
-    """(site, query) of all about a thing that there is, but the clockwork; the fabric itself is about all.
-    What other fabrics of the site say of a thing counts: what the network gives a slice's job."""
+    """(site, query) for all messages about an existing resource, without Ticks. All messages of a fabric are
+    about the fabric. Messages of other fabrics in the site count too, such as the bandwidth that a network
+    gives a slice's job."""
     query = LogQuery(fabric=fabric, without=TICK_TYPES)
     if name != fabric:
-        query = _about_names(twin, query, fabric, _under(twin, fabric, name))
+        query = _about_names(twin, query, fabric, _search_names(twin, fabric, name))
     return site_of(twin, fabric), query
 
 
 def _about_names(twin: TwinPorts, query: LogQuery, fabric: str, names: tuple[str, ...]) -> LogQuery:
-    """The query of all that is about a thing of a fabric, which is found under these names."""
+    """The query for messages about a resource of a fabric that is found under these names."""
     effects = OCS_EFFECTS if fabric_network(twin, fabric) is not None else None
     return replace(query, fabric=None, about=names, effects=effects)
 
 
 def names_about(twin: TwinPorts, name: str) -> tuple[str, ...]:
-    """The names under which messages about a thing are found. NotFound where it is no part of its fabric, nor
-    has the log ever heard of it."""
+    """The names under which messages about a resource are found. Raise NotFound if it is not a part of its
+    fabric and no message is about it."""
     fabric = fabric_of(twin, name)
-    made_of = fabric_plant(twin, fabric)
-    if made_of.contains(name) or made_of.contains(f"{name}/0"):
-        return _under(twin, fabric, name)
+    plant = fabric_plant(twin, fabric)
+    if plant.contains(name) or plant.contains(f"{name}/0"):
+        return _search_names(twin, fabric, name)
     if not re.fullmatch(rf"{SEGMENT}(?:/{SEGMENT})*", name.removeprefix(f"{fabric}/")) or not twin.log.find(
         site_of(twin, fabric), LogQuery(about=(name,)), 1
     ):
-        raise NotFound(f"name {truncated(repr(name))}: nothing on the log of {fabric} is about it")
+        raise NotFound(f"name {truncated(repr(name))}: no message on the log of {fabric} is about it")
     return (name,)
 
 
-def _under(twin: TwinPorts, fabric: str, name: str) -> tuple[str, ...]:
-    """The names under which all stands that is about a thing of a fabric, its own first. OCSes are called by
-    their number in the whole network, so those of a rack or domain are named one by one."""
-    made_of, network = fabric_plant(twin, fabric), fabric_network(twin, fabric)
-    names = names_to_search(made_of, name)
-    if network is None or not made_of.contains(name):
+def _search_names(twin: TwinPorts, fabric: str, name: str) -> tuple[str, ...]:
+    """The names under which messages about a resource are found, its own name first. The OCSes of a rack or
+    domain are listed one by one, because their numbers count through the whole network."""
+    plant, network = fabric_plant(twin, fabric), fabric_network(twin, fabric)
+    names = names_to_search(plant, name)
+    if network is None or not plant.contains(name):
         return names
-    part = made_of.parse(name)
+    part = plant.parse(name)
     if part.kind not in ("rack", "control", "power"):
         return names
     return (*names, *(f"{fabric}/ocs-{ocs}" for ocs in ocses_of(network, part.kind, part.number)))
 
 
-def first_page(twin: TwinPorts, site: str, query: LogQuery, most: int) -> LogPage:
-    """The first messages that are asked for."""
-    found = twin.log.find(site, query, most + 1)
-    return LogPage(found[:most], len(found) > most)
+def first_page(twin: TwinPorts, site: str, query: LogQuery, limit: int) -> LogPage:
+    """The first messages of a query."""
+    rows = twin.log.find(site, query, limit + 1)
+    return LogPage(rows[:limit], len(rows) > limit)
 
 
-def last_page(twin: TwinPorts, site: str, query: LogQuery, most: int) -> LogPage:
-    """The last ones."""
-    found = twin.log.find(site, query, most + 1, newest=True)
-    return LogPage(found[-most:], len(found) > most)
+def last_page(twin: TwinPorts, site: str, query: LogQuery, limit: int) -> LogPage:
+    """The last messages of a query."""
+    rows = twin.log.find(site, query, limit + 1, newest=True)
+    return LogPage(rows[-limit:], len(rows) > limit)
 
 
 def cause_chain(twin: TwinPorts, log_filter: str) -> list[Envelope]:
-    """The chain of causes back to the root: from a message, or from the last one that told of a state of the
-    thing of this name."""
+    """The chain of causes back to the root, from a message id or from the last message about a state of a
+    resource."""
     chain: list[Envelope] = []
     cause: str | None = (
         log_filter if "@" in log_filter or "/" not in log_filter else _last_state(twin, log_filter)
@@ -207,27 +210,27 @@ def cause_chain(twin: TwinPorts, log_filter: str) -> list[Envelope]:
         site, position = locate_message(twin, cause)
         message = next((m for _, m in twin.log.read(site, position, 1)), None)
         if message is None:
-            raise NotFound(f"message {truncated(repr(cause))}: cannot be read; it is among the dead letters")
+            raise NotFound(f"message {truncated(repr(cause))}: cannot be read; it is a dead letter")
         chain.append(message)
         cause = message.cause
     return chain
 
 
 def verdict_target(chain: Sequence[Envelope]) -> str | None:
-    """The part that a chain of causes is about, where it leads to a verdict: of the many ends that stood out
-    together, people ask for this one."""
+    """The part that a chain of causes is about if it contains a verdict. Of all the ends that deviated
+    together, this is the one to show."""
     return next((m.body.target for m in chain if isinstance(m.body, VerdictGiven)), None)
 
 
 def _last_state(twin: TwinPorts, name: str) -> str:
     names = names_about(twin, name)
     fabric = fabric_of(twin, name)
-    made_of = fabric_plant(twin, fabric)
+    plant = fabric_plant(twin, fabric)
     last = name.rpartition("/")[2]
-    kind = made_of.parse(name).kind if made_of.contains(name) else last.rpartition("-")[0]
+    kind = plant.parse(name).kind if plant.contains(name) else last.rpartition("-")[0]
     types = STATE_MESSAGES.get(kind, ())
     query = LogQuery(types=types, about=names[:1])
-    found = twin.log.find(site_of(twin, fabric), query, 1, newest=True)
-    if not found:
-        raise NotFound(f"name {truncated(repr(name))}: nothing has happened to it yet")
-    return found[0][1].id
+    rows = twin.log.find(site_of(twin, fabric), query, 1, newest=True)
+    if not rows:
+        raise NotFound(f"name {truncated(repr(name))}: no message reports a state of it yet")
+    return rows[0][1].id

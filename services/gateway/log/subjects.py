@@ -1,4 +1,4 @@
-"""Under which names the messages of a site's log are found: all that they are about, and what was there."""
+"""Finds the names that a message of a site's log is about: what it names, and what was involved."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -10,25 +10,28 @@ from shared.models.plant.naming import index_names, mentions_by_field
 from shared.models.plant.plant import Plant
 
 PLACED = ("SliceAdmitted", "CubeSwapped")
-"""Messages that say on which cubes a slice is."""
+"""Messages that report the cubes of a slice."""
 LEFT = ("SliceCompleted", "SliceEvicted", "SliceRequeued")
-"""Messages by which a slice leaves its cubes, which they do not name."""
+"""Messages by which a slice leaves its cubes; they do not name the cubes."""
 JOINED = "PodsJoined"
-"""The message that says which slices a job over several pods has."""
+"""The message that lists the slices of a multislice job."""
 WHOLE_JOB = ("JobBandwidthSet", "PodsParted")
-"""Messages of a job over several pods that are about all its slices, which they do not name."""
+"""Messages about all slices of a multislice job; they name only the job."""
 ONE_SLICE = ("PodWaits", "PodHeld", "PodSignalled")
-"""Messages that are about one slice of such a job: that which they name beside the job."""
+"""Messages about one slice of a multislice job; the slice is named next to the job."""
 DEMAND = "DemandMoved"
-"""The message that names such jobs only to say what they send; where that matters they are told what they
-get."""
+"""This message names multislice jobs only for their demand. The bandwidth that they get is reported by
+another message."""
 COMMANDS = ("ConnectCircuits", "DisconnectCircuits")
-"""Messages whose joins count only once they are made or gone, which another message says."""
+"""Messages whose joins count only once another message reports them as made or removed."""
 
 
 class SiteSubjects:
-    """Names what the messages of one site's log are about, in the order of the log. `config` is what a fabric
-    was commissioned with, `recall` the messages before of some types that are found under a name."""
+    """Names the subjects of the messages of one site's log, in the order of the log.
+
+    `config` returns a fabric's commissioned configuration. `recall` returns earlier messages of some types
+    that are found under a name.
+    """
 
     def __init__(
         self,
@@ -39,50 +42,52 @@ class SiteSubjects:
         self._recall = recall
         self._plants: dict[str, Plant] = {}
         self._cubes: dict[str, set[str]] = {}
-        """Slice → the names of the cubes that it is on."""
+        """Slice → the names of its cubes."""
         self._slices: dict[str, set[str]] = {}
-        """Job over several pods → the names of its slices."""
+        """Multislice job → the names of its slices."""
 
     def __call__(self, message: Mapping[str, Any]) -> set[str]:
-        """The names, of a message as JSON has it; KeyError or TypeError where it is none of this site."""
+        """The names that a message, given as JSON, is about; KeyError or TypeError if it does not belong to
+        this site."""
         kind, fabric, body = message["type"], message["fabric"], message["body"]
         if kind in COMMANDS or kind in ONE_SLICE:
             return {body["slice"]}
-        found = index_names(TYPES[kind], body, self._plant(fabric), fabric)
+        names = index_names(TYPES[kind], body, self._plant(fabric), fabric)
         if kind in PLACED:
-            self._place(message)
+            self._record_placement(message)
         elif kind == JOINED:
             self._slices[body["job"]] = set(body["slices"])
         elif kind in WHOLE_JOB:
-            found |= self._of(body["job"])
+            names |= self._slices_of(body["job"])
         elif kind == DEMAND:
-            found -= {job for job, *_ in body["rings"]}
+            names -= {job for job, *_ in body["rings"]}
         elif kind in LEFT:
-            found |= self._on(body["slice"])
+            names |= self._cubes_of(body["slice"])
             del self._cubes[body["slice"]]
-        return found
+        return names
 
-    def _place(self, message: Mapping[str, Any]) -> None:
+    def _record_placement(self, message: Mapping[str, Any]) -> None:
         kind, fabric, body = message["type"], message["fabric"], message["body"]
         fields = mentions_by_field(TYPES[kind], body, self._plant(fabric), fabric)
         named = {
-            field: {name for thing in things for name in thing.names} for field, things in fields.items()
+            field: {name for mention in mentions for name in mention.names}
+            for field, mentions in fields.items()
         }
         if kind == "SliceAdmitted":
             self._cubes[body["slice"]] = named["cubes"]
         else:
-            self._cubes[body["slice"]] = (self._on(body["slice"]) - named["left"]) | named["spare"]
+            self._cubes[body["slice"]] = (self._cubes_of(body["slice"]) - named["left"]) | named["spare"]
 
-    def _on(self, name: str) -> set[str]:
-        """The cubes that a slice is on, from the log where this began after the slice did."""
+    def _cubes_of(self, name: str) -> set[str]:
+        """The cubes of a slice, from the log if it was placed before this started."""
         if name not in self._cubes:
             self._cubes[name] = set()
             for message in self._recall(name, PLACED):
-                self._place(message)
+                self._record_placement(message)
         return self._cubes[name]
 
-    def _of(self, job: str) -> set[str]:
-        """The slices of a job over several pods, as they were last told; none before."""
+    def _slices_of(self, job: str) -> set[str]:
+        """The slices of a multislice job as last reported; empty before that."""
         if job not in self._slices:
             self._slices[job] = set()
             for message in self._recall(job, (JOINED,)):

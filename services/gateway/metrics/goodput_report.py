@@ -1,5 +1,5 @@
-"""Where the chip-time of fabrics went, up to now or between two moments: rows by pod, owner, slice or tier
-that sum to chips × time exactly."""
+"""Goodput reports: where the chip-time of fabrics went, until now or between two times. The rows by pod,
+owner, slice or tier sum exactly to chips × time."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -33,13 +33,13 @@ from shared.models.jobs.goodput_accounting import (
 from shared.storage.log.log_reader import LogQuery
 
 READ_TRIES = 50
-"""Times that documents are read until all are of one moment: services commit one after the other."""
+"""Attempts to read documents of one consistent time: services commit one after another."""
 SPANS_MAX = 200
 REPORTS = ("UsageReported", "CapacityReported")
 FULL_REPORT_EVERY = 24
-"""Reports of which one tells of owners and slices, too."""
+"""Every this many reports, one has owners and slices too."""
 FULL_REPORT_ONLY = ("owner", "slice")
-"""What only such a report can say of an earlier moment."""
+"""Groupings of the past that only such a report can answer."""
 NO_SLICE = "(no slice)"
 ENDED_BEFORE = "(ended before)"
 
@@ -47,18 +47,18 @@ ENDED_BEFORE = "(ended before)"
 def goodput_report(
     twin: TwinPorts, by: GroupBy, fabric: str | None = None, since: str | None = None, spans: int = 0
 ) -> GoodputReport:
-    """All of it up to now: of one fabric, or with `by` pod and none named of all. From `since` on, or the
-    report before it, which there is once an hour, by owner and slice once a day; in so many `spans` of equal
-    length, or fewer."""
-    named = _named(twin, by, fabric)
+    """The report until now, of one fabric; with `by` pod and no fabric, of all pods.
+
+    `since` starts it at the last report before that time. There is one report per hour, and one with owners
+    and slices per day. `spans` also divides it into at most this many spans of equal length.
+    """
+    pods_of_report = _pods_of_report(twin, by, fabric)
     begin_us = None if since is None else parse_time(twin, "since", since)[0]
-    if spans and len(named) > 1:
-        raise InvalidInput(
-            f"spans {spans}: only of one fabric; allowed with fabric, one of {', '.join(named)}"
-        )
+    if spans and len(pods_of_report) > 1:
+        raise InvalidInput(f"spans {spans}: needs a fabric; must be one of {', '.join(pods_of_report)}")
     books: dict[str, ChipTime] = {}
     parts: list[ChipTime] = []
-    for name in named:
+    for name in pods_of_report:
         whole = chip_time_now(twin, name)
         whole = whole if by in FULL_REPORT_ONLY else by_tiers(whole)
         before = whole.at_start
@@ -69,61 +69,61 @@ def goodput_report(
     return _report(by, books, parts)
 
 
-def _named(twin: TwinPorts, by: GroupBy, fabric: str | None) -> list[str]:
-    """The pods that are meant; InvalidInput for a network, whose time is nobody's."""
+def _pods_of_report(twin: TwinPorts, by: GroupBy, fabric: str | None) -> list[str]:
+    """The pods of the report; raise InvalidInput for a network, which has no chips."""
     pods = [name for name in commissioned_fabrics(twin) if fabric_network(twin, name) is None]
     if fabric is None and by == "pod" and pods:
         return pods
-    one = default_fabric(twin, fabric)
-    if fabric_network(twin, one) is not None:
-        there = f"allowed are {', '.join(pods)}" if pods else "there is no pod"
-        raise InvalidInput(f"fabric {one}: a datacenter network, which has no chips; {there}")
-    return [one]
+    name = default_fabric(twin, fabric)
+    if fabric_network(twin, name) is not None:
+        hint = f"must be one of {', '.join(pods)}" if pods else "there is no pod"
+        raise InvalidInput(f"fabric {name}: is a datacenter network, which has no chips; {hint}")
+    return [name]
 
 
 def chip_time_now(twin: TwinPorts, fabric: str) -> ChipTime:
-    """The books of a fabric from its commissioning up to now, or to its end."""
+    """The chip-time of a fabric from its commissioning until now, or until it retired."""
     for _ in range(READ_TRIES):
         now_us = retired_us(twin, fabric)
         if now_us is None:
             now_us = twin.clock.show().now_us
-        found = pod_summaries(twin, fabric)
+        summaries = pod_summaries(twin, fabric)
         rows = read_all(twin, fabric, "jobs", JobDocument)
-        # A fabric that is ahead of the twin's clock (another one lags) has integrals beyond it.
-        at_us = max([now_us, found.scheduler.at_us, *(row.since_us for row in rows)])
+        # If a fabric is ahead of the twin's clock (another fabric lags), its integrals are too.
+        at_us = max([now_us, summaries.scheduler.at_us, *(row.since_us for row in rows)])
         uses = {row.name: job_use(row) for row in rows}
-        since_us, ended = found.workload.commissioned_us, ended_use(found.jobs)
-        books = chip_time_until(since_us, at_us, found.scheduler, ended, uses)
+        since_us, ended = summaries.workload.commissioned_us, ended_use(summaries.jobs)
+        books = chip_time_until(since_us, at_us, summaries.scheduler, ended, uses)
         if sum(books.chip_us.values()) == books.total_chip_us:
             return books
-    raise OperationFailed(f"{fabric}: it changes faster than its books can be read; ask again")
+    raise OperationFailed(f"{fabric}: changed while its summaries were read; try again")
 
 
 def chip_time_before(
     twin: TwinPorts, fabric: str, now: ChipTime, moment_us: int, *, whole: bool = False
 ) -> ChipTime:
-    """The books of a fabric as of the last report up to a moment, a `whole` one if it has to tell of owners
-    and slices; as of its beginning, if there is none."""
+    """The chip-time of a fabric at the last report before `moment_us`; at its commissioning if there is none.
+    `whole`: a report with owners and slices."""
     site = site_of(twin, fabric)
     query = LogQuery(fabric=fabric, types=REPORTS, end=twin.log.position_at(site, moment_us + 1))
     most = len(REPORTS) * (FULL_REPORT_EVERY + 1 if whole else 2)
-    told = [message for _, message in twin.log.find(site, query, most, newest=True)]
-    for usage, capacity in reversed(list(pairwise(told))):
-        said, rest = usage.body, capacity.body
-        if not isinstance(said, UsageReported) or not isinstance(rest, CapacityReported):
+    reports = [message for _, message in twin.log.find(site, query, most, newest=True)]
+    for usage, capacity in reversed(list(pairwise(reports))):
+        used, unused = usage.body, capacity.body
+        if not isinstance(used, UsageReported) or not isinstance(unused, CapacityReported):
             continue
-        if said.owners is not None or not whole:
-            books = reported_chip_time(fabric, now, usage.at_us, said, rest)
+        if used.owners is not None or not whole:
+            books = reported_chip_time(fabric, now, usage.at_us, used, unused)
             return books if whole else by_tiers(books)
     return now.at_start
 
 
 def _parts(twin: TwinPorts, fabric: str, begin: ChipTime, end: ChipTime, spans: int) -> list[ChipTime]:
-    """What came of each of so many spans of about one length; those between the same two reports are one."""
+    """The chip-time of each of the spans. Spans between the same two reports are merged."""
     span_us = end.until_us - begin.until_us
     marks = [begin.until_us + span_us * n // spans for n in range(1, spans)]
-    stands = [begin, *(chip_time_before(twin, fabric, end, mark_us) for mark_us in marks), end]
-    return chip_time_spans([stand for stand in stands if stand.until_us >= begin.until_us])
+    readings = [begin, *(chip_time_before(twin, fabric, end, mark_us) for mark_us in marks), end]
+    return chip_time_spans([reading for reading in readings if reading.until_us >= begin.until_us])
 
 
 # --- rows ---------------------------------------------------------------------------------------------------
@@ -131,30 +131,30 @@ def _parts(twin: TwinPorts, fabric: str, begin: ChipTime, end: ChipTime, spans: 
 
 def _report(by: GroupBy, books: Mapping[str, ChipTime], parts: Sequence[ChipTime]) -> GoodputReport:
     every = list(books.values())
-    rows = [row for fabric, one in books.items() for row in _rows(by, fabric, one)]
+    rows = [row for fabric, chip_time in books.items() for row in _rows(by, fabric, chip_time)]
     total, usable = (
-        sum([getattr(one, name) for one in every]) for name in ("total_chip_us", "usable_chip_us")
+        sum([getattr(chip_time, name) for chip_time in every]) for name in ("total_chip_us", "usable_chip_us")
     )
-    by_tier = {tier: sum([sum(one.used_by(tier).values()) for one in every]) for tier in TIERS}
-    had = sum(by_tier.values())
-    chip_us = sum_by_place([one.chip_us for one in every])
+    by_tier = {tier: sum([sum(chip_time.used_by(tier).values()) for chip_time in every]) for tier in TIERS}
+    used_us = sum(by_tier.values())
+    chip_us = sum_by_place([chip_time.chip_us for chip_time in every])
     return GoodputReport(
         by=by,
-        since_us=min([one.since_us for one in every]),
-        until_us=max([one.until_us for one in every]),
+        since_us=min([chip_time.since_us for chip_time in every]),
+        until_us=max([chip_time.until_us for chip_time in every]),
         total_chip_us=total,
         chip_us=chip_us,
-        utilisation=had / usable if usable else None,
+        utilisation=used_us / usable if usable else None,
         utilisation_by_tier={tier: us / usable for tier, us in by_tier.items()} if usable else None,
-        scheduling_goodput=had / total if total else None,
-        runtime_goodput=chip_us["productive"] / had if had else None,
+        scheduling_goodput=used_us / total if total else None,
+        runtime_goodput=chip_us["productive"] / used_us if used_us else None,
         rows=tuple(rows),
         spans=tuple([goodput_span(part) for part in parts]),
     )
 
 
 def _rows(by: GroupBy, fabric: str, books: ChipTime) -> list[GoodputRow]:
-    """Rows of one fabric that together are all of its chip-time."""
+    """The rows of one fabric; together they are all of its chip-time."""
     if by == "pod":
         return [_row(fabric, books.chip_us)]
     if by == "tier":

@@ -1,5 +1,4 @@
-"""Metrics of datacenter networks beside the figures of each: rewirings that are open, and what jobs over
-several pods get between their pods."""
+"""Metrics of datacenter networks: open rewirings, and the bandwidth and speed of multislice jobs."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -18,27 +17,27 @@ from shared.models.jobs.progress import FULL_SPEED
 
 BITS_PER_MBIT = 1e6
 OPEN_REWIRING_STATES = ("approval", *[state for state in get_args(RewiringState) if state != "ended"])
-"""What a rewiring does that has not ended, `approval` of one for which an operator is waited."""
+"""States of open rewirings; `approval` if one waits for an operator."""
 STOPPED_PHASES = ("hung", "standing")
 STEPPING_PHASES = ("stepping", "writing")
 
 
 def network_metrics(twin: TwinPorts) -> list[Metric]:
-    """Of every network that lives."""
+    """The metrics of every network that has not retired."""
     networks = [name for name in living_fabrics(twin) if is_network(twin, name)]
     return [*_rewirings(twin, networks), *_jobs(twin, networks)]
 
 
 def _rewirings(twin: TwinPorts, networks: Iterable[str]) -> Iterable[Metric]:
-    by_state = _gauge("rewirings_open", "rewirings that have not ended, by what each does", "state")
-    done = _gauge("rewiring_stages_done", "stages of the oldest of them that were carried out")
-    stages = _gauge("rewiring_stages", "stages of the oldest of them")
-    age = _gauge("rewiring_age_seconds", "simulated time since the oldest of them was planned")
+    by_state = _gauge("rewirings_open", "Open rewirings by state.", "state")
+    done = _gauge("rewiring_stages_done", "Completed stages of the oldest open rewiring.")
+    stages = _gauge("rewiring_stages", "Stages of the oldest open rewiring.")
+    age = _gauge("rewiring_age_seconds", "Simulated time since the oldest open rewiring was planned.")
     for network in networks:
         found = [
             row for row in read_all(twin, network, "rewirings", RewiringDocument) if row.state != "ended"
         ]
-        counts = Counter(_does(row) for row in found)
+        counts = Counter(_state_label(row) for row in found)
         for state in OPEN_REWIRING_STATES:
             by_state.add_metric([network, state], counts[state])
         oldest = min(found, key=lambda row: row.planned_us, default=None)
@@ -49,33 +48,33 @@ def _rewirings(twin: TwinPorts, networks: Iterable[str]) -> Iterable[Metric]:
     return by_state, done, stages, age
 
 
-def _does(row: RewiringDocument) -> str:
-    unasked = row.approval == "operator" and row.begun_us is None
-    return "approval" if unasked and row.state == "planned" else row.state
+def _state_label(row: RewiringDocument) -> str:
+    awaits_approval = row.approval == "operator" and row.begun_us is None
+    return "approval" if awaits_approval and row.state == "planned" else row.state
 
 
 def _jobs(twin: TwinPorts, networks: Iterable[str]) -> Iterable[Metric]:
-    """Jobs go by their first slice, and are left out once they ended or wait for cubes again."""
-    given = _gauge(
+    """Jobs are labelled by their first slice. Jobs that ended or wait for cubes again are left out."""
+    bandwidth = _gauge(
         "job_bits_per_second",
-        "what each pod of a job over several can send to the others, by the name of its first slice",
+        "Bandwidth that each pod of a multislice job gets to the others, by the job's first slice.",
         "job",
     )
     speed = _gauge(
-        "job_speed_ratio", "how fast such a job goes, of full speed; 0 while it stands or hangs", "job"
+        "job_speed_ratio", "Speed of a multislice job over full speed; 0 while it is stopped or hangs.", "job"
     )
     for network in networks:
         traffic = read_one(twin, network, "summaries", f"{network}/traffic", TrafficSummary)
         for job, mbps in (traffic.jobs_mbps if traffic else {}).items():
-            given.add_metric([network, job], mbps * BITS_PER_MBIT)
+            bandwidth.add_metric([network, job], mbps * BITS_PER_MBIT)
             ratio = _speed(twin, job)
             if ratio is not None:
                 speed.add_metric([network, job], ratio)
-    return given, speed
+    return bandwidth, speed
 
 
 def _speed(twin: TwinPorts, job: str) -> float | None:
-    """None of one that has not begun."""
+    """The speed of a job as a share of full speed; None if it has not started."""
     row = read_one(twin, job.partition("/")[0], "jobs", job, JobDocument)
     if row is None or row.phase not in (*STEPPING_PHASES, *STOPPED_PHASES):
         return None

@@ -1,5 +1,5 @@
-"""Metrics for Prometheus of what modules and OCSes read: per fabric what is lowest, in the middle and highest
-of each field, who raises flags, and the few worst by name. Never a series a lane, a port or a mirror."""
+"""Prometheus metrics of the readings of modules and OCSes: by fabric the lowest, median and highest of each
+field, the number of flags, and the worst few by name. There is never one series per lane, port or mirror."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from shared.models.telemetry.registers import DARK_DBM
 
 FloatArray = npt.NDArray[np.float64]
 Frames = Mapping[str, tuple[int, Any]]
-"""Fabric → (of when its newest frame is, its record batch)."""
+"""Fabric → (simulated time of its newest frame, its record batch)."""
 STATISTICS: tuple[tuple[str, Callable[[FloatArray], float]], ...] = (
     ("lowest", lambda values: float(values.min())),
     ("median", lambda values: float(np.median(values))),
@@ -32,24 +32,31 @@ RECEIVED = "rx_power_dbm"
 
 @dataclass(frozen=True, slots=True)
 class ReadingSource:
-    """Who reads itself: `word` in names of metrics, which end is `worst` by field, the bit of each field in a
-    number of flags, the columns that have such numbers by their level, the fields of which the worst are
-    `named`, a value with the `digits` that it is read with, and who a row of a frame is of."""
+    """A kind of device that reports readings."""
 
     word: str
+    """Its word in names of metrics."""
     noun: str
+    """Its noun in help texts."""
     worst: Mapping[str, str]
+    """Field → whether `low` or `high` values are worst."""
     bits: Mapping[str, int]
+    """Field → its bit in a number of flags."""
     levels: Mapping[str, str]
+    """Column of flags → its level."""
     named: tuple[str, ...]
+    """Fields whose worst devices are listed by name."""
     digits: Callable[[str, float], float | None]
+    """Rounds a value of a field to the digits that the device reports."""
     column: str
+    """The column with the device's number."""
     name: Callable[[str, int], str]
+    """(fabric, number) → the device's name."""
 
 
 LINK_READINGS = ReadingSource(
     "link",
-    "link ends that are connected, each of its worst lane",
+    "connected link ends, each by its worst lane",
     {name: field.worst for name, field in module_fields.MODULE_FIELDS.items()},
     module_fields.MODULE_FIELD_BIT,
     {"warnings": "warning", "alarms": "alarm"},
@@ -60,7 +67,7 @@ LINK_READINGS = ReadingSource(
 )
 OCS_READINGS = ReadingSource(
     "ocs",
-    "OCSes, each of its worst mirror, camera, supply or fan",
+    "OCSes, each by its worst mirror, camera, supply or fan",
     {name: field.worst for name, field in ocs_fields.OCS_FIELDS.items()},
     ocs_fields.OCS_FIELD_BIT,
     {"warnings": "warning", "alarms": "alarm", "unread": "unread"},
@@ -72,7 +79,7 @@ OCS_READINGS = ReadingSource(
 
 
 def reading_metrics(twin: TwinPorts) -> list[Metric]:
-    """Of the newest telemetry frames of every living fabric."""
+    """The metrics of the newest telemetry frames of every fabric that has not retired."""
     ends = {
         fabric: (f.at_us, f.batch)
         for fabric in living_fabrics(twin)
@@ -81,16 +88,16 @@ def reading_metrics(twin: TwinPorts) -> list[Metric]:
     ocses = {
         fabric: (o.at_us, o.batch) for fabric in living_fabrics(twin) if (o := newest_ocs_frame(twin, fabric))
     }
-    found = [_ages(ends), _dark(ends)]
-    for readers, frames in ((LINK_READINGS, ends), (OCS_READINGS, ocses)):
-        found += [*_statistics(readers, frames), _flags(readers, frames), *_worst(readers, frames)]
-    return found
+    metrics = [_ages(ends), _dark(ends)]
+    for source, frames in ((LINK_READINGS, ends), (OCS_READINGS, ocses)):
+        metrics += [*_statistics(source, frames), _flags(source, frames), *_worst(source, frames)]
+    return metrics
 
 
 def _ages(frames: Frames) -> Metric:
     family = GaugeMetricFamily(
         "lightwave_telemetry_simulated_seconds",
-        "simulated time of the newest telemetry frame",
+        "Simulated time of the newest telemetry frame.",
         labels=["fabric"],
     )
     for fabric, (at_us, _) in frames.items():
@@ -101,7 +108,7 @@ def _ages(frames: Frames) -> Metric:
 def _dark(frames: Frames) -> Metric:
     family = GaugeMetricFamily(
         "lightwave_link_dark",
-        "link ends that are connected, and that receive no light on a lane at least",
+        "Connected link ends that receive no light on at least one lane.",
         labels=["fabric"],
     )
     for fabric, (_, batch) in frames.items():
@@ -110,63 +117,63 @@ def _dark(frames: Frames) -> Metric:
     return family
 
 
-def _statistics(readers: ReadingSource, frames: Frames) -> Iterable[Metric]:
-    for name in readers.bits:
+def _statistics(source: ReadingSource, frames: Frames) -> Iterable[Metric]:
+    for name in source.bits:
         family = GaugeMetricFamily(
-            f"lightwave_{readers.word}_{name}",
-            f"what is read of themselves by {readers.noun}",
+            f"lightwave_{source.word}_{name}",
+            f"Readings of {source.noun}.",
             labels=["fabric", "statistic"],
         )
         for fabric, (_, batch) in frames.items():
-            values, _ = _values(readers, batch, name)
-            for statistic, of in STATISTICS if len(values) else ():
-                family.add_metric([fabric, statistic], _rounded(readers, name, of(values)))
+            values, _ = _values(source, batch, name)
+            for statistic, compute in STATISTICS if len(values) else ():
+                family.add_metric([fabric, statistic], _rounded(source, name, compute(values)))
         yield family
 
 
-def _flags(readers: ReadingSource, frames: Frames) -> Metric:
+def _flags(source: ReadingSource, frames: Frames) -> Metric:
     family = GaugeMetricFamily(
-        f"lightwave_{readers.word}_flags",
-        f"how many raise a flag of {readers.noun}, by field",
+        f"lightwave_{source.word}_flags",
+        f"Number of flags raised by {source.noun}, by field.",
         labels=["fabric", "field", "level"],
     )
     for fabric, (_, batch) in frames.items():
-        for column, level in readers.levels.items():
+        for column, level in source.levels.items():
             raised = batch.column(column).to_numpy()
-            for name, bit in readers.bits.items():
+            for name, bit in source.bits.items():
                 family.add_metric([fabric, name, level], int(np.count_nonzero(raised & bit)))
     return family
 
 
-def _worst(readers: ReadingSource, frames: Frames) -> Iterable[Metric]:
-    """Of received power, of those that are lit: in an outage all that are dark read alike, are counted, and
-    would hide who is about to go."""
-    for name in readers.named:
+def _worst(source: ReadingSource, frames: Frames) -> Iterable[Metric]:
+    """The worst devices by name. For received power only lit ends count: during an outage all dark ends read
+    alike, are counted separately, and would hide an end that is about to fail."""
+    for name in source.named:
         family = GaugeMetricFamily(
-            f"lightwave_{readers.word}_worst_{name}",
-            f"what those read that are worst by it, {NAMED_MAX} of a fabric",
-            labels=["fabric", readers.word],
+            f"lightwave_{source.word}_worst_{name}",
+            f"Readings of the {NAMED_MAX} worst per fabric.",
+            labels=["fabric", source.word],
         )
         for fabric, (_, batch) in frames.items():
-            values, numbers = _values(readers, batch, name)
+            values, numbers = _values(source, batch, name)
             if name == RECEIVED:
                 lit = values > DARK_DBM
                 values, numbers = values[lit], numbers[lit]
-            order = np.argsort(values if readers.worst[name] == "low" else -values, kind="stable")
+            order = np.argsort(values if source.worst[name] == "low" else -values, kind="stable")
             for place in order[:NAMED_MAX].tolist():
-                value = _rounded(readers, name, float(values[place]))
-                family.add_metric([fabric, readers.name(fabric, int(numbers[place]))], value)
+                value = _rounded(source, name, float(values[place]))
+                family.add_metric([fabric, source.name(fabric, int(numbers[place]))], value)
         yield family
 
 
-def _rounded(readers: ReadingSource, name: str, value: float) -> float:
-    """With the digits that are read, and not those that a short float adds."""
-    told = readers.digits(name, value)
-    return value if told is None else told
+def _rounded(source: ReadingSource, name: str, value: float) -> float:
+    """The value with the digits of the device, without those added by a 32-bit float."""
+    rounded = source.digits(name, value)
+    return value if rounded is None else rounded
 
 
-def _values(readers: ReadingSource, batch: Any, name: str) -> tuple[FloatArray, npt.NDArray[np.int64]]:
-    """A field where it was read, and of which link ends or OCSes."""
+def _values(source: ReadingSource, batch: Any, name: str) -> tuple[FloatArray, npt.NDArray[np.int64]]:
+    """The values of a field where it was read, and the numbers of the link ends or OCSes."""
     values: FloatArray = batch.column(name).to_numpy(zero_copy_only=False).astype(np.float64)
     read = ~np.isnan(values)
-    return values[read], batch.column(readers.column).to_numpy()[read]
+    return values[read], batch.column(source.column).to_numpy()[read]

@@ -1,1 +1,1 @@
-"""Requests of operators, from the body to the receipt."""
+"""Requests of operators, from the request body to the receipt."""

@@ -1,4 +1,4 @@
-"""The pods of a job over several: those that somebody names, or as many of a site as somebody wants."""
+"""Chooses the pods of a multislice job: the named ones, or a number of pods of a site."""
 
 from collections.abc import Sequence
 
@@ -15,88 +15,88 @@ from shared.models.network.attachments import check_joined, joined_with
 
 
 def pods_of_request(
-    twin: TwinPorts, fabric: str | None, asked: str, shape: Shape, *, twisted: bool
+    twin: TwinPorts, fabric: str | None, request: str, shape: Shape, *, twisted: bool
 ) -> tuple[str, ...]:
-    """The pods that a job gets a slice in, in the order of its ring: those that are named; else, of the site
-    of `fabric`, it and the next that can hold such a slice. InvalidInput says why there are none such."""
+    """The pods in which a job gets a slice, in the order of its ring.
+
+    These are the named pods; or, for a number, `fabric` and the next pods of its site that can hold such a
+    slice. Raise InvalidInput if there are not enough.
+    """
     try:
-        wanted = parse_pods(asked)
+        wanted = parse_pods(request)
     except ValueError as error:
-        raise InvalidInput(f"pods {truncated(asked)!r}: {error}") from None
+        raise InvalidInput(f"pods {truncated(request)!r}: {error}") from None
     if isinstance(wanted, int):
         return _next_pods(twin, fabric, wanted, shape, twisted=twisted)
     if fabric is not None and fabric != wanted[0]:
-        raise InvalidInput(
-            f"fabric {fabric}: the first of pods {','.join(wanted)} is asked; leave fabric out"
-        )
+        raise InvalidInput(f"fabric {fabric}: must be omitted, or the first of pods {','.join(wanted)}")
     check_pods(twin, wanted, shape, twisted=twisted)
     return wanted
 
 
 def check_pods(twin: TwinPorts, pods: Sequence[str], shape: Shape, *, twisted: bool) -> None:
-    """InvalidInput unless a job can have such a slice in each of these pods."""
+    """Raise InvalidInput unless a job can have such a slice in each of these pods."""
     site = site_of(twin, pods[0])
     for pod in pods:
         if (other := site_of(twin, pod)) != site:
             raise InvalidInput(
-                f"pods: {pods[0]} is in site {site} and {pod} in site {other}; a job runs in one site"
+                f"pods: {pods[0]} is in site {site} and {pod} in site {other}; must be in one site"
             )
         ended_us = retired_us(twin, pod)
         if ended_us is not None:
-            raise InvalidInput(f"pods: {pod} retired at {format_time(ended_us)}")
-        _check_holds(twin, pod, shape, twisted=twisted)
+            raise InvalidInput(f"pods: {pod} retired at {format_time(ended_us)}; must be running pods")
+        _check_fits(twin, pod, shape, twisted=twisted)
     _check_joined(twin, site, pods)
 
 
 def _next_pods(
     twin: TwinPorts, fabric: str | None, count: int, shape: Shape, *, twisted: bool
 ) -> tuple[str, ...]:
-    """The pod that is asked, and the next of its site that can hold the slice."""
+    """The first pod, and the next pods of its site that can hold the slice."""
     first = _first_pod(twin, count) if fabric is None else fabric
     site = site_of(twin, first)
     pods = _pods_of(twin, site)
     if count > len(pods):
         some = f"{len(pods)} pod{'' if len(pods) == 1 else 's'}, {', '.join(pods)}"
-        raise InvalidInput(f"pods {count}: site {site} has {some}; a job over several has a slice in each")
+        raise InvalidInput(f"pods {count}: must be at most {len(pods)}; site {site} has {some}")
     _check_joined(twin, site, [first])
-    _check_holds(twin, first, shape, twisted=twisted)
+    _check_fits(twin, first, shape, twisted=twisted)
     pods = list(joined_with(site_fabrics(twin, site), first))
     place = pods.index(first)
-    found, lacks = [], ""
+    suitable, first_error = [], ""
     for pod in (*pods[place:], *pods[:place]):
         try:
-            _check_holds(twin, pod, shape, twisted=twisted)
+            _check_fits(twin, pod, shape, twisted=twisted)
         except InvalidInput as error:
-            lacks = lacks or str(error)
+            first_error = first_error or str(error)
         else:
-            found.append(pod)
-    if len(found) < count:
-        why = lacks or f"{first} is joined with no others"
-        raise InvalidInput(f"pods {count}: only {', '.join(found)} of site {site} can hold it; {why}")
-    return tuple(found[:count])
+            suitable.append(pod)
+    if len(suitable) < count:
+        why = first_error or f"{first} is not joined with other pods"
+        raise InvalidInput(f"pods {count}: only {', '.join(suitable)} of site {site} can hold it; {why}")
+    return tuple(suitable[:count])
 
 
 def _first_pod(twin: TwinPorts, count: int) -> str:
-    """Who is asked where nobody is named: the first pod of the first site that has enough of them, else the
-    first of all."""
+    """The default first pod: of the first site that has enough pods, else the first of all."""
     names = [name for name in living_fabrics(twin) if isinstance(config_of(twin, name), AnyPodConfig)]
     if not names:
-        raise NotFound("pods: there is no pod in the twin")
+        raise NotFound("pods: this twin has no pod")
     sites = dict.fromkeys(site_of(twin, name) for name in names)
     enough = (pods[0] for site in sites if len(pods := _pods_of(twin, site)) >= count)
     return next(enough, names[0])
 
 
 def _pods_of(twin: TwinPorts, site: str) -> list[str]:
-    """The pods of a site that live, in order."""
+    """The pods of a site that have not retired, in order."""
     fabrics = site_fabrics(twin, site)
     return [name for name, config in fabrics.items() if isinstance(config, AnyPodConfig)]
 
 
-def _check_holds(twin: TwinPorts, pod: str, shape: Shape, *, twisted: bool) -> None:
+def _check_fits(twin: TwinPorts, pod: str, shape: Shape, *, twisted: bool) -> None:
     config = config_of(twin, pod)
     if not isinstance(config, AnyPodConfig):
-        raise InvalidInput(f"pods: {pod} is a {config.kind}, which holds no slices")
+        raise InvalidInput(f"pods: {pod} is a {config.kind}, which has no slices; must be pods")
     try:
         check_slice(config.kind, shape, twisted, pod_config(config).cubes)
     except InvalidInput as error:

@@ -1,4 +1,4 @@
-"""Operators' requests: checked against the fabric, put into the inbox, awaited on the log."""
+"""Operators' requests: checked against the fabric, put into the inbox, and awaited on the log."""
 
 import asyncio
 import re
@@ -64,61 +64,66 @@ WAIT_S_MAX = 30.0
 POLL_S = 0.01
 OWNERS_SHOWN_MAX = 20
 INBOX_MAX = 10_000
-"""Requests of one partition that may wait; the next is turned away."""
+"""Maximum number of waiting requests of one partition; further ones are refused."""
 
 BodyT = TypeVar("BodyT", bound=RequestBody)
 
 
-def slice_request(twin: TwinPorts, asked: SliceRequest) -> tuple[str, RequestBody]:
-    """(fabric, what is asked of it); InvalidInput where its kind of fabric has no such slices."""
-    shape = parse_shape(asked.shape)
+def slice_request(twin: TwinPorts, request: SliceRequest) -> tuple[str, RequestBody]:
+    """(fabric, request body) for a slice; raise InvalidInput if the fabric cannot have such a slice."""
+    shape = parse_shape(request.shape)
     pods = None
-    if asked.pods is not None:
-        pods = pods_of_request(twin, asked.fabric, asked.pods, shape, twisted=asked.twisted)
-    fabric = default_living_fabric(twin, asked.fabric) if pods is None else pods[0]
+    if request.pods is not None:
+        pods = pods_of_request(twin, request.fabric, request.pods, shape, twisted=request.twisted)
+    fabric = default_living_fabric(twin, request.fabric) if pods is None else pods[0]
     config = config_of(twin, fabric)
     if not isinstance(config, AnyPodConfig):
-        raise InvalidInput(f"fabric {fabric}: is a {config.kind}, which has no slices; allowed are pods")
+        raise InvalidInput(f"fabric {fabric}: is a {config.kind}, which has no slices; must be a pod")
     cubes = config.pod.cubes
     try:
-        check_slice(config.kind, shape, asked.twisted, cubes)
-    except InvalidInput as refusal:
-        raise InvalidInput(f"{refusal}{several_pods_hint(shape, cubes)}") from None
-    if not is_owner_name(asked.owner):
-        raise InvalidInput(f"owner {truncated(asked.owner)!r}: allowed are {OWNERS_ALLOWED}")
-    _check_known(fabric, asked.owner, known_owners(config))
+        check_slice(config.kind, shape, request.twisted, cubes)
+    except InvalidInput as error:
+        raise InvalidInput(f"{error}{several_pods_hint(shape, cubes)}") from None
+    if not is_owner_name(request.owner):
+        raise InvalidInput(f"owner {truncated(request.owner)!r}: must be {OWNERS_ALLOWED}")
+    _check_known(fabric, request.owner, known_owners(config))
     body = {
         "shape": shape,
-        "duration_us": _duration_us(asked.duration_s),
-        "recovery": _recovery(asked.recovery),
+        "duration_us": _duration_us(request.duration_s),
+        "recovery": _recovery(request.recovery),
         "pods": pods,
     }
     return fabric, valid_body(
-        RequestSlice, body | asked.model_dump(include={"twisted", "owner", "tier", "priority"})
+        RequestSlice, body | request.model_dump(include={"twisted", "owner", "tier", "priority"})
     )
 
 
-def fault_request(twin: TwinPorts, asked: FaultRequest) -> tuple[str, RequestBody]:
-    """(fabric, what is asked of it); NotFound where no part has this name, InvalidInput where a fault of this
-    kind cannot strike it."""
-    fabric = asked.target.split("/", 1)[0]
+def fault_request(twin: TwinPorts, request: FaultRequest) -> tuple[str, RequestBody]:
+    """(fabric, request body) for a fault. Raise NotFound if no part has this name, and InvalidInput if a
+    fault of this kind cannot strike it."""
+    fabric = request.target.split("/", 1)[0]
     try:
-        made_of = fabric_plant(twin, fabric)
+        plant = fabric_plant(twin, fabric)
     except NotFound as error:
-        raise NotFound(f"target {truncated(repr(asked.target))}: {error}") from None
+        raise NotFound(f"target {truncated(repr(request.target))}: {error}") from None
     try:
-        fault_target(asked.kind, asked.target, fabric, made_of)
-        onset_us = _duration_us(asked.onset_s)
-        check_severity(asked.kind, asked.severity, onset_us)
+        fault_target(request.kind, request.target, fabric, plant)
+        onset_us = _duration_us(request.onset_s)
+        check_severity(request.kind, request.severity, onset_us)
     except InvalidInput as error:
-        if made_of.contains(asked.target):
+        if plant.contains(request.target):
             raise
-        struck = FAULT_ROWS[asked.kind].strikes
-        if made_of.population(struck):
-            raise NotFound(f"target: {made_of.absence(struck, asked.target, fabric)}") from None
+        struck = FAULT_ROWS[request.kind].strikes
+        if plant.population(struck):
+            raise NotFound(f"target: {plant.absence(struck, request.target, fabric)}") from None
         raise NotFound(str(error)) from None
-    body = {"kind": asked.kind, "target": asked.target, "severity": asked.severity, "onset_us": onset_us}
-    return fabric, valid_body(InjectFault, body | {"duration_us": _duration_us(asked.duration_s)})
+    body = {
+        "kind": request.kind,
+        "target": request.target,
+        "severity": request.severity,
+        "onset_us": onset_us,
+    }
+    return fabric, valid_body(InjectFault, body | {"duration_us": _duration_us(request.duration_s)})
 
 
 def release_request(twin: TwinPorts, name: str) -> tuple[str, RequestBody]:
@@ -126,7 +131,7 @@ def release_request(twin: TwinPorts, name: str) -> tuple[str, RequestBody]:
 
 
 def clear_request(twin: TwinPorts, name: str) -> tuple[str, RequestBody]:
-    """The end of a fault; InvalidInput for a part, with the faults that are active there."""
+    """(fabric, request body) to clear a fault. Raise InvalidInput for a part, listing its active faults."""
     fabric = fabric_of(twin, name)
     if fabric_plant(twin, fabric).contains(name):
         active = [
@@ -135,9 +140,9 @@ def clear_request(twin: TwinPorts, name: str) -> tuple[str, RequestBody]:
             if row.state == "active" and f"{row.target}/".startswith(f"{name}/")
         ]
         raise InvalidInput(
-            f"fault {truncated(repr(name))}: is a part, no fault; "
-            f"active there: {', '.join(active) or 'none'} "
-            f"(`lightwave clear --all {name}` ends all)"
+            f"fault {truncated(repr(name))}: is a part; must be a fault. "
+            f"Active faults of the part: {', '.join(active) or 'none'} "
+            f"(`lightwave clear --all {name}` clears them all)"
         )
     return fabric, valid_body(ClearFault, {"fault": name})
 
@@ -146,56 +151,55 @@ def drain_request(twin: TwinPorts, name: str, *, drain: bool) -> tuple[str, Requ
     fabric = fabric_of(twin, name)
     if part_of(twin, name, "cube").kind != "cube":
         if not fabric_plant(twin, fabric).population("cube"):
-            raise InvalidInput(f"cube {name!r}: only whole cubes are drained; {fabric} has none")
-        raise InvalidInput(f"cube {name!r}: only whole cubes are drained; names are like {fabric}/cube-12")
+            raise InvalidInput(f"cube {name!r}: must be a cube; {fabric} has none")
+        raise InvalidInput(f"cube {name!r}: must be a cube; names are like {fabric}/cube-12")
     return fabric, valid_body(DrainCube if drain else UndrainCube, {"cube": name})
 
 
 def link_test_request(twin: TwinPorts, name: str) -> tuple[str, RequestBody]:
-    """A test of a link end by its own light, which an OCS sends back: InvalidInput where none does."""
+    """(fabric, request body) to test a link end by its own light, which an OCS sends back. Raise InvalidInput
+    if no OCS does."""
     fabric = fabric_of(twin, name)
-    made_of, part = fabric_plant(twin, fabric), part_of(twin, name, "end")
-    if part.kind != "end" or not made_of.population("ocs"):
+    plant, part = fabric_plant(twin, fabric), part_of(twin, name, "end")
+    if part.kind != "end" or not plant.population("ocs"):
         raise InvalidInput(
-            f"end {name!r}: only link ends of superpods are tested; names are like pod-0/cube-12/+y/7"
+            f"end {name!r}: must be a link end of a superpod; names are like pod-0/cube-12/+y/7"
         )
     return fabric, valid_body(TestLink, {"end": name})
 
 
 def restart_request(twin: TwinPorts, name: str) -> tuple[str, RequestBody]:
-    """A restart of an OCS's software: InvalidInput for what is no OCS of a superpod."""
+    """(fabric, request body) to restart an OCS's software. Raise InvalidInput unless it is an OCS of a
+    superpod."""
     fabric = fabric_of(twin, name)
     if part_of(twin, name, "ocs").kind != "ocs" or not fabric_plant(twin, fabric).population("cube"):
-        raise InvalidInput(
-            f"ocs {name!r}: only OCSes of superpods are restarted; names are like pod-0/ocs-17"
-        )
+        raise InvalidInput(f"ocs {name!r}: must be an OCS of a superpod; names are like pod-0/ocs-17")
     return fabric, valid_body(RestartOcs, {"ocs": name})
 
 
 def cross_connect_request(
-    twin: TwinPorts, name: str, asked: CrossConnectsRequest, *, create: bool
+    twin: TwinPorts, name: str, request: CrossConnectsRequest, *, create: bool
 ) -> tuple[str, RequestBody]:
-    """Cross-connects by hand: InvalidInput for what is no OCS of a superpod."""
+    """(fabric, request body) for manual cross-connects. Raise InvalidInput unless it is an OCS of
+    a superpod."""
     fabric = fabric_of(twin, name)
     if part_of(twin, name, "ocs").kind != "ocs" or not fabric_plant(twin, fabric).population("cube"):
-        raise InvalidInput(
-            f"ocs {name!r}: only OCSes of superpods are connected by hand; names are like pod-0/ocs-17"
-        )
+        raise InvalidInput(f"ocs {name!r}: must be an OCS of a superpod; names are like pod-0/ocs-17")
     return fabric, valid_body(
-        CreateCrossConnects if create else RemoveCrossConnects, {"ocs": name} | asked.model_dump()
+        CreateCrossConnects if create else RemoveCrossConnects, {"ocs": name} | request.model_dump()
     )
 
 
 MESSAGE_ID = re.compile(r"(operator|sequencer)@([^/@ ]+)/([0-9]{1,19})")
-"""The id of a message that somebody asked for."""
+"""The message id of a request."""
 REPLAY_KEY_PREFIX = "dead-letter "
-"""How the key of a dead letter's replay begins, where the letter has none: the gateway's own."""
+"""Prefix of the idempotency key of a dead letter's replay, if the letter has none; reserved for
+the gateway."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestTerms:
-    """On what terms somebody asks: under which idempotency key, in whose name, why, and how long they wait
-    for the answer."""
+    """The terms of a request: idempotency key, requester, comment, and how long to wait for the outcome."""
 
     key: str | None = None
     asked_by: str | None = None
@@ -203,40 +207,38 @@ class RequestTerms:
     wait_s: float = 0.0
 
     def of(self, body: BodyT) -> BodyT:
-        """What is asked for, on these terms; InvalidInput if they may not be."""
+        """The body with these terms; raise InvalidInput if they are invalid."""
         for name, text, most in (
             ("Idempotency-Key", self.key, IDEMPOTENCY_KEY_MAX),
             ("comment", self.comment, COMMENT_MAX),
         ):
             if text is not None and not 0 < len(text) <= most:
-                raise InvalidInput(f"{name} of {len(text)} characters: allowed are 1 to {most}")
+                raise InvalidInput(f"{name}: has {len(text)} characters; must have 1 to {most}")
             if text is not None and not text.isprintable():
-                raise InvalidInput(f"{name} {truncated(ascii(text))}: allowed are printable characters")
-        # A key is looked up before a message: it would answer for somebody else's request.
+                raise InvalidInput(f"{name} {truncated(ascii(text))}: must consist of printable characters")
+        # Keys are looked up before message ids, so such a key would return another request.
         if self.key is not None and MESSAGE_ID.fullmatch(self.key):
-            raise InvalidInput(
-                f"Idempotency-Key {truncated(self.key)!r}: allowed are keys unlike a message's id"
-            )
+            raise InvalidInput(f"Idempotency-Key {truncated(self.key)!r}: must not look like a message id")
         if not 0 <= self.wait_s <= WAIT_S_MAX:
-            raise InvalidInput(f"wait {self.wait_s:g}: not allowed; allowed are 0 to {WAIT_S_MAX:g} seconds")
-        said = {"key": self.key, "asked_by": self.asked_by, "comment": self.comment}
-        return body.model_copy(update={k: v for k, v in said.items() if v is not None})
+            raise InvalidInput(f"wait {self.wait_s:g}: must be between 0 and {WAIT_S_MAX:g} seconds")
+        metadata = {"key": self.key, "asked_by": self.asked_by, "comment": self.comment}
+        return body.model_copy(update={k: v for k, v in metadata.items() if v is not None})
 
 
 async def submit(twin: TwinPorts, fabric: str, body: RequestBody, terms: RequestTerms) -> RequestReceipt:
-    """Put a request into the inbox and wait for its place on the log."""
-    asked = terms.of(body)
+    """Put a request into the inbox and wait until it is on the log."""
+    message_body = terms.of(body)
     site = site_of(twin, fabric)
     start = twin.log.end(site)
-    received = await asyncio.to_thread(put_in_inbox, twin, fabric, asked)
+    received = await asyncio.to_thread(put_in_inbox, twin, fabric, message_body)
     message_id = request_id(site, fabric, type(body).__name__, received.number)
     return await wait_for_outcome(twin, fabric, site, message_id, start, received, terms.wait_s)
 
 
 def check_inbox_room(twin: TwinPorts, partition: int, name: str) -> None:
-    """OperationFailed unless the inbox of a partition can take one more request; `name` is who asks."""
+    """Raise OperationFailed if the inbox of a partition is full; `name` is the requesting fabric or site."""
     if twin.inbox.size(partition) >= INBOX_MAX:
-        raise OperationFailed(f"inbox of {name}: {INBOX_MAX} requests wait already; try again later")
+        raise OperationFailed(f"inbox of {name}: is full with {INBOX_MAX} waiting requests; try again later")
 
 
 async def wait_for_outcome(
@@ -248,9 +250,11 @@ async def wait_for_outcome(
     received: InboxReceipt,
     wait_s: float,
 ) -> RequestReceipt:
-    """Wait up to `wait_s` until what was received stands on the site's log as this message, and all that
-    follows from it; `start` is where the log ended before it was received. InvalidInput if its fabric retired
-    first."""
+    """Wait up to `wait_s` until the request and everything that follows from it is on the site's log.
+
+    `start` is where the log ended before the request was received. Raise InvalidInput if its fabric retired
+    first.
+    """
     repeated = received.repeated
     place = await asyncio.to_thread(twin.log.position_of, site, message_id) if repeated else None
     until_s = time.monotonic() + wait_s
@@ -270,15 +274,18 @@ async def wait_for_outcome(
 
 
 def receipt_at(twin: TwinPorts, fabric: str, site: str, place: int) -> RequestReceipt:
-    """What came by now of the request at this place on a site's log."""
+    """The receipt of the request at this position of a site's log."""
     complete = _is_complete(twin, fabric, site, place)
     return receipt_of(*_outcome(twin, site, place), repeated=False, complete=complete)
 
 
 def put_in_inbox(twin: TwinPorts, fabric: str, body: RequestBody) -> InboxReceipt:
-    """Put a request into the inbox of a fabric's partition. But for what was asked before under the same key
-    it is InvalidInput if the fabric has retired or what is to fail is dead, and NotFound if what it names is
-    not there."""
+    """Put a request into the inbox of a fabric's partition.
+
+    A repeated request with the same idempotency key returns the first one. Otherwise raise InvalidInput if
+    the fabric has retired or the port to fail is dead, and NotFound if the request names something that does
+    not exist.
+    """
     place = twin.documents.fabrics().get(fabric)
     if place is None:
         raise OperationFailed(f"fabric {fabric}: not in the store")
@@ -295,7 +302,7 @@ def put_in_inbox(twin: TwinPorts, fabric: str, body: RequestBody) -> InboxReceip
 
 
 def _check_exists(twin: TwinPorts, fabric: str, body: RequestBody) -> None:
-    """NotFound where a slice is to be released, or a fault to be cleared, of which nothing is known."""
+    """Raise NotFound if the slice to release or the fault to clear is unknown."""
     if isinstance(body, ReleaseSlice):
         kind, name = SLICES, body.slice
     elif isinstance(body, ClearFault):
@@ -307,19 +314,19 @@ def _check_exists(twin: TwinPorts, fabric: str, body: RequestBody) -> None:
 
 
 def _check_can_apply(twin: TwinPorts, fabric: str, body: RequestBody) -> None:
-    """InvalidInput where a port is to fail that is dead for good, for nobody would see such a fault, and
-    nothing end it; or where the fabric could not go by the parameters that it is to have."""
+    """Raise InvalidInput for a fault on a dead port, which nothing would detect or end, and for invalid
+    parameters."""
     if isinstance(body, SetParameters):
         check_settings(twin, fabric, body.settings)
     if not isinstance(body, InjectFault) or body.kind != "port":
         return
     dead = dead_port_text(twin, fabric, body.target)
     if dead is not None:
-        raise InvalidInput(f"target {body.target!r}: {dead}; allowed are ports that work")
+        raise InvalidInput(f"target {body.target!r}: {dead}; must be a working port")
 
 
 def _check_not_dropped(twin: TwinPorts, fabric: str, site: str, message_id: str) -> None:
-    """InvalidInput if the fabric retired before the request had its place on the log: it never will."""
+    """Raise InvalidInput if the fabric retired before the request was on the log: it never will be."""
     ended_us = retired_us(twin, fabric)
     if ended_us is None or twin.log.position_of(site, retirement_id(fabric)) is None:
         return
@@ -329,14 +336,13 @@ def _check_not_dropped(twin: TwinPorts, fabric: str, site: str, message_id: str)
 
 def _has_retired(fabric: str, at_us: int) -> InvalidInput:
     return InvalidInput(
-        f"fabric {fabric}: retired at {format_time(at_us)}; it takes "
-        "no requests any more, and its name is never "
-        "used again"
+        f"fabric {fabric}: retired at {format_time(at_us)}; it accepts "
+        "no requests, and its name is never reused"
     )
 
 
 def _find_in_new_messages(twin: TwinPorts, site: str, message_id: str, start: int) -> tuple[int | None, int]:
-    """(position of the message if it stands in the new part of the log, where to look on)."""
+    """(position of the message if it is in the new part of the log, where to continue the search)."""
     position = start - 1
     for position, message in twin.log.read(site, start):
         if message.id == message_id:
@@ -345,14 +351,14 @@ def _find_in_new_messages(twin: TwinPorts, site: str, message_id: str, start: in
 
 
 def _is_complete(twin: TwinPorts, fabric: str, site: str, place: int) -> bool:
-    """Whether all that follows from the request at this place is on the log."""
+    """Whether everything that follows from the request at this position is on the log."""
     if twin.is_quiet(fabric):
         return True
     return any(message.cause is None for _, message in twin.log.read(site, place + 1))
 
 
 def _outcome(twin: TwinPorts, site: str, place: int) -> tuple[Envelope, list[LogMessage]]:
-    """The request, and the messages that followed from it before the log was quiet again."""
+    """The request, and the messages that followed from it before the next root message."""
     messages = twin.log.read(site, place)
     _, request = next(messages)
     known = {request.id}
@@ -371,15 +377,15 @@ def _duration_us(duration_s: float | None) -> int | None:
 
 
 def _check_known(fabric: str, owner: str, known: frozenset[str]) -> None:
-    """InvalidInput unless there is such an owner."""
+    """Raise InvalidInput unless the owner exists."""
     if owner in known:
         return
     close = closest_match(owner, sorted(known)) or OPERATOR_OWNER
     some = " and others" if len(known) > OWNERS_SHOWN_MAX else ""
     raise InvalidInput(
-        f"owner {owner!r}: no such owner in {fabric}; the nearest is {close}; there are "
+        f"owner {owner!r}: no such owner in {fabric}; the nearest is {close}; must be one of "
         f"{', '.join(sorted(known, key=_by_number)[:OWNERS_SHOWN_MAX])}{some}, "
-        "and scheduler.quotas names more"
+        "or named in scheduler.quotas"
     )
 
 
@@ -397,8 +403,8 @@ def _recovery(text: str | None) -> RecoveryPolicy | None:
 
 
 def valid_body(model: type[BodyT], values: dict[str, Any]) -> BodyT:
-    """The body of the message; InvalidInput names the first field that may not have its value, NotFound
-    a name that nothing can have."""
+    """The validated body. Raise InvalidInput with the first invalid field, and NotFound for a name that
+    cannot exist."""
     try:
         return model.model_validate(values)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""What a request on the log came to: it happened, or a service said no to it."""
+"""The receipt of a request on the log: accepted, or refused by a service."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from shared.basics.field_text import with_readable_times
 def receipt_of(
     request: Envelope, outcome: Sequence[LogMessage], *, repeated: bool, complete: bool
 ) -> RequestReceipt:
-    """The receipt of a request on the log, by what followed from it so far."""
+    """The receipt of a request on the log, from the messages that followed from it so far."""
     accepted = RequestReceipt(
         id=request.id,
         repeated=repeated,
@@ -26,28 +26,28 @@ def receipt_of(
     if refusal is None:
         return accepted
     sentence = _sentence(refusal)
-    said = {"status": "refused", "refused_by": refusal.id, "reason": sentence, "error": sentence}
-    return RefusalReceipt.model_validate(dict(accepted) | said)
+    refused = {"status": "refused", "refused_by": refusal.id, "reason": sentence, "error": sentence}
+    return RefusalReceipt.model_validate(dict(accepted) | refused)
 
 
 def find_refusal(request: Envelope, outcome: Sequence[Envelope]) -> Envelope | None:
-    """The message that says no to the request itself. Another slice may be refused by what it brings about: a
-    slice that is asked for is refused as the slice that it became."""
+    """The message that refuses the request itself. The request may also cause refusals of other slices; those
+    do not count. A slice request is refused by the refusal of the slice that it created."""
     refusing = REFUSALS.get(request.type)
-    became = {
+    created = {
         message.body.slice
         for message in outcome
         if message.cause == request.id and isinstance(message.body, SliceRequested)
     }
     for message in outcome:
-        is_own = message.cause == request.id or getattr(message.body, "slice", None) in became
+        is_own = message.cause == request.id or getattr(message.body, "slice", None) in created
         if refusing is not None and isinstance(message.body, refusing) and is_own:
             return message
     return None
 
 
 def _sentence(refusal: Envelope) -> str:
-    """Its reason, with what was refused in front where the reason does not name it."""
+    """The reason, prefixed with the refused resource if the reason does not name it."""
     fields = dict(refusal.body)
     reason = with_readable_times(str(fields.pop("reason")))
     (subject,) = fields.values()

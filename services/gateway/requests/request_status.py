@@ -1,5 +1,5 @@
-"""What became of a request that was made before, by its idempotency key or the id of its message; and taking
-one back that still waits."""
+"""The status of an earlier request, by its idempotency key or message id, and its cancellation while it
+waits."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from shared.storage.inbox.request_inbox import CancelOutcome
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    """A request in an inbox, with what is told of it."""
+    """A request in an inbox, with its report."""
 
     partition: int
     number: int
@@ -27,28 +27,30 @@ class _Waiting:
 
 
 def waiting_requests(twin: TwinPorts) -> list[RequestReport]:
-    """All that wait in the twin's inboxes, the oldest of each first."""
+    """All requests that wait in the twin's inboxes, oldest first in each inbox."""
     return [row.report for row in _waiting(twin)]
 
 
 def request_report(twin: TwinPorts, name: str) -> RequestReport:
-    """The request under a key, or of this message id. NotFound if none waits or stands on the log."""
+    """The request with this key or message id; raise NotFound if it neither waits nor is on the log."""
     row = _find_waiting(twin, name)
-    # What waits may also stand on the log, where its sequencer has just appended it.
-    found = _find_on_log(twin, name if row is None else row.report.id)
-    if found is None and row is None:
-        unknown = "neither the key nor the message of a request"
+    # A waiting request may also be on the log, if its sequencer has just appended it.
+    on_log = _find_on_log(twin, name if row is None else row.report.id)
+    if on_log is None and row is None:
+        unknown = "no request has this key or message id"
         why = "was cancelled" if twin.inbox.was_cancelled(name) else unknown
         raise NotFound(f"request {truncated(repr(name))}: {why}")
-    return found or row.report  # type: ignore[union-attr]  # one of them is there
+    return on_log or row.report  # type: ignore[union-attr]  # one of them is there
 
 
 def cancel_request(twin: TwinPorts, name: str) -> RequestReport:
-    """Take back a request that waits; TooLate where it is on the log, or on its way there."""
+    """Cancel a waiting request; raise TooLate if it is on the log, or about to be appended."""
     report = request_report(twin, name)
     row = _find_waiting(twin, name) if report.status == "received" else None
     if row is None or twin.inbox.cancel(row.partition, row.number) is not CancelOutcome.DONE:
-        raise TooLate(f"request {truncated(repr(name))}: is on the log or on its way there, as {report.id}")
+        raise TooLate(
+            f"request {truncated(repr(name))}: is on the log or about to be appended, as {report.id}"
+        )
     return row.report.model_copy(update={"status": "cancelled", "ahead": None})
 
 
@@ -69,12 +71,12 @@ def _waiting(twin: TwinPorts) -> Iterator[_Waiting]:
 
 
 def _find_on_log(twin: TwinPorts, name: str) -> RequestReport | None:
-    """The request under a key or of a message id, as far as the gateway's log holds it."""
+    """The request with this key or message id, as far as the gateway's log has it."""
     known = twin.inbox.find(name)
     if known is not None and known.place is not None:
         site = site_of(twin, known.fabric)
         message_id = known.message_id(site)
-        # The gateway's copy of the log may be behind what the sequencer has told the store.
+        # The gateway's copy of the log may be behind what the sequencer has stored.
         behind = _report(message_id, known.fabric, known.kind).model_copy(
             update={"key": name, "status": "accepted"}
         )
@@ -96,16 +98,16 @@ def _on_log(twin: TwinPorts, site: str, message_id: str) -> RequestReport | None
     if not isinstance(message.body, RequestBody):
         return None
     receipt = receipt_at(twin, message.fabric, site, place)
-    told: dict[str, Any] = {"status": receipt.status, "complete": receipt.complete, "at_us": receipt.at_us}
-    told |= {"outcome": receipt.outcome, "reason": getattr(receipt, "reason", None)}
-    return _report(message_id, message.fabric, message.type, message.body).model_copy(update=told)
+    fields: dict[str, Any] = {"status": receipt.status, "complete": receipt.complete, "at_us": receipt.at_us}
+    fields |= {"outcome": receipt.outcome, "reason": getattr(receipt, "reason", None)}
+    return _report(message_id, message.fabric, message.type, message.body).model_copy(update=fields)
 
 
 def _report(message_id: str, fabric: str, kind: str, body: Body | None = None) -> RequestReport:
-    """Of a request that is not on the log yet."""
-    said = {name: getattr(body, name, None) for name in METADATA_FIELDS}
+    """The report of a request that is not on the log yet."""
+    metadata = {name: getattr(body, name, None) for name in METADATA_FIELDS}
     return RequestReport(
-        **said,
+        **metadata,
         id=message_id,
         fabric=fabric,
         type=kind,

@@ -1,4 +1,4 @@
-"""Operators' requests to the topology of a network: look for other trunks, let a plan come, or drop it."""
+"""Operators' requests to the topology of a network: plan a rewiring, approve it, or abort it."""
 
 import re
 
@@ -17,8 +17,8 @@ _REWIRING = re.compile(rf"{FABRIC_PATTERN}/rewiring-{NUMBER}")
 
 
 def plan_request(twin: TwinPorts, dcn: str | None) -> tuple[str, RequestBody]:
-    """(fabric, what is asked of it); without a name of the first network that lives. InvalidInput for a
-    fabric that is none, NotFound where there is none."""
+    """(fabric, request body) to plan a topology; by default of the first network that has not retired. Raise
+    InvalidInput for a fabric that is not a network, and NotFound if there is none."""
     networks = [name for name in living_fabrics(twin) if is_network(twin, name)]
     if dcn is None:
         if not networks:
@@ -26,20 +26,20 @@ def plan_request(twin: TwinPorts, dcn: str | None) -> tuple[str, RequestBody]:
         return networks[0], PlanTopology(dcn=networks[0])
     if not isinstance(config := config_of(twin, dcn), DcnConfig):
         raise InvalidInput(
-            f"dcn {dcn}: is a {config.kind}; allowed are datacenter networks, of which there is "
-            f"{', '.join(networks) or 'none'}"
+            f"dcn {dcn}: is a {config.kind}; must be a datacenter network "
+            f"({', '.join(networks) or 'none exists'})"
         )
     return dcn, PlanTopology(dcn=dcn)
 
 
 def approve_request(twin: TwinPorts, name: str) -> tuple[str, RequestBody]:
-    """NotFound where nobody knows of such a rewiring; whether it waits for approval is the topology's to
-    say."""
-    return _known(twin, name), ApproveRewiring(rewiring=name)
+    """(fabric, request body) to approve a rewiring; raise NotFound if it is unknown. The topology service
+    checks whether it awaits approval."""
+    return _network_of(twin, name), ApproveRewiring(rewiring=name)
 
 
 def abort_request(twin: TwinPorts, name: str) -> tuple[str, RequestBody]:
-    return _known(twin, name), AbortRewiring(rewiring=name)
+    return _network_of(twin, name), AbortRewiring(rewiring=name)
 
 
 def is_network(twin: TwinPorts, fabric: str) -> bool:
@@ -47,17 +47,17 @@ def is_network(twin: TwinPorts, fabric: str) -> bool:
     return isinstance(config_of(twin, fabric), DcnConfig)
 
 
-def _known(twin: TwinPorts, name: str) -> str:
-    """The network of a rewiring."""
+def _network_of(twin: TwinPorts, name: str) -> str:
+    """The network of a rewiring; raise NotFound if the rewiring is unknown."""
     fabric = fabric_of(twin, name)
-    said = f"rewiring {truncated(repr(name))}: no such rewiring"
+    sentence = f"rewiring {truncated(repr(name))}: no such rewiring"
     if is_network(twin, fabric) and _REWIRING.fullmatch(name) is None:
-        said += f"; names are like {fabric}/rewiring-2"
+        sentence += f"; names are like {fabric}/rewiring-2"
     if not is_network(twin, fabric):
-        raise NotFound(f"{said}; {fabric} is no datacenter network")
+        raise NotFound(f"{sentence}; {fabric} is not a datacenter network")
     if _REWIRING.fullmatch(name) and twin.documents.one(fabric, "rewirings", name) is not None:
         return fabric
-    found = [
+    open_rewirings = [
         row.name for row in read_all(twin, fabric, "rewirings", RewiringDocument) if row.state != "ended"
     ]
-    raise NotFound(f"{said}; planned or under way is {', '.join(found) or 'none'}")
+    raise NotFound(f"{sentence}; planned or in progress: {', '.join(open_rewirings) or 'none'}")

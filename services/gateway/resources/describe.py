@@ -1,4 +1,4 @@
-"""One thing with what stands around it, and the last messages about it."""
+"""Describes one resource with its related resources and last messages."""
 
 from schemas.api.descriptions import Description
 from schemas.api.rows import RelatedT, RowT
@@ -14,12 +14,12 @@ EVENTS_MAX = 20
 
 
 def describe(twin: TwinPorts, view: KindView[RowT, RelatedT], name: str) -> Description[RowT, RelatedT]:
-    """One thing by its name, what stands around it, and the last messages about it or something in it,
-    however old; of a fabric, the last but Ticks."""
+    """One resource by name, its related resources, and the last messages about it or its parts, however old;
+    for a fabric, the last messages without Ticks."""
     row = lookup.find_resource(twin, view, name)
     fabric = fabric_of(twin, name)
     related = view.related_to(twin, fabric, row)
-    name = name_of(row)  # a trunk has two, of which the row has the one that messages are found under
+    name = name_of(row)  # a trunk has two names; messages are found under the row's
     site, query = history.query_about(twin, fabric, name)
     page = history.last_page(twin, site, query, EVENTS_MAX)
     return view.description(

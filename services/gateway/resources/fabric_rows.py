@@ -1,4 +1,4 @@
-"""Rows of fabrics: each at a glance, from its services' summaries."""
+"""Rows of fabrics: a summary of each, from its services' summaries."""
 
 from schemas.api.network_rows import NetworkFigures, RewiringCounts
 from schemas.api.rows import FabricRow, LinkCounts, RepairCounts, SliceCounts, VerdictCounts, WaitTimes
@@ -28,25 +28,25 @@ def find_fabric(twin: TwinPorts, fabric: str, name: str) -> FabricRow | None:
 
 
 def fabric_row(twin: TwinPorts, fabric: str) -> FabricRow:
-    """One fabric at a glance. Utilisation and availability are integrals over all time since it was
-    commissioned; one that has retired is shown as it stood then."""
+    """The summary of one fabric. Utilisation and availability are integrals since it was commissioned. A
+    retired fabric is shown as of its retirement."""
     return _pod(twin, fabric) if fabric_network(twin, fabric) is None else _network(twin, fabric)
 
 
 def _pod(twin: TwinPorts, fabric: str) -> FabricRow:
-    found = pod_summaries(twin, fabric)
-    scheduler, cubes, links = found.scheduler, found.cubes, found.transceivers
-    # A fabric that is ahead of the twin's clock (another one lags) has integrals beyond it.
+    summaries = pod_summaries(twin, fabric)
+    scheduler, cubes, links = summaries.scheduler, summaries.cubes, summaries.transceivers
+    # If a fabric is ahead of the twin's clock (another fabric lags), its integrals are too.
     at_us = max(now_us(twin, fabric), scheduler.at_us, cubes.at_us)
     chip_us = integral(scheduler.chip_us, scheduler.chips_by_category, at_us - scheduler.at_us)
     cube_us = cubes.healthy_cube_us + cubes.healthy * (at_us - cubes.at_us)
-    span_us = at_us - found.workload.commissioned_us
+    elapsed_us = at_us - summaries.workload.commissioned_us
     waits_from = scheduler.queued_since_us
     return FabricRow(
         name=fabric,
         kind=config_of(twin, fabric).kind,
         site=site_of(twin, fabric),
-        commissioned_us=found.workload.commissioned_us,
+        commissioned_us=summaries.workload.commissioned_us,
         retired_us=retired_us(twin, fabric),
         now_us=at_us,
         position=twin.log.end(site_of(twin, fabric)),
@@ -55,41 +55,41 @@ def _pod(twin: TwinPorts, fabric: str) -> FabricRow:
         drained=cubes.drained,
         hosts_down=cubes.hosts_down,
         links=LinkCounts(up=links.up, degraded=links.degraded, down=links.down, dark=links.dark),
-        **_ocs_counts(twin, fabric, found.ocs),
+        **_ocs_counts(twin, fabric, summaries.ocs),
         chips=scheduler.chips,
         chips_used=scheduler.chips_by_category[ALLOCATED],
-        slices=_slice_counts(found),
+        slices=_slice_counts(summaries),
         waits=WaitTimes(median_us=at_us - waits_from.median, p95_us=at_us - waits_from.p95)
         if waits_from
         else None,
         utilisation_now=allocated_share(scheduler.chips_by_category),
         utilisation=allocated_share(chip_us),
-        cube_availability=cube_us / (cubes.cubes * span_us) if span_us else 1.0,
+        cube_availability=cube_us / (cubes.cubes * elapsed_us) if elapsed_us else 1.0,
         network=None,
-        faults_active=found.failures.active,
-        faults_begun=found.failures.begun,
-        verdicts=_verdict_counts(found.diagnosis),
-        repairs=_repair_counts(found.repairs),
+        faults_active=summaries.failures.active,
+        faults_begun=summaries.failures.begun,
+        verdicts=_verdict_counts(summaries.diagnosis),
+        repairs=_repair_counts(summaries.repairs),
     )
 
 
 def _network(twin: TwinPorts, fabric: str) -> FabricRow:
-    found = network_summaries_of(twin, fabric)
+    summaries = network_summaries_of(twin, fabric)
     return FabricRow(
         name=fabric,
         kind=config_of(twin, fabric).kind,
         site=site_of(twin, fabric),
-        commissioned_us=found.demands.commissioned_us,
+        commissioned_us=summaries.demands.commissioned_us,
         retired_us=retired_us(twin, fabric),
-        # A network that is ahead of the twin's clock has told of traffic beyond it.
-        now_us=max(now_us(twin, fabric), found.traffic.at_us),
+        # A network that is ahead of the twin's clock has already reported later traffic.
+        now_us=max(now_us(twin, fabric), summaries.traffic.at_us),
         position=twin.log.end(site_of(twin, fabric)),
         cubes=None,
         healthy=None,
         drained=None,
         hosts_down=None,
         links=None,
-        **_ocs_counts(twin, fabric, found.ocs),
+        **_ocs_counts(twin, fabric, summaries.ocs),
         chips=None,
         chips_used=None,
         slices=None,
@@ -97,19 +97,19 @@ def _network(twin: TwinPorts, fabric: str) -> FabricRow:
         utilisation_now=None,
         utilisation=None,
         cube_availability=None,
-        network=_figures(found),
-        faults_active=found.failures.active,
-        faults_begun=found.failures.begun,
+        network=_figures(summaries),
+        faults_active=summaries.failures.active,
+        faults_begun=summaries.failures.begun,
         verdicts=None,
-        repairs=_repair_counts(found.repairs),
+        repairs=_repair_counts(summaries.repairs),
     )
 
 
 # --- figures of a network -----------------------------------------------------------------------------------
 
 
-def _figures(found: NetworkSummaries) -> NetworkFigures:
-    trunks, topology, traffic = found.trunks, found.topology, found.traffic
+def _figures(summaries: NetworkSummaries) -> NetworkFigures:
+    trunks, topology, traffic = summaries.trunks, summaries.topology, summaries.traffic
     reported = traffic.reported > 0
     return NetworkFigures(
         blocks=trunks.blocks,
@@ -120,8 +120,8 @@ def _figures(found: NetworkSummaries) -> NetworkFigures:
         drained=trunks.drained,
         dark=trunks.dark,
         unfit=trunks.unfit,
-        hour=found.demands.hour,
-        demanded_gbps=found.demands.demanded_mbps / MBPS_PER_GBPS,
+        hour=summaries.demands.hour,
+        demanded_gbps=summaries.demands.demanded_mbps / MBPS_PER_GBPS,
         use=traffic.use_ppm / PPM if reported else None,
         bound=traffic.bound_ppm / PPM if reported else None,
         served=traffic.served_ppm / PPM if reported else None,
@@ -138,7 +138,7 @@ def _figures(found: NetworkSummaries) -> NetworkFigures:
 
 
 def _served_mean(traffic: TrafficSummary) -> float | None:
-    """What got through of all that was asked up to the last word; None before there was a second one."""
+    """The share of all demand served up to the last report; None before the second report."""
     return traffic.served_mbit / traffic.demanded_mbit if traffic.demanded_mbit else None
 
 
@@ -163,11 +163,11 @@ def _verdict_counts(diagnosis: DiagnosisSummary) -> VerdictCounts:
     return VerdictCounts(**{name: getattr(diagnosis, name) for name in VerdictCounts.model_fields})
 
 
-def _slice_counts(found: PodSummaries) -> SliceCounts:
-    scheduler = found.scheduler
+def _slice_counts(summaries: PodSummaries) -> SliceCounts:
+    scheduler = summaries.scheduler
     return SliceCounts(
-        requested=found.workload.requested,
-        balked=found.workload.balked,
+        requested=summaries.workload.requested,
+        balked=summaries.workload.balked,
         admitted=scheduler.admitted,
         completed=scheduler.completed,
         evicted=scheduler.evicted,

@@ -1,7 +1,7 @@
-"""The kinds of things as the gateway reads them: beside each row of `schemas.kinds`, how all things of the
-kind are listed, how one is found by its name, and what stands around it.
+"""How the gateway reads each kind of resource of `schemas.kinds`: lists them, finds one by name, and finds
+related resources.
 
-All three take the twin and a fabric; finding reads no more documents than the one thing needs.
+All three functions take the twin and a fabric. Finding one resource reads only the documents that it needs.
 """
 
 from collections.abc import Callable, Sequence
@@ -56,7 +56,7 @@ from services.gateway.resources import fabric_rows, network_rows, pod_rows, rela
 
 @dataclass(frozen=True, slots=True)
 class KindView(Generic[RowT, RelatedT]):
-    """How things of one kind are read."""
+    """How resources of one kind are read."""
 
     kind: kinds.ResourceKind
     row: type[RowT]
@@ -198,4 +198,4 @@ _VIEWS: tuple[KindView[Any, Any], ...] = (
 )
 
 VIEWS: dict[str, KindView[Any, Any]] = {view.kind.word: view for view in _VIEWS}
-"""The word of a kind → how its things are read."""
+"""The word of a kind → how its resources are read."""

@@ -1,4 +1,4 @@
-"""The whole light path from one link end: through the circuits of its OCS, or along fixed fibres."""
+"""The light path from one link end: through the circuits of its OCS, or along fixed fibres."""
 
 from collections.abc import Mapping
 
@@ -18,11 +18,11 @@ NO_PORT = -1
 
 
 def light_path(twin: TwinPorts, fabric: str, row: LinkRow) -> LightPath:
-    """From a link end: chip, face, fibre, both strands to the far end, far chip.
+    """The light path from a link end: chip, face, fibre, both strands to the far end, far chip.
 
-    Through an OCS, the path is the one that the light takes, by the circuits that it has made; `wanted_end`
-    is where it would lead if all that are wanted were. Fixed fibres always lead to the same end, and their
-    strands have no OCS and no ports. `far_condition` is that of the module there.
+    Through an OCS, the path follows the circuits that are made; `wanted_end` is where it would lead if all
+    wanted circuits were made. Fixed fibres always lead to the same end, and their strands have no OCS and no
+    ports. `far_condition` is the condition of the far module.
     """
     plant = plant_of(twin, fabric)
     end = plant.parse(row.name)
@@ -56,31 +56,30 @@ def light_path(twin: TwinPorts, fabric: str, row: LinkRow) -> LightPath:
 
 
 def _impairment(twin: TwinPorts, end: Part) -> EndImpairment | None:
-    """What is wrong with the light of a link end; None where it is as made."""
+    """The impairment of a link end's light; None if there is none."""
     cube = end.name.rsplit("/", 2)[0]
     group = read_one(twin, end.fabric, "links", cube, LinkGroupDocument)
-    found = group.impaired if group else ()
-    return next((one for one in found if one.end == end.number), None)
+    impaired = group.impaired if group else ()
+    return next((impairment for impairment in impaired if impairment.end == end.number), None)
 
 
 def _ocs(twin: TwinPorts, fabric: str, row: LinkRow) -> OcsDocument | None:
-    """The link end's OCS; None where fibres lead from end to end."""
+    """The OCS of a link end; None if fixed fibres lead from end to end."""
     if row.ocs is None:
         return None
     document = read_one(twin, fabric, "ocs", row.ocs, OcsDocument)
     if document is None:
-        raise OperationFailed(f"{row.ocs}: the store has no document of it")
+        raise OperationFailed(f"{row.ocs}: not in the store")
     return document
 
 
 def _circuits(plant: Plant, document: OcsDocument | None) -> tuple[IntArray | None, IntArray | None]:
-    """The circuits of an OCS that are made, and those that are wanted, as `Plant.far_ends` takes them; None
-    and None where there is none."""
+    """The (made, wanted) circuits of an OCS, as `Plant.far_ends` takes them; (None, None) without an OCS."""
     if document is None:
         return None, None
     wanted = [*document.wanted]
     for circuit in document.manual_circuits:
-        wanted[circuit.north] = NO_PORT  # no module is trained for it: no light goes that way
+        wanted[circuit.north] = NO_PORT  # no module is trained for a manual circuit, so it carries no light
     made = [south if is_made else NO_PORT for south, is_made in zip(wanted, document.made, strict=True)]
     return circuits_of(plant, {document.name: made}), circuits_of(plant, {document.name: wanted})
 
@@ -94,8 +93,8 @@ def _end_of_light(plant: Plant, end: Part, switched: IntArray | None) -> Part | 
 def _strand(
     plant: Plant, strand: int, fibre: Part, ocs: str | None, made: IntArray | None, spares: Mapping[str, int]
 ) -> StrandPath:
-    """One strand whose fibre leads to this part, or by its port to one of the `spares`. The port of the other
-    side is null when no circuit is made."""
+    """One strand whose fibre leads to this port, or to its spare port. The port of the other side is None if
+    no circuit is made."""
     if made is None:
         return StrandPath(strand=strand, ocs=None, north=None, south=None)
     joined = next((pair for pair in made.tolist() if fibre.number in pair), [fibre.number])

@@ -1,4 +1,4 @@
-"""What people look at: all things of a kind, one thing by its name, a light path."""
+"""Look-up of resources: all of a kind, one by name, and light paths."""
 
 import re
 
@@ -24,8 +24,9 @@ from services.gateway.text.not_found import missing_error, no_such_name_error
 
 
 def list_resources(twin: TwinPorts, view: KindView[RowT, RelatedT], fabric: str | None) -> list[RowT]:
-    """Every thing of a kind, in one fabric or in all that live; NotFound if there is no such fabric. Those
-    that have retired are among the fabrics; what stood in one is told to who names it."""
+    """All resources of a kind, in one fabric or in all that have not retired; raise NotFound if there is no
+    such fabric. The list of fabrics includes retired ones; resources of a retired fabric are listed only if
+    it is named."""
     if fabric is not None:
         config_of(twin, fabric)
         return list(view.listing(twin, fabric))
@@ -34,7 +35,7 @@ def list_resources(twin: TwinPorts, view: KindView[RowT, RelatedT], fabric: str 
 
 
 def find_resource(twin: TwinPorts, view: KindView[RowT, RelatedT], name: str) -> RowT:
-    """One thing by its name; NotFound if there is none."""
+    """One resource by name; raise NotFound if there is none."""
     fabric, kind = name.split("/", 1)[0], view.kind
     if kind is not FABRICS and not is_fabric_like(twin, fabric):
         first = _example_fabric(twin, kind)
@@ -47,8 +48,8 @@ def find_resource(twin: TwinPorts, view: KindView[RowT, RelatedT], name: str) ->
 
 
 def _example_fabric(twin: TwinPorts, kind: ResourceKind) -> str:
-    """The fabric whose names are the example for a kind: the one that is meant where none is said, or the
-    first that has such things at all."""
+    """The fabric for examples of names of a kind: the default fabric, or the first one that has such
+    resources."""
     first = default_fabric(twin, None)
     part = kind.parts[0] if kind.parts else ("block" if kind in (TRUNKS, DEMANDS) else None)
     fabrics = [first, *commissioned_fabrics(twin)]
@@ -56,14 +57,14 @@ def _example_fabric(twin: TwinPorts, kind: ResourceKind) -> str:
 
 
 def is_fabric_like(twin: TwinPorts, word: str) -> bool:
-    """Whether somebody meant a fabric by this word, be there one of this name or not: fabrics are numbered
-    behind words like `pod`."""
+    """Whether a word has the form of a fabric name, whether the fabric exists or not: a known prefix like
+    `pod`, and a number."""
     words = {fabric.rpartition("-")[0] for fabric in twin.documents.fabrics()}
     return re.fullmatch(FABRIC_PATTERN, word) is not None and word.rpartition("-")[0] in words
 
 
 def trace(twin: TwinPorts, name: str) -> LightPath | TrunkPath:
-    """The light path from the link end of this name, or all circuits of the trunk; NotFound if there is
+    """The light path from the link end of this name, or all circuits of the trunk; raise NotFound if there is
     none."""
     if kind_by_name_form(name) is TRUNKS or is_network_name(twin, name):
         trunk: TrunkRow = find_resource(twin, VIEWS[TRUNKS.word], name)
@@ -73,6 +74,6 @@ def trace(twin: TwinPorts, name: str) -> LightPath | TrunkPath:
 
 
 def is_network_name(twin: TwinPorts, name: str) -> bool:
-    """Whether a name begins with that of a network, where what can be traced are trunks."""
+    """Whether a name starts with a network; in a network, trunks can be traced."""
     fabric = name.partition("/")[0]
     return is_commissioned(twin, fabric) and fabric_network(twin, fabric) is not None

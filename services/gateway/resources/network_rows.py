@@ -1,5 +1,5 @@
-"""Rows of what a datacenter network is made of, joined from the services' status documents: all of one
-network, or one by its name. Of a fabric of another kind there are none."""
+"""Rows of the parts of a datacenter network, joined from status documents: all of one network, or one by
+name. Other kinds of fabrics have none."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -83,7 +83,7 @@ def _block_row(
 
 
 def trunk_rows(twin: TwinPorts, fabric: str) -> list[TrunkRow]:
-    """Every pair of blocks with links, in order of their numbers."""
+    """Every pair of blocks with links, in order of block numbers."""
     blocks = read_all(twin, fabric, "blocks", BlockDocument)
     loads = _by_name(read_all(twin, fabric, "trunk-loads", TrunkLoadDocument))
     return [
@@ -109,13 +109,13 @@ def find_trunk(twin: TwinPorts, fabric: str, name: str) -> TrunkRow | None:
 
 
 def trunks_of(twin: TwinPorts, fabric: str, block: BlockRow) -> list[TrunkRow]:
-    """The trunks that end at a block."""
+    """The trunks of a block."""
     return [row for row in trunk_rows(twin, fabric) if block.name in row.blocks]
 
 
 def _pair_of(name: str, word: str) -> tuple[int, int] | None:
-    """The numbers of the blocks in the name of a `trunk` or a `demand`, as they stand there; None where it is
-    none, or of one block twice."""
+    """The block numbers in the name of a `trunk` or a `demand`, in their order; None if the name has another
+    form or names one block twice."""
     match = _PAIR.fullmatch(name)
     if match is None or match[3] != word or match[2] == match[4]:
         return None
@@ -130,7 +130,7 @@ def _trunk_row(
     uses = [_use(out, head), _use(back, tail)]
     return TrunkRow(
         name=f"{one.name}/trunk-{head}",
-        state=_whole(links, wired),
+        state=_group_state(links, wired),
         blocks=(one.name, other.name),
         links=links,
         wired=wired,
@@ -145,22 +145,22 @@ def _trunk_row(
     )
 
 
-def _whole(working: int, there: int) -> GroupState:
-    """The state of what consists of several, of which so many work."""
-    if working >= there:
+def _group_state(working: int, total: int) -> GroupState:
+    """The state of a group with this many working members out of `total`."""
+    if working >= total:
         return "up"
     return "degraded" if working else "down"
 
 
 def _use(load: TrunkLoadDocument | None, head: int) -> float | None:
-    """The load from a block to another over what is carried; None where nothing is."""
+    """The load from a block to another over the capacity; None without capacity."""
     if load is None or not load.carries_mbps[head]:
         return None
     return load.load_mbps[head] / load.carries_mbps[head]
 
 
 def demand_rows(twin: TwinPorts, fabric: str) -> list[DemandRow]:
-    """Every pair that wants something, the largest first."""
+    """Every pair with demand, largest first."""
     documents = read_all(twin, fabric, "demands", DemandDocument)
     rows = [
         _demand_row(document, head)
@@ -224,7 +224,7 @@ def _rack_row(fabric: str, network: NetworkLayout, rack: int, ocses: Mapping[int
     counts = _ocs_counts(ocses, inside)
     return RackRow(
         name=f"{fabric}/rack-{rack}",
-        state=_whole(counts["ocses_up"], counts["ocses"]),
+        state=_group_state(counts["ocses_up"], counts["ocses"]),
         **counts,
         control=tuple([f"{fabric}/control-{domain}" for domain in domains]),
         power=tuple([f"{fabric}/power-{domain}" for domain in domains]),
@@ -232,7 +232,7 @@ def _rack_row(fabric: str, network: NetworkLayout, rack: int, ocses: Mapping[int
 
 
 def domain_rows(twin: TwinPorts, fabric: str) -> list[DomainRow]:
-    """The control domains, and behind them the power domains."""
+    """The control domains, then the power domains."""
     network = fabric_network(twin, fabric)
     faults = read_all(twin, fabric, "faults", FaultRow)
     ocses = _ocses(twin, fabric) if network else {}
@@ -246,7 +246,7 @@ def domain_rows(twin: TwinPorts, fabric: str) -> list[DomainRow]:
 
 
 def find_domain(twin: TwinPorts, fabric: str, name: str) -> DomainRow | None:
-    """A domain of either kind."""
+    """A domain of either kind by name."""
     network = fabric_network(twin, fabric)
     for kind in DOMAIN_KINDS:
         number = _part_number(twin, fabric, name, kind)
@@ -289,7 +289,7 @@ def bundle_rows(twin: TwinPorts, fabric: str) -> list[BundleRow]:
 
 
 def find_bundle(twin: TwinPorts, fabric: str, name: str) -> BundleRow | None:
-    """A bundle, from the documents of its block and of its rack's OCSes alone."""
+    """A bundle by name; reads only the documents of its block and of its rack's OCSes."""
     network, number = fabric_network(twin, fabric), _part_number(twin, fabric, name, "bundle")
     if network is None or number is None:
         return None
@@ -308,7 +308,8 @@ def _bundle_row(
     ocses: Mapping[int, OcsDocument],
     counts: tuple[IntArray, IntArray],
 ) -> BundleRow:
-    """`ocses` are those of its rack, or more, and `counts` their circuits wanted and made by bundle."""
+    """`ocses` must include those of the bundle's rack. `counts` are their circuits, wanted and made, by
+    bundle."""
     fabric = block.name.partition("/")[0]
     inside = [ocses[number] for number in ocses_of(network, "rack", rack) if number in ocses]
     state, reason = _bundle_state(block, rack, inside)
@@ -328,8 +329,8 @@ def _bundle_row(
 def _bundle_state(
     block: BlockDocument, rack: int, inside: Sequence[OcsDocument]
 ) -> tuple[GroupState, str | None]:
-    """What is the matter with the bundle of a block at a rack with these OCSes: itself first, then what has
-    no light at its ends."""
+    """The state of a block's bundle at a rack with these OCSes, and the reason: the bundle itself first, then
+    what is down at its ends."""
     if rack in block.bundles_down:
         return "down", "cut"
     if block.state != "up":
@@ -345,8 +346,7 @@ def _bundle_state(
 def _circuits_by_bundle(
     network: NetworkLayout, ocses: Mapping[int, OcsDocument]
 ) -> tuple[IntArray, IntArray]:
-    """(B, racks) circuits wanted that have an end in each bundle, on the OCSes that are given, and of those
-    the ones that are made."""
+    """(B, racks) circuits with an end in each bundle, on the given OCSes: (wanted, made)."""
     shape = network.ocs_count, wiring_of(network).radix
     south_of, made = np.full(shape, NO_PORT), np.zeros(shape, dtype=np.bool_)
     for number, document in ocses.items():
@@ -358,37 +358,37 @@ def _circuits_by_bundle(
 def _by_bundle(network: NetworkLayout, between: IntArray) -> IntArray:
     """(B, racks) ends of circuits, from the circuits between blocks by OCS (K, B, B)."""
     by_ocs = between.sum(axis=1) + between.sum(axis=2)
-    found: IntArray = by_ocs.reshape(network.racks, network.switches, -1).sum(axis=1).T
-    return found
+    by_bundle: IntArray = by_ocs.reshape(network.racks, network.switches, -1).sum(axis=1).T
+    return by_bundle
 
 
 def _ocs_counts(ocses: Mapping[int, OcsDocument], inside: Sequence[int]) -> dict[str, int]:
-    found = [ocses[number] for number in inside if number in ocses]
+    documents = [ocses[number] for number in inside if number in ocses]
     return {
         "ocses": len(inside),
-        "ocses_up": sum(document.state == "up" for document in found),
-        "circuits_wanted": sum(document.circuits_wanted for document in found),
-        "circuits_made": sum(document.circuits_made for document in found),
+        "ocses_up": sum(document.state == "up" for document in documents),
+        "circuits_wanted": sum(document.circuits_wanted for document in documents),
+        "circuits_made": sum(document.circuits_made for document in documents),
     }
 
 
 def _ocses(twin: TwinPorts, fabric: str, some: Sequence[int] | None = None) -> dict[int, OcsDocument]:
-    """OCSes by number: all, or some of them."""
+    """OCSes by number: all, or only some."""
     if some is None:
-        found = read_all(twin, fabric, "ocs", OcsDocument)
+        documents = read_all(twin, fabric, "ocs", OcsDocument)
     else:
         names = [f"{fabric}/ocs-{number}" for number in some]
         read = [read_one(twin, fabric, "ocs", name, OcsDocument) for name in names]
-        found = [document for document in read if document is not None]
-    return {number_of(document.name): document for document in found}
+        documents = [document for document in read if document is not None]
+    return {number_of(document.name): document for document in documents}
 
 
 def _part_number(twin: TwinPorts, fabric: str, name: str, kind: str) -> int | None:
-    """The number of the part of this name among those of its kind; None where it is none of the kind."""
-    made_of = fabric_plant(twin, fabric)
-    if not made_of.contains(name):
+    """The number of the part of this name among its kind; None if it is not of this kind."""
+    plant = fabric_plant(twin, fabric)
+    if not plant.contains(name):
         return None
-    part = made_of.parse(name)
+    part = plant.parse(name)
     return part.number if part.kind == kind else None
 
 

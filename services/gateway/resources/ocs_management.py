@@ -1,4 +1,4 @@
-"""An OCS as a device, in the words of SAI's and SONiC's OCS model: ports 1A and 1B on, cross-connects by
+"""An OCS as a device, in the terms of SAI and SONiC's OCS model: ports 1A, 1B and so on, cross-connects by
 key."""
 
 from schemas.api.ocs_management import ManagedCrossConnect, ManagedPort, OcsManagement
@@ -15,48 +15,50 @@ SIDES = ("N", "S")
 
 
 def ocs_management(twin: TwinPorts, name: str) -> OcsManagement:
-    """The OCS of this name; NotFound if there is none."""
+    """The OCS of this name; raise NotFound if there is none."""
     fabric = fabric_of(twin, name)
     document = read_one(twin, fabric, OCS.word, name, OcsDocument)
     if document is None:
         raise missing_error(twin, OCS, name, fabric)
-    at = {patch.port: patch.spare for patch in document.patches}
+    spare_of = {patch.port: patch.spare for patch in document.patches}
     norths = [north for north, south in enumerate(document.wanted) if south >= 0]
     return OcsManagement(
         name=name,
         oper_status=document.state,
         ports_a_side=document.radix,
-        ports=tuple(_ports(document, at)),
-        cross_connects=tuple(_cross_connect(fabric, document, at, north) for north in norths),
+        ports=tuple(_ports(document, spare_of)),
+        cross_connects=tuple(_cross_connect(fabric, document, spare_of, north) for north in norths),
     )
 
 
 def port_key(label: str) -> str:
-    """Of N0 it is 1A, of S4 it is 5B."""
+    """The key of a port: 1A for N0, 5B for S4."""
     return port_keys.port_key(SIDES.index(label[0]), int(label[1:]))
 
 
-def _ports(document: OcsDocument, at: dict[str, str]) -> list[ManagedPort]:
-    """Those of side A, then those of side B."""
-    fibres = {spare: port for port, spare in at.items()}
-    found = []
+def _ports(document: OcsDocument, spare_of: dict[str, str]) -> list[ManagedPort]:
+    """The ports of side A, then those of side B."""
+    fibres = {spare: port for port, spare in spare_of.items()}
+    ports = []
     for side in SIDES:
         for number in range(document.radix):
             port = f"{side}{number}"
             status = "down" if port in document.ports_down or document.state == "down" else "up"
             status = "dead" if port in document.ports_dead else status
             label = None if port in document.ports_dead else fibres.get(port, port)
-            found.append(
+            ports.append(
                 ManagedPort.model_validate(
                     {"key": port_key(port), "label": label, "state": "normal", "oper_status": status}
                 )
             )
-    return found
+    return ports
 
 
-def _cross_connect(fabric: str, document: OcsDocument, at: dict[str, str], north: int) -> ManagedCrossConnect:
+def _cross_connect(
+    fabric: str, document: OcsDocument, spare_of: dict[str, str], north: int
+) -> ManagedCrossConnect:
     ports = f"N{north}", f"S{document.wanted[north]}"
-    here = [at.get(port, port) for port in ports]
+    here = [spare_of.get(port, port) for port in ports]
     a_side, b_side = map(port_key, here)
     reason = None if document.made[north] else _failure_reason(document, ports[0], here)
     failed = "tuning" if reason is None else "failed"
@@ -77,7 +79,7 @@ def _cross_connect(fabric: str, document: OcsDocument, at: dict[str, str], north
 
 
 def _failure_reason(document: OcsDocument, north: str, here: list[str]) -> str | None:
-    """Why a circuit that is wanted is not made, None if it only takes its time."""
+    """Why a wanted circuit is not made; None if it is still being made."""
     if document.state != "up":
         return f"the OCS is {document.state}"
     down = [port_key(port) for port in here if port in document.ports_down]

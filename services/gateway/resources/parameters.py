@@ -1,4 +1,4 @@
-"""Parameters that change while a fabric lives: what they are now, and how others are asked for."""
+"""Parameters that can change at runtime: their current values, and requests to change them."""
 
 from schemas.api.requests import ParametersRequest
 from schemas.config.parameter import ParameterSetting
@@ -14,27 +14,27 @@ from shared.basics.errors import InvalidInput
 
 
 def changed_parameters(twin: TwinPorts, fabric: str) -> tuple[ParameterRow, ...]:
-    """What is not as the fabric was commissioned, in the order in which it was changed."""
-    found = read_one(twin, fabric, "parameters", fabric, ParametersDocument)
-    return () if found is None else found.changed
+    """The parameters that differ from the commissioned ones, in order of change."""
+    document = read_one(twin, fabric, "parameters", fabric, ParametersDocument)
+    return () if document is None else document.changed
 
 
 def current_config(twin: TwinPorts, fabric: str) -> FabricConfig:
-    """The configuration by which a fabric goes now; NotFound if there is no such fabric."""
+    """The current configuration of a fabric; raise NotFound if there is no such fabric."""
     config = config_of(twin, fabric)
     rows = changed_parameters(twin, fabric)
     return with_settings(config, [ParameterSetting(name=row.name, value=row.value) for row in rows])[0]
 
 
 def parameters_request(twin: TwinPorts, fabric: str, request: ParametersRequest) -> tuple[str, RequestBody]:
-    """Other values of parameters; NotFound if there is no such fabric."""
+    """A request to change parameters; raise NotFound if there is no such fabric."""
     config_of(twin, fabric)
     settings = tuple(ParameterSetting(name=name, value=value) for name, value in request.parameters.items())
     return fabric, SetParameters(settings=settings)
 
 
 def check_settings(twin: TwinPorts, fabric: str, settings: tuple[ParameterSetting, ...]) -> None:
-    """InvalidInput names one of them by which the fabric could not go as it is now."""
+    """Raise InvalidInput, naming the setting, if the fabric's configuration would be invalid with it."""
     try:
         with_settings(current_config(twin, fabric), settings)
     except ValueError as error:

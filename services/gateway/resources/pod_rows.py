@@ -1,4 +1,4 @@
-"""Rows of things, joined from the services' status documents: all of a fabric's, or one by its name."""
+"""Rows of a pod's resources, joined from status documents: all of a fabric, or one by name."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -46,8 +46,8 @@ def find_ocs(twin: TwinPorts, fabric: str, name: str) -> OcsRow | None:
 
 
 def _blocks_at(twin: TwinPorts, fabric: str) -> list[str | None] | None:
-    """By port, the same on either side of every OCS of a network, the block whose fibre enters; None for
-    another fabric."""
+    """By port, the block whose fibre enters; the same on both sides of every OCS of a network. None for
+    another kind of fabric."""
     network = fabric_network(twin, fabric)
     if network is None:
         return None
@@ -56,7 +56,7 @@ def _blocks_at(twin: TwinPorts, fabric: str) -> list[str | None] | None:
 
 
 def _ocs_row(fabric: str, document: OcsDocument, blocks: Sequence[str | None] | None) -> OcsRow:
-    """An OCS with its circuits as a list in place of four arrays by North port."""
+    """An OCS with a list of circuits in place of four arrays by North port."""
     columns = zip(document.wanted, document.slices, document.made, document.losses_db, strict=True)
     circuits = [
         Circuit(
@@ -92,7 +92,7 @@ def _ocs_row(fabric: str, document: OcsDocument, blocks: Sequence[str | None] | 
 
 
 def cube_rows(twin: TwinPorts, fabric: str) -> list[CubeRow]:
-    """Cubes with who uses them."""
+    """Cubes with the slices that use them."""
     uses = _uses(twin, fabric)
     documents = read_all(twin, fabric, "cubes", CubeDocument)
     return [_cube_row(document, uses.get(document.name)) for document in documents]
@@ -125,7 +125,7 @@ def host_rows(twin: TwinPorts, fabric: str) -> list[HostRow]:
 
 
 def hosts_of(twin: TwinPorts, fabric: str, cube: str) -> list[HostRow]:
-    """The hosts of one cube; none if there is no such cube."""
+    """The hosts of one cube; empty if there is no such cube."""
     document = read_one(twin, fabric, "cubes", cube, CubeDocument)
     return _hosts(document) if document else []
 
@@ -164,12 +164,12 @@ def link_rows(twin: TwinPorts, fabric: str) -> list[LinkRow]:
 
 
 def links_of(twin: TwinPorts, fabric: str, cube: str) -> list[LinkRow]:
-    """The link ends of one cube; none if there is no such cube."""
+    """The link ends of one cube; empty if there is no such cube."""
     group = read_one(twin, fabric, "links", cube, LinkGroupDocument)
     if group is None:
         return []
     fixed = _fixed_far_ends(twin, fabric)
-    if fixed is not None:  # whose a fixed link is, its far cube decides as well
+    if fixed is not None:  # the slice of a fixed link depends on its far cube too
         return _links(fabric, group, _uses(twin, fabric), fixed)
     use = _use(twin, fabric, cube)
     return _links(fabric, group, {cube: use} if use else {}, None)
@@ -180,9 +180,9 @@ def find_link(twin: TwinPorts, fabric: str, name: str) -> LinkRow | None:
 
 
 def _fixed_far_ends(twin: TwinPorts, fabric: str) -> IntArray | None:
-    """By link end the one where its fibres lead for good; None where OCSes join them."""
-    made_of = fabric_plant(twin, fabric)
-    return None if made_of.population("ocs") else made_of.far_ends()
+    """By link end, the far end of its fixed fibres; None if OCSes join the link ends."""
+    plant = fabric_plant(twin, fabric)
+    return None if plant.population("ocs") else plant.far_ends()
 
 
 def _links(
@@ -217,7 +217,7 @@ def _links(
 
 
 def _torus_on(use: CubeUseDocument | None) -> str | None:
-    """The slice that has a cube as a whole; None for meshes, which have no links."""
+    """The slice that has the whole cube; None for meshes, which have no links."""
     return (
         use.slices[0] if use and use.slices and use.chips_used == CHIPS_PER_CUBE * len(use.slices) else None
     )
@@ -227,8 +227,8 @@ def _torus_on(use: CubeUseDocument | None) -> str | None:
 
 
 def slice_rows(twin: TwinPorts, fabric: str) -> list[SliceRow]:
-    moment_us = now_us(twin, fabric)
-    return [_slice_row(document, moment_us) for document in read_all(twin, fabric, "slices", SliceDocument)]
+    at_us = now_us(twin, fabric)
+    return [_slice_row(document, at_us) for document in read_all(twin, fabric, "slices", SliceDocument)]
 
 
 def find_slice(twin: TwinPorts, fabric: str, name: str) -> SliceRow | None:
@@ -239,11 +239,13 @@ def find_slice(twin: TwinPorts, fabric: str, name: str) -> SliceRow | None:
 
 
 def _slice_row(document: SliceDocument, now_us: int) -> SliceRow:
-    """A slice at a moment."""
+    """A slice at a given time."""
     started_us, ended_us, duration_us = document.started_us, document.ended_us, document.duration_us
-    # One of a fabric that is ahead of the twin's clock may have begun after it.
+    # A slice of a fabric that is ahead of the twin's clock may have changed after the clock's time.
     now_us = max(now_us, document.changed_us)
-    queued_us = document.since_us.get("queued", document.requested_us)  # refused at once: never queued
+    queued_us = document.since_us.get(
+        "queued", document.requested_us
+    )  # a slice that is refused at once is never queued
     left_us = None
     if started_us is not None and ended_us is None and duration_us is not None:
         left_us = max(0, started_us + duration_us - now_us)
@@ -277,23 +279,25 @@ def find_repair(twin: TwinPorts, fabric: str, name: str) -> RepairRow | None:
     return read_one(twin, fabric, "repairs", name, RepairRow)
 
 
-# Verdicts as people see them: with the batch of the module that each suspects, as the inventory has it, and
-# how many of the same batch stand out alike.
+# Verdicts as shown to users: with the batch of the suspected module, from the inventory, and the number of
+# open verdicts of the same kind on that batch.
 
 MODULE_WORK = "replace"
-"""The work of verdicts that suspect the module itself, and not what is plugged into it."""
+"""The repair work of verdicts that suspect the module itself, not what is plugged into it."""
 
 
 def verdict_rows(twin: TwinPorts, fabric: str) -> list[VerdictRow]:
-    """Of a fabric, open ones and the last that ended, in order of number."""
-    found = read_all(twin, fabric, "verdicts", VerdictDocument)
-    batches = _batches(twin, fabric, found)
-    batch_verdicts = Counter((one.kind, batches.get(one.name)) for one in found if one.state == "open")
+    """The verdicts of a fabric, open ones and the last that ended, by number."""
+    verdicts = read_all(twin, fabric, "verdicts", VerdictDocument)
+    batches = _batches(twin, fabric, verdicts)
+    batch_verdicts = Counter(
+        (verdict.kind, batches.get(verdict.name)) for verdict in verdicts if verdict.state == "open"
+    )
     rows = []
-    for one in found:
-        batch = batches.get(one.name)
-        count = batch_verdicts[one.kind, batch] if batch is not None and one.state == "open" else 0
-        rows.append(VerdictRow(**dict(one), batch=batch, batch_verdicts=count))
+    for verdict in verdicts:
+        batch = batches.get(verdict.name)
+        count = batch_verdicts[verdict.kind, batch] if batch is not None and verdict.state == "open" else 0
+        rows.append(VerdictRow(**dict(verdict), batch=batch, batch_verdicts=count))
     return rows
 
 
@@ -301,12 +305,12 @@ def find_verdict(twin: TwinPorts, fabric: str, name: str) -> VerdictRow | None:
     return next((row for row in verdict_rows(twin, fabric) if row.name == name), None)
 
 
-def _batches(twin: TwinPorts, fabric: str, found: Sequence[VerdictDocument]) -> dict[str, str]:
-    """Verdict → the batch of the module that it suspected. Those of when all were new are of the plant's
-    batches, dealt out in turn; what was put in later is of none that is known."""
-    made_of = fabric_plant(twin, fabric)
-    count = made_of.population("batch")
-    suspects = [one for one in found if one.work == MODULE_WORK] if count else []
+def _batches(twin: TwinPorts, fabric: str, verdicts: Sequence[VerdictDocument]) -> dict[str, str]:
+    """Verdict → the batch of the suspected module. Original modules belong to the plant's batches in
+    rotation; the batch of a replacement is unknown."""
+    plant = fabric_plant(twin, fabric)
+    count = plant.population("batch")
+    suspects = [verdict for verdict in verdicts if verdict.work == MODULE_WORK] if count else []
     if not suspects:
         return {}
     replaced = {
@@ -315,11 +319,11 @@ def _batches(twin: TwinPorts, fabric: str, found: Sequence[VerdictDocument]) -> 
         for module in group.replaced
     }
     batches = {}
-    for one in suspects:
-        part = made_of.parse(one.target)
-        if part.kind != made_of.ends.kind:
+    for verdict in suspects:
+        part = plant.parse(verdict.target)
+        if part.kind != plant.ends.kind:
             continue
         now = replaced.get(part.number)
-        if now is None or (now.generation == 1 and now.since_us > one.given_us):
-            batches[one.name] = made_of.part("batch", part.number % count, fabric).name
+        if now is None or (now.generation == 1 and now.since_us > verdict.given_us):
+            batches[verdict.name] = plant.part("batch", part.number % count, fabric).name
     return batches

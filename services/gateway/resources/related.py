@@ -1,4 +1,5 @@
-"""What stands around the parts of a datacenter network, and around a whole fabric of either make."""
+"""Related resources: what an operator would look up next, for the parts of a pod or a network, and for whole
+fabrics."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
@@ -53,7 +54,6 @@ from shared.models.faults.fault_reach import affected_ends
 from shared.models.network.blocks import DOMAINS
 from shared.models.network.network_plant import ocses_of
 
-# What stands around a thing: what an operator would look up next.
 
 RowT = TypeVar("RowT")
 OPEN_REPAIRS = ("queued", "begun", "tested")
@@ -61,7 +61,7 @@ OPEN_REPAIRS = ("queued", "begun", "tested")
 BAD_LINKS = ("degraded", "down")
 
 IMPAIRED_SLICE_STATES = ("queued", "waiting-for-pods", "degraded", "recovering")
-"""States of slices that are not as they should be."""
+"""States of slices that do not run normally."""
 
 
 def related_to_part(twin: TwinPorts, fabric: str, row: OcsRow | HostRow) -> PartRelated:
@@ -69,29 +69,31 @@ def related_to_part(twin: TwinPorts, fabric: str, row: OcsRow | HostRow) -> Part
 
 
 def related_to_target(twin: TwinPorts, fabric: str, row: FaultRow | RepairRow) -> PartRelated:
-    """What is so at a part; of a batch, what is held of its modules and done to them."""
-    made_of = fabric_plant(twin, fabric)
-    if made_of.population("batch") and made_of.parse(row.target).kind == "batch":
+    """The faults, verdicts and repairs of a target; for a batch, the verdicts on its modules and their
+    repairs."""
+    plant = fabric_plant(twin, fabric)
+    if plant.population("batch") and plant.parse(row.target).kind == "batch":
         ends = {
-            made_of.part(made_of.ends.kind, end, fabric).name
-            for end in affected_ends(made_of, "batch", row.target)
+            plant.part(plant.ends.kind, end, fabric).name for end in affected_ends(plant, "batch", row.target)
         }
         return PartRelated(
             faults=faults_in(twin, fabric, row.target),
             verdicts=tuple(
-                one for one in verdict_rows(twin, fabric) if one.state == "open" and one.target in ends
+                verdict
+                for verdict in verdict_rows(twin, fabric)
+                if verdict.state == "open" and verdict.target in ends
             ),
             repairs=tuple(
-                one
-                for one in pod_rows.repair_rows(twin, fabric)
-                if one.state in OPEN_REPAIRS and one.target in ends
+                repair
+                for repair in pod_rows.repair_rows(twin, fabric)
+                if repair.state in OPEN_REPAIRS and repair.target in ends
             ),
         )
     return _related_to_name(twin, fabric, row.target)
 
 
 def related_to_cube(twin: TwinPorts, fabric: str, row: CubeRow) -> CubeRelated:
-    """Hosts and links of the cube that are not well, and who uses it."""
+    """The hosts and links of the cube that are not healthy, and the slices on it."""
     return CubeRelated(
         hosts=tuple(host for host in pod_rows.hosts_of(twin, fabric, row.name) if host.state != "up"),
         links=tuple(
@@ -107,7 +109,7 @@ def related_to_cube(twin: TwinPorts, fabric: str, row: CubeRow) -> CubeRelated:
 
 
 def related_to_link(twin: TwinPorts, fabric: str, row: LinkRow) -> LinkRelated:
-    """Both strands, and the end to which they lead or should."""
+    """Both strands, and the actual or wanted far end."""
     path = light_path(twin, fabric, row)
     partner = path.far_end or path.wanted_end
     return LinkRelated(
@@ -121,16 +123,16 @@ def related_to_link(twin: TwinPorts, fabric: str, row: LinkRow) -> LinkRelated:
 
 
 def related_to_verdict(twin: TwinPorts, fabric: str, row: VerdictRow) -> VerdictRelated:
-    """The ends that it is about, with what is so in truth and what was done."""
+    """The link ends of the verdict, their actual faults, and the repairs."""
     return VerdictRelated(
         links=found_rows(pod_rows.find_link, twin, fabric, row.ends),
         faults=faults_in(twin, fabric, row.target),
-        repairs=tuple(one for one in pod_rows.repair_rows(twin, fabric) if one.verdict == row.name),
+        repairs=tuple(repair for repair in pod_rows.repair_rows(twin, fabric) if repair.verdict == row.name),
     )
 
 
 def related_to_slice(twin: TwinPorts, fabric: str, row: SliceRow) -> SliceRelated:
-    """The slice's cubes, its link ends that are not well, and the OCSes that those have in common."""
+    """The slice's cubes, its bad link ends, and the OCSes that these share."""
     links = [
         link
         for cube in row.cubes
@@ -156,19 +158,19 @@ def _related_to_name(twin: TwinPorts, fabric: str, name: str) -> PartRelated:
 
 
 def faults_in(twin: TwinPorts, fabric: str, name: str) -> tuple[FaultRow, ...]:
-    """Active faults of a part or anything in it."""
+    """Active faults of a part or its parts."""
     found = pod_rows.fault_rows(twin, fabric)
     return tuple(row for row in found if row.state == "active" and _is_within(row.target, name))
 
 
 def verdicts_in(twin: TwinPorts, fabric: str, name: str) -> tuple[VerdictRow, ...]:
-    """Open verdicts on a part or anything in it, or on link ends of which it is one, or that are in it."""
+    """Open verdicts on a part or its parts, or on a set of link ends with one of these."""
     found = [row for row in verdict_rows(twin, fabric) if row.state == "open"]
-    return tuple(row for row in found if any(_is_within(one, name) for one in (row.target, *row.ends)))
+    return tuple(row for row in found if any(_is_within(target, name) for target in (row.target, *row.ends)))
 
 
 def repairs_in(twin: TwinPorts, fabric: str, name: str) -> tuple[RepairRow, ...]:
-    """Open repairs of a part or anything in it."""
+    """Open repairs of a part or its parts."""
     found = pod_rows.repair_rows(twin, fabric)
     return tuple(row for row in found if row.state in OPEN_REPAIRS and _is_within(row.target, name))
 
@@ -180,7 +182,7 @@ def _is_within(target: str, name: str) -> bool:
 def found_rows(
     find: Callable[[TwinPorts, str, str], RowT | None], twin: TwinPorts, fabric: str, names: Iterable[str]
 ) -> tuple[RowT, ...]:
-    """The things of these names, but for those that have gone since their names were read."""
+    """The resources of these names, without those that have gone since the names were read."""
     found = [find(twin, fabric, name) for name in names]
     return tuple(row for row in found if row is not None)
 
@@ -193,18 +195,18 @@ OpenT = TypeVar("OpenT", FaultRow, RepairRow)
 
 
 def related_to_fabric(twin: TwinPorts, fabric: str, row: FabricRow) -> FabricRelated:
-    """What is not as it should be."""
+    """The resources of a fabric that are not healthy."""
     is_pod = row.network is None
     return FabricRelated(
-        ocs=tuple(ocs_brief(one) for one in pod_rows.ocs_rows(twin, fabric) if one.state != "up"),
+        ocs=tuple(ocs_brief(ocs) for ocs in pod_rows.ocs_rows(twin, fabric) if ocs.state != "up"),
         cubes=tuple(
-            one
-            for one in pod_rows.cube_rows(twin, fabric)
-            if one.health != "healthy" or one.drained or one.draining
+            cube
+            for cube in pod_rows.cube_rows(twin, fabric)
+            if cube.health != "healthy" or cube.drained or cube.draining
         )
         if is_pod
         else None,
-        slices=tuple(one for one in pod_rows.slice_rows(twin, fabric) if one.state in IMPAIRED_SLICE_STATES)
+        slices=tuple(row for row in pod_rows.slice_rows(twin, fabric) if row.state in IMPAIRED_SLICE_STATES)
         if is_pod
         else None,
         blocks=None if is_pod else _blocks_down(twin, fabric),
@@ -239,7 +241,7 @@ def related_to_block(twin: TwinPorts, fabric: str, row: BlockRow) -> BlockRelate
 
 
 def related_to_trunk(twin: TwinPorts, fabric: str, row: TrunkRow) -> TrunkRelated:
-    """Both blocks, and what they want to send each other."""
+    """Both blocks, and the demand between them."""
     one, other = row.blocks
     pairs = [f"{one}/demand-{number_of(other)}", f"{other}/demand-{number_of(one)}"]
     return TrunkRelated(
@@ -256,7 +258,7 @@ def related_to_demand(twin: TwinPorts, fabric: str, row: DemandRow) -> DemandRel
 
 
 def related_to_rewiring(twin: TwinPorts, fabric: str, row: RewiringRow) -> RewiringRelated:
-    """What may hold it up, while it has not ended."""
+    """The domains that may delay the rewiring; empty if it has ended."""
     found = network_rows.domain_rows(twin, fabric) if row.state != "ended" else []
     return RewiringRelated(domains=tuple([domain for domain in found if domain.state != "up"]))
 
@@ -270,7 +272,7 @@ def related_to_domain(twin: TwinPorts, fabric: str, row: DomainRow) -> RackRelat
 
 
 def _related_to_ocses(twin: TwinPorts, fabric: str, name: str, kind: str) -> RackRelated:
-    """The OCSes of a rack or domain, with the faults of both: those of an OCS stand beside, not in it."""
+    """The OCSes of a rack or domain, with the faults of all of them."""
     network = fabric_network(twin, fabric)
     inside = ocses_of(network, kind, number_of(name)) if network is not None else ()
     ocses = found_rows(pod_rows.find_ocs, twin, fabric, [f"{fabric}/ocs-{number}" for number in inside])
@@ -282,14 +284,14 @@ def _related_to_ocses(twin: TwinPorts, fabric: str, name: str, kind: str) -> Rac
 
 
 def related_to_ocs(twin: TwinPorts, fabric: str, row: OcsRow) -> OcsRelated:
-    """What an OCS reads of itself, and what it suffers from."""
+    """The readings and impairments of an OCS."""
     found = _impairments_of_ocs(twin, fabric, row)
     readings = ocs_field_readings(twin, fabric, number_of(row.name))
     return OcsRelated(faults=found.faults, verdicts=found.verdicts, repairs=found.repairs, readings=readings)
 
 
 def _impairments_of_ocs(twin: TwinPorts, fabric: str, row: OcsRow) -> PartRelated:
-    """In a network also what its rack and domains do."""
+    """The impairments of an OCS; in a network also those of its rack and domains."""
     network = fabric_network(twin, fabric)
     if network is None:
         return related_to_part(twin, fabric, row)
@@ -304,7 +306,7 @@ def _impairments_of_ocs(twin: TwinPorts, fabric: str, row: OcsRow) -> PartRelate
 
 
 def related_to_bundle(twin: TwinPorts, fabric: str, row: BundleRow) -> PartRelated:
-    """What a bundle suffers from: cuts, and what takes the light from either end."""
+    """The impairments of a bundle: cuts, and faults that take the light from either end."""
     network, number = fabric_network(twin, fabric), number_of(row.rack)
     inside = ocses_of(network, "rack", number) if network is not None else ()
     powers = sorted({int(network.domains[ocs]) for ocs in inside}) if network is not None else []
@@ -313,20 +315,20 @@ def related_to_bundle(twin: TwinPorts, fabric: str, row: BundleRow) -> PartRelat
 
 
 def _impairments(twin: TwinPorts, fabric: str, within: Sequence[str], beside: Sequence[str]) -> PartRelated:
-    """Active faults and open repairs of some parts and of all in them, and of others `beside`, of what is in
-    which nothing counts; in the order of the parts."""
+    """Active faults and open repairs of the parts `within` and their parts, and of the parts `beside` alone,
+    in the order of the parts."""
     faults = [row for row in pod_rows.fault_rows(twin, fabric) if row.state == "active"]
     repairs = [row for row in pod_rows.repair_rows(twin, fabric) if row.state in ("queued", "begun")]
 
     def place(target: str) -> int | None:
-        """Of which of the parts a target is, None of none."""
+        """The index of the part that a target belongs to; None if it belongs to none."""
         holders = [name for name in within if f"{target}/".startswith(f"{name}/")]
         found = holders[0] if holders else target
         return next((n for n, name in enumerate((*within, *beside)) if name == found), None)
 
-    def of_them(found: Iterable[OpenT]) -> tuple[OpenT, ...]:
-        """Those of them that are of the parts."""
+    def select_rows(found: Iterable[OpenT]) -> tuple[OpenT, ...]:
+        """The rows that belong to the parts."""
         placed = [(at, row) for row in found if (at := place(row.target)) is not None]
         return tuple([row for _, row in sorted(placed, key=lambda pair: pair[0])])
 
-    return PartRelated(faults=of_them(faults), repairs=of_them(repairs))
+    return PartRelated(faults=select_rows(faults), repairs=select_rows(repairs))

@@ -1,4 +1,4 @@
-"""The services' summaries of one fabric, side by side."""
+"""The summaries of all services of one fabric."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from shared.basics.errors import OperationFailed
 
 @dataclass(frozen=True, slots=True)
 class PodSummaries:
-    """Of a pod, one a service; None of one that this kind of pod has not."""
+    """The summaries of a pod's services; None for a service that this kind of pod does not have."""
 
     scheduler: SchedulerSummary
     cubes: CubesSummary
@@ -37,7 +37,7 @@ class PodSummaries:
 
 @dataclass(frozen=True, slots=True)
 class NetworkSummaries:
-    """Of a datacenter network, one a service."""
+    """The summaries of a datacenter network's services."""
 
     demands: DemandsSummary
     traffic: TrafficSummary
@@ -49,7 +49,7 @@ class NetworkSummaries:
 
 
 def pod_summaries(twin: TwinPorts, fabric: str) -> PodSummaries:
-    """All summaries of one pod; OperationFailed if the store lacks one."""
+    """All summaries of one pod; raise OperationFailed if the store lacks one."""
     has_ocs = bool(fabric_plant(twin, fabric).population("ocs"))
     rows = _Rows(fabric, twin.documents.all(fabric, "summaries"))
     return PodSummaries(
@@ -66,7 +66,7 @@ def pod_summaries(twin: TwinPorts, fabric: str) -> PodSummaries:
 
 
 def network_summaries_of(twin: TwinPorts, fabric: str) -> NetworkSummaries:
-    """All summaries of one network; OperationFailed if the store lacks one."""
+    """All summaries of one network; raise OperationFailed if the store lacks one."""
     rows = _Rows(fabric, twin.documents.all(fabric, "summaries"))
     return NetworkSummaries(
         demands=rows.of("demands", DemandsSummary),
@@ -81,7 +81,7 @@ def network_summaries_of(twin: TwinPorts, fabric: str) -> NetworkSummaries:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """The documents of one reading."""
+    """The summaries of one read."""
 
     fabric: str
     texts: Mapping[str, bytes]

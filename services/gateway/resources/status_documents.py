@@ -1,4 +1,4 @@
-"""Status documents as the gateway reads them: whole kinds, or single ones."""
+"""Reads status documents: all of a kind, or one."""
 
 import re
 from functools import lru_cache
@@ -14,7 +14,7 @@ from shared.basics.errors import OperationFailed
 
 DocumentT = TypeVar("DocumentT", bound=Model)
 CACHED_DOCUMENTS_MAX = 2_048
-"""Documents kept as they were read: of a pod few change from one question to the next."""
+"""Maximum number of parsed documents in the cache: few documents of a pod change between requests."""
 
 
 def read_all(twin: TwinPorts, fabric: str, kind: str, model: type[DocumentT]) -> list[DocumentT]:
@@ -24,38 +24,38 @@ def read_all(twin: TwinPorts, fabric: str, kind: str, model: type[DocumentT]) ->
 
 
 def read_one(twin: TwinPorts, fabric: str, kind: str, name: str, model: type[DocumentT]) -> DocumentT | None:
-    """One document, or None if there is none of this name."""
+    """One document; None if there is none of this name."""
     text = twin.documents.one(fabric, kind, name)
     return None if text is None else parse_document(model, name, text)
 
 
 def parse_document(model: type[DocumentT], name: str, text: bytes) -> DocumentT:
-    """A document from its JSON; OperationFailed if another release wrote it otherwise."""
+    """A document from its JSON; raise OperationFailed if another release wrote it in a different format."""
     try:
         return cast(DocumentT, _parsed(model, text))
     except ValidationError as error:
         sentence = invalid_sentence(error.errors())
-        raise OperationFailed(f"{name}: the store's document of it cannot be read: {sentence}") from None
+        raise OperationFailed(f"{name}: its document in the store is invalid: {sentence}") from None
 
 
 @lru_cache(maxsize=CACHED_DOCUMENTS_MAX)
 def _parsed(model: type[Model], text: bytes) -> Model:
-    """Models are frozen: all may have the same."""
+    """Models are immutable, so all callers can share the cached one."""
     return model.model_validate_json(text)
 
 
 def dead_port_text(twin: TwinPorts, fabric: str, port: str) -> str | None:
-    """What is said of a port of an OCS whose fibre was moved to a spare; None of one that may work."""
+    """Text for an OCS port whose fibre was moved to a spare port; None if the port is not dead."""
     ocs, _, label = port.rpartition("/")
     document = read_one(twin, fabric, "ocs", ocs, OcsDocument)
     if document is None or label not in document.ports_dead:
         return None
-    at = next((patch.spare for patch in document.patches if patch.port == label), None)
-    return "is dead for good" if at is None else f"is dead for good, its fibre at {at}"
+    spare = next((patch.spare for patch in document.patches if patch.port == label), None)
+    return "is permanently dead" if spare is None else f"is permanently dead; its fibre is at {spare}"
 
 
 def natural_sort_key(name: str) -> list[tuple[int, str]]:
-    """Sort key under which `ocs-2` comes before `ocs-10`: numbers by their length, then digit by digit, so
-    that they may be of any length."""
+    """Sort key under which `ocs-2` comes before `ocs-10`: numbers sort by length, then by digits, so they can
+    have any length."""
     parts = enumerate(re.split(r"0*([0-9]+)", name))  # every second one is a number
     return [(len(part), part) if n % 2 else (-1, part) for n, part in parts]

@@ -1,1 +1,1 @@
-"""Telemetry frames of modules and OCSes."""
+"""Telemetry frames of transceiver modules and OCSes."""

@@ -1,5 +1,5 @@
-"""What modules read of themselves, from telemetry frames: rows of the newest one, one end lane by lane, and
-how a field went over the frames that are kept."""
+"""Readings of transceiver modules from telemetry frames: rows of the newest frame, one link end lane by lane,
+and the samples of a field over the stored frames."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,37 +18,39 @@ from shared.models.telemetry.module_fields import MODULE_FIELDS, ModuleField, mo
 ROW_COLUMNS = ("state", "at_us", "warnings", "alarms", *MODULE_FIELDS)
 LANES = sum(name.startswith("lane_") for name in FieldReading.model_fields)
 DIGITS = 3
-"""Of rates; other fields have so many decimals, and the supply one more."""
+"""Significant digits of rates; decimals of other fields (supply voltage has one more)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModuleFrame:
-    """A telemetry frame of a pod: of when it is, and its Arrow record batch."""
+    """A telemetry frame of a pod."""
 
     at_us: int
+    """Its simulated time."""
     batch: Any
+    """Its Arrow record batch."""
 
     @property
     def ends(self) -> IntArray:
         """The numbers of the link ends, ascending."""
-        found: IntArray = self.batch.column("end").to_numpy()
-        return found
+        ends: IntArray = self.batch.column("end").to_numpy()
+        return ends
 
     def row_of(self, end: int) -> int | None:
-        """The row of a link end; None where no circuit leads to it."""
+        """The row of a link end; None if no circuit leads to it."""
         place = int(np.searchsorted(self.ends, end))
         return place if place < len(self.ends) and self.ends[place] == end else None
 
 
 def read_module_frame(frame: bytes) -> ModuleFrame | None:
-    """A frame as bytes; None if it is no frame of link ends that this version knows, or not yet whole."""
+    """Decode a frame; None if it is incomplete, or not a frame of link ends that this version knows."""
     lists = [field.lanes_column for field in MODULE_FIELDS.values() if field.lanes_column is not None]
-    found = open_frame(frame, "end", MODULE_FIELDS, lists)
-    return None if found is None else ModuleFrame(*found)
+    opened = open_frame(frame, "end", MODULE_FIELDS, lists)
+    return None if opened is None else ModuleFrame(*opened)
 
 
 def newest_module_frame(twin: TwinPorts, fabric: str) -> ModuleFrame | None:
-    """The newest frame of a fabric; None where it has none, or no link ends."""
+    """The newest frame of a fabric; None if there is none, or the fabric has no link ends."""
     if not fabric_plant(twin, fabric).population("end"):
         return None
     frame = twin.telemetry(fabric)
@@ -56,7 +58,7 @@ def newest_module_frame(twin: TwinPorts, fabric: str) -> ModuleFrame | None:
 
 
 def reading_rows(twin: TwinPorts, fabric: str) -> list[ReadingRow]:
-    """Of all connected link ends at the newest frame; none before the first."""
+    """The readings of all connected link ends in the newest frame; empty before the first one."""
     frame = newest_module_frame(twin, fabric)
     if frame is None:
         return []
@@ -68,7 +70,7 @@ def reading_rows(twin: TwinPorts, fabric: str) -> list[ReadingRow]:
 
 
 def field_readings(twin: TwinPorts, fabric: str, end: int) -> list[FieldReading]:
-    """All fields of a link end at the newest frame; none where that does not have it."""
+    """All fields of a link end in the newest frame; empty if it is not in the frame."""
     frame = newest_module_frame(twin, fabric)
     row = None if frame is None else frame.row_of(end)
     if frame is None or row is None:
@@ -80,14 +82,16 @@ def field_readings(twin: TwinPorts, fabric: str, end: int) -> list[FieldReading]
 def module_samples(
     twin: TwinPorts, fabric: str, end: int, name: str, since_us: int, lane: int | None
 ) -> list[ReadingSample]:
-    """How a field of a link end went over the frames that are kept since a moment: of its worst lane, or of
-    one. A sample is of when the module was read."""
+    """The samples of a field of a link end since a time, of its worst lane or of one. A sample has the time
+    at which the module was read."""
     if name not in MODULE_FIELDS:
-        raise InvalidInput(f"field {name}: a module does not read it; allowed are {', '.join(MODULE_FIELDS)}")
+        raise InvalidInput(
+            f"field {name}: not a field of a module; must be one of {', '.join(MODULE_FIELDS)}"
+        )
     column = MODULE_FIELDS[name].lanes_column if lane is not None else name
     if column is None:
-        raise InvalidInput(f"lane {lane}: {name} is of the module as a whole; allowed is none")
-    found = []
+        raise InvalidInput(f"lane {lane}: must be omitted, because {name} belongs to the whole module")
+    samples = []
     for _, content in twin.frames(fabric, since_us - 1):
         frame = read_module_frame(content)
         row = None if frame is None else frame.row_of(end)
@@ -97,8 +101,8 @@ def module_samples(
         if lane is not None and value is not None:
             value = value[lane]
         at_us = frame.batch.column("at_us")[row].as_py()
-        found.append(ReadingSample(at_us=at_us, value=rounded_reading(name, value)))
-    return found
+        samples.append(ReadingSample(at_us=at_us, value=rounded_reading(name, value)))
+    return samples
 
 
 def _rows(columns: dict[str, list[Any]]) -> Iterator[dict[str, Any]]:
@@ -107,20 +111,20 @@ def _rows(columns: dict[str, list[Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _is_silent(values: dict[str, Any]) -> bool:
-    """Whether the module says nothing; one without light has a temperature."""
+    """Whether the module does not respond. A module without light still reports its temperature."""
     return values["temperature_c"] is None
 
 
 def _row(fabric: str, frame: ModuleFrame, end: int, values: dict[str, Any]) -> ReadingRow:
-    """Unchecked: a frame is ours, and has thousands of them."""
-    found: dict[str, Any] = {name: rounded_reading(name, values[name]) for name in MODULE_FIELDS}
-    found |= {level: tuple(module_fields_of(values[level])) for level in ("warnings", "alarms")}
-    found |= {"name": link_end(end).name(fabric), "state": values["state"], "at_us": values["at_us"]}
-    found |= {
+    """The row of one link end. It is not validated: frames are our own and have thousands of rows."""
+    fields: dict[str, Any] = {name: rounded_reading(name, values[name]) for name in MODULE_FIELDS}
+    fields |= {level: tuple(module_fields_of(values[level])) for level in ("warnings", "alarms")}
+    fields |= {"name": link_end(end).name(fabric), "state": values["state"], "at_us": values["at_us"]}
+    fields |= {
         "late_us": frame.at_us - values["at_us"],
         "unread": tuple(MODULE_FIELDS) if _is_silent(values) else (),
     }
-    return ReadingRow.model_construct(**found)
+    return ReadingRow.model_construct(**fields)
 
 
 def _field(field: ModuleField, frame: ModuleFrame, values: dict[str, Any]) -> FieldReading:
@@ -146,7 +150,7 @@ def _field(field: ModuleField, frame: ModuleFrame, values: dict[str, Any]) -> Fi
 
 
 def rounded_reading(name: str, value: float | None) -> float | None:
-    """A value with the digits that its register has, and no more."""
+    """A value rounded to the digits of its register."""
     if value is None:
         return None
     if MODULE_FIELDS[name].is_rate:

@@ -1,5 +1,5 @@
-"""What OCSes read of themselves, from telemetry frames: rows of the newest one, one OCS field by field, and
-how a field went over the frames that are kept."""
+"""Readings of OCSes from telemetry frames: rows of the newest frame, one OCS field by field, and the samples
+of a field over the stored frames."""
 
 import math
 from collections.abc import Sequence
@@ -15,44 +15,45 @@ from shared.basics.errors import InvalidInput
 from shared.models.telemetry.ocs_fields import OCS_FIELDS, OcsField, ocs_fields_of
 
 OCS_FRAMES = "ocs"
-"""Frames of a fabric's OCSes are found under its name and this word."""
+"""Frames of a fabric's OCSes are stored under the fabric's name and this word."""
 FLAG_COLUMNS = ("warnings", "alarms", "unread")
-"""Columns with a bit a field: beyond a threshold, or not read though it should be."""
+"""Columns with one bit per field: beyond a threshold, or not read although it should be."""
 OCS_ROW_COLUMNS = ("state", "at_us", *FLAG_COLUMNS, *OCS_FIELDS)
 FLAGS = {"alarms": "alarm", "unread": "unread", "warnings": "warning"}
-"""What a field is flagged as, the gravest first."""
+"""Flag of a field by column, most severe first."""
 DIGITS = 3
 SIDES = ("N", "S")
 
 
 @dataclass(frozen=True, slots=True)
 class OcsFrame:
-    """A telemetry frame of a fabric's OCSes: of when it is, and its Arrow record batch, a row an OCS in their
-    order."""
+    """A telemetry frame of a fabric's OCSes, one row per OCS in order of number."""
 
     at_us: int
+    """Its simulated time."""
     batch: Any
+    """Its Arrow record batch."""
 
     @property
     def count(self) -> int:
-        found: int = self.batch.num_rows
-        return found
+        rows: int = self.batch.num_rows
+        return rows
 
 
 def ocs_frames_name(fabric: str) -> str:
-    """Under which the frames of a fabric's OCSes are found."""
+    """The name under which the frames of a fabric's OCSes are stored."""
     return f"{fabric}/{OCS_FRAMES}"
 
 
 def read_ocs_frame(frame: bytes) -> OcsFrame | None:
-    """A frame as bytes; None if it is none of OCSes that this version knows, or not yet whole."""
+    """Decode a frame; None if it is incomplete, or not a frame of OCSes that this version knows."""
     lists = [field.each_column for field in OCS_FIELDS.values() if field.each_column is not None]
-    found = open_frame(frame, "ocs", OCS_FIELDS, lists, "unread")
-    return None if found is None else OcsFrame(*found)
+    opened = open_frame(frame, "ocs", OCS_FIELDS, lists, "unread")
+    return None if opened is None else OcsFrame(*opened)
 
 
 def newest_ocs_frame(twin: TwinPorts, fabric: str) -> OcsFrame | None:
-    """The newest frame of a fabric's OCSes; None where it has none of either."""
+    """The newest frame of a fabric's OCSes; None if there is none, or the fabric has no OCSes."""
     if not fabric_plant(twin, fabric).population("ocs"):
         return None
     frame = twin.telemetry(ocs_frames_name(fabric))
@@ -60,7 +61,7 @@ def newest_ocs_frame(twin: TwinPorts, fabric: str) -> OcsFrame | None:
 
 
 def ocs_reading_rows(twin: TwinPorts, fabric: str) -> list[OcsReadingRow]:
-    """Of all OCSes at the newest frame; none before the first."""
+    """The readings of all OCSes in the newest frame; empty before the first one."""
     frame = newest_ocs_frame(twin, fabric)
     if frame is None:
         return []
@@ -74,7 +75,7 @@ def ocs_reading_rows(twin: TwinPorts, fabric: str) -> list[OcsReadingRow]:
 
 
 def ocs_field_readings(twin: TwinPorts, fabric: str, ocs: int) -> tuple[OcsFieldReading, ...]:
-    """All fields of an OCS at the newest frame; none before the first."""
+    """All fields of an OCS in the newest frame; empty before the first one."""
     frame = newest_ocs_frame(twin, fabric)
     if frame is None or ocs >= frame.count:
         return ()
@@ -85,43 +86,43 @@ def ocs_field_readings(twin: TwinPorts, fabric: str, ocs: int) -> tuple[OcsField
 def ocs_samples(
     twin: TwinPorts, fabric: str, ocs: int, name: str, since_us: int, part: str | None
 ) -> list[ReadingSample]:
-    """How a field of an OCS went over the frames that are kept since a moment: of its worst mirror, camera,
-    supply or fan, or of one."""
+    """The samples of a field of an OCS since a time: of its worst mirror, camera, supply or fan, or of one of
+    them."""
     field = OCS_FIELDS.get(name)
     if field is None:
-        raise InvalidInput(f"field {name}: an OCS does not read it; allowed are {', '.join(OCS_FIELDS)}")
+        raise InvalidInput(f"field {name}: not a field of an OCS; must be one of {', '.join(OCS_FIELDS)}")
     if part is not None and field.each_column is None:
-        raise InvalidInput(f"of {part}: {field.name} is of the chassis as a whole; allowed is none")
-    found = []
+        raise InvalidInput(f"of {part}: must be omitted, because {field.name} belongs to the whole chassis")
+    samples = []
     for at_us, content in twin.frames(ocs_frames_name(fabric), since_us - 1):
         frame = read_ocs_frame(content)
         if frame is None or ocs >= frame.count:
             continue
         value = frame.batch.column(name if part is None else field.each_column)[ocs].as_py()
         if part is not None:
-            value = value[_place(field, part, len(value))]
-        found.append(ReadingSample(at_us=at_us, value=rounded_ocs_reading(value)))
-    return found
+            value = value[_part_index(field, part, len(value))]
+        samples.append(ReadingSample(at_us=at_us, value=rounded_ocs_reading(value)))
+    return samples
 
 
-def _place(field: OcsField, part: str, count: int) -> int:
-    """Where in a list of all of a field's parts one is: N24 of mirrors, S of cameras, 1 of supplies."""
+def _part_index(field: OcsField, part: str, count: int) -> int:
+    """The index of a part in the list of a field's parts: N24 for mirrors, S for cameras, 1 for supplies."""
     labels = _labels(field, count)
     if part not in labels:
-        allowed = f"{labels[0]} to {labels[-1]}" if len(labels) > len(SIDES) else " and ".join(labels)
-        raise InvalidInput(f"of {part}: no {field.of} of an OCS; allowed are {allowed}")
+        allowed = f"{labels[0]} to {labels[-1]}" if len(labels) > len(SIDES) else " or ".join(labels)
+        raise InvalidInput(f"of {part}: no such {field.of} of an OCS; must be {allowed}")
     return labels.index(part)
 
 
 def _labels(field: OcsField, count: int) -> Sequence[str]:
-    """How people call the parts that a field is of, in the order of a frame."""
+    """The labels of a field's parts, in the order of a frame."""
     if field.of == "mirror":
         return [f"{side}{port}" for side in SIDES for port in range(count // len(SIDES))]
     return SIDES if field.of == "array" else [str(number) for number in range(count)]
 
 
 def _worst(field: OcsField, each: Sequence[float | None] | None) -> str | None:
-    """Which part reads worst of those that are read; None of the chassis, or where none is."""
+    """The part with the worst reading; None for the chassis, or if nothing was read."""
     read = [(value, place) for place, value in enumerate(each or ()) if value is not None]
     if not read:
         return None
@@ -130,11 +131,11 @@ def _worst(field: OcsField, each: Sequence[float | None] | None) -> str | None:
 
 
 def _row(name: str, values: dict[str, Any]) -> OcsReadingRow:
-    found: dict[str, Any] = {field: rounded_ocs_reading(values[field]) for field in OCS_FIELDS}
-    found |= {level: tuple(ocs_fields_of(values[level])) for level in FLAG_COLUMNS}
-    found["mirror"] = _worst(OCS_FIELDS["mirror_error_urad"], values["each_mirror_error_urad"])
-    found |= {"name": name, "state": values["state"], "at_us": values["at_us"]}
-    return OcsReadingRow.model_validate(found)
+    fields: dict[str, Any] = {field: rounded_ocs_reading(values[field]) for field in OCS_FIELDS}
+    fields |= {level: tuple(ocs_fields_of(values[level])) for level in FLAG_COLUMNS}
+    fields["mirror"] = _worst(OCS_FIELDS["mirror_error_urad"], values["each_mirror_error_urad"])
+    fields |= {"name": name, "state": values["state"], "at_us": values["at_us"]}
+    return OcsReadingRow.model_validate(fields)
 
 
 def _field(field: OcsField, values: dict[str, Any]) -> OcsFieldReading:
@@ -162,5 +163,5 @@ def _field(field: OcsField, values: dict[str, Any]) -> OcsFieldReading:
 
 
 def rounded_ocs_reading(value: float | None) -> float | None:
-    """A value with the digits that its step has, and no more."""
+    """A value rounded to the digits of its step."""
     return None if value is None or math.isnan(value) else round(value, DIGITS)

@@ -1,5 +1,4 @@
-"""Messages as people read them: as they stand on the log, with the names of what they are about, and in one
-short line."""
+"""Log messages for people: the message, the names that it is about, and a short line of text."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -18,7 +17,7 @@ from services.gateway.ports import TwinPorts
 from shared.basics.field_text import LIST_ITEMS_MAX, field_text, one_line
 from shared.models.plant.naming import Fields, Mention, mentioned_names, mentions_by_field
 
-# What the readings of a link end show that should not be there, in few words.
+# Short texts for the anomalies of a link end's readings.
 
 FIELD_TEXTS: dict[str, Callable[[float], str]] = {
     "rx_db": lambda db: f"received {db:+.1f} dB",
@@ -31,7 +30,7 @@ FIELD_TEXTS: dict[str, Callable[[float], str]] = {
     "age_min": lambda minutes: f"readings {minutes:.0f} min old",
     "outages": lambda times: f"{times:.0f} outages in a day",
 }
-"""Field of EndLook → what is said of it."""
+"""Field of LinkEndInspection → its text."""
 BOUNDS = {
     "rx_db": 0.4,
     "tx_db": 0.4,
@@ -43,114 +42,119 @@ BOUNDS = {
     "age_min": 10.0,
     "outages": 2.5,
 }
-"""From how far off on it stands out: as those who look have it (`shared.models.telemetry.inspections`), which
-is
-physics that the gateway does not import; a test holds both equal."""
+"""Thresholds of anomalies, as in `shared.models.telemetry.inspections`. The gateway does not import that
+physics; a test checks that both are equal."""
 TWO_SIDED = frozenset({"rx_db", "tx_db", "snr_db"})
-"""Those that stand out downwards, too."""
+"""Fields that are also anomalous below the negative threshold."""
 
 
-def reading_text(look: LinkEndInspection) -> str:
-    """What stands out at an end, of both strands the worse one; nothing where it is told only beside the
-    other end of its link."""
-    if look.silent:
+def reading_text(inspection: LinkEndInspection) -> str:
+    """The anomalies of a link end, for the worse strand. Empty if the end is listed only with the other end
+    of its link."""
+    if inspection.silent:
         return "silent"
-    found = ["launches nothing"] if None in look.tx_db else []
+    anomalies = ["launches no light"] if None in inspection.tx_db else []
     for name, bound in BOUNDS.items():
-        value = getattr(look, name)
-        amounts = [one for one in (value if isinstance(value, tuple) else (value,)) if one is not None]
+        value = getattr(inspection, name)
+        amounts = [item for item in (value if isinstance(value, tuple) else (value,)) if item is not None]
         size: Callable[[float], float] = abs if name in TWO_SIDED else float
-        most = max(amounts, key=size, default=0.0)
-        if size(most) > bound:
-            found.append(FIELD_TEXTS[name](most))
-    return ", ".join([*found, *(["readings stand still"] if look.unchanged else [])])
+        worst = max(amounts, key=size, default=0.0)
+        if size(worst) > bound:
+            anomalies.append(FIELD_TEXTS[name](worst))
+    return ", ".join([*anomalies, *(["readings do not change"] if inspection.unchanged else [])])
 
 
 HIDDEN_FIELDS = frozenset({"config", "key"})
-"""What nobody reads in a line: it is long, or drawn at random."""
+"""Fields without text: they are long, or random."""
 READINGS_MAX = 2
-"""Looks at link ends that are said in words; of more, the first names."""
+"""Inspections of link ends that are described; of more, only the first names are listed."""
 NAMES_MAX = 3
 
 
-def log_message(twin: TwinPorts, message: Envelope, thing: str | None = None) -> LogMessage:
-    """The message as the API gives it; it is not checked again. `text` keeps to one thing where it would
-    only count many."""
-    names, text = _read(twin, message, thing)
+def log_message(twin: TwinPorts, message: Envelope, resource: str | None = None) -> LogMessage:
+    """The message as the API returns it, without validation. If it has long lists, `text` shows only the
+    items about `thing`."""
+    names, text = _read(twin, message, resource)
     return LogMessage.model_construct(**dict(message), about=tuple(names), text=text)
 
 
-def log_message_json(twin: TwinPorts, message: Envelope, thing: str | None = None) -> bytes:
-    """The same as JSON: a making of ten thousand models would take longer than the reading of them."""
-    names, text = _read(twin, message, thing)
+def log_message_json(twin: TwinPorts, message: Envelope, resource: str | None = None) -> bytes:
+    """The same as JSON. It avoids building thousands of models, which would take longer than reading the
+    messages."""
+    names, text = _read(twin, message, resource)
     return b'%b,"about":%b,"text":%b}' % (encode(message)[:-1], orjson.dumps(names), orjson.dumps(text))
 
 
-def _read(twin: TwinPorts, message: Envelope, thing: str | None) -> tuple[list[str], str]:
+def _read(twin: TwinPorts, message: Envelope, resource: str | None) -> tuple[list[str], str]:
     body = message.body.__dict__
     fields = mentions_by_field(type(message.body), body, fabric_plant(twin, message.fabric), message.fabric)
-    return mentioned_names(fields), message_line(body, fields, thing)
+    return mentioned_names(fields), message_line(body, fields, resource)
 
 
-def message_line(body: Mapping[str, Any], fields: Fields, thing: str | None = None) -> str:
-    """What a body says in one short line: what is there, in its order, by name; who asked and why comes last,
-    and the ends behind the evidence. Of a list that is too long to be said only what the thing has to do
-    with."""
+def message_line(body: Mapping[str, Any], fields: Fields, resource: str | None = None) -> str:
+    """The body of a message in one short line: its fields in order, resources by name. Requester and comment
+    come last, and `ends` after the evidence. Of a long list, only the items about `thing` are shown."""
     words = []
     last = (*METADATA_FIELDS, "ends") if "evidence" in body else METADATA_FIELDS
     for name, value in sorted(body.items(), key=lambda item: item[0] in last):
         if value is None or value == () or name in HIDDEN_FIELDS or _is_place(name, fields):
             continue
-        things = fields.get(name)
-        if things and isinstance(value, tuple) and isinstance(value[0], LinkEndInspection):
-            words.append(f"{name}={_looks(value, things, thing)}")
+        mentions = fields.get(name)
+        if mentions and isinstance(value, tuple) and isinstance(value[0], LinkEndInspection):
+            words.append(f"{name}={_inspections_text(value, mentions, resource)}")
             continue
         if isinstance(value, tuple) and isinstance(value[0], ParameterSetting):
             words.append(", ".join(map(_setting, value)))
             continue
         plain = value.model_dump() if isinstance(value, Model) else value
-        words.append(f"{name}={_listed(things, thing)}" if things else field_text(name, plain))
+        words.append(f"{name}={_mentions_text(mentions, resource)}" if mentions else field_text(name, plain))
     return one_line(words)
 
 
 def _setting(setting: ParameterSetting) -> str:
-    """A parameter as `lightwave set` takes it, and what it was before it was changed."""
+    """A parameter as `lightwave set` takes it, with its old value if it changed."""
     was = f" (was {parameter_text(setting.was)})" if isinstance(setting, ParameterChange) else ""
     return f"{setting.name}={parameter_text(setting.value)}{was}"
 
 
-def _looks(looks: Sequence[LinkEndInspection], things: list[Mention], thing: str | None) -> str:
-    """Looks at link ends, all of them or those that the thing has to do with: what stands out at a few, or
-    the first names of many."""
-    pairs = list(zip(things, looks, strict=True))
-    concerned = [(item, look) for item, look in pairs if thing is not None and _concerns(item, thing)]
-    told = concerned or pairs
-    if len(told) <= READINGS_MAX:
-        found = [(item.text, reading_text(look)) for item, look in told]
-        text = "; ".join(f"{name} ({words})" if words else name for name, words in found)
+def _inspections_text(
+    inspections: Sequence[LinkEndInspection], mentions: list[Mention], resource: str | None
+) -> str:
+    """Inspections of link ends, all or those that concern `thing`: the anomalies of a few, or the first names
+    of many."""
+    pairs = list(zip(mentions, inspections, strict=True))
+    concerned = [
+        (item, inspection) for item, inspection in pairs if resource is not None and _concerns(item, resource)
+    ]
+    shown = concerned or pairs
+    if len(shown) <= READINGS_MAX:
+        texts = [(item.text, reading_text(inspection)) for item, inspection in shown]
+        text = "; ".join(f"{name} ({words})" if words else name for name, words in texts)
     else:
-        text = ",".join(item.text for item, _ in told[:NAMES_MAX])
-    is_all = len(looks) <= READINGS_MAX and len(told) == len(looks)
-    return text if is_all else f"({len(looks)} of them) {text}{'…' if len(told) > NAMES_MAX else ''}"
+        text = ",".join(item.text for item, _ in shown[:NAMES_MAX])
+    is_all = len(inspections) <= READINGS_MAX and len(shown) == len(inspections)
+    return text if is_all else f"({len(inspections)} of them) {text}{'…' if len(shown) > NAMES_MAX else ''}"
 
 
 def _is_place(name: str, fields: Fields) -> bool:
-    """Whether the field only says where a thing of another one is: the cube of a host."""
-    things = fields.get(name, ())
+    """Whether a field only says where the resource in another field is, such as the cube of a host."""
+    mentions = fields.get(name, ())
     others = [other for key, value in fields.items() if key != name for other in value]
-    inside = tuple(f"{part}/" for thing in things for part in thing.names)
+    inside = tuple(f"{part}/" for resource in mentions for part in resource.names)
     return bool(inside) and any(other.text.startswith(inside) for other in others)
 
 
-def _listed(things: list[Mention], thing: str | None) -> str:
-    if len(things) <= LIST_ITEMS_MAX:
-        return ",".join(item.text for item in things)
-    concerned = [item.text for item in things if thing is not None and _concerns(item, thing)]
+def _mentions_text(mentions: list[Mention], resource: str | None) -> str:
+    if len(mentions) <= LIST_ITEMS_MAX:
+        return ",".join(item.text for item in mentions)
+    concerned = [item.text for item in mentions if resource is not None and _concerns(item, resource)]
     if not concerned or len(concerned) > LIST_ITEMS_MAX:
-        return f"({len(things)} of them)"
-    return f"{','.join(concerned)} (of {len(things)})"
+        return f"({len(mentions)} of them)"
+    return f"{','.join(concerned)} (of {len(mentions)})"
 
 
-def _concerns(item: Mention, thing: str) -> bool:
-    """Whether an item is the thing, in it, or the face that it is on."""
-    return any(f"{name}/".startswith(f"{thing}/") or thing.startswith(f"{name}/") for name in item.names)
+def _concerns(item: Mention, resource: str) -> bool:
+    """Whether an item is the resource, a part of it, or the face that it is on."""
+    return any(
+        f"{name}/".startswith(f"{resource}/") or resource.startswith(f"{name}/") for name in item.names
+    )

@@ -1,4 +1,4 @@
-"""What is said of a name that nobody has: what is wrong with it, what is allowed, what is nearest."""
+"""Errors for names that do not exist: what is wrong, what is valid, and the nearest name."""
 
 import re
 from collections.abc import Sequence
@@ -16,19 +16,19 @@ _PAIR = re.compile(r"[^/]+/block-(?P<one>[0-9]{1,6})/(?P<kind>trunk|demand)-(?P<
 
 
 def missing_error(twin: TwinPorts, kind: ResourceKind, name: str, fabric: str) -> LightwaveError:
-    """The error for a name of which the store has nothing: nobody has it, or the log tells of it later than
-    the store has come to, which has lost its last while or is being made again."""
+    """The error for a name that the store does not have. Either it does not exist, or the store is behind the
+    log, because it lost its last messages or is being rebuilt."""
     if not kind.parts and kind not in (FABRICS, TRUNKS, DEMANDS):
-        found = twin.log.find(site_of(twin, fabric), LogQuery(about=(name,)), 1, newest=True)
-        if found and found[-1][1].at_us > twin.clock.show().now_us:
-            return OperationFailed(f"{kind.title} {name}: is being read from the log again; ask again")
+        rows = twin.log.find(site_of(twin, fabric), LogQuery(about=(name,)), 1, newest=True)
+        if rows and rows[-1][1].at_us > twin.clock.show().now_us:
+            return OperationFailed(f"{kind.title} {name}: is being read from the log again; try again")
         near = _nearest(list(twin.documents.all(fabric, kind.documents[0])), name)
         return no_such_name_error(kind, name, fabric, fabric_plant(twin, fabric), near)
     return no_such_name_error(kind, name, fabric, fabric_plant(twin, fabric))
 
 
 def _nearest(names: Sequence[str], name: str) -> str | None:
-    """Of those that there are, the one whose number is nearest."""
+    """The existing name with the nearest number."""
     number = re.search(r"[0-9]{1,9}$", name)
     if number is None or not names:
         return None
@@ -38,24 +38,24 @@ def _nearest(names: Sequence[str], name: str) -> str | None:
 def no_such_name_error(
     kind: ResourceKind, name: str, fabric: str, plant: Plant, near: str | None = None
 ) -> NotFound:
-    """The error for a name that no thing of this kind has in this fabric of such a plant."""
-    said = f"{kind.title} {truncated(repr(name))}: no such {kind.title}"
+    """The error for a name that no resource of this kind has in this fabric."""
+    sentence = f"{kind.title} {truncated(repr(name))}: no such {kind.title}"
     if kind is FABRICS:
-        return NotFound(f"{said}; names are like {fabric}")
+        return NotFound(f"{sentence}; names are like {fabric}")
     if kind in (TRUNKS, DEMANDS):
-        return NotFound(f"{said}{_pair(kind, name, fabric, plant)}")
+        return NotFound(f"{sentence}{_pair(kind, name, fabric, plant)}")
     if not kind.parts:
-        kept = "ended ones are kept for a while only; `lightwave events` has all"
+        kept = "ended ones are kept only for a while; `lightwave events` shows all"
         hint = f"; the nearest is {near}" if near is not None else ""
-        return NotFound(f"{said} in {fabric} ({kept}){hint}")
+        return NotFound(f"{sentence} in {fabric} ({kept}){hint}")
     part = next((word for word in kind.parts if f"/{word}-" in name), kind.parts[0])
     if not plant.population(part):
-        return NotFound(f"{said}; {fabric} has none")
+        return NotFound(f"{sentence}; {fabric} has none")
     return NotFound(plant.absence(part, name, fabric))
 
 
 def _pair(kind: ResourceKind, name: str, fabric: str, plant: Plant) -> str:
-    """Why two blocks are joined by no trunk, or want nothing of each other."""
+    """Why two blocks have no trunk, or no demand for each other."""
     blocks = plant.population("block")
     pair = _PAIR.fullmatch(name)
     if not blocks:
@@ -64,9 +64,9 @@ def _pair(kind: ResourceKind, name: str, fabric: str, plant: Plant) -> str:
         return f"; names are like {fabric}/block-0/{kind.title}-{blocks - 1}"
     one, other = int(pair["one"]), int(pair["other"])
     if max(one, other) >= blocks:
-        return f"; block {max(one, other)} does not exist; allowed are 0 to {blocks - 1}"
+        return f"; block {max(one, other)} does not exist; must be between 0 and {blocks - 1}"
     if one == other:
-        return f"; it would begin and end at block-{one}"
+        return "; its blocks must differ"
     if kind is TRUNKS:
         return f"; no circuit joins block-{one} and block-{other} now"
-    return f"; block-{one} wants to send nothing to block-{other} now"
+    return f"; block-{one} has no demand to block-{other} now"

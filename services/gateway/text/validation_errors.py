@@ -1,4 +1,4 @@
-"""What is said of a value that may not be: its field, what it was and what is wrong with it."""
+"""Sentences for invalid values: the field, its value, and what is wrong."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -16,14 +16,14 @@ JSON_WORDS = {
     "list_type": "input should be a list",
     "tuple_type": "input should be a list",
 }
-"""What pydantic says in the words of Python."""
+"""Plain texts for pydantic errors that use Python terms."""
 PATTERN_TEXTS = {CROSS_CONNECT_PATTERN: "input should be two ports, such as 1A-5B"}
-"""Pattern → what a text of that form is."""
+"""Pattern → what a text of this pattern is."""
 
 
 def invalid_sentence(errors: Sequence[Mapping[str, Any]], model: type[BaseModel] | None = None) -> str:
-    """The first of pydantic's complaints, with field and value. Where the model that was to be read is given,
-    the sentence about an unknown field tells those that there are."""
+    """The first pydantic error as a sentence with field and value. If `model` is given, the sentence about an
+    unknown field lists the valid ones."""
     first = errors[0]
     if first["type"] == "json_invalid":
         return f"body: not JSON: {first.get('ctx', {}).get('error', 'unreadable')}"
@@ -38,12 +38,12 @@ def invalid_sentence(errors: Sequence[Mapping[str, Any]], model: type[BaseModel]
     shown = truncated(shown_value(first.get("input")))
     if first["type"] == "extra_forbidden":
         known = _fields(model, place[:-1])
-        return f"{field} {shown}: no such field{f'; allowed are {known}' if known else ''}"
+        return f"{field} {shown}: no such field{f'; must be one of {known}' if known else ''}"
     return f"{field} {shown}: {problem_text(first)}"
 
 
 def problem_text(error: Mapping[str, Any]) -> str:
-    """What is wrong with a value, in words that know no Python."""
+    """What is wrong with a value, without Python terms."""
     if error["type"] == "too_long":
         return f"input should have at most {error['ctx']['max_length']:,} items"
     if error["type"] == "too_short":
@@ -56,15 +56,14 @@ def problem_text(error: Mapping[str, Any]) -> str:
 
 
 def shown_value(value: object) -> str:
-    """A value as one would write it; a list or an object as JSON has it."""
+    """A value as a user would write it; lists and objects as JSON."""
     if isinstance(value, str | int | float | bool | type(None)):
         return repr(value)
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _fields(model: type[BaseModel] | None, place: Sequence[str | int]) -> str:
-    """The fields that there are at a place within what a model describes; elements of lists have those of
-    their kind."""
+    """The fields at a place within a model. List items have the fields of their type."""
     for step in place:
         if model is not None and isinstance(step, str):
             model = _model_in(model.model_fields[step].annotation)
@@ -72,8 +71,8 @@ def _fields(model: type[BaseModel] | None, place: Sequence[str | int]) -> str:
 
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:
-    """The model that a field of this type holds, alone or in a list."""
+    """The model that a field of this type contains, alone or in a list."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    found = (_model_in(inner) for inner in get_args(annotation))
-    return next((model for model in found if model is not None), None)
+    models = (_model_in(inner) for inner in get_args(annotation))
+    return next((model for model in models if model is not None), None)

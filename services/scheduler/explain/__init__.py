@@ -1,1 +1,1 @@
-"""What people ask of the scheduler, answered by the functions that decide."""
+"""Explanations of scheduling decisions, from the functions that make them."""

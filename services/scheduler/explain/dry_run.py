@@ -1,4 +1,4 @@
-"""The scheduler's own rules on a private copy of its state: what would happen, without it happening."""
+"""Dry runs of a request: the scheduler's own rules on a private copy of its state."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -22,7 +22,7 @@ from shared.models.superpod.shapes import chips_of, legal_shapes
 
 
 def copy_of(state: SchedulerState) -> SchedulerState:
-    """A state of its own: what it does from now on, this one does not. Rows are frozen, tables are not."""
+    """An independent copy of the state. Tables are copied; their rows are immutable and shared."""
     tables: dict[str, Any] = {}
     for field in fields(state):
         value = getattr(state, field.name)
@@ -35,37 +35,40 @@ def copy_of(state: SchedulerState) -> SchedulerState:
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """What came of a request: the slice as it is then, what was said on the way, oldest first, who had to
-    leave for it, and the circuits that stood for nobody when it was asked for."""
+    """The result of a dry run."""
 
     state: SchedulerState
     row: Slice
+    """The slice after the request."""
     emitted: tuple[Body, ...]
+    """The emitted messages, oldest first."""
     leavers: tuple[int, ...]
+    """The slices that must leave for it."""
     leftover_before: tuple[Join, ...]
+    """The circuits that no slice used before the request."""
 
 
-def dry_run_request(state: SchedulerState, wanted: SliceRequested) -> DryRun:
-    """Ask for a slice in a copy of the state."""
+def dry_run_request(state: SchedulerState, request: SliceRequested) -> DryRun:
+    """Request a slice in a copy of the state."""
     state = copy_of(state)
     leftover_before = tuple(leftover_circuits(state))
     message = enclose(
-        wanted,
+        request,
         fabric=state.fabric,
         at_us=state.now_us,
         cause=None,
-        source=f"{wanted.writer}@{state.fabric}",
-        seq=number_of(wanted.slice),
+        source=f"{request.writer}@{state.fabric}",
+        seq=number_of(request.slice),
     )
-    emitted = _bodies(on_slice_requested(state, wanted, message))
-    number = number_of(wanted.slice)
+    emitted = _bodies(on_slice_requested(state, request, message))
+    number = number_of(request.slice)
     row = state.slices.get(number) or state.ended[number]
     claim = state.claims.get(number)
     return DryRun(state, row, emitted, () if claim is None else claim.victims, leftover_before)
 
 
 def after_victims_left(trial: DryRun) -> DryRun:
-    """The same once everybody in its way has kept what it did, and left."""
+    """The dry run after all slices in the way have written their checkpoints and left."""
     state, emitted = copy_of(trial.state), list(trial.emitted)
     for number in trial.leavers:
         if number in state.notices:
@@ -79,45 +82,47 @@ def after_victims_left(trial: DryRun) -> DryRun:
 
 @dataclass(frozen=True, slots=True)
 class CircuitChanges:
-    """The circuits of a slice, as joins: those that stood already, those that are made, and how many of
-    nobody's are taken away for them."""
+    """The circuits of a slice, as joins."""
 
     kept: tuple[Join, ...]
+    """Joins that existed already."""
     made: tuple[Join, ...]
+    """Joins that must be made."""
     taken_away: int
+    """Number of unused joins that are disconnected for them."""
 
 
 def circuit_changes(trial: DryRun) -> CircuitChanges:
-    """What becomes of circuits by what was said."""
-    name, stands = slice_name(trial.state, trial.row.number), set(trial.leftover_before)
+    """The circuit changes that follow from the emitted messages."""
+    name, existing = slice_name(trial.state, trial.row.number), set(trial.leftover_before)
     kept: tuple[Join, ...] = ()
     made: tuple[Join, ...] = ()
     taken_away = 0
     for body in trial.emitted:
         if isinstance(body, LeaveCircuits):
-            stands.update(body.joins)
+            existing.update(body.joins)
         elif isinstance(body, DisconnectCircuits):
-            taken_away += len(stands.intersection(body.joins)) if body.slice == name else 0
-            stands.difference_update(body.joins)
+            taken_away += len(existing.intersection(body.joins)) if body.slice == name else 0
+            existing.difference_update(body.joins)
         elif isinstance(body, ConnectCircuits):
             if body.slice == name:
-                kept = tuple([join for join in body.joins if join in stands])
-                made = tuple([join for join in body.joins if join not in stands])
-            stands.difference_update(body.joins)
+                kept = tuple([join for join in body.joins if join in existing])
+                made = tuple([join for join in body.joins if join not in existing])
+            existing.difference_update(body.joins)
     return CircuitChanges(kept, made, taken_away)
 
 
 def has_or_claims_cubes(trial: DryRun) -> bool:
-    """Whether the slice has cubes, or will when those have left whom it makes leave."""
+    """Whether the slice has cubes, or will have them when its victims have left."""
     return bool(trial.row.cubes) or trial.row.number in trial.state.claims
 
 
-def largest_now(state: SchedulerState, wanted: SliceRequested) -> Shape | None:
-    """The largest shape that would get cubes now if it were asked for instead, at once or as soon as others
-    have left; None if not even one chip would. Of equal ones the most cubical."""
+def largest_now(state: SchedulerState, request: SliceRequested) -> Shape | None:
+    """The largest shape that would get cubes instead, at once or after its victims have left; None if not
+    even one chip would. Among equal sizes, the most cubical."""
     for shape in _by_size(state.kind, state.cubes):
         if has_or_claims_cubes(
-            dry_run_request(state, wanted.model_copy(update={"shape": shape, "twisted": False}))
+            dry_run_request(state, request.model_copy(update={"shape": shape, "twisted": False}))
         ):
             return shape
     return None
@@ -125,7 +130,8 @@ def largest_now(state: SchedulerState, wanted: SliceRequested) -> Shape | None:
 
 @lru_cache(maxsize=64)
 def _by_size(kind: str, cubes_in_pod: int) -> tuple[Shape, ...]:
-    """The shapes that an empty pod can hold, largest first. Where any cubes will do, one of each size."""
+    """The shapes that an empty pod can hold, largest first. In pods where any cubes will do, only one shape
+    of each size."""
     placement = PLACEMENTS[kind]
     legal = sorted(
         [shape for shape in legal_shapes(cubes_in_pod) if _is_legal(placement, shape, cubes_in_pod)],

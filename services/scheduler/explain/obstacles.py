@@ -1,4 +1,4 @@
-"""What stands in the way of a slice, one by one and by name: what its `reason` sums up."""
+"""Obstacles of a slice, one by one and by name. Its `reason` is the summary."""
 
 from schemas.api.explain import Obstacle
 from schemas.recovery_policy import format_recovery_policy
@@ -26,54 +26,54 @@ from shared.models.superpod.wiring import link_end
 
 
 def obstacles(state: SchedulerState, row: Slice) -> tuple[Obstacle, ...]:
-    """What keeps a slice from cubes, or from its full speed; nothing for one that has ended."""
+    """What keeps a slice from cubes or from full speed; empty for a slice that has ended."""
     if row.state == "queued":
         return tuple(_of_waiting(state, row))
     return tuple(_of_running(state, row)) if row.cubes and row.ended_us is None else ()
 
 
 def _of_running(state: SchedulerState, row: Slice) -> list[Obstacle]:
-    """Its dead cubes, the OCSes that are down, its links that are not well, and what it has to leave for."""
+    """The obstacles of a slice on cubes: dead cubes, OCSes that are down, bad links, and notices to leave."""
     fabric = state.fabric
-    found = [
+    rows = [
         Obstacle(kind="cube", name=f"{fabric}/cube-{cube}", why="unhealthy")
         for cube in dead_cubes(state, row)
     ]
     occupancy, slice_at = occupancy_of(state), state.placement.slice_at
     ends = [end for end in sorted(state.bad_ends) if slice_at(occupancy, end) == row.number]
     if ends:
-        found += _ocses(state, {link_end(end).ocs for end in ends})
-    found += [
+        rows += _ocses(state, {link_end(end).ocs for end in ends})
+    rows += [
         Obstacle(kind="link", name=link_end(end).name(fabric), why=state.bad_ends[end])
         for end in ends
         if link_end(end).ocs not in state.ocs_down
     ]
     member = state.members.get(row.number)
     if member is not None and stopped_by_peers_reason(state, row) is not None:
-        stand = zip(member.slices, member.status, strict=True)
-        found += [
-            Obstacle(kind="slice", name=name, why="stands, and with it all slices of the job")
-            for name, status in stand
+        statuses = zip(member.slices, member.status, strict=True)
+        rows += [
+            Obstacle(kind="slice", name=name, why="stopped, which stops all slices of the job")
+            for name, status in statuses
             if status == "stands" and name != slice_name(state, row.number)
         ]
     notice = state.notices.get(row.number)
     if notice is not None:
         why = f"{notice.reason}; it leaves by {format_time(notice.until_us)}"
-        found.append(Obstacle(kind="rule", name=f"scheduler.grace_s {state.config.grace_s}", why=why))
-    return found
+        rows.append(Obstacle(kind="rule", name=f"scheduler.grace_s {state.config.grace_s}", why=why))
+    return rows
 
 
-def _ocses(state: SchedulerState, among: set[int]) -> list[Obstacle]:
+def _ocses(state: SchedulerState, ocses: set[int]) -> list[Obstacle]:
     return [
         Obstacle(kind="ocs", name=f"{state.fabric}/ocs-{ocs}", why="down")
-        for ocs in sorted(among & state.ocs_down.keys())
+        for ocs in sorted(ocses & state.ocs_down.keys())
     ]
 
 
 def _of_waiting(state: SchedulerState, row: Slice) -> list[Obstacle]:
     member = state.members.get(row.number)
     if member is not None and (member.until_us is not None or member.again_us is not None):
-        why = "no cubes are kept for it, and all slices of the job start together"
+        why = "it holds no cubes, and all slices of the job start together"
         return [Obstacle(kind="slice", name=name, why=why) for name in slices_without_cubes(state, member)]
     claim = state.claims.get(row.number)
     if claim is not None:
@@ -89,9 +89,9 @@ def _of_waiting(state: SchedulerState, row: Slice) -> list[Obstacle]:
 
 
 def _failed(state: SchedulerState, row: Slice) -> list[Obstacle]:
-    """The OCSes over which its last preflight found links down, and the rule by which it stays away."""
+    """The OCSes whose links failed its last preflight, and the backoff rule."""
     failures, config = preflight_failures_of(state, row), state.config
-    found = [
+    rows = [
         Obstacle(
             kind="ocs",
             name=f"{state.fabric}/ocs-{ocs}",
@@ -101,23 +101,23 @@ def _failed(state: SchedulerState, row: Slice) -> list[Obstacle]:
     ]
     name = f"scheduler.preflight_backoff_s {config.preflight_backoff_s}"
     until = format_time(failures.again_us)
-    why = f"after {failures.failed} failed preflights in a row it wants no cubes until {until}"
-    return [*found, Obstacle(kind="rule", name=name, why=why)]
+    why = f"after {failures.failed} failed preflights in a row, it backs off until {until}"
+    return [*rows, Obstacle(kind="rule", name=name, why=why)]
 
 
 def _cubes(state: SchedulerState, row: Slice) -> list[Obstacle]:
-    """The cubes that nobody can be given."""
+    """The cubes that no slice can get."""
     kept = "kept for others" if row.tier == "filler" else "kept for others (claims, moves and warm spares)"
-    whys = {"unhealthy": "unhealthy", "drained": "drained", "kept for others": kept}
+    texts = {"unhealthy": "unhealthy", "drained": "drained", "kept for others": kept}
     return [
-        Obstacle(kind="cube", name=f"{state.fabric}/cube-{cube}", why=whys[use])
+        Obstacle(kind="cube", name=f"{state.fabric}/cube-{cube}", why=texts[use])
         for cube in range(state.cubes)
-        if (use := cube_use(state, cube)) in whys
+        if (use := cube_use(state, cube)) in texts
     ]
 
 
 def _holders(state: SchedulerState, row: Slice) -> list[Obstacle]:
-    """The slices on cubes that it may not make leave, those first that leave first."""
+    """The slices on cubes that it cannot pre-empt, by expected end."""
     first = row.number == wait_summary_of(state).first
     yielding = {} if row.tier == "filler" else preemptable_by(state, row if first else None)
     holders = {
@@ -135,12 +135,10 @@ def _holders(state: SchedulerState, row: Slice) -> list[Obstacle]:
 def _holder(state: SchedulerState, number: int) -> Obstacle:
     row, notice = state.slices[number], state.notices.get(number)
     until = (
-        "nobody knows until when"
-        if row.ends_us is None
-        else f"until {format_time(row.ends_us)} by its estimate"
+        "with no expected end" if row.ends_us is None else f"until {format_time(row.ends_us)} by its estimate"
     )
     if notice is not None:
-        until = f"until {format_time(notice.until_us)} at the latest, for it was told to leave"
+        until = f"until {format_time(notice.until_us)} at the latest; it has notice to leave"
     cubes = (
         f"{len(row.cubes)} cube{'' if len(row.cubes) == 1 else 's'}"
         if row.corner is None
@@ -150,35 +148,35 @@ def _holder(state: SchedulerState, number: int) -> Obstacle:
 
 
 def _quota(state: SchedulerState, row: Slice) -> list[Obstacle]:
-    """Its owner, if that comes after others for having more than its quota, and somebody is before it."""
+    """The owner, if it is over its quota and another slice is ahead."""
     held = chips_by_owner(state)
     owners = queue_of(state).firm_owners() | held.keys() | {row.owner}
-    has, quota = held.get(row.owner, 0), quotas_of(state, owners)[row.owner]
+    used, quota = held.get(row.owner, 0), quotas_of(state, owners)[row.owner]
     is_first = row.number == wait_summary_of(state).first
-    if is_first or row.tier == "filler" or not borrowed_chips(has, quota):
+    if is_first or row.tier == "filler" or not borrowed_chips(used, quota):
         return []
-    why = f"has {has} chips of a quota of {quota}, and comes after those who have less (scheduler.quotas)"
+    why = f"has {used} chips of a quota of {quota}; owners below their quota go first (scheduler.quotas)"
     return [Obstacle(kind="owner", name=row.owner, why=why)]
 
 
 def _rules(state: SchedulerState, row: Slice) -> list[Obstacle]:
-    """The parameters that let others go first, or keep cubes from it."""
-    found: list[Obstacle] = []
+    """The parameters that let other slices go first, or reserve cubes."""
+    rows: list[Obstacle] = []
     config, waits = state.config, wait_summary_of(state)
     reserve = 0 if row.tier == "filler" else held_back(state)
     if reserve:
         name = f"scheduler.hold_back {config.hold_back}"
         cubes = "1 healthy cube is" if reserve == 1 else f"{reserve} healthy cubes are"
-        why = f"{cubes} left to slices that lose one"
-        found.append(Obstacle(kind="rule", name=name, why=why))
+        why = f"{cubes} reserved for slices that lose one"
+        rows.append(Obstacle(kind="rule", name=name, why=why))
     if row.tier == "filler":
-        return found
+        return rows
     if row.number != waits.first and waits.first is not None:
         promised = (
-            "nobody passes it" if config.backfill == "none" else "nobody may delay what it was promised"
+            "no slice may pass it" if config.backfill == "none" else "no slice may delay its promised start"
         )
         why = f"{slice_name(state, waits.first)} is first in line, and {promised}"
-        found.append(Obstacle(kind="rule", name=f"scheduler.backfill {config.backfill}", why=why))
+        rows.append(Obstacle(kind="rule", name=f"scheduler.backfill {config.backfill}", why=why))
     elif (grows := strength_of(state, row, placed_slices(state)).grows) is not None:
         from_us, rule = grows
         hours: dict[Rule, float] = {
@@ -186,6 +184,6 @@ def _rules(state: SchedulerState, row: Slice) -> list[Obstacle]:
             "research_waits_h": config.research_waits_h,
             "research_runs_h": config.research_runs_h,
         }
-        why = f"it may make more of the others leave from {format_time(from_us)} on"
-        found.append(Obstacle(kind="rule", name=f"scheduler.{rule} {hours[rule]:g}", why=why))
-    return found
+        why = f"it may pre-empt more slices from {format_time(from_us)}"
+        rows.append(Obstacle(kind="rule", name=f"scheduler.{rule} {hours[rule]:g}", why=why))
+    return rows

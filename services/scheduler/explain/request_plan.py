@@ -1,4 +1,4 @@
-"""What would become of a request that came now: the rule that decides, on a copy of the state."""
+"""Plans a request: what the scheduler would do with it now, on a copy of the state."""
 
 from typing import Literal
 
@@ -24,13 +24,13 @@ from shared.models.superpod.wiring import FACE_LINKS, STRANDS, join_ports
 CIRCUITS_OF_A_JOIN = FACE_LINKS * STRANDS
 
 
-def plan_request(state: SchedulerState, wanted: SliceRequested) -> SlicePlan:
-    """What the scheduler would do with this request at `state.now_us`. The state stays as it is."""
-    trial = dry_run_request(state, wanted)
-    waits = trial.row.state == "queued" and not has_or_claims_cubes(trial)
-    placed = trial if not trial.leavers else after_victims_left(trial)
+def plan_request(state: SchedulerState, request: SliceRequested) -> SlicePlan:
+    """What the scheduler would do with this request at `state.now_us`. The state does not change."""
+    dry_run = dry_run_request(state, request)
+    waits = dry_run.row.state == "queued" and not has_or_claims_cubes(dry_run)
+    placed = dry_run if not dry_run.leavers else after_victims_left(dry_run)
     row, circuits = placed.row, circuit_changes(placed)
-    fits = largest_now(state, wanted)
+    largest = largest_now(state, request)
     return SlicePlan(
         fabric=state.fabric,
         at_us=state.now_us,
@@ -40,37 +40,37 @@ def plan_request(state: SchedulerState, wanted: SliceRequested) -> SlicePlan:
         owner=row.owner,
         tier=row.tier,
         priority=row.priority,
-        decision=_decision(trial),
-        reason=wait_reason(trial.state, trial.row) if waits else trial.row.reason,
-        queue_position=wait_summary_of(trial.state).places[row.number] if waits else None,
-        start=expected_start(trial.state, trial.row) if trial.row.state == "queued" else None,
+        decision=_decision(dry_run),
+        reason=wait_reason(dry_run.state, dry_run.row) if waits else dry_run.row.reason,
+        queue_position=wait_summary_of(dry_run.state).places[row.number] if waits else None,
+        start=expected_start(dry_run.state, dry_run.row) if dry_run.row.state == "queued" else None,
         cubes=tuple([f"{state.fabric}/cube-{cube}" for cube in _cubes(placed)]),
         corner=row.corner,
         circuits_kept=CIRCUITS_OF_A_JOIN * len(circuits.kept),
         circuits_made=CIRCUITS_OF_A_JOIN * len(circuits.made),
         circuits_taken_away=CIRCUITS_OF_A_JOIN * circuits.taken_away,
         circuits=_circuits(state.fabric, circuits),
-        leavers=tuple([_leaver(state, trial, number) for number in trial.leavers]),
-        largest_now=None if fits is None else shape_text(fits),
+        leavers=tuple([_leaver(state, dry_run, number) for number in dry_run.leavers]),
+        largest_now=None if largest is None else shape_text(largest),
     )
 
 
-def _decision(trial: DryRun) -> Literal["placed", "claims", "waits", "refused"]:
-    if trial.row.cubes:
+def _decision(dry_run: DryRun) -> Literal["placed", "claims", "waits", "refused"]:
+    if dry_run.row.cubes:
         return "placed"
-    if trial.row.number in trial.state.claims:
+    if dry_run.row.number in dry_run.state.claims:
         return "claims"
-    return "waits" if trial.row.state == "queued" else "refused"
+    return "waits" if dry_run.row.state == "queued" else "refused"
 
 
 def _cubes(placed: DryRun) -> tuple[int, ...]:
-    """Where it lies; of a claim that is not served at once, where it will."""
+    """The cubes of the slice; if its claim must wait for victims, the claimed cubes."""
     claim = placed.state.claims.get(placed.row.number)
     return placed.row.cubes if claim is None else claim.cubes
 
 
-def _leaver(before: SchedulerState, trial: DryRun, number: int) -> LeavingSlice:
-    row, move = before.slices[number], trial.state.moves.get(number)
+def _leaver(before: SchedulerState, dry_run: DryRun, number: int) -> LeavingSlice:
+    row, move = before.slices[number], dry_run.state.moves.get(number)
     return LeavingSlice(
         slice=slice_name(before, number),
         owner=row.owner,
@@ -82,7 +82,7 @@ def _leaver(before: SchedulerState, trial: DryRun, number: int) -> LeavingSlice:
 
 
 def _circuits(fabric: str, circuits: CircuitChanges) -> tuple[PlannedCircuit, ...]:
-    """By OCS, then North port."""
+    """The circuits by OCS, then North port."""
     rows = [
         (ocs, north, south, kept)
         for joins, kept in ((circuits.kept, True), (circuits.made, False))

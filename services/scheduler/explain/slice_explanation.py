@@ -1,4 +1,4 @@
-"""Why a slice is as it is, from the functions that decide."""
+"""Explains the state of a slice, from the functions that decide."""
 
 from schemas.api.explain import RecoveryStatus, SliceExplanation
 from schemas.messages.scheduler import RecoveryCosts
@@ -18,14 +18,14 @@ from shared.models.superpod.shapes import shape_text
 
 
 def explain_slice(state: SchedulerState, name: str) -> SliceExplanation | None:
-    """Why this slice is as it is at `state.now_us`; None if nothing is known of it any more, or yet."""
+    """The explanation of a slice at `state.now_us`; None if the slice is unknown or forgotten."""
     number = number_of(name)
     row = state.slices.get(number) or state.ended.get(number)
     if row is None:
         return None
     waits = row.state == "queued"
-    asks = waits or row.state == "refused"
-    fits = largest_now(state, _asked_anew(state, row)) if asks else None
+    has_request = waits or row.state == "refused"
+    largest = largest_now(state, _new_request(state, row)) if has_request else None
     places = wait_summary_of(state).places
     return SliceExplanation(
         name=name,
@@ -45,7 +45,7 @@ def explain_slice(state: SchedulerState, name: str) -> SliceExplanation | None:
         queue_position=places[number] if waits else None,
         queue_length=len(places),
         start=expected_start(state, row) if waits else None,
-        largest_now=None if fits is None else shape_text(fits),
+        largest_now=None if largest is None else shape_text(largest),
         recovery_policy=format_recovery_policy(policy_of(state, row)),
         recovery=_recovery(state, row),
         obstacles=obstacles(state, row),
@@ -53,9 +53,9 @@ def explain_slice(state: SchedulerState, name: str) -> SliceExplanation | None:
     )
 
 
-def _asked_anew(state: SchedulerState, row: Slice) -> SliceRequested:
-    """The request of a slice, as if it came now, behind all who wait. What it allows when hardware fails may
-    follow from its number: it is said here, so that its new number changes nothing."""
+def _new_request(state: SchedulerState, row: Slice) -> SliceRequested:
+    """The request of a slice, as if it came now, behind all waiting slices. It states the recovery policy,
+    which may follow from the slice's number, so that the new number changes nothing."""
     return SliceRequested(
         slice=slice_name(state, 1 + max([*state.slices, *state.ended])),
         owner=row.owner,
@@ -72,8 +72,8 @@ def _asked_anew(state: SchedulerState, row: Slice) -> SliceRequested:
 
 
 def _recovery(state: SchedulerState, row: Slice) -> RecoveryStatus | None:
-    """What is decided, and what would be if it were decided now, in one plan with all others that were
-    hit."""
+    """The recovery decided so far, and the cheapest one now, in one plan with all other
+    interrupted slices."""
     interruption = state.interruptions.get(row.number)
     if interruption is None:
         return None
@@ -90,7 +90,7 @@ def _recovery(state: SchedulerState, row: Slice) -> RecoveryStatus | None:
 
 
 def _plan_for_all(state: SchedulerState) -> tuple[RecoveryDecision, ...]:
-    """The plan as of now, with those on whom it is not decided yet."""
+    """The current plan, including slices whose decision is not due yet."""
     hits = [
         recovery_input_of(state, state.slices[number], interruption)
         for number, interruption in state.interruptions.items()

@@ -1,4 +1,4 @@
-"""When a waiting slice is expected to have its cubes, and how sure that is."""
+"""Estimates when a waiting slice gets its cubes, and how certain that is."""
 
 from collections.abc import Iterable
 
@@ -15,23 +15,23 @@ from services.scheduler.structures.timeline import FOREVER
 from shared.basics.time_format import format_time
 
 ESTIMATE_DEPTH = 500
-"""How far down the queue the plan reaches from which starts are estimated."""
+"""How many slices of the queue the estimate plans."""
 
 
 def expected_start(state: SchedulerState, row: Slice) -> ExpectedStart:
-    """When a slice that waits is expected to have its cubes: by its claim, its promise or the conservative
-    plan."""
+    """When a waiting slice is expected to have its cubes: by its claim, its promise or the
+    conservative plan."""
     for_pods = pods_wait_reason(state, row)
     if for_pods is not None:
-        return _unknown(f"no pod knows when another has cubes: {for_pods}")
+        return _unknown(f"the other pods of the job have no known start: {for_pods}")
     if row.number in state.claims:
         return _by_claim(state, row)
     if waits_for_ocs(state, row):
         return _by_repair(state)
     if in_preflight_backoff(state, row):
-        return _unknown("its preflights failed: nobody knows whether the next one will pass")
+        return _unknown("its preflights failed, and the next one may fail too")
     if row.tier == "filler":
-        return _unknown("filler is promised nothing: it takes what nobody else wants")
+        return _unknown("filler has no promised start: it takes cubes that no other slice wants")
     if row.number in state.promises:
         return _by_promise(state, row)
     return _by_plan(state, row)
@@ -47,19 +47,20 @@ def _by_claim(state: SchedulerState, row: Slice) -> ExpectedStart:
     return ExpectedStart(
         at_us=max(claim.until_us, state.now_us),
         basis="claim",
-        reason="its cubes are kept for it; who is on them has until then to write a checkpoint, and goes "
-        "sooner if that is done",
+        reason="its cubes are reserved; the slices on them have until then to write a checkpoint, and leave "
+        "as soon as that is done",
         depends_on=tuple([slice_name(state, number) for number in leaving]),
     )
 
 
 def _by_repair(state: SchedulerState) -> ExpectedStart:
-    """When the last OCS that is down is expected back; what it waits for then is not known yet."""
+    """When the last OCS that is down is expected back. What the slice waits for after that is not
+    known yet."""
     mean_us = state.expected_durations.ocs_repair_us
     left_us = [expected_left_us(mean_us, state.now_us - since_us) for since_us in state.ocs_down.values()]
     reason = (
-        "an estimate: when the OCSes that are down are expected back, by the mean time of a repair; it takes "
-        "its place in line then"
+        "an estimate: when the OCSes that are down are expected back, by the mean repair time; then it takes "
+        "its place in line"
     )
     return ExpectedStart(at_us=state.now_us + max(left_us), basis="estimate", reason=reason, depends_on=())
 
@@ -67,27 +68,26 @@ def _by_repair(state: SchedulerState) -> ExpectedStart:
 def _by_promise(state: SchedulerState, row: Slice) -> ExpectedStart:
     at_us = state.promises[row.number]
     depends_on = _ends_before(state, at_us)
-    reason = (
-        f"promised: by the estimates of {_slices(len(depends_on))}, which may be wrong, if nothing breaks"
-    )
+    reason = f"promised, if nothing fails and the estimates of {_slices(len(depends_on))} are right"
     if preemptable_by(state, row if row.number == wait_summary_of(state).first else None):
-        reason += f"; those whom it makes leave then have {state.config.grace_s} s for that"
-    reason += _stronger(state, row, at_us)
+        reason += f"; slices that it pre-empts then have {state.config.grace_s} s to leave"
+    reason += _preemption_text(state, row, at_us)
     return ExpectedStart(at_us=at_us, basis="promise", reason=reason, depends_on=depends_on)
 
 
-def _stronger(state: SchedulerState, row: Slice, before_us: int) -> str:
-    """From when on the first in line may make research leave, if that is sooner than what it knows of."""
+def _preemption_text(state: SchedulerState, row: Slice, before_us: int) -> str:
+    """When the first slice in line may pre-empt research, if that is before `before_us`."""
     if row.number != wait_summary_of(state).first:
         return ""
     grows = strength_of(state, row, placed_slices(state)).grows
     if grows is None or grows[0] >= before_us:
         return ""
-    return f"; from {format_time(grows[0])} on it may make research leave"
+    return f"; from {format_time(grows[0])} it may pre-empt research"
 
 
 def _by_plan(state: SchedulerState, row: Slice) -> ExpectedStart:
-    """Nothing binds anybody to this: who comes later may be before it, and ends may be earlier or later."""
+    """The start in the conservative plan. It is not binding: later requests may go first, and slices may end
+    earlier or later."""
     policy = state.config.backfill
     promised = {
         "easy": "only the first in line has a promise",
@@ -99,47 +99,49 @@ def _by_plan(state: SchedulerState, row: Slice) -> ExpectedStart:
     if at_us is None:
         position = wait_summary_of(state).places[row.number]
         if position > ESTIMATE_DEPTH:
-            return _unknown(f"{promised}, and nobody plans further than {ESTIMATE_DEPTH} slices ahead")
-        reason = f"nobody knows when enough cubes come free{_endless(state, row, starts)}"
+            return _unknown(f"{promised}, and the plan covers only the first {ESTIMATE_DEPTH} slices in line")
+        reason = f"it is unknown when enough cubes come free{_unknown_ends_text(state, row, starts)}"
         if row.number == wait_summary_of(state).first:
-            return _unknown(reason + _stronger(state, row, FOREVER))
+            return _unknown(reason + _preemption_text(state, row, FOREVER))
         return _unknown(f"{reason} ({promised})")
-    if policy == "none":  # nobody passes, so nobody starts before those before it
+    if policy == "none":  # no slice passes, so none starts before the slices ahead of it
         at_us = max(starts.values())
-    if at_us <= state.now_us:  # what the first in line takes from research is not in the plan
-        return _unknown(
-            f"there are cubes for it now, but {queue_order_reason(state, wait_summary_of(state))}"
-        )
+    if at_us <= state.now_us:  # the plan ignores that the first in line pre-empts research
+        return _unknown(f"cubes are free now, but it {queue_order_reason(state, wait_summary_of(state))}")
     depends_on = _ends_before(state, at_us)
     reason = (
-        f"an estimate: {promised} (scheduler.backfill {policy}); this is the conservative plan over the "
-        f"{len(starts) - 1} before it, by the estimates of {_slices(len(depends_on))}, which may be wrong"
+        f"an estimate: {promised} (scheduler.backfill {policy}); this is the conservative plan with the "
+        f"{len(starts) - 1} slices ahead, if the estimates of {_slices(len(depends_on))} are right"
     )
     return ExpectedStart(at_us=at_us, basis="estimate", reason=reason, depends_on=depends_on)
 
 
-def _endless(state: SchedulerState, row: Slice, before: Iterable[int]) -> str:
-    """Which cubes come free nobody knows when: those of slices without an estimate that it may not make
-    leave, those that such slices before it in line will have, and those that are out of use."""
+def _unknown_ends_text(state: SchedulerState, row: Slice, before: Iterable[int]) -> str:
+    """Why cubes have no known end: slices without an estimate that cannot be pre-empted, such slices ahead in
+    line, and cubes out of use."""
     yielding = preemptable_by(state, row if row.number == wait_summary_of(state).first else None)
     holders = len(
-        [held for held in placed_slices(state) if held.ends_us is None and held.number not in yielding]
+        [
+            placed
+            for placed in placed_slices(state)
+            if placed.ends_us is None and placed.number not in yielding
+        ]
     )
     ahead = len([number for number in before if state.slices[number].estimate_us is None])
     out = len(state.unhealthy.keys() | state.drained.keys())
-    found = [
+    causes = [
         f"{_slices(holders)} without an estimate {'has' if holders == 1 else 'have'} cubes"
         if holders
         else "",
-        f"{_slices(ahead)} before it in line {'has' if ahead == 1 else 'have'} no estimate" if ahead else "",
-        f"{out} cube{' is' if out == 1 else 's are'} out of order or drained" if out else "",
+        f"{_slices(ahead)} ahead in line {'has' if ahead == 1 else 'have'} no estimate" if ahead else "",
+        f"{out} cube{' is' if out == 1 else 's are'} unhealthy or drained" if out else "",
     ]
-    texts = " and ".join([part for part in found if part])
+    texts = " and ".join([part for part in causes if part])
     return f": {texts}" if texts else ""
 
 
 def _ends_before(state: SchedulerState, at_us: int) -> tuple[str, ...]:
-    """The slices on cubes that end by then by their estimates, the first one first."""
+    """The slices on cubes that are expected to end by then, earliest first."""
     ends = [
         (row.ends_us, row.number)
         for row in placed_slices(state)

@@ -1,4 +1,4 @@
-"""Why slices wait: their places in the queue, and what stands in the way of each, from what decides."""
+"""Why slices wait: their places in the queue and the reason for each, from the functions that decide."""
 
 from schemas.messages.scheduler import FULL_SPEED
 from schemas.names import Shape
@@ -27,7 +27,7 @@ from shared.models.superpod.shapes import chips_of, is_mesh
 
 
 def wait_summary_of(state: SchedulerState) -> WaitSummary:
-    """Why slices wait, made when somebody asks."""
+    """The wait summary, rebuilt if missing."""
     if state.waits is None:
         queue, ranked = queue_of(state), fair_share_order(state)
         order = sorted([(rank[:-1], place) for rank, line in ranked for place in queue.lines[line]])
@@ -42,7 +42,7 @@ def wait_summary_of(state: SchedulerState) -> WaitSummary:
 
 
 def wait_reason(state: SchedulerState, row: Slice) -> str:
-    """What stands in the way of a waiting slice."""
+    """The reason why a slice waits."""
     for_pods = pods_wait_reason(state, row)
     if for_pods is not None:
         return for_pods
@@ -51,7 +51,7 @@ def wait_reason(state: SchedulerState, row: Slice) -> str:
     if waits_for_ocs(state, row):
         return _ocses(state, row)
     if in_preflight_backoff(state, row):
-        return _rests(state, row)
+        return _backoff_text(state, row)
     waits = wait_summary_of(state)
     if row.number == waits.first:
         return (
@@ -66,14 +66,15 @@ def wait_reason(state: SchedulerState, row: Slice) -> str:
 
 def _claim(state: SchedulerState, row: Slice) -> str:
     claim = state.claims[row.number]
-    there = [number for number in claim.victims if number in state.notices]
-    names = ", ".join([f"{state.fabric}/slice-{number}" for number in there])
+    leaving = [number for number in claim.victims if number in state.notices]
+    names = ", ".join([f"{state.fabric}/slice-{number}" for number in leaving])
     cubes = ", ".join([f"cube-{cube}" for cube in claim.cubes])
-    return f"has {cubes} as soon as {names or 'they'} left"
+    return f"gets {cubes} when {names or 'they'} left"
 
 
 def _ocses(state: SchedulerState, row: Slice) -> str:
-    """For which OCSes it waits, until when if their repairs take their mean, and why others do not."""
+    """The OCSes that the slice waits for, with their expected return by the mean repair time, and why it does
+    not run without them."""
     back = [
         f"{state.fabric}/ocs-{ocs}, expected back at "
         f"{format_time(since_us + state.expected_durations.ocs_repair_us)}"
@@ -83,44 +84,44 @@ def _ocses(state: SchedulerState, row: Slice) -> str:
     return f"waits for {'; '.join(back)}: {no_reroute_reason(state, row)} (recovery {policy})"
 
 
-def _rests(state: SchedulerState, row: Slice) -> str:
-    """Until when it wants no cubes, and for which links."""
+def _backoff_text(state: SchedulerState, row: Slice) -> str:
+    """Until when the slice backs off, and the links that failed."""
     until = f"backs off until {format_time(preflight_failures_of(state, row).again_us)}"
     return f"{until}: {failures_text(state, row)} (scheduler.preflight_backoff_s)"
 
 
 def no_reroute_reason(state: SchedulerState, row: Slice) -> str:
-    """Why a slice does not run on circuits that do without the OCSes that are down."""
+    """Why a slice does not run on circuits that avoid the OCSes that are down."""
     speed = speed_without_ocses(state, row)
     if "route" not in policy_of(state, row).choices:
-        return "its traffic may not go around"
+        return "its recovery policy does not allow rerouted traffic"
     if speed:
-        return f"to go around would slow its steps by {100 * (FULL_SPEED / speed - 1):.1f}%"
-    return "no way leads around"
+        return f"rerouted traffic would slow its steps by {100 * (FULL_SPEED / speed - 1):.1f}%"
+    return "no route avoids them"
 
 
 def _behind(state: SchedulerState, waits: WaitSummary, line: Line) -> str:
     wanted = f"needs {needed_cubes_text(state, line[2])}"
     if line[0] == FILLER:
-        return f"{wanted} that nobody else wants: {cube_supply_text(state)}"
+        return f"{wanted} that no other slice wants: {cube_supply_text(state)}"
     if FitFinder(state).for_backfill(line[2]) is None:
         return f"{wanted}: {cube_supply_text(state)}{_reserve(state)}"
     return queue_order_reason(state, waits)
 
 
 def queue_order_reason(state: SchedulerState, waits: WaitSummary) -> str:
-    """Why a slice for which there is room may not pass those before it."""
+    """Why a slice that fits now may not pass the slices ahead of it."""
     first, policy = f"{state.fabric}/slice-{waits.first}", state.config.backfill
     rule = {
         "easy": f"would delay {first}, the first in line",
-        "conservative": f"would delay {first}, the first in line, or another that is promised a start",
-        "none": f"{first} is first in line, and nobody passes it",
+        "conservative": f"would delay {first}, the first in line, or another promised start",
+        "none": f"may not pass {first}, the first in line",
     }[policy]
     return f"{rule} (scheduler.backfill {policy})"
 
 
 def needed_cubes_text(state: SchedulerState, shape: Shape) -> str:
-    """What a slice of this shape needs, in words."""
+    """The cubes that a slice of this shape needs, in words."""
     if is_mesh(shape):
         chips = chips_of(shape)
         return f"room for {chips} chip{'' if chips == 1 else 's'} in one healthy cube"
@@ -128,11 +129,11 @@ def needed_cubes_text(state: SchedulerState, shape: Shape) -> str:
 
 
 CUBE_USES = ("idle", "kept for others", "used by filler", "used", "drained", "unhealthy")
-"""What has become of a cube, for somebody firm who looks for one."""
+"""The uses of a cube, as a firm slice sees them."""
 
 
 def cube_use(state: SchedulerState, cube: int) -> str:
-    """Which of USES a cube is in."""
+    """The use of a cube, one of CUBE_USES."""
     occupancy = occupancy_of(state)
     tiers = {state.slices[number].tier for number in occupancy.holders[cube]}
     if cube in state.unhealthy:
@@ -147,23 +148,23 @@ def cube_use(state: SchedulerState, cube: int) -> str:
 
 
 def cube_supply_text(state: SchedulerState) -> str:
-    """What has become of all cubes, in words; of none is nothing said."""
+    """The number of cubes in each use, in words, without empty uses."""
     counts = dict.fromkeys(CUBE_USES, 0)
     for cube in range(state.cubes):
         counts[cube_use(state, cube)] += 1
     texts = [f"{count} {what}" for what, count in counts.items() if count or what == "idle"]
-    return f"of {state.cubes} cubes {', '.join(texts[:-1])}{' and ' if texts[1:] else ''}{texts[-1]}"
+    return f"of {state.cubes} cubes, {', '.join(texts[:-1])}{' and ' if texts[1:] else ''}{texts[-1]}"
 
 
 def _quota(state: SchedulerState, line: Line) -> str:
-    """That an owner comes after others, for it has as much as its quota or more."""
+    """Text if the owner is at or over its quota, so that its slices come later."""
     held = chips_by_owner(state)
     owner = line[1]
     quota = quotas_of(state, queue_of(state).firm_owners() | held.keys() | {owner})[owner]
     if line[0] == FILLER or not borrowed_chips(held.get(owner, 0), quota):
         return ""
     return (
-        f"; {owner} has {held.get(owner, 0)} chips of a quota of {quota} and comes after those who have less"
+        f"; {owner} has {held.get(owner, 0)} chips of a quota of {quota}; owners below their quota go first"
     )
 
 

@@ -1,1 +1,1 @@
-"""Slices of jobs over several pods: all of a job have cubes, or none."""
+"""Multislice jobs: all slices of a job have cubes, or none."""

@@ -1,1 +1,1 @@
-"""Which cubes a slice gets: what is idle, what is kept, what fits, what is best."""
+"""Placement: which cubes and circuits a slice gets."""

@@ -1,8 +1,8 @@
-"""Which circuits are commanded: those of a slice that ends stay as they are, and one that is wanted again is
-not made again.
+"""Circuit commands of slices. Circuits of a slice that ends stay in place, so that a slice that needs them
+again finds them.
 
-All six faces of a cube are in use by the slice of several cubes, or of this one, that holds it. So a circuit
-that stands at such a cube is either wanted or in the way, and none is left that leads to another slice.
+All six faces of a cube belong to the slice that uses it. So a leftover circuit at such a cube is either
+wanted or in the way, and none leads to another slice.
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from services.scheduler.state import SchedulerState
 
 
 def connect_joins(state: SchedulerState, name: str, joins: tuple[Join, ...]) -> list[SchedulerBody]:
-    """Make joins for a slice, and take away what stands in their way."""
+    """Make joins for a slice, and disconnect leftover circuits on the same ports."""
     wanted = set(joins)
     norths = {(dimension, north) for dimension, north, _ in joins}
     souths = {(dimension, south) for dimension, _, south in joins}
@@ -29,21 +29,21 @@ def connect_joins(state: SchedulerState, name: str, joins: tuple[Join, ...]) -> 
 
 
 def disconnect_cube(state: SchedulerState, name: str, cube: int) -> list[SchedulerBody]:
-    """Take away what stands between a cube and others: meshes of somebody are to use it."""
+    """Disconnect leftover circuits between a cube and other cubes, because meshes will use the cube."""
     leading_away = [join for join in leftover_circuits(state) if cube in join[1:] and join[1] != join[2]]
     _forget(state, leading_away)
     return [DisconnectCircuits(slice=name, joins=tuple(leading_away))] if leading_away else []
 
 
 def leave_circuits(state: SchedulerState, name: str, joins: tuple[Join, ...]) -> LeaveCircuits:
-    """The circuits of a slice that ends stay until their ports are wanted differently."""
+    """Keep the circuits of a slice that ends until other circuits need their ports."""
     for dimension, north, south in joins:
         state.leftover_circuits[3 * north + dimension] = south
     return LeaveCircuits(slice=name, joins=joins)
 
 
 def leftover_circuits(state: SchedulerState) -> list[Join]:
-    """The circuits that stand though no slice wants them, in order."""
+    """The circuits that exist but that no slice uses, in order."""
     return sorted((key % 3, key // 3, south) for key, south in state.leftover_circuits.items())
 
 

@@ -1,6 +1,6 @@
-"""How many healthy cubes production and research leave to those that lose one: a reserve for recovery.
+"""Hold-back: healthy cubes that production and research leave as a reserve for slices that lose a cube.
 
-Filler may stand on them, for it leaves when it is told to; they count as held back only while they are empty.
+Filler may use them, because it leaves on notice. Cubes count as held back only while they are empty.
 """
 
 from collections.abc import Callable
@@ -13,18 +13,18 @@ from shared.models.superpod.wiring import CHIPS_PER_CUBE
 
 
 def hold_back_none(_state: SchedulerState) -> int:
-    """Nothing is held back."""
+    """Hold back nothing."""
     return 0
 
 
 def hold_back_fixed(state: SchedulerState) -> int:
-    """So many healthy cubes, always."""
+    """Hold back a fixed number of healthy cubes."""
     return state.config.hold_back_cubes
 
 
 def hold_back_for_availability(state: SchedulerState) -> int:
-    """What is left of the pod beside the most equal slices that can be promised with the target's probability
-    ([LF] 4.2.2), less the cubes that are missing already: for those it is there."""
+    """Hold back what the most equal slices that can be promised with the target probability leave over ([LF]
+    4.2.2). Cubes that are already missing are subtracted, because the reserve is for them."""
     return max(0, _promised_reserve(state) - len(state.unhealthy.keys() | state.drained.keys()))
 
 
@@ -37,20 +37,20 @@ HOLD_BACKS: dict[str, Callable[[SchedulerState], int]] = {
 
 
 def held_back(state: SchedulerState) -> int:
-    """Cubes that are to be left over by production and research."""
+    """The number of cubes that production and research must leave over."""
     return HOLD_BACKS[state.config.hold_back](state)
 
 
 def most_cubes(state: SchedulerState, tier: Tier) -> int:
-    """Cubes that a slice of a tier can have when nothing is missing: all but those that are kept warm, and
-    but those that are held back, which filler may use."""
+    """The most cubes that a slice of a tier can ever have: all except warm spares and, for production and
+    research, those held back."""
     reserves = {"none": 0, "fixed": state.config.hold_back_cubes, "availability": _promised_reserve(state)}
     reserve = 0 if tier == "filler" else reserves[state.config.hold_back]
     return max(0, state.cubes - state.config.hot_spares - reserve)
 
 
 def chips_held_back(state: SchedulerState) -> int:
-    """Chips that are empty for that reason now."""
+    """The chips that are empty now because they are held back."""
     return min(held_back(state), len(occupancy_of(state).idle)) * CHIPS_PER_CUBE
 
 
@@ -64,7 +64,7 @@ def _promised_reserve(state: SchedulerState) -> int:
 @lru_cache(maxsize=64)
 def _reserve(cubes: int, slice_cubes: int, host_availability: float, target: float) -> int:
     size = min(slice_cubes, cubes)
-    found = promised_goodput(
+    promised = promised_goodput(
         host_availability, size * CHIPS_PER_CUBE, "reconfigurable", target=target, cubes=cubes
     )
-    return found.held_back_cubes
+    return promised.held_back_cubes

@@ -1,11 +1,11 @@
-"""Cubes that are kept warm: healthy, idle and checked, to be patched in at once for one that fails."""
+"""Warm spares: healthy, idle, checked cubes that can replace a failed cube at once."""
 
 from services.scheduler.state import WHOLE_CUBE_SHAPE, SchedulerState, occupancy_of
 
 
 def keep_warm_spares(state: SchedulerState) -> None:
-    """Keep so many idle cubes warm as there are to be, the last ones; those that fail or are drained are
-    none, nor those beyond that number where it has fallen."""
+    """Keep `hot_spares` idle cubes warm, highest numbers first. Release cubes that failed, are drained, or
+    exceed that number."""
     occupancy = occupancy_of(state)
     for cube in sorted(state.warm_cubes):
         if not occupancy.allowed[cube]:
@@ -19,6 +19,5 @@ def keep_warm_spares(state: SchedulerState) -> None:
 
 
 def release_warm_spare(state: SchedulerState, cube: int) -> None:
-    """One of them is not kept any more."""
     del state.warm_cubes[cube]
     occupancy_of(state).release((cube,), WHOLE_CUBE_SHAPE, None)

@@ -1,1 +1,1 @@
-"""The queue: who is next, who may pass, who makes room, and what is promised."""
+"""The queue: order, backfill, pre-emption, compaction and reservations."""

@@ -1,4 +1,4 @@
-"""Who may pass the first in line without making it wait for longer than it was promised."""
+"""Backfill policies: which slices may pass the first in line without delaying a promised start."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,13 +19,13 @@ from shared.basics.units import US_PER_S
 from shared.models.superpod.shapes import cubes_of, is_mesh
 
 CONSERVATIVE_DEPTH = 30
-"""How many are promised a start under the conservative policy, as Maui's reservation depth."""
+"""Number of slices that get a promised start under the conservative policy (Maui's reservation depth)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A waiting slice gets these cubes, once those who are told to leave have left; of those, meshes that
-    move go where `moves` says."""
+    """A waiting slice with the cubes that it gets once the victims have left. `moves` gives the destination
+    of victims that are meshes and only move."""
 
     row: Slice
     room: Fit
@@ -35,8 +35,8 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class BackfillContext:
-    """The lines of the queue by rank, the first of all, which cannot start now, and the cubes as it sees
-    them."""
+    """The ranked lines of the queue, the first slice in line (which cannot start now), and its timeline of
+    the cubes."""
 
     ranked: list[tuple[Rank, Line]]
     head: Slice
@@ -44,12 +44,15 @@ class BackfillContext:
 
 
 BackfillResult = tuple[Offer | None, dict[int, int]]
-"""(the first who may pass, if anybody; slice → when it is promised its start)."""
+"""(the first slice that may pass, or None; slice → its promised start)."""
 
 
 def timeline_of(state: SchedulerState, yielding: dict[int, int]) -> Timeline:
-    """Until when every cube is in use, by the estimates of the moment. The slices in `yielding` are not in
-    the way of the one who asks; a cube that is out of order, or kept warm, comes back nobody knows when."""
+    """When every cube comes free, by the current estimates.
+
+    The slices in `yielding` are ignored, because they make room. A cube that is out of use or kept warm never
+    comes free.
+    """
     occupancy, claimed = occupancy_of(state), _claimed_us(state)
     free_us = [state.now_us] * state.cubes
     shared = {*claimed, *state.warm_cubes, *state.unhealthy, *state.drained}
@@ -76,95 +79,100 @@ def timeline_of(state: SchedulerState, yielding: dict[int, int]) -> Timeline:
 
 
 def _until_us(state: SchedulerState, number: int) -> int:
-    """A stay that should be over lasts a moment longer: nobody else can start right now."""
+    """The expected end of a slice. An overrun slice ends 1 µs from now, so that no other slice can start
+    right now."""
     ends_us = state.slices[number].ends_us
     return FOREVER if ends_us is None else max(ends_us, state.now_us + 1)
 
 
 def _claimed_us(state: SchedulerState) -> dict[int, list[BusyInterval]]:
-    found: dict[int, list[BusyInterval]] = {}
+    claimed: dict[int, list[BusyInterval]] = {}
     for number, claim in state.claims.items():
         row = state.slices[number]
         mask = WHOLE_CUBE if claim.corner is None else block_mask(claim.corner, row.shape)
         left_us = expected_end_us(state, row, claim.until_us)
         for cube in claim.cubes:
-            found.setdefault(cube, []).append((mask, FOREVER if left_us is None else left_us))
+            claimed.setdefault(cube, []).append((mask, FOREVER if left_us is None else left_us))
     for number, move in state.moves.items():
         mask = WHOLE_CUBE if move.corner is None else block_mask(move.corner, state.slices[number].shape)
-        found.setdefault(move.spare, []).append((mask, _until_us(state, number)))
-    return found
+        claimed.setdefault(move.spare, []).append((mask, _until_us(state, number)))
+    return claimed
 
 
 def ends_us(state: SchedulerState, row: Slice, *, forced: bool) -> int:
-    """When a waiting slice that gets cubes now leaves by its estimate; later by the grace of those who have
-    to leave for it, if there are any."""
+    """When a waiting slice that gets cubes now is expected to leave; with victims, one grace period later."""
     placed_us = state.now_us + (state.config.grace_s * US_PER_S if forced else 0)
     left_us = expected_end_us(state, row, placed_us)
     return FOREVER if left_us is None else left_us
 
 
-def easy_backfill(state: SchedulerState, line: BackfillContext, rooms: FitFinder) -> BackfillResult:
-    """Only the first in line is promised anything: whoever fits now passes it if its start by the timeline
-    stays as it is (EASY)."""
+def easy_backfill(state: SchedulerState, line: BackfillContext, fit_finder: FitFinder) -> BackfillResult:
+    """EASY: only the first slice in line has a promise. A slice that fits now may pass if that promise stays
+    the same."""
     head = line.head
-    promised_us = state.placement.start_us(line.timeline, head.shape, rooms.held_back)
+    promised_us = state.placement.start_us(line.timeline, head.shape, fit_finder.held_back)
     fits: dict[Shape, tuple[FitWithVictims, int]] = {}
     for shape in dict.fromkeys([name[2] for _, name in line.ranked]):
-        forced = rooms.for_backfill(shape)
+        forced = fit_finder.for_backfill(shape)
         if forced is not None:
-            anybody = _passes(state, line, forced[0], shape, rooms.held_back, promised_us)
-            fits[shape] = forced, FOREVER if anybody else promised_us
-    found: tuple[Rank, Offer] | None = None
+            fits_any_length = _delays_no_promise(
+                state, line, forced[0], shape, fit_finder.held_back, promised_us
+            )
+            fits[shape] = forced, FOREVER if fits_any_length else promised_us
+    best: tuple[Rank, Offer] | None = None
     for rank, name in line.ranked:
-        if name[2] not in fits or (found is not None and rank > found[0]):
+        if name[2] not in fits or (best is not None and rank > best[0]):
             continue
         forced, until_us = fits[name[2]]
         row = _first_until(state, name, line.head, until_us, forced=bool(forced[1]))
         if row is not None:
             at = (rank[0], rank[1], place_of(row))
-            if found is None or at < found[0]:
-                found = at, Offer(row, *forced)
-    return (None if found is None else found[1]), _known({line.head.number: promised_us})
+            if best is None or at < best[0]:
+                best = at, Offer(row, *forced)
+    return (None if best is None else best[1]), _known({line.head.number: promised_us})
 
 
-def conservative_backfill(state: SchedulerState, line: BackfillContext, rooms: FitFinder) -> BackfillResult:
-    """The first CONSERVATIVE_DEPTH in line are promised a start each, in their order: as early as they can
-    without delaying those before them. Whoever can start now does; nobody behind them passes.
+def conservative_backfill(
+    state: SchedulerState, line: BackfillContext, fit_finder: FitFinder
+) -> BackfillResult:
+    """The first CONSERVATIVE_DEPTH slices in line get a promised start, in order, each as early as possible
+    without delaying an earlier one. A slice that can start now does so; nothing behind it passes.
 
-    If the estimates are true, whole cubes are had when they were promised. A mesh is promised the whole of a
-    cube and may start earlier in a part of one, as may all when somebody leaves early; then those before move
-    up first, which can move others back.
+    If the estimates are true, whole cubes are available when promised. A mesh is promised a whole cube, so it
+    may start earlier in part of one. Any slice may start earlier if another leaves early; then earlier slices
+    move up first, which can push later ones back.
     """
-    plan = _plan(state, rooms)
+    plan = _plan(state, fit_finder)
     promises: dict[int, int] = {}
     for row in _in_order(state, line.ranked, CONSERVATIVE_DEPTH):
-        move = _start_now(state, row, rooms, plan) if row is not line.head else None
+        move = _start_now(state, row, fit_finder, plan) if row is not line.head else None
         if move is not None:
             return move, _known(promises)
-        _book(state, row, plan, rooms.held_back, promises)
+        _reserve(state, row, plan, fit_finder.held_back, promises)
     return None, _known(promises)
 
 
 def conservative_starts(
     state: SchedulerState, ranked: list[tuple[Rank, Line]], number: int, depth: int
 ) -> dict[int, int]:
-    """Slice → when it starts by the conservative plan, for this one and all before it in line, as far as that
-    is known; those behind the first `depth` have no place in it. Nobody starts now."""
-    rooms = FitFinder(state)
-    plan = _plan(state, rooms)
+    """Slice → its start in the conservative plan, for this slice and all slices ahead of it, where known.
+    Slices behind the first `depth` are not planned. No slice is started."""
+    fit_finder = FitFinder(state)
+    plan = _plan(state, fit_finder)
     starts: dict[int, int] = {}
     for row in _in_order(state, ranked, depth):
-        _book(state, row, plan, rooms.held_back, starts)
+        _reserve(state, row, plan, fit_finder.held_back, starts)
         if row.number == number:
             break
     return _known(starts)
 
 
-def no_backfill(state: SchedulerState, line: BackfillContext, rooms: FitFinder) -> BackfillResult:
-    """Nobody passes, unless nobody knows when the first in line can start: it must not hold up a pod."""
-    promised_us = state.placement.start_us(line.timeline, line.head.shape, rooms.held_back)
+def no_backfill(state: SchedulerState, line: BackfillContext, fit_finder: FitFinder) -> BackfillResult:
+    """No slice passes the first in line. If its start is unknown, EASY applies, so that it does not block the
+    pod."""
+    promised_us = state.placement.start_us(line.timeline, line.head.shape, fit_finder.held_back)
     if promised_us >= FOREVER:
-        return easy_backfill(state, line, rooms)
+        return easy_backfill(state, line, fit_finder)
     return None, _known({line.head.number: promised_us})
 
 
@@ -180,16 +188,16 @@ def _known(promises: dict[int, int]) -> dict[int, int]:
     return {number: at_us for number, at_us in promises.items() if at_us < FOREVER}
 
 
-def _plan(state: SchedulerState, rooms: FitFinder) -> ReservationTable:
-    """Of those who have cubes now; nobody has booked."""
-    return ReservationTable(state.now_us, timeline_of(state, rooms.fillers).free_us)
+def _plan(state: SchedulerState, fit_finder: FitFinder) -> ReservationTable:
+    """A reservation table with the slices that have cubes now and no reservations."""
+    return ReservationTable(state.now_us, timeline_of(state, fit_finder.fillers).free_us)
 
 
-def _book(
+def _reserve(
     state: SchedulerState, row: Slice, plan: ReservationTable, held_back: int, starts: dict[int, int]
 ) -> None:
-    """Book the earliest start of a slice that delays nobody who has booked, if one is known."""
-    room = _first_booking(state, row, plan, held_back)
+    """Reserve the earliest start of a slice that delays no earlier reservation, if one is known."""
+    room = _first_reservation(state, row, plan, held_back)
     if room is not None:
         cubes, at_us = room
         starts[row.number] = at_us
@@ -198,32 +206,34 @@ def _book(
 
 
 def _in_order(state: SchedulerState, ranked: list[tuple[Rank, Line]], depth: int) -> list[Slice]:
-    """The first so many in line."""
+    """The first `depth` slices in line."""
     lines = queue_of(state).lines
     places = merge(*([(rank[:-1], place) for place in lines[name][:depth]] for rank, name in ranked))
     return [state.slices[place[1]] for _, place in islice(places, depth)]
 
 
-def _start_now(state: SchedulerState, row: Slice, rooms: FitFinder, plan: ReservationTable) -> Offer | None:
-    """Where a slice that is not the first in line can start now, if no cube of it is booked until it ends."""
+def _start_now(
+    state: SchedulerState, row: Slice, fit_finder: FitFinder, plan: ReservationTable
+) -> Offer | None:
+    """Where a slice behind the first can start now, if none of its cubes is reserved before it ends."""
     for forced in (False, True):
         until_us = ends_us(state, row, forced=forced)
-        found = rooms.for_backfill(row.shape) if is_mesh(row.shape) else None
+        found = fit_finder.for_backfill(row.shape) if is_mesh(row.shape) else None
         if found is None or plan.is_booked(found[0][0][0], until_us):
             free = plan.free(0, until_us)
-            if free.bit_count() < cubes_of(row.shape) + rooms.held_back:
+            if free.bit_count() < cubes_of(row.shape) + fit_finder.held_back:
                 continue
-            found = rooms.on_filler_cubes(row.shape, free)
+            found = fit_finder.on_filler_cubes(row.shape, free)
         if found is not None and (forced or not found[1]):
             return Offer(row, *found)
     return None
 
 
-def _first_booking(
+def _first_reservation(
     state: SchedulerState, row: Slice, plan: ReservationTable, held_back: int
 ) -> tuple[int, int] | None:
-    """(cubes as a bit mask, when) of the earliest start that delays nobody who has booked; a mesh books the
-    whole of a cube. None if none is known."""
+    """(cubes as a bit mask, start) of the earliest start that delays no reservation; None if none is known. A
+    mesh reserves a whole cube."""
     lasts_us = ends_us(state, row, forced=False) - state.now_us
     for at, at_us in enumerate(plan.times):
         free = plan.free(at, at_us + lasts_us)
@@ -237,7 +247,8 @@ def _first_booking(
 def _first_until(
     state: SchedulerState, name: Line, head: Slice, until_us: int, *, forced: bool
 ) -> Slice | None:
-    """The first of a line, but for the head of all, that leaves by then if it gets cubes now."""
+    """The first slice of a line, except the head of the queue, that leaves by `until_us` if it gets cubes
+    now."""
     for _, number in queue_of(state).lines[name]:
         row = state.slices[number]
         if number != head.number and ends_us(state, row, forced=forced) <= until_us:
@@ -245,10 +256,10 @@ def _first_until(
     return None
 
 
-def _passes(
+def _delays_no_promise(
     state: SchedulerState, line: BackfillContext, room: Fit, shape: Shape, held_back: int, promised_us: int
 ) -> bool:
-    """Whether a slice may have this room for ever without a later start of the first in line."""
+    """Whether a slice may use this room forever without delaying the first in line."""
     cubes, corner = room
     mask = WHOLE_CUBE if corner is None else block_mask(corner, shape)
     after = line.timeline.with_slice(cubes, mask, FOREVER)

@@ -1,7 +1,8 @@
-"""Meshes that move so that a whole cube comes free: a mesh can go wherever there is room, without circuits.
+"""Compaction: meshes move so that whole cubes come free. A mesh needs no circuits, so it can go wherever
+there is room.
 
-Where the first in line lacks whole cubes, some that only meshes use are emptied: their meshes go to other
-cubes that meshes use. The fewest meshes move, and of equal choices those that lose least.
+If the first slice in line lacks whole cubes, some cubes used only by meshes are emptied. Their meshes move to
+other cubes that meshes use. The choice moves the fewest meshes; ties go to the least lost work.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,14 +17,17 @@ from services.scheduler.structures.pod_placement import Fit, VictimNumbers
 from shared.models.superpod.shapes import cubes_of, is_mesh
 
 MESH_CHIPS = tuple(BLOCKS)
-"""The sizes of meshes, rising. Blocks of one are halves of those of the next, as in a buddy allocator, so
-that meshes fit if for each size those that are at least as large have no more chips than there are in free
-blocks of it: placed largest first, each finds one."""
+"""The sizes of meshes in chips, ascending.
+
+Blocks of one size are halves of the next size, as in a buddy allocator. So meshes fit if, for each size, the
+meshes of at least that size have no more chips than the free blocks of that size. Placed largest first, each
+mesh then finds a block.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """Where a slice fits once these have left, of whom some move: mesh → where to."""
+    """Where a slice fits once the leavers have left. `moves`: mesh → its destination."""
 
     room: Fit
     leavers: VictimNumbers
@@ -33,25 +37,25 @@ class Compaction:
 def compaction(
     state: SchedulerState, head: Slice, yielding: dict[int, int], held_back: int
 ) -> Compaction | None:
-    """The fewest and cheapest meshes whose moving gives the first in line its whole cubes; None if no moving
-    does. `yielding` are those who leave for it anyway, with what that costs."""
+    """The cheapest moves of the fewest meshes that give the first slice in line its whole cubes; None if
+    there are none. `yielding`: slices that leave for it anyway → what that costs."""
     occupancy = occupancy_of(state)
     if is_mesh(head.shape) or not occupancy.meshes:
         return None
-    loose, crowded = _cubes(state, yielding)
+    loose, crowded = _idle_and_crowded_cubes(state, yielding)
     if not crowded or len(loose) + len(crowded) < cubes_of(head.shape) + held_back:
         return None
     room = _free_in([cube for cube in occupancy.partly if cube not in loose], occupancy)
     burdens = {cube: _burden_of(state, cube, meshes) for cube, meshes in crowded.items()}
     choices = [
-        (_sums([burdens[cube].cost for cube in emptied]), emptied, cubes)
+        (_column_sums([burdens[cube].cost for cube in emptied]), emptied, cubes)
         for emptied, cubes in state.placement.cubes_to_empty(head.shape, loose, sorted(crowded), held_back)
     ]
     for _, emptied, cubes in sorted(choices, key=itemgetter(0)):
-        takes = _sums([burdens[cube].takes for cube in emptied])
-        if all(map(le, takes, room)):
+        needed_room = _column_sums([burdens[cube].takes for cube in emptied])
+        if all(map(le, needed_room, room)):
             meshes = [state.slices[number] for cube in emptied for number in crowded[cube]]
-            moves = _packed(occupancy, meshes, {*loose, *emptied})
+            moves = _pack(occupancy, meshes, {*loose, *emptied})
             leavers = {number for cube in cubes for number in occupancy.holders[cube]} | moves.keys()
             return Compaction((cubes, None), tuple(sorted(leavers)), moves)
     return None
@@ -59,28 +63,29 @@ def compaction(
 
 @dataclass(frozen=True, slots=True)
 class _Burden:
-    """What it takes to empty a cube: `cost` is how many meshes move and what they lose; `takes` by size of
-    mesh, as in MESH_CHIPS, the chips of those that are at least as large, and the room in blocks of that
-    size that is given up in the cube itself."""
+    """The cost of emptying a cube."""
 
     cost: tuple[int, int]
+    """(meshes that move, chip-microseconds that they lose)."""
     takes: tuple[int, ...]
+    """By mesh size, as in MESH_CHIPS: the chips of meshes of at least that size, plus the free blocks of that
+    size given up in the cube itself."""
 
 
 def _burden_of(state: SchedulerState, cube: int, meshes: Sequence[int]) -> _Burden:
     rows = [state.slices[number] for number in meshes]
     moved = tuple([sum([row.chips for row in rows if row.chips >= size]) for size in MESH_CHIPS])
     cost = len(rows), sum([lost_chip_us(state, row) for row in rows])
-    return _Burden(cost, _sums([moved, _free_in([cube], occupancy_of(state))]))
+    return _Burden(cost, _column_sums([moved, _free_in([cube], occupancy_of(state))]))
 
 
 def _free_in(cubes: Iterable[int], occupancy: Occupancy) -> tuple[int, ...]:
-    """By size of mesh: chips of these cubes that are in free blocks of that size."""
+    """By mesh size: the chips of these cubes that lie in free blocks of that size."""
     free = [_free_chips(occupancy.used[cube] | occupancy.kept[cube]) for cube in cubes]
-    return _sums([(0,) * len(MESH_CHIPS), *free])
+    return _column_sums([(0,) * len(MESH_CHIPS), *free])
 
 
-def _sums(rows: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
+def _column_sums(rows: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
     return tuple(map(sum, zip(*rows, strict=True)))
 
 
@@ -89,9 +94,9 @@ def _free_chips(used: int) -> tuple[int, ...]:
     return tuple([size * sum([not mask & used for _, mask in BLOCKS[size]]) for size in MESH_CHIPS])
 
 
-def _packed(occupancy: Occupancy, meshes: Iterable[Slice], closed: set[int]) -> dict[int, Move]:
-    """Where these meshes, for whom there is room, go in cubes that others use, but for the closed ones:
-    largest first, into the fullest."""
+def _pack(occupancy: Occupancy, meshes: Iterable[Slice], closed: set[int]) -> dict[int, Move]:
+    """Destinations of these meshes in partly used cubes outside `closed`, largest mesh first, into the
+    fullest cube. The caller has checked that there is room."""
     busy = {
         cube: occupancy.used[cube] | occupancy.kept[cube] for cube in occupancy.partly if cube not in closed
     }
@@ -110,9 +115,11 @@ def _largest(mesh: Slice) -> tuple[int, int]:
     return -mesh.chips, mesh.number
 
 
-def _cubes(state: SchedulerState, yielding: dict[int, int]) -> tuple[list[int], dict[int, list[int]]]:
-    """(The cubes that are idle, or will be when those that yield have left, idle ones first; cube → its other
-    meshes, where there are some and all can move)."""
+def _idle_and_crowded_cubes(
+    state: SchedulerState, yielding: dict[int, int]
+) -> tuple[list[int], dict[int, list[int]]]:
+    """(cubes that are idle or will be when `yielding` have left, idle ones first; cube → its other meshes, if
+    all of them can move)."""
     occupancy = occupancy_of(state)
     crowded: dict[int, list[int]] = {}
     for cube in sorted({cube for number in occupancy.meshes for cube in occupancy.held[number]}):

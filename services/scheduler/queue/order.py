@@ -1,4 +1,4 @@
-"""Who of the waiting comes first."""
+"""Queue order of waiting slices."""
 
 from schemas.config.quotas import parse_quotas
 from services.scheduler.state import SchedulerState, occupancy_of, queue_of
@@ -6,12 +6,15 @@ from services.scheduler.structures.waiting_lines import FILLER, TIERS, Line, Pla
 from shared.models.superpod.shapes import chips_of
 
 Rank = tuple[int, int, Place]
-"""(number of the tier, chips that the owner has borrowed, place in the line): the order of the queue."""
+"""(tier number, chips borrowed by the owner, place in the line): the sort key of the queue."""
 
 
 def fair_share_order(state: SchedulerState) -> list[tuple[Rank, Line]]:
-    """The firm lines in the order of their first slices: by tier; then those whose owners are within their
-    quotas, then those who borrow, least borrowed first; then by priority and age."""
+    """The production and research lines in the order of their first slices.
+
+    Order: by tier; then owners within quota before those that borrow, least borrowed first; then by priority
+    and age.
+    """
     queue = queue_of(state)
     waiting = queue.firm_owners()
     if not waiting:
@@ -29,22 +32,21 @@ def fair_share_order(state: SchedulerState) -> list[tuple[Rank, Line]]:
 
 
 def borrowed_chips(held: int, quota: int) -> int:
-    """How many chips an owner borrows who has so many, with its next slice: 0 as long as it has less than its
-    quota, so that every owner can have one slice that is larger than that."""
+    """The chips that an owner with `held` chips borrows with its next slice: 0 while it has less than its
+    quota. So every owner can have one slice that exceeds its quota."""
     return 0 if held < quota else held - quota + 1
 
 
 def quotas_of(state: SchedulerState, owners: set[str]) -> dict[str, int]:
-    """The quota of each of these owners, in chips; those of whom none is written share equally what is left
-    by the others."""
-    written = parse_quotas(state.config.quotas, state.cubes)
-    rest = state.chips - sum(written.values())
-    share = rest // max(1, len(owners - written.keys()))
-    return {owner: written.get(owner, share) for owner in sorted(owners)}
+    """The quota of each owner, in chips. Owners without a configured quota share the rest equally."""
+    configured = parse_quotas(state.config.quotas, state.cubes)
+    unassigned = state.chips - sum(configured.values())
+    share = unassigned // max(1, len(owners - configured.keys()))
+    return {owner: configured.get(owner, share) for owner in sorted(owners)}
 
 
 def chips_by_owner(state: SchedulerState) -> dict[str, int]:
-    """Owner → chips that its firm slices have, or have a claim on; what runs as filler counts for nobody."""
+    """Owner → chips of its production and research slices that have cubes or a claim."""
     held: dict[str, int] = {}
     for number in (*occupancy_of(state).held, *state.claims):
         row = state.slices[number]
@@ -54,7 +56,7 @@ def chips_by_owner(state: SchedulerState) -> dict[str, int]:
 
 
 def filler_order(state: SchedulerState) -> list[Line]:
-    """The lines of filler, largest first, for few large slices fill the holes with less to and fro than many
-    small ones; then by priority and age."""
+    """The filler lines, largest shape first, then by priority and age. Few large slices fill the holes with
+    less churn than many small ones."""
     queue = queue_of(state)
     return sorted(queue.filler(), key=lambda line: (-chips_of(line[2]), queue.lines[line][0]))

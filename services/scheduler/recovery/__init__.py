@@ -1,1 +1,1 @@
-"""What becomes of slices that were hit, or have to leave."""
+"""Recovery of interrupted slices, and slices that must leave their cubes."""

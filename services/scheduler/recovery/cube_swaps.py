@@ -1,4 +1,4 @@
-"""One cube of a slice in the place of another, and the circuits that this changes."""
+"""Replaces one cube of a slice, with the circuits that this changes."""
 
 from typing import Literal
 
@@ -23,17 +23,17 @@ def swap_cube(
     cause: str,
     warm: bool = False,
 ) -> list[Output]:
-    """Put an idle cube in the place of one cube of a slice; for a mesh, a block of it at `corner`. A warm one
-    has been checked already."""
+    """Replace a cube of a slice by an idle one, or by a block of it at `corner` for a mesh. A `warm` spare
+    needs no preflight."""
     occupancy = occupancy_of(state)
     occupancy.free(row.number, (left,), row.shape, row.corner)
     occupancy.hold(row.number, (spare,), row.shape, corner)
     touch_cube_uses(state, (left, spare))
     cubes = tuple([spare if cube == left else cube for cube in row.cubes])
-    gone = _touching(left, state.placement.joins(row.shape, row.twisted, row.cubes))
-    new = _touching(spare, state.placement.joins(row.shape, row.twisted, cubes))
-    _forget_ends(state, gone)
-    state.preflights.pop(row.number, None)  # of circuits that are taken away
+    removed = _touching(left, state.placement.joins(row.shape, row.twisted, row.cubes))
+    added = _touching(spare, state.placement.joins(row.shape, row.twisted, cubes))
+    _forget_ends(state, removed)
+    state.preflights.pop(row.number, None)  # it checks circuits that are disconnected now
     links_down, links_degraded = count_bad_ends(state, row.number)
     moved = replace(
         row,
@@ -46,16 +46,16 @@ def swap_cube(
         links_checked=row.links_checked and warm,
     )
     store_slice(state, moved)
-    state.swapped += reason != "compacted"  # which makes room, and replaces nothing
+    state.swapped += reason != "compacted"  # a compaction only makes room
     name = slice_name(state, row.number)
     bodies: list[SchedulerBody] = [
         CubeSwapped(slice=name, left=left, spare=spare, corner=corner, reason=reason)
     ]
-    if new:
+    if added:
         pending_joins = state.pending_joins.get(row.number, ())
-        state.pending_joins[row.number] = (*(join for join in pending_joins if join not in gone), *new)
-        bodies.append(DisconnectCircuits(slice=name, joins=gone))
-        bodies += connect_joins(state, name, new)
+        state.pending_joins[row.number] = (*(join for join in pending_joins if join not in removed), *added)
+        bodies.append(DisconnectCircuits(slice=name, joins=removed))
+        bodies += connect_joins(state, name, added)
     elif corner is not None:
         bodies += disconnect_cube(state, name, spare)
     return [CausedBy(cause, body) for body in bodies]
@@ -66,7 +66,8 @@ def _touching(cube: int, joins: tuple[Join, ...]) -> tuple[Join, ...]:
 
 
 def _forget_ends(state: SchedulerState, joins: tuple[Join, ...]) -> None:
-    """The ends of circuits that are taken away go dark, at the neighbours too: they are no longer bad."""
+    """Forget the condition of link ends whose circuits are disconnected, at the neighbours too:
+    they go dark."""
     if state.bad_ends:
         for ends in join_ends(joins):
             for end in ends.tolist():

@@ -1,6 +1,5 @@
-"""Slices that leave drained cubes: told to, they write a checkpoint, and only then another cube takes the
-place of the drained one, which was kept for them meanwhile.
-"""
+"""Moves slices off drained cubes: after notice, a slice writes a checkpoint; then its reserved spare replaces
+the drained cube."""
 
 from schemas.messages.scheduler import SliceNoticed
 from services.scheduler.lifecycle import cancel_move, report_condition, slice_name, store_slice
@@ -13,8 +12,8 @@ from shared.engine.service import CausedBy, Output
 
 
 def move_off_drained_cubes(state: SchedulerState) -> list[Output]:
-    """Step 2 of the cycle: tell slices on drained cubes to leave those, as far as step 1 left spares; then
-    keep cubes warm. Who has not started yet has nothing to keep, and moves at once."""
+    """Step 2 of the cycle: give slices on drained cubes notice to move, as far as spares are left after step
+    1; then keep spares warm. A slice that has not started yet has nothing to save and moves at once."""
     emitted: list[Output] = []
     for cube in sorted(state.drained):
         for number in occupancy_of(state).holders[cube]:
@@ -24,24 +23,24 @@ def move_off_drained_cubes(state: SchedulerState) -> list[Output]:
 
 
 def moves_end_us(state: SchedulerState) -> int | None:
-    """When the next slice moves off a drained cube even if it has kept nothing by then."""
+    """When the next move happens even without a checkpoint."""
     return min([state.notices[number].until_us for number in state.moves], default=None)
 
 
 def end_moves(state: SchedulerState) -> list[Output]:
-    """Whoever was told to leave a drained cube by now does so."""
-    over = [number for number in sorted(state.moves) if state.notices[number].until_us <= state.now_us]
-    return [emitted for number in over for emitted in finish_move(state, number)]
+    """Finish the moves whose time is over."""
+    overdue = [number for number in sorted(state.moves) if state.notices[number].until_us <= state.now_us]
+    return [emitted for number in overdue for emitted in finish_move(state, number)]
 
 
 def finish_move(state: SchedulerState, number: int) -> list[Output]:
-    """A slice that was told to leave a cube does so, if that is not undrained again and the spare is still
-    fit; else it starts again where it is."""
+    """Move a slice off its cube if the cube is still drained and the spare is still usable. Otherwise the
+    slice continues where it is."""
     row, move, notice = state.slices[number], state.moves[number], state.notices[number]
     cancel_move(state, row)
     emitted: list[Output] = []
-    wanted = move.reason == "compacted" or move.left in state.drained
-    if wanted and occupancy_of(state).allowed[move.spare]:
+    is_needed = move.reason == "compacted" or move.left in state.drained
+    if is_needed and occupancy_of(state).allowed[move.spare]:
         emitted += swap_cube(state, row, move.left, move.spare, move.corner, move.reason, notice.cause)
     return emitted + report_condition(state, state.slices[number], notice.cause)
 

@@ -1,8 +1,8 @@
-"""Making room: who is told to leave, for whom the cubes are kept meanwhile, and what happens when they go.
+"""Pre-emption: notices to leave, claims on the cubes, and evictions.
 
-A slice that makes others leave has a claim on concrete cubes until the last of them has left; nobody else
-gets those. A claim ends with its slice's admission or withdrawal, or when one of its cubes fails or is
-drained: then the slice is in the queue again as before. Who was told to leave leaves even so.
+A slice that pre-empts others claims concrete cubes until the last victim has left; no other slice gets them.
+A claim ends when its slice is admitted or withdrawn, or when one of its cubes fails or is drained. In the
+last case the slice goes back to the queue, but the victims still leave.
 """
 
 from schemas.messages.scheduler import SliceNoticed
@@ -30,7 +30,7 @@ from shared.models.jobs.progress import given_notice, progress_at
 def claim_cubes(
     state: SchedulerState, row: Slice, cubes: tuple[int, ...], corner: Corner | None, victims: tuple[int, ...]
 ) -> list[Output]:
-    """Keep cubes for a waiting slice, and tell those who are in its way to leave them."""
+    """Reserve cubes for a waiting slice, and give notice to the slices on them."""
     queue_of(state).remove(line_of(row), place_of(row))
     until_us = state.now_us + state.config.grace_s * US_PER_S
     state.claims[row.number] = CubeClaim(cubes, corner, victims, until_us)
@@ -40,13 +40,13 @@ def claim_cubes(
 
 
 def give_notice(state: SchedulerState, row: Slice, victims: tuple[int, ...], cause: str) -> list[Output]:
-    """Tell those who were not told yet that they lose their cubes, for a slice that needs them."""
+    """Give notice to victims that have none yet: they lose their cubes to a slice that needs them."""
     until_us = state.now_us + state.config.grace_s * US_PER_S
     emitted: list[Output] = []
     for number in victims:
         if number in state.notices:
             continue
-        reason = f"pre-empted for {slice_name(state, row.number)}, which is {row.tier}"
+        reason = f"pre-empted by {row.tier} slice {slice_name(state, row.number)}"
         state.notices[number] = LeaveNotice("preempted", state.now_us, until_us, cause, reason, row.number)
         store_slice(state, state.slices[number])
         notice = SliceNoticed(slice=slice_name(state, number), why="preempted", until_us=until_us)
@@ -55,7 +55,7 @@ def give_notice(state: SchedulerState, row: Slice, victims: tuple[int, ...], cau
 
 
 def start_compaction(state: SchedulerState, row: Slice, moves: dict[int, Move]) -> list[Output]:
-    """Tell meshes to go where there is room for them, which is kept, so that a slice gets whole cubes."""
+    """Give meshes notice to move to reserved blocks, so that a slice gets whole cubes."""
     until_us = state.now_us + state.config.grace_s * US_PER_S
     emitted: list[Output] = []
     for number, move in sorted(moves.items()):
@@ -73,47 +73,49 @@ def start_compaction(state: SchedulerState, row: Slice, moves: dict[int, Move]) 
 
 
 def serve_claims(state: SchedulerState) -> list[Output]:
-    """Step 3 of the cycle: who has a claim on cubes that have come free gets them; whose claim cannot come
-    true, for a cube is out of use or somebody stays on it after all, waits in line again."""
+    """Step 3 of the cycle: admit slices whose claimed cubes are free. A claim fails if a cube is out of use
+    or a slice stays on it; then its slice is queued again."""
     emitted: list[Output] = []
-    for number, held in sorted(state.claims.items()):
+    for number, claim in sorted(state.claims.items()):
         row, occupancy = state.slices[number], occupancy_of(state)
-        mask = WHOLE_CUBE if held.corner is None else block_mask(held.corner, row.shape)
-        users = {user for cube in held.cubes for user in occupancy.slices_on(cube, mask)}
-        fit = all(occupancy.allowed[cube] for cube in held.cubes)
+        mask = WHOLE_CUBE if claim.corner is None else block_mask(claim.corner, row.shape)
+        users = {user for cube in claim.cubes for user in occupancy.slices_on(cube, mask)}
+        is_usable = all(occupancy.allowed[cube] for cube in claim.cubes)
         member = state.members.get(number)
         if member is not None and member.until_us is not None:
-            emitted += [] if fit else give_up_hold(state, row, "a cube that was kept for it is out of use")
-        elif not fit or users - state.notices.keys():
-            queue_of(state)  # made while it has its claim still
+            emitted += (
+                [] if is_usable else give_up_hold(state, row, "one of its reserved cubes went out of use")
+            )
+        elif not is_usable or users - state.notices.keys():
+            queue_of(state)  # build the queue while the slice still has its claim
             release_claim(state, row)
             enqueue(state, row)
             store_slice(state, row)
-        elif not users and not state.notices.keys() & set(held.victims):
+        elif not users and not state.notices.keys() & set(claim.victims):
             if member is not None:
                 emitted += hold_cubes(state, row)
                 continue
             release_claim(state, row)
-            emitted += admit(state, row, held.cubes, held.corner)
+            emitted += admit(state, row, claim.cubes, claim.corner)
     return emitted
 
 
 def graces_end_us(state: SchedulerState) -> int | None:
-    """When the next grace of a pre-empted slice is over."""
+    """When the next grace period of a pre-empted slice ends."""
     ends = [notice.until_us for notice in state.notices.values() if notice.why == "preempted"]
     return min(ends, default=None)
 
 
 def evict_overdue(state: SchedulerState) -> list[Output]:
-    """Whoever has not left by now, though it was pre-empted, loses its cubes."""
-    over = [
+    """Evict pre-empted slices whose grace period has expired."""
+    overdue = [
         number
         for number, notice in sorted(state.notices.items())
         if notice.why == "preempted" and notice.until_us <= state.now_us
     ]
     return [
         emitted
-        for number in over
+        for number in overdue
         for emitted in _leave(
             state, state.slices[number], state.notices[number], uncommitted_us(state, number)
         )
@@ -121,7 +123,7 @@ def evict_overdue(state: SchedulerState) -> list[Output]:
 
 
 def uncommitted_us(state: SchedulerState, number: int) -> int:
-    """The work of a slice that no checkpoint keeps."""
+    """The work of a slice since its last checkpoint, in microseconds."""
     row = state.slices[number]
     if row.progress is None or row.progress.phase == "preparing":
         return 0
@@ -129,7 +131,7 @@ def uncommitted_us(state: SchedulerState, number: int) -> int:
 
 
 def leave_preempted(state: SchedulerState, number: int) -> list[Output]:
-    """A slice that was told to make room does so; it has kept what it did until it was told."""
+    """Requeue a pre-empted slice. Its checkpoint keeps its work up to the notice."""
     row, notice = state.slices[number], state.notices[number]
     if row.progress is not None and is_single_pod(state, row):
         progress = given_notice(row.progress, max(notice.given_us, row.progress.since_us))
@@ -138,5 +140,4 @@ def leave_preempted(state: SchedulerState, number: int) -> list[Output]:
 
 
 def _leave(state: SchedulerState, row: Slice, notice: LeaveNotice, lost_us: int) -> list[Output]:
-    """It loses so much work."""
     return requeue(state, row, notice.reason, notice.cause, lost_us)

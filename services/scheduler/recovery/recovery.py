@@ -1,7 +1,7 @@
-"""Slices that hardware events have hit: what `recovery_plan` decides for all of them together is done.
+"""Recovery of interrupted slices: carries out the plan that `recovery_plan` makes for all of them together.
 
-Any healthy idle cube can take the place of one that failed, and only the circuits that touch it change
-(Lightwave Fabrics 4.2.2). A slice whose cubes are joined for good stays.
+In a superpod, any healthy idle cube can replace a failed one, and only the circuits that touch it change
+(Lightwave Fabrics 4.2.2). In a static pod, a slice of several cubes stays where it is.
 """
 
 from schemas.messages.scheduler import RecoveryCosts, SliceBackedOff, SliceRecovering
@@ -43,12 +43,12 @@ from shared.engine.service import CausedBy, Output
 from shared.models.jobs.progress import halted, progress_at, struck
 
 RECHECK_US = 60 * US_PER_S
-"""The least time after which a choice to wait is looked at again, if nothing else happens."""
+"""Minimum time until a decision to wait is reconsidered if nothing else happens."""
 
 
 def interrupt(state: SchedulerState, row: Slice, part: str, cause: str, decides_us: int) -> list[Output]:
-    """A slice on cubes cannot go on as it was, because of this part; what becomes of it is decided then. One
-    that stalls already goes on waiting for that."""
+    """Interrupt a slice on cubes because this part failed; the recovery is decided at `decides_us`. A slice
+    that is already interrupted keeps its earlier decision time."""
     if row.number in state.interruptions:
         return []
     cancel_move(state, row)
@@ -59,7 +59,7 @@ def interrupt(state: SchedulerState, row: Slice, part: str, cause: str, decides_
         lost_us = progress_at(progress, state.now_us).uncommitted_us
         progress = halted(progress, state.now_us) if is_single_pod(state, row) else progress
     state.interruptions[row.number] = Interruption(state.now_us, cause, part, lost_us, decides_us)
-    reason = f"{part} failed, and it is not decided yet what to do"
+    reason = f"{part} failed; recovery is not decided yet"
     store_slice(
         state,
         replace(row, state="recovering", changed_us=state.now_us, reason=reason, progress=progress),
@@ -71,18 +71,18 @@ def interrupt(state: SchedulerState, row: Slice, part: str, cause: str, decides_
 
 
 def decision_time_us(state: SchedulerState) -> int:
-    """When it is decided what becomes of a slice that is hit now: what fails together, and is noticed within
-    this time, is planned together."""
+    """When the recovery of a slice that fails now is decided. Faults noticed within `decision_s` are planned
+    together."""
     return state.now_us + state.config.decision_s * US_PER_S
 
 
 def next_decision_us(state: SchedulerState) -> int | None:
-    """When the next decision is due for a slice that was hit, or due again for one that waits."""
+    """When the next recovery decision is due, first or repeated."""
     return min([interruption.due_us for interruption in state.interruptions.values()], default=None)
 
 
 def recover_interrupted(state: SchedulerState) -> list[Output]:
-    """Step 1 of the cycle: one plan for all slices that were hit, and what it takes to carry it out."""
+    """Step 1 of the cycle: make one plan for all interrupted slices and carry it out."""
     emitted: list[Output] = []
     if not state.interruptions:
         return emitted
@@ -94,12 +94,12 @@ def recover_interrupted(state: SchedulerState) -> list[Output]:
     is_planned = False
     while not is_planned:
         freed = [_carry_out(state, decision, emitted) for decision in current_plan(state)]
-        is_planned = not any(freed)  # whoever is evicted leaves cubes to those behind
+        is_planned = not any(freed)  # an evicted slice leaves cubes to the slices after it
     return emitted
 
 
 def current_plan(state: SchedulerState) -> tuple[RecoveryDecision, ...]:
-    """What would be done now with all slices that stall and are to be decided on."""
+    """The current plan for all interrupted slices whose decision is due."""
     hits = [
         recovery_input_of(state, state.slices[number], interruption)
         for number, interruption in state.interruptions.items()
@@ -109,15 +109,15 @@ def current_plan(state: SchedulerState) -> tuple[RecoveryDecision, ...]:
 
 
 def _carry_out(state: SchedulerState, decision: RecoveryDecision, emitted: list[Output]) -> bool:
-    """Do what was decided for one slice; returns whether who is left has to be planned anew."""
+    """Carry out the decision for one slice; returns whether the remaining slices must be planned again."""
     number = decision.slice
     row = state.slices[number]
-    interruption = state.interruptions[number] = _still(state, row, state.interruptions[number])
+    interruption = state.interruptions[number] = _with_current_part(state, row, state.interruptions[number])
     choice = decision.choice
     takes_cubes = "swap" in policy_of(state, row).choices
     full = fit_for_one_cube(state, row) is None
     if takes_cubes and row.corner is not None and ("swap" in decision.costs) == full:
-        return True  # a mesh before it took the last room for both, or opened a cube that has room for both
+        return True  # an earlier mesh took the last block, or opened a cube with room for both
     if choice != interruption.choice:
         costs = RecoveryCosts(**decision.costs)
         body = SliceRecovering(
@@ -141,7 +141,7 @@ def _carry_out(state: SchedulerState, decision: RecoveryDecision, emitted: list[
         row = state.slices[number]
     if choice == "wait" and (not leaving or not set(leaving).isdisjoint(row.cubes)):
         hit = recovery_input_of(state, row, interruption)
-        emitted += _make_room(state, row, interruption, hit) if takes_cubes else []
+        emitted += _preempt_for(state, row, interruption, hit) if takes_cubes else []
         _wait(state, row, interruption, hit)
         return False
     del state.interruptions[number]
@@ -150,13 +150,14 @@ def _carry_out(state: SchedulerState, decision: RecoveryDecision, emitted: list[
 
 
 def _evict(state: SchedulerState, row: Slice, interruption: Interruption) -> list[Output]:
-    """A slice goes back to the queue; one that leaves for failed preflights, and not for dead cubes, wants no
-    others for a while."""
-    why, number = _checks(state, row), row.number
-    rests = not dead_cubes(state, row) and not may_rewire(state, row)
-    dearer = "to wait for a cube or the repair costs more than to start anew"
-    reason = f"{interruption.part} failed{why or ','} and {'it leaves its cubes' if rests else dearer}"
-    if not rests:
+    """Requeue a slice. If it leaves because of failed preflights, not dead cubes, it backs off."""
+    why, number = _failed_preflights_text(state, row), row.number
+    backs_off = not dead_cubes(state, row) and not may_rewire(state, row)
+    dearer = "waiting for a cube or the repair costs more than a restart"
+    reason = (
+        f"{interruption.part} failed{why or ','} and {'the slice leaves its cubes' if backs_off else dearer}"
+    )
+    if not backs_off:
         return requeue(state, row, reason, interruption.cause, interruption.lost_us)
     failures = start_backoff(state, row)
     emitted = requeue(state, row, reason, interruption.cause, interruption.lost_us)
@@ -173,54 +174,56 @@ def _evict(state: SchedulerState, row: Slice, interruption: Interruption) -> lis
     return [*emitted, CausedBy(interruption.cause, body)]
 
 
-def _make_room(
+def _preempt_for(
     state: SchedulerState, row: Slice, interruption: Interruption, hit: RecoveryInput
 ) -> list[Output]:
-    """Who waits for a cube need not wait for longer than others have to write a checkpoint: of those whom it
-    may make leave, who lose least are told to."""
+    """Pre-empt slices for one that waits for a cube, those that lose least. Then it waits for at most one
+    grace period."""
     if not hit.moves or recovery_plan([hit], hit.cubes, 0, recovery_delays(state))[0].choice != "swap":
-        return []  # it would wait on even so
+        return []  # the slice would wait even with free cubes
     yielding = preemptable_for_recovery(state, row)
     if not yielding:
         return []
     shape = row.shape if row.corner is not None else (4, 4, 4 * hit.cubes)
-    found = state.placement.fit_by_preemption(occupancy_of(state), shape, yielding)
-    return [] if found is None else give_notice(state, row, found[1], interruption.cause)
+    fit = state.placement.fit_by_preemption(occupancy_of(state), shape, yielding)
+    return [] if fit is None else give_notice(state, row, fit[1], interruption.cause)
 
 
-def _still(state: SchedulerState, row: Slice, interruption: Interruption) -> Interruption:
-    """What is still the matter: the cube that began it, or whose link did, may be replaced already, and
-    another not."""
+def _with_current_part(state: SchedulerState, row: Slice, interruption: Interruption) -> Interruption:
+    """The interruption with its current cause: the part that began it may have been replaced while another
+    still fails."""
     names = {f"{state.fabric}/cube-{cube}" for cube in row.cubes}
     dead = dead_cubes(state, row)
     if dead and interruption.part not in names:
         return replace(interruption, part=f"{state.fabric}/cube-{dead[0]}")
-    began = "/".join(interruption.part.split("/")[:2])
-    if not dead and row.links_down and "/cube-" in began and began not in names:
+    first_part = "/".join(interruption.part.split("/")[:2])
+    if not dead and row.links_down and "/cube-" in first_part and first_part not in names:
         return replace(interruption, part=failed_part(state, row))
     return interruption
 
 
 def _wait(state: SchedulerState, row: Slice, interruption: Interruption, hit: RecoveryInput) -> None:
     again_us = state.now_us + max(hit.repair_us // 2, RECHECK_US)
-    stays_us = keeps_cubes_until_us(state, row)
-    if stays_us is not None:
-        again_us = min(again_us, stays_us)
+    keeps_cubes_us = keeps_cubes_until_us(state, row)
+    if keeps_cubes_us is not None:
+        again_us = min(again_us, keeps_cubes_us)
     if interruption.choice != "wait" or interruption.due_us <= state.now_us:
         state.interruptions[row.number] = replace(interruption, choice="wait", due_us=again_us)
-    why = "it waits for that, or for a healthy idle cube"
+    why = "the slice waits for its repair or a healthy idle cube"
     if not state.placement.can_move(row.cubes):
         why = "the slice cannot leave it"
-    elif stays_us is not None:
-        why = f"it waits for its links until {format_time(stays_us)} (scheduler.preflight_stay_s)"
+    elif keeps_cubes_us is not None:
+        why = (
+            f"the slice waits for its links until {format_time(keeps_cubes_us)} (scheduler.preflight_stay_s)"
+        )
     elif not hit.moves:
-        why = "it waits for the repair"
-    reason = f"{interruption.part} failed{_checks(state, row)} and {why}"
+        why = "the slice waits for the repair"
+    reason = f"{interruption.part} failed{_failed_preflights_text(state, row)} and {why}"
     store_slice(state, replace(row, state="recovering", reason=reason, links_checked=False))
 
 
-def _checks(state: SchedulerState, row: Slice) -> str:
-    """How often a slice that has not run for long since failed its preflight, in words."""
+def _failed_preflights_text(state: SchedulerState, row: Slice) -> str:
+    """Text with the failed preflights of a slice, if they caused the interruption."""
     by_links = row.number in state.preflight_failures and not dead_cubes(state, row)
     return f", {failures_text(state, row)}," if by_links else ""
 
@@ -228,19 +231,19 @@ def _checks(state: SchedulerState, row: Slice) -> str:
 def _replace_cubes(
     state: SchedulerState, row: Slice, leaving: tuple[int, ...], interruption: Interruption, warm_cubes: bool
 ) -> list[Output]:
-    """Put spares in the places of as many cubes as there are spares for."""
+    """Replace as many cubes as there are spares."""
     emitted: list[Output] = []
     if not state.placement.can_move(row.cubes):
         return emitted
     for cube in leaving:
-        room = _take_hot(state, row) if warm_cubes else fit_for_one_cube(state, row)
+        room = _take_warm_spare(state, row) if warm_cubes else fit_for_one_cube(state, row)
         if room is not None:
             row = state.slices[row.number]
             emitted += swap_cube(state, row, cube, *room, "failed", interruption.cause, warm=warm_cubes)
     return emitted
 
 
-def _take_hot(state: SchedulerState, row: Slice) -> tuple[int, Corner | None]:
+def _take_warm_spare(state: SchedulerState, row: Slice) -> tuple[int, Corner | None]:
     cube = min(state.warm_cubes)
     release_warm_spare(state, cube)
     return cube, None if row.corner is None else (0, 0, 0)

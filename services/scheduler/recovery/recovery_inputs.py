@@ -1,4 +1,4 @@
-"""What a slice that was hit stands to lose, gathered for the plan (`recovery_plan`)."""
+"""Gathers the inputs of the recovery plan for an interrupted slice (`recovery_plan`)."""
 
 from collections import Counter
 
@@ -27,7 +27,7 @@ from shared.models.superpod.shapes import cubes_of
 from shared.models.superpod.wiring import CHIPS_PER_CUBE, ENDS_PER_CUBE, ocs_of
 
 SWAP_JOINS = 2
-"""Joins that a cube in the place of another takes in each dimension: one on either side."""
+"""Joins per dimension that change when one cube replaces another: one on either side."""
 
 
 def recovery_delays(state: SchedulerState) -> RecoveryDelays:
@@ -41,31 +41,34 @@ def recovery_delays(state: SchedulerState) -> RecoveryDelays:
 
 
 def dead_cubes(state: SchedulerState, row: Slice) -> tuple[int, ...]:
-    """The cubes of a slice with hosts or chips out of order."""
+    """The cubes of a slice with failed hosts or chips."""
     return tuple(
         [cube for cube in row.cubes if cube in state.unhealthy and cube not in state.module_failed_cubes]
     )
 
 
 def cubes_to_leave(state: SchedulerState, row: Slice) -> tuple[int, ...]:
-    """The cubes of a slice that others should replace: those that are dead; else those whose links are down,
-    as few as will do, as far as that is not because of an OCS, which takes all cubes the same links. A link
-    has two ends, and either may be at fault: where nothing tells them apart the cube of the other end has its
-    turn after the next preflight that fails, for cubes keep the places of those that they replace. After more
-    of those the slice is not wired again where it is."""
+    """The cubes of a slice to replace: the dead ones, else those whose links are down.
+
+    As few cubes as possible are replaced. Links that are down because of an OCS do not count, because that
+    OCS fails the same links of all cubes. A link has two ends, and either may be at fault. If nothing tells
+    them apart, the other end's cube is tried after the next failed preflight; this works because a
+    replacement takes the place of the cube it replaces. After more than `preflight_tries` failures the slice
+    is not rewired in place.
+    """
     dead = dead_cubes(state, row)
     if dead or not may_rewire(state, row) or not state.placement.can_move(row.cubes):
         return dead
     ends = [end for end in down_ends(state, row) if ocs_of(end) not in state.ocs_down]
     links = Counter([end // ENDS_PER_CUBE for end in ends])
-    turn = -1 if preflight_failures_of(state, row).failed % 2 else 1
-    place_of = {cube: turn * place for place, cube in enumerate(row.cubes)}
+    order_sign = -1 if preflight_failures_of(state, row).failed % 2 else 1
+    place_of = {cube: order_sign * place for place, cube in enumerate(row.cubes)}
     chosen: list[int] = []
     covered, wanted = 0, sum(links.values())
     for cube in sorted(
         links, key=lambda cube: (cube not in state.module_failed_cubes, -links[cube], place_of[cube])
     ):
-        # Every link that is down has both its ends in this table, so that half of it is to be covered.
+        # Both ends of every failed link are in this table, so covering half of the ends is enough.
         if 2 * covered >= wanted:
             break
         chosen.append(cube)
@@ -74,12 +77,12 @@ def cubes_to_leave(state: SchedulerState, row: Slice) -> tuple[int, ...]:
 
 
 def is_intact(state: SchedulerState, row: Slice) -> bool:
-    """Whether a slice could go on where it is as if nothing had happened."""
+    """Whether a slice could continue where it is as if nothing had happened."""
     return not row.links_down and not dead_cubes(state, row)
 
 
 def recovery_input_of(state: SchedulerState, row: Slice, interruption: Interruption) -> RecoveryInput:
-    """A slice that stalls, in numbers."""
+    """The inputs of the plan for one interrupted slice."""
     dead, leaving = dead_cubes(state, row), cubes_to_leave(state, row)
     cubes = 0 if _fits_a_used_cube(state, row) else len(leaving)
     elapsed_us = state.now_us - interruption.since_us
@@ -103,11 +106,11 @@ def recovery_input_of(state: SchedulerState, row: Slice, interruption: Interrupt
         moves=bool(leaving) and state.placement.can_move(row.cubes),
         lost_us=interruption.lost_us,
         startup_us=0 if row.terms is None else row.terms.startup_us,
-        left_us=_left_us(state, row),
+        left_us=_remaining_work_us(state, row),
         route_ppm=route_ppm if accepts_speed(policy, route_ppm) else 0,
         repair_us=repair_us,
         ends=tuple(sorted(ends)),
-        cubes_short=_short_of(state, row, len(dead), by_ocs),
+        cubes_short=_cubes_short(state, row, len(dead), by_ocs),
         box_us=_box_us(state, row, repair_us) if dead and not state.placement.can_move(row.cubes) else None,
         choices=_choices(state, row, policy, bool(dead)),
         replicates=row.terms is not None and row.terms.replicates,
@@ -115,9 +118,12 @@ def recovery_input_of(state: SchedulerState, row: Slice, interruption: Interrupt
 
 
 def _choices(state: SchedulerState, row: Slice, policy: RecoveryPolicy, dead: bool) -> tuple[Choice, ...]:
-    """What a slice may do. One whose preflights failed again and again does not wait on its cubes for links
-    that have not come up by themselves, if its owner lets it leave them: it would be checked in vain as often
-    as one of them comes and goes."""
+    """The choices of a slice.
+
+    After too many failed preflights, a slice does not wait on its cubes for links that have not come up by
+    themselves, if its owner lets it leave. Otherwise it would be checked, without effect, each time one of
+    the links flaps.
+    """
     overdue = not dead and not may_rewire(state, row) and keeps_cubes_until_us(state, row) is None
     if not overdue or "evict" not in policy.choices or not state.placement.can_move(row.cubes):
         return policy.choices
@@ -125,31 +131,35 @@ def _choices(state: SchedulerState, row: Slice, policy: RecoveryPolicy, dead: bo
 
 
 def _box_us(state: SchedulerState, row: Slice, repair_us: int) -> int:
-    """In how long a slice whose cubes stay where they are could start anew in another box, by the estimates
-    of who is in the way, filler aside; where every box has a cube that is out of order, with the repair."""
+    """Time until a slice whose cubes cannot be replaced can restart in another box, by the estimates of other
+    slices, ignoring filler. The repair time if every box has an unusable cube."""
     yielding = {row.number: 0} | ({} if row.tier == "filler" else preemptable_by(state, None))
     start_us = state.placement.start_us(timeline_of(state, yielding), row.shape, held_back=0)
     return repair_us if start_us >= FOREVER else start_us - state.now_us
 
 
-def _short_of(state: SchedulerState, row: Slice, dead: int, by_ocs: bool) -> int | None:
-    """How many cubes a slice is short of if it starts anew by way of the queue, where those of its own that
-    are in order come back as for any that is promised its start; None if that is no help."""
+def _cubes_short(state: SchedulerState, row: Slice, dead: int, by_ocs: bool) -> int | None:
+    """How many cubes a slice lacks to restart through the queue, where its own healthy cubes come back to it;
+    None if a restart does not help."""
     can_move = state.placement.can_move(row.cubes)
     if not dead and not may_rewire(state, row):
-        leaves = can_move and keeps_cubes_until_us(state, row) is None
-        return cubes_of(row.shape) if leaves else None  # others than its own
+        leaves_cubes = can_move and keeps_cubes_until_us(state, row) is None
+        return cubes_of(row.shape) if leaves_cubes else None  # all of its cubes must be others
     if dead:
         is_wanted = state.queued > 0 or dead <= len(occupancy_of(state).idle)
-        return dead if can_move and is_wanted else None  # else its others would be of no use to anybody
-    # It comes back with the OCS, and leaves as many as it needs then; meanwhile others can use them.
-    return 0 if by_ocs and waits_for_ocs(state, row) else None  # elsewhere there are links, too
+        return dead if can_move and is_wanted else None  # else no other slice could use its remaining cubes
+    # The slice returns when the OCS does, and frees as many cubes as it then needs. Other slices can use its
+    # cubes until then.
+    return 0 if by_ocs and waits_for_ocs(state, row) else None  # other cubes have working links
 
 
 def preemptable_for_recovery(state: SchedulerState, row: Slice) -> dict[int, int]:
-    """The slices that one which lost a cube may make leave for another → what that costs: those that it could
-    if it were the first in line, so that it does not stand idle on all its others for hours. They are such as
-    leave whole cubes at once, for nothing is kept for it that comes free in parts."""
+    """The slices that a slice which lost a cube may pre-empt → what that costs.
+
+    These are the slices that it could pre-empt if it were first in line, so that it does not idle for hours
+    on its other cubes. Only slices of whole cubes count, because nothing is reserved for it that comes free
+    in parts.
+    """
     if row.tier == "filler":
         return {}
     yielding = preemptable_by(state, row if row.corner is None else None)
@@ -162,8 +172,8 @@ def preemptable_for_recovery(state: SchedulerState, row: Slice) -> dict[int, int
 
 
 def _leaves_us(state: SchedulerState, other: Slice, yields: bool) -> int | None:
-    """In how long another slice is expected to leave its cubes, None if nobody knows; within its grace if it
-    is to make room."""
+    """Time until another slice is expected to leave its cubes; None if unknown. At most the grace period if
+    it can be pre-empted."""
     left_us = None if other.ends_us is None else max(other.ends_us - state.now_us, 0)
     if not yields:
         return left_us
@@ -181,9 +191,8 @@ def _repair_us(state: SchedulerState, dead: bool, by_ocs: bool) -> int:
     return state.expected_durations.ocs_repair_us if by_ocs else state.expected_durations.link_repair_us
 
 
-def _left_us(state: SchedulerState, row: Slice) -> int:
-    """The work that a slice still has to do: of its job, else by the estimate of its owner; without one it
-    never ends."""
+def _remaining_work_us(state: SchedulerState, row: Slice) -> int:
+    """The work that is left: of its job, else by its owner's estimate; SPAN_US_MAX without an estimate."""
     if row.terms is not None:
         return row.terms.work_us - (row.progress.kept_us if row.progress is not None else 0)
     return SPAN_US_MAX if row.ends_us is None else max(row.ends_us - state.now_us, 0)

@@ -1,9 +1,8 @@
-"""What to do with all slices that hardware events have hit, as one plan: the most urgent first, each the
-cheapest way on that is open to it then.
+"""Plans the recovery of all interrupted slices together: most urgent first, each with its cheapest option.
 
-Costs are chip-microseconds that are expected to be lost, by one function for everybody. What follows the same
-whatever is chosen, the work since the last checkpoint and the next start-up, is counted in all of them; but
-for that work where the job replicates and a warm cube takes the place.
+Costs are expected losses in chip-microseconds, computed by one function for all slices. Losses common to all
+options, the work since the last checkpoint and the next start-up, are included in each. The exception is a
+job that replicates: with a warm spare it loses no work.
 """
 
 from collections.abc import Iterable
@@ -13,56 +12,60 @@ from schemas.messages.scheduler import FULL_SPEED
 from schemas.recovery_policy import CHOICES, Choice
 
 Costs = dict[Choice, int]
-"""Chip-microseconds by choice; what is not open, or not allowed by the slice's owner, is missing."""
+"""Choice → chip-microseconds. Choices that are impossible, or not allowed by the owner, are missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecoveryInput:
-    """A slice that cannot go on as it was.
-
-    `urgency` is its place among all, least first. `moves` says whether it can be helped by other cubes in the
-    place of some of its own, for which it takes `cubes` idle ones; `standing` is how many of its `chips` are
-    in order and idle meanwhile.
-    `lost_us` is its work since the last checkpoint, `startup_us` what a restart takes, `left_us` the work
-    that is still to do. `route_ppm` is its speed if it goes around what is gone, 0 where it cannot or would
-    not. `repair_us` is when what failed is expected back, and `ends` when others leave how many cubes.
-    Evicted, it would be `short` of so many beside its own that are in order, or could have another box in
-    `box_us`; None if that is no help. `choices` are those that its owner allows, the one preferred at equal
-    cost first. If it `replicates`, a warm cube loses it no work.
-    """
+    """An interrupted slice, in numbers."""
 
     slice: int
     urgency: tuple[int, ...]
+    """Sort key; the smallest is the most urgent."""
     chips: int
     idle_chips: int
+    """Its chips that work but idle while it waits."""
     cubes: int
+    """Idle cubes that it needs to replace its own."""
     moves: bool
+    """Whether replacing some of its cubes helps."""
     lost_us: int
+    """Work since the last checkpoint."""
     startup_us: int
+    """Time of a restart."""
     left_us: int
+    """Work still to do."""
     route_ppm: int
+    """Speed with rerouted traffic; 0 if impossible or not accepted."""
     repair_us: int
+    """Expected time until the failed part is repaired."""
     ends: tuple[tuple[int, int], ...]
+    """(time until other slices leave, cubes that they free)."""
     cubes_short: int | None
+    """Cubes that it would lack after a requeue, besides its own healthy ones; None if a requeue does not
+    help."""
     box_us: int | None
+    """Time until another box of cubes is free; None if that does not help."""
     choices: tuple[Choice, ...] = CHOICES
+    """Choices that its owner allows; the first is preferred at equal cost."""
     replicates: bool = False
+    """Whether a warm spare saves its work since the last checkpoint."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecoveryDelays:
-    """How long steps of a recovery take: deciding, switching circuits, preflight, and the grace in which
-    others leave cubes."""
+    """Durations of the steps of a recovery."""
 
     decision_us: int
     circuits_us: int
     preflight_us: int
     grace_us: int
+    """The grace period in which pre-empted slices leave their cubes."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecoveryDecision:
-    """What to do with one slice, and what each of the choices would have cost."""
+    """What to do with one slice, and the cost of each choice."""
 
     slice: int
     choice: Choice
@@ -72,11 +75,11 @@ class RecoveryDecision:
 def recovery_plan(
     hits: Iterable[RecoveryInput], spares: int, warm_cubes: int, delays: RecoveryDelays
 ) -> tuple[RecoveryDecision, ...]:
-    """One plan over all slices that were hit, with so many healthy idle cubes and so many that are kept warm.
+    """One plan for all interrupted slices, with this many healthy idle cubes (`spares`) and warm spares.
 
-    The most urgent first; each takes the cheapest choice that its owner allows and those before it have left,
-    of equal ones the one that its owner prefers. Who waits has first claim on what becomes free, so that
-    nobody is passed for ever: a wait becomes dearer as it lasts.
+    The most urgent slice goes first. Each takes the cheapest choice that its owner allows and earlier slices
+    left open; ties go to the owner's preference. A slice that waits has the first claim on cubes that come
+    free. Waiting costs more the longer it lasts, so no slice waits forever.
     """
     plan: list[RecoveryDecision] = []
     for hit in sorted(hits, key=_urgency):
@@ -88,28 +91,28 @@ def recovery_plan(
         elif choice == "swap":
             spares -= hit.cubes
         elif choice == "wait" and takes_cubes(hit) and "swap" not in costs:
-            spares = 0  # there are too few: it takes what there is, and waits for the rest
+            spares = 0  # too few: it takes them all and waits for the rest
         plan.append(RecoveryDecision(hit.slice, choice, costs))
     return tuple(plan)
 
 
 def takes_cubes(hit: RecoveryInput) -> bool:
-    """Whether other cubes may take the place of some of a slice's, as they come free."""
+    """Whether other cubes may replace some of the slice's cubes as they come free."""
     return hit.moves and "swap" in hit.choices
 
 
 def expected_costs(hit: RecoveryInput, spares: int, warm_cubes: int, delays: RecoveryDelays) -> Costs:
-    """The chip-microseconds that each choice that is open to a slice is expected to lose."""
-    found = _costs(hit, spares, warm_cubes, delays)
-    allowed: Costs = {choice: cost for choice, cost in found.items() if choice in hit.choices}
+    """The expected loss of each allowed choice, in chip-microseconds."""
+    costs = _costs(hit, spares, warm_cubes, delays)
+    allowed: Costs = {choice: cost for choice, cost in costs.items() if choice in hit.choices}
     if not allowed:
-        # The last resort: once what failed is back it can have cubes again.
-        allowed["evict"] = found["wait"]
+        # Last resort if no allowed choice is possible: requeue until the failed part is repaired.
+        allowed["evict"] = costs["wait"]
     return allowed
 
 
 def _costs(hit: RecoveryInput, spares: int, warm_cubes: int, delays: RecoveryDelays) -> Costs:
-    """The same, whatever its owner allows."""
+    """The expected loss of each possible choice, whether the owner allows it or not."""
     circuits_us, ready_us = delays.circuits_us, delays.circuits_us + delays.preflight_us
     common = hit.chips * (hit.lost_us + hit.startup_us + delays.decision_us)
     costs: Costs = {}
@@ -131,20 +134,20 @@ def _costs(hit: RecoveryInput, spares: int, warm_cubes: int, delays: RecoveryDel
         free_us = free_after_us(hit.ends, hit.cubes_short - spares)
         requeue_us = hit.repair_us if free_us is None else min(hit.repair_us, free_us)
     if requeue_us is not None:
-        # Others use its cubes meanwhile, but for half of that time, in which they gather for it again.
+        # Other slices use its cubes meanwhile, except in the second half, when its cubes gather again.
         gather_us = delays.grace_us + requeue_us // 2 if requeue_us else 0
         costs["evict"] = common + hit.chips * (ready_us + gather_us)
     return costs
 
 
 def expected_left_us(mean_us: int, elapsed_us: int) -> int:
-    """How long a repair still takes that takes so long on average: what has taken longer than that is
-    expected to take half as long again, so that no wait stays cheap for ever."""
+    """The expected remaining time of a repair with this mean. An overdue repair is expected to take half its
+    elapsed time again, so that no wait stays cheap forever."""
     return max(mean_us - elapsed_us, elapsed_us // 2, 1)
 
 
 def free_after_us(ends: Iterable[tuple[int, int]], cubes: int) -> int | None:
-    """In how long so many cubes are free, as others leave theirs: (span, cubes). None if never."""
+    """Time until this many cubes are free, from `ends` (time, cubes); None if never."""
     if cubes <= 0:
         return 0
     for span_us, freed in sorted(ends):

@@ -1,1 +1,1 @@
-"""Pure data types of the scheduler. They know nothing of its state."""
+"""Data types of the scheduler that do not depend on its state."""

@@ -1,4 +1,4 @@
-"""How long things take that others do, as far as the scheduler knows."""
+"""Expected durations of work done by other services, as far as the scheduler knows."""
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -14,19 +14,23 @@ from shared.models.superpod.wiring import DIMENSIONS, FACE_LINKS, STRANDS
 
 @dataclass(frozen=True, slots=True)
 class ExpectedDurations:
-    """How long things take that others do, as far as the scheduler knows: from one heartbeat of a host to the
-    next, and repairs on average; `ocs` says how long circuits take (`switching_us`), None where there are
-    none."""
+    """Expected durations of work done by other services."""
 
     heartbeat_us: int
+    """From one heartbeat of a host to the next."""
     ocs: PodOcsConfig | None
+    """The OCS configuration, from which the switching time follows (`expected_switching_us`); None if the pod
+    has no OCSes."""
     host_repair_us: int
+    """Mean time to repair a host."""
     link_repair_us: int
+    """Mean time to repair a link."""
     ocs_repair_us: int
+    """Mean time to repair an OCS; 0 if the pod has none."""
 
 
 def expected_durations_of(config: AnyPodConfig) -> ExpectedDurations:
-    """Where there are no OCSes, nobody waits for them."""
+    """The expected durations from a configuration."""
     repairs = config.repairs
     return ExpectedDurations(
         heartbeat_us=config.cubes.heartbeat_s * US_PER_S,
@@ -40,7 +44,7 @@ def expected_durations_of(config: AnyPodConfig) -> ExpectedDurations:
 
 
 def updated_durations(expected_durations: ExpectedDurations, body: ParametersChanged) -> ExpectedDurations:
-    """How long they take after parameters were changed."""
+    """The expected durations after a change of parameters."""
     repairs, cubes = body.of("repairs"), body.of("cubes")
     heartbeat_s = cubes.get("heartbeat_s")
     return replace(
@@ -58,16 +62,13 @@ def _repair_us(hours: ParameterValue, before_us: int) -> int:
     return to_whole_us(hours, US_PER_HOUR) if isinstance(hours, float) else before_us
 
 
-# How long the scheduler thinks that circuits take.
-
-
 @lru_cache(maxsize=1_024)
 def expected_switching_us(ocs: PodOcsConfig | None, joins: int) -> int:
-    """From a command to its circuits, on average, with so many joins in each dimension: a slice has as many
-    as cubes. Where there are no OCSes, nobody waits for them."""
+    """The mean time from a command to its circuits, with this many joins in each dimension (a slice has as
+    many as cubes). 0 if the pod has no OCSes."""
     if ocs is None:
         return 0
-    on_one = joins * STRANDS
+    circuits_per_ocs = joins * STRANDS
     return switching_speed(ocs_technology(ocs.technology), ocs).expected_us(
-        on_one * DIMENSIONS * FACE_LINKS, on_one
+        circuits_per_ocs * DIMENSIONS * FACE_LINKS, circuits_per_ocs
     )

@@ -1,4 +1,4 @@
-"""What the scheduler of one pod knows of a job over several."""
+"""What one pod's scheduler knows of a multislice job."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,21 +10,19 @@ from shared.models.jobs.multislice_jobs import Speeds, speeds_after
 from shared.models.jobs.progress import Progress
 
 MemberStatus = Literal["nothing", "waits", "holds", "joined", "stands"]
-"""How a slice of a job over several pods stands by what was said last of it: nothing yet; it waits for cubes;
-cubes are kept for it; the job runs; or it would, but this slice stands."""
+"""Last reported status of a slice of a multislice job.
+
+`nothing`: not reported yet. `waits`: waits for cubes. `holds`: cubes are held. `joined`: the job runs.
+`stands`: this slice stops the job.
+"""
 
 
 @dataclass(frozen=True)  # without slots: `records.replace`
 class MultisliceMember:
-    """A slice of a job over several pods. `slices` and `says` are by pod, in the order of the job's ring:
-    the name of its slice, empty until it is told, and how that stands. They change only by what the
-    whole site reads, so that all pods of the job see them alike, and so do `speeds_ppm`, how fast each can
-    go, None while it cannot. `is_joined` while it has cubes with them.
+    """This pod's slice of a multislice job.
 
-    Cubes are kept for this slice from `held_us` until `until_us`; None while none are. After `tries` in vain
-    it stands outside of all lines until `again_us`, None while it does not. `gbps` is what the
-    `network` gives each pod of the job, None where none said anything. `hung` is how far the job has come
-    while it hangs, which nobody knows until it says what befell it: until then it is taken to step.
+    `slices`, `status` and `speeds_ppm` are by pod, in the order of the job's ring. They change only by
+    messages that the whole site reads, so all pods of the job agree on them.
     """
 
     job: str
@@ -32,36 +30,46 @@ class MultisliceMember:
     gradient_bytes: int
     step_us: int
     slices: tuple[str, ...]
+    """The name of each pod's slice; empty until reported."""
     status: tuple[MemberStatus, ...]
     speeds_ppm: Speeds
+    """The speed of each slice in parts per million; None while it is stopped."""
     is_joined: bool = False
+    """Whether the slices of the job have their cubes."""
     held_since_us: int | None = None
+    """Since when cubes are held for this slice; None if none are."""
     until_us: int | None = None
+    """Until when the cubes are held; None if none are."""
     again_us: int | None = None
+    """When the backoff ends; None if the slice is not in backoff."""
     tries: int = 0
+    """Holds that expired."""
     gbps: float | None = None
+    """The bandwidth that `network` gives each pod of the job, in Gb/s; None if none was reported."""
     network: str | None = None
     hung: Progress | None = None
+    """The real progress of the job while it hangs. The hang is not known until it is reported, so `progress`
+    continues until then."""
 
 
 def with_status(member: MultisliceMember, slice_name: str, status: MemberStatus) -> MultisliceMember:
-    """The member after something was said of a slice of its job."""
+    """The member with a new status of one slice of its job."""
     place = member.pods.index(slice_name.partition("/")[0])
-    slices, all_say = list(member.slices), list(member.status)
-    slices[place], all_say[place] = slice_name, status
-    return replace(member, slices=tuple(slices), status=tuple(all_say))
+    slices, statuses = list(member.slices), list(member.status)
+    slices[place], statuses[place] = slice_name, status
+    return replace(member, slices=tuple(slices), status=tuple(statuses))
 
 
 def with_status_of_all(
     member: MultisliceMember, slices: tuple[str, ...], status: MemberStatus
 ) -> MultisliceMember:
-    """The same where it was said of all."""
+    """The member with the same status for all slices of its job."""
     return replace(member, slices=slices, status=(status,) * len(slices))
 
 
 def job_speed_ppm(member: MultisliceMember) -> int | None:
-    """Parts per million of full speed that the job goes at, by its slowest slice and what the network gives;
-    None while one of its slices cannot go."""
+    """The speed of the job in parts per million, limited by its slowest slice and the network; None while one
+    of its slices is stopped."""
     return multislice_jobs.job_speed_ppm(
         member.speeds_ppm, member.step_us, member.gradient_bytes, member.gbps
     )
@@ -70,7 +78,7 @@ def job_speed_ppm(member: MultisliceMember) -> int | None:
 def after_signal(
     member: MultisliceMember, slice_name: str, signal: PodSignal, speed_ppm: int | None
 ) -> MultisliceMember:
-    """The member after something befell a slice of its job."""
+    """The member after an event of one slice of its job."""
     speeds = speeds_after(member.speeds_ppm, member.pods, slice_name, signal, speed_ppm)
     member = replace(member, speeds_ppm=speeds)
     return (
@@ -81,8 +89,8 @@ def after_signal(
 
 
 def after_departure(member: MultisliceMember, slice_name: str) -> MultisliceMember:
-    """The member after a slice of its job has left: none of the others has cubes by then, or will."""
-    status: tuple[MemberStatus, ...] = tuple(
-        ["waits" if one in ("joined", "stands") else one for one in member.status]
+    """The member after a slice has left its job. By then no other slice of the job has cubes."""
+    statuses: tuple[MemberStatus, ...] = tuple(
+        ["waits" if status in ("joined", "stands") else status for status in member.status]
     )
-    return with_status(replace(member, status=status), slice_name, "waits")
+    return with_status(replace(member, status=statuses), slice_name, "waits")

@@ -1,9 +1,9 @@
-"""Who holds which cube, and where a slice fits.
+"""Which slice has which cube, and where a slice fits.
 
-A torus takes whole cubes, the lowest-numbered idle ones. A mesh takes an aligned block inside one cube (each
-coordinate of its corner is a multiple of the side of the block), first fit in partly used cubes, the fullest
-first, so that idle cubes stay whole. Mesh sides are powers of two, so aligned blocks never straddle each
-other, as in a buddy allocator.
+A torus takes whole cubes, the lowest-numbered idle ones. A mesh takes an aligned block inside one cube: each
+coordinate of its corner is a multiple of the block's side. Blocks are taken first fit in partly used cubes,
+fullest cube first, so that idle cubes stay whole. Mesh sides are powers of two, so aligned blocks never
+overlap partly, as in a buddy allocator.
 """
 
 from bisect import bisect_left, insort
@@ -40,12 +40,13 @@ def _aligned_blocks(shape: Shape) -> tuple[tuple[Corner, int], ...]:
 
 
 BLOCKS = {chips_of(mesh): _aligned_blocks(mesh) for mesh in MESHES}
-"""Chips of a mesh → its aligned blocks in a cube, as (corner, mask), in the order they are tried."""
+"""Chips of a mesh → its aligned blocks in a cube, as (corner, mask), in the order in which they are tried."""
 
 
 @lru_cache(maxsize=65_536)
 def free_corner(used: int, chips: int) -> Corner | None:
-    """Where the first free aligned block for this many chips lies in a cube with this mask in use."""
+    """The corner of the first free aligned block for this many chips, in a cube whose used chips are this
+    mask; None if there is none."""
     for corner, mask in BLOCKS[chips]:
         if not mask & used:
             return corner
@@ -53,26 +54,28 @@ def free_corner(used: int, chips: int) -> Corner | None:
 
 
 class Occupancy:
-    """The cubes of a pod: holders and chips in use, and which may be given away.
-
-    `holders[cube]` are slice numbers, rising, and `held` has the cubes of each slice. `used[cube]` is the bit
-    mask of chips in use, `kept[cube]` of those that a claim keeps for somebody, whether they are in use still
-    or not. `idle` are cubes of which nothing is used or kept and `partly` those with room for meshes, both
-    rising and only of cubes that are allowed: healthy and undrained.
-    """
+    """The cubes of a pod: their slices, the chips in use, and whether slices may be placed on them."""
 
     def __init__(self, cubes: int) -> None:
         self.holders: list[tuple[int, ...]] = [()] * cubes
+        """By cube: the numbers of its slices, ascending."""
         self.used: list[int] = [0] * cubes
+        """By cube: bit mask of chips in use."""
         self.kept: list[int] = [0] * cubes
+        """By cube: bit mask of chips that are reserved, whether in use or not."""
         self.held: dict[int, set[int]] = {}
+        """Slice → its cubes."""
         self.meshes: dict[int, int] = {}
+        """Slice that is a mesh → bit mask of its chips."""
         self.allowed: list[bool] = [True] * cubes
+        """By cube: whether it is healthy and not drained."""
         self.idle: list[int] = list(range(cubes))
+        """Allowed cubes without used or reserved chips, ascending."""
         self.partly: list[int] = []
+        """Allowed cubes with some used or reserved chips and some free ones, ascending."""
 
     def allow(self, cube: int, allowed: bool) -> None:
-        """Whether anything new may be placed on this cube."""
+        """Allow or forbid placement on this cube."""
         self.allowed[cube] = allowed
         self._list(cube)
 
@@ -93,7 +96,7 @@ class Occupancy:
         self.idle = [cube for cube in self.idle if cube not in taken]
 
     def free(self, number: int, cubes: tuple[int, ...], shape: Shape, corner: Corner | None) -> None:
-        """Take them back."""
+        """Take cubes, or a block of one, back from a slice."""
         self.held[number].difference_update(cubes)
         if not self.held[number]:
             del self.held[number]
@@ -112,21 +115,22 @@ class Occupancy:
         self.idle = sorted(self.idle + [cube for cube in cubes if self.allowed[cube] and not self.kept[cube]])
 
     def keep(self, cubes: tuple[int, ...], shape: Shape, corner: Corner | None) -> None:
-        """Nothing new comes to these cubes, or to a block of one, until they are given back."""
+        """Reserve cubes, or a block of one."""
         mask = WHOLE_CUBE if corner is None else block_mask(corner, shape)
         for cube in cubes:
             self.kept[cube] |= mask
             self._list(cube)
 
     def release(self, cubes: tuple[int, ...], shape: Shape, corner: Corner | None) -> None:
-        """What was kept may be used again."""
+        """End a reservation made by `keep`."""
         mask = WHOLE_CUBE if corner is None else block_mask(corner, shape)
         for cube in cubes:
             self.kept[cube] &= ~mask
             self._list(cube)
 
     def cubes_freed_by(self, leaving: Collection[int]) -> list[int]:
-        """The cubes that these slices, and no others, use and that may be given away then, rising."""
+        """The cubes that come free when exactly these slices leave, ascending. Reserved and forbidden cubes
+        are excluded."""
         gone = set(leaving)
         cubes = {cube for number in leaving for cube in self.held.get(number, ())}
         return [
@@ -140,14 +144,14 @@ class Occupancy:
         return tuple([number for number in self.holders[cube] if self.meshes.get(number, WHOLE_CUBE) & mask])
 
     def torus_at(self, cube: int) -> int | None:
-        """The slice that holds the whole of this cube."""
+        """The slice that has the whole of this cube; None if there is none."""
         return (
             self.holders[cube][0] if self.used[cube] == WHOLE_CUBE and len(self.holders[cube]) == 1 else None
         )
 
     def fit_in_partly_used(self, chips: int) -> tuple[int, Corner] | None:
-        """The first room for a mesh in a cube that meshes already use, the fullest such cube first, so that
-        cubes come free as a whole."""
+        """The first block for a mesh in a partly used cube, fullest cube first, so that whole cubes come
+        free."""
         for cube in sorted(self.partly, key=self._fullest):
             corner = free_corner(self.used[cube] | self.kept[cube], chips)
             if corner is not None:
@@ -155,8 +159,8 @@ class Occupancy:
         return None
 
     def find_fit(self, chips: int, whole_cubes: bool) -> tuple[tuple[int, ...], Corner | None] | None:
-        """(cubes, corner) where a slice of this many chips fits now, or None. Without `whole_cubes`, idle
-        cubes are kept for somebody else."""
+        """The (cubes, corner) where a slice of this many chips fits now; None if there is no room. Without
+        `whole_cubes`, idle cubes are not used."""
         if chips < CHIPS_PER_CUBE:
             fit = self.fit_in_partly_used(chips)
             if fit is not None:
@@ -169,7 +173,7 @@ class Occupancy:
         return -(self.used[cube] | self.kept[cube]).bit_count(), cube
 
     def _list(self, cube: int) -> None:
-        """Put one cube where it belongs: idle, partly used, or neither."""
+        """Put a cube in the right list: idle, partly used, or neither."""
         for cubes in (self.idle, self.partly):
             at = bisect_left(cubes, cube)
             if at < len(cubes) and cubes[at] == cube:

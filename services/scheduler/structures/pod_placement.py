@@ -1,7 +1,8 @@
-"""How slices lie on the cubes of each kind of pod: the one thing in which their schedulers differ.
+"""How slices are placed on the cubes of each kind of pod: the only difference between their schedulers.
 
 A superpod's OCSes join any cubes, and only while a slice has them (Lightwave Fabrics 4.2). A static pod's
-fibres join neighbours in a grid, always; what lies inside one cube needs none of them, and can move in both.
+fibres always join neighbours in a grid. A slice inside one cube needs none of them, and can move in both
+kinds.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,72 +25,72 @@ from shared.models.superpod.wiring import ENDS_PER_CUBE
 Fit = tuple[tuple[int, ...], Corner | None]
 """(cubes, corner): where a slice fits."""
 LossBySlice = dict[int, int]
-"""Slice that may be made to leave → what it would lose, in chip-microseconds."""
+"""Slice that may be pre-empted → what it would lose, in chip-microseconds."""
 
 
 VictimNumbers = tuple[int, ...]
-"""Slices that leave, rising."""
+"""The numbers of slices that leave, ascending."""
 
 
 Cubes = tuple[int, ...]
 ALL_CUBES = -1
 """All cubes, as a bit mask."""
 COMPACTED_CUBES_MAX = 12
-"""Cubes used by meshes alone of which some are emptied: at most 924 choices."""
+"""Maximum number of mesh-only cubes considered for compaction: at most 924 choices."""
 RESEARCH_COST_SHIFT = 64
-"""Bits by which what research would lose is raised above all that filler can lose."""
+"""Bits by which the losses of research are shifted, so that they outweigh all losses of filler."""
 
 
 class PodPlacement(Protocol):
-    """How slices lie on the cubes of a kind of pod.
+    """How slices are placed on the cubes of a kind of pod.
 
-    `links_stay`: whether links are lit whoever has their cubes, rather than only for a slice.
+    `links_are_fixed`: whether links are always lit, rather than only for a slice.
     """
 
     links_are_fixed: bool
 
     def check(self, shape: Shape, twisted: bool, cubes_in_pod: int) -> None:
-        """InvalidInput unless an empty pod can hold such a slice."""
+        """Raise InvalidInput unless an empty pod can hold such a slice."""
 
     def find_fit(self, occupancy: Occupancy, shape: Shape, whole_cubes: bool) -> Fit | None:
-        """Where a slice fits now, or None. Without `whole_cubes`, idle cubes are kept for somebody else."""
+        """Where a slice fits now; None if there is no room. Without `whole_cubes`, idle cubes are
+        not used."""
 
     def fit_by_preemption(
         self, occupancy: Occupancy, shape: Shape, lost: LossBySlice, *, among: int = ALL_CUBES, spare: int = 0
     ) -> tuple[Fit, VictimNumbers] | None:
-        """Where a slice fits once some of these have left, who lose least by it, and which; or None. `among`
-        is the set of cubes that whole ones are taken of, as a bit mask; so many `spare` cubes are to be left
-        over for which filler need not leave."""
+        """Where a slice fits if some of the slices in `lost` leave, with the smallest loss, and which; None
+        if nowhere. `among` limits the whole cubes, as a bit mask. `spare` cubes are left over; filler need
+        not leave for those."""
 
     def first_cubes(self, shape: Shape, free: int) -> tuple[int, ...] | None:
-        """The first whole cubes of a set, given as a bit mask, on which a slice can lie; a mesh on any."""
+        """The first whole cubes of a bit mask that can hold a slice. A mesh fits on any."""
 
     def cubes_to_empty(
         self, shape: Shape, loose: Sequence[int], crowded: Sequence[int], spare: int
     ) -> Iterable[tuple[Cubes, Cubes]]:
-        """Which of the crowded cubes could be emptied so that a slice of whole cubes fits on those and loose
-        ones, the first ones first, and so many `spare` ones are left over: (emptied, the slice's) for each
-        choice of no more than it takes."""
+        """Which crowded cubes to empty so that a slice of whole cubes fits on them and on loose ones, with
+        `spare` cubes left over. Yields (emptied cubes, the slice's cubes) for each minimal choice."""
 
     def start_us(self, timeline: Timeline, shape: Shape, held_back: int) -> int:
-        """When a slice can start by a timeline at the latest, if so many cubes are to be left over;
-        FOREVER if that never comes."""
+        """The latest start of a slice by a timeline, if `held_back` cubes are left over; FOREVER if there is
+        none."""
 
     def joins(self, shape: Shape, twisted: bool, cubes: tuple[int, ...]) -> tuple[Join, ...]:
-        """The circuits that a slice on these cubes needs made."""
+        """The joins that a slice on these cubes needs."""
 
     def can_move(self, cubes: tuple[int, ...]) -> bool:
-        """Whether a spare can take the place of one of a slice's cubes."""
+        """Whether a spare can replace one of a slice's cubes."""
 
     def slice_at(self, occupancy: Occupancy, link_end: int) -> int | None:
-        """The slice whose link ends here."""
+        """The slice that this link end belongs to."""
 
     def needed_text(self, shape: Shape) -> str:
-        """What a slice of whole cubes waits for, in words."""
+        """The cubes that a slice of whole cubes needs, in words."""
 
 
 class SwitchedPlacement:
-    """A superpod's: any cubes will do, and circuits are made between them."""
+    """Placement in a superpod: any cubes will do, and circuits are made between them."""
 
     links_are_fixed = False
 
@@ -102,29 +103,29 @@ class SwitchedPlacement:
     def fit_by_preemption(
         self, occupancy: Occupancy, shape: Shape, lost: LossBySlice, *, among: int = ALL_CUBES, spare: int = 0
     ) -> tuple[Fit, VictimNumbers] | None:
-        """A mesh on the cheapest block; whole cubes idle ones and those of the cheapest slices."""
+        """A mesh on the cheapest block; whole cubes on idle cubes and those of the cheapest slices."""
         if is_mesh(shape):
-            return _block_by_force(occupancy, shape, lost, among)
+            return _cheapest_block(occupancy, shape, lost, among)
         needed = cubes_of(shape)
         idle = [cube for cube in occupancy.idle if among >> cube & 1]
-        leavers = _leavers(occupancy, lost, among)
-        chosen = cheapest_groups(leavers, needed + spare - len(idle))
+        groups = _victim_groups(occupancy, lost, among)
+        chosen = cheapest_groups(groups, needed + spare - len(idle))
         if chosen is None:
             return None
-        if spare:  # who leaves only for what is left over need not, if it is filler
-            firm = [leaver for leaver in chosen if leaver.lost >> RESEARCH_COST_SHIFT]
-            freed = sum([leaver.cubes for leaver in firm])
-            filler = [leaver for leaver in leavers if not leaver.lost >> RESEARCH_COST_SHIFT]
+        if spare:  # filler need not leave for the cubes that are only left over
+            firm = [group for group in chosen if group.lost >> RESEARCH_COST_SHIFT]
+            freed = sum([group.cubes for group in firm])
+            filler = [group for group in groups if not group.lost >> RESEARCH_COST_SHIFT]
             chosen = (*firm, *(cheapest_groups(filler, needed - len(idle) - freed) or ()))
-        leaving = {number for leaver in chosen for number in leaver.slices}
-        theirs = [cube for cube in occupancy.cubes_freed_by(leaving) if among >> cube & 1]
-        cubes = sorted([*idle, *theirs][:needed])
+        leaving = {number for group in chosen for number in group.slices}
+        freed_cubes = [cube for cube in occupancy.cubes_freed_by(leaving) if among >> cube & 1]
+        cubes = sorted([*idle, *freed_cubes][:needed])
         return (tuple(cubes), None), tuple(sorted(leaving))
 
     def cubes_to_empty(
         self, shape: Shape, loose: Sequence[int], crowded: Sequence[int], spare: int
     ) -> Iterable[tuple[Cubes, Cubes]]:
-        """Any so many of the first crowded cubes."""
+        """Any subset of the first crowded cubes of the required size."""
         wanted = cubes_of(shape)
         for emptied in combinations(crowded[:COMPACTED_CUBES_MAX], max(0, wanted + spare - len(loose))):
             yield emptied, (*emptied, *loose)[:wanted]
@@ -148,13 +149,16 @@ class SwitchedPlacement:
         return occupancy.torus_at(link_end // ENDS_PER_CUBE)
 
     def needed_text(self, shape: Shape) -> str:
-        return _counted(cubes_of(shape))
+        return _healthy_idle_cubes(cubes_of(shape))
 
 
 class FixedGridPlacement:
-    """A static pod's: a slice of several cubes lies on a box of adjacent ones and stays there; one inside a
-    cube can go to any other. A link is a slice's if both its cubes are, so that links wrap around the slice
-    only where it spans the whole grid."""
+    """Placement in a static pod: a slice of several cubes needs a box of adjacent cubes and stays there; a
+    slice inside a cube can go to any other.
+
+    A link belongs to a slice if both its cubes do. So links wrap around a slice only where it spans the whole
+    grid.
+    """
 
     links_are_fixed = True
 
@@ -162,7 +166,7 @@ class FixedGridPlacement:
         boxes.check_static_shape(shape, twisted)
 
     def find_fit(self, occupancy: Occupancy, shape: Shape, whole_cubes: bool) -> Fit | None:
-        """A mesh in any cube; whole cubes in the first box that is idle."""
+        """A mesh in any cube; whole cubes in the first idle box."""
         if is_mesh(shape):
             return occupancy.find_fit(shapes.chips_of(shape), whole_cubes)
         if not whole_cubes or cubes_of(shape) > len(occupancy.idle):
@@ -181,15 +185,15 @@ class FixedGridPlacement:
     ) -> tuple[Fit, VictimNumbers] | None:
         """A mesh on the cheapest block of a cube; whole cubes on the cheapest box."""
         if is_mesh(shape):
-            return _block_by_force(occupancy, shape, lost, among)
+            return _cheapest_block(occupancy, shape, lost, among)
         takeable = sum([1 << cube for cube in _takeable(occupancy, among)])
         places = {
             frozenset([number for cube in cubes for number in occupancy.holders[cube]]): cubes
             for mask, cubes in reversed(boxes.boxes(shape))
             if mask & takeable == mask
         }
-        found = cheapest_place(places, lost)
-        return None if found is None else ((places[found], None), tuple(sorted(found)))
+        victims = cheapest_place(places, lost)
+        return None if victims is None else ((places[victims], None), tuple(sorted(victims)))
 
     def cubes_to_empty(
         self,
@@ -198,7 +202,7 @@ class FixedGridPlacement:
         crowded: Sequence[int],
         spare: int,
     ) -> Iterable[tuple[Cubes, Cubes]]:
-        """For every box, what is in its way."""
+        """For every box, the crowded cubes in its way."""
         if cubes_of(shape) + spare > len(loose) + len(crowded):
             return
         for _, cubes in boxes.boxes(shape):
@@ -236,11 +240,11 @@ class FixedGridPlacement:
 
     def needed_text(self, shape: Shape) -> str:
         extents = "×".join(str(side) for side in cube_grid(shape))
-        return f"{extents} adjacent healthy idle cubes" if cubes_of(shape) > 1 else _counted(1)
+        return f"{extents} adjacent healthy idle cubes" if cubes_of(shape) > 1 else _healthy_idle_cubes(1)
 
 
 def _takeable(occupancy: Occupancy, among: int) -> Iterator[int]:
-    """The cubes of a set that may be given away once nobody uses them."""
+    """The cubes of a bit mask that can be used once they are empty."""
     return (
         cube
         for cube, allowed in enumerate(occupancy.allowed)
@@ -248,9 +252,8 @@ def _takeable(occupancy: Occupancy, among: int) -> Iterator[int]:
     )
 
 
-def _leavers(occupancy: Occupancy, lost: LossBySlice, among: int) -> list[VictimGroup]:
-    """What can be made to leave as a whole: slices with the cubes that they would free, and all meshes of a
-    cube together."""
+def _victim_groups(occupancy: Occupancy, lost: LossBySlice, among: int) -> list[VictimGroup]:
+    """The groups that can leave: slices with the cubes that they free, and all meshes of a cube together."""
     cubes: dict[tuple[int, ...], int] = {}
     for cube in occupancy.cubes_freed_by(lost):
         if among >> cube & 1:
@@ -262,7 +265,7 @@ def _leavers(occupancy: Occupancy, lost: LossBySlice, among: int) -> list[Victim
     ]
 
 
-def _block_by_force(
+def _cheapest_block(
     occupancy: Occupancy, shape: Shape, lost: LossBySlice, among: int
 ) -> tuple[Fit, VictimNumbers] | None:
     places: dict[frozenset[int], Fit] = {}
@@ -273,21 +276,21 @@ def _block_by_force(
             continue
         blocks = BLOCKS[shapes.chips_of(shape)]
         if not occupancy.kept[cube] and not any(number in occupancy.meshes for number in holders):
-            blocks = blocks[:1]  # one slice has the whole cube: all blocks are alike
+            blocks = blocks[:1]  # one slice has the whole cube: all blocks are equivalent
         for corner, mask in blocks:
             if not mask & occupancy.kept[cube]:
-                on_it = frozenset(occupancy.slices_on(cube, mask))
-                places.setdefault(on_it, ((cube,), corner))
-    found = cheapest_place(places, lost)
-    return None if found is None else (places[found], tuple(sorted(found)))
+                slices_on_block = frozenset(occupancy.slices_on(cube, mask))
+                places.setdefault(slices_on_block, ((cube,), corner))
+    victims = cheapest_place(places, lost)
+    return None if victims is None else (places[victims], tuple(sorted(victims)))
 
 
 def _mesh_start_us(timeline: Timeline, shape: Shape, held_back: int) -> int:
-    """In a cube that others use still, or in a whole one beyond those held back."""
+    """The start of a mesh: in a partly used cube, or in a whole cube beyond those held back."""
     return min(timeline.block_us(shapes.chips_of(shape)), timeline.cubes_us(1 + held_back))
 
 
-def _counted(cubes: int) -> str:
+def _healthy_idle_cubes(cubes: int) -> str:
     return f"{cubes} healthy idle cube{'s' if cubes > 1 else ''}"
 
 
@@ -298,4 +301,4 @@ def _neighbour_cubes() -> tuple[int, ...]:
 
 
 PLACEMENTS: dict[str, PodPlacement] = {"superpod": SwitchedPlacement(), "static-pod": FixedGridPlacement()}
-"""Kind of fabric → how slices lie on its cubes."""
+"""Kind of fabric → its placement."""

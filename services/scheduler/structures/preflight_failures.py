@@ -1,8 +1,8 @@
-"""What is remembered of a slice whose preflights fail, and how long it is left alone for that.
+"""Failed preflights of a slice, and how long the slice backs off.
 
-Nothing that it is given anew helps where the hardware is bad: so it is wired again at once only a few times,
-then ever more rarely, and as at first once it has run for a while (as CrashLoopBackOff has it for the
-containers of Kubernetes).
+New cubes do not help where the hardware is bad. So the slice is rewired at once only a few times, and then
+ever more rarely. Once it has run for a while, its failures are forgotten (as in CrashLoopBackOff of
+Kubernetes).
 """
 
 from dataclasses import dataclass, replace
@@ -11,52 +11,54 @@ from schemas.config.scheduler import SchedulerConfig
 from shared.basics.units import US_PER_S
 
 OCSES_REPORTED_MAX = 8
-"""Of so many OCSes is told how many links over them failed, those with most first."""
+"""Maximum number of OCSes reported with failed links, those with most failures first."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreflightFailures:
-    """A slice whose last preflight failed, since which it has not run for long enough to forget that.
-
-    It was preflight `failed` in a row, by `links` links, of which `ocses` tells (OCS, links). Once it is not
-    wired again at once, it keeps its cubes until `stays_until_us`, for links that come up by themselves, and
-    then wants none until `again_us`. It `runs_since_us`, if it does.
-    """
+    """The preflight failures of a slice since it last ran for long enough."""
 
     failed: int = 0
+    """Preflights that failed in a row."""
     links: int = 0
+    """Links that failed the last preflight."""
     ocses: tuple[tuple[int, int], ...] = ()
+    """(OCS, failed links), most links first."""
     keeps_cubes_until_us: int | None = None
+    """Until when the slice keeps its cubes once it is no longer rewired, in case its links come up by
+    themselves."""
     again_us: int | None = None
+    """When its backoff ends; None if it is not in backoff."""
     runs_since_us: int | None = None
+    """Since when it runs; None if it does not."""
 
 
 def after_failure(
     failures: PreflightFailures, config: SchedulerConfig, now_us: int, links: dict[int, int]
 ) -> PreflightFailures:
-    """One more preflight failed, by so many links over each of these OCSes."""
+    """One more failed preflight. `links`: OCS → links over it that failed."""
     failed = failures.failed + 1
     keeps_cubes_until_us = failures.keeps_cubes_until_us
     if failed > config.preflight_tries and keeps_cubes_until_us is None:
         keeps_cubes_until_us = now_us + config.preflight_stay_s * US_PER_S
-    worst = sorted(links.items(), key=lambda found: (-found[1], found[0]))
+    worst = sorted(links.items(), key=lambda item: (-item[1], item[0]))
     return PreflightFailures(
         failed, sum(links.values()), tuple(worst[:OCSES_REPORTED_MAX]), keeps_cubes_until_us
     )
 
 
 def after_placement(failures: PreflightFailures) -> PreflightFailures:
-    """It was given cubes: what is said of those that it had before says nothing of them."""
+    """The slice got new cubes, so the deadline for the old ones no longer applies."""
     return replace(failures, keeps_cubes_until_us=None, runs_since_us=None)
 
 
 def after_start(failures: PreflightFailures, now_us: int) -> PreflightFailures:
-    """It runs, for the first time since its last preflight failed or still."""
+    """The slice runs, perhaps again."""
     return failures if failures.runs_since_us is not None else replace(failures, runs_since_us=now_us)
 
 
 def after_stop(failures: PreflightFailures, config: SchedulerConfig, now_us: int) -> PreflightFailures | None:
-    """It runs no more; None if it has run for long enough to begin as at first."""
+    """The slice stopped; None if it ran long enough to forget its failures."""
     if failures.runs_since_us is None:
         return failures
     if now_us - failures.runs_since_us >= config.preflight_reset_s * US_PER_S:
@@ -65,14 +67,14 @@ def after_stop(failures: PreflightFailures, config: SchedulerConfig, now_us: int
 
 
 def after_backoff(failures: PreflightFailures, config: SchedulerConfig, now_us: int) -> PreflightFailures:
-    """It has left its cubes, and wants none for a while."""
+    """The slice left its cubes and starts its backoff."""
     again_us = now_us + backoff_us(failures.failed, config)
     return replace(failures, again_us=again_us, runs_since_us=None)
 
 
 def backoff_us(failed: int, config: SchedulerConfig) -> int:
-    """For how long a slice backs off after so many failed preflights in a row: twice as long each time, up to
-    a most."""
+    """The backoff after this many failed preflights in a row: it doubles each time, up to
+    `preflight_backoff_max_s`."""
     doublings = max(failed - config.preflight_tries - 1, 0)
-    most_s = max(config.preflight_backoff_max_s, config.preflight_backoff_s)
-    return min(config.preflight_backoff_s << min(doublings, most_s.bit_length()), most_s) * US_PER_S
+    max_s = max(config.preflight_backoff_max_s, config.preflight_backoff_s)
+    return min(config.preflight_backoff_s << min(doublings, max_s.bit_length()), max_s) * US_PER_S

@@ -1,4 +1,5 @@
-"""Who is on which cubes when, if everybody in line starts as early as it can without delaying others."""
+"""Reservations of cubes over time: each slice in line starts as early as it can without delaying earlier
+ones."""
 
 from bisect import bisect_left
 from collections.abc import Iterable
@@ -7,9 +8,9 @@ from services.scheduler.structures.timeline import FOREVER
 
 
 class ReservationTable:
-    """Cubes over time, from `now_us` on: in use by those who have them, and booked by those who wait.
+    """The use of cubes over time, from `now_us` on: in use by running slices, or reserved for waiting ones.
 
-    Sets of cubes are bit masks. Between two of the `times`, and after the last, nothing changes.
+    Sets of cubes are bit masks. Nothing changes between two of the `times`, or after the last.
     """
 
     def __init__(self, now_us: int, free_us: Iterable[int]) -> None:
@@ -22,7 +23,7 @@ class ReservationTable:
         self.booked = [0] * len(self.times)
 
     def free(self, at: int, until_us: int) -> int:
-        """The cubes that nobody uses or has booked from the time of this number until that one."""
+        """The cubes that are free from `times[at]` until `until_us`."""
         taken = 0
         for number in range(at, len(self.times)):
             if number > at and self.times[number] >= until_us:
@@ -33,7 +34,7 @@ class ReservationTable:
         return self.everything & ~taken
 
     def is_booked(self, cube: int, until_us: int) -> bool:
-        """Whether somebody who waits has booked this cube before that time."""
+        """Whether a waiting slice has reserved this cube before `until_us`."""
         return any(
             booked >> cube & 1
             for at_us, booked in zip(self.times, self.booked, strict=True)
@@ -41,12 +42,12 @@ class ReservationTable:
         )
 
     def book(self, cubes: int, from_us: int, until_us: int) -> None:
-        first, last = self._cut(from_us), self._cut(until_us)
+        first, last = self._index_of(from_us), self._index_of(until_us)
         for number in range(first, last):
             self.booked[number] |= cubes
 
-    def _cut(self, at_us: int) -> int:
-        """The number of this time; after it something may change."""
+    def _index_of(self, at_us: int) -> int:
+        """The index of this time in `times`; inserted if missing."""
         if at_us >= FOREVER:
             return len(self.times)
         number = bisect_left(self.times, at_us)

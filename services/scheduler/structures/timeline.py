@@ -1,8 +1,8 @@
-"""When cubes come free, by the estimates of the moment, and so when a waiting slice can start at the latest.
+"""When cubes come free by the current estimates, and so the latest start of a waiting slice.
 
-A timeline has for every cube who is on it, or will be, and until when. A slice that passes the first in line
-is put into the timeline, and delays the first if its start then comes later: that is the whole of EASY
-(Lifka, "The ANL/IBM SP scheduling system", 1995), wherever slices may lie.
+A timeline has the slices on every cube, now and later, and their ends. To test whether a slice may pass the
+first in line, add it to the timeline: it delays the first if that start then comes later. This is EASY
+(Lifka, "The ANL/IBM SP scheduling system", 1995), for any placement.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,15 +10,18 @@ from collections.abc import Mapping, Sequence
 from services.scheduler.structures.occupancy import BLOCKS, WHOLE_CUBE
 
 FOREVER = 1 << 62
-"""The end of what has none that anybody knows: a slice without a duration, a cube that is out of order."""
+"""The end of anything without a known end: a slice without a duration, or a cube that is out of use."""
 
 BusyInterval = tuple[int, int]
 """(chips of a cube as a bit mask, until when they are in use)."""
 
 
 class Timeline:
-    """Until when the cubes of a pod are in use, as seen at `now_us`. `free_us` has by cube when the whole of
-    it is free; `parts` has the stays in those cubes that are not simply in use as a whole until then."""
+    """Until when the cubes of a pod are in use, as seen at `now_us`.
+
+    `free_us`, by cube: when the whole cube is free. `parts`: the busy intervals of cubes that are only partly
+    in use.
+    """
 
     def __init__(
         self, now_us: int, free_us: Sequence[int], parts: Mapping[int, tuple[BusyInterval, ...]]
@@ -30,16 +33,16 @@ class Timeline:
             self.free_us[cube] = max([until_us for _, until_us in intervals], default=now_us)
 
     def with_slice(self, cubes: Sequence[int], mask: int, until_us: int) -> "Timeline":
-        """The timeline once these chips of each of the cubes are in use until then."""
+        """The timeline with these chips of each of the cubes in use until then."""
         parts = {cube: (*self._intervals(cube), (mask, until_us)) for cube in cubes}
         return Timeline(self.now_us, self.free_us, self.parts | parts)
 
     def cubes_us(self, cubes: int) -> int:
-        """When so many cubes, whichever, are free; FOREVER if that never comes."""
+        """When this many cubes are free; FOREVER if never."""
         return sorted(self.free_us)[cubes - 1] if cubes <= len(self.free_us) else FOREVER
 
     def block_us(self, chips: int) -> int:
-        """When a block of so many chips is free in a cube that others still use then."""
+        """When a block of this many chips is free in a cube that is still partly in use; FOREVER if never."""
         return min(
             [
                 block_us

@@ -1,9 +1,9 @@
-"""The waiting slices in lines: one for each tier, owner and shape, each in order of (priority, highest first;
-age).
+"""The queue as lines of waiting slices: one line for each tier, owner and shape, ordered by (priority,
+highest first; age).
 
-What stands before what among the lines is for `order` to say, at every moment anew. Whether a slice fits
-depends on its shape, and who may pass or pre-empt on its tier, so that a decision looks at lines rather than
-at slices, however many wait.
+The order among lines changes all the time and is computed in `order`. A decision looks at lines rather than
+slices: a fit depends only on the shape, and the right to pass or pre-empt only on the tier. So its cost does
+not depend on the number of waiting slices.
 """
 
 from bisect import bisect_left, insort
@@ -12,14 +12,13 @@ from collections.abc import Iterator
 from schemas.names import Shape
 
 TIERS = ("production", "research", "filler")
-"""The tiers, first served first."""
+"""The tiers, highest first."""
 FILLER = TIERS.index("filler")
 
 Place = tuple[int, int]
-"""(−priority, slice number): the order in a line. A slice that comes back has its number still, so that it
-takes its old place."""
+"""(−priority, slice number): the order in a line. A requeued slice keeps its number and so its old place."""
 Line = tuple[int, str, Shape]
-"""(number of the tier, owner, shape)."""
+"""(tier number, owner, shape)."""
 
 
 class Queue:
@@ -35,7 +34,7 @@ class Queue:
         self._count(line, 1)
 
     def remove(self, line: Line, place: Place) -> None:
-        """Take one out; it must be there."""
+        """Remove a slice that is in the line."""
         places = self.lines[line]
         del places[bisect_left(places, place)]
         if not places:
@@ -43,16 +42,16 @@ class Queue:
         self._count(line, -1)
 
     def waiting(self, owner: str) -> int:
-        """How many slices of an owner wait here."""
+        """The number of waiting slices of an owner."""
         return self._waiting.get(owner, 0)
 
     def firm_owners(self) -> set[str]:
-        """Those of whom production or research waits here."""
+        """The owners with waiting production or research slices."""
         return {owner for owner, count in self._firm.items() if count}
 
-    def _count(self, line: Line, more: int) -> None:
+    def _count(self, line: Line, change: int) -> None:
         for counts in (self._waiting, self._firm) if line[0] != FILLER else (self._waiting,):
-            counts[line[1]] = counts.get(line[1], 0) + more
+            counts[line[1]] = counts.get(line[1], 0) + change
 
     def filler(self) -> Iterator[Line]:
         return (line for line in self.lines if line[0] == FILLER)

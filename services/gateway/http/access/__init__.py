@@ -1,1 +1,1 @@
-"""Who may call the API: tokens, roles, rate limits, cross-site checks."""
+"""Access control: tokens, roles, rate limits and cross-site checks."""

@@ -1,4 +1,4 @@
-"""Who asks: the name that a token stands for, the role it gives, and what each role may do."""
+"""Callers: the name and role of a token, and the rights of each role."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,7 +12,7 @@ READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class Role(StrEnum):
-    """What somebody is here, as the file of tokens writes it."""
+    """The roles, as written in the token file."""
 
     READER = "reader"
     TRAINEE = "trainee"
@@ -21,23 +21,23 @@ class Role(StrEnum):
 
 
 class Right(StrEnum):
-    """What may be done, as a sentence says it."""
+    """The rights, as worded in error messages."""
 
     READ = "to read"
-    OPERATE = "to ask for slices and drains"
+    OPERATE = "to request slices and drains"
     STRIKE = "to inject and clear faults"
     REWIRE = "to plan, approve and abort rewirings"
-    ADMINISTER = "to administer: clock, fabrics and whatever else concerns everybody"
+    ADMINISTER = "to administer the clock, fabrics and the twin as a whole"
 
 
 RIGHTS: dict[Role, frozenset[Right]] = {
     Role.READER: frozenset({Right.READ}),
-    # Whoever is drilled mends what others broke: it may not break, nor wish the fault away.
+    # A trainee repairs faults that others inject, so it may neither inject nor clear them.
     Role.TRAINEE: frozenset({Right.READ, Right.OPERATE}),
     Role.OPERATOR: frozenset({Right.READ, Right.OPERATE, Right.STRIKE, Right.REWIRE}),
     Role.ADMINISTRATOR: frozenset(Right),
 }
-"""What each role may do."""
+"""The rights of each role."""
 
 WRITES: dict[str, Right] = {
     "/v1/slices": Right.OPERATE,
@@ -45,15 +45,16 @@ WRITES: dict[str, Right] = {
     "/v1/faults": Right.STRIKE,
     "/v1/rewirings": Right.REWIRE,
 }
-"""The right that a write at or below a path needs; a path that is not named here is the administrators'."""
+"""Path → the right that writes at or below it need; other paths need ADMINISTER."""
 
 ADMIN_READS = frozenset({"/v1/backup"})
-"""What tells all of a twin at once, and is the administrators' to read."""
+"""Reads that reveal the whole twin and need ADMINISTER."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks; without tokens everybody on this machine is a nameless administrator."""
+    """The client of a request. Without tokens, any client on this machine is an administrator
+    without a name."""
 
     name: str | None
     role: Role
@@ -63,40 +64,40 @@ NAMELESS = Caller(None, Role.ADMINISTRATOR)
 
 
 def right_needed(method: str, path: str) -> Right:
-    """The right without which a request is turned away."""
+    """The right that a request needs."""
     if method in READ_METHODS:
         return Right.ADMINISTER if path in ADMIN_READS else Right.READ
-    below = "/".join(path.split("/", 3)[:3])
-    return WRITES.get(below, Right.ADMINISTER)
+    prefix = "/".join(path.split("/", 3)[:3])
+    return WRITES.get(prefix, Right.ADMINISTER)
 
 
 def denial(caller: Caller, method: str, path: str) -> str | None:
-    """Why the caller may not ask this, None if it may."""
+    """Why the caller may not send this request; None if it may."""
     needed = right_needed(method, path)
     if needed in RIGHTS[caller.role]:
         return None
-    able = " or ".join(role for role in Role if needed in RIGHTS[role])
-    return f"{caller.name} is {_article(caller.role)} and has no right {needed}; this needs the role {able}"
+    roles = " or ".join(role for role in Role if needed in RIGHTS[role])
+    return f"{caller.name} is {_article(caller.role)} and has no right {needed}; the role must be {roles}"
 
 
 def attach_caller(scope: Scope, caller: Caller) -> None:
-    """Let the routes behind the guard know who asks."""
+    """Attach the caller to the request, for the routes behind the guard."""
     scope.setdefault("state", {})["caller"] = caller
 
 
 def caller_or_none(request: Request) -> Caller | None:
-    """Who asks; None on an open path, where nobody must say."""
+    """The caller; None on a public path without a token."""
     return getattr(request.state, "caller", None)
 
 
 def current_caller(request: Request) -> Caller:
-    """Who asks, as the guard found out."""
+    """The caller, as attached by the guard."""
     caller: Caller = request.state.caller
     return caller
 
 
 CurrentCaller = Annotated[Caller, Depends(current_caller)]
-"""A route's parameter of this type is who asks."""
+"""Type of a route's parameter that receives the caller."""
 
 
 def _article(role: Role) -> str:

@@ -1,4 +1,4 @@
-"""Where the gateway may be reached without a token: from this machine alone."""
+"""Without tokens, the gateway may only listen on a loopback address."""
 
 import ipaddress
 
@@ -15,9 +15,9 @@ def is_loopback(host: str) -> bool:
 
 
 def check_bind(host: str, *, tokens: bool) -> None:
-    """InvalidInput unless the address is a loopback one, or bearer tokens guard it."""
+    """Raise InvalidInput unless the address is a loopback address, or tokens protect it."""
     if not tokens and not is_loopback(host):
         raise InvalidInput(
-            f"--host {host}: not a loopback address; allowed without a token are 127.0.0.1, ::1 and "
-            "localhost (give --tokens, LIGHTWAVE_TOKEN or LIGHTWAVE_TOKEN_FILE)"
+            f"--host {host}: must be 127.0.0.1, ::1 or localhost without a token "
+            "(set --tokens, LIGHTWAVE_TOKEN or LIGHTWAVE_TOKEN_FILE)"
         )

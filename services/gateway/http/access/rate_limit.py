@@ -1,4 +1,4 @@
-"""How often somebody may do something: so many at once, and so many a second in the long run."""
+"""Rate limits: token buckets by name."""
 
 import math
 import time
@@ -6,11 +6,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 
 BUCKETS_MAX = 4_096
-"""Names that are remembered; the one that was seen last the longest ago is forgotten."""
+"""Maximum number of buckets; the least recently used one is dropped."""
 
 
 class RateLimit:
-    """A bucket of `burst` for every name, filled again by `per_s` each second."""
+    """A token bucket of `burst` tokens for every name, refilled at `per_s` tokens per second."""
 
     def __init__(
         self, *, per_s: float, burst: int, monotonic_s: Callable[[], float] = time.monotonic
@@ -22,7 +22,7 @@ class RateLimit:
         """Name → when its bucket will be full again."""
 
     def wait_s(self, name: Hashable) -> int:
-        """0 if the name may do it now, which then counts; otherwise the whole seconds until it may."""
+        """0 if the name has a token, which is taken; otherwise the whole seconds until it has one."""
         now_s = self._monotonic_s()
         full_at_s = max(now_s, self._full_at_s.get(name, now_s)) + 1 / self._per_s
         missing_s = full_at_s - now_s - self._burst / self._per_s

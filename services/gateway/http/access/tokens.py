@@ -1,4 +1,4 @@
-"""Bearer tokens: whom each stands for. Kept as digests, so that looking one up tells nothing by its time."""
+"""Bearer tokens and their callers. Only digests are stored, so the time of a look-up reveals nothing."""
 
 import hashlib
 import re
@@ -8,27 +8,29 @@ from services.gateway.http.access.caller import NAMELESS, Caller, Role
 from shared.basics.errors import InvalidInput
 
 TOKEN_MIN, TOKEN_MAX = 16, 512
-"""Characters of a token; 16 random ones cannot be guessed at any rate that a gateway answers."""
+"""Minimum and maximum number of characters of a token. 16 random ones cannot be guessed at the rates that a
+gateway answers."""
 SINGLE_TOKEN_NAME = "token"  # noqa: S105 -- a name, not a secret
-"""Name of whoever brings the one token of LIGHTWAVE_TOKEN."""
+"""Caller name of the single token of LIGHTWAVE_TOKEN."""
 
 
 class Tokens:
-    """The callers that a gateway knows; without any, everybody on this machine is one."""
+    """The callers known to a gateway. Without tokens, every client on this machine is an administrator."""
 
     def __init__(self, known: Iterable[tuple[str, Caller]] = ()) -> None:
-        """(token, who brings it). InvalidInput for a token that is none, or that two have."""
+        """`known` has (token, its caller). Raise InvalidInput for an invalid token, or one that two callers
+        share."""
         self._callers: dict[bytes, Caller] = {}
         for token, caller in known:
             check_token(token, "token" if caller.name == SINGLE_TOKEN_NAME else f"token of {caller.name}")
             if (other := self._callers.setdefault(_digest(token), caller)) is not caller:
-                raise InvalidInput(f"token of {caller.name}: {other.name} has the same; allowed is one each")
+                raise InvalidInput(f"token of {caller.name}: must differ from the token of {other.name}")
 
     def __bool__(self) -> bool:
         return bool(self._callers)
 
     def caller_of(self, authorization: str | None) -> Caller | None:
-        """Who brings this Authorization header; None if nobody who is known."""
+        """The caller of an Authorization header; None if it is unknown."""
         if not self._callers:
             return NAMELESS
         scheme, _, given = (authorization or "").partition(" ")
@@ -37,18 +39,18 @@ class Tokens:
 
 
 def single_token(token: str | None) -> Tokens:
-    """The one token that administers, or none."""
+    """The single token, with the role administrator; no tokens if None."""
     return Tokens([(token, Caller(SINGLE_TOKEN_NAME, Role.ADMINISTRATOR))] if token else [])
 
 
 def check_token(token: str, what: str) -> None:
-    """InvalidInput unless this can be a bearer token; the sentence does not repeat it."""
+    """Raise InvalidInput unless this is a valid bearer token; the message does not repeat it."""
     if not re.fullmatch(r"[!-~]+", token):
-        raise InvalidInput(f"{what}: not a bearer token; allowed are visible ASCII characters")
+        raise InvalidInput(f"{what}: must consist of visible ASCII characters")
     if not TOKEN_MIN <= len(token) <= TOKEN_MAX:
-        raise InvalidInput(f"{what}: {len(token)} characters; allowed are {TOKEN_MIN} to {TOKEN_MAX}")
+        raise InvalidInput(f"{what}: has {len(token)} characters; must have {TOKEN_MIN} to {TOKEN_MAX}")
 
 
 def _digest(token: str) -> bytes:
-    # Headers are read as Latin-1, whatever the client meant by its bytes.
+    # Headers are decoded as Latin-1, whatever the client's encoding was.
     return hashlib.sha256(token.encode("latin-1", "replace")).digest()

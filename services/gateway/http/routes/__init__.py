@@ -1,1 +1,1 @@
-"""HTTP routes, one module a resource."""
+"""HTTP routes, one module per resource."""

@@ -1,4 +1,4 @@
-"""The route to the twin itself: which one it is."""
+"""The route that describes the twin itself."""
 
 from typing import Unpack
 
@@ -11,7 +11,7 @@ from services.gateway.ports import TwinPorts
 
 
 def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
-    """What it runs on, of which version, and where it is kept."""
+    """The route with the twin's runtime, version and data folder."""
     router = APIRouter(prefix="/v1", tags=["twin"], **common)
 
     @router.get("/twin", summary="Which twin this is", response_model=TwinInfo)

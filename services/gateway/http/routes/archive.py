@@ -1,4 +1,4 @@
-"""The route by which a log's file begins later: what lies before that is in its archive."""
+"""The route that lets a site's log file start later: earlier messages are in its archive."""
 
 from typing import Unpack
 
@@ -14,17 +14,17 @@ from shared.basics.errors import NotFound
 
 
 def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
-    """An administrator's. Nothing that anybody reads changes."""
+    """The archive route, for administrators. Readers of the log see no change."""
     router = APIRouter(prefix="/v1", tags=["twin"], route_class=StrictJsonRoute, **common)
 
     @router.post(
         "/archive",
-        summary="Let a site's log file begin behind what its archive holds, as `lightwave archive` asks for",
+        summary="Drop from a site's log file what its archive holds, as `lightwave archive` does",
         response_model=ArchiveResult,
     )
-    def take(asked: ArchiveRequest, caller: CurrentCaller) -> Response:
+    def archive(request: ArchiveRequest, caller: CurrentCaller) -> Response:
         if twin.archive is None:
-            raise NotFound("archive: this twin has no data folder; Kafka keeps all of its log")
-        return json_response(twin.archive(asked.site, asked.offset, caller.name or ANONYMOUS))
+            raise NotFound("archive: this twin has no data folder; its log is stored in Kafka")
+        return json_response(twin.archive(request.site, request.offset, caller.name or ANONYMOUS))
 
     return router

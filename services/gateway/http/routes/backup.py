@@ -1,4 +1,4 @@
-"""The route to where a backup of the twin is cut."""
+"""The route that gives the point of a backup."""
 
 from typing import Unpack
 
@@ -12,19 +12,18 @@ from shared.basics.errors import NotFound
 
 
 def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
-    """Nothing changes; it is an administrator's to ask, for it tells all that waits."""
+    """The backup route. It changes nothing, but only administrators may read it, because it shows all waiting
+    requests."""
     router = APIRouter(prefix="/v1", tags=["twin"], **common)
 
     @router.get(
         "/backup",
-        summary="Where a backup is cut: logs, clock and waiting requests at one quiet moment",
+        summary="The point of a backup: logs, clock and waiting requests at one quiet time",
         response_model=BackupPoint,
     )
     def point() -> Response:
         if twin.backup_point is None:
-            raise NotFound(
-                "backup: this twin has no data folder; Kafka and Redis, which keep it, are backed up"
-            )
+            raise NotFound("backup: this twin has no data folder; back up its Kafka and Redis instead")
         return json_response(twin.backup_point())
 
     return router

@@ -1,4 +1,4 @@
-"""Since when a condition holds."""
+"""The route that finds when a condition became true."""
 
 from typing import Annotated, Unpack
 
@@ -14,18 +14,16 @@ from services.gateway.ports import PastPort, TwinPorts
 from shared.basics.errors import InvalidInput
 from shared.basics.spelling import truncated
 
-Moment = Annotated[
-    str | None, Query(description="-2h, 5d3h, 3d02:15:04, 432000000us, or the id of a message and after it")
-]
+Moment = Annotated[str | None, Query(description="-2h, 5d3h, 3d02:15:04, 432000000us, or a message id")]
 
 
 def routes(twin: TwinPorts, limit: ConcurrencyLimit, **common: Unpack[RouteOptions]) -> APIRouter:
-    """The past, searched."""
+    """The bisect route."""
     router = APIRouter(prefix="/v1", tags=["questions"], **common)
 
     @router.get(
         "/bisect",
-        summary="The first message after which a condition holds, or every change of it, a part at a time",
+        summary="The first message after which a condition is true, or every change of it, page by page",
         response_model=Bisection,
     )
     def bisect(
@@ -33,30 +31,30 @@ def routes(twin: TwinPorts, limit: ConcurrencyLimit, **common: Unpack[RouteOptio
         since: Annotated[Moment, Query(alias="from")] = None,
         until: Annotated[Moment, Query(alias="to")] = None,
         every: Annotated[
-            bool, Query(alias="all", description="every change of it, and not the first")
+            bool, Query(alias="all", description="every change of the condition, not only the first")
         ] = False,
-        fabric: Annotated[
-            str | None, Query(description="of names that lack theirs, and of what is counted")
+        fabric: Annotated[str | None, Query(description="fabric of names without one, and of counts")] = None,
+        cursor: Annotated[
+            str | None, Query(description="cursor of the next page, from the page before")
         ] = None,
-        cursor: Annotated[str | None, Query(description="of the next part, as the one before has it")] = None,
     ) -> Response:
         if twin.past is None:
-            raise InvalidInput("bisect: not allowed; this twin keeps no snapshots to look back by")
-        found, site = parse_condition(twin, condition, fabric)
+            raise InvalidInput("bisect: must not be used; this twin keeps no snapshots of the past")
+        parsed, site = parse_condition(twin, condition, fabric)
         span = (
             span_from_cursor(twin, site, cursor)
             if cursor is not None
             else _span(twin, twin.past, site, since, until)
         )
         with limit.slot():
-            return json_response(search_span(twin, twin.past, found, span, every=every))
+            return json_response(search_span(twin, twin.past, parsed, span, every=every))
 
     return router
 
 
 def _span(twin: TwinPorts, past: PastPort, site: str, since: str | None, until: str | None) -> LogSpan:
-    """From the first moment of which anything can be told, up to now, which of a site that is ahead of the
-    clock is where its log ends; InvalidInput where it ends before it begins."""
+    """The span of the log to search. By default it starts at the earliest known past and ends now; a site
+    that is ahead of the clock ends at the end of its log. Raise InvalidInput if it ends before it starts."""
     start, from_us = past.begins(site)
     if since is not None:
         first = requested_point(twin, since, "from")
@@ -66,8 +64,5 @@ def _span(twin: TwinPorts, past: PastPort, site: str, since: str | None, until: 
         last = requested_point(twin, until, "to")
         end, to_us = last.positions.get(site, 0), last.at_us
     if start > end or from_us > to_us:
-        raise InvalidInput(
-            f"from {truncated(repr(since))}: is after to "
-            f"{truncated(repr(until))}; allowed is a moment before it"
-        )
+        raise InvalidInput(f"from {truncated(repr(since))}: must not be after to {truncated(repr(until))}")
     return LogSpan(site, start, end, from_us, to_us)

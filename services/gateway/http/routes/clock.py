@@ -1,4 +1,4 @@
-"""Routes to the simulated clock: looked at, stopped, let go on, set to another speed, let run to a moment."""
+"""Routes of the simulated clock: show, pause, resume, set the speed, and run to a time."""
 
 from typing import Unpack
 
@@ -16,10 +16,10 @@ from shared.runtimes.simulated_clock import DEFAULT_OPERATOR, ClockChange
 
 
 def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
-    """Every one answers with the clock as it then is."""
+    """The clock routes. Each answers with the new state of the clock."""
     router = APIRouter(prefix="/v1/clock", tags=["clock"], route_class=StrictJsonRoute, **common)
 
-    def shown() -> Response:
+    def report_response() -> Response:
         state = twin.clock.show()
         report = ClockReport(
             now_us=state.now_us,
@@ -31,37 +31,37 @@ def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
         )
         return json_response(report)
 
-    def change(asked: ClockChange, caller: Caller) -> Response:
-        twin.clock.change(asked, caller.name or DEFAULT_OPERATOR)
-        return shown()
+    def change(request: ClockChange, caller: Caller) -> Response:
+        twin.clock.change(request, caller.name or DEFAULT_OPERATOR)
+        return report_response()
 
     @router.get("", summary="The simulated clock", response_model=ClockReport)
     def show() -> Response:
-        return shown()
+        return report_response()
 
-    @router.put("", summary="Its speed and whether it is paused, as one change", response_model=ClockReport)
-    def put(asked: ClockRequest, caller: CurrentCaller) -> Response:
-        if asked.speed is None and asked.paused is None:
-            raise InvalidInput("speed, paused: none is given; allowed: one of them or both")
-        return change(ClockChange(speed=asked.speed, paused=asked.paused), caller)
+    @router.put("", summary="Set the clock's speed and pause in one change", response_model=ClockReport)
+    def put(request: ClockRequest, caller: CurrentCaller) -> Response:
+        if request.speed is None and request.paused is None:
+            raise InvalidInput("speed, paused: must be given, one of them or both")
+        return change(ClockChange(speed=request.speed, paused=request.paused), caller)
 
-    @router.post("/pause", summary="Let simulated time stand still", response_model=ClockReport)
+    @router.post("/pause", summary="Pause simulated time", response_model=ClockReport)
     def pause(caller: CurrentCaller) -> Response:
         return change(ClockChange(paused=True), caller)
 
-    @router.post("/resume", summary="Let it go on", response_model=ClockReport)
+    @router.post("/resume", summary="Resume simulated time", response_model=ClockReport)
     def resume(caller: CurrentCaller) -> Response:
         return change(ClockChange(paused=False), caller)
 
-    @router.put("/speed", summary="Simulated over wall time", response_model=ClockReport)
-    def speed(asked: SpeedRequest, caller: CurrentCaller) -> Response:
-        return change(ClockChange(speed=asked.speed), caller)
+    @router.put("/speed", summary="Set simulated over wall time", response_model=ClockReport)
+    def speed(request: SpeedRequest, caller: CurrentCaller) -> Response:
+        return change(ClockChange(speed=request.speed), caller)
 
-    @router.put("/run", summary="Let it run to a moment and stand still there", response_model=ClockReport)
-    def run(asked: RunRequest, caller: CurrentCaller) -> Response:
-        if (asked.until_us is None) == (asked.for_s is None):
-            raise InvalidInput("until_us, for_s: one of them is needed, and not both")
-        for_us = None if asked.for_s is None else round(asked.for_s * US_PER_S)
-        return change(ClockChange(until_us=asked.until_us, for_us=for_us, run_speed=asked.speed), caller)
+    @router.put("/run", summary="Run to a time and pause there", response_model=ClockReport)
+    def run(request: RunRequest, caller: CurrentCaller) -> Response:
+        if (request.until_us is None) == (request.for_s is None):
+            raise InvalidInput("until_us, for_s: must be given, exactly one of them")
+        for_us = None if request.for_s is None else round(request.for_s * US_PER_S)
+        return change(ClockChange(until_us=request.until_us, for_us=for_us, run_speed=request.speed), caller)
 
     return router

@@ -1,4 +1,4 @@
-"""Routes about dead letters: what waits to be looked at, asking again, putting aside."""
+"""Routes of dead letters: list, show, replay and drop."""
 
 from typing import Annotated, Unpack
 
@@ -15,22 +15,22 @@ from services.gateway.ports import TwinPorts
 from services.gateway.requests.operator_requests import RequestTerms
 from shared.runtimes.dead_letter import LETTERS_MAX
 
-Every = Annotated[bool, Query(description="those that were replayed or dropped, too")]
+Every = Annotated[bool, Query(description="include letters that were replayed or dropped")]
 
 
 def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
-    """By origin. Whatever changes something is the administrators'."""
+    """The routes of dead letters, by origin. Only administrators may change something."""
     router = APIRouter(prefix="/v1/dead-letters", tags=["dead letters"], **common)
 
     @router.get(
         "",
-        summary=f"The letters that wait, oldest first, of the newest {LETTERS_MAX}",
+        summary=f"The waiting letters among the newest {LETTERS_MAX}, oldest first",
         response_model=list[DeadLetterReport],
     )
-    def listed(every: Every = False) -> Response:
+    def list_letters(every: Every = False) -> Response:
         return json_response(dead_letters.list_letters(twin, every=every))
 
-    @router.delete("", summary="Put aside all letters that wait", response_model=DroppedDeadLetters)
+    @router.delete("", summary="Drop all waiting letters", response_model=DroppedDeadLetters)
     def drop_all(caller: CurrentCaller) -> Response:
         return json_response(DroppedDeadLetters(dropped=dead_letters.drop_letters(twin, None, caller.name)))
 
@@ -38,13 +38,13 @@ def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
     def show(origin: str) -> Response:
         return json_response(dead_letters.show_letter(twin, origin))
 
-    @router.delete("/{origin:path}", summary="Put a letter aside", response_model=DroppedDeadLetters)
+    @router.delete("/{origin:path}", summary="Drop a letter", response_model=DroppedDeadLetters)
     def drop(origin: str, caller: CurrentCaller) -> Response:
         return json_response(DroppedDeadLetters(dropped=dead_letters.drop_letters(twin, origin, caller.name)))
 
     @router.post(
         "/{origin:path}/replay",
-        summary="Ask again for what a letter asks for, as a new request",
+        summary="Submit the request in a letter again",
         response_model=RequestReceipt,
         responses=OUTCOMES,
     )

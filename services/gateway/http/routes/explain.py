@@ -1,4 +1,4 @@
-"""Routes of questions to the scheduler: why a slice is as it is, and what would become of a request."""
+"""Routes that explain slices and plan requests."""
 
 from typing import Annotated, Unpack
 
@@ -16,7 +16,7 @@ from services.gateway.ports import TwinPorts
 
 
 def routes(twin: TwinPorts, limit: ConcurrencyLimit, **common: Unpack[RouteOptions]) -> APIRouter:
-    """Nothing happens by asking."""
+    """The routes of explanations and plans. They change nothing."""
     router = APIRouter(prefix="/v1", tags=["questions"], **common)
 
     @router.get(
@@ -30,7 +30,7 @@ def routes(twin: TwinPorts, limit: ConcurrencyLimit, **common: Unpack[RouteOptio
 
     @router.get(
         "/explain/requests/{name:path}",
-        summary="The same of the slice that a request asked for",
+        summary="Why the slice of a request waits, was refused, moved, or recovers",
         response_model=SliceExplanation,
     )
     def request_explained(name: str) -> Response:
@@ -39,7 +39,7 @@ def routes(twin: TwinPorts, limit: ConcurrencyLimit, **common: Unpack[RouteOptio
 
     @router.get(
         "/plan/slices",
-        summary="What would become of a request for a slice, which is not made",
+        summary="What the scheduler would do with a request for a slice; nothing is requested",
         response_model=SlicePlan,
     )
     def plan(
@@ -52,7 +52,7 @@ def routes(twin: TwinPorts, limit: ConcurrencyLimit, **common: Unpack[RouteOptio
         recovery: str | None = None,
         fabric: str | None = None,
     ) -> Response:
-        asked = SliceRequest(
+        request = SliceRequest(
             fabric=fabric,
             shape=shape,
             twisted=twisted,
@@ -63,6 +63,6 @@ def routes(twin: TwinPorts, limit: ConcurrencyLimit, **common: Unpack[RouteOptio
             recovery=recovery,
         )
         with limit.slot():
-            return json_response(slice_answers.plan_slice(twin, asked))
+            return json_response(slice_answers.plan_slice(twin, request))
 
     return router

@@ -1,4 +1,4 @@
-"""The route to goodput: where chip-time went."""
+"""The route of goodput reports."""
 
 from typing import Annotated, Unpack
 
@@ -12,27 +12,33 @@ from services.gateway.ports import TwinPorts
 
 Fabric = Annotated[
     str | None,
-    Query(description="of this fabric; without one pod-0, or the first where there is none; by pod, of all"),
+    Query(description="the fabric; default pod-0, else the first one; by pod, all of them"),
 ]
 Since = Annotated[
     str | None,
     Query(
-        description="from the full hour before this, by owner and slice from the full day: simulated "
-        "time back from now, 30s, 15m, 2h, 1d12h, or a moment like 3d02:15:04; without it since the beginning"
+        description="start, rounded down to the hour, by owner and slice to the day: a duration before "
+        "now like 30s, 15m, 2h or 1d12h, or a time like 3d02:15:04; default the start of the twin"
     ),
 ]
 Spans = Annotated[
     int,
-    Query(ge=0, le=SPANS_MAX, description="so many spans of whole hours as well, or fewer; of one fabric"),
+    Query(
+        ge=0,
+        le=SPANS_MAX,
+        description="also divide the report of one fabric into at most this many spans of whole hours",
+    ),
 ]
 
 
 def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
-    """Every chip-microsecond in one place."""
+    """The goodput route."""
     router = APIRouter(prefix="/v1", tags=["goodput"], **common)
 
     @router.get(
-        "/goodput", summary="Where chip-time went, every chip-microsecond once", response_model=GoodputReport
+        "/goodput",
+        summary="Where chip-time went; every chip-microsecond is counted once",
+        response_model=GoodputReport,
     )
     def report(by: GroupBy = "pod", fabric: Fabric = None, since: Since = None, spans: Spans = 0) -> Response:
         return json_response(goodput_report(twin, by, fabric, since, spans))

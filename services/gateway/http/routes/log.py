@@ -1,4 +1,4 @@
-"""Routes to the log: since a moment, by type, by name, by cause, as it grows, and back to the root."""
+"""Routes of the log: queries by time, type, name and cause, the live stream, and chains of causes."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,30 +25,28 @@ from services.gateway.text.messages import log_message_json
 from shared.basics.errors import InvalidInput
 from shared.basics.spelling import truncated
 
-Limit = Annotated[int | None, Query(ge=1, le=history.EVENTS_MAX, description="messages at most")]
+Limit = Annotated[int | None, Query(ge=1, le=history.EVENTS_MAX, description="maximum number of messages")]
 Since = Annotated[
     str | None,
-    Query(description="simulated time back from now, 30s, 15m, 2h, 1d12h, or a moment like 3d02:15:04"),
+    Query(description="a duration before now like 30s, 15m, 2h or 1d12h, or a time like 3d02:15:04"),
 ]
-Until = Annotated[str | None, Query(description="the same for the last moment, which is part of it")]
+Until = Annotated[str | None, Query(description="the last time, inclusive, in the same format")]
 SinceUs = Annotated[int | None, Query(ge=0, le=COUNT_MAX)]
-Type = Annotated[list[str], Query(description="only this message type; may be given several times")]
-Fabric = Annotated[
-    str | None, Query(description="of this fabric; without one pod-0, or the first where there is none")
-]
-Cause = Annotated[str | None, Query(description="only what followed from this message")]
+Type = Annotated[list[str], Query(description="only this message type; repeatable")]
+Fabric = Annotated[str | None, Query(description="the fabric; default pod-0, else the first one")]
+Cause = Annotated[str | None, Query(description="only messages that followed from this message")]
 For = Annotated[
-    str | None, Query(alias="for", description="only what is about the thing of this name or something in it")
+    str | None, Query(alias="for", description="only messages about the resource of this name or its parts")
 ]
 Ticks = Annotated[bool, Query(description="false leaves out the Ticks")]
-Cursor = Annotated[str | None, Query(description="only what comes after this place, such as pod-0:4207")]
-Before = Annotated[str | None, Query(description="only what comes before this place")]
+Cursor = Annotated[str | None, Query(description="only messages after this position, such as pod-0:4207")]
+Before = Annotated[str | None, Query(description="only messages before this position")]
 PAGED: dict[int | str, dict[str, Any]] = {
     200: {
         "headers": {
             "Link": {
-                "description": "where there are more: the address of the next page, `rel=next`, or of the "
-                "one before, `rel=prev`",
+                "description": "if there are more: the URL of the next page, `rel=next`, or of the "
+                "previous one, `rel=prev`",
                 "schema": {"type": "string"},
             }
         }
@@ -57,7 +55,7 @@ PAGED: dict[int | str, dict[str, Any]] = {
 
 
 def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
-    """Messages that have come, messages as they come, and why."""
+    """The routes of the log."""
     router = APIRouter(prefix="/v1", tags=["log"], **common)
 
     @router.get(
@@ -72,7 +70,7 @@ def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
         since: Since = None,
         since_us: SinceUs = None,
         until: Until = None,
-        type: Type = [],  # noqa: A002, B006 -- the word that people type; nobody changes it
+        type: Type = [],  # noqa: A002, B006 -- the name of the query parameter; never modified
         name: For = None,
         cause: Cause = None,
         ticks: Ticks = True,
@@ -80,8 +78,8 @@ def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
         cursor: Cursor = None,
         before: Before = None,
     ) -> Response:
-        """With a moment, a cursor or a cause, the first messages from there on; otherwise the last before
-        now. What followed from a cause is of whatever fabric of its site."""
+        """With a start, a cursor or a cause, the first messages from there on; otherwise the last ones before
+        now. Messages with a cause may be of any fabric of its site."""
         site, query = history.log_query(
             twin, LogFilter(default_fabric(twin, fabric), tuple(type), name, cause, ticks)
         )
@@ -93,16 +91,18 @@ def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
             page = history.first_page(twin, site, query, limit or history.EVENTS_MAX)
         else:
             page = history.last_page(twin, site, query, limit or history.EVENTS_DEFAULT)
-        return _dumped(twin, [m for _, m in page.found], name, _link(request, page, forward=forward))
+        return _messages_response(
+            twin, [m for _, m in page.found], name, _link(request, page, forward=forward)
+        )
 
     @router.get(
         "/why/{message_id:path}",
-        summary="The chain of causes back to the root, from a message or the last state of a thing",
+        summary="The chain of causes back to the root, from a message or the last state of a resource",
         response_model=list[LogMessage],
     )
     def why(message_id: str) -> Response:
         chain = history.cause_chain(twin, message_id)
-        return _dumped(twin, chain, history.verdict_target(chain), None)
+        return _messages_response(twin, chain, history.verdict_target(chain), None)
 
     _stream_route(router, twin)
     return router
@@ -113,7 +113,7 @@ def _stream_route(router: APIRouter, twin: TwinPorts) -> None:
 
     @router.get(
         "/events/stream",
-        summary="Messages as they come, as server-sent events",
+        summary="New messages as server-sent events",
         response_class=Response,
         responses=non_json_doc(EventStream, "the stream"),
     )
@@ -121,7 +121,7 @@ def _stream_route(router: APIRouter, twin: TwinPorts) -> None:
         caller: CurrentCaller,
         fabric: Fabric = None,
         since: Since = None,
-        type: Type = [],  # noqa: A002, B006 -- the word that people type; nobody changes it
+        type: Type = [],  # noqa: A002, B006 -- the name of the query parameter; never modified
         name: For = None,
         cause: Cause = None,
         ticks: Ticks = True,
@@ -129,7 +129,7 @@ def _stream_route(router: APIRouter, twin: TwinPorts) -> None:
     ) -> EventStream:
         log_filter = LogFilter(default_fabric(twin, fabric), tuple(type), name, cause, ticks)
         site, query = history.log_query(twin, log_filter)
-        query = replace(query, start=_resumed(twin, site, last_event_id, since))
+        query = replace(query, start=_stream_start(twin, site, last_event_id, since))
         ended = anyio.Event()
         return EventStream(
             event_stream.events(tail, log_filter.fabric, site, query, ended),
@@ -140,8 +140,8 @@ def _stream_route(router: APIRouter, twin: TwinPorts) -> None:
         )
 
 
-def _resumed(twin: TwinPorts, site: str, last_event_id: str | None, since: str | None) -> int:
-    """The position at which a stream begins. A log that has begun anew is taken up at its end."""
+def _stream_start(twin: TwinPorts, site: str, last_event_id: str | None, since: str | None) -> int:
+    """The position at which a stream starts. If the log was recreated and is shorter, its end."""
     end = twin.log.end(site)
     if last_event_id:
         return min(event_stream.parse_place(twin, "Last-Event-ID", last_event_id, site) + 1, end)
@@ -151,11 +151,9 @@ def _resumed(twin: TwinPorts, site: str, last_event_id: str | None, since: str |
 def _starts(
     twin: TwinPorts, site: str, since: str | None, since_us: int | None, cursor: str | None
 ) -> list[int]:
-    """The positions from which on messages are asked for."""
+    """The positions from which messages are requested."""
     if since is not None and since_us is not None:
-        raise InvalidInput(
-            f"since {truncated(repr(since))}, since_us {since_us}: only one of them is allowed"
-        )
+        raise InvalidInput(f"since {truncated(repr(since))}, since_us {since_us}: must not be given together")
     if since is not None:
         since_us = history.parse_time(twin, "since", since)[0]
     starts = [] if since_us is None else [twin.log.position_at(site, since_us)]
@@ -163,7 +161,7 @@ def _starts(
 
 
 def _ends(twin: TwinPorts, site: str, until: str | None, before: str | None) -> list[int]:
-    """The positions up to which they are."""
+    """The positions before which messages are requested."""
     ends = [] if before is None else [event_stream.parse_place(twin, "before", before, site)]
     if until is None:
         return ends
@@ -171,31 +169,32 @@ def _ends(twin: TwinPorts, site: str, until: str | None, before: str | None) -> 
 
 
 def _check_order(twin: TwinPorts, since: str | None, until: str | None) -> None:
-    """InvalidInput for a span that ends before it begins."""
+    """Raise InvalidInput if `since` is after `until`."""
     if since is None or until is None:
         return
     if history.parse_time(twin, "since", since)[0] > history.parse_time(twin, "until", until)[1]:
         raise InvalidInput(
-            f"since {truncated(repr(since))}: is after until "
-            f"{truncated(repr(until))}; allowed is a moment before it"
+            f"since {truncated(repr(since))}: must not be after until {truncated(repr(until))}"
         )
 
 
 def _link(request: Request, page: LogPage, *, forward: bool) -> str | None:
-    """The header that leads to more, by RFC 8288; None where there is no more."""
+    """The Link header of the next page (RFC 8288); None if there is none."""
     if not page.is_cut:
         return None
     position, message = page.found[-1 if forward else 0]
-    kept = [
+    parameters = [
         (word, value)
         for word, value in request.query_params.multi_items()
         if word not in ("cursor", "before")
     ]
-    there = ("cursor" if forward else "before", f"{message.fabric}:{position}")
-    return f'<{request.url.path}?{urlencode([*kept, there])}>; rel="{"next" if forward else "prev"}"'
+    target = ("cursor" if forward else "before", f"{message.fabric}:{position}")
+    return f'<{request.url.path}?{urlencode([*parameters, target])}>; rel="{"next" if forward else "prev"}"'
 
 
-def _dumped(twin: TwinPorts, messages: Sequence[Envelope], name: str | None, link: str | None) -> Response:
+def _messages_response(
+    twin: TwinPorts, messages: Sequence[Envelope], name: str | None, link: str | None
+) -> Response:
     rows = b",".join([log_message_json(twin, message, name) for message in messages])
     headers = {} if link is None else {"Link": link}
     return Response(b"[%b]" % rows, media_type="application/json", headers=headers)

@@ -1,4 +1,4 @@
-"""The route to the operations log: what concerns all of the twin, with who did it and when."""
+"""The route of the operations log: operations on the twin as a whole, with operator and time."""
 
 from typing import Annotated, Any, Unpack
 
@@ -13,15 +13,15 @@ OPERATIONS_MAX = 1_000
 OPERATIONS_DEFAULT = 100
 
 Start = Annotated[
-    int | None, Query(ge=0, le=COUNT_MAX, description="the number of the first; without it, the last ones")
+    int | None, Query(ge=0, le=COUNT_MAX, description="number of the first operation; default the last ones")
 ]
-Limit = Annotated[int, Query(ge=1, le=OPERATIONS_MAX, description="operations at most")]
+Limit = Annotated[int, Query(ge=1, le=OPERATIONS_MAX, description="maximum number of operations")]
 PAGED: dict[int | str, dict[str, Any]] = {
     200: {
         "headers": {
             "Link": {
-                "description": "where there are more: the addresses of the next page, `rel=next`, and of the "
-                "one before, `rel=prev`",
+                "description": "if there are more: the URLs of the next page, `rel=next`, and of the "
+                "previous one, `rel=prev`",
                 "schema": {"type": "string"},
             }
         }
@@ -30,7 +30,7 @@ PAGED: dict[int | str, dict[str, Any]] = {
 
 
 def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
-    """What was done, oldest first."""
+    """The route of the operations log, oldest first."""
     router = APIRouter(prefix="/v1", tags=["operations"], **common)
 
     @router.get(
@@ -40,20 +40,22 @@ def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
         responses=PAGED,
     )
     def operations(start: Start = None, limit: Limit = OPERATIONS_DEFAULT) -> Response:
-        """The next page begins at the last number and one."""
-        found = twin.operations.read(start or 0, None if start is None else limit + 1)
-        page = found[-limit:] if start is None else found[:limit]
+        """The next page starts at the last number plus one."""
+        rows_read = twin.operations.read(start or 0, None if start is None else limit + 1)
+        page = rows_read[-limit:] if start is None else rows_read[:limit]
         rows = [encode_numbered_operation(number, row) for number, row in page]
         numbers = [number for number, _ in page]
-        headers = {"Link": link} if (link := _link(numbers, limit, more=page[-1:] != found[-1:])) else {}
+        headers = {"Link": link} if (link := _link(numbers, limit, more=page[-1:] != rows_read[-1:])) else {}
         return Response(b"[%b]" % b",".join(rows), media_type="application/json", headers=headers)
 
     return router
 
 
 def _link(numbers: list[int], limit: int, *, more: bool) -> str:
-    """The header that leads to the pages around this one, by RFC 8288; empty where there are none."""
-    ways = [("next", numbers[-1] + 1, limit)] if more else []
+    """The Link header of the pages around this one (RFC 8288); empty if there are none."""
+    links = [("next", numbers[-1] + 1, limit)] if more else []
     if numbers and numbers[0] > 0:
-        ways.append(("prev", max(0, numbers[0] - limit), min(limit, numbers[0])))
-    return ", ".join(f'</v1/operations?start={start}&limit={most}>; rel="{way}"' for way, start, most in ways)
+        links.append(("prev", max(0, numbers[0] - limit), min(limit, numbers[0])))
+    return ", ".join(
+        f'</v1/operations?start={start}&limit={size}>; rel="{relation}"' for relation, start, size in links
+    )

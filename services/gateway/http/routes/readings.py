@@ -1,4 +1,4 @@
-"""Routes to what modules and OCSes read of themselves."""
+"""Routes of the readings of modules and OCSes."""
 
 from typing import Annotated, Unpack
 
@@ -17,36 +17,36 @@ from shared.basics.errors import InvalidInput
 
 Fabric = Annotated[str | None, Query(description="only of this fabric")]
 Sort = Annotated[
-    str | None, Query(description="by these columns, downwards with - in front: `rx_power_dbm,-ber`")
+    str | None, Query(description="sort by these columns, descending with a leading -: `rx_power_dbm,-ber`")
 ]
-Limit = Annotated[int | None, Query(ge=1, le=PAGE_MAX, description="only so many; all without")]
+Limit = Annotated[int | None, Query(ge=1, le=PAGE_MAX, description="maximum number of rows; default all")]
 Since = Annotated[
     str | None,
     Query(
-        description="simulated time back from now, 30s, 15m, 2h, 1d12h, or a moment like 3d02:15:04; "
-        "without it all that is kept"
+        description="a duration before now like 30s, 15m, 2h or 1d12h, or a time like 3d02:15:04; "
+        "default all stored samples"
     ),
 ]
 OcsSort = Annotated[
-    str | None, Query(description="by these columns, downwards with - in front: `-mirror_error_urad`")
+    str | None, Query(description="sort by these columns, descending with a leading -: `-mirror_error_urad`")
 ]
 Of = Annotated[
     str | None,
     Query(
         max_length=8,
-        description="of an OCS, of this mirror (N24), camera (S), supply or fan (1); without it the worst",
+        description="for an OCS: this mirror (N24), camera (S), supply or fan (1); default the worst",
     ),
 ]
-Lane = Annotated[int | None, Query(ge=0, le=7, description="of this lane; without it the worst")]
+Lane = Annotated[int | None, Query(ge=0, le=7, description="this lane; default the worst")]
 
 
 def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
-    """The newest telemetry frame as rows."""
+    """The routes of the newest telemetry frame as rows."""
     router = APIRouter(prefix="/v1", tags=["things"], **common)
 
     @router.get(
         "/readings",
-        summary="What the modules of all connected link ends read of themselves, newest",
+        summary="Newest readings of the modules of all connected link ends",
         response_model=list[ReadingRow],
     )
     def readings(fabric: Fabric = None, sort: Sort = None, limit: Limit = None) -> Response:
@@ -56,7 +56,7 @@ def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
 
     @router.get(
         "/ocs-readings",
-        summary="What all OCSes read of themselves, newest",
+        summary="Newest readings of all OCSes",
         response_model=list[OcsReadingRow],
     )
     def ocs_readings(fabric: Fabric = None, sort: OcsSort = None, limit: Limit = None) -> Response:
@@ -66,7 +66,7 @@ def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
 
     @router.get(
         "/readings/{name:path}",
-        summary="How a field of a link end or an OCS went over the telemetry frames that are kept",
+        summary="Samples of a field of a link end or an OCS over the stored telemetry frames",
         response_model=list[ReadingSample],
     )
     def history(
@@ -80,17 +80,17 @@ def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
         part, fabric = part_of(twin, name), fabric_of(twin, name)
         if part.kind not in ("end", "ocs"):
             raise InvalidInput(
-                f"{name}: is no link end or OCS; allowed are those like pod-0/cube-12/+y/7 and pod-0/ocs-17"
+                f"{name}: must be a link end like pod-0/cube-12/+y/7, or an OCS like pod-0/ocs-17"
             )
         since_us = 0 if since is None else parse_time(twin, "since", since)[0]
         if part.kind == "ocs":
             if lane is not None:
-                raise InvalidInput(f"lane {lane}: an OCS has none; allowed is `of`, such as N24")
-            found = ocs_samples(twin, fabric, part.number, field or "mirror_error_urad", since_us, of)
+                raise InvalidInput(f"lane {lane}: must not be given for an OCS; use `of`, such as N24")
+            samples = ocs_samples(twin, fabric, part.number, field or "mirror_error_urad", since_us, of)
         else:
             if of is not None:
-                raise InvalidInput(f"of {of}: is of OCSes; allowed for a link end is `lane`, 0 to 7")
-            found = module_samples(twin, fabric, part.number, field or "rx_power_dbm", since_us, lane)
-        return json_response(found if limit is None else found[-limit:])
+                raise InvalidInput(f"of {of}: must not be given for a link end; use `lane`, 0 to 7")
+            samples = module_samples(twin, fabric, part.number, field or "rx_power_dbm", since_us, lane)
+        return json_response(samples if limit is None else samples[-limit:])
 
     return router

@@ -1,4 +1,4 @@
-"""Routes about requests that were made before: what waits, what became of one, taking one back."""
+"""Routes of earlier requests: list the waiting ones, show one, and cancel one."""
 
 from typing import Any, Unpack
 
@@ -10,24 +10,26 @@ from services.gateway.http.route_options import RouteOptions
 from services.gateway.ports import TwinPorts
 from services.gateway.requests import request_status
 
-TOO_LATE_DOC: dict[int | str, dict[str, Any]] = {409: error_doc("on the log, or on its way there")}
+TOO_LATE_DOC: dict[int | str, dict[str, Any]] = {
+    409: error_doc("the request is already on the log, or about to be appended")
+}
 
 
 def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
-    """By idempotency key or message id: either may hold a slash."""
+    """The routes of requests, by idempotency key or message id; either may contain a slash."""
     router = APIRouter(prefix="/v1/requests", tags=["requests"], **common)
 
-    @router.get("", summary="The requests that wait", response_model=list[RequestReport])
+    @router.get("", summary="The waiting requests", response_model=list[RequestReport])
     def waiting() -> Response:
         return json_response(request_status.waiting_requests(twin))
 
-    @router.get("/{name:path}", summary="What became of a request", response_model=RequestReport)
+    @router.get("/{name:path}", summary="The status of a request", response_model=RequestReport)
     def report(name: str) -> Response:
         return json_response(request_status.request_report(twin, name))
 
     @router.delete(
         "/{name:path}",
-        summary="Take back a request that waits",
+        summary="Cancel a waiting request",
         response_model=RequestReport,
         responses=TOO_LATE_DOC,
     )

@@ -1,4 +1,4 @@
-"""Routes of operators' requests: each goes into the inbox, and is answered with what became of it."""
+"""Routes of operators' requests: each request goes into the inbox and is answered with its receipt."""
 
 from typing import Annotated, Any, Unpack
 from urllib.parse import quote
@@ -28,7 +28,9 @@ from services.gateway.resources.parameters import parameters_request
 from shared.basics.errors import InvalidInput
 from shared.basics.spelling import truncated
 
-Key = Annotated[str | None, Header(alias="Idempotency-Key", description="the same key is the same request")]
+Key = Annotated[
+    str | None, Header(alias="Idempotency-Key", description="requests with the same key are accepted once")
+]
 Wait = Annotated[
     float,
     Query(
@@ -38,87 +40,88 @@ Wait = Annotated[
         description="seconds to wait until the request is on the log",
     ),
 ]
-Comment = Annotated[
-    str | None, Query(max_length=COMMENT_MAX, description="why, for whoever reads the log later")
-]
+Comment = Annotated[str | None, Query(max_length=COMMENT_MAX, description="reason, recorded on the log")]
 
 
 def request_terms(
     caller: CurrentCaller, key: Key = None, comment: Comment = None, wait: Wait = 0.0
 ) -> operator_requests.RequestTerms:
-    """On what terms somebody asks. A replay's key is the gateway's own: InvalidInput."""
+    """The terms of a request. Raise InvalidInput for a key that is reserved for replays."""
     text = _text(key)
     if text is not None and text.startswith(operator_requests.REPLAY_KEY_PREFIX):
         raise InvalidInput(
-            f"Idempotency-Key {truncated(text)!r}: allowed are keys that do not "
-            f"begin with {operator_requests.REPLAY_KEY_PREFIX!r}"
+            f"Idempotency-Key {truncated(text)!r}: must not start with "
+            f"{operator_requests.REPLAY_KEY_PREFIX!r}"
         )
     return operator_requests.RequestTerms(text, caller.name, comment, wait)
 
 
 TermsParam = Annotated[operator_requests.RequestTerms, Depends(request_terms)]
-LOCATION_HEADER = {"Location": {"description": "what has come of it so far", "schema": {"type": "string"}}}
+LOCATION_HEADER = {"Location": {"description": "URL of the request's status", "schema": {"type": "string"}}}
 OUTCOMES: dict[int | str, dict[str, Any]] = {
     202: {
         "model": RequestReceipt,
-        "description": "received, and not yet on the log, or what follows from it is not all known yet",
+        "description": "received, but not yet on the log, or its outcome is not complete yet",
         "headers": LOCATION_HEADER,
     },
-    409: {"model": RefusalReceipt, "description": "on the log, and refused there"},
+    409: {"model": RefusalReceipt, "description": "on the log, but refused by a service"},
 }
 
 
 def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
-    """Fabrics commissioned and retired, their parameters changed, slices asked for and released, faults
-    injected and cleared, cubes drained and taken into use again, link ends tested, cross-connects made and
-    removed, topologies planned, approved and dropped."""
+    """The routes of requests: fabrics, parameters, slices, faults, drains, link tests, OCSes and
+    rewirings."""
     common["responses"] = common.get("responses", {}) | OUTCOMES
     router = APIRouter(prefix="/v1", tags=["requests"], route_class=StrictJsonRoute, **common)
 
-    async def ask(request: tuple[str, RequestBody], terms: operator_requests.RequestTerms) -> Response:
+    async def submit_request(
+        request: tuple[str, RequestBody], terms: operator_requests.RequestTerms
+    ) -> Response:
         return receipt_response(await operator_requests.submit(twin, *request, terms))
 
-    @router.post("/fabrics", summary="Let a new fabric join a site", response_model=RequestReceipt)
-    async def commission(asked: FabricRequest, terms: TermsParam) -> Response:
-        return receipt_response(await commission_fabric(twin, asked, terms))
+    @router.post("/fabrics", summary="Commission a new fabric in a site", response_model=RequestReceipt)
+    async def commission(requested: FabricRequest, terms: TermsParam) -> Response:
+        return receipt_response(await commission_fabric(twin, requested, terms))
 
-    @router.post("/fabrics/{name}/retire", summary="End a fabric for good", response_model=RequestReceipt)
+    @router.post(
+        "/fabrics/{name}/retire", summary="Retire a fabric permanently", response_model=RequestReceipt
+    )
     async def retire(name: str, terms: TermsParam) -> Response:
         return receipt_response(await operator_requests.submit(twin, name, FabricRetired(), terms))
 
     @router.post(
         "/fabrics/{name}/parameters", summary="Change parameters of a fabric", response_model=RequestReceipt
     )
-    async def set_parameters(name: str, asked: ParametersRequest, terms: TermsParam) -> Response:
-        return await ask(parameters_request(twin, name, asked), terms)
+    async def set_parameters(name: str, requested: ParametersRequest, terms: TermsParam) -> Response:
+        return await submit_request(parameters_request(twin, name, requested), terms)
 
-    @router.post("/slices", summary="Ask for a slice", response_model=RequestReceipt)
-    async def request_slice(asked: SliceRequest, terms: TermsParam) -> Response:
-        return await ask(operator_requests.slice_request(twin, asked), terms)
+    @router.post("/slices", summary="Request a slice", response_model=RequestReceipt)
+    async def request_slice(requested: SliceRequest, terms: TermsParam) -> Response:
+        return await submit_request(operator_requests.slice_request(twin, requested), terms)
 
     @router.post("/slices/{name:path}/release", summary="Release a slice", response_model=RequestReceipt)
     async def release(name: str, terms: TermsParam) -> Response:
-        return await ask(operator_requests.release_request(twin, name), terms)
+        return await submit_request(operator_requests.release_request(twin, name), terms)
 
     @router.post("/faults", summary="Inject a fault", response_model=RequestReceipt)
-    async def inject(asked: FaultRequest, terms: TermsParam) -> Response:
-        return await ask(operator_requests.fault_request(twin, asked), terms)
+    async def inject(requested: FaultRequest, terms: TermsParam) -> Response:
+        return await submit_request(operator_requests.fault_request(twin, requested), terms)
 
     @router.post("/faults/{name:path}/clear", summary="Clear a fault", response_model=RequestReceipt)
     async def clear(name: str, terms: TermsParam) -> Response:
-        return await ask(operator_requests.clear_request(twin, name), terms)
+        return await submit_request(operator_requests.clear_request(twin, name), terms)
 
     @router.post("/cubes/{name:path}/drain", summary="Drain a cube", response_model=RequestReceipt)
     async def drain(name: str, terms: TermsParam) -> Response:
-        return await ask(operator_requests.drain_request(twin, name, drain=True), terms)
+        return await submit_request(operator_requests.drain_request(twin, name, drain=True), terms)
 
     @router.post(
         "/cubes/{name:path}/undrain",
-        summary="Take a drained cube into use again",
+        summary="Undrain a cube",
         response_model=RequestReceipt,
     )
     async def undrain(name: str, terms: TermsParam) -> Response:
-        return await ask(operator_requests.drain_request(twin, name, drain=False), terms)
+        return await submit_request(operator_requests.drain_request(twin, name, drain=False), terms)
 
     @router.post(
         "/links/{name:path}/test",
@@ -126,13 +129,13 @@ def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
         response_model=RequestReceipt,
     )
     async def test_link(name: str, terms: TermsParam) -> Response:
-        return await ask(operator_requests.link_test_request(twin, name), terms)
+        return await submit_request(operator_requests.link_test_request(twin, name), terms)
 
     @router.post(
         "/ocs/{name:path}/restart", summary="Restart the software of an OCS", response_model=RequestReceipt
     )
     async def restart(name: str, terms: TermsParam) -> Response:
-        return await ask(operator_requests.restart_request(twin, name), terms)
+        return await submit_request(operator_requests.restart_request(twin, name), terms)
 
     _add_cross_connects(router, twin)
     _add_rewirings(router, twin)
@@ -140,42 +143,44 @@ def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
 
 
 def _add_cross_connects(router: APIRouter, twin: TwinPorts) -> None:
-    """What is asked of an OCS as a device."""
+    """Add the routes for cross-connects of an OCS."""
 
-    async def ask(
-        name: str, asked: CrossConnectsRequest, terms: operator_requests.RequestTerms, *, create: bool
+    async def submit_request(
+        name: str, requested: CrossConnectsRequest, terms: operator_requests.RequestTerms, *, create: bool
     ) -> Response:
-        request = operator_requests.cross_connect_request(twin, name, asked, create=create)
+        request = operator_requests.cross_connect_request(twin, name, requested, create=create)
         return receipt_response(await operator_requests.submit(twin, *request, terms))
 
     @router.post(
         "/ocs/{name:path}/cross-connects",
-        summary="Make cross-connects of an OCS by hand",
+        summary="Make manual cross-connects of an OCS",
         response_model=RequestReceipt,
     )
-    async def connect(name: str, asked: CrossConnectsRequest, terms: TermsParam) -> Response:
-        return await ask(name, asked, terms, create=True)
+    async def connect(name: str, requested: CrossConnectsRequest, terms: TermsParam) -> Response:
+        return await submit_request(name, requested, terms, create=True)
 
     @router.post(
         "/ocs/{name:path}/cross-connects/remove",
-        summary="Take away cross-connects that were made by hand",
+        summary="Remove manual cross-connects of an OCS",
         response_model=RequestReceipt,
     )
-    async def disconnect(name: str, asked: CrossConnectsRequest, terms: TermsParam) -> Response:
-        return await ask(name, asked, terms, create=False)
+    async def disconnect(name: str, requested: CrossConnectsRequest, terms: TermsParam) -> Response:
+        return await submit_request(name, requested, terms, create=False)
 
 
 def _add_rewirings(router: APIRouter, twin: TwinPorts) -> None:
-    """What is asked of the topology of a network."""
+    """Add the routes for the topology of a network."""
 
-    async def ask(request: tuple[str, RequestBody], terms: operator_requests.RequestTerms) -> Response:
+    async def submit_request(
+        request: tuple[str, RequestBody], terms: operator_requests.RequestTerms
+    ) -> Response:
         return receipt_response(await operator_requests.submit(twin, *request, terms))
 
     @router.post(
-        "/rewirings", summary="Look for better trunks of a network now", response_model=RequestReceipt
+        "/rewirings", summary="Plan a better topology of a network now", response_model=RequestReceipt
     )
-    async def plan(asked: PlanRequest, terms: TermsParam) -> Response:
-        return await ask(rewiring_requests.plan_request(twin, asked.dcn), terms)
+    async def plan(requested: PlanRequest, terms: TermsParam) -> Response:
+        return await submit_request(rewiring_requests.plan_request(twin, requested.dcn), terms)
 
     @router.post(
         "/rewirings/{name:path}/approve",
@@ -183,19 +188,19 @@ def _add_rewirings(router: APIRouter, twin: TwinPorts) -> None:
         response_model=RequestReceipt,
     )
     async def approve(name: str, terms: TermsParam) -> Response:
-        return await ask(rewiring_requests.approve_request(twin, name), terms)
+        return await submit_request(rewiring_requests.approve_request(twin, name), terms)
 
     @router.post(
         "/rewirings/{name:path}/abort",
-        summary="Drop a planned rewiring, or end one after its stage",
+        summary="Drop a planned rewiring, or abort one after its current stage",
         response_model=RequestReceipt,
     )
     async def abort(name: str, terms: TermsParam) -> Response:
-        return await ask(rewiring_requests.abort_request(twin, name), terms)
+        return await submit_request(rewiring_requests.abort_request(twin, name), terms)
 
 
 def receipt_response(receipt: RequestReceipt) -> Response:
-    """The answer to a request, as far as is known what became of it."""
+    """The response to a request, by its status so far."""
     if receipt.status == "refused":
         return json_response(receipt, 409)
     if receipt.complete:
@@ -204,7 +209,7 @@ def receipt_response(receipt: RequestReceipt) -> Response:
 
 
 def _text(header: str | None) -> str | None:
-    """A header as its sender meant it: servers read headers as Latin-1, and most clients write UTF-8."""
+    """A header as its sender meant it: servers decode headers as Latin-1, but most clients send UTF-8."""
     if header is None:
         return None
     try:

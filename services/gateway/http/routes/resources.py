@@ -1,4 +1,4 @@
-"""Routes to things: all of a kind, one of them, one described, light paths, telemetry, configuration."""
+"""Routes of resources: lists, single resources, descriptions, light paths, telemetry and configuration."""
 
 from inspect import Parameter, Signature
 from typing import Annotated, Any, Unpack
@@ -27,18 +27,18 @@ from shared.basics.spelling import truncated
 
 TIME_US_MAX = 2**63 - 1
 AfterUs = Annotated[
-    int | None, Query(ge=-1, le=TIME_US_MAX, description="the first that is kept after this simulated time")
+    int | None, Query(ge=-1, le=TIME_US_MAX, description="the first stored frame after this simulated time")
 ]
-UntilUs = Annotated[int | None, Query(ge=0, le=TIME_US_MAX, description="and not after this one")]
+UntilUs = Annotated[int | None, Query(ge=0, le=TIME_US_MAX, description="but not after this simulated time")]
 PAGE_HEADERS: dict[int | str, dict[str, Any]] = {
     200: {
         "headers": {
             "X-Total-Count": {
-                "description": "rows on all pages together",
+                "description": "total number of rows on all pages",
                 "schema": {"type": "integer"},
             },
             "Link": {
-                "description": 'the next page, as rel="next"; none on the last one',
+                "description": 'the next page, as rel="next"; missing on the last one',
                 "schema": {"type": "string"},
             },
         }
@@ -47,7 +47,7 @@ PAGE_HEADERS: dict[int | str, dict[str, Any]] = {
 
 
 def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
-    """Three routes for each kind of thing, and those that are of no kind."""
+    """Three routes for each kind of resource, and the routes that belong to no kind."""
     router = APIRouter(prefix="/v1", tags=["things"], **common)
 
     @router.get(
@@ -60,7 +60,7 @@ def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
 
     @router.get(
         "/telemetry/{fabric}",
-        summary="The newest telemetry frame, or the first after a moment; an Arrow IPC stream",
+        summary="The newest telemetry frame, or the first after a time; an Arrow IPC stream",
         response_class=Response,
         responses=non_json_doc(ArrowFrame, "the frame"),
     )
@@ -70,7 +70,7 @@ def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
 
     @router.get(
         "/telemetry/{fabric}/ocs",
-        summary="The newest telemetry frame of OCSes, or the first after a moment; an Arrow IPC stream",
+        summary="The newest telemetry frame of OCSes, or the first after a time; an Arrow IPC stream",
         response_class=Response,
         responses=non_json_doc(ArrowFrame, "the frame"),
     )
@@ -80,7 +80,7 @@ def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
 
     @router.get(
         "/config/{fabric}",
-        summary="The configuration by which a fabric goes, but for a recorded trace",
+        summary="The current configuration of a fabric, without its recorded trace",
         response_model=AnyConfig,
     )
     def config(fabric: str) -> Response:
@@ -89,7 +89,7 @@ def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
 
     @router.get(
         "/ocs/{name:path}/management",
-        summary="An OCS as a device: ports and cross-connects in the words of SAI",
+        summary="An OCS as a device: ports and cross-connects in the terms of SAI",
         response_model=OcsManagement,
     )
     def managed(name: str) -> Response:
@@ -102,13 +102,13 @@ def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
     def unknown_kind(kind: str) -> Response:
         words = [repr(word) for word in VIEWS]
         allowed = f"{', '.join(words[:-1])} or {words[-1]}"
-        raise InvalidInput(f"kind {truncated(repr(kind))}: input should be {allowed}")
+        raise InvalidInput(f"kind {truncated(repr(kind))}: must be {allowed}")
 
     return router
 
 
 def _frame(twin: TwinPorts, name: str, after_us: int | None, until_us: int | None) -> ArrowFrame:
-    """The newest frame of this name, or the first between two moments."""
+    """The newest frame of this name, or the first one in a range of times."""
     if after_us is None and until_us is None:
         frame = twin.telemetry(name)
         if frame is None:
@@ -116,7 +116,7 @@ def _frame(twin: TwinPorts, name: str, after_us: int | None, until_us: int | Non
         return ArrowFrame(frame)
     first = next(twin.frames(name, -1 if after_us is None else after_us, until_us), None)
     if first is None:
-        raise NotFound(f"{name}: no telemetry frame of that time is kept")
+        raise NotFound(f"{name}: no telemetry frame of that time is stored")
     return ArrowFrame(first[1])
 
 
@@ -135,7 +135,7 @@ def _add_kind(router: APIRouter, twin: TwinPorts, view: KindView[Any, Any]) -> N
 
     @router.get(
         f"/describe/{word}/{{name:path}}",
-        summary=f"One of the {word} with what stands around it",
+        summary=f"One of the {word} with related resources and messages",
         name=f"describe_{word}",
         response_model=view.description,
     )
@@ -144,7 +144,7 @@ def _add_kind(router: APIRouter, twin: TwinPorts, view: KindView[Any, Any]) -> N
 
 
 def _add_listing(router: APIRouter, twin: TwinPorts, view: KindView[Any, Any]) -> None:
-    """The list of a kind, with a parameter for each of its columns."""
+    """Add the list of a kind, with a query parameter for each of its columns."""
     word, row = view.kind.word, view.row
     kinds = {name: field.annotation for name, field in row.model_fields.items()}
     some_fields: Any = TypedDict(f"{row.__name__}Fields", kinds, total=False)  # type: ignore[misc]  # made here
@@ -163,11 +163,13 @@ def _add_listing(router: APIRouter, twin: TwinPorts, view: KindView[Any, Any]) -
         page = select(row, lookup.list_resources(twin, view, fabric), Selection(given, sort, limit, cursor))
         headers = {"X-Total-Count": str(page.total)}
         if page.cursor is not None:
-            asked = [(name, value) for name, value in request.query_params.multi_items() if name != "cursor"]
-            headers["Link"] = f'</v1/{word}?{urlencode([*asked, ("cursor", page.cursor)])}>; rel="next"'
+            parameters = [
+                (name, value) for name, value in request.query_params.multi_items() if name != "cursor"
+            ]
+            headers["Link"] = f'</v1/{word}?{urlencode([*parameters, ("cursor", page.cursor)])}>; rel="next"'
         if names is None:
             return json_response(page.rows, headers=headers)
-        return json_response([{n: getattr(one, n) for n in names} for one in page.rows], headers=headers)
+        return json_response([{n: getattr(item, n) for n in names} for item in page.rows], headers=headers)
 
     listing.__signature__ = _signature(view)  # type: ignore[attr-defined]  # for FastAPI, which goes by it
     rows: Any = list[row] | list[some_fields]  # type: ignore[valid-type]  # as this kind has them
@@ -178,19 +180,20 @@ def _add_listing(router: APIRouter, twin: TwinPorts, view: KindView[Any, Any]) -
 
 
 def _signature(view: KindView[Any, Any]) -> Signature:
-    """The parameters of a list: those of any, and one for each column."""
-    of_any = {
+    """The query parameters of a list: the common ones, and one for each column."""
+    common_parameters = {
         "fabric": Annotated[str | None, Query(description="only of this fabric")],
         "sort": Annotated[
-            str | None, Query(description="by these columns, downwards with - in front: `state,-changed_us`")
+            str | None,
+            Query(description="sort by these columns, descending with a leading -: `state,-changed_us`"),
         ],
         "fields": Annotated[str | None, Query(description="only these fields: `name,state`")],
-        "limit": Annotated[int | None, Query(ge=1, le=PAGE_MAX, description="rows of a page; all without")],
-        "cursor": Annotated[str | None, Query(description="of the next page, as `Link` has it")],
+        "limit": Annotated[int | None, Query(ge=1, le=PAGE_MAX, description="rows per page; default all")],
+        "cursor": Annotated[str | None, Query(description="cursor of the next page, from `Link`")],
     }
-    of_columns = {
+    column_parameters = {
         name: Annotated[
-            list[str] | None, Query(description="only with this value, or one of several; `null` for none")
+            list[str] | None, Query(description="only rows with this value; repeatable; `null` for no value")
         ]
         for name in columns(view.row)
     }
@@ -199,7 +202,7 @@ def _signature(view: KindView[Any, Any]) -> Signature:
             Parameter("request", Parameter.KEYWORD_ONLY, annotation=Request),
             *(
                 Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind)
-                for name, kind in (of_any | of_columns).items()
+                for name, kind in (common_parameters | column_parameters).items()
             ),
         ]
     )

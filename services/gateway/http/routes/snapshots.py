@@ -1,4 +1,4 @@
-"""The states of a site, for who works with a copy of them elsewhere."""
+"""The route of snapshots: all states of a site, to run a copy of it elsewhere."""
 
 from typing import Annotated, Unpack
 
@@ -11,25 +11,25 @@ from services.gateway.ports import TwinPorts
 from shared.basics.errors import InvalidInput, NotFound
 from shared.basics.spelling import truncated
 
-Site = Annotated[str, Path(description="such as pod-0, as `GET /v1/fabrics` has it")]
+Site = Annotated[str, Path(description="a site such as pod-0, as in `GET /v1/fabrics`")]
 
 
 def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
-    """Of now, or of the moment that is asked about."""
+    """The snapshot route, for now or the requested time."""
     router = APIRouter(prefix="/v1", tags=["questions"], **common)
 
     @router.get(
         "/snapshots/{site}",
-        summary="All that the services of a site hold, to be driven on elsewhere",
+        summary="All states of a site's services, to run a copy elsewhere",
         response_class=Response,
-        responses=non_json_doc(StatesFile, "a snapshot, compressed, under its digest"),
+        responses=non_json_doc(StatesFile, "a compressed snapshot with its digest"),
     )
     def snapshot(site: Site) -> Response:
         if twin.past is None:
-            raise InvalidInput("snapshots: not allowed; this twin keeps none")
+            raise InvalidInput("snapshots: must not be used; this twin keeps none")
         known = sites(twin)
         if site not in known:
-            raise NotFound(f"site {truncated(repr(site))}: no such site; there is {', '.join(known)}")
+            raise NotFound(f"site {truncated(repr(site))}: no such site; must be one of {', '.join(known)}")
         return StatesFile(twin.past.site(site, twin.log.end(site)).snapshot())
 
     return router

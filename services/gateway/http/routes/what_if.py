@@ -1,5 +1,4 @@
-"""Routes of questions about what is not done: what hangs on a part, what a fault, a drain or a repair would
-touch."""
+"""Routes of what-if queries: the impact of a part, and the effect of a fault, a drain or a repair."""
 
 from typing import Annotated, Unpack
 
@@ -21,17 +20,17 @@ from services.gateway.requests.rewiring_requests import is_network
 Cube = Annotated[str, Query(description="such as pod-0/cube-12")]
 Within = Annotated[
     int,
-    Query(ge=1, le=what_if.HORIZON_S_MAX, description="so many simulated seconds are looked ahead"),
+    Query(ge=1, le=what_if.HORIZON_S_MAX, description="simulated seconds to look ahead"),
 ]
 
 
 def routes(twin: TwinPorts, limit: ConcurrencyLimit, **common: Unpack[RouteOptions]) -> APIRouter:
-    """Nothing happens by asking."""
+    """The routes of what-if queries. They change nothing."""
     router = APIRouter(prefix="/v1", tags=["questions"], **common)
 
     @router.get(
         "/impact/{target:path}",
-        summary="What hangs on a part of a pod, or what a network loses with one of its parts",
+        summary="What depends on a part of a pod, or what a network loses if a part fails",
         response_model=ImpactReport | LossReport,
     )
     def impact(target: str) -> Response:
@@ -42,7 +41,7 @@ def routes(twin: TwinPorts, limit: ConcurrencyLimit, **common: Unpack[RouteOptio
 
     @router.get(
         "/foresee/fault",
-        summary="What a fault would touch, which is not injected",
+        summary="The effect of a fault; nothing is injected",
         response_model=WhatIfReport,
     )
     def fault(
@@ -51,13 +50,13 @@ def routes(twin: TwinPorts, limit: ConcurrencyLimit, **common: Unpack[RouteOptio
         duration_s: Annotated[DurationS | None, Query()] = None,
         within_s: Within = what_if.HORIZON_S,
     ) -> Response:
-        asked = FaultRequest(kind=kind, target=target, duration_s=duration_s)
+        request = FaultRequest(kind=kind, target=target, duration_s=duration_s)
         with limit.slot():
-            return json_response(what_if.predict_fault(twin, asked, within_s))
+            return json_response(what_if.predict_fault(twin, request, within_s))
 
     @router.get(
         "/foresee/drain",
-        summary="What draining a cube would touch, which is not done",
+        summary="The effect of draining a cube; nothing is drained",
         response_model=WhatIfReport,
     )
     def drain(
@@ -69,7 +68,7 @@ def routes(twin: TwinPorts, limit: ConcurrencyLimit, **common: Unpack[RouteOptio
 
     @router.get(
         "/foresee/repair",
-        summary="What comes back if all that is broken in a part is repaired now, which is not done",
+        summary="The effect of repairing all faults of a part now; nothing is repaired",
         response_model=WhatIfReport,
     )
     def repair(

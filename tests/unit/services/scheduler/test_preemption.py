@@ -38,7 +38,7 @@ def admitted(emitted: list[Said]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("asker", "victim", "leaves_after_h"),
+    ("preemptor", "victim", "leaves_after_h"),
     [
         ("production", "filler", 0.0),
         ("research", "filler", 0.0),
