@@ -129,11 +129,6 @@ def test_wrong_partition_count(endpoints: dict[str, str]) -> None:
         ("live init --set pod.cubes=3", ("pod.cubes",)),
         ("live init --speed -1", ("-1",)),
         ("live worker ocs --metrics-port 70000", ("70000",)),
-        ("live soak --minutes 0", ("--minutes",)),
-        ("live soak --faults 0", ("--faults",)),
-        ("live soak --joins 65", ("--joins", "65")),
-        (f"live soak --pods 2 --site {__file__}", ("--pods", "not together with --site")),
-        (f"live soak --site {__file__}", ("--site", __file__, "not YAML")),
         ("live frobnicate", ("frobnicate",)),
     ],
 )

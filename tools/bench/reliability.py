@@ -1,5 +1,4 @@
-"""`lightwave bench --only reliability`: machine repair by the three forms of the kernel beside the same model
-in SimPy, as its documentation writes such models."""
+"""Group `reliability`: machine repair by the three forms of the kernel, next to the same model in SimPy."""
 
 import time
 from collections.abc import Callable, Iterator

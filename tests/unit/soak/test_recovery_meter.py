@@ -8,7 +8,7 @@ import pytest
 
 from shared.basics.errors import OperationFailed
 from shared.runtimes.poll import poll_until
-from tests.soak.fault_plan import FaultAction, FaultTarget, PlannedFault, TargetKind
+from tests.soak.fault_plan import FaultAction, PlannedFault
 from tests.soak.recovery_meter import (
     TICKS,
     InjectedFault,
@@ -17,6 +17,7 @@ from tests.soak.recovery_meter import (
     check_recovery,
     recovery_summary,
 )
+from tests.soak.whole_twin import FaultTarget, TargetKind
 
 WAIT_S_MAX = 10.0
 

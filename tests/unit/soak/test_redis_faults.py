@@ -10,9 +10,10 @@ import redis
 
 from ops.servers.local_servers import LocalRedis
 from shared.runtimes.tcp_ports import free_port
-from tests.soak.fault_plan import FaultAction, FaultTarget, PlannedFault
+from tests.soak.fault_plan import FaultAction, PlannedFault
 from tests.soak.faults import servers
 from tests.soak.faults.context import FaultContext
+from tests.soak.whole_twin import FaultTarget
 
 FAULT = PlannedFault(
     0, 0, 0.0, FaultAction("redis", "it", lambda *_: None), FaultTarget("redis", "redis"), 0.2, 1

@@ -43,7 +43,7 @@ SIGHTS = TwinAccess(
 
 
 @pytest.mark.parametrize(
-    ("probe", "status", "body", "still_s", "wrong"),
+    ("probe", "status", "body", "stalled_s", "wrong"),
     [
         ("/healthz", 200, b"{}", 0.0, None),
         ("/healthz", 503, WHY, 0.0, None),
