@@ -62,7 +62,7 @@ def html_report(results: Results, command: str, software: str) -> str:
 <p>{escape(_parameters_text(results))}</p>
 <details><summary>The document, with all that it leaves to defaults</summary>
 <pre>{escape(yaml_text(experiment.model_dump(mode="json")))}</pre></details>
-<p>Computed by lightwave {escape(software)}. Again:</p><pre>{escape(command)}</pre>
+<p>Computed by lightwave {escape(software)}. To repeat:</p><pre>{escape(command)}</pre>
 </body></html>"""
 
 
@@ -75,9 +75,9 @@ def _precision_note(results: Results) -> str:
     if not results.planned.experiment.stop_when:
         return ""
     return (
-        "It ended as precise as was asked for."
+        "The requested precision was reached."
         if results.is_enough
-        else "The precision asked for was not reached with the most seeds allowed."
+        else "The requested precision was not reached with the maximum number of seeds."
     )
 
 
@@ -124,7 +124,7 @@ def _convergences(results: Results) -> str:
         chart.update_xaxes(title_text="seeds")
         chart.update_yaxes(title_text="points" if factor > 1.0 else MEASURES[name].unit, rangemode="tozero")
         charts.append(chart.to_html(include_plotlyjs=False, full_html=False, default_height="360px"))
-    return f"<h2>How closely it is told</h2>{''.join(charts)}" if charts else ""
+    return f"<h2>Precision by number of seeds</h2>{''.join(charts)}" if charts else ""
 
 
 def _estimates_table(figures: Sequence[MeasureEstimate]) -> str:

@@ -10,7 +10,7 @@ def answer_text(results: Results) -> str:
     """The question's answer in a sentence; of a quick form, that it is none."""
     told = _answer(results)
     return (
-        f"Quick form, which shows that it runs and answers nothing. {told}"
+        f"Quick form: it shows that the experiment runs, and answers nothing. {told}"
         if results.planned.is_quick
         else told
     )
@@ -25,7 +25,7 @@ def _answer(results: Results) -> str:
         return f"The claim {verdict.word}: {verdict.sentence}{more}."
     figures = results.figures
     if not figures:
-        return "No run told anything."
+        return "No run measured anything."
     name = results.planned.experiment.measure[0]
     told = [one for one in figures if one.measure == name]
     if len(told) == 1:
@@ -62,7 +62,7 @@ def difference_note(one: VariantDifference) -> str:
     if one.interval.low == one.interval.value == one.interval.high == 0.0:
         said.append("the same in every run")
     if one.seeds_needed is not None:
-        said.append(f"cannot be told apart; about {one.seeds_needed:,} seeds would")
+        said.append(f"not significant; about {one.seeds_needed:,} seeds would tell")
     if one.paired is not None and math.isfinite(one.paired.saved) and math.isfinite(one.paired.correlation):
         said.append(f"correlation {one.paired.correlation:.2f}, common seeds saved × {one.paired.saved:.1f}")
     return "; ".join(said)

@@ -42,8 +42,8 @@ def audit_live(settings: LiveSettings, wanted: str | None = None) -> dict[str, A
     twin = read_twin(store)
     if wanted not in (None, twin.twin):
         raise OperationFailed(
-            f"Redis at {store.name}: holds twin {twin.twin}, and what answers at LIGHTWAVE_URL is {wanted}; "
-            "give the settings of that one (LIGHTWAVE_KAFKA, LIGHTWAVE_REDIS)"
+            f"Redis at {store.name}: holds twin {twin.twin}, but the twin at LIGHTWAVE_URL is {wanted}; "
+            "set LIGHTWAVE_KAFKA and LIGHTWAVE_REDIS of that twin"
         )
     inside: dict[int, dict[str, FabricPlace]] = {}
     for fabric, place in store.fabrics().items():
@@ -92,9 +92,9 @@ def _audit_partition(
                 audit.compare()
     for site, audit in audits.items():
         if end < position:
-            audit.differing.append(f"services have read {position} messages, Kafka holds {end}")
+            audit.differing.append(f"services have read {position} messages, but Kafka holds {end}")
         elif not position:
-            audit.differing.append(f"{site}: nothing committed")
+            audit.differing.append(f"{site}: nothing is committed")
         traces.repeats += audit.replay.repeats
     return [
         audit.report(counts[site] - audit.replay.repeats, position)

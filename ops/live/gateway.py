@@ -75,7 +75,7 @@ def run_gateway(settings: LiveSettings, replica: str, *, wait_s: float = 0.0) ->
         stack.callback(heartbeat.stop)
         surroundings.start()
         stack.callback(surroundings.stop)
-        log.info("gateway %s, API %s/docs; Ctrl-C ends it", url, url)
+        log.info("gateway %s, API %s/docs; press Ctrl-C to stop", url, url)
         operations = KafkaOperations(settings.endpoints)
         letters = KafkaDeadLetters(settings.endpoints)
         ports = _ports(twin, store, mirror, operations, letters, surroundings, settings)

@@ -141,12 +141,12 @@ def _identify(settings: LiveSettings, store: RedisStore) -> tuple[TwinRecord, li
     ]
     name = next((found for record in begins if (found := _twin_of_record(record)) is not None), None)
     if name is None:
-        raise OperationFailed(f"topic {log}: holds no twin; `lightwave live init` makes one")
+        raise OperationFailed(f"topic {log}: holds no twin; `lightwave live init` creates one")
     kept = find_twin(store)
     if kept is not None and kept.twin != name:
         raise OperationFailed(
             f"topic {log}: holds twin {name}, Redis at {store.name} holds {kept.twin}; "
-            "give the Redis or the prefix that belongs to it"
+            "give the Redis or the prefix that belongs to this twin"
         )
     return TwinRecord(name, partitions, topic_id(endpoints.kafka, log)), begins
 
@@ -175,20 +175,20 @@ def _check_fully_made(operations: OperationsLog, begins: Sequence[Record]) -> No
     ]
     if missing:
         raise OperationFailed(
-            f"the twin is half made: planned, and not on the log, are {', '.join(missing)}; "
-            "`lightwave live init` goes on with its making"
+            f"the twin is half created: {', '.join(missing)} were planned and are not on the log; "
+            "`lightwave live init` finishes its creation"
         )
 
 
 def _show_folded(one: FoldedPartition, say: ShowProgress) -> FoldedPartition:
     """Say what was folded; what an earlier rebuild had done before it was killed is named so."""
     if one.mark.end:
-        what = "made before, by a rebuild that did not end" if one.resumed else "read again"
+        what = "folded before, by an unfinished rebuild" if one.resumed else "folded"
         begun = ", ".join(f"{site} (position {at:,})" for site, at in one.mark.begun.items())
-        behind = f", and folded behind the snapshots of {begun}" if begun else ""
+        behind = f", from the snapshots of {begun}" if begun else ""
         say(f"partition {one.partition}: {one.mark.end:,} messages {what}{behind}")
     for sentence in one.stopped:
-        say(f"{sentence}; it stays there until `lightwave live skip`")
+        say(f"{sentence}; it stays stopped there until `lightwave live skip`")
     return one
 
 
@@ -227,12 +227,12 @@ def _restore_clock(operations: OperationsLog, store: RedisStore, say: ShowProgre
     """Set the clock as it was last changed, to go on from where the fabrics have come to."""
     kept = last_clock(operations)
     if kept is None:
-        say("nobody noted a clock: simulated time stands still until `lightwave clock resume`")
+        say("no clock is recorded: simulated time is stopped until `lightwave clock resume`")
         epoch = STOPPED_EPOCH
     else:
         epoch = Epoch(0, 0, kept.speed, kept.paused, kept.until_us, kept.run_speed)
         paused = ", paused" if kept.paused else ""
-        say(f"the clock goes on as it was last asked for: × {kept.speed:g}{paused}")
+        say(f"the clock resumes as it was last set: × {kept.speed:g}{paused}")
     LiveClock(store, services_of, lambda: 0.0).start(epoch, local_person())
 
 

@@ -95,7 +95,7 @@ class LiveSettings(BaseSettings):
     def shared_token(self) -> str | None:
         """The administrator's token, wherever it stands."""
         if self.token and self.token_file:
-            raise InvalidInput(f"{TOKEN} and {TOKEN_FILE}: only one of them is allowed")
+            raise InvalidInput(f"{TOKEN} and {TOKEN_FILE}: only one of them must be set")
         return read_secret(self.token_file, TOKEN_FILE).strip() if self.token_file else self.token
 
     def store(self) -> RedisStore:
@@ -123,16 +123,16 @@ def _brokers(given: LiveSettings) -> Brokers:
     for name in ("kafka_sasl_mechanism", "kafka_user", "kafka_password_file"):
         if (getattr(given, name) is None) == found.is_sasl:
             raise InvalidInput(
-                f"{variable(name)}: {'needed' if found.is_sasl else 'not used'} {with_protocol}"
+                f"{variable(name)}: {'is required' if found.is_sasl else 'is not used'} {with_protocol}"
             )
     for name in ("kafka_ca_file", "kafka_cert_file", "kafka_key_file"):
         if getattr(given, name) is not None and not found.is_tls:
-            raise InvalidInput(f"{variable(name)}: not used {with_protocol}")
+            raise InvalidInput(f"{variable(name)}: is not used {with_protocol}")
     if found.is_tls:
         tls.context()
     if tls.key is not None:
         if tls.cert is None:
-            raise InvalidInput(f"{variable('kafka_key_file')}: needs {variable('kafka_cert_file')}")
+            raise InvalidInput(f"{variable('kafka_key_file')}: requires {variable('kafka_cert_file')}")
         read_secret(tls.key, variable("kafka_key_file"))
     if given.kafka_password_file is None:
         return found
@@ -149,13 +149,13 @@ def _toml(path: Path | None) -> TomlConfigSettingsSource:
         if path is not None:
             # The library would pass over a file that is missing and over a pipe, and take ~ for the home.
             if path.is_fifo():
-                raise OSError("a pipe, no file")
+                raise OSError("is a pipe, not a file")
             path.open("rb").close()
         return TomlConfigSettingsSource(LiveSettings, path and path.absolute())
     except OSError as error:
         raise InvalidInput(f"settings file {path}: {error.strerror or error}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"settings file {path}: no TOML: {error}") from None
+        raise InvalidInput(f"settings file {path}: is not valid TOML: {error}") from None
 
 
 def _settings(name_of: Callable[[str], str], *sources: Source) -> LiveSettings:
@@ -167,7 +167,7 @@ def _settings(name_of: Callable[[str], str], *sources: Source) -> LiveSettings:
     name = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
         raise InvalidInput(
-            f"{name_of(name)}: no such setting; allowed: {', '.join(LiveSettings.model_fields)}"
+            f"{name_of(name)}: no such setting; must be one of {', '.join(LiveSettings.model_fields)}"
         )
     about = LiveSettings.model_fields[name].description
     raise InvalidInput(f"{name_of(name)}: {first['input']!r} is not allowed; {first['msg']} ({about})")

@@ -20,7 +20,7 @@ def skip_message(settings: LiveSettings, fabric: str, operations: OperationsLog)
     read_twin(store)
     fabrics = store.fabrics()
     if fabric not in fabrics:
-        raise NotFound(f"fabric {fabric!r}: no such fabric; there are {', '.join(fabrics)}")
+        raise NotFound(f"fabric {fabric!r}: no such fabric; must be one of {', '.join(fabrics)}")
     partition = fabrics[fabric].partition
     values = store.values(partition)
     for service in services_in_partition(registered_fabrics(values), services_of):
@@ -30,10 +30,10 @@ def skip_message(settings: LiveSettings, fabric: str, operations: OperationsLog)
         message_id = str(stopped["message_id"])
         if message_id.startswith("sequencer@"):
             raise OperationFailed(
-                f"{message_id}: {fabric} cannot do without its first message: {stopped['sentence']}"
+                f"{message_id}: the first message of {fabric} cannot be skipped: {stopped['sentence']}"
             )
         order = SkipOrdered(fabric=fabric, service=service, message=message_id)
         operations.append(new_operation(order, local_person()))
         store.trim(OutboxTrim(partition, fields={f"skip:{service}": message_id}))
-        return f"{service} of {fabric} passes over {message_id}; it raised: {stopped['sentence']}"
+        return f"{service} of {fabric} skips {message_id}; it raised: {stopped['sentence']}"
     raise NotFound(f"fabric {fabric}: no service has stopped on a message of it")

@@ -136,5 +136,5 @@ def _process(row: dict[str, Any]) -> list[object]:
 
 def _worker_name(service: dict[str, Any]) -> str:
     if service["stopped"]:
-        return f"{service['holder'] or 'nobody'}, STOPPED"
-    return service["holder"] or "nobody"
+        return f"{service['holder'] or 'none'}, STOPPED"
+    return service["holder"] or "none"

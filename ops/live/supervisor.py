@@ -302,7 +302,7 @@ def supervise(
     if process.exits[-1:] == [WRONG_USAGE]:
         log.error("%s", given_up)
         return WRONG_USAGE
-    raise InvalidInput(f"supervise {given_up}; allowed: a command that can be run")
+    raise InvalidInput(f"supervise {given_up}; must be a command that can be run")
 
 
 @contextmanager

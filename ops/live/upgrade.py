@@ -131,8 +131,8 @@ def _check_processes_stopped(store: RedisStore) -> None:
     alive = [row["name"] for row in processes(store) if row["alive"] and row["kind"] != "rebuild"]
     if alive:
         raise OperationFailed(
-            f"{', '.join(alive)}: still run; pause the clock, wait until `lightwave live status` says that "
-            "all is read, and end every process of the twin"
+            f"{', '.join(alive)}: still running; pause the clock, wait until `lightwave live status` shows "
+            "that everything is read, and stop every process of the twin"
         )
 
 
@@ -147,7 +147,7 @@ def _log_copy(settings: LiveSettings, twin: TwinRecord, say: Callable[[str], Non
             if mirror.lost or time.monotonic() > until_s:
                 raise OperationFailed(mirror.problem or missing_records)
             time.sleep(POLL_S)
-        say(f"the log is copied to {settings.data}")
+        say(f"the log was copied to {settings.data}")
         yield mirror
     finally:
         mirror.stop()
@@ -196,8 +196,8 @@ def _code_of(store: RedisStore, partition: int) -> StateCodeVersion | None:
     code = recorded_code_version(values)
     if code is None:
         raise UpgradeNeeded(
-            f"{where}: its states are of a version before rules had a "
-            f"number: `{REBUILD_COMMAND}` makes them again"
+            f"{where}: its states are of a version whose rules had no "
+            f"number; `{REBUILD_COMMAND}` rebuilds them"
         )
     own = current_code_version(
         [resident.kind for resident in living.values()], services_of, software_version()
@@ -213,9 +213,10 @@ def _partition_end(
     stood = {found.positions.get(service, 0) for service in services}
     if len(stood) > 1 or left:
         raise OperationFailed(
-            f"partition {partition}: its services stand at {', '.join(map(str, sorted(stood)))}, with "
-            f"{left} messages not on Kafka yet: what {code.software} began, only that version "
-            "ends; start it, pause the clock, wait until all is read, and end it"
+            f"partition {partition}: its services are at positions {', '.join(map(str, sorted(stood)))}, "
+            f"with "
+            f"{left} messages not on Kafka yet; only version {code.software} can finish its own "
+            "work: start it, pause the clock, wait until everything is read, and stop it"
         )
     return stood.pop()
 
@@ -239,9 +240,9 @@ def _tail(
                 continue
             if not isinstance(message.body, Upgraded):
                 raise OperationFailed(
-                    f"partition {partition}: the log holds {message.id} at {record.offset}, and services "
-                    f"have read up to {end}; start the version before, pause the clock, and wait until all "
-                    "is read"
+                    f"partition {partition}: the log holds {message.id} at {record.offset}, but services "
+                    f"have read up to {end} only; start the previous version, pause the clock, and wait "
+                    "until everything is read"
                 )
             found.append((record.offset, message))
     return found, after
@@ -279,7 +280,9 @@ def _fence(store: RedisStore, partition: int) -> None:
     held = store.snapshot(partition, [])
     note = upgrade_begun_value(StateCodeVersion(RULES, {}, software_version()))
     if not store.commit(Commit(partition, {}, {}, fields=note, generation=held.generation)):
-        raise OperationFailed(f"partition {partition}: somebody made its states again meanwhile; ask again")
+        raise OperationFailed(
+            f"partition {partition}: another process rebuilt its states meanwhile; try again"
+        )
 
 
 async def _append(settings: LiveSettings, twin: TwinRecord, found: PartitionUpgrade) -> None:
@@ -293,8 +296,9 @@ async def _append(settings: LiveSettings, twin: TwinRecord, found: PartitionUpgr
             (landed,) = await appender.append(found.partition, [entry])
             if landed != offset:
                 raise OperationFailed(
-                    f"partition {found.partition}: somebody else wrote to the log meanwhile, at {offset}; "
-                    "end every process of the twin"
+                    f"partition {found.partition}: another writer appended to the log meanwhile, at "
+                    f"{offset}; "
+                    "stop every process of the twin"
                 )
     finally:
         await appender.close()

@@ -35,7 +35,7 @@ def kafka_libs() -> Path:
     """The folder of the jars, complete; fetched now if it is not there. OperationFailed if it cannot be."""
     if given := os.environ.get(LIBS):
         if not any(Path(given).glob("kafka_*.jar")):
-            raise InvalidInput(f"{LIBS}: {given} holds no Kafka; allowed: a folder with Kafka's jars")
+            raise InvalidInput(f"{LIBS}: {given} holds no Kafka; must be a folder with Kafka's jars")
         return Path(given)
     libs = cache() / f"kafka-{kafka_version()}"
     if not libs.is_dir():
@@ -64,7 +64,7 @@ def java() -> str:
     if answer.returncode or found is None or int(found[1]) < JAVA_MIN:
         version = found[1] if found else answer.stderr.strip()
         raise OperationFailed(
-            f"Java {version} is no Java that Kafka runs on; allowed: {JAVA_MIN} or later, on Debian: "
+            f"Java {version} is too old for Kafka; must be {JAVA_MIN} or later, on Debian: "
             "apt-get install default-jre-headless"
         )
     return command

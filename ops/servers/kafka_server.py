@@ -73,7 +73,7 @@ class LocalKafka(TcpServer):
         )
         if answer.returncode:
             said = (answer.stderr or answer.stdout).strip().splitlines()[-1:]
-            raise OperationFailed(f"Kafka in {self.folder}: could not make its storage: {' '.join(said)}")
+            raise OperationFailed(f"Kafka in {self.folder}: could not format its storage: {' '.join(said)}")
 
     def _properties(self) -> str:
         controller = f"{CONTROLLER_HOST}:{self._find_controller_port()}"

@@ -36,12 +36,12 @@ def kafka_address(settings: LiveSettings) -> tuple[str, int]:
     host, _, port = settings.kafka.rpartition(":")
     if not host or not port.isdecimal() or "," in settings.kafka:
         raise InvalidInput(
-            f"LIGHTWAVE_KAFKA: {settings.kafka!r} is not allowed for a local Kafka; allowed: one HOST:PORT"
+            f"LIGHTWAVE_KAFKA: {settings.kafka!r} is not allowed for a local Kafka; must be one HOST:PORT"
         )
     if settings.kafka_security_protocol != PLAINTEXT:
         raise InvalidInput(
             f"LIGHTWAVE_KAFKA_SECURITY_PROTOCOL: {settings.kafka_security_protocol} is not allowed for a "
-            f"local Kafka; allowed: {PLAINTEXT}"
+            f"local Kafka; must be {PLAINTEXT}"
         )
     return _checked_loopback("LIGHTWAVE_KAFKA", host.removeprefix("[").removesuffix("]")), int(port)
 
@@ -53,7 +53,7 @@ def redis_address(settings: LiveSettings) -> tuple[str, int]:
     if not plain or settings.redis_cluster:
         raise InvalidInput(
             f"LIGHTWAVE_REDIS: {parts.scheme}://{parts.hostname or ''} is not allowed for a local Redis; "
-            "allowed: redis://HOST:PORT/NUMBER, without password, and no cluster"
+            "must be redis://HOST:PORT/NUMBER, without a password, and not a cluster"
         )
     return _checked_loopback("LIGHTWAVE_REDIS", parts.hostname or ""), parts.port or 6379
 
@@ -62,8 +62,8 @@ def _checked_loopback(variable: str, host: str) -> str:
     """The host, if no other machine reaches it: a local server asks nobody for a password."""
     if not is_loopback(host):
         raise InvalidInput(
-            f"{variable}: {host} is not allowed for a local server, which asks for no password; allowed: "
-            "127.0.0.1, ::1, localhost"
+            f"{variable}: {host} is not allowed for a local server, which requires no password; must be "
+            "127.0.0.1, ::1 or localhost"
         )
     return host
 
@@ -89,10 +89,12 @@ def _run(server: TcpServer) -> int:
         signal.signal(sign, _on_stop_signal)
     try:
         server.start()
-        sys.stderr.write(f"{server.name} answers at {server.address}, data in {server.folder}\n")
+        sys.stderr.write(f"{server.name} listens at {server.address}, data in {server.folder}\n")
         sys.stderr.flush()
         code = server.wait_end()
-        raise OperationFailed(f"{server.name} in {server.folder} ended with {code}: {server.log_tail()}")
+        raise OperationFailed(
+            f"{server.name} in {server.folder} exited with code {code}: {server.log_tail()}"
+        )
     except _StopSignal:
         _wait_for_clients(server)
         return 0

@@ -78,6 +78,10 @@ class LocalRedis(TcpServer):
             raise OperationFailed("Redis is not installed; on Debian: apt-get install redis-server")
         half = cut_torn_transaction(checker, self.folder)
         if half:
-            log.warning("Redis in %s: half a transaction, %d bytes, was cut off its file", self.folder, half)
+            log.warning(
+                "Redis in %s: removed an incomplete transaction of %d bytes from the end of its file",
+                self.folder,
+                half,
+            )
         options = {"bind": self.host, "port": str(self.port), "dir": str(self.folder)} | DURABLE_SETTINGS
         return [binary, *(word for name, value in options.items() for word in (f"--{name}", value))]

@@ -93,8 +93,8 @@ class DataFolder:
         elif (mode := stat.S_IMODE(self.path.stat().st_mode)) & 0o022:
             self.release()
             raise OperationFailed(
-                f"data folder {self.path}: others may write there (mode {mode:o}); allowed is one that only "
-                "its user writes to, as `chmod go-w` makes it"
+                f"data folder {self.path}: is writable by others (mode {mode:o}); must be writable by "
+                "its owner only (`chmod go-w`)"
             )
 
     def check_embedded(self) -> None:
@@ -103,8 +103,8 @@ class DataFolder:
         found = [Path(part).parent.name for part in LIVE_TWIN_FILES if (self.path / part).exists()]
         if found:
             raise OperationFailed(
-                f"data folder {self.path}: holds files of a live twin ({', '.join(found)}), which `lightwave "
-                "live status` shows; give a twin of `lightwave up` another folder"
+                f"data folder {self.path}: holds files of a live twin ({', '.join(found)}), see `lightwave "
+                "live status`; use another folder for `lightwave up`"
             )
 
     def check_free(self) -> None:
@@ -153,10 +153,11 @@ class DataFolder:
         plan = next((body for body in bodies if isinstance(body, TwinPlanned)), None)
         if plan is None:
             raise OperationFailed(
-                f"{lost}, and {self.operations.name} has no plan of this twin; restore it from a backup "
-                "(--fresh would erase the log as well)"
+                f"{lost}, and {self.operations.name} has no plan of this twin; restore {IDENTITY_FILE} "
+                f"from a "
+                "backup (--fresh would also erase the log)"
             )
-        log.warning("%s; the plan is taken from %s", lost, self.operations.name)
+        log.warning("%s; using the plan in %s", lost, self.operations.name)
         return TwinIdentity(sites=plan.sites)
 
     def _read_identity(self) -> TwinIdentity | None:
@@ -189,7 +190,7 @@ class DataFolder:
             check_same_twin(requested, files, kept.sites, self._changed)
         except InvalidInput as error:
             raise InvalidInput(
-                f"{error}; data folder {self.path} holds this twin already: leave it out, or use --fresh"
+                f"{error}; data folder {self.path} already holds this twin: omit the option, or use --fresh"
             ) from None
         return kept
 
@@ -227,10 +228,10 @@ class DataFolder:
             last = last_clock(OperationsFile(self.operations))
         if last is None:
             if self.clock.exists():
-                log.warning("clock file %s: cannot be read; time goes on at × 1", self.clock)
+                log.warning("clock file %s: cannot be read; the clock resumes at × 1", self.clock)
             return SavedClock()
         log.warning(
-            "clock file %s: cannot be read; the clock is as it was last changed by %s",
+            "clock file %s: cannot be read; using the last change of the clock in %s",
             self.clock,
             self.operations.name,
         )

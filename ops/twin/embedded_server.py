@@ -16,8 +16,8 @@ def start_embedded_server(server: EmbeddedValkey, *, rebuild: bool) -> None:
     except StoreDamaged as error:
         if not rebuild:
             raise StoreDamaged(
-                f"{error}; `lightwave up --rebuild` puts the folder aside and makes every state again from "
-                "the logs; only requests that were received and not yet accepted are lost"
+                f"{error}; `lightwave up --rebuild` sets the folder aside and rebuilds every state from "
+                "the logs; only requests that were received but not yet accepted are lost"
             ) from None
-        log.warning("%s; the folder is put aside as %s", error, server.set_folder_aside())
+        log.warning("%s; the folder was set aside as %s", error, server.set_folder_aside())
         server.ensure()

@@ -82,8 +82,8 @@ def _empty_unless_done(store: RedisStore) -> Iterator[None]:
     store.check()
     if not store.is_empty():
         raise OperationFailed(
-            f"Redis at {store.name}: is not empty; give a database that is, for all that a twin keeps there "
-            "is made anew"
+            f"Redis at {store.name}: is not empty; give an empty database, because every state in it "
+            "is rebuilt"
         )
     try:
         yield

@@ -48,7 +48,7 @@ def check_same_twin(
         kind = kinds[0] if requested.kind is None else requested.kind
         names = default_names(kind, requested.pods)
         if [(plan.site, *plan.fabrics) for plan in kept] != [(name, name) for name in names]:
-            raise InvalidInput(f"--pods {requested.pods}: the twin is of {_sites_text(kept)}")
+            raise InvalidInput(f"--pods {requested.pods}: the twin has {_sites_text(kept)}")
     for plan in kept:
         for name, config in plan.fabrics.items():
             _check_options(requested, plan.site, name, config, changed)
@@ -69,7 +69,7 @@ def _check_options(
         if value == has[parameter]:
             if parameter in by_hand and now.get(parameter, value) != value:
                 log.warning(
-                    "--set %s=%s: %s was made with it, and has %s since `lightwave set`",
+                    "--set %s=%s: %s was created with it; `lightwave set` has changed it to %s since",
                     *(parameter, value, fabric, now[parameter]),
                 )
         else:
@@ -84,7 +84,7 @@ def _made_with_text(parameter: str, made: Any, now: Mapping[str, Any]) -> str:
     """With what a fabric was made, and what it has by now if that is something else."""
     if now.get(parameter, made) == made:
         return f"has {made}"
-    return f"was made with {made}, and has {now[parameter]} since `lightwave set`"
+    return f"was created with {made}; `lightwave set` has changed it to {now[parameter]} since"
 
 
 def _check_sites(
@@ -93,7 +93,7 @@ def _check_sites(
     lives = {plan.site: plan for plan in kept}
     for path, plan in zip(paths, files, strict=True):
         if plan.site not in lives:
-            raise InvalidInput(f"--site {path}: the twin has no site {plan.site}, but {_sites_text(kept)}")
+            raise InvalidInput(f"--site {path}: the twin has no site {plan.site}; it has {_sites_text(kept)}")
         has = lives.pop(plan.site).fabrics
         if [*plan.fabrics] != [*has]:
             raise InvalidInput(f"--site {path}: the site {plan.site} of the twin began with {', '.join(has)}")
@@ -102,7 +102,7 @@ def _check_sites(
             if (difference := _difference(config, has[name], now)) is not None:
                 raise InvalidInput(f"--site {path}: {name} of the site {plan.site} {difference}")
     if lives:
-        raise InvalidInput(f"--site {paths[0]}: the twin is of {_sites_text(kept)}")
+        raise InvalidInput(f"--site {paths[0]}: the twin has {_sites_text(kept)}")
 
 
 def _difference(
@@ -111,15 +111,17 @@ def _difference(
     """What is not the same in words; None where everything is. A seed that the file leaves to --seed is as it
     was, unless that is given."""
     if requested.kind != kept.kind:
-        return f"is a {requested.kind} there and a {kept.kind} in the twin"
+        return f"is a {requested.kind} in the file and a {kept.kind} in the twin"
     if not has_own_seed(requested):
         requested = requested.model_copy(update={"seed": kept.seed})
     has = _flat(kept.model_dump())
     for name, value in _flat(requested.model_dump()).items():
         if value != has[name]:
             now = changed().get(name, has[name])
-            since = "" if now == has[name] else f", where it is {quoted(now)} since `lightwave set`"
-            return f"has {name} {quoted(value)} there and {quoted(has[name])} in the twin{since}"
+            since = (
+                "" if now == has[name] else f", where `lightwave set` has changed it to {quoted(now)} since"
+            )
+            return f"has {name} {quoted(value)} in the file and {quoted(has[name])} in the twin{since}"
     return None
 
 

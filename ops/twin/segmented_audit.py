@@ -122,7 +122,7 @@ def usable_snapshots(audited: AuditedSite) -> UsableSnapshots:
             found.refused.append(str(error))
             continue
         if position not in ends or ends[position][1] != kept.last_sha256:
-            found.refused.append(f"snapshot of position {position}: is of another log")
+            found.refused.append(f"snapshot of position {position}: belongs to another log")
         else:
             found.offsets[position] = ends[position][0]
     return found
@@ -220,8 +220,8 @@ def _compare_with(audited: AuditedSite, audit: SiteAudit, folded: SegmentResult,
     differs = snapshot_difference(audit, audited.snapshots.read(position))
     if differs is not None:
         folded.wrong[position] = (
-            f"snapshot of position {position}: is not what the log gives there ({differs}); it is the "
-            "snapshot that is wrong, and not the log: delete it"
+            f"snapshot of position {position}: differs from the fold of the log ({differs}); the "
+            "snapshot is wrong, not the log: delete it"
         )
 
 
@@ -229,9 +229,9 @@ def snapshot_difference(audit: SiteAudit, kept: SiteSnapshot) -> str | None:
     """In what a snapshot is not what the fold has come to; None if it is that."""
     site = audit.replay.site
     if audit.replay.pending:
-        return "it was taken before all was said"
+        return "it was taken before all outputs were recorded"
     if kept.at_us != site.now_us:
-        return f"its time is {kept.at_us}, and not {site.now_us}"
+        return f"its time is {kept.at_us}, not {site.now_us}"
     gives = {(one.name, one.fabric): encode_instance(one) for one in site.instances}
     named = [
         f"{service}@{fabric}: {name}"

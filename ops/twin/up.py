@@ -192,7 +192,7 @@ class EmbeddedTwinProcess:
         if self._origin is not None:
             since, parent = format_time(self._origin.at_us), self._origin.place
             log.info("fork %s of the twin in %s from %s on", self._origin.name, parent, since)
-        log.info("gateway %s, API %s/docs, data %s; Ctrl-C ends it", url, url, self._folder.path)
+        log.info("gateway %s, API %s/docs, data %s; press Ctrl-C to stop", url, url, self._folder.path)
         self._server.run(sockets=[listener])
         self.twin.stop()
         loop.join(timeout=30)
@@ -214,16 +214,16 @@ class EmbeddedTwinProcess:
         path = self.logs.open(plan.site).path
         if not self.logs.end(plan.site) and (self._kept_us or any(self.store.positions(partition).values())):
             raise LogDamaged(
-                f"log file {path}: is missing or empty, and this twin has lived; restore it from a backup "
-                "(--fresh would forget the twin)"
+                f"log file {path}: is missing or empty, although this twin has run; restore it from a backup "
+                "(--fresh would delete the twin)"
             )
         for fabric, config in plan.fabrics.items():
             with unless_archive_lost():
                 if commissioned_with(self.logs, plan.site, fabric) != config:
                     raise LogDamaged(
-                        f"log file {path}: {fabric} began otherwise there than "
-                        f"by {IDENTITY_FILE}; restore the one of "
-                        "them that is not this twin's"
+                        f"log file {path}: {fabric} was commissioned with another "
+                        f"configuration than in {IDENTITY_FILE}; restore "
+                        "whichever file is not this twin's"
                     )
 
     def _recovered(self, identity: TwinIdentity) -> Sequence[SiteRunner]:
@@ -263,9 +263,7 @@ class EmbeddedTwinProcess:
             began = runner.position - folded
             behind = f"the snapshot of position {began} and the {folded}" if began else f"{folded}"
             end = " behind it" if began else ""
-            log.info(
-                "%s: states made again from %s messages%s, digest %s", site, behind, end, runner.digest()
-            )
+            log.info("%s: states rebuilt from %s messages%s, digest %s", site, behind, end, runner.digest())
         else:
             runner.recover()
         for fabric, config in plan.fabrics.items():

@@ -1,4 +1,5 @@
-"""Group `availability`: the goodput figure next to scipy's distributions, and all of `lightwave reproduce`."""
+"""Group `availability`: the goodput figure next to scipy's distributions, and all of `lightwave
+reproduce`."""
 
 import subprocess
 import time

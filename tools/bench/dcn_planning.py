@@ -1,7 +1,7 @@
 """Group `dcn`: planning, mapping and splitting 64 blocks, next to scipy's HiGHS and matchings, and networkx.
 
-All runs share one process. Ratios compare consecutive runs on the same input, after both answers were found to be
-equal.
+All runs share one process. Ratios compare consecutive runs on the same input, after both answers were found
+to be equal.
 """
 
 import statistics

@@ -1,8 +1,8 @@
 """Group `diagnosis`: how well link faults are found from readings alone.
 
-The scene is a full pod with slices, maintenance drains, and hosts, modules and OCSes that fail at natural rates.
-On it, every hard kind of fault occurs about equally often (balanced), at natural rates, or never (false alarms).
-Thresholds were set with seed 0 and the swarm's small pods. Other seeds are scored.
+The scene is a full pod with slices, maintenance drains, and hosts, modules and OCSes that fail at natural
+rates. On it, every hard kind of fault occurs about equally often (balanced), at natural rates, or never
+(false alarms). Thresholds were set with seed 0 and the swarm's small pods. Other seeds are scored.
 """
 
 import random

@@ -1,9 +1,10 @@
 """Scores of verdicts against the true faults, which the diagnosis never sees.
 
-Declared beforehand: a batch of worn lasers must be found as worn lasers. Power cannot tell which of the two mirrors
-of a circuit drifts, but cameras can: either mirror counts only if the OCS lacks a camera, an injection module or
-its controller. Every other kind must be told apart, at the right part. A fault counts once its end has carried
-light for a day while the fault was there. Before that there is no evidence to find it by.
+Declared beforehand: a batch of worn lasers must be found as worn lasers. Power cannot tell which of the two
+mirrors of a circuit drifts, but cameras can: either mirror counts only if the OCS lacks a camera, an
+injection module or its controller. Every other kind must be told apart, at the right part. A fault counts
+once its end has carried light for a day while the fault was there. Before that there is no evidence to find
+it by.
 """
 
 from collections import Counter, defaultdict

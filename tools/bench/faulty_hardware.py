@@ -1,8 +1,9 @@
 """Group `hardware`: the cost of a pod-year with faulty hardware, next to one with ideal hardware.
 
-The peer is the same year with every imperfection off: constant connection times, links that only fail outright,
-and no inspection of readings. Parts are removed one at a time, so the cost of each is the difference to all of
-them. Runs take turns, in processor time of whole processes: other work on the machine affects all alike.
+The peer is the same year with every imperfection off: constant connection times, links that only fail
+outright, and no inspection of readings. Parts are removed one at a time, so the cost of each is the
+difference to all of them. Runs take turns, in processor time of whole processes: other work on the machine
+affects all alike.
 """
 
 import json

@@ -25,7 +25,7 @@ def lightwave_command() -> str:
     beside = Path(sys.executable).with_name("lightwave")
     found = str(beside) if beside.exists() else shutil.which("lightwave")
     if found is None:
-        raise OperationFailed("the lightwave command is not installed beside this Python")
+        raise OperationFailed("the lightwave command is not installed next to this Python")
     return found
 
 
@@ -71,7 +71,7 @@ def wait_ready(data: Path, process: subprocess.Popen[bytes]) -> str:
             else:
                 return running.url
         time.sleep(0.005)
-    raise OperationFailed(f"the twin in {data} did not come up within {READY_S_MAX:g} s")
+    raise OperationFailed(f"the twin in {data} did not start within {READY_S_MAX:g} s")
 
 
 def fetch(url: str, path: str) -> Any:

@@ -125,7 +125,7 @@ def _by_simpy() -> Callable[[int], tuple[int, float]]:
         import simpy
     except ImportError:
         raise InvalidInput(
-            "--only reliability: SimPy, the peer, is not installed; allowed with `pip install simpy`"
+            "--only reliability: SimPy, the peer, is not installed; run `pip install simpy`"
         ) from None
 
     def machine(env: Any, crews: Any, draws: Random, number: int, kept: list[tuple[float, ...]]) -> Any:

@@ -1,4 +1,5 @@
-"""Group `topology`, routing: table and proof of a damaged slice, and channel cycle search next to networkx."""
+"""Group `topology`, routing: table and proof of a damaged slice, and channel cycle search next to
+networkx."""
 
 import time
 

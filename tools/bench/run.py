@@ -37,7 +37,7 @@ def run_bench(*, only: list[str], quick: bool = False) -> dict[str, Any]:
     """Measure all groups, or the named ones; `quick` shortens each for a first look."""
     unknown = [name for name in only if name not in GROUPS]
     if unknown:
-        raise InvalidInput(f"--only {unknown[0]}: no such benchmark; allowed: {', '.join(GROUPS)}")
+        raise InvalidInput(f"--only {unknown[0]}: no such benchmark; must be one of {', '.join(GROUPS)}")
     figures = [figure for name in only or GROUPS for figure in GROUPS[name](quick)]
     return {
         "version": VERSION,

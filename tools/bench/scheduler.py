@@ -1,7 +1,7 @@
 """Group `scheduler`: decisions on a full pod with a long queue, next to those of a plain scheduler.
 
-It also times one plan for eight cubes that are lost at once. Times are processor times, because a decision waits
-for nothing else.
+It also times one plan for eight cubes that are lost at once. Times are processor times, because a decision
+waits for nothing else.
 """
 
 import gc

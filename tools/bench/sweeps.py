@@ -1,4 +1,5 @@
-"""Group `experiments`: cost of a superpod-year in a sweep over its messages alone, and the gain of a second core."""
+"""Group `experiments`: cost of a superpod-year in a sweep over its messages alone, and the gain of a second
+core."""
 
 import os
 import statistics

@@ -1,4 +1,5 @@
-"""Group `past`: snapshots of a log, and any time of it restored from them, next to the fold from the start."""
+"""Group `past`: snapshots of a log, and any time of it restored from them, next to the fold from the
+start."""
 
 import os
 import random

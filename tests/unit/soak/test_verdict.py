@@ -117,7 +117,7 @@ def test_every_watcher_s_problems_are_told(run: Any, tmp_path: Path) -> None:
         "ocs-a ended with SIGKILL 2 times, strikes made it do so 1 times",
         "cubes-a wrote 1 tracebacks, the last of: KeyError: 1",
         "time jumped",
-        "ocs-a took 9999 MB of memory, allowed are 600",
+        "ocs-a took 9999 MB of memory; must be at most 600",
     ]
 
 

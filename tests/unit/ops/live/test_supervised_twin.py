@@ -180,7 +180,7 @@ def test_ends_in_good_order_with_the_process_that_started_it(tmp_path: Path) -> 
 
 def test_a_command_that_cannot_be_run_is_one_sentence_and_not_tried_again() -> None:
     before = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(InvalidInput, match=r"supervise it: /nowhere/x: No such file or directory; allowed: "):
+    with pytest.raises(InvalidInput, match=r"supervise it: /nowhere/x: No such file or directory; must be "):
         supervise("it", ["/nowhere/x"])
     assert signal.getsignal(signal.SIGTERM) == before
 
