@@ -281,7 +281,11 @@ def test_what_is_wrong_is_told_with_line_field_and_what_is_allowed(
     ("name", "bounds", "said"),
     [
         ("repairs.technicians", "[-.inf, 5]", "-inf is not allowed; must be a finite number"),
-        ("failures.host_per_day", "[-1.0e+308, 1.0e+308]", "is not a valid range; must be two finite numbers"),
+        (
+            "failures.host_per_day",
+            "[-1.0e+308, 1.0e+308]",
+            "is not a valid range; must be two finite numbers",
+        ),
         ("failures.host_per_day", "[1, 2, 3]", "[1, 2, 3] is not allowed; must be a list of at most 2"),
         (
             "repairs.technicians",
@@ -322,7 +326,9 @@ def test_a_document_of_python_is_made_of_what_a_file_can_say(changed: Any, said:
     assert said in str(caught.value)
 
 
-@pytest.mark.parametrize(("text", "said"), [("", "is empty; must be a mapping with title"), ("[1]", "[1] is not allowed")])
+@pytest.mark.parametrize(
+    ("text", "said"), [("", "is empty; must be a mapping with title"), ("[1]", "[1] is not allowed")]
+)
 def test_a_file_that_is_no_document_is_refused(tmp_path: Path, text: str, said: str) -> None:
     assert said in refused(tmp_path, text)
 

@@ -70,7 +70,10 @@ def test_a_whole_life_breaks_no_rule() -> None:
         ([*ASKED, ADMITTED[0], ADMITTED[1]], f"{ONE} has cubes before its job {ONE} begins"),
         ([*ASKED, *HELD, JOINED, ADMITTED[0]], f"of job {ONE} over 2 pods only {ONE} have cubes"),
         ([*ASKED, *HELD, JOINED, *ADMITTED, LATER, DONE[1]], f"of job {ONE} over 2 pods only {ONE} have"),
-        ([ASKED[0], HELD[0], JOINED, ADMITTED[0]], f"job {ONE} begins with ('{ONE}', '{TWO}'), asked for"),
+        (
+            [ASKED[0], HELD[0], JOINED, ADMITTED[0]],
+            f"job {ONE} starts with ('{ONE}', '{TWO}'), but was requested",
+        ),
         ([*ASKED, *HELD, JOINED, *ADMITTED, HELD[0]], f"{ONE} has cubes, and more are kept for it"),
     ],
 )

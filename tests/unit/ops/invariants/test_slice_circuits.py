@@ -86,7 +86,7 @@ def test_a_whole_life_is_found_in_order() -> None:
         ([[BEGIN.model_copy(update={"cubes": (2, 2)})]], "its shape takes 2"),
         (
             [[BEGIN, connect(JOINS)], [LeaveCircuits(slice=NAME, joins=JOINS), DONE], [MESH]],
-            f"stands and leads to a cube of {OTHER}",
+            f"is stale and connects to a cube of {OTHER}",
         ),
     ],
 )

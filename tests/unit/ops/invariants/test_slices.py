@@ -234,7 +234,7 @@ def test_a_check_that_is_left_out_or_cut_short_is_found(timed: list[tuple[int, B
 @pytest.mark.parametrize(
     ("said", "problem"),
     [
-        ([admitted(), admitted("pod-0/slice-1", (1, 2))], "held by"),
+        ([admitted(), admitted("pod-0/slice-1", (1, 2))], "is allocated to both"),
         ([admitted(cubes=(63, 64))], "cube 64 is not in the pod"),
         ([admitted(), swapped(5, 6)], f"{NAME} leaves cube 5, which it does not hold"),
         ([admitted(), recovering(5)], f"{NAME} is hit by cube 5, which it does not hold"),
