@@ -1,5 +1,7 @@
-"""Nothing is half-held, and slices are air-gapped: between two root messages a slice has all it needs, or
-nothing, and no circuit leads from it to others.
+"""Slices are complete and air-gapped.
+
+Between two root messages a slice has all the cubes and joins that it needs, or none, and no circuit connects
+it to another slice.
 """
 
 from collections.abc import Iterator

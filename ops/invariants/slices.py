@@ -1,6 +1,4 @@
-"""Slices and cubes: every request ends in one state; what a slice holds it holds alone, and was healthy when
-given.
-"""
+"""Slices and cubes: valid transitions, and exclusive allocation of cubes that were healthy."""
 
 from collections import Counter
 from collections.abc import Iterator

@@ -1,5 +1,6 @@
-"""`lightwave live skip`: let a service pass over the message on which it raises. The sequencer writes it down
-in the log, so that every replay does the same."""
+"""`lightwave live skip`: let a service skip the message on which it raises.
+
+The sequencer records the skip on the log, so every replay skips the message as well."""
 
 import json
 
@@ -14,7 +15,7 @@ from shared.storage.store.state_store import OutboxTrim
 
 
 def skip_message(settings: LiveSettings, fabric: str, operations: OperationsLog) -> str:
-    """Ask for it; returns what was asked, as a sentence. NotFound if no service stopped this fabric."""
+    """Order the skip; returns a sentence. NotFound if no service has stopped on a message of this fabric."""
     store = settings.store()
     store.check()
     read_twin(store)

@@ -18,7 +18,7 @@ __all__ = ["LocalKafka", "LocalRedis", "run_kafka", "run_redis"]
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 CLIENTS_S_MAX = 3.0
-"""How long a server that is asked to end waits for its clients to go; honcho kills after 5 s."""
+"""How long a server waits for its clients to disconnect before it stops; honcho kills after 5 s."""
 
 
 def run_kafka(settings: LiveSettings) -> int:
@@ -32,7 +32,7 @@ def run_redis(settings: LiveSettings) -> int:
 
 
 def kafka_address(settings: LiveSettings) -> tuple[str, int]:
-    """Host and port of the one broker; InvalidInput if the settings want something else."""
+    """Host and port of the broker; InvalidInput if a local server cannot have these settings."""
     host, _, port = settings.kafka.rpartition(":")
     if not host or not port.isdecimal() or "," in settings.kafka:
         raise InvalidInput(
@@ -47,7 +47,7 @@ def kafka_address(settings: LiveSettings) -> tuple[str, int]:
 
 
 def redis_address(settings: LiveSettings) -> tuple[str, int]:
-    """Host and port of the one Redis; InvalidInput if the settings want something else."""
+    """Host and port of the Redis; InvalidInput if a local server cannot have these settings."""
     parts = urlsplit(settings.redis)
     plain = parts.scheme == "redis" and parts.hostname and "@" not in parts.netloc
     if not plain or settings.redis_cluster:
@@ -59,7 +59,7 @@ def redis_address(settings: LiveSettings) -> tuple[str, int]:
 
 
 def _checked_loopback(variable: str, host: str) -> str:
-    """The host, if no other machine reaches it: a local server asks nobody for a password."""
+    """The host, if it is a loopback address: a local server requires no password."""
     if not is_loopback(host):
         raise InvalidInput(
             f"{variable}: {host} is not allowed for a local server, which requires no password; must be "
@@ -69,18 +69,18 @@ def _checked_loopback(variable: str, host: str) -> str:
 
 
 class _StopSignal(Exception):
-    """SIGTERM or SIGINT came."""
+    """SIGTERM or SIGINT was received."""
 
 
 def _on_stop_signal(_sign: int, _frame: FrameType | None) -> None:
-    """The first signal ends the server; it is not asked twice."""
+    """The first signal stops the server; further signals are ignored."""
     for sign in STOP_SIGNALS:
         signal.signal(sign, signal.SIG_IGN)
     raise _StopSignal
 
 
 def _wait_for_clients(server: TcpServer) -> None:
-    """Ctrl-C reaches a whole twin at once: those that work with the server end before it, in good order."""
+    """Ctrl-C reaches all processes of a twin at once: let the server's clients shut down first."""
     poll_until(lambda: not (server.runs and server.clients()), CLIENTS_S_MAX, 0.05)
 
 

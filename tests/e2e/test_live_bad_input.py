@@ -99,12 +99,12 @@ def test_a_redis_without_a_twin(endpoints: dict[str, str]) -> None:
 
 
 def test_a_second_twin_on_the_same_topics(endpoints: dict[str, str]) -> None:
-    check(run("live init", **endpoints), REFUSED, "holds a live twin already")
+    check(run("live init", **endpoints), REFUSED, "already holds a live twin")
     other = endpoints["REDIS"].replace("/7", "/9")
     check(
         run("live init --pods 3 --partitions 2", **endpoints | {"REDIS": other}),
         USAGE,
-        "--pods 3: the twin is of 2 sites: pod-0, pod-1",
+        "--pods 3: the twin has 2 sites: pod-0, pod-1",
         "LIGHTWAVE_PREFIX",
     )
 

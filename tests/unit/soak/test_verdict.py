@@ -101,7 +101,7 @@ def test_a_process_that_cannot_be_started_is_the_soak_s_own_failure(run: Any) ->
 
 
 def test_a_process_that_ran_and_says_its_use_is_wrong_is_the_twin_s(run: Any) -> None:
-    run.twin.supervisor.given_up = "gateway: exit code 2 after 0.3 s, which is not tried again"
+    run.twin.supervisor.given_up = "gateway: exit code 2 after 0.3 s, will not restart it"
     with pytest.raises(TwinDeviated, match=r"^a process was given up: gateway: exit code 2 .* last words$"):
         run.wait(0.0)
 
