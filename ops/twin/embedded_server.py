@@ -1,4 +1,4 @@
-"""The start of a twin's own server, in good order or after its files were damaged."""
+"""Start the twin's embedded server, also after its files were damaged."""
 
 import logging
 
@@ -9,8 +9,8 @@ log = logging.getLogger("lightwave.up")
 
 
 def start_embedded_server(server: EmbeddedValkey, *, rebuild: bool) -> None:
-    """Start the twin's own server. Files that it cannot read are put aside for a rebuild, which needs nothing
-    of them."""
+    """Start the twin's embedded server. For a rebuild, set unreadable files aside, because it does not need
+    them."""
     try:
         server.ensure()
     except StoreDamaged as error:

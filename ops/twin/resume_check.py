@@ -1,5 +1,6 @@
-"""Whether a twin that exists is the one that the options ask for: it keeps its own numbers, and an option
-that says otherwise must not be passed over."""
+"""Check that an existing twin matches the options.
+
+The twin keeps its own values, so an option with another value is an error."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -17,17 +18,17 @@ from schemas.files.site_plan import SitePlan
 from shared.basics.errors import InvalidInput
 
 SITES_NAMED = 4
-"""Sites of a twin that a sentence names."""
+"""Maximum number of sites that a sentence names."""
 
 
 ChangedParameters = Callable[[str, str], Mapping[str, Any]]
-"""From site and fabric to the parameters that `lightwave set` changed there, and what they are now."""
+"""(site, fabric) → current values of parameters that `lightwave set` changed there."""
 
 log = logging.getLogger("lightwave.twin")
 
 
 def nothing_changed(_site: str, _fabric: str) -> Mapping[str, Any]:
-    """Of a twin that did not live yet, or of which nobody asks."""
+    """No changes: a twin that has not run yet, or no need to know."""
     return {}
 
 
@@ -37,9 +38,11 @@ def check_same_twin(
     kept: Sequence[SitePlan],
     changed: ChangedParameters = nothing_changed,
 ) -> None:
-    """InvalidInput if the options, of which `files` are the sites of --site, ask for something else than the
-    sites that a twin was made with. It says which fabric differs, and in what. What was changed since, and is
-    given as it was made, is told of."""
+    """InvalidInput if the options do not match the sites that the twin was created with.
+
+    `files` are the sites of --site. The error names the fabric and the difference. If an option repeats an
+    original value that was changed since, logs a warning.
+    """
     if requested.site_files:
         _check_sites(requested.site_files, files, kept, changed)
         return
@@ -81,7 +84,7 @@ def _check_options(
 
 
 def _made_with_text(parameter: str, made: Any, now: Mapping[str, Any]) -> str:
-    """With what a fabric was made, and what it has by now if that is something else."""
+    """The original value of a parameter, and its current value if that differs."""
     if now.get(parameter, made) == made:
         return f"has {made}"
     return f"was created with {made}; `lightwave set` has changed it to {now[parameter]} since"
@@ -108,8 +111,9 @@ def _check_sites(
 def _difference(
     requested: FabricConfig, kept: FabricConfig, changed: Callable[[], Mapping[str, Any]]
 ) -> str | None:
-    """What is not the same in words; None where everything is. A seed that the file leaves to --seed is as it
-    was, unless that is given."""
+    """The first difference in words; None if there is none.
+
+    A seed that the file leaves to --seed counts as unchanged, unless --seed is given."""
     if requested.kind != kept.kind:
         return f"is a {requested.kind} in the file and a {kept.kind} in the twin"
     if not has_own_seed(requested):
