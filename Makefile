@@ -42,7 +42,7 @@ live: .venv/servers ## the same on Kafka, Redis and a process a service: make li
 	exec honcho start --procfile ops/deploy/Procfile
 
 soak: .venv/servers ## strike a live twin, then audit it: make soak MINUTES=30 ARGS="--site campus.yaml"
-	@exec $(BIN)/lightwave live soak --minutes $(MINUTES) --report soak.json $(ARGS)
+	@exec $(BIN)/python -m tests.soak --minutes $(MINUTES) --report soak.json $(ARGS)
 
 servers: .venv/servers ## install what runs Kafka and Redis here, and fetch Kafka
 	@echo "installed: $(BIN)/lightwave live kafka, $(BIN)/lightwave live redis"
@@ -98,7 +98,7 @@ coverage: .venv/installed-test ## which lines and branches the fast tests reach
 	$(BIN)/coverage report
 
 bench: .venv/installed ## measure the speed of lab and twin
-	@exec $(BIN)/lightwave bench $(ARGS)
+	@exec $(BIN)/python -m tools.bench $(ARGS)
 
 clean: ## remove .venv, caches and everything else that can be made again
 	@rm -rf .venv build *.egg-info .coverage

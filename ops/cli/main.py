@@ -133,7 +133,7 @@ def _root(
 root = typer.main.get_group(app)
 
 
-def main() -> NoReturn:
+def main(command: click.Command = root, prog_name: str = "lightwave") -> NoReturn:
     """Run one command; the exit code: 0 done, 1 refused or failed, 2 wrong usage, 3 not found, 4 no twin,
     5 the twin deviated."""
     os.environ.setdefault(*ONE_THREAD)
@@ -141,7 +141,9 @@ def main() -> NoReturn:
         with contextlib.suppress(AttributeError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # missing only in tests
     try:
-        code = root.main(prog_name="lightwave", complete_var=COMPLETION_VARIABLE, standalone_mode=False)
+        code = click.Command.main(
+            command, prog_name=prog_name, complete_var=COMPLETION_VARIABLE, standalone_mode=False
+        )
         if sys.stdout is not None:  # closed by the caller: `>&-`
             sys.stdout.flush()
     except click.exceptions.NoArgsIsHelpError as error:

@@ -63,7 +63,7 @@ class ExperimentComparison:
 def read_stored(folder: Path) -> StoredExperiment:
     """The results of a folder; NotFound where there are none, InvalidInput where they cannot be read."""
     if not (folder / IDENTITY).is_file():
-        raise NotFound(f"{folder}: is no folder of results; `lightwave experiment run` makes one")
+        raise NotFound(f"{folder}: is not a folder of results; create one with `lightwave experiment run`")
     try:
         content, _ = read_yaml_lines(folder / DOCUMENT)
         experiment = parse_experiment(_without_site_defaults(content))
@@ -72,11 +72,11 @@ def read_stored(folder: Path) -> StoredExperiment:
     unknown = [name for name in experiment.measure if name not in MEASURES]
     if unknown:
         raise InvalidInput(
-            f"{folder / DOCUMENT}: measure: there is no {unknown[0]}; another build measured it"
+            f"{folder / DOCUMENT}: measure: {unknown[0]} is unknown to this build; another build measured it"
         )
     rows = Dataset(folder, experiment.measure).done()
     if all(row.error is not None for row in rows.values()):
-        raise NotFound(f"{folder}: no run is done yet; go on with `lightwave experiment run --resume`")
+        raise NotFound(f"{folder}: no run is finished yet; continue with `lightwave experiment run --resume`")
     return StoredExperiment(
         folder, experiment, variants_of(experiment), read_identity(folder / IDENTITY), rows
     )
@@ -98,8 +98,8 @@ def compare(first: StoredExperiment, second: StoredExperiment) -> ExperimentComp
         pairs = [(first.variants[0], second.variants[0])]
     if not pairs:
         raise InvalidInput(
-            f"{first.folder} and {second.folder}: have no variant in common; one there is "
-            f"{first.variants[0].words}, one here {second.variants[0].words}"
+            f"{first.folder} and {second.folder}: have no variant in common; the first has "
+            f"{first.variants[0].words}, the second {second.variants[0].words}"
         )
     names = [name for name in first.experiment.measure if name in second.experiment.measure]
     if not names:

@@ -73,7 +73,7 @@ class Cluster:
         while not self._threads():
             if time.monotonic() > until:
                 raise OperationFailed(
-                    f"--dask {self._address}: has no workers; `dask worker {self._address}` starts one"
+                    f"--dask {self._address}: has no workers; start one with `dask worker {self._address}`"
                 )
             time.sleep(0.1)
         with self._reached():
@@ -106,8 +106,7 @@ class Cluster:
                         room, last_s = TASKS_AHEAD * threads, time.monotonic()
                     elif time.monotonic() - last_s > NO_WORKERS_S_MAX:
                         raise OperationFailed(
-                            f"--dask {self._address}: no worker has been there "
-                            f"for {NO_WORKERS_S_MAX:g} s; {KEPT}"
+                            f"--dask {self._address}: has had no worker for {NO_WORKERS_S_MAX:g} s; {KEPT}"
                         ) from None
                     continue
                 last_s = time.monotonic()
@@ -127,7 +126,7 @@ class Cluster:
         if killed:
             runs = "1 run" if killed == 1 else f"{killed} runs"
             raise OperationFailed(
-                f"--dask {self._address}: {runs} killed the workers that had them, as the system does where "
+                f"--dask {self._address}: {runs} killed their workers, as the system does when "
                 f"memory runs out; {KEPT}"
             )
 
@@ -153,7 +152,7 @@ class Cluster:
         if not isinstance(found, BuildMismatch):
             raise OperationFailed(f"{where} cannot run this software ({quoted(str(found))}); {_SAME}")
         if (other := str(found)) != self._expected:
-            raise OperationFailed(f"{where} has another version, {other} and not {self._expected}; {_SAME}")
+            raise OperationFailed(f"{where} has version {other} instead of {self._expected}; {_SAME}")
 
     def _threads(self) -> int:
         """How many tasks run at a time there, now."""
@@ -167,7 +166,7 @@ class Cluster:
             yield
         except (OSError, CancelledError, RuntimeError):
             raise OperationFailed(
-                f"--dask {self._address}: its scheduler does not answer any more; {KEPT}"
+                f"--dask {self._address}: its scheduler no longer answers; {KEPT}"
             ) from None
 
 
@@ -189,8 +188,8 @@ def cluster_at(address: str) -> Iterator[Cluster]:
     installed, nothing answers, there are no workers, or they have other software."""
     if ADDRESS.fullmatch(address) is None:
         raise InvalidInput(
-            f"--dask {quoted(address)}: not the address of a scheduler; allowed are those like "
-            "tcp://10.0.0.7:8786, or tls:// in place of tcp://"
+            f"--dask {quoted(address)}: is not the address of a scheduler; must be like "
+            "tcp://10.0.0.7:8786 or tls://10.0.0.7:8786"
         )
     try:
         from distributed import Client
@@ -202,7 +201,7 @@ def cluster_at(address: str) -> Iterator[Cluster]:
         except (OSError, ValueError, RuntimeError, TypeError) as error:
             why = f" ({quoted(str(error))})" if isinstance(error, ValueError | TypeError) else ""
             raise OperationFailed(
-                f"--dask {address}: no scheduler answers there{why}; `dask scheduler` starts one"
+                f"--dask {address}: no scheduler answers{why}; start one with `dask scheduler`"
             ) from None
         try:
             cluster = Cluster(client, address)

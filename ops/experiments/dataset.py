@@ -104,7 +104,7 @@ def reading_run(path: Path) -> Iterator[None]:
     except (OSError, ValueError, LookupError, TypeError, pa.ArrowException) as error:
         said = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InvalidInput(
-            f"{path}: is no run of this experiment ({quoted(said)}); remove it, and --resume does it again"
+            f"{path}: is not a run of this experiment ({quoted(said)}); delete it, and --resume runs it again"
         ) from None
 
 
@@ -291,7 +291,7 @@ def open_dataset(
     with _named(folder):
         for place in (folder, folder / RUNS, folder / SERIES):
             if place.exists() and not place.is_dir():
-                raise InvalidInput(f"{place}: is no folder; give another one with --out")
+                raise InvalidInput(f"{place}: is not a folder; give another one with --out")
             place.mkdir(parents=True, exist_ok=True)
     with _locked(folder):
         _take_over(folder, planned, identity_of(planned, software), resume=resume)
@@ -328,7 +328,7 @@ def _take_over(folder: Path, planned: PlannedExperiment, identity: dict[str, Any
                 raise _other(folder, runs, name, known.get(name), value)
     if runs and not resume:
         raise InvalidInput(
-            f"{folder}: has {runs} runs already; go on with --resume, or give another folder with --out"
+            f"{folder}: already has {runs} runs; continue with --resume, or give another folder with --out"
         )
     with _named(folder):
         for name, text in (
@@ -359,7 +359,7 @@ def _known_parameters(folder: Path, runs: int) -> dict[str, Any]:
     path = folder / IDENTITY
     if not path.exists():
         raise InvalidInput(
-            f"{folder}: has {runs} runs, and no {IDENTITY} that tells of what; give another folder with --out"
+            f"{folder}: has {runs} runs, but no {IDENTITY} to identify them; give another folder with --out"
         )
     return read_identity(path)
 
@@ -370,7 +370,7 @@ def _other(folder: Path, runs: int, name: str, known: Any, asked: Any) -> Invali
         names = [one for one in {**known, **asked} if known.get(one) != asked.get(one)]
         known, asked = ({one: of[one] for one in names if one in of} for of in (known, asked))
     return InvalidInput(
-        f"{folder}: its {runs} runs are of another {name}, {quoted(known)} and not {quoted(asked)}; give "
+        f"{folder}: its {runs} runs have another {name}, {quoted(known)} instead of {quoted(asked)}; give "
         "another folder with --out"
     )
 
@@ -382,7 +382,7 @@ def read_identity(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         raise InvalidInput(f"{path}: cannot be read: {error}") from None
     if not isinstance(found, dict):
-        raise InvalidInput(f"{path}: is not the identity of results")
+        raise InvalidInput(f"{path}: is not the identity file of a dataset")
     return found
 
 
@@ -424,5 +424,5 @@ def _named(folder: Path) -> Iterator[None]:
     except OSError as error:
         where = error.filename or folder
         raise OperationFailed(
-            f"{where}: {error.strerror or error}; runs that are done are kept, go on with --resume"
+            f"{where}: {error.strerror or error}; finished runs are kept; continue with --resume"
         ) from None

@@ -10,6 +10,7 @@ from plotly.offline import get_plotlyjs
 
 from ops.experiments.interval_text import interval_text
 from ops.experiments.measures import MEASURES
+from ops.experiments.result_text import answer_text, difference_note, estimate_note
 from ops.experiments.results import MeasureEstimate, Results, VariantDifference
 from ops.experiments.variant_sites import KIND_PARAMETER
 from ops.experiments.variants import value_text as shown_value
@@ -23,37 +24,6 @@ td.figure { text-align: right; white-space: nowrap }
 pre { background: #f4f4f4; padding: .6em; overflow: auto }
 .answer { font-size: 18px } .note { color: #666; font-size: 13px }
 """
-
-
-def answer_text(results: Results) -> str:
-    """The question's answer in a sentence; of a quick form, that it is none."""
-    told = _answer(results)
-    return (
-        f"Quick form, which shows that it runs and answers nothing. {told}"
-        if results.planned.is_quick
-        else told
-    )
-
-
-def _answer(results: Results) -> str:
-    verdict = results.verdict
-    if verdict is not None:
-        more = (
-            f"; about {verdict.seeds_needed:,} seeds would tell" if verdict.seeds_needed is not None else ""
-        )
-        return f"The claim {verdict.word}: {verdict.sentence}{more}."
-    figures = results.figures
-    if not figures:
-        return "No run told anything."
-    name = results.planned.experiment.measure[0]
-    told = [one for one in figures if one.measure == name]
-    if len(told) == 1:
-        return f"{name} is {interval_text(told[0].interval, name)}."
-    least, most = (fold(told, key=lambda one: one.interval.value) for fold in (min, max))
-    return (
-        f"{name} is least with {least.variant.words}, {interval_text(least.interval, name)}, and most with "
-        f"{most.variant.words}, {interval_text(most.interval, name)}."
-    )
 
 
 def html_report(results: Results, command: str, software: str) -> str:
@@ -92,7 +62,7 @@ def html_report(results: Results, command: str, software: str) -> str:
 <p>{escape(_parameters_text(results))}</p>
 <details><summary>The document, with all that it leaves to defaults</summary>
 <pre>{escape(yaml_text(experiment.model_dump(mode="json")))}</pre></details>
-<p>Computed by lightwave {escape(software)}. Again:</p><pre>{escape(command)}</pre>
+<p>Computed by lightwave {escape(software)}. To repeat:</p><pre>{escape(command)}</pre>
 </body></html>"""
 
 
@@ -105,9 +75,9 @@ def _precision_note(results: Results) -> str:
     if not results.planned.experiment.stop_when:
         return ""
     return (
-        "It ended as precise as was asked for."
+        "The requested precision was reached."
         if results.is_enough
-        else "The precision asked for was not reached with the most seeds allowed."
+        else "The requested precision was not reached with the maximum number of seeds."
     )
 
 
@@ -154,7 +124,7 @@ def _convergences(results: Results) -> str:
         chart.update_xaxes(title_text="seeds")
         chart.update_yaxes(title_text="points" if factor > 1.0 else MEASURES[name].unit, rangemode="tozero")
         charts.append(chart.to_html(include_plotlyjs=False, full_html=False, default_height="360px"))
-    return f"<h2>How closely it is told</h2>{''.join(charts)}" if charts else ""
+    return f"<h2>Precision by number of seeds</h2>{''.join(charts)}" if charts else ""
 
 
 def _estimates_table(figures: Sequence[MeasureEstimate]) -> str:
@@ -169,25 +139,6 @@ def _estimates_table(figures: Sequence[MeasureEstimate]) -> str:
         "<table><thead><tr><th>variant</th><th>measure</th><th>figure</th><th>unit</th><th>runs</th>"
         f"<th></th></tr></thead><tbody>{rows}</tbody></table>"
     )
-
-
-def estimate_note(one: MeasureEstimate) -> str:
-    """What else there is to say of a figure."""
-    notes = []
-    if one.batches is not None:
-        short = "" if one.batches.is_sound else ", which are still alike: the run is too short"
-        windows = f"{one.batches.count} batches of {one.batches.length} windows"
-        notes.append(f"of one run: by the means of {windows}{short}")
-    if one.bootstrap is not None:
-        notes.append(
-            f"runs are far from normal: {one.bootstrap[0]:.5g} to {one.bootstrap[1]:.5g} by bootstrap"
-        )
-    if one.controlled is not None:
-        interval = interval_text(one.controlled.interval, one.measure)
-        notes.append(f"{interval} by its control, which saved × {one.controlled.saved:.1f}")
-    if one.seeds_needed is not None:
-        notes.append(f"the precision asked for takes about {one.seeds_needed:,} seeds")
-    return "; ".join(notes)
 
 
 def _differences_table(compared: Sequence[VariantDifference]) -> str:
@@ -207,15 +158,3 @@ def _differences_table(compared: Sequence[VariantDifference]) -> str:
         '<p class="note">Chance: of so large a difference where there is none, read among all of these '
         "(Holm).</p>"
     )
-
-
-def difference_note(one: VariantDifference) -> str:
-    """Whether both can be told apart, and what common seeds saved."""
-    said = []
-    if one.interval.low == one.interval.value == one.interval.high == 0.0:
-        said.append("the same in every run")
-    if one.seeds_needed is not None:
-        said.append(f"cannot be told apart; about {one.seeds_needed:,} seeds would")
-    if one.paired is not None and math.isfinite(one.paired.saved) and math.isfinite(one.paired.correlation):
-        said.append(f"correlation {one.paired.correlation:.2f}, common seeds saved × {one.paired.saved:.1f}")
-    return "; ".join(said)

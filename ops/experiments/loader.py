@@ -42,7 +42,7 @@ def read_experiment(path: Path) -> PlannedExperiment:
         content, lines = read_yaml_lines(path)
         if not isinstance(content, dict):
             problem = "is empty" if content is None else f"{quoted(content)} is not allowed"
-            raise InvalidInput(f"{problem}; allowed: {', '.join(Experiment.model_fields)}, with values")
+            raise InvalidInput(f"{problem}; must be a mapping with {', '.join(Experiment.model_fields)}")
         try:
             experiment = parse_experiment(content)
             return plan_experiment(experiment, path.parent)
@@ -80,7 +80,7 @@ def _check_plain(value: object, *place: object) -> None:
         for name, one in value.items():
             if not isinstance(name, str):
                 raise InvalidDocument(
-                    place, f"{dotted(*place, name)}: {quoted(name)} is no name; allowed: text"
+                    place, f"{dotted(*place, name)}: {quoted(name)} is not a valid name; must be text"
                 )
             _check_plain(name, *place, name)
             _check_plain(one, *place, name)
@@ -92,7 +92,7 @@ def _check_plain(value: object, *place: object) -> None:
             raise InvalidDocument(place, f"{dotted(*place)}: {quoted(value)} is half a character")
     elif value is not None and not isinstance(value, bool | int | float):
         raise InvalidDocument(
-            place, f"{dotted(*place)}: {quoted(value)} is not allowed; allowed: {SCALARS}, lists and dicts"
+            place, f"{dotted(*place)}: {quoted(value)} is not allowed; must be {SCALARS}, a list or a dict"
         )
 
 
@@ -102,7 +102,7 @@ def plan_experiment(experiment: Experiment, folder: Path) -> PlannedExperiment:
         if name not in MEASURES:
             raise InvalidDocument(
                 ("measure", n),
-                f"measure.{n}: {quoted(name)} is not allowed; allowed: {', '.join(MEASURES)}"
+                f"measure.{n}: {quoted(name)} is not allowed; must be one of {', '.join(MEASURES)}"
                 f"{closest_match_hint(name, MEASURES)}",
             )
         if name in experiment.measure[:n]:
@@ -133,7 +133,7 @@ def plan_experiment(experiment: Experiment, folder: Path) -> PlannedExperiment:
             _located(("claim", "over"), lambda: single_variant(variants, over, "claim.over"))
             if single_variant(variants, over, "claim.over") == single_variant(variants, claim.of, "claim.of"):
                 raise InvalidDocument(
-                    ("claim", "over"), "claim.over: is the variant of claim.of; allowed: another"
+                    ("claim", "over"), "claim.over: is the variant of claim.of; must be another variant"
                 )
     return PlannedExperiment(experiment, variants, folder, method)
 
@@ -145,7 +145,7 @@ def _chosen_method(experiment: Experiment, variants: Sequence[Variant], folder: 
     if (stop := found.rejected.get(found.name)) is not None:
         raise InvalidDocument(
             ("method",),
-            f"method: {found.name} cannot answer this: {stop}; allowed: auto, or a way that can",
+            f"method: {found.name} cannot answer this: {stop}; must be auto, or a method that can",
         )
     return found
 
@@ -192,10 +192,11 @@ def _first_problem(error: ValidationError) -> InvalidDocument:
         fields = _model_at(place[:-1])
         word = str(place[-1])
         return InvalidDocument(
-            place, f"{name}: no such field; allowed: {', '.join(fields)}{closest_match_hint(word, fields)}"
+            place,
+            f"{name}: no such field; must be one of {', '.join(fields)}{closest_match_hint(word, fields)}",
         )
     return InvalidDocument(
-        place, f"{name}: {quoted(first['input'])} is not allowed; allowed: {_allowed_values(first)}"
+        place, f"{name}: {quoted(first['input'])} is not allowed; must be {_allowed_values(first)}"
     )
 
 
@@ -230,16 +231,16 @@ def _model_of(kind: Any) -> type[BaseModel] | None:
     return None
 
 
-SCALARS = "text, numbers, true, false and null"
+SCALARS = "text, a number, true, false or null"
 _ALLOWED_TEXT = {
     "scalar": SCALARS,
-    "greater_than": "numbers above {gt:g}",
-    "greater_than_equal": "numbers from {ge:,.16g}",
-    "less_than": "numbers below {lt:g}",
-    "less_than_equal": "numbers up to {le:,.16g}",
-    "too_short": "at least {min_length}",
-    "string_too_short": "at least {min_length} characters",
-    "string_too_long": "at most {max_length} characters",
+    "greater_than": "above {gt:g}",
+    "greater_than_equal": "at least {ge:,.16g}",
+    "less_than": "below {lt:g}",
+    "less_than_equal": "at most {le:,.16g}",
+    "too_short": "a list of at least {min_length}",
+    "string_too_short": "text of at least {min_length} characters",
+    "string_too_long": "text of at most {max_length} characters",
     "literal_error": "{expected}",
     "int_type": "a whole number",
     "int_from_float": "a whole number",
@@ -249,10 +250,10 @@ _ALLOWED_TEXT = {
     "bool_type": "true or false",
     "tuple_type": "a list",
     "list_type": "a list",
-    "too_long": "at most {max_length}",
-    "dict_type": "names with values",
-    "model_type": "names with values",
-    "model_attributes_type": "names with values",
+    "too_long": "a list of at most {max_length}",
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+    "model_attributes_type": "a mapping",
 }
 
 

@@ -76,7 +76,7 @@ class Vary(ExperimentPart):
         given = [name for name in METHODS if getattr(self, name)]
         if len(given) > 1:
             raise ValueError(
-                f"{given[1]}: not together with {given[0]}; allowed is one of {', '.join(METHODS)}"
+                f"{given[1]}: must not be given together with {given[0]}; give one of {', '.join(METHODS)}"
             )
         return self
 
@@ -121,7 +121,7 @@ class TargetPrecision(ExperimentPart):
     @model_validator(mode="after")
     def _something(self) -> Self:
         if self.half_width is None and self.relative_half_width is None:
-            raise ValueError("half_width: is missing; allowed: half_width, relative_half_width or both")
+            raise ValueError("half_width: is missing; give half_width, relative_half_width or both")
         return self
 
 
@@ -141,9 +141,7 @@ class ExperimentClaim(ExperimentPart):
     def _one_claim(self) -> Self:
         given = [name for name in ("more_than", "less_than", "equals") if getattr(self, name) is not None]
         if len(given) != 1:
-            raise ValueError(
-                "more_than: one of more_than, less_than and equals is allowed, and one is needed"
-            )
+            raise ValueError("more_than: exactly one of more_than, less_than and equals must be given")
         if (self.equals is None) != (self.within is None):
             raise ValueError("within: stands together with equals")
         return self
@@ -201,24 +199,29 @@ class Experiment(ExperimentPart):
     def _fits_together(self) -> Self:
         for name in self.stop_when:
             if name not in self.measure:
-                raise ValueError(f"stop_when.{name}: is not measured; allowed: {', '.join(self.measure)}")
+                raise ValueError(
+                    f"stop_when.{name}: is not measured; must be one of {', '.join(self.measure)}"
+                )
         for name, control in self.controls.items():
             for field, word in ((name, name), (f"{name}.by", control.by)):
                 if word not in self.measure:
                     raise ValueError(
-                        f"controls.{field}: {word!r} is not measured; allowed: {', '.join(self.measure)}"
+                        f"controls.{field}: {word!r} is not measured; must be one of "
+                        f"{', '.join(self.measure)}"
                     )
             if control.by == name:
                 raise ValueError(f"controls.{name}.by: {name} tells nothing of itself")
         windows = self.fabric.days * 24.0 / self.store.window_h
         if self.store.series and windows > WINDOWS_MAX:
             raise ValueError(
-                f"store.window_h: {self.store.window_h:g} makes {windows:,.0f} windows a run; allowed are "
+                f"store.window_h: {self.store.window_h:g} makes {windows:,.0f} windows per run; must be "
+                f"at most "
                 f"{WINDOWS_MAX:,}: from {self.fabric.days * 24.0 / WINDOWS_MAX:g} h on"
             )
         if self.claim is not None and self.claim.measure not in self.measure:
             raise ValueError(
-                f"claim.measure: {self.claim.measure!r} is not measured; allowed: {', '.join(self.measure)}"
+                f"claim.measure: {self.claim.measure!r} is not measured; must be one of "
+                f"{', '.join(self.measure)}"
             )
         if self.seeds.most is not None and not self.stop_when:
             raise ValueError(

@@ -192,8 +192,8 @@ def _run_missing(
             deaths += 1
             if deaths >= WORKER_DEATHS_MAX:
                 raise OperationFailed(
-                    f"worker processes were killed {deaths} times in a row, as the system does where "
-                    "memory runs out; runs that are done are kept, go on with --resume and fewer --workers"
+                    f"worker processes were killed {deaths} times in a row, as the system does when "
+                    "memory runs out; finished runs are kept; continue with --resume and fewer --workers"
                 ) from None
 
 

@@ -32,7 +32,7 @@ def sites_of(experiment: Experiment, values: Values, folder: Path, seed: int = 0
     does not fit."""
     fabric = experiment.fabric
     if "seed" in values:
-        raise InvalidInput("seed: is no parameter to set; allowed are seeds: count, first, least and most")
+        raise InvalidInput("seed: must not be set here; use seeds: count, first, least and most")
     if fabric.site is None:
         kind, own = _kind_of(fabric.kind, values)
         return single_fabric_sites(
@@ -46,7 +46,7 @@ def sites_of(experiment: Experiment, values: Values, folder: Path, seed: int = 0
         )
     if KIND_PARAMETER in values:
         raise InvalidInput(
-            f"{KIND_PARAMETER}: not together with fabric.site, whose file says what it is made of"
+            f"{KIND_PARAMETER}: must not be given together with fabric.site, whose file defines the fabrics"
         )
     plan = read_site(folder / fabric.site, "fabric.site ")
     known = {name: {p.name for p in parameters(config.kind)} for name, config in plan.fabrics.items()}
@@ -54,7 +54,7 @@ def sites_of(experiment: Experiment, values: Values, folder: Path, seed: int = 0
         if not any(name in names for names in known.values()):
             every = sorted(set[str]().union(*known.values()))
             raise InvalidInput(
-                f"{name}: no fabric of the site has such a parameter{closest_match_hint(name, every)}"
+                f"{name}: no such parameter in any fabric of the site{closest_match_hint(name, every)}"
             )
     fabrics = {
         name: config_from_sections(
@@ -120,7 +120,7 @@ def _kind_of(kind: str, values: Values) -> tuple[str, Values]:
     if wanted not in CONFIGS:
         known = ", ".join(CONFIGS)
         raise InvalidInput(
-            f"{KIND_PARAMETER}: {quoted(wanted)} is not allowed; allowed: "
+            f"{KIND_PARAMETER}: {quoted(wanted)} is not allowed; must be one of "
             f"{known}{closest_match_hint(str(wanted), CONFIGS)}"
         )
     kind = str(wanted)
@@ -128,7 +128,7 @@ def _kind_of(kind: str, values: Values) -> tuple[str, Values]:
         others = [other for other in CONFIGS if name in _parameter_names(other)]
         if others and kind not in others:
             raise InvalidInput(
-                f"{name}: a {kind} has no such parameter, only a {' and a '.join(others)}; give it "
+                f"{name}: a {kind} has no such parameter, only a {' and a '.join(others)}; set it "
                 f"in vary.list, in the variants of that {KIND_PARAMETER} alone"
             )
     return kind, own

@@ -59,7 +59,7 @@ def variants_of(experiment: Experiment) -> tuple[Variant, ...]:
         for values in vary.grid.values():
             number *= len(values)
         if number > VARIANTS_MAX:
-            raise InvalidInput(f"vary: {number:,} variants; allowed are at most {VARIANTS_MAX:,}")
+            raise InvalidInput(f"vary: {number:,} variants; must be at most {VARIANTS_MAX:,}")
         rows = [dict(zip(vary.grid, row, strict=True)) for row in product(*vary.grid.values())]
     elif vary.latin_hypercube is not None:
         rows = _latin_hypercube_rows(vary.latin_hypercube)
@@ -71,7 +71,7 @@ def variants_of(experiment: Experiment) -> tuple[Variant, ...]:
         # By value: 1 and 1.0 are written differently, and run the same.
         row = frozenset((name, isinstance(value, bool), value) for name, value in variant.values)
         if row in seen:
-            raise InvalidInput(f"vary: {variant.words} is given twice; variants are unique")
+            raise InvalidInput(f"vary: {variant.words} is given twice; variants must be unique")
         seen.add(row)
     return found
 
@@ -82,9 +82,11 @@ def _latin_hypercube_rows(hypercube: LatinHypercube) -> list[Values]:
     for name, (least, most) in hypercube.between.items():
         bounds = f"vary.latin_hypercube.between.{name}: [{least:g}, {most:g}]"
         if not least < most or math.isinf(most - least):
-            raise InvalidInput(f"{bounds} is no range; allowed: two finite numbers, the lower one first")
+            raise InvalidInput(
+                f"{bounds} is not a valid range; must be two finite numbers, the lower one first"
+            )
         if takes_whole_numbers(name) and math.ceil(least) > math.floor(most):
-            raise InvalidInput(f"{bounds} has no whole number, and {name} is counted")
+            raise InvalidInput(f"{bounds} contains no whole number, but {name} is a count")
     unit = qmc.LatinHypercube(len(hypercube.between), rng=hypercube.seed).random(hypercube.points)
     return [
         {
@@ -112,5 +114,7 @@ def single_variant(variants: tuple[Variant, ...], values: Values, where: str) ->
         return found[0]
     said = ", ".join(f"{name} {value_text(value)}" for name, value in values.items()) or "no values"
     if found:
-        raise InvalidInput(f"{where}: {said} are {len(found)} variants; say more, such as {found[0].words}")
-    raise InvalidInput(f"{where}: {said} is no variant; one is {variants[0].words}")
+        raise InvalidInput(
+            f"{where}: {said} matches {len(found)} variants; must match one, such as {found[0].words}"
+        )
+    raise InvalidInput(f"{where}: {said} matches no variant; must match one, such as {variants[0].words}")

@@ -1,4 +1,4 @@
-"""What must hold in every log, judged from the messages alone, outside the services."""
+"""Rules that every log must satisfy, checked from the messages alone, without the services."""
 
 from ops.invariants.checker import AllCheckers, Checker, check_all
 

@@ -1,4 +1,4 @@
-"""A checker watches a log in order and says, in one sentence each, where it breaks a rule."""
+"""Checkers read a log in order and report each broken rule in one sentence."""
 
 from collections.abc import Iterable, Iterator
 from typing import Protocol
@@ -26,14 +26,14 @@ from schemas.messages.sequencer import FabricCommissioned
 
 
 class Checker(Protocol):
-    """Sees every message of one fabric, or of one site, once, in order."""
+    """Receives every message of one fabric, or of one site, once and in order."""
 
     def see(self, message: Envelope) -> Iterator[str]:
-        """The rules that this message breaks."""
+        """Yield a sentence for each rule that this message breaks."""
 
 
 class PodCheckers:
-    """Every checker of what is said of one pod."""
+    """All checkers of one pod."""
 
     def __init__(self) -> None:
         self.slices = SliceChecker()
@@ -54,8 +54,8 @@ class PodCheckers:
 
 
 class NetworkCheckers:
-    """Every checker of what is said of one datacenter network. The circuits come first: others ask what they
-    carry."""
+    """All checkers of one datacenter network. The circuit checker runs first, because others read its
+    capacity."""
 
     def __init__(self) -> None:
         self.circuits = NetworkCircuitChecker()
@@ -73,7 +73,7 @@ class NetworkCheckers:
 
 
 class AllCheckers:
-    """Every checker over one site's log."""
+    """All checkers of one site's log."""
 
     def __init__(self) -> None:
         self.fabrics: dict[str, PodCheckers | NetworkCheckers] = {}
@@ -93,7 +93,7 @@ class AllCheckers:
 
 
 def _checkers(first: Envelope) -> PodCheckers | NetworkCheckers:
-    """Those for the kind of fabric that the first message of it commissions."""
+    """The checkers for the kind of fabric that its first message commissions."""
     body = first.body
     is_network = isinstance(body, FabricCommissioned) and isinstance(body.config, DcnConfig)
     return NetworkCheckers() if is_network else PodCheckers()

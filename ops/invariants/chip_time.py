@@ -1,4 +1,4 @@
-"""Chip-time: the hourly reports have each chip-microsecond in one place, and slices used what they held."""
+"""Chip-time: hourly reports count each chip-microsecond once, and slices use what they were allocated."""
 
 from collections.abc import Iterator, Mapping
 
@@ -19,22 +19,21 @@ from shared.models.superpod.shapes import chips_of
 from shared.models.superpod.wiring import CHIPS_PER_CUBE
 
 MAY_FALL = "uncommitted"
-"""The one place that may fall."""
+"""The one account that may decrease."""
 
 
 class ChipTimeChecker:
-    """Keeps books of its own from who was given chips and who gave them back, and judges the reports by
-    them."""
+    """Accounts chip-time itself from allocations and releases, and compares the reports with that."""
 
     def __init__(self) -> None:
         self._chips = 0
         self._began_us = 0
         self._requested: dict[int, tuple[Tier, int]] = {}
         self._since_us: dict[int, int] = {}
-        """Slice → since when it has its chips."""
+        """Slice → time since which it has its chips, in microseconds."""
         self._used: dict[Tier, int] = {}
         self._last: dict[str, dict[str, int]] = {}
-        """Who or what → what was told of it last."""
+        """Owner, slice or tier → chip-time last reported, by account."""
 
     def see(self, message: Envelope) -> Iterator[str]:
         match message.body:
@@ -78,7 +77,7 @@ class ChipTimeChecker:
                 )
             for tier, chip_us in used.items():
                 if (reported_us := by_tier.get(tier, 0)) != chip_us:
-                    yield f"owners in tier {tier} used {reported_us} chip-µs, their slices held {chip_us}"
+                    yield f"owners in tier {tier} used {reported_us} chip-µs, but their slices had {chip_us}"
         for one in body.slices or ():
             yield from self._check_not_falling(f"slice {one.number}", dict(one.chip_us))
 
@@ -86,12 +85,12 @@ class ChipTimeChecker:
         yield from self._check_sum("the chips", body.chip_us, self._chips * (now_us - self._began_us))
         allocated, held = dict(body.chip_us)["allocated"], sum(self._used_at(now_us).values())
         if allocated != held:
-            yield f"{allocated} chip-µs were allocated, slices held {held}"
+            yield f"{allocated} chip-µs were allocated, but slices had {held}"
 
     def _check_sum(self, what: str, reported: ChipTime, whole_us: int) -> Iterator[str]:
         by_account = dict(reported)
         if sum(by_account.values()) != whole_us:
-            yield f"{what}: {sum(by_account.values())} chip-µs in all places, not {whole_us}"
+            yield f"{what}: {sum(by_account.values())} chip-µs in all accounts, not {whole_us}"
         yield from self._check_not_falling(what, by_account)
 
     def _check_not_falling(self, what: str, by_account: Mapping[str, int]) -> Iterator[str]:

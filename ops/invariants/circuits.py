@@ -1,4 +1,6 @@
-"""Circuits: one circuit a port, nobody touches another slice's, and an OCS that is held makes none."""
+"""Circuits: one circuit per port, no slice changes another's, and an OCS without control connects none.
+
+Spare ports: a fibre moves only off a dead mirror, to a mirror that no fibre uses, and no fibre moves back."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -39,16 +41,17 @@ from shared.models.ocs_technologies import TECHNOLOGIES
 from shared.models.superpod.wiring import FACE_LINKS, OCS_COUNT, STRANDS, join_ports, ocs_radix
 
 SOFTWARE = "software"
-"""Of an OCS, which is restarted: counted with its parts."""
+"""The software of an OCS, which restarts: counted with its parts."""
 ManualCircuit = CrossConnectsTaken | CrossConnectsMade | CrossConnectsRemoved | CrossConnectsDropped
 MANUAL = (CrossConnectsTaken, CrossConnectsMade, CrossConnectsRemoved, CrossConnectsDropped)
-NOBODY = "nobody"
-"""Whose circuits are that stand although no slice has them."""
+NO_SLICE = "no slice"
+"""Owner of circuits that stay connected although no slice has them."""
 
 
 class CircuitChecker:
-    """Follows every port of every OCS: commanded joins by slice, and circuits that the mirrors make; `_stale`
-    those of them that nobody wants, but an OCS without its controller cannot take away."""
+    """Follows every port of every OCS: joins commanded for slices, and circuits that the mirrors make.
+
+    `_stale` are circuits that no slice wants, but that an OCS without its controller cannot disconnect."""
 
     def __init__(self) -> None:
         self._joins: dict[tuple[int, int], tuple[int, str]] = {}
@@ -56,12 +59,12 @@ class CircuitChecker:
         self._south = np.full((0, 0), -1)
         self._latches = False
         self._out: Counter[tuple[int, str]] = Counter()
-        """(OCS, kind of part) → how many are broken."""
+        """(OCS, kind of part) → number of broken parts."""
         self._held: set[int] = set()
         self._stale: dict[tuple[int, int], int] = {}
         """(OCS, North port) → South port."""
         self._by_hand: dict[tuple[int, int], int] = {}
-        """Likewise, of those that operators made and that no slice wants."""
+        """The same for circuits that operators made and that no slice wants."""
 
     def see(self, message: Envelope) -> Iterator[str]:
         body = message.body
@@ -84,7 +87,7 @@ class CircuitChecker:
             for port, far in body.circuits:
                 yield from self._light(body.ocs, port, far)
                 if (body.ocs, port) in self._by_hand:
-                    yield f"OCS {body.ocs} restores N{port} for a slice, but it was taken by hand"
+                    yield f"OCS {body.ocs} restores N{port} for a slice, but it has a manual cross-connect"
         elif isinstance(body, OcsDown):
             self._north[body.ocs] = -1
             self._south[body.ocs] = -1
@@ -100,18 +103,18 @@ class CircuitChecker:
             yield from self._control(message)
 
     def _of_hand(self, body: ManualCircuit, north: int, south: int) -> Iterator[str]:
-        """One circuit that an operator takes, gets, gives up or loses."""
-        ocs, what = body.ocs, f"OCS {body.ocs}: N{north} to S{south} by hand"
+        """Check one manual cross-connect: requested, made, removed or dropped."""
+        ocs, what = body.ocs, f"OCS {body.ocs}: manual cross-connect N{north} to S{south}"
         if isinstance(body, CrossConnectsTaken):
             near = [
                 at for at, far in self._by_hand.items() if at == (ocs, north) or (at[0], far) == (ocs, south)
             ]
             if near or any(_face(ocs, port) in self._joins for port in (north, south)):
-                yield f"{what} takes a port that something else has"
+                yield f"{what} takes a port that is in use"
             self._by_hand[ocs, north] = south
             return
         if self._by_hand.get((ocs, north)) != south:
-            yield f"{what} was never taken"
+            yield f"{what} was never requested"
         if isinstance(body, CrossConnectsMade):
             yield from self._light(ocs, north, south)
             return
@@ -124,7 +127,7 @@ class CircuitChecker:
         self._south[ocs, south] = -1
 
     def _control(self, message: Envelope) -> Iterator[str]:
-        """What an OCS can be told, and what its mirrors do meanwhile."""
+        """Check the control of an OCS, and its mirrors while control is lost."""
         body = message.body
         if isinstance(body, OcsPartDown):
             self._out[_part(body.part)] += 1
@@ -139,17 +142,18 @@ class CircuitChecker:
         elif isinstance(body, OcsFreed):
             self._held.discard(body.ocs)
             if self._frozen(body.ocs) or any(ocs == body.ocs for ocs, _ in self._stale):
-                yield f"OCS {body.ocs} is freed, but without its controller or with circuits of nobody"
+                yield f"OCS {body.ocs} is freed, but without its controller or with stale circuits"
         elif isinstance(body, CircuitsParked):
             if self._frozen(body.ocs):
                 yield f"OCS {body.ocs} parks mirrors without its controller"
             if dict(body.circuits) != {n: s for (ocs, n), s in self._stale.items() if ocs == body.ocs}:
-                yield f"OCS {body.ocs} parks others than those that were given up"
+                yield f"OCS {body.ocs} parks other circuits than those that were released"
             self._forget_stale(body.ocs)
 
     def _frozen(self, ocs: int) -> bool:
-        """Whether it carries out nothing, and its mirrors stay: without controller, or, where they latch,
-        without what moves them."""
+        """Whether the OCS executes no command and its mirrors stay where they are.
+
+        That is so without a controller or, if its mirrors latch, without the parts that move them."""
         return any(
             count > 0 and self._freezes(word, count) for (one, word), count in self._out.items() if one == ocs
         )
@@ -166,7 +170,7 @@ class CircuitChecker:
         ocs, north, south = join_ports(body.joins)
         made = self._north[ocs, north]
         if np.any((made != -1) & (made != south)):
-            yield f"{body.slice} takes away a circuit that is not its own"
+            yield f"{body.slice} disconnects a circuit that is not its own"
         if any(self._out.values()):
             for one, near, far in np.stack([ocs, north, south], axis=1)[made != -1].tolist():
                 if self._frozen(one):
@@ -178,7 +182,7 @@ class CircuitChecker:
         for dimension, north, south in body.joins:
             for key, side in (((2 * dimension, north), "North"), ((2 * dimension + 1, south), "South")):
                 far = south if side == "North" else north
-                if key in self._joins and self._joins[key] != (far, NOBODY):
+                if key in self._joins and self._joins[key] != (far, NO_SLICE):
                     other = self._joins[key][1]
                     yield f"{side} ports of cube {key[1]}, dimension {dimension}, are commanded for {other}"
             self._joins[2 * dimension, north] = (south, body.slice)
@@ -188,16 +192,16 @@ class CircuitChecker:
         for dimension, north, south in body.joins:
             kept = self._joins.pop((2 * dimension, north), None)
             self._joins.pop((2 * dimension + 1, south), None)
-            if kept not in ((south, body.slice), (south, NOBODY)):
-                yield f"{body.slice} gives up join {(dimension, north, south)}, which was {kept}"
+            if kept not in ((south, body.slice), (south, NO_SLICE)):
+                yield f"{body.slice} releases join {(dimension, north, south)}, which was {kept}"
 
     def _leave(self, body: LeaveCircuits) -> Iterator[str]:
         for dimension, north, south in body.joins:
             kept = self._joins.get((2 * dimension, north))
             if kept != (south, body.slice):
                 yield f"{body.slice} leaves join {(dimension, north, south)}, which was {kept}"
-            self._joins[2 * dimension, north] = (south, NOBODY)
-            self._joins[2 * dimension + 1, south] = (north, NOBODY)
+            self._joins[2 * dimension, north] = (south, NO_SLICE)
+            self._joins[2 * dimension + 1, south] = (north, NO_SLICE)
 
     def _make(self, body: CircuitsConnected) -> Iterator[str]:
         ocs, north, south = join_ports(body.joins)
@@ -206,11 +210,11 @@ class CircuitChecker:
             missing |= (ocs == number) & (north == port)
         for one, port in self._by_hand:
             if np.any((ocs == one) & ((north == port) | (south == self._by_hand[one, port]))):
-                yield f"{body.slice} has a port of OCS {one} that was taken by hand"
+                yield f"{body.slice} has a port of OCS {one} that has a manual cross-connect"
         ocs, north, south = ocs[~missing], north[~missing], south[~missing]
         near, far = self._north[ocs, north], self._south[ocs, south]
         if np.any((near != -1) & (near != south)) or np.any((far != -1) & (far != north)):
-            yield f"{body.slice} gets a circuit on a port that has one"
+            yield f"{body.slice} gets a circuit on a port that already has one"
         if self._held or self._stale:
             new = near == -1
             for circuit in np.stack([ocs, north, south], axis=1)[new].tolist():
@@ -220,19 +224,19 @@ class CircuitChecker:
 
     def _light(self, ocs: int, north: int, south: int) -> Iterator[str]:
         if self._north[ocs, north] != -1 or self._south[ocs, south] != -1:
-            yield f"OCS {ocs} restores N{north} to S{south}, one of which has a circuit"
+            yield f"OCS {ocs} restores N{north} to S{south}, but one of the ports has a circuit"
         yield from self._may_make(ocs, north, south)
         self._north[ocs, north] = south
         self._south[ocs, south] = north
 
     def _may_make(self, ocs: int, north: int, south: int) -> Iterator[str]:
-        """A new circuit, but one that the mirrors have held all the time although it was given up."""
+        """Check a new circuit. A stale one, which the mirrors never disconnected, may be used again."""
         if self._stale.get((ocs, north)) == south:
             del self._stale[ocs, north]
         elif ocs in self._held:
-            yield f"OCS {ocs} makes N{north} to S{south}, but is held"
+            yield f"OCS {ocs} makes N{north} to S{south}, but its control is lost"
         elif any(one == ocs and (near == north or far == south) for (one, near), far in self._stale.items()):
-            yield f"OCS {ocs} makes N{north} to S{south}, one of which has a circuit of nobody"
+            yield f"OCS {ocs} makes N{north} to S{south}, but one of the ports has a stale circuit"
 
     def _darken(self, ocs: int, side: str, ports: Sequence[int]) -> None:
         near, far = (self._north, self._south) if side == "N" else (self._south, self._north)
@@ -247,24 +251,25 @@ class CircuitChecker:
 
 
 def _face(ocs: int, port: int) -> tuple[int, int]:
-    """Whose port this is of either side of an OCS, as joins are known by: both fibres of a module enter one
-    duplex port, those of + faces the even ones."""
+    """(face, cube) of a port on either side of an OCS, as joins are keyed.
+
+    Both fibres of a module enter one duplex port. Ports of + faces have even numbers."""
     return 2 * (ocs // FACE_LINKS) + port % STRANDS, port // STRANDS
 
 
 def _part(target: str) -> tuple[int, str]:
-    """(OCS, kind) of a part of it, or of the chassis itself."""
+    """(OCS, kind) of a part of an OCS, or of the chassis itself."""
     return number_of(target.split("/")[1]), part_word(target)
 
 
-# Spare ports: a fibre moves only off a dead mirror, to one that nothing is at, and none comes back to it.
+# --- spare ports ---
 
 Port = tuple[int, str, int]
 """(OCS, side, number)."""
 
 
 class PatchChecker:
-    """Follows where every fibre is, by the port at which it was wired, and which of these are dark."""
+    """Follows the port of every fibre, by the port it was wired to, and which ports are down."""
 
     def __init__(self) -> None:
         self._wired = 0
@@ -283,7 +288,7 @@ class PatchChecker:
         elif isinstance(body, PortDown | PortUp):
             port = (body.ocs, body.side, body.port)
             if body.spare != self._at.get(port):
-                yield f"{_text(port)} is told at {body.spare}, but its fibre is at {self._at.get(port)}"
+                yield f"{_text(port)} is reported at {body.spare}, but its fibre is at {self._at.get(port)}"
             (self._down.add if isinstance(body, PortDown) else self._down.discard)(port)
 
     def _patch(self, body: PortPatched) -> Iterator[str]:
@@ -296,7 +301,7 @@ class PatchChecker:
             yield f"{_text(port)} leaves {body.left}, but was at {self._at.get(port)}"
         taken = {(ocs, side, at) for (ocs, side, _), at in self._at.items()}
         if spare in taken | self._dead:
-            yield f"{_text(port)} is patched to {_text(spare)}, where a fibre is or a dead mirror"
+            yield f"{_text(port)} is patched to {_text(spare)}, which has a fibre or a dead mirror"
         if spare in self._down:
             yield f"{_text(port)} is patched to {_text(spare)}, which is down"
         self._dead.add((body.ocs, body.side, body.port if body.left is None else body.left))

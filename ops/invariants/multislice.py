@@ -1,5 +1,8 @@
-"""Jobs over several pods: between two root messages all slices of a job have cubes, or none; and nobody keeps
-cubes for the others for longer than was said.
+"""Multi-pod jobs: between two root messages, either all slices of a job have cubes or none has.
+
+No pod reserves cubes for the other pods of a job for longer than announced. Between two root messages, a
+network that has reported any demand has reported the demand of every job that runs on the pods of its blocks,
+and of no other job.
 """
 
 from collections.abc import Iterator
@@ -24,13 +27,13 @@ from schemas.messages.workload import SliceRequested
 from shared.basics.units import US_PER_S
 
 LATE_US = US_PER_S
-"""Requests of the very moment at which a hold is over come before the scheduler's tick, each a microsecond
-after the one before."""
+"""Tolerance at the end of a hold: requests at that very time precede the scheduler's tick, one microsecond
+apart."""
 GIVE_UP_MESSAGES = (SliceCompleted, SliceEvicted, SliceRequeued, SliceRefused)
 
 
 class MultisliceChecker:
-    """Follows the jobs of a whole site by their slices."""
+    """Follows the multi-pod jobs of a whole site by their slices."""
 
     def __init__(self) -> None:
         self._pods: dict[str, tuple[str, ...]] = {}
@@ -39,9 +42,9 @@ class MultisliceChecker:
         """Slice → its job."""
         self._slices: dict[str, list[str]] = {}
         self._held_until_us: dict[str, int] = {}
-        """Slice → until when cubes are kept for it."""
+        """Slice → time until which cubes are reserved for it, in microseconds."""
         self._joined: set[str] = set()
-        """Jobs that may be given cubes now."""
+        """Jobs whose slices may get cubes now."""
         self._on_cubes: set[str] = set()
         self._changed: set[str] = set()
 
@@ -54,9 +57,9 @@ class MultisliceChecker:
                 self._join(body.slice, body.multislice.job, body.multislice.pods)
         elif isinstance(body, PodHeld):
             if body.slice in self._on_cubes:
-                yield f"{body.slice} has cubes, and more are kept for it"
+                yield f"{body.slice} has cubes, but more are reserved for it"
             if body.until_us < message.at_us:
-                yield f"cubes are kept for {body.slice} until {body.until_us}, which is over"
+                yield f"cubes are reserved for {body.slice} until {body.until_us}, which is in the past"
             self._held_until_us[body.slice] = body.until_us
         elif isinstance(body, PodWaits | PodsParted):
             self._held_until_us.pop(body.slice, None)
@@ -66,7 +69,7 @@ class MultisliceChecker:
             yield from self._job_begins(body)
         elif isinstance(body, SliceAdmitted) and body.slice in self._job:
             if self._job[body.slice] not in self._joined:
-                yield f"{body.slice} has cubes before its job {self._job[body.slice]} begins"
+                yield f"{body.slice} has cubes before its job {self._job[body.slice]} starts"
             self._held_until_us.pop(body.slice, None)
             self._on_cubes.add(body.slice)
             self._changed.add(self._job[body.slice])
@@ -85,13 +88,14 @@ class MultisliceChecker:
     def _job_begins(self, body: PodsJoined) -> Iterator[str]:
         pods = tuple(name.partition("/")[0] for name in body.slices)
         if pods != self._pods.get(body.job):
-            yield f"job {body.job} begins in {pods}, it was asked for in {self._pods.get(body.job)}"
+            yield f"job {body.job} starts in {pods}, but was requested for {self._pods.get(body.job)}"
         if sorted(body.slices) != sorted(self._slices.get(body.job, [])):
-            yield f"job {body.job} begins with {body.slices}, asked for were {self._slices.get(body.job)}"
+            slices = self._slices.get(body.job)
+            yield f"job {body.job} starts with {body.slices}, but was requested with {slices}"
         self._joined.add(body.job)
 
     def _check_between_roots(self, at_us: int) -> Iterator[str]:
-        """What does not hold when a root message comes."""
+        """Rules that must hold when a root message arrives."""
         for job in sorted(self._changed):
             names = self._slices[job]
             having = [name for name in names if name in self._on_cubes]
@@ -100,10 +104,10 @@ class MultisliceChecker:
         self._changed.clear()
         for name, until_us in self._held_until_us.items():
             if until_us + LATE_US < at_us:
-                yield f"cubes are kept for {name} for longer than until {until_us}"
+                yield f"cubes are reserved for {name} for longer than until {until_us}"
 
     def _forget(self, fabric: str) -> None:
-        """What a fabric has that retires stays as it is, and is nobody's business any more."""
+        """Stop following the jobs of a fabric that retires: their state no longer changes."""
         for name, job in list(self._job.items()):
             if fabric in self._pods[job]:
                 self._held_until_us.pop(name, None)
@@ -111,20 +115,19 @@ class MultisliceChecker:
                 del self._job[name]
 
 
-# What networks carry for jobs over several pods: between two root messages a network that has told of any
-# demand has told of all the jobs that run on pods which hang on its blocks, and of no other.
+# --- demand of multi-pod jobs on networks ---
 
 
 class MultisliceRateChecker:
-    """Follows the jobs of a whole site, and what its networks say of them."""
+    """Follows the multi-pod jobs of a whole site, and their demand on its networks."""
 
     def __init__(self) -> None:
         self._slices: dict[str, tuple[str, ...]] = {}
-        """Job that runs → its slices."""
+        """Running job → its slices."""
         self._pods: dict[str, frozenset[str]] = {}
         """Network → the pods on its blocks."""
         self._rings: dict[str, set[str]] = {}
-        """Network → the jobs of which it told last; none before it told of any demand."""
+        """Network → jobs in its last reported demand; absent before its first report."""
         self._changed = False
 
     def see(self, message: Envelope) -> Iterator[str]:
@@ -137,7 +140,7 @@ class MultisliceRateChecker:
             case PodsRunning():
                 if self._slices.get(body.job) != body.slices:
                     runs = self._slices.get(body.job)
-                    yield f"job {body.job} is told to run with {body.slices}, it runs with {runs}"
+                    yield f"job {body.job} is reported to run with {body.slices}, but runs with {runs}"
             case PodsParted():
                 self._slices.pop(body.job, None)
             case DemandMoved():
@@ -152,7 +155,7 @@ class MultisliceRateChecker:
         self._changed = True
 
     def _check_between_roots(self) -> Iterator[str]:
-        """What does not hold when a root message comes."""
+        """Rules that must hold when a root message arrives."""
         self._changed = False
         for network, pods in self._pods.items():
             if network not in self._rings:

@@ -1,7 +1,7 @@
-"""The circuits of a datacenter network: one a port, and the links that are told are those that they make.
+"""Circuits of a datacenter network: one per port, and the reported links are those that the circuits make.
 
-What carries traffic is derived from the log alone, beside the services: which circuits stand, which have
-light, were found fit and are not drained, and which of their blocks and bundles are there.
+The links that carry traffic are derived from the log alone, independently of the services. A circuit counts
+if it is connected, has light, is qualified and is not drained, and if its blocks and bundles are up.
 """
 
 from collections import Counter
@@ -21,7 +21,7 @@ from schemas.messages.trunks import CircuitsQualified, TrunksChanged
 from schemas.names import OcsCircuit, number_of
 
 SHOWN = 3
-"""Circuits or pairs of blocks that one sentence names."""
+"""Maximum number of circuits or pairs of blocks that are reported at a time."""
 CHANGING = (
     CircuitsRewired,
     CircuitsRestored,
@@ -36,7 +36,7 @@ CHANGING = (
     RewiringEnded,
     TrunksChanged,
 )
-"""What can change which links carry traffic, or say so."""
+"""Messages that can change which links carry traffic, or that report it."""
 End = tuple[int, int]
 """(OCS, North port)."""
 Links = Counter[tuple[int, int]]
@@ -44,15 +44,16 @@ Links = Counter[tuple[int, int]]
 
 
 def blocks_at(network: NetworkConfig) -> list[int]:
-    """The block whose fibre enters each port, which is the same on either side of every OCS: blocks in their
-    order, each with a like share of its uplinks."""
+    """The block whose fibre enters each port, which is the same on either side of every OCS.
+
+    Blocks are in order, each with an equal share of its uplinks."""
     rows = [row for row in network.blocks for _ in range(row.count)]
     halves = 2 * network.racks * network.switches
     return [block for block, row in enumerate(rows) for _ in range(row.uplinks // halves)]
 
 
 def rate_table(network: NetworkConfig) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
-    """(B, B) Gb/s one way of a link: the lower of its two blocks'."""
+    """(B, B) rate of a link one way, in Gb/s: the lower rate of its two blocks."""
     generations = np.array([row.generation for row in network.blocks for _ in range(row.count)])
     found: np.ndarray[tuple[int, int], np.dtype[np.int64]]
     found = np.minimum(generations[:, None], generations[None, :])
@@ -60,8 +61,9 @@ def rate_table(network: NetworkConfig) -> np.ndarray[tuple[int, int], np.dtype[n
 
 
 class NetworkCircuitChecker:
-    """Follows every circuit, and judges when a cascade is over: then nothing is on its way. `capacity` is
-    what the links that carry traffic come to, by block, in Gb/s."""
+    """Follows every circuit, and checks the links at the end of a cascade, when no message is in flight.
+
+    `capacity` is the total rate of the links that carry traffic, by block, in Gb/s."""
 
     def __init__(self) -> None:
         self._at: list[int] = []
@@ -97,7 +99,7 @@ class NetworkCircuitChecker:
         if isinstance(body, TrunksChanged):
             for one, other, links in body.links:
                 if self._told[one, other] == links:
-                    yield f"block {one} to block {other}: {links} links are no news"
+                    yield f"block {one} to block {other}: {links} links were reported before"
                 self._told[one, other] = links
 
     def _follow(self, body: Body) -> Iterator[str]:
@@ -142,11 +144,11 @@ class NetworkCircuitChecker:
     def _rewire(self, body: CircuitsRewired) -> Iterator[str]:
         for ocs, north, south in body.removed:
             if self._south.get((ocs, north)) != south:
-                yield f"OCS {ocs}: N{north} to S{south} goes, but did not stand"
+                yield f"OCS {ocs}: N{north} to S{south} is removed, but was not connected"
             self._forget(ocs, north)
         for ocs, north, south in (*body.made, *body.missing):
             if (ocs, north) in self._south or (ocs, south) in self._north:
-                yield f"OCS {ocs}: N{north} to S{south} comes to a port that has a circuit"
+                yield f"OCS {ocs}: N{north} to S{south} is connected to a port that has a circuit"
             self._south[ocs, north], self._north[ocs, south] = south, north
             self._drained.add((ocs, north))
         self._lit |= {(ocs, north) for ocs, north, _ in body.made}
@@ -161,7 +163,7 @@ class NetworkCircuitChecker:
     def _restore(self, body: CircuitsRestored) -> Iterator[str]:
         for north, south in body.circuits:
             if self._south.get((body.ocs, north)) != south:
-                yield f"OCS {body.ocs}: N{north} to S{south} is restored, but did not stand"
+                yield f"OCS {body.ocs}: N{north} to S{south} is restored, but was not connected"
             elif (body.ocs, north) in self._lit:
                 yield f"OCS {body.ocs}: N{north} to S{south} is restored, but had light"
             else:
@@ -176,14 +178,15 @@ class NetworkCircuitChecker:
         wrong = [pair for pair in self._links | self._told if self._links[pair] != self._told[pair]]
         for one, other in sorted(wrong)[:SHOWN]:
             yield (
-                f"block {one} to block {other}: {self._told[one, other]} links are told, their circuits make "
+                f"block {one} to block {other}: {self._told[one, other]} links are reported, but their "
+                f"circuits make "
                 f"{self._links[one, other]}"
             )
         if not self._rewirings:
             stray = [end for end in self._south if end in self._drained or end not in self._fit]
             for ocs, north in sorted(stray)[:SHOWN]:
                 what = "drained" if (ocs, north) in self._drained else "unfit"
-                yield f"OCS {ocs}: N{north} stands {what}, and no rewiring is under way"
+                yield f"OCS {ocs}: N{north} is {what}, but no rewiring is in progress"
 
     def _carrying(self) -> Links:
         bad = {tuple(name.split("/")[1:]) for name, faults in self._broken.items() if faults}

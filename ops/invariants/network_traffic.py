@@ -1,5 +1,5 @@
-"""The traffic of a datacenter network: what is told of how it is carried fits together, and fits what blocks
-send and what their links carry."""
+"""Traffic of a datacenter network: reports are consistent with each other, with the demand of the blocks and
+with the capacity of their links."""
 
 from collections.abc import Iterator
 
@@ -17,23 +17,23 @@ PPM = 1_000_000
 MBPS = 1_000
 """Mb/s of 1 Gb/s."""
 ROUNDED = 2
-"""Parts of a million that two rounded shares may differ by."""
+"""Tolerance between two rounded shares, in parts per million."""
 
 
 class TrafficChecker:
-    """Asked behind the checker of the circuits, which knows what blocks carry."""
+    """Runs after the circuit checker, which knows the capacity of the blocks."""
 
     def __init__(self, network: NetworkCircuitChecker) -> None:
         self._network = network
         self._sent: tuple[int, ...] = ()
         self._hour = -1
         self._owed = 0
-        """Changes of demand or trunks of which nothing is told yet."""
+        """Number of changes of demand or trunks that are not yet reported."""
         self._react_us = 0
         self._since_us: int | None = None
-        """When the first of those changes was that weights do not know yet."""
+        """Time of the first change that the weights do not reflect yet."""
         self._until_us = 0
-        """When they must: a `react_s` that changes meanwhile is for the next ones."""
+        """Deadline of the new weights. A `react_s` that changes meanwhile applies to later changes."""
         self._weights = 0
         self._last: TrafficCarried | None = None
 
@@ -46,7 +46,7 @@ class TrafficChecker:
             self._react_us = react_s * US_PER_S if isinstance(react_s, int) else self._react_us
         if message.cause is None:
             if self._owed:
-                yield f"{self._owed} changes of the demand or the trunks were not followed"
+                yield f"{self._owed} changes of the demand or the trunks were not reported"
             self._owed = 0
             yield from self._fits()
         if isinstance(body, DemandMoved):
@@ -60,21 +60,22 @@ class TrafficChecker:
             self._weights, self._last = body.weights, body
 
     def _in_time(self, body: TrafficCarried, at_us: int) -> Iterator[str]:
-        """Something is told for every change, and once more when weights were solved for it, which is due so
-        long after the first change as it takes to react."""
+        """Check that every change is reported, and reported again when weights are solved.
+
+        Weights are due `react_s` after the first change."""
         since_us = self._since_us
         if self._owed:
             self._owed -= 1
         elif not body.solved or since_us is None:
-            yield "traffic is carried otherwise, and neither demand nor trunks changed"
+            yield "the traffic changed, but neither demand nor trunks did"
         elif at_us < self._until_us:
             allowed_us = self._until_us - since_us
-            yield f"weights are solved {at_us - since_us} µs after a change, and not {allowed_us}"
+            yield f"weights are solved {at_us - since_us} µs after a change, not {allowed_us} µs"
         if since_us is not None and at_us > self._until_us:
             allowed_us = self._until_us - since_us
-            yield f"{at_us - since_us} µs after a change weights are not solved, {allowed_us} are allowed"
+            yield f"weights are solved {at_us - since_us} µs after a change; must be within {allowed_us} µs"
         if body.pending and body.solved:
-            yield "weights are solved, and are still to be"
+            yield "weights are both solved and pending"
         if not body.pending:
             self._since_us = None
         elif since_us is None:
@@ -82,23 +83,23 @@ class TrafficChecker:
 
     def _carried(self, body: TrafficCarried) -> Iterator[str]:
         if body.hour != self._hour:
-            yield f"the demand of hour {body.hour} is carried, hour {self._hour} was told"
+            yield f"the demand of hour {body.hour} is carried, but hour {self._hour} was reported"
         if body.weights != self._weights + body.solved:
-            yield f"{body.weights} weights after {self._weights}, and solved is {body.solved}"
+            yield f"{body.weights} weights after {self._weights}, but solved is {body.solved}"
         if max(body.served_ppm, body.direct_ppm) > PPM:
             yield "more than all of the demand is served"
         if body.bound_ppm > body.use_ppm:
             yield f"a use of {body.use_ppm} is below its bound of {body.bound_ppm}"
         if body.use_ppm <= PPM and not body.cut_off and body.served_ppm != PPM:
-            yield f"{body.served_ppm} are served, and no trunk is full"
+            yield f"{body.served_ppm} ppm are served, but no trunk is full"
         if not PPM - ROUNDED <= body.path_ppm <= 2 * PPM + ROUNDED and body.path_ppm:
             yield f"a path of {body.path_ppm} is not between one trunk and two"
         elif body.path_ppm and abs(2 * PPM - body.direct_ppm - body.path_ppm) > ROUNDED:
-            yield f"a path of {body.path_ppm} doesn't follow from {body.direct_ppm} that go directly"
+            yield f"a path of {body.path_ppm} does not follow from {body.direct_ppm} ppm of direct traffic"
 
     def _fits(self) -> Iterator[str]:
-        """When a cascade is over: no block sends more over its links than the fullest of them is told to
-        carry."""
+        """At the end of a cascade, no block sends more over its links than the reported peak utilisation
+        allows."""
         last, self._last = self._last, None
         if last is None or last.cut_off:
             return

@@ -1,4 +1,4 @@
-"""Hardware: news of a part is news. What is down goes up next, what is healthy fails next."""
+"""Hardware reports: every report changes the condition of its part. A part that is down comes up next."""
 
 from collections.abc import Iterator
 
@@ -62,7 +62,7 @@ CONDITIONS: dict[type[Body], tuple[str, str]] = {
     ControlRegained: ("part", "well"),
     ControlLost: ("part", "without control"),
 }
-"""Message type → what it is about, and the condition it reports. At first everything is well."""
+"""Message type → part and condition that it reports. Initially every part is well."""
 
 
 class PartReportChecker:
@@ -77,9 +77,9 @@ class PartReportChecker:
             yield from self._report(("host", body.cube, body.host), f"without its {body.reason}")
         elif isinstance(body, ModuleReported):
             yield from self._report(("module", body.end), body.condition.replace("ok", "well"))
-        elif isinstance(body, CubeDrained):  # an operator may keep out what is out by plan
+        elif isinstance(body, CubeDrained):  # an operator may drain a cube that maintenance drained
             yield from self._report(("drain", body.cube), f"drained ({body.why or 'by an operator'})")
-        elif isinstance(body, PortPatched):  # the fibre is at another mirror, which is sound
+        elif isinstance(body, PortPatched):  # the fibre moved to another mirror, which is sound
             yield from self._report(("port", body.ocs, body.side, body.port), "well")
         elif type(body) in CONDITIONS:
             kind, condition = CONDITIONS[type(body)]

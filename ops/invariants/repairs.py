@@ -1,4 +1,6 @@
-"""Faults and repairs: each begins and ends once, and no technician is in two places."""
+"""Faults and repairs: each begins and ends once, and each technician works on one repair at a time.
+
+Verdicts: each ends once, a part has at most one open verdict, and reports of outlier ends are consistent."""
 
 from collections.abc import Iterator
 
@@ -69,7 +71,7 @@ class RepairChecker:
             yield from self._leave(body.repair, "ends", "ended", ("begun", "in hand", "tested", *called_off))
 
     def _leave(self, repair: str, what: str, now: str, allowed: tuple[str, ...]) -> Iterator[str]:
-        """Nobody is at the repair any more."""
+        """Release the technician of a repair that leaves its current step."""
         if self.repairs.get(repair) not in allowed:
             yield f"{repair} {what} but was {self.repairs.get(repair)}"
         self.repairs[repair] = now
@@ -79,7 +81,7 @@ class RepairChecker:
         if self.repairs.get(body.repair) != "begun":
             yield f"{body.repair} is in hand but was {self.repairs.get(body.repair)}"
         if self._busy.get(body.technician) != body.repair:
-            yield f"technician {body.technician} has {body.repair} in hand and is not at it"
+            yield f"technician {body.technician} has {body.repair} in hand but does not work on it"
         self.repairs[body.repair] = "in hand"
 
     def _begin(self, body: RepairBegun) -> Iterator[str]:
@@ -90,18 +92,18 @@ class RepairChecker:
             yield f"technician {body.technician} of {in_all}"
         work = self._works.get(body.repair, "mend")
         if body.technician >= self._technicians and not WORK_DEFINITIONS[work].at_link_ends:
-            yield f"fibre technician {body.technician} is at {body.repair}, whose work is {work}"
+            yield f"fibre technician {body.technician} works on {body.repair}, whose work is {work}"
         if body.technician in self._busy:
-            yield f"technician {body.technician} is still at {self._busy[body.technician]}"
+            yield f"technician {body.technician} still works on {self._busy[body.technician]}"
         self.repairs[body.repair] = "begun"
         self._busy[body.technician] = body.repair
 
 
-# Verdicts: each ends once, a part is held for bad by one at a time, and what is told of ends adds up.
+# --- verdicts ---
 
 
 class VerdictChecker:
-    """Follows what stands out, and what is held for the matter."""
+    """Follows outlier ends, and the verdicts about their cause."""
 
     def __init__(self) -> None:
         self._open: dict[str, str] = {}
@@ -116,14 +118,14 @@ class VerdictChecker:
             if body.verdict in self._given:
                 yield f"{body.verdict} is given twice"
             if body.target in self._open.values():
-                yield f"{body.verdict}: {body.target} is held for bad already"
+                yield f"{body.verdict}: {body.target} already has an open verdict"
             if body.after is not None and body.after not in self._repaired:
-                yield f"{body.verdict} comes after {body.after}, which was not completed"
+                yield f"{body.verdict} follows {body.after}, which was not completed"
             self._given.add(body.verdict)
             self._open[body.verdict] = body.target
         elif isinstance(body, VerdictWithdrawn):
             if self._open.pop(body.verdict, None) != body.target:
-                yield f"{body.verdict} is withdrawn and was not held of {body.target}"
+                yield f"{body.verdict} is withdrawn but was not open for {body.target}"
         elif isinstance(body, RepairCompleted):
             self._repaired.add(body.repair)
             self._open = {name: target for name, target in self._open.items() if target != body.target}
@@ -134,7 +136,7 @@ class VerdictChecker:
         ends = {report.end for report in body.ends}
         gone = {*body.usual, *body.unseen}
         if ends & gone or len(ends) + len(gone) < len(body.ends) + len(body.usual) + len(body.unseen):
-            yield "an end stands out and does not, or is told of twice"
+            yield "an end is reported twice, or as both outlier and usual"
         if strangers := gone - self._standing_out:
-            yield f"ends {sorted(strangers)} stand out no more, and never did"
+            yield f"ends {sorted(strangers)} are no longer outliers, but never were"
         self._standing_out = (self._standing_out - {*body.usual}) | ends

@@ -1,5 +1,6 @@
-"""Rewirings of a datacenter network: one at a time, stage by stage, each begun and over once, none of which
-breaks the promise; and nothing changes where control is lost."""
+"""Rewirings of a datacenter network: one at a time, in stages, each of which begins and ends once.
+
+No stage breaks the capacity promise, and nothing changes in a domain that has lost control."""
 
 from collections.abc import Iterator
 
@@ -30,17 +31,18 @@ from schemas.names import number_of
 
 DOMAINS = 4
 LIGHTLESS = frozenset({"ocs", "rack", "power", "port", "block", "bundle"})
-"""Kinds of faults that take capacity: the promise is not about them."""
+"""Kinds of faults that reduce capacity. The promise does not cover them."""
 
 
 class StageChecker:
-    """Every stage that begins is over once: its circuits carry traffic again, or those that it took away do;
-    what is commanded in between is answered once."""
+    """Every stage that begins ends once: its new circuits carry traffic, or the circuits it removed do again.
+
+    Every command in between has one answer."""
 
     def __init__(self) -> None:
         self._planned: set[str] = set()
         self._stage: tuple[str, int] | None = None
-        """Begun, and not over."""
+        """The stage in progress."""
         self._taken_back = False
         self._command: RewireCircuits | None = None
 
@@ -48,7 +50,7 @@ class StageChecker:
         body = message.body
         if isinstance(body, RewiringPlanned):
             if self._planned:
-                yield f"{body.rewiring} is planned while {min(self._planned)} is not over"
+                yield f"{body.rewiring} is planned while {min(self._planned)} is in progress"
             self._planned.add(body.rewiring)
         elif isinstance(body, StageBegun):
             yield from self._begin(body)
@@ -60,11 +62,11 @@ class StageChecker:
             yield from self._answer(body)
         elif isinstance(body, StageUndrained):
             if self._stage != (body.rewiring, body.stage):
-                yield f"{body.rewiring} stage {body.stage} is over, but {self._stage} is under way"
+                yield f"{body.rewiring} stage {body.stage} ends, but {self._stage} is in progress"
             self._stage = None
         elif isinstance(body, RewiringEnded):
             if body.rewiring not in self._planned:
-                yield f"{body.rewiring} ends, and was not planned"
+                yield f"{body.rewiring} ends, but was not planned"
             if self._stage is not None or self._command is not None:
                 yield f"{body.rewiring} ends in the middle of a stage"
             self._planned.discard(body.rewiring)
@@ -72,30 +74,30 @@ class StageChecker:
     def _begin(self, body: StageBegun) -> Iterator[str]:
         stage = body.rewiring, body.stage
         if body.rewiring not in self._planned:
-            yield f"{body.rewiring} stage {body.stage} begins, and was not planned"
+            yield f"{body.rewiring} stage {body.stage} begins, but was not planned"
         if body.takes_back and (self._stage != stage or self._taken_back):
-            yield f"{body.rewiring} stage {body.stage} is taken back, but {self._stage} is under way"
+            yield f"{body.rewiring} stage {body.stage} is rolled back, but {self._stage} is in progress"
         elif not body.takes_back and self._stage is not None:
-            yield f"{body.rewiring} stage {body.stage} begins while {self._stage} is under way"
+            yield f"{body.rewiring} stage {body.stage} begins while {self._stage} is in progress"
         self._stage, self._taken_back = stage, body.takes_back
 
     def _answer(self, body: CircuitsRewired | RewiringRefused) -> Iterator[str]:
         command, self._command = self._command, None
         if command is None or (command.rewiring, command.stage) != (body.rewiring, body.stage):
-            yield f"{body.rewiring} stage {body.stage}: the OCSes answer what was not commanded"
+            yield f"{body.rewiring} stage {body.stage}: the OCSes answer a command that was not sent"
         elif isinstance(body, CircuitsRewired) and (
             set(body.removed) != set(command.removed) or {*body.made, *body.missing} != set(command.made)
         ):
-            yield f"{body.rewiring} stage {body.stage}: the OCSes made other circuits than were commanded"
+            yield f"{body.rewiring} stage {body.stage}: the OCSes connected other circuits than commanded"
 
 
 class ControlChecker:
-    """A domain without control fails static: nothing is begun in it, and no command is carried out that came
-    while control was lost."""
+    """A domain without control fails static: no stage begins in it, and commands sent meanwhile are not
+    executed."""
 
     def __init__(self) -> None:
         self._each = 1
-        """OCSes of a domain."""
+        """Number of OCSes per domain."""
         self._lost: dict[int, int] = {}
         self._without_control_since_command = False
 
@@ -109,21 +111,24 @@ class ControlChecker:
             self._lost[number_of(body.part)] -= 1
         elif isinstance(body, StageBegun) and not body.takes_back:
             for domain in self._without_control({ocs for ocs, _, _ in body.drained}):
-                yield f"{body.rewiring} stage {body.stage} begins, and control-{domain} is lost"
+                yield f"{body.rewiring} stage {body.stage} begins, but control-{domain} is lost"
         elif isinstance(body, RewireCircuits):
             self._without_control_since_command = bool(
                 self._without_control({ocs for ocs, _, _ in (*body.removed, *body.made)})
             )
         elif isinstance(body, CircuitsRewired) and self._without_control_since_command:
-            yield f"{body.rewiring} stage {body.stage} is carried out in a domain that was without control"
+            yield f"{body.rewiring} stage {body.stage} is executed in a domain that was without control"
 
     def _without_control(self, ocses: set[int]) -> list[int]:
         return sorted({ocs // self._each for ocs in ocses if self._lost.get(ocs // self._each, 0) > 0})
 
 
 class CapacityPromiseChecker:
-    """No stage takes any block below the promised share of what it carries before or after the rewiring,
-    whichever is less. Judged where nothing breaks meanwhile, for the promise is not about that."""
+    """No stage reduces the capacity of a block below the promised share of its capacity before or after the
+    rewiring, whichever is less.
+
+    Checked only if no capacity fault occurs meanwhile, because the promise does not cover faults.
+    """
 
     def __init__(self, network: NetworkCircuitChecker) -> None:
         self._network = network
@@ -131,13 +136,12 @@ class CapacityPromiseChecker:
         self._rewiring: str | None = None
         self._broken = 0
         self._least: list[np.ndarray[tuple[int], np.dtype[np.int64]]] = []
-        """What blocks carried at every quiet moment since the plan."""
+        """Capacity of the blocks at the end of every cascade since the plan."""
         self._ended: RewiringEnded | None = None
         self.judged = 0
 
     def see(self, message: Envelope) -> Iterator[str]:
-        """To be asked behind the checker of the circuits, which knows what they carry when a cascade is
-        over."""
+        """Must run after the circuit checker, which knows the capacity at the end of a cascade."""
         if message.cause is None and self._rewiring is not None:
             self._least.append(self._network.capacity)
             if self._ended is not None:
@@ -164,6 +168,6 @@ class CapacityPromiseChecker:
         least = np.min(self._least, axis=0)
         for block in np.flatnonzero(least < promised - 1e-6).tolist():
             yield (
-                f"{ended.rewiring}: block {block} carried {least[block]} Gb/s meanwhile, promised are "
+                f"{ended.rewiring}: block {block} carried {least[block]} Gb/s meanwhile; must be at least "
                 f"{promised[block]:.0f}"
             )

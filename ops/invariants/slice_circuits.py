@@ -1,5 +1,7 @@
-"""Nothing is half-held, and slices are air-gapped: between two root messages a slice has all it needs, or
-nothing, and no circuit leads from it to others.
+"""Slices are complete and air-gapped.
+
+Between two root messages a slice has all the cubes and joins that it needs, or none, and no circuit connects
+it to another slice.
 """
 
 from collections.abc import Iterator
@@ -24,8 +26,9 @@ END_MESSAGES = (SliceCompleted, SliceEvicted, SliceRequeued)
 
 
 class SliceCircuitsChecker:
-    """Follows what each slice holds, cubes and commanded joins, and looks at those of whom anything was said
-    when the next root message comes: what one message leads to is one step."""
+    """Follows the cubes and commanded joins of each slice.
+
+    At each root message, checks the slices that changed since the last one: a whole cascade is one step."""
 
     def __init__(self) -> None:
         self._has_circuits = False
@@ -33,7 +36,7 @@ class SliceCircuitsChecker:
         self._cubes: dict[str, tuple[int, ...]] = {}
         self._joins: dict[str, set[Join]] = {}
         self._left_joins: set[Join] = set()
-        """Joins that stand for nobody."""
+        """Joins that stay connected although no slice has them."""
         self._changed: set[str] = set()
 
     def see(self, message: Envelope) -> Iterator[str]:
@@ -70,18 +73,18 @@ class SliceCircuitsChecker:
         cubes, joins = self._cubes.get(name, ()), self._joins.get(name, set())
         if not cubes:
             if joins:
-                yield f"{name} has no cubes and {len(joins)} joins still"
+                yield f"{name} has no cubes, but still {len(joins)} joins"
             self._joins.pop(name, None)
             self._shapes.pop(name, None)
             return
         shape, twisted = self._shapes[name]
         if len(set(cubes)) != cubes_of(shape):
-            yield f"{name} has cubes {cubes}, its shape takes {cubes_of(shape)}"
+            yield f"{name} has cubes {cubes}, but its shape needs {cubes_of(shape)}"
         elif self._has_circuits and joins != set(slice_joins(shape, twisted, cubes)):
-            yield f"{name} has joins {sorted(joins)}, which are not those of its shape on cubes {cubes}"
+            yield f"{name} has joins {sorted(joins)}, which do not match its shape on cubes {cubes}"
         theirs = set(cubes)
         leading = [
             join for join in self._left_joins if join[1] != join[2] and not theirs.isdisjoint(join[1:])
         ]
         for join in sorted(leading):
-            yield f"join {join} stands and leads to a cube of {name}"
+            yield f"join {join} is stale and connects to a cube of {name}"

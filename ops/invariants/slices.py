@@ -1,6 +1,4 @@
-"""Slices and cubes: every request ends in one state; what a slice holds it holds alone, and was healthy when
-given.
-"""
+"""Slices and cubes: valid transitions, and exclusive allocation of cubes that were healthy."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -34,26 +32,26 @@ from shared.basics.units import US_PER_S
 from shared.models.superpod.wiring import CHIPS_PER_CUBE
 
 HeldChips = dict[int, frozenset[int]]
-"""Cube → chips of it (0 … 63)."""
+"""Cube → its chips in use (0 … 63)."""
 
 RUNNING = frozenset({"admitted", "preflight", "running", "degraded", "recovering", "moved"})
-"""States of a slice that holds cubes; `moved` is one whose cube was swapped before it said how it goes on."""
+"""States of a slice that has cubes. `moved`: its cube was swapped before it reported how it continues."""
 
 
 def chips_of_mesh(corner: tuple[int, int, int], shape: tuple[int, int, int]) -> frozenset[int]:
-    """The chips of a cube that a mesh of this shape covers from its corner, numbered 16·x + 4·y + z."""
+    """The chips of a cube that a mesh of this shape covers from its corner; chip number is 16·x + 4·y + z."""
     ranges = [range(c, c + s) for c, s in zip(corner, shape, strict=True)]
     return frozenset(16 * x + 4 * y + z for x in ranges[0] for y in ranges[1] for z in ranges[2])
 
 
 def _cube_of(part: str) -> int | None:
-    """The cube that a part belongs to; None for an OCS."""
+    """The cube of a part; None for an OCS."""
     place = part.split("/")[1]
     return int(place.removeprefix("cube-")) if place.startswith("cube-") else None
 
 
 class SliceChecker:
-    """Every requested slice is in exactly one state, and moves between states only as it may.
+    """Every requested slice is in exactly one state, and makes only valid transitions.
 
     A stall outlasts a swap: the slice may have lost a second cube, and it says itself when it goes on. It
     starts once on the cubes that it was given; after a stall or a swap it is restored or degraded. One that
@@ -117,7 +115,7 @@ class SliceChecker:
         self._started.add(name)
 
     def counts(self) -> Counter[str]:
-        """Slices by state; all that hold cubes count as running."""
+        """Number of slices by state; every slice that has cubes counts as running."""
         said = {"requeued": "queued"} | dict.fromkeys(RUNNING, "running")
         return Counter(said.get(state, state) for state in self.states.values())
 
@@ -147,7 +145,7 @@ class PreflightChecker:
         elif isinstance(body, SlicePreflight):
             lasts_us = body.until_us - message.at_us
             if not self._lasts_us:
-                yield f"{body.slice} is in preflight, which is turned off"
+                yield f"{body.slice} is in preflight, but preflights are off"
             elif lasts_us != self._lasts_us:
                 yield f"the preflight of {body.slice} takes {lasts_us} us, not {self._lasts_us}"
             self._until_us[body.slice] = body.until_us
@@ -155,16 +153,16 @@ class PreflightChecker:
             self._hit(body, message.at_us)
         elif isinstance(body, SliceStarted | SliceDegraded | SliceRestored):
             if body.slice in self._unchecked and body.slice not in self._until_us:
-                yield f"{body.slice} goes on without a preflight"
+                yield f"{body.slice} continues without a preflight"
             if message.at_us < self._until_us.get(body.slice, 0):
-                yield f"{body.slice} goes on before its preflight is over"
+                yield f"{body.slice} continues before its preflight ends"
             self._forget(body.slice)
         elif isinstance(body, SliceCompleted | SliceRequeued | SliceEvicted):
             self._forget(body.slice)
             self._whole.discard(body.slice)
 
     def _change(self, preflight_s: ParameterValue) -> None:
-        """Without preflights nobody needs one; those that were begun end as they were to."""
+        """If preflights are turned off, no slice needs one; those in progress end as planned."""
         if isinstance(preflight_s, int):
             self._lasts_us = preflight_s * US_PER_S
             if not preflight_s:
@@ -172,7 +170,7 @@ class PreflightChecker:
                 self._whole.clear()
 
     def _hit(self, body: SliceRecovering | CubeSwapped, at_us: int) -> None:
-        """A preflight that was not over counts for nothing, nor does one that was over before other cubes."""
+        """Forget an unfinished preflight, and one that finished before the slice got other cubes."""
         name = body.slice
         if self._until_us.pop(name, at_us + 1) <= at_us:
             self._unchecked.discard(name)
@@ -190,8 +188,9 @@ class PreflightChecker:
 
 
 class BackOffChecker:
-    """A slice that backs off for failed preflights has no cubes when it says so, is given none before that is
-    over, and is left alone for at least `scheduler.preflight_backoff_s` and at most the longest back-off."""
+    """A slice that backs off after failed preflights has no cubes, and gets none before the back-off ends.
+
+    The back-off lasts at least `scheduler.preflight_backoff_s` and at most the maximum."""
 
     def __init__(self) -> None:
         self._bounds_us = (0, 0)
@@ -211,7 +210,7 @@ class BackOffChecker:
             least_us, most_us = self._bounds_us
             lasts_us = body.until_us - message.at_us
             if body.slice not in self._requeued:
-                yield f"{body.slice} backs off, and is not in the queue again"
+                yield f"{body.slice} backs off, but is not in the queue"
             if not least_us <= lasts_us <= most_us:
                 yield f"{body.slice} backs off for {lasts_us} us, not {least_us} to {most_us}"
             self._until_us[body.slice] = body.until_us
@@ -219,14 +218,14 @@ class BackOffChecker:
             self._requeued.discard(body.slice)
             until_us = self._until_us.pop(body.slice, 0)
             if message.at_us < until_us:
-                yield f"{body.slice} is given cubes, and backs off until {until_us}"
+                yield f"{body.slice} gets cubes, but backs off until {until_us}"
         elif isinstance(body, SliceCompleted | SliceEvicted):
             self._requeued.discard(body.slice)
             self._until_us.pop(body.slice, None)
 
 
 class CubeChecker:
-    """No chip is held twice; a cube that is given was healthy and undrained when what led to it began."""
+    """No chip is allocated twice; an allocated cube was healthy and undrained at the start of the cascade."""
 
     def __init__(self) -> None:
         self._held: dict[str, HeldChips] = {}
@@ -256,10 +255,10 @@ class CubeChecker:
         elif isinstance(body, SliceRecovering):
             hit = _cube_of(body.part)
             if hit is not None and hit not in self._held.get(body.slice, {}):
-                yield f"{body.slice} is hit by cube {hit}, which it does not hold"
+                yield f"{body.slice} is hit by cube {hit}, which it does not have"
         elif isinstance(body, CubeSwapped):
             if body.left not in self._held.get(body.slice, {}):
-                yield f"{body.slice} leaves cube {body.left}, which it does not hold"
+                yield f"{body.slice} leaves cube {body.left}, which it does not have"
             self._take(body.slice, body.left)
             yield from self._give(body.slice, body.spare, body.corner)
         elif isinstance(body, SliceCompleted | SliceEvicted | SliceRequeued):
@@ -271,13 +270,13 @@ class CubeChecker:
         if not 0 <= cube < self._cubes:
             yield f"cube {cube} is not in the pod"
         for why in sorted(self._unfit_at_root.get(cube, set()) & self._unfit.get(cube, set())):
-            yield f"cube {cube} was {why} when {name} was given it"
+            yield f"cube {cube} was {why} when it was allocated to {name}"
         whole = frozenset(range(CHIPS_PER_CUBE))
         chips = whole if corner is None else chips_of_mesh(corner, self._shape[name])
         for chip in sorted(chips):
             other = self._holder.get((cube, chip))
             if other is not None:
-                yield f"chip {chip} of cube {cube} is held by {other} and given to {name}"
+                yield f"chip {chip} of cube {cube} is allocated to both {other} and {name}"
                 return
             self._holder[cube, chip] = name
         self._held.setdefault(name, {})[cube] = chips
@@ -299,12 +298,12 @@ SIDE = 4
 
 
 class StaticPodSliceChecker:
-    """Follows where slices of a static pod lie. Idle for any other kind of fabric."""
+    """Follows the placement of slices in a static pod. Idle for any other kind of fabric."""
 
     def __init__(self) -> None:
         self._is_static = False
         self._cubes: dict[str, int] = {}
-        """Slice → how many cubes it has."""
+        """Slice → number of its cubes."""
 
     def see(self, message: Envelope) -> Iterator[str]:
         body = message.body
@@ -318,18 +317,21 @@ class StaticPodSliceChecker:
                 yield from self._lie(body)
         elif isinstance(body, CubeSwapped):
             if self._cubes.get(body.slice) != 1:
-                yield f"{body.slice} has {self._cubes.get(body.slice)} cubes and leaves cube {body.left}"
+                yield f"{body.slice} has {self._cubes.get(body.slice)} cubes, but leaves cube {body.left}"
         elif isinstance(body, ConnectCircuits | DisconnectCircuits):
-            yield f"{body.slice} commands circuits where no OCS is"
+            yield f"{body.slice} commands circuits in a pod without OCSes"
 
     def _lie(self, body: SliceAdmitted) -> Iterator[str]:
-        """What is wrong with where a slice lies: along each of its own dimensions, its cubes must follow one
-        another along one dimension of the grid, a different one for each."""
+        """Check the placement of a slice.
+
+        Along each dimension of the slice, its cubes must be adjacent along one dimension of the grid, and
+        each dimension of the slice must use a different one.
+        """
         wanted = [side // SIDE for side in body.shape]
         if body.twisted:
             yield f"{body.slice} is twisted on fixed fibres"
         if wanted[0] * wanted[1] * wanted[2] != len(set(body.cubes)):
-            yield f"{body.slice} has cubes {body.cubes}, its shape takes {wanted}"
+            yield f"{body.slice} has cubes {body.cubes}, but its shape needs {wanted}"
             return
         places = [(cube // (SIDE * SIDE), cube // SIDE % SIDE, cube % SIDE) for cube in body.cubes]
         used = set()
@@ -343,7 +345,7 @@ class StaticPodSliceChecker:
                 continue
             used |= steps
             if len(steps) > 1 or sorted(next(iter(steps))) != [0, 0, 1]:
-                yield f"{body.slice} lies on {body.cubes}, which are no box of adjacent cubes"
+                yield f"{body.slice} is on {body.cubes}, which are not a box of adjacent cubes"
                 return
         if len(used) != sum(side > 1 for side in wanted):
-            yield f"{body.slice} lies on {body.cubes}, two of its dimensions along one of the grid"
+            yield f"{body.slice} is on {body.cubes}, with two of its dimensions along one of the grid"

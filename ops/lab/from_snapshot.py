@@ -30,7 +30,7 @@ def plan_from_snapshots(
             start_snapshots.append(snapshot)
             number = max(number, site.last_request)
     if not start_snapshots:
-        raise OperationFailed("--from: no fabric lives there any more; nothing is to come")
+        raise OperationFailed("--from: every fabric of that twin is retired; nothing can run")
     plan = RunPlan(tuple(plans), days, warmup_days, start_snapshots=tuple(start_snapshots))
     span_days, first = warmup_days + days, number + 1
     requests_to_inject = injections(inject, plans, span_days, since_us=plan.since_us, number=first)

@@ -34,7 +34,7 @@ def injections(
     found = sorted((_injection(text, fabrics) for text in texts), key=lambda row: row[0])
     if found and found[-1][0] > days * US_PER_DAY:
         raise InvalidInput(
-            f"--inject at {format_time(found[-1][0])}: is after the end of the run; allowed are times up to "
+            f"--inject at {format_time(found[-1][0])}: is after the end of the run; must be at most "
             f"{days:g} days"
         )
     return tuple(
@@ -45,22 +45,22 @@ def injections(
 
 def _injection(text: str, fabrics: dict[str, FabricConfig]) -> tuple[int, str, InjectFault]:
     """(time, fabric, what is asked of it)."""
-    said = f"--inject {quoted(text)}"
+    where = f"--inject {quoted(text)}"
     text, *words = text.split(",")
     kind, colon, rest = text.partition(":")
     target, at, when = rest.rpartition("@")
     target = with_fabric(target, [*fabrics])
     if not (colon and at):
-        raise InvalidInput(f"{said}: allowed: {INJECTION_FORM}")
+        raise InvalidInput(f"{where}: must be {INJECTION_FORM}")
     struck = next((word for word in FAULTS if word == kind), None)
     if struck is None:
-        raise InvalidInput(f"{said}: no fault of kind {quoted(kind)}; allowed are {', '.join(FAULTS)}")
+        raise InvalidInput(f"{where}: no such fault kind {quoted(kind)}; must be one of {', '.join(FAULTS)}")
     fabric = target.split("/", 1)[0]
     if fabric not in fabrics:
-        raise InvalidInput(f"{said}: no fabric {quoted(fabric)}; there is {', '.join(fabrics)}")
+        raise InvalidInput(f"{where}: no such fabric {quoted(fabric)}; must be one of {', '.join(fabrics)}")
     config = fabrics[fabric]
-    degrees = parse_options(said, words, DEGREES, INJECTION_FORM)
-    onset_us = parse_span_us(said, degrees["onset"], least_s=1) if "onset" in degrees else None
+    degrees = parse_options(where, words, DEGREES, INJECTION_FORM)
+    onset_us = parse_span_us(where, degrees["onset"], least_s=1) if "onset" in degrees else None
     try:
         severity = severity_of(struck, degrees["severity"]) if "severity" in degrees else None
         fault_target(struck, target, fabric, plant_of(config.kind, config.hardware))
@@ -68,10 +68,10 @@ def _injection(text: str, fabrics: dict[str, FabricConfig]) -> tuple[int, str, I
         if isinstance(config, SuperpodConfig):
             check_strays(struck, config.ocs.technology)
     except InvalidInput as error:
-        raise InvalidInput(f"{said}: {error}") from None
+        raise InvalidInput(f"{where}: {error}") from None
     begin, plus, span = when.partition("+")
-    duration_us = parse_span_us(said, span, least_s=1) if plus else None
+    duration_us = parse_span_us(where, span, least_s=1) if plus else None
     body = InjectFault(
         kind=struck, target=target, duration_us=duration_us, severity=severity, onset_us=onset_us
     )
-    return parse_span_us(said, begin, least_s=0), fabric, body
+    return parse_span_us(where, begin, least_s=0), fabric, body

@@ -122,5 +122,6 @@ def _record_dead_letter(result: LogReplay, path: Path, line: int, error: str) ->
         result.dead_letters.append({"line": line, "error": error})
     if result.dead_letters_count > DEAD_LETTERS_MAX:
         raise InvalidInput(
-            f"log file {path}: more than {DEAD_LETTERS_MAX:,} lines are no messages; it is no log of a twin"
+            f"log file {path}: more than {DEAD_LETTERS_MAX:,} lines are not messages; must be the log of "
+            f"a twin"
         )

@@ -252,7 +252,7 @@ def _output_path(log: Path) -> Path:
     if log.is_dir():
         raise OperationFailed(f"log file {log}: is a folder")
     if not log.parent.is_dir():
-        raise OperationFailed(f"log file {log}: there is no folder {log.parent}")
+        raise OperationFailed(f"log file {log}: no such folder: {log.parent}")
     return log if log.exists() and not log.is_file() else partial_path(log)
 
 

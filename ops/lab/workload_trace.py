@@ -46,10 +46,10 @@ def read_trace(path: Path, config: FabricConfig) -> tuple[TraceRow, ...]:
     except OSError as error:
         raise OperationFailed(f"trace {path}: {error.strerror or error}") from None
     if len(rows) > TRACE_ROWS_MAX:
-        raise InvalidInput(f"trace {path}: {len(rows):,} rows; allowed are at most {TRACE_ROWS_MAX:,}")
+        raise InvalidInput(f"trace {path}: {len(rows):,} rows; must be at most {TRACE_ROWS_MAX:,}")
     owners = len({row.owner for row in rows})
     if owners > OWNERS_MAX:
-        raise InvalidInput(f"trace {path}: {owners:,} owners; allowed are at most {OWNERS_MAX:,}")
+        raise InvalidInput(f"trace {path}: {owners:,} owners; must be at most {OWNERS_MAX:,}")
     return tuple(sorted(rows, key=lambda row: row.submit_us))
 
 
@@ -58,12 +58,13 @@ def _check_header(path: Path, header: list[str]) -> None:
     for name in REQUIRED:
         if name not in header:
             raise InvalidInput(
-                f"trace {path}, line 1: column {name} is missing; needed: {','.join(REQUIRED)}"
+                f"trace {path}, line 1: column {name} is missing; required columns: {','.join(REQUIRED)}"
             )
     for name in header:
         if name not in known or header.count(name) > 1:
             raise InvalidInput(
-                f"trace {path}, line 1: column {name!r}; allowed, once each: {','.join(known)}"
+                f"trace {path}, line 1: column {name!r} is unknown or repeated; must be one of "
+                f"{','.join(known)}, once each"
             )
 
 
@@ -81,7 +82,7 @@ def _row(where: str, header: list[str], texts: list[str], config: FabricConfig) 
         try:
             return read(text)
         except (ValueError, KeyError):
-            raise InvalidInput(f"{where}: {name} {text!r} is not allowed; allowed: {allowed}") from None
+            raise InvalidInput(f"{where}: {name} {text!r} is not allowed; must be {allowed}") from None
 
     submit_s = cell("submit_s", _seconds, "seconds from 0 to 100 years")
     duration_s = cell("duration_s", _seconds_above_0, "seconds above 0 up to 100 years")

@@ -1,1 +1,1 @@
-"""`lightwave live`: the processes of a twin on Kafka and Redis, and what people ask of them."""
+"""`lightwave live`: the processes of a twin on Kafka and Redis, and the commands that operate it."""

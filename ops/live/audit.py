@@ -1,5 +1,5 @@
-"""`lightwave audit --live`: the lab on the root messages of the log that is on Kafka, compared with that log
-and with every state in Redis."""
+"""`lightwave audit --live`: replay the root messages of the log on Kafka in the lab, and compare the result
+with that log and with every state in Redis."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -22,12 +22,12 @@ from shared.storage.store.state_copies import quiet_snapshot
 from shared.storage.store.state_store import FabricPlace, PartitionSnapshot
 
 QUIET_S_MAX = 30.0
-"""How long the audit waits for a moment at which every service has read all there is."""
+"""How long the audit waits until every service has read the whole log."""
 
 
 @dataclass(slots=True)
 class _RecordCounts:
-    """What faults and strangers left in a partition of the log; readers pass over it."""
+    """Counts of records in a partition that readers skip, left by faults or foreign writers."""
 
     voids: int = 0
     repeats: int = 0
@@ -35,15 +35,16 @@ class _RecordCounts:
 
 
 def audit_live(settings: LiveSettings, wanted: str | None = None) -> dict[str, Any]:
-    """Audit the live twin, running or not; the report's `clean` says whether all agreed. OperationFailed if
-    the settings lead to another one than is wanted."""
+    """Audit the live twin, running or not; `clean` in the report is True if everything agrees.
+
+    OperationFailed if the twin of the settings is not `wanted`."""
     store = settings.store()
     store.check()
     twin = read_twin(store)
     if wanted not in (None, twin.twin):
         raise OperationFailed(
-            f"Redis at {store.name}: holds twin {twin.twin}, and what answers at LIGHTWAVE_URL is {wanted}; "
-            "give the settings of that one (LIGHTWAVE_KAFKA, LIGHTWAVE_REDIS)"
+            f"Redis at {store.name}: holds twin {twin.twin}, but the twin at LIGHTWAVE_URL is {wanted}; "
+            "set LIGHTWAVE_KAFKA and LIGHTWAVE_REDIS of that twin"
         )
     inside: dict[int, dict[str, FabricPlace]] = {}
     for fabric, place in store.fabrics().items():
@@ -92,9 +93,9 @@ def _audit_partition(
                 audit.compare()
     for site, audit in audits.items():
         if end < position:
-            audit.differing.append(f"services have read {position} messages, Kafka holds {end}")
+            audit.differing.append(f"services have read {position} messages, but Kafka holds {end}")
         elif not position:
-            audit.differing.append(f"{site}: nothing committed")
+            audit.differing.append(f"{site}: nothing is committed")
         traces.repeats += audit.replay.repeats
     return [
         audit.report(counts[site] - audit.replay.repeats, position)
@@ -112,7 +113,7 @@ def _audit_partition(
 
 @dataclass(frozen=True, slots=True)
 class _FoldStart:
-    """Where the fold of a site begins: with the states of its last upgrade to other rules, or with none."""
+    """The start of a site's fold: the states of its last upgrade to other rules, or none."""
 
     offset: int = 0
     site: Site | None = None
@@ -120,8 +121,9 @@ class _FoldStart:
 
 
 def _fold_start(settings: LiveSettings, twin: TwinRecord, partition: int, site: str) -> _FoldStart:
-    """By the newest snapshot of an upgrade that the log knows of; SnapshotRefused where that is not of this
-    version's rules."""
+    """Start from the newest upgrade snapshot that the log records.
+
+    SnapshotRefused if that snapshot has other rules than this version."""
     upgrades = settings.snapshots_folder(twin.twin, site).kept_upgrades
     for found in upgrades.good():
         offset = found.offset or 0
@@ -137,7 +139,7 @@ def _fold_start(settings: LiveSettings, twin: TwinRecord, partition: int, site: 
 def _quiet_states(
     store: RedisStore, partition: int, places: Mapping[str, FabricPlace]
 ) -> tuple[PartitionSnapshot, int]:
-    """The states of a quiet moment, and the position at which all services stood then."""
+    """The states at a quiet time, and the position that every service had reached then."""
     snapshot = quiet_snapshot(store, partition, readers_of(places), QUIET_S_MAX)
     return snapshot, min(snapshot.positions.get(service, 0) for service, _ in readers_of(places))
 
@@ -159,7 +161,7 @@ def _open_record(record: Record, twin: TwinRecord, traces: _RecordCounts) -> Env
 
 
 def skips_in_log(settings: LiveSettings, twin: TwinRecord, partition: int) -> frozenset[Skip]:
-    """What people let services pass over: the log says so only after the message."""
+    """Messages that operators let services skip. The log records a skip only after the message."""
     found = set()
     for record in _records(settings, partition):
         if record.header("type") == SKIP_TYPE:

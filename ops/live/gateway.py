@@ -1,4 +1,4 @@
-"""`lightwave live gateway`: the same HTTP API over Redis, and a copy of the log that is on Kafka."""
+"""`lightwave live gateway`: the HTTP API over Redis and a copy of the log on Kafka."""
 
 import contextlib
 import logging
@@ -41,14 +41,15 @@ from shared.storage.store.redis_store import RedisStore
 from shared.storage.store.state_copies import StateCopies
 
 FIRST_READ_S_MAX = 20.0
-"""How long the gateway waits for the beginning of every fabric's log before it serves."""
+"""How long the gateway waits for the start of every fabric's log before it serves."""
 
 log = logging.getLogger("lightwave.live")
 
 
 def run_gateway(settings: LiveSettings, replica: str, *, wait_s: float = 0.0) -> None:
-    """Serve on the address of the settings until SIGTERM or SIGINT, once servers and twin are there, for
-    which it waits so long."""
+    """Serve on the address of the settings until SIGTERM or SIGINT.
+
+    Waits up to `wait_s` for Kafka, Redis and the twin."""
     host = settings.host
     tokens = known_tokens(settings.shared_token(), settings.tokens)
     check_bind(host, tokens=bool(tokens))
@@ -75,7 +76,7 @@ def run_gateway(settings: LiveSettings, replica: str, *, wait_s: float = 0.0) ->
         stack.callback(heartbeat.stop)
         surroundings.start()
         stack.callback(surroundings.stop)
-        log.info("gateway %s, API %s/docs; Ctrl-C ends it", url, url)
+        log.info("gateway %s, API %s/docs; press Ctrl-C to stop", url, url)
         operations = KafkaOperations(settings.endpoints)
         letters = KafkaDeadLetters(settings.endpoints)
         ports = _ports(twin, store, mirror, operations, letters, surroundings, settings)
@@ -125,7 +126,7 @@ def _ports(
 
 
 def _history(mirror: LogMirror, settings: LiveSettings, twin: TwinRecord, site: str) -> SiteHistory:
-    """A site's past, by its copied log and what snapshots the historian has left."""
+    """A site's history, from its copied log and the historian's snapshots."""
     query = LogQuery(types=(MessageSkipped.__name__,))
     found = (message for _, message in mirror.logs.find(site, query, COUNT_MAX))
     skips = frozenset(
@@ -138,10 +139,10 @@ def _history(mirror: LogMirror, settings: LiveSettings, twin: TwinRecord, site: 
 
 
 def _is_quiet(store: RedisStore, mirror: LogMirror, fabric: str) -> bool:
-    """All services have read all there is, nothing is left to say, and the copy holds it."""
+    """Whether all services have read the whole log, every output is appended, and the copy is complete."""
     place = store.fabrics().get(fabric)
     if place is None:
-        return False  # it has only just begun
+        return False  # it was commissioned just now
     partition = place.partition
     snapshot = store.snapshot(partition, [])
     stands = {
@@ -154,7 +155,7 @@ def _is_quiet(store: RedisStore, mirror: LogMirror, fabric: str) -> bool:
 def _health(
     store: RedisStore, mirror: LogMirror, surroundings: ServerChecks, delays: DelayMonitor
 ) -> list[str]:
-    """Every reason why this twin is not well, in one sentence each."""
+    """Every reason why this twin is unhealthy, in one sentence each."""
     found = [*([mirror.problem] if mirror.problem else []), *surroundings.problems]
     try:
         rows = processes(store)
@@ -169,15 +170,15 @@ def _health(
 
 
 def _notes(store: RedisStore) -> list[str]:
-    """What a historian lacks: it is a help, and missed by nobody."""
+    """Notes on the historian, which is optional: its problems do not make the twin unhealthy."""
     try:
         return historian_findings(processes(store))[1]
     except LightwaveError:
-        return []  # Redis, of which `_health` tells
+        return []  # `_health` reports Redis
 
 
 def _unready(store: RedisStore, mirror: LogMirror, twin: TwinRecord) -> list[str]:
-    """Why queries cannot be answered, or not as the twin stands."""
+    """Why queries cannot be answered with the current state of the twin."""
     try:
         found = (mirror.missing_records(), missing_twin_problem(store, twin))
     except LightwaveError as error:

@@ -1,4 +1,4 @@
-"""`lightwave live historian`: snapshots by which a living twin's past is read, and an audit without end."""
+"""`lightwave live historian`: snapshots for queries of the past, and a continuous audit."""
 
 import contextlib
 import os
@@ -16,7 +16,7 @@ from shared.runtimes.live.process.startup import ProcessOptions, join_twin
 from shared.runtimes.live.server_checks import ServerChecks
 
 NICENESS = 5
-"""By so much it gives way to what else runs on its machine."""
+"""Added to its niceness, so that other processes on the machine run first."""
 
 
 def run_historian(settings: LiveSettings, options: ProcessOptions) -> None:

@@ -1,7 +1,7 @@
-"""`lightwave live init`: make the topics, commission the fabrics, set the clock.
+"""`lightwave live init`: create the topics, commission the fabrics, set the clock.
 
-What is to be made is noted on the operations log first. Whoever was killed while it made that, or runs beside
-another, goes on with exactly the plan that stands there.
+The plan is first recorded on the operations log. An init that follows a killed one, or runs concurrently with
+another, continues with exactly the recorded plan.
 """
 
 import asyncio
@@ -43,9 +43,10 @@ PARTITIONS, REPLICATION, SPEED = 16, 1, 1.0
 
 @dataclass(frozen=True, slots=True)
 class NewTwin:
-    """What a twin is made of: `sites`, from the options `asked`; None is what a new twin has by default, or
-    as a twin has it that exists. `wait` waits for Kafka and Redis; `keep` leaves a twin that exists as it
-    is, unless the options ask for another."""
+    """Options of a twin: its `sites`, from the options `requested`.
+
+    None means the default of a new twin, or the value of an existing one. `wait` waits for Kafka and Redis.
+    `keep` accepts an existing twin, if the options match it."""
 
     sites: tuple[SitePlan, ...]
     requested: NewTwinOptions = field(default_factory=NewTwinOptions)
@@ -57,7 +58,7 @@ class NewTwin:
     keep: bool = False
 
     def plan(self) -> TwinPlanned:
-        """The plan of a twin that is not there yet."""
+        """A plan for a new twin."""
         return TwinPlanned(
             twin=uuid.uuid4().hex,
             sites=self.sites,
@@ -69,8 +70,9 @@ class NewTwin:
 
 
 def init_twin(settings: LiveSettings, new: NewTwin) -> dict[str, Any]:
-    """Make a twin: {twin, fabrics, partitions, seed, kept}. OperationFailed if Kafka or Redis hold one,
-    InvalidInput if one was begun that is otherwise."""
+    """Create a twin: {twin, fabrics, partitions, seed, kept}.
+
+    OperationFailed if Kafka or Redis already hold a twin, InvalidInput if a different one is planned."""
     until = time.monotonic() + (WAIT_S_MAX if new.wait else 0.0)
     while True:
         try:
@@ -82,7 +84,7 @@ def init_twin(settings: LiveSettings, new: NewTwin) -> dict[str, Any]:
 
 
 def planned_twin(operations: OperationsLog) -> TwinPlanned | None:
-    """The plan that counts: the first."""
+    """The first plan, which is the valid one; None if there is none."""
     return next((row.body for _, row in operations.read() if isinstance(row.body, TwinPlanned)), None)
 
 
@@ -95,11 +97,11 @@ def _make_twin(settings: LiveSettings, new: NewTwin) -> dict[str, Any]:
     if found is not None:
         if not new.keep:
             raise OperationFailed(
-                f"Redis at {store.name}: holds a live twin already; see `lightwave live status`"
+                f"Redis at {store.name}: already holds a live twin; see `lightwave live status`"
             )
         plan = planned_twin(operations)
         if plan is not None:
-            _check_sites(new, plan, "leave it out")
+            _check_sites(new, plan, "omit the option")
             _check_given("--partitions", new.partitions, plan.partitions)
         fabrics = list(store.fabrics())
         return {"twin": found.twin, "fabrics": fabrics, "partitions": found.partitions, "kept": True}
@@ -109,8 +111,8 @@ def _make_twin(settings: LiveSettings, new: NewTwin) -> dict[str, Any]:
     plan = planned_twin(operations)
     if plan is None and has != fresh.partitions:
         raise InvalidInput(
-            f"--partitions {fresh.partitions}: topic {endpoints.topics.log} has {has}, which stays; "
-            f"allowed: {has}"
+            f"--partitions {fresh.partitions}: topic {endpoints.topics.log} has {has}, which cannot change; "
+            f"must be {has}"
         )
     asyncio.run(_with_kafka(settings, new, operations, store))
     plan = planned_twin(operations) or fresh
@@ -143,8 +145,10 @@ async def make_twin(
     topic: str,
     identity: str,
 ) -> None:
-    """Make the twin that is planned; plan it first, where none is. Whoever dies on the way, the next one goes
-    on. The store learns of it last: until then no other process begins."""
+    """Create the planned twin; record a plan first if there is none.
+
+    If this process is killed, the next init continues. The store is written last: until then no other process
+    starts."""
     plan = planned_twin(operations)
     if plan is None:
         fresh = new.plan()
@@ -152,13 +156,15 @@ async def make_twin(
             if await appender.end(partition):
                 raise _holds_a_twin(topic)
         operations.append(new_operation(fresh, local_person()))
-        plan = planned_twin(operations) or fresh  # that of another who was faster
-    _check_sites(new, plan, "its making was begun: leave it out, or give another --prefix (LIGHTWAVE_PREFIX)")
+        plan = planned_twin(operations) or fresh  # another init may have been faster
+    _check_sites(
+        new, plan, "its creation has begun: omit the option, or give another --prefix (LIGHTWAVE_PREFIX)"
+    )
     _check_given("--partitions", new.partitions, plan.partitions)
     _check_given("--replication", new.replication, plan.replication)
     _check_given("--speed", new.speed, plan.speed)
     if new.paused and not plan.paused:
-        raise InvalidInput("--paused: a twin was planned that is not; leave it out")
+        raise InvalidInput("--paused: the twin was planned without it; omit the option")
     places = fabric_places(plan.sites, plan.partitions)
     lives: dict[int, list[Envelope]] = defaultdict(list)
     for message in _first_messages(plan.sites):
@@ -181,7 +187,7 @@ def _check_sites(new: NewTwin, plan: TwinPlanned, advice: str) -> None:
 
 def _check_given(option: str, given: float | None, has: float) -> None:
     if given is not None and given != has:
-        raise InvalidInput(f"{option} {given:g}: the twin was planned with {has:g}; leave it out")
+        raise InvalidInput(f"{option} {given:g}: the twin was planned with {has:g}; omit the option")
 
 
 def _first_messages(sites: Sequence[SitePlan]) -> list[Envelope]:
@@ -200,8 +206,11 @@ async def _commission(
     appender: Appender,
     topic: str,
 ) -> None:
-    """Write the first message of every fabric of a partition that does not stand there; OperationFailed if
-    more stands there than these. One that misses its offset, for another was faster, is void."""
+    """Append the first message of every fabric of a partition that is not yet on the log.
+
+    OperationFailed if the log holds other messages. A message that misses its offset, because another writer
+    was faster, is void.
+    """
     while True:
         end = await appender.end(partition)
         there: set[str] = set()
@@ -221,7 +230,7 @@ async def _commission(
 
 
 def _open_record(record: Record, twin: str) -> Envelope | None:
-    """The message of a record; None if it is void, or by somebody who has no business there."""
+    """The message of a record; None if it is void or by a foreign writer."""
     try:
         return open_record(record, twin)
     except Unreadable:
@@ -230,6 +239,7 @@ def _open_record(record: Record, twin: str) -> Envelope | None:
 
 def _holds_a_twin(topic: str) -> OperationFailed:
     return OperationFailed(
-        f"topic {topic}: holds a twin already; `lightwave live rebuild` makes its states again, another "
-        "--prefix (LIGHTWAVE_PREFIX) gives another twin"
+        f"topic {topic}: already holds a twin; rebuild its states with `lightwave live rebuild`, or give "
+        f"another "
+        "--prefix (LIGHTWAVE_PREFIX) for a new twin"
     )

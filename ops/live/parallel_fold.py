@@ -1,6 +1,6 @@
-"""The partitions of a log folded anew, several at a time, each in a process of its own.
+"""Fold the partitions of a log in parallel, each in its own process.
 
-What comes of it is kept beside what lives, with a mark, so that who is killed goes on from there.
+Each image is staged next to the current states, with a mark, so that a rebuild can continue after a kill.
 """
 
 import contextlib
@@ -54,11 +54,14 @@ def start_from_snapshots(
     snapshots: Path | None,
     upgrades: Path,
 ) -> tuple[ReplayStart | None, dict[str, int]]:
-    """What the newest good snapshots in `snapshots`/SITE give a fold to begin with, and of each site with one
-    the position; None where it must begin at the log's beginning. Where a site was upgraded to other rules,
-    its fold begins at the snapshot in `upgrades`/SITE at the latest. `line_before` has the line before an
-    offset of the partition, nothing where that is not so long; `sites` the offset at which each site begins.
-    Snapshots that are damaged, of another log or of another form are told of and passed over."""
+    """The start of a fold from the newest good snapshots in `snapshots`/SITE, with the position of each
+    snapshot used.
+
+    None if the fold must start at the beginning of the log. If a site was upgraded to other rules, its fold
+    starts at the snapshot in `upgrades`/SITE or later. `line_before` returns the line before an offset of the
+    partition, empty if the partition is shorter. `sites` are the offsets at which the sites begin. Snapshots
+    that are damaged, of another log or of another form are logged and skipped.
+    """
     commits: list[Commit] = []
     emitted: dict[str, int] = {}
     positions: dict[str, int] = {}
@@ -84,7 +87,7 @@ def start_from_snapshots(
 def _usable_snapshots(
     line_before: Callable[[int], bytes], site: str, snapshots: Path | None, upgrades: Path
 ) -> Iterator[SiteSnapshot]:
-    """The good snapshots of this log, the newest first; then those of upgrades to other rules."""
+    """The good snapshots of this log, newest first, then its upgrade snapshots."""
 
     def last_line(found: SiteSnapshot) -> bytes:
         return line_before(found.offset or 0)
@@ -106,9 +109,13 @@ log = logging.getLogger("lightwave.live")
 
 
 class ImageMark(Model):
-    """What an image was made of: the twin, the code, the log up to `end`, whose last record had this digest;
-    `state_sha256` is that of its states, `number` the highest of operators' requests. `begun` has the
-    position of each site's snapshot that the fold began with, nothing where it began with the log."""
+    """The source of a staged image: the twin, the code, and the log up to `end`, with the digest of its last
+    record.
+
+    `state_sha256` is the digest of its states, `number` the highest number of operator requests. `begun` has
+    the position of each site's snapshot that the fold started from; it is empty if the fold started with the
+    log.
+    """
 
     twin: str
     code: str
@@ -121,8 +128,8 @@ class ImageMark(Model):
 
 @dataclass(frozen=True, slots=True)
 class FoldedPartition:
-    """A partition as it was folded. `resumed` says that another process had done it; `stopped` are the
-    sentences of services that raise."""
+    """A folded partition. `resumed`: an earlier process folded it. `stopped`: sentences of services that
+    raised."""
 
     partition: int
     mark: ImageMark
@@ -131,14 +138,14 @@ class FoldedPartition:
 
 
 def served_services() -> list[ServedService]:
-    """Every service, as a worker of it would serve it."""
+    """Every service, as its workers serve it."""
     return [ServedService(name, by_kind(name), services_of) for name in service_names()]
 
 
 @dataclass(frozen=True, slots=True)
 class FoldTask:
-    """A partition to be folded: `snapshots` has those of the twin's sites, None where the log alone
-    counts, and `upgrades` those at its upgrades."""
+    """A partition to fold. `snapshots`: folder of the sites' snapshots, None to use the log alone.
+    `upgrades`: folder of their upgrade snapshots."""
 
     endpoints: Endpoints
     twin: str
@@ -148,7 +155,8 @@ class FoldTask:
 
 
 def fold_partitions(tasks: Sequence[FoldTask], jobs: int | None) -> Iterator[FoldedPartition]:
-    """Fold every partition, and keep its image; in order as far as done. SaysOtherwise names what differs."""
+    """Fold every partition and stage its image; yields results in order. OutputMismatch names the
+    difference."""
     workers = min(jobs or os.cpu_count() or 1, len(tasks))
     if workers == 1:
         yield from (fold_partition(task) for task in tasks)
@@ -162,7 +170,7 @@ def fold_partitions(tasks: Sequence[FoldTask], jobs: int | None) -> Iterator[Fol
 
 
 def fold_partition(task: FoldTask) -> FoldedPartition:
-    """Fold one partition up to its present end, unless its image is kept already."""
+    """Fold one partition up to its current end, unless its image is already staged."""
     endpoints = task.endpoints
     store = RedisStore(endpoints.redis, cluster=endpoints.redis_cluster)
     try:
@@ -187,8 +195,8 @@ def fold_partition(task: FoldTask) -> FoldedPartition:
 
 
 class _PartitionFolding:
-    """One partition on its way. `number` is the highest of operators' requests so far, `last` the line that
-    was read last."""
+    """The fold of one partition. `number` is the highest operator request so far, `last` the last line
+    read."""
 
     def __init__(self, task: FoldTask, store: RedisStore) -> None:
         self.number = 0
@@ -197,7 +205,7 @@ class _PartitionFolding:
         self._store = store
 
     def done(self) -> tuple[PartitionReplay, Commit, dict[str, int]]:
-        """The fold, all that it makes, and the position of each site's snapshot that it began with."""
+        """The fold, its image, and the position of each site's snapshot that it started from."""
         for snapshots in (self._task.snapshots, None) if self._task.snapshots is not None else (None,):
             found = self._fold_from_snapshots(snapshots)
             if found is not None:
@@ -208,7 +216,8 @@ class _PartitionFolding:
     def _fold_from_snapshots(
         self, snapshots: Path | None
     ) -> tuple[PartitionReplay, Commit, dict[str, int]] | None:
-        """None where there is no snapshot, or they do not lead to what is on the log, which is told of."""
+        """Fold from snapshots; None if there are none, or if the fold differs from the log, which is
+        logged."""
         task = self._task
         folders = [task.upgrades, *([snapshots] if snapshots is not None else [])]
         if not any(found for folder in folders for found in folder.glob(f"*/*{SNAPSHOT_SUFFIX}")):
@@ -255,15 +264,15 @@ class _PartitionFolding:
         return next((batch[0].value for batch in self._records(offset - 1, offset)), b"")
 
     def _record_requests(self, batch: Sequence[Record], messages: Iterable[tuple[int, Envelope]]) -> None:
-        """Which requests the log holds is true whatever comes of the rebuild, and known before anybody is
-        told that the fabrics live."""
+        """Record the requests on the log: correct even if the rebuild fails, and needed before fabrics are
+        promoted."""
         self._store.record_logged(self._task.partition, logged_requests(messages))
         self.number, self.last = max(self.number, highest_number(batch)), batch[-1].value
 
 
 def _matching_mark(store: RedisStore, task: FoldTask) -> ImageMark | None:
-    """The mark of the image that is kept, if this code made it of this log, and of that alone where it must
-    be."""
+    """The mark of the staged image, if this code folded it from this log, and without snapshots if so
+    required."""
     text = store.staged(task.partition)
     if text is None:
         return None
@@ -282,7 +291,7 @@ def _matching_mark(store: RedisStore, task: FoldTask) -> ImageMark | None:
 
 
 def _messages(records: Sequence[Record], twin: str) -> Iterator[tuple[int, Envelope]]:
-    """The messages among them, each with its place."""
+    """The messages among these records, each with its offset."""
     for record in records:
         with contextlib.suppress(Unreadable):
             message = open_record(record, twin)
@@ -291,7 +300,7 @@ def _messages(records: Sequence[Record], twin: str) -> Iterator[tuple[int, Envel
 
 
 def highest_number(records: Sequence[Record]) -> int:
-    """The highest number of operators' requests among these; 0 if there is none."""
+    """The highest number of an operator request among these records; 0 if there is none."""
     return max((_request_number(record) for record in records), default=0)
 
 

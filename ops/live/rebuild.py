@@ -1,9 +1,10 @@
-"""`lightwave live rebuild`: every state in Redis made again from the log on Kafka, by the same folds that the
-workers run. The log is the record; Redis may be lost.
+"""`lightwave live rebuild`: rebuild every state in Redis from the log on Kafka, with the same folds as the
+workers.
 
-Nothing is taken away before all of it is there again: every partition is folded in memory, from the newest
-good snapshots of its sites or from the beginning, and compared with the log. Its image is kept beside what
-lives, and only then each takes its place in one transaction.
+The log is the record; Redis may be lost. Old states are removed only after all new ones exist. Every
+partition is folded in memory, from the newest good snapshots of its sites or from the start, and compared
+with the log. Its image is staged next to the current states. Then one transaction per partition promotes the
+image.
 """
 
 import contextlib
@@ -44,17 +45,19 @@ from shared.storage.store.state_store import FabricPlace, OutboxTrim
 ShowProgress = Callable[[str], None]
 
 REBUILD = ProcessInfo("rebuild", "rebuild")
-"""As whom it is seen among a twin's processes: there is one at a time."""
+"""Its entry among a twin's processes: one rebuild runs at a time."""
 
 
 def rebuild_twin(
     settings: LiveSettings, say: ShowProgress, jobs: int | None = None, *, by_snapshots: bool = True
 ) -> dict[str, Any]:
-    """Make all states again, `jobs` partitions at a time: {twin, messages, fabrics, state_sha256}. From the
-    newest good snapshots of the historian, if `by_snapshots`, else from the log's beginning.
-    Workers may run meanwhile: what they are about to commit is refused, and they go on from the new states.
-    SaysOtherwise, with nothing changed, where a service of this version says other things than the log
-    holds; InvalidInput while another rebuild runs."""
+    """Rebuild all states, `jobs` partitions at a time: {twin, messages, fabrics, state_sha256}.
+
+    With `by_snapshots` from the historian's newest good snapshots, else from the start of the log. Workers
+    may run meanwhile: their pending commits are refused, and they continue from the new states.
+    OutputMismatch, with nothing changed, if a service of this version emits other messages than the log
+    holds. InvalidInput while another rebuild runs.
+    """
     store = settings.store()
     store.check()
     with exclusive_rebuild(store):
@@ -63,8 +66,9 @@ def rebuild_twin(
 
 @contextlib.contextmanager
 def exclusive_rebuild(store: RedisStore) -> Iterator[None]:
-    """InvalidInput while another rebuild runs: `live status` shows it. One that was killed is known to be so,
-    at once on its own machine, elsewhere when its beat has not come on for a moment."""
+    """InvalidInput while another rebuild runs; `live status` shows it.
+
+    A killed rebuild is detected at once on its own machine, and elsewhere when its heartbeat stops."""
     claim_name(store, REBUILD.name)
     heartbeat = ProcessHeartbeat(REBUILD, store, ProcessReport, lambda: None, address=None)
     heartbeat.start()
@@ -80,7 +84,7 @@ def _rebuild(
     endpoints = settings.endpoints
     twin, begins = _identify(settings, store)
     _check_not_upgrading(store, twin)
-    create_topics(endpoints.kafka, endpoints.topics, twin.partitions, 1)  # an earlier version made fewer
+    create_topics(endpoints.kafka, endpoints.topics, twin.partitions, 1)  # an earlier version created fewer
     operations = KafkaOperations(endpoints)
     _check_fully_made(operations, begins)
     _note(operations, RebuildBegun(software=software_version()))
@@ -92,7 +96,7 @@ def _rebuild(
         done = [_show_folded(one, say) for one in fold_partitions(tasks, jobs)]
     except OutputMismatch as error:
         for partition in range(twin.partitions):
-            store.discard_staged(partition)  # another version makes its own
+            store.discard_staged(partition)  # another version stages its own
         _note(operations, RebuildEnded(result="refused", sentence=str(error)))
         raise
     fabrics: dict[str, FabricPlace] = {}
@@ -119,8 +123,11 @@ def states_digest(store: RedisStore, fabrics: Mapping[str, FabricPlace]) -> str:
 
 
 def _check_not_upgrading(store: RedisStore, twin: TwinRecord) -> None:
-    """UpgradeNeeded where this version began an upgrade: what the log does not say of it yet it would lose.
-    The version before may make its states again, as long as the log says nothing of it."""
+    """UpgradeNeeded if this version has an unfinished upgrade, because a rebuild would lose what is not on
+    the log.
+
+    The previous version may rebuild its states as long as the log does not record the upgrade.
+    """
     for partition in range(twin.partitions):
         values = store.values(partition)
         begun = unfinished_upgrade(values)
@@ -129,8 +136,8 @@ def _check_not_upgrading(store: RedisStore, twin: TwinRecord) -> None:
 
 
 def _identify(settings: LiveSettings, store: RedisStore) -> tuple[TwinRecord, list[Record]]:
-    """The twin that the log belongs to, and the beginning of each partition; OperationFailed if there is
-    none, or Redis holds another."""
+    """The twin of the log, and the first batch of each partition; OperationFailed if there is no twin, or
+    Redis holds another."""
     endpoints = settings.endpoints
     log = endpoints.topics.log
     partitions = partition_count(endpoints.kafka, log)
@@ -141,18 +148,19 @@ def _identify(settings: LiveSettings, store: RedisStore) -> tuple[TwinRecord, li
     ]
     name = next((found for record in begins if (found := _twin_of_record(record)) is not None), None)
     if name is None:
-        raise OperationFailed(f"topic {log}: holds no twin; `lightwave live init` makes one")
+        raise OperationFailed(f"topic {log}: holds no twin; `lightwave live init` creates one")
     kept = find_twin(store)
     if kept is not None and kept.twin != name:
         raise OperationFailed(
             f"topic {log}: holds twin {name}, Redis at {store.name} holds {kept.twin}; "
-            "give the Redis or the prefix that belongs to it"
+            "give the Redis or the prefix that belongs to this twin"
         )
     return TwinRecord(name, partitions, topic_id(endpoints.kafka, log)), begins
 
 
 def _twin_of_record(record: Record) -> str | None:
-    """The twin that a record begins; strangers' records name what they like."""
+    """The name of the twin that a record commissions; None for any other record. Foreign records may carry
+    any name."""
     name = record.header(TWIN)
     if name is None or re.fullmatch(TWIN_PATTERN, name) is None:
         return None
@@ -164,7 +172,7 @@ def _twin_of_record(record: Record) -> str | None:
 
 
 def _check_fully_made(operations: OperationsLog, begins: Sequence[Record]) -> None:
-    """OperationFailed if the making of the twin was cut off: of what remains no twin may be made."""
+    """OperationFailed if the creation of the twin was interrupted: a partial twin must not be rebuilt."""
     plan = planned_twin(operations)
     there = {str(record.header(SOURCE)) for record in begins if not record.is_void}
     missing = [
@@ -175,29 +183,29 @@ def _check_fully_made(operations: OperationsLog, begins: Sequence[Record]) -> No
     ]
     if missing:
         raise OperationFailed(
-            f"the twin is half made: planned, and not on the log, are {', '.join(missing)}; "
-            "`lightwave live init` goes on with its making"
+            f"the twin is half created: {', '.join(missing)} were planned and are not on the log; "
+            "`lightwave live init` finishes its creation"
         )
 
 
 def _show_folded(one: FoldedPartition, say: ShowProgress) -> FoldedPartition:
-    """Say what was folded; what an earlier rebuild had done before it was killed is named so."""
+    """Show what was folded, by this rebuild or by an earlier one that was killed."""
     if one.mark.end:
-        what = "made before, by a rebuild that did not end" if one.resumed else "read again"
+        what = "folded before, by an unfinished rebuild" if one.resumed else "folded"
         begun = ", ".join(f"{site} (position {at:,})" for site, at in one.mark.begun.items())
-        behind = f", and folded behind the snapshots of {begun}" if begun else ""
+        behind = f", from the snapshots of {begun}" if begun else ""
         say(f"partition {one.partition}: {one.mark.end:,} messages {what}{behind}")
     for sentence in one.stopped:
-        say(f"{sentence}; it stays there until `lightwave live skip`")
+        say(f"{sentence}; it stays stopped there until `lightwave live skip`")
     return one
 
 
 def _take_over(
     settings: LiveSettings, store: RedisStore, twin: TwinRecord, one: FoldedPartition
 ) -> dict[str, FabricPlace]:
-    """Let the new states live, and fold on to where the log ends by now; returns who lives there."""
+    """Promote the new states and fold up to the current end of the log; returns the fabrics there."""
     partition = one.partition
-    store.promote_staged(partition)  # False: another rebuild has done it, and taken the image away
+    store.promote_staged(partition)  # False: another rebuild has promoted and removed the image
     store.raise_last_number(partition, one.mark.number)
     store.trim(OutboxTrim(partition, inbox_informed=((0, one.mark.end),)))
     store.discard_after(partition, lambda: _log_end(settings, partition, one.mark.end))
@@ -207,7 +215,7 @@ def _take_over(
         for batch in read_partition(settings.endpoints.kafka, log, partition, one.mark.end):
             for fold in folds:
                 while not fold.take(batch):
-                    pass  # a worker was faster; what it committed is taken up
+                    pass  # a worker was faster; its commit is read back
     living = registered_fabrics(store.values(partition))
     fabrics = {fabric: fabric_place(partition, resident) for fabric, resident in living.items()}
     for fabric, place in fabrics.items():
@@ -216,7 +224,7 @@ def _take_over(
 
 
 def _log_end(settings: LiveSettings, partition: int, end: int) -> int:
-    """Where a partition of the log ends now, which was `end` or more."""
+    """The current end of a partition of the log, at least `end`."""
     endpoints = settings.endpoints
     for batch in read_partition(endpoints.kafka, endpoints.topics.log, partition, end):
         end = batch[-1].offset + 1
@@ -224,15 +232,15 @@ def _log_end(settings: LiveSettings, partition: int, end: int) -> int:
 
 
 def _restore_clock(operations: OperationsLog, store: RedisStore, say: ShowProgress) -> None:
-    """Set the clock as it was last changed, to go on from where the fabrics have come to."""
+    """Set the clock as it was last changed; it continues from the current time of the fabrics."""
     kept = last_clock(operations)
     if kept is None:
-        say("nobody noted a clock: simulated time stands still until `lightwave clock resume`")
+        say("no clock is recorded: simulated time is stopped until `lightwave clock resume`")
         epoch = STOPPED_EPOCH
     else:
         epoch = Epoch(0, 0, kept.speed, kept.paused, kept.until_us, kept.run_speed)
         paused = ", paused" if kept.paused else ""
-        say(f"the clock goes on as it was last asked for: × {kept.speed:g}{paused}")
+        say(f"the clock resumes as it was last set: × {kept.speed:g}{paused}")
     LiveClock(store, services_of, lambda: 0.0).start(epoch, local_person())
 
 

@@ -1,4 +1,4 @@
-"""`lightwave live sequencer`: the process of the only writer of the log."""
+"""`lightwave live sequencer`: the only process that writes the log."""
 
 import asyncio
 import signal
@@ -58,11 +58,13 @@ def _report(relay: SequencerLoop, surroundings: ServerChecks) -> ProcessReport:
     samples = (
         MetricSample("sayings_total", written.outbox, "messages of services appended"),
         MetricSample("roots_total", written.roots, "requests and Ticks appended"),
-        MetricSample("appends_total", written.appends, "times that Kafka was waited for"),
-        MetricSample("voids_total", written.voids, "root messages that missed their offset"),
+        MetricSample("appends_total", written.appends, "appends to Kafka"),
+        MetricSample("voids_total", written.voids, "root messages that missed their offset and are void"),
         MetricSample("dead_letters_total", written.dead_letters, "dead letters appended"),
         MetricSample(
-            "held_still_seconds_total", relay.stalled_s, "time that should have advanced and did not"
+            "held_still_seconds_total",
+            relay.stalled_s,
+            "seconds for which simulated time did not advance though it should",
         ),
         MetricSample("speed_held", relay.achieved_speed(), "simulated over wall time, over the last seconds"),
     )

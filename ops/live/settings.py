@@ -1,4 +1,4 @@
-"""Where the parts of a live twin are: from the environment, over one TOML file, over the defaults."""
+"""Settings of a live twin: environment variables, then one TOML file, then defaults."""
 
 import os
 import tomllib
@@ -30,37 +30,42 @@ def default_data() -> Path:
 
 
 class LiveSettings(BaseSettings):
-    """Every host, port and folder that a live twin's processes use. A field is set by the variable
-    LIGHTWAVE_ and its name in capitals, or by its name in the TOML file."""
+    """Hosts, ports and folders of a live twin's processes.
+
+    A field is set by the variable LIGHTWAVE_ plus its name in capitals, or by its name in the TOML file."""
 
     model_config = SettingsConfigDict(
         frozen=True, case_sensitive=True, env_prefix="LIGHTWAVE_", env_ignore_empty=True
     )
 
-    kafka: str = Field("127.0.0.1:9092", min_length=1, description="brokers, HOST:PORT, comma separated")
-    kafka_security_protocol: Protocol = Field(PLAINTEXT, description="whether over TLS, and with a login")
-    kafka_ca_file: Path | None = Field(None, description="whom to trust, PEM; else whom the system trusts")
-    kafka_cert_file: Path | None = Field(None, description="certificate to show to Kafka, PEM")
-    kafka_key_file: Path | None = Field(None, description="its key, PEM, without password")
-    kafka_sasl_mechanism: Mechanism | None = Field(None, description="how the login is done")
-    kafka_user: str | None = Field(None, description="name that Kafka knows the twin by")
-    kafka_password_file: Path | None = Field(None, description="file that holds its password")
+    kafka: str = Field("127.0.0.1:9092", min_length=1, description="brokers, HOST:PORT, comma-separated")
+    kafka_security_protocol: Protocol = Field(
+        PLAINTEXT, description="security protocol: with or without TLS and SASL"
+    )
+    kafka_ca_file: Path | None = Field(None, description="trusted certificates, PEM; default: the system's")
+    kafka_cert_file: Path | None = Field(None, description="client certificate for Kafka, PEM")
+    kafka_key_file: Path | None = Field(
+        None, description="key of the client certificate, PEM, without password"
+    )
+    kafka_sasl_mechanism: Mechanism | None = Field(None, description="SASL mechanism")
+    kafka_user: str | None = Field(None, description="SASL user name")
+    kafka_password_file: Path | None = Field(None, description="file with the SASL password")
     redis: str = Field("redis://127.0.0.1:6379/0", min_length=1, description="URL of the Redis")
-    redis_cluster: bool = Field(False, description="whether that is a node of a Redis Cluster")
+    redis_cluster: bool = Field(False, description="whether the URL is a node of a Redis Cluster")
     prefix: str = Field(
-        "lightwave", pattern=r"^[A-Za-z0-9_-]{1,80}$", description="beginning of topics and consumer groups"
+        "lightwave", pattern=r"^[A-Za-z0-9_-]{1,80}$", description="prefix of topics and consumer groups"
     )
     data: Path = Field(
-        default_factory=default_data, description="folder of copies of the log and of local servers"
+        default_factory=default_data, description="folder for copies of the log and for local servers"
     )
     snapshots: Path | None = Field(
-        None, description="folder of the historian's snapshots; else `snapshots` in the data folder"
+        None, description="folder of the historian's snapshots; default: `snapshots` in the data folder"
     )
     host: str = Field("127.0.0.1", min_length=1, description="address that the gateway listens on")
-    port: int = Field(8080, ge=0, le=65_535, description="port of the gateway; 0: any free one")
+    port: int = Field(8080, ge=0, le=65_535, description="port of the gateway; 0: any free port")
     token: str | None = Field(None, description="bearer token of an administrator of the gateway")
-    token_file: Path | None = Field(None, description="file that holds it, in its place")
-    tokens: Path | None = Field(None, description="file of tokens of the gateway, with names and roles")
+    token_file: Path | None = Field(None, description="file with that token, instead of `token`")
+    tokens: Path | None = Field(None, description="file of the gateway's tokens, with names and roles")
     metrics_host: str = Field("127.0.0.1", min_length=1, description="address of /metrics of each process")
 
     @classmethod
@@ -71,50 +76,51 @@ class LiveSettings(BaseSettings):
         *_: Source,
         **__: Source,
     ) -> tuple[Source, ...]:
-        """A call of the class takes what it is given, and nothing else: only `live_settings` looks around."""
+        """The class reads only its arguments; `live_settings` reads the environment and the file."""
         return (init_settings,)
 
     @property
     def endpoints(self) -> Endpoints:
-        """What the runtime needs to know."""
+        """The endpoints for the runtime."""
         return Endpoints(_brokers(self), self.redis, Topics(self.prefix), self.redis_cluster)
 
     def snapshots_in(self, twin: str) -> Path:
-        """Where the historian of a twin keeps snapshots, each site's in a folder of its name."""
+        """Folder of a twin's snapshots by the historian, one folder per site in it."""
         return (self.snapshots or self.data / "snapshots") / twin
 
     def upgrades_in(self, twin: str) -> Path:
-        """Where snapshots at upgrades of a twin are kept: they are record, and the others a help."""
+        """Folder of a twin's upgrade snapshots. They are part of the record; the historian's can be made
+        again."""
         return self.snapshots_in(twin).parent / "upgrades" / twin
 
     def snapshots_folder(self, twin: str, site: str) -> SnapshotFolder:
-        """A site's snapshots, with those of its upgrades."""
+        """A site's snapshots, including its upgrade snapshots."""
         upgrades = SnapshotFolder(self.upgrades_in(twin) / site, site, software_version())
         return SnapshotFolder(self.snapshots_in(twin) / site, site, software_version(), upgrades)
 
     def shared_token(self) -> str | None:
-        """The administrator's token, wherever it stands."""
+        """The administrator's token, from its setting or its file."""
         if self.token and self.token_file:
-            raise InvalidInput(f"{TOKEN} and {TOKEN_FILE}: only one of them is allowed")
+            raise InvalidInput(f"{TOKEN} and {TOKEN_FILE}: only one of them must be set")
         return read_secret(self.token_file, TOKEN_FILE).strip() if self.token_file else self.token
 
     def store(self) -> RedisStore:
-        """The state store, not asked yet whether it answers."""
+        """The state store; no connection is made yet."""
         return RedisStore(self.redis, cluster=self.redis_cluster)
 
 
 def live_settings(config: Path | None = None) -> LiveSettings:
-    """The settings of this process; InvalidInput names the variable or key, its value and what is allowed."""
+    """The settings of this process; InvalidInput names the variable or key, its value and what it must be."""
     if config is None and os.environ.get(CONFIG):
         config = Path(os.environ[CONFIG])
     file = _toml(config)
-    _settings(lambda name: f"{config}: {name}", file)  # alone, so that its mistakes are told as its own
+    _settings(lambda name: f"{config}: {name}", file)  # alone, so that errors in the file name the file
     environment = EnvSettingsSource(LiveSettings, case_sensitive=False)  # variables are in capitals
     return _settings(variable, environment, file)
 
 
 def _brokers(given: LiveSettings) -> Brokers:
-    """How Kafka is reached; InvalidInput where settings do not go together, or a file does not do."""
+    """How to connect to Kafka; InvalidInput if settings contradict each other or a file is invalid."""
     tls = TlsFiles(given.kafka_ca_file, given.kafka_cert_file, given.kafka_key_file)
     found = Brokers(
         given.kafka, given.kafka_security_protocol, tls, given.kafka_sasl_mechanism, given.kafka_user
@@ -123,16 +129,16 @@ def _brokers(given: LiveSettings) -> Brokers:
     for name in ("kafka_sasl_mechanism", "kafka_user", "kafka_password_file"):
         if (getattr(given, name) is None) == found.is_sasl:
             raise InvalidInput(
-                f"{variable(name)}: {'needed' if found.is_sasl else 'not used'} {with_protocol}"
+                f"{variable(name)}: {'is required' if found.is_sasl else 'is not used'} {with_protocol}"
             )
     for name in ("kafka_ca_file", "kafka_cert_file", "kafka_key_file"):
         if getattr(given, name) is not None and not found.is_tls:
-            raise InvalidInput(f"{variable(name)}: not used {with_protocol}")
+            raise InvalidInput(f"{variable(name)}: is not used {with_protocol}")
     if found.is_tls:
         tls.context()
     if tls.key is not None:
         if tls.cert is None:
-            raise InvalidInput(f"{variable('kafka_key_file')}: needs {variable('kafka_cert_file')}")
+            raise InvalidInput(f"{variable('kafka_key_file')}: requires {variable('kafka_cert_file')}")
         read_secret(tls.key, variable("kafka_key_file"))
     if given.kafka_password_file is None:
         return found
@@ -147,19 +153,19 @@ def variable(name: str) -> str:
 def _toml(path: Path | None) -> TomlConfigSettingsSource:
     try:
         if path is not None:
-            # The library would pass over a file that is missing and over a pipe, and take ~ for the home.
+            # The library would ignore a missing file or a pipe, and expand ~.
             if path.is_fifo():
-                raise OSError("a pipe, no file")
+                raise OSError("is a pipe, not a file")
             path.open("rb").close()
         return TomlConfigSettingsSource(LiveSettings, path and path.absolute())
     except OSError as error:
         raise InvalidInput(f"settings file {path}: {error.strerror or error}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"settings file {path}: no TOML: {error}") from None
+        raise InvalidInput(f"settings file {path}: is not valid TOML: {error}") from None
 
 
 def _settings(name_of: Callable[[str], str], *sources: Source) -> LiveSettings:
-    """Of the sources, the first over the others; `name_of` says how a field is called in the first."""
+    """Settings from the sources, the first over the others; `name_of` names a field in the first."""
     try:
         return LiveSettings(_build_sources=(sources, {}))
     except ValidationError as error:
@@ -167,7 +173,7 @@ def _settings(name_of: Callable[[str], str], *sources: Source) -> LiveSettings:
     name = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
         raise InvalidInput(
-            f"{name_of(name)}: no such setting; allowed: {', '.join(LiveSettings.model_fields)}"
+            f"{name_of(name)}: no such setting; must be one of {', '.join(LiveSettings.model_fields)}"
         )
     about = LiveSettings.model_fields[name].description
     raise InvalidInput(f"{name_of(name)}: {first['input']!r} is not allowed; {first['msg']} ({about})")

@@ -1,5 +1,6 @@
-"""`lightwave live skip`: let a service pass over the message on which it raises. The sequencer writes it down
-in the log, so that every replay does the same."""
+"""`lightwave live skip`: let a service skip the message on which it raises.
+
+The sequencer records the skip on the log, so every replay skips the message as well."""
 
 import json
 
@@ -14,13 +15,13 @@ from shared.storage.store.state_store import OutboxTrim
 
 
 def skip_message(settings: LiveSettings, fabric: str, operations: OperationsLog) -> str:
-    """Ask for it; returns what was asked, as a sentence. NotFound if no service stopped this fabric."""
+    """Order the skip; returns a sentence. NotFound if no service has stopped on a message of this fabric."""
     store = settings.store()
     store.check()
     read_twin(store)
     fabrics = store.fabrics()
     if fabric not in fabrics:
-        raise NotFound(f"fabric {fabric!r}: no such fabric; there are {', '.join(fabrics)}")
+        raise NotFound(f"fabric {fabric!r}: no such fabric; must be one of {', '.join(fabrics)}")
     partition = fabrics[fabric].partition
     values = store.values(partition)
     for service in services_in_partition(registered_fabrics(values), services_of):
@@ -30,10 +31,10 @@ def skip_message(settings: LiveSettings, fabric: str, operations: OperationsLog)
         message_id = str(stopped["message_id"])
         if message_id.startswith("sequencer@"):
             raise OperationFailed(
-                f"{message_id}: {fabric} cannot do without its first message: {stopped['sentence']}"
+                f"{message_id}: the first message of {fabric} cannot be skipped: {stopped['sentence']}"
             )
         order = SkipOrdered(fabric=fabric, service=service, message=message_id)
         operations.append(new_operation(order, local_person()))
         store.trim(OutboxTrim(partition, fields={f"skip:{service}": message_id}))
-        return f"{service} of {fabric} passes over {message_id}; it raised: {stopped['sentence']}"
+        return f"{service} of {fabric} skips {message_id}; it raised: {stopped['sentence']}"
     raise NotFound(f"fabric {fabric}: no service has stopped on a message of it")

@@ -1,4 +1,4 @@
-"""This version, as far as states know it."""
+"""The code version that states record."""
 
 from ops.local.software_version import software_version
 from services.fleet import FLEET
@@ -6,6 +6,6 @@ from shared.engine.compatibility import RULES, StateCodeVersion, state_layouts
 
 
 def fleet_state_code() -> StateCodeVersion:
-    """Its rules, its build, and the form in which it stores the states of every service."""
+    """Rules, build and state layouts of this version, for every service."""
     services = {service.name: service for services in FLEET.values() for service in services}
     return StateCodeVersion(RULES, state_layouts(services.values()), software_version())

@@ -1,4 +1,4 @@
-"""`lightwave live status`: every process, and how far each service has come in each partition."""
+"""`lightwave live status`: processes, and the position of each service in each partition."""
 
 import contextlib
 from typing import Any
@@ -16,7 +16,7 @@ from shared.storage.store.redis_store import RedisStore
 
 
 def live_status(settings: LiveSettings) -> dict[str, Any]:
-    """{twin, clock, processes, partitions, problems}; asks Redis alone, so that it answers without Kafka."""
+    """{twin, clock, processes, partitions, problems}. Queries Redis only, so it works without Kafka."""
     with contextlib.closing(settings.store()) as store:
         store.check()
         return _status(store)
@@ -71,17 +71,17 @@ def _status(store: RedisStore) -> dict[str, Any]:
 
 
 def _problems(found: list[str], rows: list[dict[str, Any]]) -> list[str]:
-    """What is wrong with the twin, and then what else its processes say of themselves."""
+    """Problems of the twin, then further problems that its processes report."""
     said = [(row["name"], problem) for row in rows if row["alive"] for problem in row["problems"]]
     found = [*dict.fromkeys(found)]
     return [*found, *(f"{who}: {what}" for who, what in said if not any(what in known for known in found))]
 
 
 def status_table(status: dict[str, Any]) -> str:
-    """The same for people."""
+    """The status as text."""
     clock = status["clock"]
     asked = (
-        "paused" if clock["paused"] else f"× {clock['speed']:g} asked, × {clock['achieved_speed']:.0f} held"
+        "paused" if clock["paused"] else f"× {clock['speed']:g} set, × {clock['achieved_speed']:.0f} achieved"
     )
     lines = [
         f"simulated time {format_time(clock['now_us'])}, {asked}, lag {format_duration(clock['lag_us'])}",
@@ -136,5 +136,5 @@ def _process(row: dict[str, Any]) -> list[object]:
 
 def _worker_name(service: dict[str, Any]) -> str:
     if service["stopped"]:
-        return f"{service['holder'] or 'nobody'}, STOPPED"
-    return service["holder"] or "nobody"
+        return f"{service['holder'] or 'none'}, STOPPED"
+    return service["holder"] or "none"

@@ -1,6 +1,6 @@
-"""Restart supervision: commands that are started again when they end, more and more patiently.
+"""Restart supervision: restart commands when they exit, with exponential back-off.
 
-A process is started by this one directly, so that a signal meets it and no shell or supervisor in between.
+This process starts each command directly, so that signals reach the command and not a shell in between.
 """
 
 import contextlib
@@ -20,20 +20,22 @@ from shared.basics.errors import InvalidInput, OperationFailed
 from shared.runtimes.child_process import RESTARTS, dies_with_parent, end_with_parent
 
 WRONG_USAGE = 2
-"""The exit code of a command that would end in the same way again."""
+"""Exit code of a command that would fail in the same way again."""
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 GOOD_EXIT_CODES = {0, -signal.SIGTERM, -signal.SIGINT, 128 + signal.SIGTERM, 128 + signal.SIGINT}
-"""How a command ends that was asked to; some catch the signal and say its number."""
+"""Exit codes after a requested stop; some commands catch the signal and return its number."""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class RestartPolicy:
-    """How patiently a command is started again: after `wait_s_min`, then twice as long each time, up to
-    `wait_s_max`; the shortest again after it ran for `good_s_min`. One that is asked to end has
-    `stop_s_max` to do so."""
+    """Back-off of restarts: `wait_s_min`, then twice as long each time, up to `wait_s_max`.
+
+    The back-off resets after a run of `good_s_min`. A command that is asked to stop is killed after
+    `stop_s_max`.
+    """
 
     wait_s_min: float = 0.2
     wait_s_max: float = 10.0
@@ -41,7 +43,7 @@ class RestartPolicy:
     stop_s_max: float = 10.0
 
     def next_wait_s(self, wait_s: float, ran_s: float) -> float:
-        """Before the next start, after the last wait (0: there was none) and how long the command ran."""
+        """Wait before the next start, from the last wait (0: none) and the duration of the run."""
         if ran_s >= self.good_s_min or not wait_s:
             return self.wait_s_min
         return min(2 * wait_s, self.wait_s_max)
@@ -50,11 +52,11 @@ class RestartPolicy:
 DEFAULT_RESTART_POLICY = RestartPolicy()
 
 OnExit = Callable[[str], None]
-"""Is told a sentence for people."""
+"""Receives a sentence for people."""
 
 
 def exit_text(code: int) -> str:
-    """An exit code as people say it."""
+    """An exit code as text."""
     if code >= 0:
         return f"exit code {code}"
     with contextlib.suppress(ValueError):
@@ -63,12 +65,11 @@ def exit_text(code: int) -> str:
 
 
 class SupervisedProcess:
-    """One command, running from `start` until `stop` or until it is given up. Safe to use from several
-    threads. `exits` are the codes with which it ended, minus a signal's number.
+    """One command that runs from `start` until `stop` or until it is given up. Thread-safe.
 
-    `environment` is added to this process's own; output goes to the file `output`, or where this process's
-    goes. `restarting` and `given_up` are told, in another thread, each end with the wait that follows, and
-    why the command is not tried again.
+    `exits` are its exit codes; a signal counts as minus its number. `environment` is added to this process's
+    own. Output goes to the file `output`, or to this process's output. In another thread, `restarting`
+    receives each exit with the wait that follows, and `given_up` the reason why the command is not restarted.
     """
 
     def __init__(
@@ -94,22 +95,22 @@ class SupervisedProcess:
         self._lock = threading.Lock()
         self._stopping = threading.Event()
         self._gone = threading.Event()
-        """While no process of it is there."""
+        """Set while no process of this command exists."""
         self._gone.set()
 
     def start(self) -> None:
-        """Once. `stop` may follow at any moment, even if an interrupt ends this halfway."""
+        """Start; call once. `stop` may follow at any time, even if an interrupt ends this call halfway."""
         # A process dies with the thread that started it: this one ends after the last that it started.
         threading.Thread(target=self._run, name=f"supervise {self.name}", daemon=True).start()
 
     @property
     def pid(self) -> int | None:
-        """Its process while it runs."""
+        """The process id while it runs, else None."""
         process = self._process
         return process.pid if process is not None and process.returncode is None else None
 
     def send_signal(self, sign: signal.Signals) -> int | None:
-        """Send a signal to the process itself; its pid, or None if it is just not running."""
+        """Send a signal to the process; returns its pid, or None if it does not run now."""
         process, pid = self._process, self.pid
         if process is None or pid is None:
             return None
@@ -117,30 +118,31 @@ class SupervisedProcess:
         return pid
 
     def ask_to_stop(self, sign: signal.Signals = signal.SIGTERM) -> None:
-        """Let the process end, and start none again; `wait_stopped` is to follow."""
+        """Ask the process to stop, and do not restart it; call `wait_stopped` afterwards."""
         self._stopping.set()
-        with self._lock:  # none is just being started
-            self.send_signal(signal.SIGCONT)  # one that stands still would hear it later
+        with self._lock:  # no start is in progress
+            self.send_signal(signal.SIGCONT)  # a paused process would receive the next signal later
             self.send_signal(sign)
 
     def wait_stopped(self, seconds: float) -> int | None:
-        """Until it has ended, killed if that takes longer: its last exit code; None if it did not run."""
+        """Wait until it has exited, and kill it after `seconds`. Returns its exit code; None if it did not
+        run."""
         process = self._process
         if not self._gone.wait(seconds):
             log.warning(
-                "%s: did not end within %.0f s of SIGTERM, killed", self.name, self._policy.stop_s_max
+                "%s: did not stop within %.0f s of SIGTERM; killed it", self.name, self._policy.stop_s_max
             )
             self.send_signal(signal.SIGKILL)
             self._gone.wait()
         return None if process is None else process.returncode
 
     def stop(self) -> int | None:
-        """End it in good order, and killed if it does not follow: its exit code, None if it did not run."""
+        """Stop it, and kill it if it does not stop in time. Returns its exit code; None if it did not run."""
         self.ask_to_stop()
         return self.wait_stopped(self._policy.stop_s_max)
 
     def _run(self) -> None:
-        """The thread: start, wait for the end, wait before the next start."""
+        """The thread: start, wait for the exit, wait before the next start."""
         wait_s = 0.0
         while not self._stopping.wait(wait_s):
             began_s = time.monotonic()
@@ -160,7 +162,7 @@ class SupervisedProcess:
             self._process = None
             self.exits.append(code)
             if code == WRONG_USAGE:
-                self._given_up(f"{self.name}: exit code 2 after {ran_s:.1f} s, which is not tried again")
+                self._given_up(f"{self.name}: exit code 2 after {ran_s:.1f} s, will not restart it")
                 return
             wait_s = self._policy.next_wait_s(wait_s, ran_s)
             self._restarting(
@@ -169,7 +171,7 @@ class SupervisedProcess:
             )
 
     def _start(self) -> "subprocess.Popen[bytes] | None":
-        """None if it is to stop already."""
+        """Start the process; None if `stop` was called."""
         with self._lock:
             if self._stopping.is_set():
                 return None
@@ -188,8 +190,8 @@ class SupervisedProcess:
 
 
 class Supervisor:
-    """Several processes under one policy, until `stop`; what each says is in `NAME.log` in the folder `logs`.
-    Safe to use from several threads."""
+    """Several processes under one policy, until `stop`. Each writes to `NAME.log` in the folder `logs`.
+    Thread-safe."""
 
     def __init__(
         self, environment: Mapping[str, str], logs: Path, policy: RestartPolicy = DEFAULT_RESTART_POLICY
@@ -199,12 +201,12 @@ class Supervisor:
         self._policy = policy
         self._processes: dict[str, SupervisedProcess] = {}
         self._dropped: dict[str, list[int]] = {}
-        """Name → how processes of it ended by themselves that are kept no longer."""
+        """Name → exit codes of dropped processes."""
         self._lock = threading.Lock()
         self._given_up: SimpleQueue[str] = SimpleQueue()
 
     def keep(self, name: str, command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
-        """Start a command, and keep it running from now on; `environment` goes over that of all."""
+        """Start a command and keep it running; `environment` overrides the common one."""
         process = SupervisedProcess(
             name,
             command,
@@ -214,11 +216,11 @@ class Supervisor:
             policy=self._policy,
         )
         with self._lock:
-            self._processes[name] = process  # first, so that `stop` ends it whatever happens meanwhile
+            self._processes[name] = process  # first, so that a concurrent `stop` includes it
             process.start()
 
     def drop(self, name: str, sign: signal.Signals = signal.SIGTERM) -> None:
-        """End a process, in good order unless `sign` is SIGKILL, and keep it no longer."""
+        """Stop a process with `sign`, and do not restart it."""
         with self._lock:
             process = self._processes.pop(name)
         self._end([process], sign)
@@ -226,13 +228,13 @@ class Supervisor:
             self._dropped.setdefault(name, []).extend(process.exits)
 
     def send_signal(self, name: str, sign: signal.Signals) -> int | None:
-        """Send a signal to the process itself; its pid, or None if it is just not running."""
+        """Send a signal to the process; returns its pid, or None if it does not run now."""
         with self._lock:
             process = self._processes.get(name)
         return None if process is None else process.send_signal(sign)
 
     def resume(self, pid: int) -> None:
-        """End a pause, if that very process is still there."""
+        """Resume a paused process, if that process still runs."""
         with self._lock:
             for process in self._processes.values():
                 if process.pid == pid:
@@ -248,8 +250,8 @@ class Supervisor:
             return {name: process.pid for name, process in self._processes.items()}
 
     def exits(self) -> dict[str, list[int]]:
-        """Process → the codes with which it ended, in order, also of what was dropped; not the end by which
-        it was."""
+        """Process → its exit codes in order, including dropped processes, without the exit due to the
+        drop."""
         with self._lock:
             found = {name: list(codes) for name, codes in self._dropped.items()}
             for name, process in self._processes.items():
@@ -257,12 +259,12 @@ class Supervisor:
             return found
 
     def check(self) -> None:
-        """OperationFailed if a process was given up: it cannot be started, or is used wrongly."""
+        """OperationFailed if a process was given up: it cannot be started, or its usage is wrong."""
         if not self._given_up.empty():
             raise OperationFailed(self._given_up.get())
 
     def stop(self) -> None:
-        """End all of them in good order, and killed where one does not follow."""
+        """Stop all processes; kill each that does not stop in time."""
         with self._lock:
             processes, self._processes = list(self._processes.values()), {}
         self._end(processes, signal.SIGTERM)
@@ -282,11 +284,11 @@ def supervise(
     with_parent: bool = False,
     policy: RestartPolicy = DEFAULT_RESTART_POLICY,
 ) -> int:
-    """Run `command` in the foreground until SIGTERM or SIGINT, which end it too: 0 if it ended in good order.
+    """Run `command` in the foreground until SIGTERM or SIGINT, which also stop it; 0 if it stopped as
+    requested.
 
-    2, a wrong use that it refuses, is not tried again and is returned. InvalidInput if there is no such
-    command. Called in the main thread. With `with_parent` the end of the process that called this one counts
-    as a SIGTERM.
+    Exit code 2 (wrong usage) is returned without a restart. InvalidInput if the command cannot be run. Call
+    in the main thread. With `with_parent`, the exit of the parent process counts as a SIGTERM.
     """
     if with_parent:
         end_with_parent()
@@ -302,13 +304,13 @@ def supervise(
     if process.exits[-1:] == [WRONG_USAGE]:
         log.error("%s", given_up)
         return WRONG_USAGE
-    raise InvalidInput(f"supervise {given_up}; allowed: a command that can be run")
+    raise InvalidInput(f"supervise {given_up}; must be a command that can be run")
 
 
 @contextmanager
 def _stop_signals() -> Iterator["SimpleQueue[str | None]"]:
-    """A queue that gets None for every SIGTERM and SIGINT that comes meanwhile."""
-    ends: SimpleQueue[str | None] = SimpleQueue()  # the one queue that a signal's handler may put into
+    """A queue that receives None for every SIGTERM and SIGINT."""
+    ends: SimpleQueue[str | None] = SimpleQueue()  # the only queue that a signal handler may use
     before = {sign: signal.signal(sign, lambda *_: ends.put(None)) for sign in STOP_SIGNALS}
     try:
         yield ends

@@ -1,8 +1,8 @@
-"""`lightwave live upgrade`: the states of a live twin whose processes have ended, as another version left
-them, become this version's, and the log on Kafka says so.
+"""`lightwave live upgrade`: convert the states of a stopped live twin to this version, and record it on the
+log.
 
-The steps are those of `lightwave upgrade`, for each partition of the log, and each can be done again. Which
-message of its site's log an upgrade is, is told by a copy of that log, which a gateway keeps.
+The steps are those of `lightwave upgrade`, for each partition of the log. Each step can be repeated. The
+position of the upgrade message in its site's log is read from a copy of that log, like a gateway's.
 """
 
 import asyncio
@@ -48,14 +48,15 @@ from shared.storage.store.redis_store import RedisStore
 from shared.storage.store.state_store import Commit, OutboxTrim, PartitionSnapshot
 
 COPY_S_MAX = 3_600.0
-"""How long the copy of the log may take to be whole: a pod-year takes a minute."""
+"""Maximum time to copy the log: a pod-year takes a minute."""
 POLL_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionUpgrade:
-    """What is to become of a partition that all services have read up to `end`: of each of its sites, in
-    order of the offsets at which their messages stand, or will."""
+    """The planned upgrade of a partition that all services have read up to `end`.
+
+    `sites` are in order of `offsets`, the offsets of their upgrade messages."""
 
     partition: int
     end: int
@@ -64,9 +65,11 @@ class PartitionUpgrade:
 
 
 def upgrade_live(settings: LiveSettings, say: Callable[[str], None]) -> list[dict[str, Any]]:
-    """Upgrade every partition of the twin that needs it; a row for each of its sites. OperationFailed while a
-    process of the twin runs, or where the version before has left something half done; UpgradeNeeded where
-    this version cannot take it over."""
+    """Upgrade every partition of the twin that needs it; returns a row per site.
+
+    OperationFailed while a process of the twin runs, or if the previous version left unfinished work.
+    UpgradeNeeded if this version cannot upgrade the states.
+    """
     with _stopped_twin(settings) as (store, twin):
         if not _is_needed(store, twin):
             return []
@@ -80,8 +83,8 @@ def upgrade_live(settings: LiveSettings, say: Callable[[str], None]) -> list[dic
 def check_live_upgrade(
     settings: LiveSettings, say: Callable[[str], None], report_progress: ReportUpgradeProgress
 ) -> list[dict[str, Any]]:
-    """What `upgrade_live` would do, which is not done, and what this version would have made of the log that
-    there is. Errors as there."""
+    """Show what `upgrade_live` would do, and where this version would have produced another log. Same
+    errors."""
     with _stopped_twin(settings) as (store, twin):
         if not _is_needed(store, twin):
             return []
@@ -100,7 +103,7 @@ def check_live_upgrade(
 
 @contextlib.contextmanager
 def _stopped_twin(settings: LiveSettings) -> Iterator[tuple[RedisStore, TwinRecord]]:
-    """A twin of which no process runs, and that nobody rebuilds meanwhile."""
+    """A twin without running processes, locked against rebuilds."""
     store = settings.store()
     store.check()
     twin = read_twin(store)
@@ -111,14 +114,14 @@ def _stopped_twin(settings: LiveSettings) -> Iterator[tuple[RedisStore, TwinReco
 
 
 def _is_needed(store: RedisStore, twin: TwinRecord) -> bool:
-    """Whether any partition has states that this version cannot go on with: its log is copied only then."""
+    """Whether any partition has states that this version cannot use. The log is copied only then."""
     return any(_code_of(store, partition) is not None for partition in range(twin.partitions))
 
 
 def _all_planned(
     settings: LiveSettings, store: RedisStore, twin: TwinRecord, mirror: LogMirror
 ) -> list[PartitionUpgrade]:
-    """Known of all partitions before anything is changed in one."""
+    """Plan all partitions before any of them changes."""
     return [
         upgrade
         for partition in range(twin.partitions)
@@ -127,12 +130,12 @@ def _all_planned(
 
 
 def _check_processes_stopped(store: RedisStore) -> None:
-    """A process of the version before would go on with what is taken away from it."""
+    """OperationFailed if a process runs: it would continue with states that are replaced."""
     alive = [row["name"] for row in processes(store) if row["alive"] and row["kind"] != "rebuild"]
     if alive:
         raise OperationFailed(
-            f"{', '.join(alive)}: still run; pause the clock, wait until `lightwave live status` says that "
-            "all is read, and end every process of the twin"
+            f"{', '.join(alive)}: still running; pause the clock, wait until `lightwave live status` shows "
+            "that everything is read, and stop every process of the twin"
         )
 
 
@@ -147,7 +150,7 @@ def _log_copy(settings: LiveSettings, twin: TwinRecord, say: Callable[[str], Non
             if mirror.lost or time.monotonic() > until_s:
                 raise OperationFailed(mirror.problem or missing_records)
             time.sleep(POLL_S)
-        say(f"the log is copied to {settings.data}")
+        say(f"the log was copied to {settings.data}")
         yield mirror
     finally:
         mirror.stop()
@@ -156,7 +159,7 @@ def _log_copy(settings: LiveSettings, twin: TwinRecord, say: Callable[[str], Non
 def _planned(
     settings: LiveSettings, store: RedisStore, twin: TwinRecord, partition: int, mirror: LogMirror
 ) -> PartitionUpgrade | None:
-    """None where nothing lives, or this version goes on with what is there."""
+    """None if the partition is empty, or if this version can use its states."""
     code = _code_of(store, partition)
     if code is None:
         return None
@@ -175,7 +178,7 @@ def _planned(
         held = stored_states(store, partition, site, of_site, log.end - beyond, code, services_of)
         upgrades.append(plan_upgrade(held, log, services_of, software_version()))
     offsets = {message.id: offset for offset, message in tail}
-    # Those that are on the log already stand where they stand.
+    # Upgrade messages that are already on the log keep their offsets.
     places = []
     for upgrade in upgrades:
         if upgrade.on_log:
@@ -187,7 +190,7 @@ def _planned(
 
 
 def _code_of(store: RedisStore, partition: int) -> StateCodeVersion | None:
-    """The code that left a partition's states; None where nothing lives, or this version may go on."""
+    """The code version of a partition's states; None if it is empty, or if this version can use them."""
     where = f"partition {partition}"
     values = store.values(partition)
     living = registered_fabrics(values)
@@ -196,8 +199,8 @@ def _code_of(store: RedisStore, partition: int) -> StateCodeVersion | None:
     code = recorded_code_version(values)
     if code is None:
         raise UpgradeNeeded(
-            f"{where}: its states are of a version before rules had a "
-            f"number: `{REBUILD_COMMAND}` makes them again"
+            f"{where}: its states are of a version whose rules had no "
+            f"number; `{REBUILD_COMMAND}` rebuilds them"
         )
     own = current_code_version(
         [resident.kind for resident in living.values()], services_of, software_version()
@@ -209,13 +212,14 @@ def _code_of(store: RedisStore, partition: int) -> StateCodeVersion | None:
 def _partition_end(
     found: PartitionSnapshot, services: Sequence[str], left: int, partition: int, code: StateCodeVersion
 ) -> int:
-    """The position at which all services stand, with nothing `left` to write."""
+    """The position of all services, if it is the same and nothing is `left` to append."""
     stood = {found.positions.get(service, 0) for service in services}
     if len(stood) > 1 or left:
         raise OperationFailed(
-            f"partition {partition}: its services stand at {', '.join(map(str, sorted(stood)))}, with "
-            f"{left} messages not on Kafka yet: what {code.software} began, only that version "
-            "ends; start it, pause the clock, wait until all is read, and end it"
+            f"partition {partition}: its services are at positions {', '.join(map(str, sorted(stood)))}, "
+            f"with "
+            f"{left} messages not on Kafka yet; only version {code.software} can finish its own "
+            "work: start it, pause the clock, wait until everything is read, and stop it"
         )
     return stood.pop()
 
@@ -223,8 +227,9 @@ def _partition_end(
 def _tail(
     settings: LiveSettings, twin: TwinRecord, partition: int, end: int
 ) -> tuple[list[tuple[int, Envelope]], int]:
-    """(offset, message) of what stands beyond all that was read: an upgrade that was cut off, or nothing. And
-    the offset of the next record: void ones may stand there, too."""
+    """(offset, message) of every unread message, and the offset of the next record.
+
+    Unread messages can only come from an interrupted upgrade. Void records may follow."""
     endpoints = settings.endpoints
     found: list[tuple[int, Envelope]] = []
     after = end
@@ -239,9 +244,9 @@ def _tail(
                 continue
             if not isinstance(message.body, Upgraded):
                 raise OperationFailed(
-                    f"partition {partition}: the log holds {message.id} at {record.offset}, and services "
-                    f"have read up to {end}; start the version before, pause the clock, and wait until all "
-                    "is read"
+                    f"partition {partition}: the log holds {message.id} at {record.offset}, but services "
+                    f"have read up to {end} only; start the previous version, pause the clock, and wait "
+                    "until everything is read"
                 )
             found.append((record.offset, message))
     return found, after
@@ -274,12 +279,15 @@ def _take_over(settings: LiveSettings, store: RedisStore, twin: TwinRecord, foun
 
 
 def _fence(store: RedisStore, partition: int) -> None:
-    """Until the states are replaced nobody joins or commits: a process of the version before would go on by
-    its rules behind what the log says then."""
+    """Keep processes from joining and committing until the states are replaced.
+
+    A process of the previous version would continue with its own rules after the upgrade message."""
     held = store.snapshot(partition, [])
     note = upgrade_begun_value(StateCodeVersion(RULES, {}, software_version()))
     if not store.commit(Commit(partition, {}, {}, fields=note, generation=held.generation)):
-        raise OperationFailed(f"partition {partition}: somebody made its states again meanwhile; ask again")
+        raise OperationFailed(
+            f"partition {partition}: another process rebuilt its states meanwhile; try again"
+        )
 
 
 async def _append(settings: LiveSettings, twin: TwinRecord, found: PartitionUpgrade) -> None:
@@ -293,8 +301,9 @@ async def _append(settings: LiveSettings, twin: TwinRecord, found: PartitionUpgr
             (landed,) = await appender.append(found.partition, [entry])
             if landed != offset:
                 raise OperationFailed(
-                    f"partition {found.partition}: somebody else wrote to the log meanwhile, at {offset}; "
-                    "end every process of the twin"
+                    f"partition {found.partition}: another writer appended to the log meanwhile, at "
+                    f"{offset}; "
+                    "stop every process of the twin"
                 )
     finally:
         await appender.close()

@@ -29,9 +29,9 @@ def html_page(rows: list[dict[str, Any]], charts: list[Any]) -> str:
     )
     tables = "\n".join(_table(kind, of_kind) for kind, of_kind in by_kind(rows))
     return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>What the papers state, computed anew</title>
+<html lang="en"><head><meta charset="utf-8"><title>Claims of the papers, recomputed</title>
 <style>{STYLE}</style><script>{get_plotlyjs()}</script></head><body>
-<h1>What the papers state, computed anew</h1>
+<h1>Claims of the papers, recomputed</h1>
 <p>{escape(claim_summary(rows))}.
 [LF] is Lightwave Fabrics, [T4] TPU v4, NSDI 2024 Resiliency at Scale, Jupiter Evolving a paper of SIGCOMM
 2022. Computed by lightwave {VERSION} when

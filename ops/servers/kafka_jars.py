@@ -1,4 +1,4 @@
-"""Kafka's jars, fetched once by Maven into a folder of the user's cache that all checkouts share."""
+"""Kafka's jars: Maven fetches them once into the user's cache, which all checkouts share."""
 
 import fcntl
 import os
@@ -15,7 +15,7 @@ from ops.local.user_folders import user_folder
 from shared.basics.errors import InvalidInput, OperationFailed
 
 LIBS = "LIGHTWAVE_KAFKA_LIBS"
-"""The variable that names a folder of jars to be used instead."""
+"""Variable that names a folder of jars to use instead."""
 DEPLOY = Path(__file__).parents[1] / "deploy"
 POM = DEPLOY / "pom.xml"
 JAVA_MIN = 17
@@ -32,10 +32,10 @@ def kafka_version() -> str:
 
 
 def kafka_libs() -> Path:
-    """The folder of the jars, complete; fetched now if it is not there. OperationFailed if it cannot be."""
+    """The complete folder of jars; fetches it if it is missing. OperationFailed if that fails."""
     if given := os.environ.get(LIBS):
         if not any(Path(given).glob("kafka_*.jar")):
-            raise InvalidInput(f"{LIBS}: {given} holds no Kafka; allowed: a folder with Kafka's jars")
+            raise InvalidInput(f"{LIBS}: {given} holds no Kafka; must be a folder with Kafka's jars")
         return Path(given)
     libs = cache() / f"kafka-{kafka_version()}"
     if not libs.is_dir():
@@ -64,7 +64,7 @@ def java() -> str:
     if answer.returncode or found is None or int(found[1]) < JAVA_MIN:
         version = found[1] if found else answer.stderr.strip()
         raise OperationFailed(
-            f"Java {version} is no Java that Kafka runs on; allowed: {JAVA_MIN} or later, on Debian: "
+            f"Java {version} is too old for Kafka; must be {JAVA_MIN} or later, on Debian: "
             "apt-get install default-jre-headless"
         )
     return command
@@ -72,7 +72,7 @@ def java() -> str:
 
 @contextmanager
 def _fetch_lock(libs: Path) -> Iterator[None]:
-    """Two that want the jars at once: one fetches, the other waits."""
+    """Lock: one process fetches the jars, others wait."""
     try:
         libs.parent.mkdir(parents=True, exist_ok=True)
         with libs.with_name(f"{libs.name}.lock").open("w") as lock:
@@ -83,7 +83,7 @@ def _fetch_lock(libs: Path) -> Iterator[None]:
 
 
 def _fetch(libs: Path) -> None:
-    """Into a folder beside, which gets its name when it is complete; no other process is at it."""
+    """Fetch into a temporary folder, and rename it when it is complete. The caller holds the lock."""
     maven = shutil.which("mvn")
     if maven is None:
         raise OperationFailed("Maven fetches Kafka and is not installed; on Debian: apt-get install maven")

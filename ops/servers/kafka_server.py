@@ -1,4 +1,4 @@
-"""A local Kafka: one broker in KRaft mode, of the jars that Maven fetched."""
+"""A local Kafka: one broker in KRaft mode, from the jars that Maven fetched."""
 
 import base64
 import contextlib
@@ -17,18 +17,19 @@ from shared.runtimes.tcp_ports import check_free, free_port
 
 ANSWER_S_MAX = 1.0
 CONTROLLER_HOST = "127.0.0.1"
-"""The controller of the one node is spoken to by the broker beside it only."""
+"""Only the broker of the same node connects to the controller."""
 PROPERTIES = "server.properties"
 LOGGING = "log4j2.yaml"
 FORMATTED = Path("data", "meta.properties")
 HEAP = ["-Xms128m", "-Xmx384m", "-XX:+ExitOnOutOfMemoryError"]
 QUICK = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
-"""Ready sooner, and content with the half of a core."""
+"""JVM options for a fast start and half a core."""
 
 
 class LocalKafka(TcpServer):
-    """A broker that keeps all that it confirmed over a kill. Paths in its settings are relative to its
-    folder, so no character of a folder's name can be taken for anything else."""
+    """A broker that keeps all confirmed records over a kill.
+
+    Paths in its settings are relative to its folder, so the folder's name needs no escaping."""
 
     name = "Kafka"
 
@@ -44,12 +45,12 @@ class LocalKafka(TcpServer):
 
     @property
     def brokers(self) -> Brokers:
-        """How clients reach it."""
+        """How clients connect."""
         return Brokers(self.bootstrap)
 
     @property
     def settings(self) -> dict[str, str]:
-        """The same for a live twin's processes, as variables."""
+        """Environment variables for a live twin's processes."""
         return {"LIGHTWAVE_KAFKA": self.bootstrap}
 
     def answers(self) -> bool:
@@ -66,14 +67,15 @@ class LocalKafka(TcpServer):
         return [*run, *HEAP, *QUICK, logging, *classes, "kafka.Kafka", PROPERTIES]
 
     def _format(self, run: list[str]) -> None:
-        """Once for a folder; one that was cut off is done again, for `meta.properties` is written last."""
+        """Format the folder once. An interrupted format is repeated, because `meta.properties` is written
+        last."""
         tool = ["kafka.tools.StorageTool", "format", "--ignore-formatted", "-t", _cluster_id()]
         answer = subprocess.run(  # noqa: S603 -- a command of ours, no shell
             [*run, *tool, "-c", PROPERTIES], cwd=self.folder, capture_output=True, text=True, check=False
         )
         if answer.returncode:
             said = (answer.stderr or answer.stdout).strip().splitlines()[-1:]
-            raise OperationFailed(f"Kafka in {self.folder}: could not make its storage: {' '.join(said)}")
+            raise OperationFailed(f"Kafka in {self.folder}: could not format its storage: {' '.join(said)}")
 
     def _properties(self) -> str:
         controller = f"{CONTROLLER_HOST}:{self._find_controller_port()}"
@@ -86,7 +88,7 @@ class LocalKafka(TcpServer):
         return "".join(f"{key}={value}\n" for key, value in values.items())
 
     def _find_controller_port(self) -> int:
-        """The one that was asked for, or the next after the broker's, or any."""
+        """The requested port, or the one after the broker's, or any free one."""
         if self._controller_port is not None:
             check_free("Kafka's controller", CONTROLLER_HOST, self._controller_port)
             return self._controller_port
@@ -116,15 +118,15 @@ ONE_NODE = {
     "broker.session.timeout.ms": "3000",
     "broker.heartbeat.interval.ms": "500",
 }
-"""What a single node needs to be alone, and to be back soon after a kill; docker-compose.yml has the same."""
+"""Settings of a single node that restarts fast after a kill; docker-compose.yml has the same."""
 
 METADATA, METADATA_VERSION = 3, 1
 
 
 def metadata_answers(host: str, port: int) -> bool:
-    """Whether a broker answers a request for metadata with a broker that is there.
+    """Whether a broker answers a metadata request with at least one broker.
 
-    Spoken by hand: some 40 bytes, in 2 ms, where a client takes seconds to find out that nobody is there.
+    Encoded by hand: about 40 bytes in 2 ms. A Kafka client takes seconds to detect a missing broker.
     """
     request = struct.pack(">hhihi", METADATA, METADATA_VERSION, 1, -1, 0)  # no client's name, of no topic
     try:
@@ -138,7 +140,7 @@ def metadata_answers(host: str, port: int) -> bool:
 
 
 def _cluster_id() -> str:
-    """16 random bytes as Kafka writes them; a leading dash would be taken for an option."""
+    """16 random bytes in Kafka's encoding, without a leading dash, which would look like an option."""
     while (text := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
         pass
     return text

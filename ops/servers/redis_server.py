@@ -17,8 +17,8 @@ log = logging.getLogger("lightwave.live")
 
 ANSWER_S_MAX = 1.0
 DURABLE_SETTINGS = {"save": "", "appendonly": "yes", "appendfsync": "everysec"}
-"""What makes a confirmed write outlive a kill; a power cut may take the last second or two, of states and
-positions together. docker-compose.yml has the same."""
+"""Settings with which a confirmed write survives a kill. A power cut may lose the last second or two, of
+states and positions alike. docker-compose.yml has the same."""
 
 
 APPEND_ONLY = "appendonlydir"
@@ -27,11 +27,12 @@ ANALYZED = re.compile(r"AOF analyzed: filename=(\S+\.incr\.aof), size=\d+, ok_up
 
 
 def cut_torn_transaction(checker: str, folder: Path) -> int:
-    """Take half a transaction off the end of the append-only file in a folder, before a server reads it;
-    returns its bytes. Whatever else is wrong with the file is for the server to say.
+    """Remove an incomplete transaction from the end of the append-only file; returns the number of bytes
+    removed.
 
-    Redis 7.0 takes off no more than the command that was cut: the rest of its transaction would be made
-    with the next one, once the server starts for the second time.
+    Call before the server starts. The server itself reports any other damage. Redis 7.0 removes only the
+    truncated command: at the second start, it would apply the rest of the transaction together with the next
+    one.
     """
     (manifest, *_) = [*(folder / APPEND_ONLY).glob("*.manifest"), None]
     if manifest is None:
@@ -70,7 +71,7 @@ class LocalRedis(TcpServer):
             with client:
                 return bool(client.ping())
         except redis.RedisError:
-            return False  # not there yet, or still reading its file
+            return False  # not started yet, or still loading its file
 
     def _command(self) -> list[str]:
         binary, checker = shutil.which("redis-server"), shutil.which("redis-check-aof")
@@ -78,6 +79,10 @@ class LocalRedis(TcpServer):
             raise OperationFailed("Redis is not installed; on Debian: apt-get install redis-server")
         half = cut_torn_transaction(checker, self.folder)
         if half:
-            log.warning("Redis in %s: half a transaction, %d bytes, was cut off its file", self.folder, half)
+            log.warning(
+                "Redis in %s: removed an incomplete transaction of %d bytes from the end of its file",
+                self.folder,
+                half,
+            )
         options = {"bind": self.host, "port": str(self.port), "dir": str(self.folder)} | DURABLE_SETTINGS
         return [binary, *(word for name, value in options.items() for word in (f"--{name}", value))]

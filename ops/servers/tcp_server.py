@@ -1,4 +1,4 @@
-"""A local server that listens at an address of its own choosing."""
+"""A local server that listens on a host and port."""
 
 from abc import abstractmethod
 from pathlib import Path
@@ -10,7 +10,7 @@ from shared.runtimes.tcp_ports import check_free, connections
 class TcpServer(LocalServer):
     """One server on one folder, host and port."""
 
-    lock_advice = "end it, or set LIGHTWAVE_DATA to another folder"
+    lock_advice = "stop it, or set LIGHTWAVE_DATA to another folder"
 
     def __init__(self, folder: Path, host: str, port: int) -> None:
         super().__init__(folder)
@@ -23,12 +23,12 @@ class TcpServer(LocalServer):
         return f"{host}:{self.port}"
 
     def clients(self) -> int:
-        """How many connections it has from others; 0 where the system does not tell."""
+        """Number of client connections; 0 if the system does not report them."""
         return connections(self.port)
 
     @abstractmethod
     def _command(self) -> list[str]:
-        """Make the folder ready, and return the command that runs the server in it."""
+        """Prepare the folder, and return the command that runs the server."""
 
     def _prepare(self) -> list[str]:
         check_free(self.name, self.host, self.port)

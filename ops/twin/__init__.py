@@ -1,1 +1,1 @@
-"""The living twin in one process: its data folder, its server, its audit."""
+"""The embedded twin, in one process: data folder, server, audit, upgrade, archive."""

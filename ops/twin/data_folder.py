@@ -1,4 +1,4 @@
-"""The folder that keeps a living twin: who uses it, what twin it holds, where its parts are."""
+"""The data folder of an embedded twin: its lock, the twin's identity, and the paths of its files."""
 
 import contextlib
 import logging
@@ -30,7 +30,7 @@ log = logging.getLogger("lightwave.up")
 IDENTITY_FILE = "lightwave-twin.json"
 PARAMETERS_CHANGED = b'"type":"ParametersChanged"'
 LIVE_TWIN_FILES = ("kafka/lock", "mirror/lock", "historian/lock", "redis/redis.log")
-"""What the processes of a live twin keep in their own data folder."""
+"""Files that the processes of a live twin keep in their own data folder."""
 
 
 def default_data() -> Path:
@@ -39,14 +39,14 @@ def default_data() -> Path:
 
 
 class TwinIdentity(Model):
-    """What was decided when the twin was made: its sites with their first fabrics. Who joined since is on the
-    log alone."""
+    """The plan of the twin: its sites with their first fabrics. Fabrics that joined later are only on the
+    log."""
 
     sites: tuple[SitePlan, ...]
 
 
 class RunningTwin(Model):
-    """Where a running twin is to be reached: its gateway, and the Redis that holds its states."""
+    """Addresses of a running twin: its gateway, and the Redis with its states."""
 
     pid: int
     url: str
@@ -54,11 +54,11 @@ class RunningTwin(Model):
 
 
 class FolderInUse(OperationFailed):
-    """Another process of the twin's software holds the folder."""
+    """Another lightwave process has locked the folder."""
 
 
 class DataFolder:
-    """One twin's folder, held by one process at a time."""
+    """The folder of one twin, locked by one process at a time."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -67,19 +67,22 @@ class DataFolder:
         self.telemetry = path / "telemetry"
         self.snapshots = path / "snapshots"
         self.upgrades = path / "upgrades"
-        """Snapshots at upgrades: they are record, and `snapshots` a help."""
+        """Snapshots at upgrades. They are part of the record; those in `snapshots` can be made again."""
         self.dead_letters = path / "dead-letters.jsonl"
         self.clock = path / "clock.json"
         self.operations = path / "operations.jsonl"
         self.origin = path / "origin.json"
-        """Of a fork, whence it comes."""
+        """Origin of a fork."""
         self._identity_file = path / IDENTITY_FILE
         self._running = path / "running.json"
         self._lock: IO[str] | None = None
 
     def hold(self) -> None:
-        """Make the folder where there is none and keep every other process out of it. FolderInUse while
-        another has it, OperationFailed where it is a live twin's, and then nothing in it is touched."""
+        """Create the folder if needed, and lock it.
+
+        FolderInUse while another process has locked it. OperationFailed, without any change, if it is a live
+        twin's.
+        """
         self.check_embedded()
         try:
             self._lock = lock_folder(self.path)
@@ -87,28 +90,28 @@ class DataFolder:
             raise self._in_use() from None
         except OSError as error:
             raise self._failed(error) from None
-        # A folder of others' files as well, such as a home, stays as it is, if only its user writes there.
+        # A folder with other files, such as a home folder, keeps its mode, if only its owner can write to it.
         if self.holds_twin() or all(part.name == LOCK for part in self.path.iterdir()):
             self.path.chmod(0o700)
         elif (mode := stat.S_IMODE(self.path.stat().st_mode)) & 0o022:
             self.release()
             raise OperationFailed(
-                f"data folder {self.path}: others may write there (mode {mode:o}); allowed is one that only "
-                "its user writes to, as `chmod go-w` makes it"
+                f"data folder {self.path}: is writable by others (mode {mode:o}); must be writable by "
+                "its owner only (`chmod go-w`)"
             )
 
     def check_embedded(self) -> None:
-        """OperationFailed where a live twin keeps its files: one of this kind beside them, with a Redis of
-        its own, would take their places, and `--fresh` their lives."""
+        """OperationFailed if a live twin keeps its files here: an embedded twin would overwrite them, and
+        `--fresh` would delete them."""
         found = [Path(part).parent.name for part in LIVE_TWIN_FILES if (self.path / part).exists()]
         if found:
             raise OperationFailed(
-                f"data folder {self.path}: holds files of a live twin ({', '.join(found)}), which `lightwave "
-                "live status` shows; give a twin of `lightwave up` another folder"
+                f"data folder {self.path}: holds files of a live twin ({', '.join(found)}), see `lightwave "
+                "live status`; use another folder for `lightwave up`"
             )
 
     def check_free(self) -> None:
-        """FolderInUse while another process has the folder; nothing is made or kept from others."""
+        """FolderInUse while another process has locked the folder. Creates and locks nothing."""
         if is_locked(self.path):
             raise self._in_use()
 
@@ -125,7 +128,7 @@ class DataFolder:
             self._lock = None
 
     def clear(self) -> None:
-        """Remove what belongs to a twin, and nothing else that may lie in the folder."""
+        """Remove the twin's files, and no other file in the folder."""
         parts = (self.logs, self.redis, self.telemetry, self.snapshots, self.upgrades)
         for part in (*parts, *self.path.glob(f"{self.redis.name}.damaged-*")):
             shutil.rmtree(part, ignore_errors=True)
@@ -137,8 +140,11 @@ class DataFolder:
             raise self._failed(error) from None
 
     def identity(self) -> TwinIdentity | None:
-        """The twin that the folder holds, or None. Where its own file is lost, it is what the operations log
-        says was planned. OperationFailed where it is a live twin's folder."""
+        """The twin in the folder, or None.
+
+        If the identity file is lost, uses the plan on the operations log. OperationFailed if the folder is a
+        live twin's.
+        """
         self.check_embedded()
         kept = self._read_identity()
         if kept is not None:
@@ -153,14 +159,15 @@ class DataFolder:
         plan = next((body for body in bodies if isinstance(body, TwinPlanned)), None)
         if plan is None:
             raise OperationFailed(
-                f"{lost}, and {self.operations.name} has no plan of this twin; restore it from a backup "
-                "(--fresh would erase the log as well)"
+                f"{lost}, and {self.operations.name} has no plan of this twin; restore {IDENTITY_FILE} "
+                f"from a "
+                "backup (--fresh would also erase the log)"
             )
-        log.warning("%s; the plan is taken from %s", lost, self.operations.name)
+        log.warning("%s; using the plan in %s", lost, self.operations.name)
         return TwinIdentity(sites=plan.sites)
 
     def _read_identity(self) -> TwinIdentity | None:
-        """As the twin's own file has it; None where that is missing or damaged."""
+        """The content of the identity file; None if it is missing or damaged."""
         try:
             return TwinIdentity.model_validate_json(self._identity_file.read_bytes())
         except (FileNotFoundError, ValidationError):
@@ -169,14 +176,15 @@ class DataFolder:
             raise self._failed(error) from None
 
     def holds_twin(self) -> bool:
-        """Whether a twin was made here, sound or not."""
+        """Whether a twin was created here, intact or not."""
         return self._identity_file.exists()
 
     def open_or_create(
         self, requested: NewTwinOptions, new: tuple[SitePlan, ...] | None = None
     ) -> TwinIdentity:
-        """The folder's twin; where there is none one of these new sites, or of those that are asked for.
-        InvalidInput if it was made otherwise."""
+        """The folder's twin; creates one of the sites `new`, or of the requested sites, if there is none.
+
+        InvalidInput if the existing twin does not match the request."""
         kept = self.identity()
         if kept is None:
             kept = TwinIdentity(sites=requested.sites() if new is None else new)
@@ -189,12 +197,13 @@ class DataFolder:
             check_same_twin(requested, files, kept.sites, self._changed)
         except InvalidInput as error:
             raise InvalidInput(
-                f"{error}; data folder {self.path} holds this twin already: leave it out, or use --fresh"
+                f"{error}; data folder {self.path} already holds this twin: omit the option, or use --fresh"
             ) from None
         return kept
 
     def _changed(self, site: str, fabric: str) -> dict[str, object]:
-        """The parameters of a fabric that were changed since it was made, as they are now, by its log."""
+        """Parameters of a fabric that were changed since its commissioning, with their current values, from
+        its log."""
         found: dict[str, object] = {}
         try:
             for line in site_log(self.logs, site).lines():
@@ -203,34 +212,35 @@ class DataFolder:
                 if isinstance(body, ParametersChanged):
                     found |= {change.name: change.value for change in body.changes}
         except LightwaveError:
-            return {}  # a log that is lost or damaged is told of by who opens it
+            return {}  # the code that opens a lost or damaged log reports it
         return found
 
     def announce(self, url: str, redis: str) -> None:
-        """Say where the running twin is to be reached."""
+        """Record the addresses of the running twin."""
         running = RunningTwin(pid=os.getpid(), url=url, redis=redis)
         self._write(self._running, running.model_dump_json())
 
     def running(self) -> RunningTwin | None:
-        """What the twin announced that ran here last, which may have been killed since, or have run in the
-        folder that this one is a copy of; None if none did."""
+        """The last announced addresses; None if there are none.
+
+        That twin may have been killed since, or may have run in the folder that this one was copied from."""
         try:
             return RunningTwin.model_validate_json(self._running.read_bytes())
         except (OSError, ValueError):
             return None
 
     def stored_clock(self) -> SavedClock:
-        """The clock as it was last asked for: where its own file is lost, by the operations log."""
+        """The clock as last set; if its own file is lost, from the operations log."""
         try:
             return SavedClock.model_validate_json(self.clock.read_text())
         except (OSError, ValueError):
             last = last_clock(OperationsFile(self.operations))
         if last is None:
             if self.clock.exists():
-                log.warning("clock file %s: cannot be read; time goes on at × 1", self.clock)
+                log.warning("clock file %s: cannot be read; the clock resumes at × 1", self.clock)
             return SavedClock()
         log.warning(
-            "clock file %s: cannot be read; the clock is as it was last changed by %s",
+            "clock file %s: cannot be read; using the last change of the clock in %s",
             self.clock,
             self.operations.name,
         )
@@ -249,7 +259,7 @@ class DataFolder:
             raise self._failed(error, path) from None
 
     def _failed(self, error: OSError, path: Path | None = None) -> OperationFailed:
-        """The system's refusal, with the file of this folder that it is about."""
+        """An operating system error, with the file of this folder that caused it."""
         name = path.name if path is not None else Path(str(error.filename or self.path)).name
         about = "" if name == self.path.name else f"{name}: "
         return OperationFailed(f"data folder {self.path}: {about}{error.strerror or error}")

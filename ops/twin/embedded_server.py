@@ -1,4 +1,4 @@
-"""The start of a twin's own server, in good order or after its files were damaged."""
+"""Start the twin's embedded server, also after its files were damaged."""
 
 import logging
 
@@ -9,15 +9,15 @@ log = logging.getLogger("lightwave.up")
 
 
 def start_embedded_server(server: EmbeddedValkey, *, rebuild: bool) -> None:
-    """Start the twin's own server. Files that it cannot read are put aside for a rebuild, which needs nothing
-    of them."""
+    """Start the twin's embedded server. For a rebuild, set unreadable files aside, because it does not need
+    them."""
     try:
         server.ensure()
     except StoreDamaged as error:
         if not rebuild:
             raise StoreDamaged(
-                f"{error}; `lightwave up --rebuild` puts the folder aside and makes every state again from "
-                "the logs; only requests that were received and not yet accepted are lost"
+                f"{error}; `lightwave up --rebuild` sets the folder aside and rebuilds every state from "
+                "the logs; only requests that were received but not yet accepted are lost"
             ) from None
-        log.warning("%s; the folder is put aside as %s", error, server.set_folder_aside())
+        log.warning("%s; the folder was set aside as %s", error, server.set_folder_aside())
         server.ensure()

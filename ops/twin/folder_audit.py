@@ -1,6 +1,5 @@
-"""`lightwave audit`: the lab on the root messages of a living twin's log, compared with its log and its
-states.
-"""
+"""`lightwave audit`: replay the root messages of a twin's log in the lab, and compare with its log and
+states."""
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,18 +27,19 @@ from shared.storage.store.redis_store import RedisStore
 from shared.storage.store.state_store import FabricPlace
 
 ReportAuditProgress = Callable[[str, int, int], None]
-"""Is told (site, messages compared, messages in all), now and then."""
+"""Receives (site, messages compared, messages in total) from time to time."""
 
 
 def no_progress(_site: str, _done: int, _whole: int) -> None:
-    """Where nobody listens."""
+    """Ignore the progress."""
 
 
 def run_audit(
     *, data: Path, redis: str | None = None, jobs: int = 1, report_progress: ReportAuditProgress = no_progress
 ) -> dict[str, Any]:
-    """Audit the twin kept in `data`, running or not; the report's `clean` says whether all agreed. With
-    several jobs the log is folded in parts between snapshots, which are compared, too."""
+    """Audit the twin in `data`, running or not; `clean` in the report is True if everything agrees.
+
+    With several jobs, folds the log in segments between snapshots, and compares the snapshots as well."""
     folder = DataFolder(data)
     if not data.exists() or folder.identity() is None:
         raise NotFound(f"data folder {data}: holds no twin")
@@ -59,8 +59,8 @@ def run_audit(
 
 
 def _audit_origin(folder: DataFolder, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """Of a fork of what twin and moment it is one, how many messages of each site are that twin's and how
-    many its own, and in what its logs do not begin as they did there. None of a twin that is no fork."""
+    """The origin of a fork: parent and time, inherited and own messages of each site, and differences in the
+    inherited part. None if the twin is not a fork."""
     try:
         origin = read_origin(folder)
     except OperationFailed as error:
@@ -122,10 +122,10 @@ def _audit_site(
     if not position:
         audit.differing += [f"{name}: nothing committed" for name in names]
     if len(set(positions.values())) > 1:
-        audit.differing.append(f"services stand at different positions {positions}")
+        audit.differing.append(f"services are at different positions {positions}")
     messages = start + found.messages
     if audit.difference is None and messages < position:
-        audit.differing.append(f"states have read {position} messages, the log holds {messages}")
+        audit.differing.append(f"states have read {position} messages, but the log holds {messages}")
     return audit.report(messages, position) | {
         "since": None if base is None else base.as_report(),
         "parts": len(parts),

@@ -1,5 +1,6 @@
-"""What a twin has lived, read from its data folder, whether it runs or not: its logs up to now, any moment of
-theirs, and what its services held then. Nothing in the folder is made, changed or held."""
+"""Read a twin's history from its data folder, running or not: its logs, and its states at any time.
+
+Nothing in the folder is created, changed or locked."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

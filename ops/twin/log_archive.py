@@ -75,7 +75,7 @@ def run_archive(data: Path, keep_us: int, client: Client | None = None) -> list[
 
 
 def _now_us(folder: DataFolder, identity: TwinIdentity) -> int:
-    """Of a twin that does not run: its clock may have been kept before its last messages."""
+    """The time of a stopped twin, whose clock may have been saved before its last messages."""
     logs = [ReadOnlyLog(site_log(folder.logs, plan.site)) for plan in identity.sites]
     return max([folder.stored_clock().now_us, *(log.end_us for log in logs)])
 
@@ -168,9 +168,9 @@ class LogArchiver:
         segments = read_segments(log.content.archive).segments
         ends = [stretch.end for stretch in segments if stretch.start == log.begins().offset]
         if not ends or ends[0].offset != offset:
-            raise InvalidInput(f"offset {offset}: the archive of {site} has no stretch up to there")
+            raise InvalidInput(f"offset {offset}: the archive of {site} has no segment that ends there")
         if not ends[0].position < log.end or log.place_at(ends[0].position) != ends[0]:
             raise OperationFailed(
-                f"archive {log.content.archive}: its last stretch is of another log than {site}"
+                f"archive {log.content.archive}: its last segment belongs to another log than {site}"
             )
         return ends[0]

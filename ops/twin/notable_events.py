@@ -1,4 +1,4 @@
-"""What `lightwave up` tells of as it happens."""
+"""Messages that `lightwave up` logs as they happen."""
 
 from schemas.config.pods import FabricConfig
 from schemas.envelope import Envelope
@@ -19,7 +19,7 @@ NOTABLE = frozenset(
 
 
 def notable_text(message: Envelope, config: FabricConfig) -> str:
-    """What `up` logs of a message: when, where, and what it says, its parts by name."""
+    """The log line of a message: time, fabric, type and content, with parts by name."""
     body = message.body.__dict__
     fields = mentions_by_field(
         type(message.body), body, plant_of(config.kind, config.hardware), message.fabric

@@ -1,5 +1,4 @@
-"""What `lightwave up` notes on the operations log as it starts, as a live twin's commands do: how the twin
-was planned, that its states are made again, that another version of the software runs it."""
+"""Records of `lightwave up` on the operations log: plan of the twin, rebuilds, and changes of the version."""
 
 import uuid
 from collections.abc import Callable, Sequence
@@ -24,7 +23,7 @@ PROCESS = "up"
 
 
 def record_plan(operations: OperationsLog, identity: TwinIdentity, clock: ClockState) -> None:
-    """Note what a twin is to be made of, of which nothing is on any log yet; once, whoever is killed."""
+    """Record the plan of a new twin, once, even if an earlier start was killed."""
     if not any(isinstance(found.body, TwinPlanned) for _, found in operations.read()):
         plan = TwinPlanned(
             twin=uuid.uuid4().hex,
@@ -38,7 +37,7 @@ def record_plan(operations: OperationsLog, identity: TwinIdentity, clock: ClockS
 
 
 def record_version(operations: OperationsLog) -> None:
-    """Note the version that runs the twin from now on, if it is another one than did before."""
+    """Record the version that runs the twin, if it differs from the last recorded one."""
     before = [found.body for _, found in operations.read() if isinstance(found.body, VersionStarted)]
     started = VersionStarted(process=PROCESS, software=software_version())
     if before[-1:] != [started]:
@@ -48,7 +47,7 @@ def record_version(operations: OperationsLog) -> None:
 def recorded_rebuild(
     operations: OperationsLog, rebuild: Callable[[], Sequence[SiteRunner]]
 ) -> Sequence[SiteRunner]:
-    """Make every state again, and note when that began and how it ended."""
+    """Rebuild every state, and record start and result."""
     _record(operations, RebuildBegun(software=software_version()))
     try:
         sites = rebuild()

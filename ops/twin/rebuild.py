@@ -1,4 +1,4 @@
-"""The states of a data folder that is being made: folded from its logs into a server of its own."""
+"""Rebuild the states of a new data folder from its logs, in its own server."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ from shared.storage.store.redis_store import RedisStore
 
 
 def leave_inbox_empty(_inbox: InboxBackup) -> None:
-    """Of a twin for which nothing waits."""
+    """Leave the inbox empty: no requests wait."""
 
 
 @contextlib.contextmanager
@@ -30,12 +30,14 @@ def rebuilt_states(
     by_snapshots: bool = False,
     redis: str | None = None,
 ) -> Iterator[list[SiteRunner]]:
-    """Every site, its states made of its log, which is compared with what the services say message for
-    message; what they say in the block goes on the log as well. `fill` lets requests wait before that. From
-    the newest snapshot on, if `by_snapshots`, else from where the log's fold begins. LogDamaged where a log
-    is not what the services say. Which keys are used is told by the log. They go to `redis`, or else to a
-    server in the folder; OperationFailed unless that Redis is empty, as it is again where they cannot be
-    made."""
+    """Fold every site's states from its log, and compare the log with the services' outputs, message by
+    message.
+
+    Outputs inside the block are appended to the log. `fill` puts requests into the inbox before the fold.
+    Folds from the newest snapshot with `by_snapshots`, else from the start of the log's fold. LogDamaged if a
+    log differs from the outputs. Used idempotency keys come from the log. The states go to `redis`, or to a
+    server in the folder. OperationFailed if that Redis is not empty; if the fold fails, it is emptied again.
+    """
     with contextlib.ExitStack() as stack:
         url = _own_server(folder, stack) if redis is None else redis
         store = stack.enter_context(contextlib.closing(RedisStore(url)))
@@ -82,8 +84,8 @@ def _empty_unless_done(store: RedisStore) -> Iterator[None]:
     store.check()
     if not store.is_empty():
         raise OperationFailed(
-            f"Redis at {store.name}: is not empty; give a database that is, for all that a twin keeps there "
-            "is made anew"
+            f"Redis at {store.name}: is not empty; give an empty database, because every state in it "
+            "is rebuilt"
         )
     try:
         yield

@@ -1,5 +1,6 @@
-"""Whether a twin that exists is the one that the options ask for: it keeps its own numbers, and an option
-that says otherwise must not be passed over."""
+"""Check that an existing twin matches the options.
+
+The twin keeps its own values, so an option with another value is an error."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -17,17 +18,17 @@ from schemas.files.site_plan import SitePlan
 from shared.basics.errors import InvalidInput
 
 SITES_NAMED = 4
-"""Sites of a twin that a sentence names."""
+"""Maximum number of sites that a sentence names."""
 
 
 ChangedParameters = Callable[[str, str], Mapping[str, Any]]
-"""From site and fabric to the parameters that `lightwave set` changed there, and what they are now."""
+"""(site, fabric) → current values of parameters that `lightwave set` changed there."""
 
 log = logging.getLogger("lightwave.twin")
 
 
 def nothing_changed(_site: str, _fabric: str) -> Mapping[str, Any]:
-    """Of a twin that did not live yet, or of which nobody asks."""
+    """No changes: a twin that has not run yet, or no need to know."""
     return {}
 
 
@@ -37,9 +38,11 @@ def check_same_twin(
     kept: Sequence[SitePlan],
     changed: ChangedParameters = nothing_changed,
 ) -> None:
-    """InvalidInput if the options, of which `files` are the sites of --site, ask for something else than the
-    sites that a twin was made with. It says which fabric differs, and in what. What was changed since, and is
-    given as it was made, is told of."""
+    """InvalidInput if the options do not match the sites that the twin was created with.
+
+    `files` are the sites of --site. The error names the fabric and the difference. If an option repeats an
+    original value that was changed since, logs a warning.
+    """
     if requested.site_files:
         _check_sites(requested.site_files, files, kept, changed)
         return
@@ -48,7 +51,7 @@ def check_same_twin(
         kind = kinds[0] if requested.kind is None else requested.kind
         names = default_names(kind, requested.pods)
         if [(plan.site, *plan.fabrics) for plan in kept] != [(name, name) for name in names]:
-            raise InvalidInput(f"--pods {requested.pods}: the twin is of {_sites_text(kept)}")
+            raise InvalidInput(f"--pods {requested.pods}: the twin has {_sites_text(kept)}")
     for plan in kept:
         for name, config in plan.fabrics.items():
             _check_options(requested, plan.site, name, config, changed)
@@ -69,7 +72,7 @@ def _check_options(
         if value == has[parameter]:
             if parameter in by_hand and now.get(parameter, value) != value:
                 log.warning(
-                    "--set %s=%s: %s was made with it, and has %s since `lightwave set`",
+                    "--set %s=%s: %s was created with it; `lightwave set` has changed it to %s since",
                     *(parameter, value, fabric, now[parameter]),
                 )
         else:
@@ -81,10 +84,10 @@ def _check_options(
 
 
 def _made_with_text(parameter: str, made: Any, now: Mapping[str, Any]) -> str:
-    """With what a fabric was made, and what it has by now if that is something else."""
+    """The original value of a parameter, and its current value if that differs."""
     if now.get(parameter, made) == made:
         return f"has {made}"
-    return f"was made with {made}, and has {now[parameter]} since `lightwave set`"
+    return f"was created with {made}; `lightwave set` has changed it to {now[parameter]} since"
 
 
 def _check_sites(
@@ -93,7 +96,7 @@ def _check_sites(
     lives = {plan.site: plan for plan in kept}
     for path, plan in zip(paths, files, strict=True):
         if plan.site not in lives:
-            raise InvalidInput(f"--site {path}: the twin has no site {plan.site}, but {_sites_text(kept)}")
+            raise InvalidInput(f"--site {path}: the twin has no site {plan.site}; it has {_sites_text(kept)}")
         has = lives.pop(plan.site).fabrics
         if [*plan.fabrics] != [*has]:
             raise InvalidInput(f"--site {path}: the site {plan.site} of the twin began with {', '.join(has)}")
@@ -102,24 +105,27 @@ def _check_sites(
             if (difference := _difference(config, has[name], now)) is not None:
                 raise InvalidInput(f"--site {path}: {name} of the site {plan.site} {difference}")
     if lives:
-        raise InvalidInput(f"--site {paths[0]}: the twin is of {_sites_text(kept)}")
+        raise InvalidInput(f"--site {paths[0]}: the twin has {_sites_text(kept)}")
 
 
 def _difference(
     requested: FabricConfig, kept: FabricConfig, changed: Callable[[], Mapping[str, Any]]
 ) -> str | None:
-    """What is not the same in words; None where everything is. A seed that the file leaves to --seed is as it
-    was, unless that is given."""
+    """The first difference in words; None if there is none.
+
+    A seed that the file leaves to --seed counts as unchanged, unless --seed is given."""
     if requested.kind != kept.kind:
-        return f"is a {requested.kind} there and a {kept.kind} in the twin"
+        return f"is a {requested.kind} in the file and a {kept.kind} in the twin"
     if not has_own_seed(requested):
         requested = requested.model_copy(update={"seed": kept.seed})
     has = _flat(kept.model_dump())
     for name, value in _flat(requested.model_dump()).items():
         if value != has[name]:
             now = changed().get(name, has[name])
-            since = "" if now == has[name] else f", where it is {quoted(now)} since `lightwave set`"
-            return f"has {name} {quoted(value)} there and {quoted(has[name])} in the twin{since}"
+            since = (
+                "" if now == has[name] else f", where `lightwave set` has changed it to {quoted(now)} since"
+            )
+            return f"has {name} {quoted(value)} in the file and {quoted(has[name])} in the twin{since}"
     return None
 
 

@@ -1,10 +1,10 @@
-"""A site's log audited in parts, each by a worker: from one snapshot to another that is kept further on.
+"""Audit a site's log in segments between snapshots, each in a worker.
 
-A part restores the snapshot that it begins at, folds, and compares what it comes to with every snapshot on
-its way, the last of them the one that the next part begins at. The first part begins with nothing. So, part
-after part, each beginning is what the log gives, and all of them together prove what one fold of the whole
-log does. Where a snapshot is not what the parts before it come to, it is the snapshot that is wrong, and
-those that began at it are folded again from the one before.
+A segment restores its first snapshot, folds, and compares the result with every snapshot on its way. The last
+of these is the start of the next segment. The first segment starts from nothing. By induction every start is
+what the log gives, so all segments together prove the same as one fold of the whole log. If a snapshot
+differs from the fold of the segments before it, the snapshot is wrong. The segment that started from it is
+then folded again, from the previous start.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,22 +27,22 @@ from shared.storage.snapshots.site_snapshot import SiteSnapshot
 from shared.storage.snapshots.snapshot_folder import SnapshotFolder
 
 SEGMENTS_PER_WORKER = 4
-"""So many parts for each worker: they take unlike times."""
+"""Segments per worker: their durations vary."""
 FIELDS_NAMED = 3
-"""Fields of a wrong snapshot that a sentence names."""
+"""Maximum number of fields of a wrong snapshot that a sentence names."""
 
 REPORT_EVERY = 500
-"""Messages between two words on how far it has come."""
+"""Messages between two progress reports."""
 
 States = Mapping[tuple[str, str], Mapping[str, bytes]]
 ReportMessages = Callable[[int], None]
-"""Is told how many messages are compared."""
+"""Receives the number of messages compared."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuditedSite:
-    """What is audited: a site's log, its fabrics, its snapshots, and the states that a store holds of
-    the first `position` messages."""
+    """A site to audit: its log, fabrics and snapshots, and its stored states after the first `position`
+    messages."""
 
     site: str
     fabrics: tuple[str, ...]
@@ -51,16 +51,16 @@ class AuditedSite:
     states: States
     position: int
     begin: SiteSnapshot | None = None
-    """Where its fold begins, if not at the log's beginning, and the byte behind that."""
+    """Snapshot at the start of the fold; None: start of the log. `begin_offset` is the byte after it."""
     begin_offset: int = 0
 
     @property
     def start(self) -> int:
-        """The position at which its fold begins."""
+        """The position at which the fold starts."""
         return self.begin.position if self.begin is not None else 0
 
     def at(self, position: int) -> Site:
-        """The site at the beginning of a part."""
+        """The site at the start of a segment."""
         if position != self.start:
             return self.snapshots.read(position).restored(services_of)
         return Site(self.site, services_of) if self.begin is None else self.begin.restored(services_of)
@@ -68,9 +68,11 @@ class AuditedSite:
 
 @dataclass(frozen=True, slots=True)
 class LogSegment:
-    """From a snapshot (0: from nothing), behind which the log goes on at this byte, up to another, or to the
-    log's end where that is None. `marks` are the positions of the snapshots on the way, and of that at the
-    end."""
+    """A segment: from position `start` (a snapshot; 0: nothing) at byte `offset` to `end` (None: end of the
+    log).
+
+    `marks` are the positions of the snapshots on the way, including the one at the end.
+    """
 
     start: int
     offset: int
@@ -79,14 +81,16 @@ class LogSegment:
 
 
 def whole_log(audited: AuditedSite) -> LogSegment:
-    """All of a log that can be folded, without any snapshot on the way."""
+    """The whole log as one segment, without snapshots."""
     return LogSegment(audited.start, audited.begin_offset, None, ())
 
 
 @dataclass(slots=True)
 class SegmentResult:
-    """What a part came to. `wrong` are sentences on snapshots on the way, by position; `failed` is why it
-    could not be folded, which says something only if its beginning is right."""
+    """The result of a segment.
+
+    `wrong` are sentences on wrong snapshots, by position. `failed` is the error that stopped the fold; it is
+    meaningful only if the segment's start is right."""
 
     messages: int = 0
     requests: int = 0
@@ -99,15 +103,15 @@ class SegmentResult:
 
 @dataclass(slots=True)
 class UsableSnapshots:
-    """Snapshots of a log that parts may begin at, by position with the byte behind it, and why others may
-    not, a sentence each."""
+    """Snapshots at which segments may start (position → byte after it), and a sentence for each refused
+    one."""
 
     offsets: dict[int, int] = field(default_factory=dict)
     refused: list[str] = field(default_factory=list)
 
 
 def usable_snapshots(audited: AuditedSite) -> UsableSnapshots:
-    """The good snapshots before the position that the states have read, in order."""
+    """The good snapshots before the position of the states, in order."""
     found = UsableSnapshots()
     try:
         positions = [at for at in audited.snapshots.positions() if audited.start < at < audited.position]
@@ -122,14 +126,14 @@ def usable_snapshots(audited: AuditedSite) -> UsableSnapshots:
             found.refused.append(str(error))
             continue
         if position not in ends or ends[position][1] != kept.last_sha256:
-            found.refused.append(f"snapshot of position {position}: is of another log")
+            found.refused.append(f"snapshot of position {position}: belongs to another log")
         else:
             found.offsets[position] = ends[position][0]
     return found
 
 
 def _line_ends(log: LogBytes, positions: set[int]) -> dict[int, tuple[int, str]]:
-    """Position → the byte at which its message begins, and the digest of the line before."""
+    """Position → byte at which its message begins, and digest of the line before."""
     found: dict[int, tuple[int, str]] = {}
     offset = 0
     try:
@@ -146,8 +150,8 @@ def _line_ends(log: LogBytes, positions: set[int]) -> dict[int, tuple[int, str]]
 def plan_segments(
     snapshots: Mapping[int, int], end: int, most: int, begin: tuple[int, int] = (0, 0)
 ) -> list[LogSegment]:
-    """Up to so many parts of about as many messages each, of a log with these snapshots whose fold begins at
-    this position and byte."""
+    """Divide a log into up to `most` segments of similar length; `begin` is the (position, byte) of its
+    start."""
     marks = sorted(snapshots)
     start, offset = begin
     starts = [start]
@@ -171,7 +175,7 @@ def plan_segments(
 def audit_segment(
     audited: AuditedSite, part: LogSegment, report: ReportMessages | None = None
 ) -> SegmentResult:
-    """Fold a part, and compare on the way."""
+    """Fold a segment, and compare on the way."""
     folded = SegmentResult()
     try:
         site = audited.at(part.start)
@@ -220,18 +224,18 @@ def _compare_with(audited: AuditedSite, audit: SiteAudit, folded: SegmentResult,
     differs = snapshot_difference(audit, audited.snapshots.read(position))
     if differs is not None:
         folded.wrong[position] = (
-            f"snapshot of position {position}: is not what the log gives there ({differs}); it is the "
-            "snapshot that is wrong, and not the log: delete it"
+            f"snapshot of position {position}: differs from the fold of the log ({differs}); the "
+            "snapshot is wrong, not the log: delete it"
         )
 
 
 def snapshot_difference(audit: SiteAudit, kept: SiteSnapshot) -> str | None:
-    """In what a snapshot is not what the fold has come to; None if it is that."""
+    """The difference between a snapshot and the fold; None if they are equal."""
     site = audit.replay.site
     if audit.replay.pending:
-        return "it was taken before all was said"
+        return "it was taken before all outputs were recorded"
     if kept.at_us != site.now_us:
-        return f"its time is {kept.at_us}, and not {site.now_us}"
+        return f"its time is {kept.at_us}, not {site.now_us}"
     gives = {(one.name, one.fabric): encode_instance(one) for one in site.instances}
     named = [
         f"{service}@{fabric}: {name}"
@@ -249,19 +253,19 @@ def _differing(one: Mapping[str, bytes], other: Mapping[str, bytes]) -> list[str
 def audit_segments(
     audited: AuditedSite, snapshots: Mapping[int, int], jobs: int, report: ReportMessages
 ) -> list[SegmentResult]:
-    """Every part up to the first difference, in order, each from a beginning that those before it came to."""
+    """Results of the segments up to the first difference, in order, each from a verified start."""
     begin = audited.start, audited.begin_offset
     parts = plan_segments(snapshots, audited.position, jobs * SEGMENTS_PER_WORKER, begin)
     found: list[SegmentResult] = []
     trusted: list[LogSegment] = []
-    """The parts whose beginnings are right."""
+    """The segments whose starts are verified."""
     workers = Parallel(n_jobs=min(jobs, len(parts)), return_as="generator", batch_size=1)
     with worker_death_reported():
         running = workers(delayed(audit_segment)(audited, part) for part in parts)
         for next_part, next_folded in zip(parts, running, strict=False):
             part, folded = next_part, next_folded
             if found and part.start in found[-1].wrong:
-                # It began wrong: once more, with the part before, whose beginning is right.
+                # Its start was wrong: fold it again with the segment before, whose start is verified.
                 part = _join_segments(trusted.pop(), part)
                 found.pop()
                 folded = audit_segment(audited, part)
@@ -278,7 +282,7 @@ def _join_segments(before: LogSegment, part: LogSegment) -> LogSegment:
 
 
 def merge_results(found: Sequence[SegmentResult]) -> SegmentResult:
-    """All parts as if they were one; raises what the last could not be folded for."""
+    """Merge the results of all segments; raises the error of the last one, if it failed."""
     last = found[-1]
     if last.failed is not None:
         raise last.failed

@@ -1,4 +1,4 @@
-"""The lab on one site's recorded log, compared with it message by message, and with stored states."""
+"""Replay one site's recorded log in the lab, and compare messages and stored states."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
@@ -15,13 +15,14 @@ from shared.storage.store.state_store import FabricPlace
 
 
 def readers_of(places: Mapping[str, FabricPlace]) -> list[tuple[str, str]]:
-    """(service, fabric) of everyone who holds a state of these fabrics."""
+    """(service, fabric) of every state of these fabrics."""
     return [(service.name, fabric) for fabric, place in places.items() for service in services_of(place.kind)]
 
 
 class SiteAudit:
-    """The lab on one site's recorded log, and the states that a store holds of its fabrics. `start` is the
-    site as it was before the first message that is fed; without it, nothing was."""
+    """The replay of one site's log, and the stored states of its fabrics.
+
+    `start` is the site before the first message that is fed; None: an empty site."""
 
     def __init__(
         self,
@@ -43,7 +44,7 @@ class SiteAudit:
         self._states = states
 
     def feed(self, position: int, message: Envelope) -> bool:
-        """One recorded message; False once the record is not what the lab gives."""
+        """Feed one recorded message; False once the record differs from the lab's."""
         if self.difference is None:
             repeats = self.replay.repeats
             self.difference = self.replay.feed(position, message)
@@ -52,7 +53,7 @@ class SiteAudit:
         return self.difference is None
 
     def compare(self) -> None:
-        """Note every field of a stored state that is not what the lab has now."""
+        """Record every field of a stored state that differs from the lab's."""
         for instance in self.replay.site.instances:
             lab = encode_instance(instance)
             twin = self._states.get((instance.name, instance.fabric), {})
@@ -61,7 +62,7 @@ class SiteAudit:
                     self.differing.append(f"{instance.source}: {field}")
 
     def report(self, messages: int, position: int) -> dict[str, Any]:
-        """The site's part of the audit's report."""
+        """The site's row of the audit report."""
         first = self.replay.forged or self.difference  # nothing is fed after the latter
         held = {key: stored for key, stored in self._states.items() if key[1] in self._fabrics}
         return {
@@ -81,12 +82,12 @@ class SiteAudit:
         }
 
 
-# What another version's log and states would be otherwise, had this version made them.
+# --- differences between versions ---
 
 REPORT_EVERY = 500
 FIELDS_NAMED = 20
 ReportUpgradeProgress = Callable[[str, int, int], None]
-"""(site, messages that were compared, all)."""
+"""Receives (site, messages compared, messages in total)."""
 
 
 def upgrade_differences(
@@ -96,9 +97,11 @@ def upgrade_differences(
     report_progress: ReportUpgradeProgress,
     skips: Collection[Skip] = (),
 ) -> dict[str, Any]:
-    """What this version would have made of a log that there is: the first message of it that this version
-    would not have said, or the fields of the migrated states that it would not hold. The log is folded from
-    `begin`, None for its beginning."""
+    """Compare a recorded log with what this version would have produced.
+
+    Returns the first message that this version would not have emitted, or the fields of the migrated states
+    that would differ. The log is folded from `begin`, None for its start.
+    """
     site = Site(upgrade.site, services_of) if begin is None else begin.migrated_site(services_of)
     site.skips = frozenset(skips)
     start = 0 if begin is None else begin.position

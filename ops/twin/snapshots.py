@@ -1,4 +1,4 @@
-"""The snapshots of a living twin's sites: who takes them, and what of the past they lead to."""
+"""The snapshots of an embedded twin's sites: taking them, and restoring the past from them."""
 
 import logging
 from collections.abc import Iterator
@@ -31,7 +31,8 @@ def site_history(folder: DataFolder, site: str, log: SiteLog) -> SiteHistory:
 
 
 def snapshot_files_up_to(folder: DataFolder, site: str, position: int) -> Iterator[Path]:
-    """The files of both, be they good or not, of no later than a position of the site's log."""
+    """Snapshot files of both folders, up to a position of the site's log, without a check of their
+    content."""
     for place in (folder.snapshots / site, folder.upgrades / site):
         for path in sorted(place.glob(f"*{SNAPSHOT_SUFFIX}")):
             if path.is_file() and path.stem.isdecimal() and int(path.stem) <= position:
@@ -39,7 +40,7 @@ def snapshot_files_up_to(folder: DataFolder, site: str, position: int) -> Iterat
 
 
 def check_records(folder: DataFolder, site: str, log: SiteLog) -> None:
-    """OperationFailed where the snapshot of an upgrade is gone or damaged: a copy of the twin could not be
+    """OperationFailed if an upgrade snapshot is missing or damaged: a copy of the twin could not be
     folded."""
     for sentence in lost_upgrade_snapshots(log, snapshot_folder(folder, site)):
         raise OperationFailed(sentence)
@@ -49,7 +50,7 @@ log = logging.getLogger("lightwave.up")
 
 
 class TwinSnapshots:
-    """Those of every site whose log is here."""
+    """The snapshots of every site whose log is in the folder."""
 
     def __init__(self, folder: DataFolder, logs: IndexedLogs) -> None:
         self._folder = folder
@@ -78,7 +79,7 @@ class TwinSnapshots:
             log.warning("%s", error)
         else:
             if gone:
-                log.info("%s: %d snapshots removed of a longer log than there is", site, gone)
+                log.info("%s: removed %d snapshots of a longer log", site, gone)
         self._newest[site] = newest = next(self.history(site).matching_snapshots(), None)
         self._takers[site] = taker = SnapshotTaker(folder, newest.position if newest is not None else 0)
         return taker

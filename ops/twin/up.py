@@ -1,4 +1,4 @@
-"""`lightwave up`: the whole living twin in one process, with its gateway, resuming from its data folder."""
+"""`lightwave up`: the whole twin in one process, with its gateway; it resumes from its data folder."""
 
 import contextlib
 import logging
@@ -63,12 +63,12 @@ if TYPE_CHECKING:
 log = logging.getLogger("lightwave.up")
 
 NUMBER_MAX = 2**53
-"""Beyond every number that an inbox gives: microseconds since 1970."""
+"""Greater than every number that an inbox assigns (microseconds since 1970)."""
 
 
 @dataclass(frozen=True, slots=True)
 class UpOptions:
-    """What `lightwave up` was asked for; None means as it was, or the default for a new twin."""
+    """Options of `lightwave up`; None means unchanged, or the default of a new twin."""
 
     data: Path
     requested: NewTwinOptions = field(default_factory=NewTwinOptions)
@@ -76,27 +76,27 @@ class UpOptions:
     fresh: bool = False
     rebuild: bool = False
     rebuild_all: bool = False
-    """From the logs' beginning, whatever snapshots there are."""
+    """Rebuild from the start of the logs, without snapshots."""
     host: str = "127.0.0.1"
     port: int = 8080
     redis: str | None = None
     token: str | None = None
     tokens: Path | None = None
-    """A file of tokens."""
+    """File of tokens."""
 
 
 def run_up(options: UpOptions) -> None:
-    """Run until SIGINT or SIGTERM, then end in good order. Raises LightwaveError with one clear sentence."""
+    """Run until SIGINT or SIGTERM, then shut down. Raises LightwaveError with one clear sentence."""
     os.umask(PRIVATE_UMASK)
     tokens = known_tokens(options.token, options.tokens)
     check_bind(options.host, tokens=bool(tokens))
     folder = DataFolder(options.data)
-    # Read before a folder is made, or a twin forgotten for what cannot be: a slip must cost nothing.
+    # Check the sites before a folder is created or a twin deleted: a mistake must cost nothing.
     new = options.requested.sites() if options.fresh or not folder.holds_twin() else None
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(_listen(options, folder))
         if options.redis is not None:
-            _check_store(options.redis)  # before a folder is made for a twin that could not begin
+            _check_store(options.redis)  # before a folder is created for a twin that cannot start
         folder.hold()
         stack.callback(folder.release)
         if options.fresh:
@@ -108,8 +108,7 @@ def run_up(options: UpOptions) -> None:
 
 
 def _listen(options: UpOptions, folder: DataFolder) -> socket.socket:
-    """The gateway's socket. Where its port is in use, a twin may run in the folder already: who begins one
-    twice hears that first."""
+    """The gateway's socket. If the port is in use, report first if a twin already runs in the folder."""
     try:
         return listen(options.host, options.port)
     except OperationFailed as taken:
@@ -165,18 +164,18 @@ class EmbeddedTwinProcess:
             self.clock.run_to(kept.until_us, kept.run_speed)
         self._configs = {name: config for plan in identity.sites for name, config in plan.fabrics.items()}
         self.places: dict[str, FabricPlace] = {}
-        """Every fabric that was commissioned, and where it lives."""
+        """Every commissioned fabric, and its site and partition."""
         if not any(self.logs.open(plan.site).end for plan in identity.sites):
             record_plan(self.operations, identity, self.clock.show())
         for partition, plan in enumerate(identity.sites):
             self._check_log(partition, plan)
         self.sites = self._recovered(identity) if not self._rebuild else self._rebuilt(identity)
-        record_version(self.operations)  # not one that was refused
+        record_version(self.operations)  # a refused version is not recorded
         self.twin = EmbeddedTwin(self.sites, self.store, self.clock, self._ensure_store)
         self.store.wake = self.twin.wake
 
     def serve(self, listener: socket.socket, url: str, tokens: Tokens) -> None:
-        """Start the loop beside the gateway and stay until somebody ends it."""
+        """Start the loop and the gateway; return when the twin is stopped."""
         from services.gateway.http.app import create_app
 
         self._server = quiet_server(create_app(self._ports(), tokens=tokens))
@@ -186,13 +185,13 @@ class EmbeddedTwinProcess:
         loop = threading.Thread(target=self._loop, name="twin", daemon=True)
         loop.start()
         shown = self.clock.show()
-        state = "paused" if shown.paused else f"alive at × {shown.speed:g}"
+        state = "paused" if shown.paused else f"runs at × {shown.speed:g}"
         at = "" if url == DEFAULT_URL else f"LIGHTWAVE_URL={url} "
         log.info("%s %s; look with `%slightwave get fabrics`", ", ".join(self.places), state, at)
         if self._origin is not None:
             since, parent = format_time(self._origin.at_us), self._origin.place
             log.info("fork %s of the twin in %s from %s on", self._origin.name, parent, since)
-        log.info("gateway %s, API %s/docs, data %s; Ctrl-C ends it", url, url, self._folder.path)
+        log.info("gateway %s, API %s/docs, data %s; press Ctrl-C to stop", url, url, self._folder.path)
         self._server.run(sockets=[listener])
         self.twin.stop()
         loop.join(timeout=30)
@@ -210,20 +209,20 @@ class EmbeddedTwinProcess:
                 self._server.should_exit = True
 
     def _check_log(self, partition: int, plan: SitePlan) -> None:
-        """LogDamaged if a site's log is lost or another twin's: a rebuild would take it as it is."""
+        """LogDamaged if a site's log is lost or another twin's; a rebuild would accept it."""
         path = self.logs.open(plan.site).path
         if not self.logs.end(plan.site) and (self._kept_us or any(self.store.positions(partition).values())):
             raise LogDamaged(
-                f"log file {path}: is missing or empty, and this twin has lived; restore it from a backup "
-                "(--fresh would forget the twin)"
+                f"log file {path}: is missing or empty, although this twin has run; restore it from a backup "
+                "(--fresh would delete the twin)"
             )
         for fabric, config in plan.fabrics.items():
             with unless_archive_lost():
                 if commissioned_with(self.logs, plan.site, fabric) != config:
                     raise LogDamaged(
-                        f"log file {path}: {fabric} began otherwise there than "
-                        f"by {IDENTITY_FILE}; restore the one of "
-                        "them that is not this twin's"
+                        f"log file {path}: {fabric} was commissioned with another "
+                        f"configuration than in {IDENTITY_FILE}; restore "
+                        "whichever file is not this twin's"
                     )
 
     def _recovered(self, identity: TwinIdentity) -> Sequence[SiteRunner]:
@@ -234,7 +233,7 @@ class EmbeddedTwinProcess:
         sites = recorded_rebuild(
             self.operations, lambda: [self._runner(number, plan, rebuild=True) for number, plan in plans]
         )
-        if self.store.fabrics().keys() - self.places.keys():  # of another twin, whose store this was
+        if self.store.fabrics().keys() - self.places.keys():  # of another twin that used this store before
             self.store.forget_fabrics()
             for fabric, place in self.places.items():
                 self.store.place(fabric, place)
@@ -263,25 +262,23 @@ class EmbeddedTwinProcess:
             began = runner.position - folded
             behind = f"the snapshot of position {began} and the {folded}" if began else f"{folded}"
             end = " behind it" if began else ""
-            log.info(
-                "%s: states made again from %s messages%s, digest %s", site, behind, end, runner.digest()
-            )
+            log.info("%s: states rebuilt from %s messages%s, digest %s", site, behind, end, runner.digest())
         else:
             runner.recover()
         for fabric, config in plan.fabrics.items():
-            # Who was killed while it made the site has left out some.
+            # A start that was killed may have omitted some fabrics.
             if fabric not in self.places:
                 runner.take(commissioning_message(fabric, FabricCommissioned(site=site, config=config)))
         return runner
 
     def _config(self, fabric: str) -> FabricConfig:
-        """As the log has it; KeyError for an unknown fabric."""
+        """The configuration on the log; KeyError for an unknown fabric."""
         if fabric not in self._configs:
             self._configs[fabric] = commissioned_with(self.logs, self.places[fabric].site, fabric)
         return self._configs[fabric]
 
     def _log_notable(self, messages: list[Envelope]) -> None:
-        """Log what is notable of what was appended."""
+        """Log the notable ones of the appended messages."""
         for message in messages:
             if message.type in NOTABLE:
                 about = {"message_id": message.id, "cause": message.cause, "fabric": message.fabric}
@@ -294,7 +291,7 @@ class EmbeddedTwinProcess:
 
     def _place(self, fabric: str, place: FabricPlace) -> None:
         self.store.place(fabric, place)
-        # A dict of its own: the gateway may walk through the other.
+        # A new dict: the gateway may iterate over the old one.
         self.places = {**self.places, fabric: place}
 
     def _ports(self) -> TwinPorts:
@@ -353,8 +350,7 @@ class EmbeddedTwinProcess:
 
 
 def _resume_command(options: UpOptions) -> str:
-    """The command that resumes the twin where these options found it. Of a Redis, whose URL may hold a
-    password, it says no more than that."""
+    """The command that resumes this twin. Omits the URL of a Redis, which may contain a password."""
     words, plain = ["lightwave", "up"], UpOptions(options.data)
     if options.data != default_data():
         words += ["--data", str(options.data)]
@@ -369,15 +365,15 @@ def _resume_command(options: UpOptions) -> str:
 
 @contextlib.contextmanager
 def _embedded_server_errors(folder: DataFolder, options: UpOptions) -> Iterator[None]:
-    """Where the twin's own server is gone as the twin begins, there is no URL to look at."""
+    """Report an embedded server that stopped during the start by its folder, because it has no URL."""
     try:
         yield
     except StoreUnreachable:
         if options.redis is not None:
             raise
         raise StoreUnreachable(
-            f"embedded Valkey in {folder.redis}: ended, or did not answer, as the twin began; nothing is "
-            "lost: `lightwave up` again"
+            f"embedded Valkey in {folder.redis}: stopped, or did not answer, during the start; nothing is "
+            "lost: run `lightwave up` again"
         ) from None
 
 

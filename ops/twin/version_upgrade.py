@@ -68,7 +68,7 @@ def _stopped_twin(data: Path, redis: str | None) -> Iterator["_StoppedTwin"]:
         try:
             folder.hold()
         except FolderInUse as stored:
-            raise FolderInUse(f"{stored}; end it first, by Ctrl-C or SIGTERM") from None
+            raise FolderInUse(f"{stored}; stop it first, with Ctrl-C or SIGTERM") from None
         stack.callback(folder.release)
         if redis is None:
             server = EmbeddedValkey(folder.redis)
@@ -82,7 +82,7 @@ def _stopped_twin(data: Path, redis: str | None) -> Iterator["_StoppedTwin"]:
 
 
 class _StoppedTwin:
-    """A twin that nobody else has meanwhile."""
+    """A twin locked by this process."""
 
     def __init__(
         self, folder: DataFolder, identity: TwinIdentity, store: RedisStore, logs: IndexedLogs
@@ -140,12 +140,12 @@ def _stored_site(site: str, partition: int, store: RedisStore) -> SiteSnapshot |
     if not positions:
         return None
     if len(positions) > 1:
-        raise LogDamaged(f"{site}: its services stand at different positions {sorted(positions)}")
+        raise LogDamaged(f"{site}: its services are at different positions {sorted(positions)}")
     code = recorded_code_version(found.values)
     if code is None:
         raise UpgradeNeeded(
-            f"{site}: its states are of a version before rules had a "
-            f"number: `{REBUILD_COMMAND}` makes them again"
+            f"{site}: its states are of a version whose rules had no "
+            f"number; `{REBUILD_COMMAND}` rebuilds them"
         )
     kinds = {fabric: resident.kind for fabric, resident in registered_fabrics(found.values).items()}
     return stored_states(store, partition, site, kinds, positions.pop(), code, services_of)

@@ -41,7 +41,7 @@ def test_killed_in_the_middle_it_is_finished_and_no_smaller_twin_is_made_of_it(
         init_twin(settings, new(3))
     monkeypatch.undo()
     with pytest.raises(
-        OperationFailed, match="half made: planned, and not on the log, are pod-1, pod-2; `lig"
+        OperationFailed, match="half created: pod-1, pod-2 were planned and are not on the log; `lig"
     ):
         rebuild_twin(settings, lambda _: None, jobs=1)
     with pytest.raises(
@@ -56,11 +56,11 @@ def test_killed_in_the_middle_it_is_finished_and_no_smaller_twin_is_made_of_it(
     epoch = read_epoch(store)
     assert epoch is not None
     assert (epoch.speed, epoch.paused) == (60.0, False)
-    with pytest.raises(InvalidInput, match=r"^--pods 4: the twin is of 3 sites: .*; leave it out$"):
+    with pytest.raises(InvalidInput, match=r"^--pods 4: the twin has 3 sites: .*; omit the option$"):
         init_twin(settings, new(4, keep=True))
-    with pytest.raises(InvalidInput, match="--partitions 7: the twin was planned with 2; leave it out"):
+    with pytest.raises(InvalidInput, match="--partitions 7: the twin was planned with 2; omit the option"):
         init_twin(settings, new(3, keep=True, partitions=7))
-    with pytest.raises(OperationFailed, match="holds a live twin already"):
+    with pytest.raises(OperationFailed, match="already holds a live twin"):
         init_twin(settings, new(3))
     assert rebuild_twin(settings, lambda _: None, jobs=1)["fabrics"] == PODS
     store.close()

@@ -146,7 +146,7 @@ class TestStatus:
         assert f"{told} stands still" in live_status(settings)["problems"]
         assert (
             skip_message(settings, "pod-1", operations)
-            == "ocs of pod-1 passes over operator@pod-1/9; it raised: ocs raised"
+            == "ocs of pod-1 skips operator@pod-1/9; it raised: ocs raised"
         )
         assert store.values(1)["skip:ocs"] == "operator@pod-1/9"
         ((_, found),) = operations.read()

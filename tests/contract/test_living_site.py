@@ -182,7 +182,7 @@ def test_a_log_that_is_lost_is_no_new_twin(tmp_path: Path, rebuild: bool, gone: 
         whole = log.read_bytes()
     log.unlink() if gone else log.write_bytes(b"")
     with (
-        pytest.raises(LogDamaged, match="is missing or empty, and this twin has lived; restore it"),
+        pytest.raises(LogDamaged, match="is missing or empty, although this twin has run; restore it"),
         living(tmp_path, rebuild=rebuild),
     ):
         pass
@@ -197,7 +197,10 @@ def test_another_twin_s_log_is_not_taken_for_this_one_s(tmp_path: Path, rebuild:
         pass
     shutil.copy(tmp_path / "other/log/campus.jsonl", tmp_path / "mine/log/campus.jsonl")
     with (
-        pytest.raises(LogDamaged, match=r"campus.jsonl: pod-0 began otherwise there than by lightwave-twin"),
+        pytest.raises(
+            LogDamaged,
+            match=r"campus.jsonl: pod-0 was commissioned with another configuration than in lightwave-twin",
+        ),
         living(tmp_path / "mine", rebuild=rebuild),
     ):
         pass

@@ -108,7 +108,7 @@ def test_an_empty_redis_is_filled_and_the_clock_goes_on_as_it_was(
     epoch = read_epoch(store)
     assert epoch is not None
     assert (epoch.speed, epoch.paused) == (60.0, False)
-    assert "the clock goes on as it was last asked for: × 60" in said
+    assert "the clock resumes as it was last set: × 60" in said
     begun, ended = [row.body for _, row in operations.read(1)]
     assert isinstance(begun, RebuildBegun)
     assert ended == RebuildEnded(result="done", messages=records, state_sha256=found["state_sha256"])

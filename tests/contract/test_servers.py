@@ -293,13 +293,13 @@ def test_kafka_in_the_foreground_ends_while_it_starts(environment: dict[str, str
 
 @pytest.mark.parametrize("text", ["kafka", ":9092", "a:9092,b:9092", "a:b"])
 def test_brokers_that_no_local_kafka_can_be_are_refused(text: str) -> None:
-    with pytest.raises(InvalidInput, match=r"^LIGHTWAVE_KAFKA: .*; allowed: one HOST:PORT$"):
+    with pytest.raises(InvalidInput, match=r"^LIGHTWAVE_KAFKA: .*; must be one HOST:PORT$"):
         kafka_address(LiveSettings(kafka=text))
 
 
 @pytest.mark.parametrize("url", ["unix:///tmp/a.sock", "rediss://a:1/0", "redis://:secret@a:1/0"])
 def test_a_redis_that_no_local_one_can_be_is_refused_without_its_password(url: str) -> None:
-    with pytest.raises(InvalidInput, match=r"^LIGHTWAVE_REDIS: .*; allowed: redis://HOST:PORT/") as caught:
+    with pytest.raises(InvalidInput, match=r"^LIGHTWAVE_REDIS: .*; must be redis://HOST:PORT/") as caught:
         redis_address(LiveSettings(redis=url))
     assert "secret" not in str(caught.value)
 
@@ -312,7 +312,7 @@ def test_places_are_read_from_the_settings() -> None:
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "a"])  # noqa: S104 -- is refused
 def test_a_local_server_is_for_this_machine_alone(host: str) -> None:
-    sentence = f"{host} is not allowed for a local server, which asks for no password; allowed: 127.0.0.1"
+    sentence = f"{host} is not allowed for a local server, which requires no password; must be 127.0.0.1"
     with pytest.raises(InvalidInput, match=f"^LIGHTWAVE_KAFKA: {sentence}"):
         kafka_address(LiveSettings(kafka=f"{host}:9092"))
     with pytest.raises(InvalidInput, match=f"^LIGHTWAVE_REDIS: {sentence}"):
@@ -362,7 +362,7 @@ def test_a_java_that_is_too_old_is_one_sentence(
     (tmp_path / "bin").mkdir()
     program(tmp_path / "bin", "java", text)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(OperationFailed, match=rf"^{said} .*; allowed: 17 or later, on Debian: "):
+    with pytest.raises(OperationFailed, match=rf"^{said} .*; must be 17 or later, on Debian: "):
         java()
 
 
@@ -400,7 +400,7 @@ def test_a_fetch_that_does_not_end_is_given_up(fake_maven: Path, monkeypatch: py
 
 def test_other_jars_can_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(LIBS, str(tmp_path))
-    with pytest.raises(InvalidInput, match=rf"^{LIBS}: {tmp_path} holds no Kafka; allowed: "):
+    with pytest.raises(InvalidInput, match=rf"^{LIBS}: {tmp_path} holds no Kafka; must be "):
         kafka_libs()
     (tmp_path / "kafka_2.13-9.9.9.jar").write_text("")
     assert kafka_libs() == tmp_path

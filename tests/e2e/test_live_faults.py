@@ -18,8 +18,9 @@ from tests.soak.run import Soak, run_soak
 from tests.soak.soak_report import report_text
 from tests.support.child_processes import children
 
-pytestmark = pytest.mark.slow("a minute of strikes on a live twin of two sites, and its audit")
+pytestmark = pytest.mark.slow("a minute of faults on a live twin of two sites, and its audit")
 
+ROOT = Path(__file__).parents[2]
 CAMPUS = """
 site: campus
 fabrics:
@@ -115,7 +116,7 @@ def test_nothing_happened_to_the_world_that_it_stands_for(tmp_path: Path) -> Non
     assert report["log"]["foreign"] > 20
     assert report["log"]["days"].keys() == {name for fabrics in SITES.values() for name in fabrics}
     assert report["repeat"] == (
-        f"lightwave live soak --minutes 0.8 --site {files[0]} --site {files[1]} --joins 2 --faults 8 "
+        f"python -m tests.soak --minutes 0.8 --site {files[0]} --site {files[1]} --joins 2 --faults 8 "
         "--seed 4 --speed 3000"
     )
     assert "clean: 8 faults" in words
@@ -127,9 +128,9 @@ def test_nothing_happened_to_the_world_that_it_stands_for(tmp_path: Path) -> Non
 def test_ctrl_c_ends_all_that_it_started(tmp_path: Path) -> None:
     """In the midst of starting, which is when most may be left behind."""
     soak = subprocess.Popen(
-        [sys.executable, "-m", "ops.cli", "live", "soak", "--minutes", "5", "--report", "report.json"],
+        [sys.executable, "-m", "tests.soak", "--minutes", "5", "--report", "report.json"],
         cwd=tmp_path,
-        env=os.environ | {"TMPDIR": str(tmp_path)},
+        env=os.environ | {"TMPDIR": str(tmp_path), "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -67,7 +67,7 @@ def test_the_next_version_takes_over_and_is_not_mixed_with_the_one_before(
         assert f"of rules {RULES + 1}: `lightwave live upgrade` takes them over" in stranger.stderr
         running = later.run("live", "upgrade")
         assert running.returncode == 1
-        assert "still run; pause the clock" in running.stderr
+        assert "still running; pause the clock" in running.stderr
         twin.wait_advance()
         with twin.paused():
             twin.supervisor.stop()

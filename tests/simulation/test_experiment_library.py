@@ -7,10 +7,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from ops.experiments.dataset import SERIES, open_dataset
-from ops.experiments.html_report import answer_text, html_report
+from ops.experiments.html_report import html_report
 from ops.experiments.library import FOLDER, ready
 from ops.experiments.loader import quick_version, read_experiment
 from ops.experiments.result_json import results_json
+from ops.experiments.result_text import answer_text
 from ops.experiments.results import results_of
 from ops.experiments.sweep import run_sweep
 from ops.local.software_version import software_version

@@ -34,7 +34,6 @@ SECONDS_MAX = 20
 CODES = frozenset({0, 1, 2, 3, 4})
 USAGE = 2
 BEGINS = (
-    "tools.bench.run.run_bench",
     "ops.cli.run.schema_export.export",
     "ops.lab.run.run_lab",
     "ops.live.audit.audit_live",
@@ -49,7 +48,6 @@ BEGINS = (
     "ops.reproduce.lab_runs.run_ahead",
     "ops.servers.local_servers.run_kafka",
     "ops.servers.local_servers.run_redis",
-    "tests.soak.run.run_soak",
     "ops.twin.up.run_up",
     "shared.runtimes.live.worker.worker_process.serve_worker",
 )

@@ -97,7 +97,7 @@ def test_columns_of_who_wants_it_and_how_long_they_think_it_takes(tmp_path: Path
 def test_a_trace_of_too_many_owners_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "trace.csv"
     path.write_text("submit_s,duration_s,chips,owner\n" + "".join(f"0,60,64,o{n}\n" for n in range(1_001)))
-    with pytest.raises(InvalidInput, match="1,001 owners; allowed are at most 1,000"):
+    with pytest.raises(InvalidInput, match="1,001 owners; must be at most 1,000"):
         read_trace(path, SuperpodConfig())
     rows = tuple(
         TraceRow(submit_us=0, duration_us=9, shape=(4, 4, 4), twisted=False, priority=0, owner=f"o{n}")
@@ -110,10 +110,10 @@ def test_a_trace_of_too_many_owners_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("cells", "sentence"),
     [
-        ("Team 3,,", "line 2: owner 'Team 3' is not allowed; allowed: a name such as team-7"),
-        (",gold,", "line 2: tier 'gold' is not allowed; allowed: production, research or filler"),
-        (",,0", "line 2: estimate_s '0' is not allowed; allowed: seconds above 0"),
-        (",,soon", "line 2: estimate_s 'soon' is not allowed; allowed: seconds above 0"),
+        ("Team 3,,", "line 2: owner 'Team 3' is not allowed; must be a name such as team-7"),
+        (",gold,", "line 2: tier 'gold' is not allowed; must be production, research or filler"),
+        (",,0", "line 2: estimate_s '0' is not allowed; must be seconds above 0"),
+        (",,soon", "line 2: estimate_s 'soon' is not allowed; must be seconds above 0"),
     ],
 )
 def test_cells_that_are_not_allowed_are_named(tmp_path: Path, cells: str, sentence: str) -> None:

@@ -1,1 +1,1 @@
-"""`lightwave live soak`: a whole live twin under random faults, and the proof that nothing happened to it."""
+"""A soak test: inject random faults into a whole live twin, then verify that nothing was lost."""

@@ -1,37 +1,40 @@
-"""`lightwave live soak`: faults at random, and the proof that nothing was lost."""
+"""The command `python -m tests.soak`: inject random faults into a live twin, then verify it."""
 
 import json
 import signal
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
+from ops.cli import main as command_line
+from ops.cli.common.command_groups import command_app
 from ops.cli.common.options import SiteFiles, seed_option
 from ops.cli.common.output import echo
 from ops.cli.common.param_types import FILE, NumberParam, SpeedParam
 
 MINUTES_MAX = 7 * 24 * 60.0
 JOINS_MAX = 64
-FAULTS_A_MINUTE = 2
+FAULTS_PER_MINUTE = 2
 DEVIATED = 5
-"""Exit code: the soak did its work, and the twin did not."""
+"""Exit code: the soak ran to its end and found a problem of the twin."""
+
+app = command_app()
 
 
+@app.command()
 def soak(
     minutes: Annotated[
         float,
         typer.Option(
             click_type=NumberParam("minutes", 0.1, MINUTES_MAX),
-            help="time for faults; start and proof take some more",
+            help="time during which faults are injected; start-up and checks take extra time",
         ),
     ] = 30.0,
     pods: Annotated[
         int | None,
-        typer.Option(
-            min=1, max=64, help="superpods, each a site of its own [default: 4]", show_default=False
-        ),
+        typer.Option(min=1, max=64, help="superpods, each on its own site [default: 4]", show_default=False),
     ] = None,
     site: SiteFiles = None,
     joins: Annotated[
@@ -39,26 +42,24 @@ def soak(
         typer.Option(
             min=0,
             max=JOINS_MAX,
-            help="fabrics of every kind that join while it runs; every second one retires",
+            help="fabrics, of every kind, that join during the run; every second one retires",
         ),
     ] = 2,
     faults: Annotated[
         int | None,
-        typer.Option(min=1, max=100_000, help=f"how many [default: {FAULTS_A_MINUTE} a minute]"),
+        typer.Option(min=1, max=100_000, help=f"number of faults [default: {FAULTS_PER_MINUTE} per minute]"),
     ] = None,
-    seed: Annotated[
-        int, seed_option("of the faults, the requests, the fabrics without one of their own")
-    ] = 0,
+    seed: Annotated[int, seed_option("of the faults, of the requests, and of fabrics that set no seed")] = 0,
     speed: Annotated[float, typer.Option(click_type=SpeedParam(), help="simulated over wall time")] = 3000.0,
     report: Annotated[
-        Path | None, typer.Option(click_type=FILE, metavar="FILE", help="write all that was found, as JSON")
+        Path | None, typer.Option(click_type=FILE, metavar="FILE", help="write the whole report as JSON")
     ] = None,
 ) -> None:
-    """Strike a whole live twin with random faults, and prove that it came back and lost or repeated nothing.
+    """Inject random faults into a whole live twin, then check that it recovered and lost or repeated nothing.
 
-    Starts Kafka, Redis and every process of a twin of its own in a temporary folder, and ends them again.
-    Operators ask all the while, and new fabrics join its sites and retire.
-    Exit code 5 if the twin deviated from what must hold, 1 if the soak itself failed.
+    Starts Kafka, Redis and every process of a new twin in a temporary folder, and stops them at the end.
+    Operators send requests throughout the run. New fabrics join the twin's sites, and some of them retire.
+    Exit code 5 if the twin deviated from its specification, 1 if the soak itself failed.
     """
     from shared.basics.errors import InvalidInput, OperationFailed
     from tests.soak.run import PODS, Soak, run_soak
@@ -66,32 +67,41 @@ def soak(
 
     signal.signal(signal.SIGTERM, _interrupt)
     if site and pods is not None:
-        raise InvalidInput("--pods: not together with --site, whose file says what the site is made of")
-    wanted = Soak(
+        raise InvalidInput("--pods: must not be given together with --site, whose file defines the site")
+    options = Soak(
         minutes=minutes,
         pods=PODS if pods is None else pods,
         site_files=tuple(site or ()),
         joins=joins,
-        faults=faults or max(1, round(FAULTS_A_MINUTE * minutes)),
+        faults=faults or max(1, round(FAULTS_PER_MINUTE * minutes)),
         seed=seed,
         speed=speed,
     )
-    _ = wanted.twin.sites  # what is wrong with a file is said before anything is started
+    _ = options.twin.sites  # reports an invalid site file before any process starts
     try:
-        found = run_soak(wanted, lambda line: echo(line, to_stderr=True))
+        content = run_soak(options, lambda line: echo(line, to_stderr=True))
     except OperationFailed as error:
-        _write(report, failed_report(wanted.repeat, str(error)))
+        _write(report, failed_report(options.repeat, str(error)))
         raise
-    _write(report, found)
-    echo(report_text(found))
-    raise typer.Exit(0 if found["verdict"] == CLEAN else DEVIATED)
+    _write(report, content)
+    echo(report_text(content))
+    raise typer.Exit(0 if content["verdict"] == CLEAN else DEVIATED)
 
 
-def _write(report: Path | None, found: dict[str, Any]) -> None:
+def _write(report: Path | None, content: dict[str, Any]) -> None:
     if report is not None:
-        report.write_text(json.dumps(found, indent=2) + "\n")
+        report.write_text(json.dumps(content, indent=2) + "\n")
 
 
 def _interrupt(_sign: int, _frame: FrameType | None) -> None:
-    """SIGTERM ends it as Ctrl-C does: in good order."""
+    """SIGTERM stops the soak as Ctrl-C does: every process that it started is stopped."""
     raise KeyboardInterrupt
+
+
+def main() -> NoReturn:
+    """Run the soak; exit codes and error sentences are those of `lightwave`."""
+    command_line.main(typer.main.get_command(app), "python -m tests.soak")
+
+
+if __name__ == "__main__":
+    main()

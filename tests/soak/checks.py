@@ -150,7 +150,7 @@ def check_once(book: ClientRecord, facts: LogFacts) -> Iterator[str]:
         under[rows[0].key].append(name)
     for key, names in under.items():
         if key not in ids and key not in book.unsure:
-            yield f"{', '.join(names)} stands on the log under the key {key}, which nobody asked under"
+            yield f"{', '.join(names)} is on the log under the key {key}, which no operator used"
         elif len(names) > 1:
             yield f"one request stands on the log as {', '.join(sorted(names))}, under the key {key}"
         elif names != [ids.get(key or "", names[0])]:
@@ -278,7 +278,7 @@ def check_commissionings(
     for fabric in sorted(asked.keys() | facts.commissionings.keys()):
         rows = facts.commissionings.get(fabric, [])
         if fabric not in asked:
-            yield f"{fabric} begins on the log, and nobody let it join"
+            yield f"{fabric} is commissioned on the log, but no operator commissioned it"
         elif len(rows) != 1:
             yield f"{fabric} of {asked[fabric]} begins on the log {len(rows)} times"
         elif rows[0].site != asked[fabric]:
@@ -318,7 +318,7 @@ def check_retirements(book: ClientRecord, facts: LogFacts) -> Iterator[str]:
     for fabric in sorted(retired_fabrics.keys() | facts.retirements.keys()):
         rows = facts.retirements.get(fabric, [])
         if fabric not in retired_fabrics:
-            yield f"{fabric} ends on the log, and nobody let it retire"
+            yield f"{fabric} is retired on the log, but no operator retired it"
         elif [(row.id, row.at_us) for row in rows] != [
             (retired_fabrics[fabric].id, retired_fabrics[fabric].at_us)
         ]:

@@ -3,30 +3,15 @@
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
 
 from shared.basics.keyed_random import draw_index, draw_uniform
-
-if TYPE_CHECKING:
-    from tests.soak.faults.context import FaultContext
-
-
-TargetKind = Literal[
-    "worker", "sequencer", "gateway", "kafka", "redis", "processes", "log", "requests", "twin"
-]
+from tests.soak.faults.context import FaultContext
+from tests.soak.whole_twin import FaultTarget, TargetKind
 
 BURST_SIZE_SHARES = (0.65, 0.25, 0.1)
 """How many volleys are of one strike, of two, of three."""
 WITHIN_S = 5.0
 """In which the strikes of a volley begin."""
-
-
-@dataclass(frozen=True, slots=True)
-class FaultTarget:
-    """What a strike hits: the process `ocs-a` of kind worker, or all that there is of a kind."""
-
-    name: str
-    kind: TargetKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +22,7 @@ class FaultAction:
 
     kind: TargetKind
     action: str
-    inject: Callable[["FaultContext", "PlannedFault"], None] = field(compare=False, repr=False)
+    inject: Callable[[FaultContext, "PlannedFault"], None] = field(compare=False, repr=False)
     duration_s: tuple[float, float] = (0.0, 0.0)
     exclusive: bool = False
     loses_data: bool = False

@@ -136,7 +136,7 @@ def check_recovery(injected: Iterable[InjectedFault], recovery_s_max: float) -> 
             yield (
                 f"fault {one.fault.number} ({one.fault.fault_action.action} "
                 f"{one.fault.target.name}): live again "
-                f"{took} after the end of its volley {one.fault.burst}, allowed are {recovery_s_max:.0f} s; "
+                f"{took} after the end of burst {one.fault.burst}; must be at most {recovery_s_max:.0f} s; "
                 f"awaited last: {', '.join(one.awaited)}"
             )
 

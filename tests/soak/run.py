@@ -109,7 +109,7 @@ class Soak:
         """The command that runs it again."""
         made_of = [word for file in self.site_files for word in ("--site", str(file))]
         return (
-            f"lightwave live soak --minutes {self.minutes:g} {shlex.join(made_of or self._pods)} "
+            f"python -m tests.soak --minutes {self.minutes:g} {shlex.join(made_of or self._pods)} "
             f"--joins {self.joins} --faults {self.faults} --seed {self.seed} --speed {self.speed:g}"
         )
 

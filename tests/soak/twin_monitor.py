@@ -181,6 +181,6 @@ def check_peaks(peaks: Mapping[str, ResourcePeak]) -> Iterator[str]:
     """A sentence for every process that took too much."""
     for name, peak in sorted(peaks.items()):
         if peak.memory_mb > MEMORY_MB_MAX:
-            yield f"{name} took {peak.memory_mb:.0f} MB of memory, allowed are {MEMORY_MB_MAX:.0f}"
+            yield f"{name} took {peak.memory_mb:.0f} MB of memory; must be at most {MEMORY_MB_MAX:.0f}"
         if peak.files > FILES_MAX:
-            yield f"{name} had {peak.files} files open, allowed are {FILES_MAX}"
+            yield f"{name} had {peak.files} files open; must be at most {FILES_MAX}"

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ops.live.supervisor import RestartPolicy, Supervisor
 from ops.servers.local_servers import LocalKafka, LocalRedis
@@ -27,8 +27,11 @@ from shared.runtimes.live.process.process_registry import processes
 from shared.runtimes.tcp_ports import free_port
 from shared.storage.store.redis_store import RedisStore
 from tests.soak.clients import WAIT_S, Post, http_post
-from tests.soak.fault_plan import FaultTarget, TargetKind
 
+TargetKind = Literal[
+    "worker", "sequencer", "gateway", "kafka", "redis", "processes", "log", "requests", "twin"
+]
+"""Kinds of targets that faults are injected into."""
 LIGHTWAVE_COMMAND = (sys.executable, "-m", "ops.cli")
 TWO_WORKER_SERVICES = ("ocs", "scheduler", "transceivers")
 """Services with two workers."""
@@ -45,6 +48,14 @@ SINGLE_TARGETS: tuple[TargetKind, ...] = ("kafka", "redis", "processes", "log", 
 """Kinds of targets of which there is one."""
 RESTART_POLICY = RestartPolicy(wait_s_max=3.0, good_s_min=10.0, stop_s_max=15.0)
 """Less patient than one for daily use: a soak's faults are frequent, and it is to go on after each."""
+
+
+@dataclass(frozen=True, slots=True)
+class FaultTarget:
+    """The target of a fault: one process (`ocs-a` of kind worker), or everything of a kind."""
+
+    name: str
+    kind: TargetKind
 
 
 @dataclass(frozen=True, slots=True)

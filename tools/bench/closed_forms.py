@@ -1,5 +1,5 @@
-"""`lightwave bench --only availability`: the goodput figure beside the same by scipy's distributions, and all
-of `lightwave reproduce`."""
+"""Group `availability`: the goodput figure next to scipy's distributions, and all of `lightwave
+reproduce`."""
 
 import subprocess
 import time

@@ -1,4 +1,4 @@
-"""`lightwave bench --only dcn`, second half: a network that lives by itself, and a campus, in the lab."""
+"""Group `dcn`, second half: a network and a campus run in the lab."""
 
 import time
 from pathlib import Path

@@ -1,8 +1,7 @@
-"""`lightwave bench --only dcn`: what 64 blocks take to plan, map and split, beside scipy's HiGHS and
-matchings, and networkx's.
+"""Group `dcn`: planning, mapping and splitting 64 blocks, next to scipy's HiGHS and matchings, and networkx.
 
-All in one process; ratios are of runs one after another, on the same input, after both answers were found
-to be the same.
+All runs share one process. Ratios compare consecutive runs on the same input, after both answers were found
+to be equal.
 """
 
 import statistics

@@ -1,8 +1,8 @@
-"""`lightwave bench --only diagnosis`: how well faults of links are found from readings alone.
+"""Group `diagnosis`: how well link faults are found from readings alone.
 
-A full pod with its slices, drains for maintenance, hosts, modules and OCSes that fail at their natural rates;
-on it every hard kind about as often (balanced), the kinds at natural rates, or none of them (false alarms).
-Thresholds were set looking at seed 0 and the swarm's small pods; scored are other seeds.
+The scene is a full pod with slices, maintenance drains, and hosts, modules and OCSes that fail at natural
+rates. On it, every hard kind of fault occurs about equally often (balanced), at natural rates, or never
+(false alarms). Thresholds were set with seed 0 and the swarm's small pods. Other seeds are scored.
 """
 
 import random

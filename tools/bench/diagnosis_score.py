@@ -1,10 +1,10 @@
-"""What verdicts are worth: held against the faults that were there in truth, which the diagnosis never sees.
+"""Scores of verdicts against the true faults, which the diagnosis never sees.
 
-Declared beforehand: a batch of worn lasers is to be found as worn lasers; of a mirror that drifts, power
-cannot tell which of the two of its circuit it is, and cameras can: either counts only where the OCS is
-without a camera, an injection module or its controller. All other kinds are to be told apart, and at the
-right part. A fault counts once its end has carried light for a day while it was there: before that there is
-nothing to find it by.
+Declared beforehand: a batch of worn lasers must be found as worn lasers. Power cannot tell which of the two
+mirrors of a circuit drifts, but cameras can: either mirror counts only if the OCS lacks a camera, an
+injection module or its controller. Every other kind must be told apart, at the right part. A fault counts
+once its end has carried light for a day while the fault was there. Before that there is no evidence to find
+it by.
 """
 
 from collections import Counter, defaultdict

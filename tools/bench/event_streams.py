@@ -1,4 +1,4 @@
-"""What open event streams cost those who ask something else, of an embedded twin in a process of its own."""
+"""Group `streams`: the cost of open event streams for other clients of an embedded twin."""
 
 import json
 import selectors
@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from shared.basics.errors import OperationFailed
 from tools.bench.figure import BenchFigure
-from tools.bench.run import running_twin
+from tools.bench.processes import running_twin
 
 STREAMS = 200
 NAMES = 4

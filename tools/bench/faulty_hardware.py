@@ -1,9 +1,9 @@
-"""`lightwave bench --only hardware`: what a pod-year costs whose hardware behaves, beside one whose does not.
+"""Group `hardware`: the cost of a pod-year with faulty hardware, next to one with ideal hardware.
 
-The peer is the same year with all of it set to nothing: connections of one constant time, links that only
-fail outright, nobody who looks at readings. Parts are taken away one at a time, so that what each costs is
-the difference to all of them. In turns in one run, in processor time of whole processes: other work on the
-machine falls on all alike.
+The peer is the same year with every imperfection off: constant connection times, links that only fail
+outright, and no inspection of readings. Parts are removed one at a time, so the cost of each is the
+difference to all of them. Runs take turns, in processor time of whole processes: other work on the machine
+affects all alike.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What every benchmark gives: one figure with what it means."""
+"""The result of a benchmark: one figure, its unit, its goal and how it was measured."""
 
 from dataclasses import dataclass
 

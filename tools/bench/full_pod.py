@@ -1,5 +1,7 @@
-"""A scheduler alone with a full pod and a long queue: circuits are made at once, jobs end when they are done,
-and for each that ends another is asked for."""
+"""A scheduler alone with a full pod and a long queue.
+
+Circuits connect at once, jobs end when they are done, and each job that ends is replaced by a new request.
+"""
 
 import heapq
 import time

@@ -1,5 +1,7 @@
-"""`lightwave bench --only optics`: a full pod's bit error rates beside the plain chain, a part of it beside
-the whole, and all OCSes and pairings of a pod."""
+"""Group `optics`: bit error rates of a full pod next to the plain chain, and of a part next to the whole.
+
+It also times the manufacture of all OCSes and all pairings of a pod.
+"""
 
 import statistics
 import time

@@ -1,4 +1,4 @@
-"""The live twin's part of `lightwave bench`: on a Kafka and a Redis of its own on this machine."""
+"""Group `live`: the live twin on its own Kafka and Redis on this machine."""
 
 import asyncio
 import tempfile

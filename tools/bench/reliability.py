@@ -1,5 +1,4 @@
-"""`lightwave bench --only reliability`: machine repair by the three forms of the kernel beside the same model
-in SimPy, as its documentation writes such models."""
+"""Group `reliability`: machine repair by the three forms of the kernel, next to the same model in SimPy."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -126,7 +125,7 @@ def _by_simpy() -> Callable[[int], tuple[int, float]]:
         import simpy
     except ImportError:
         raise InvalidInput(
-            "--only reliability: SimPy, the peer, is not installed; allowed with `pip install simpy`"
+            "--only reliability: SimPy, the peer, is not installed; run `pip install simpy`"
         ) from None
 
     def machine(env: Any, crews: Any, draws: Random, number: int, kept: list[tuple[float, ...]]) -> Any:

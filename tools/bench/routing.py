@@ -1,5 +1,5 @@
-"""The routing part of `lightwave bench --only topology`: table and proof of a damaged slice, and the search
-for a cycle among its channels beside networkx's."""
+"""Group `topology`, routing: table and proof of a damaged slice, and channel cycle search next to
+networkx."""
 
 import time
 

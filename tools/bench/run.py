@@ -1,35 +1,35 @@
-"""`lightwave bench`: how fast the lab folds, how fast the living twin may go, how soon it is back, how soon
-it answers.
+"""Benchmarks of the lab, the twin and the models: `python -m tools.bench`.
 
-Every figure comes from whole processes started here, as a user starts them. Machines are noisy: where a peer
-is given, the ratio to it, measured in the same run, is the figure to compare between machines.
+Every figure is measured on whole processes, started as a user starts them. Machines are noisy. Where a figure
+has a peer, compare between machines the ratio to the peer, which is measured in the same run.
 """
 
 import json
 import os
-import shutil
 import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from ops.local.software_version import VERSION
-from ops.twin.data_folder import DataFolder
-from schemas.registry import decode, encode
 from shared.basics.errors import InvalidInput, OperationFailed
-from shared.storage.log.log_lines import read_lines
 from tools.bench.figure import BenchFigure
+from tools.bench.processes import (
+    fetch,
+    fetch_post,
+    floor_of,
+    lightwave_command,
+    running_twin,
+    start,
+    wait_ready,
+)
 
-READY_S_MAX = 30.0
 REPEATS = 5
 
 
@@ -37,7 +37,7 @@ def run_bench(*, only: list[str], quick: bool = False) -> dict[str, Any]:
     """Measure all groups, or the named ones; `quick` shortens each for a first look."""
     unknown = [name for name in only if name not in GROUPS]
     if unknown:
-        raise InvalidInput(f"--only {unknown[0]}: no such benchmark; allowed: {', '.join(GROUPS)}")
+        raise InvalidInput(f"--only {unknown[0]}: no such benchmark; must be one of {', '.join(GROUPS)}")
     figures = [figure for name in only or GROUPS for figure in GROUPS[name](quick)]
     return {
         "version": VERSION,
@@ -48,17 +48,7 @@ def run_bench(*, only: list[str], quick: bool = False) -> dict[str, Any]:
     }
 
 
-def lightwave_command() -> str:
-    """The `lightwave` of this installation."""
-    beside = Path(sys.executable).with_name("lightwave")
-    found = str(beside) if beside.exists() else shutil.which("lightwave")
-    if found is None:
-        raise OperationFailed("the lightwave command is not installed beside this Python")
-    return found
-
-
-# --- the lab
-# --------------------------------------------------------------------------------------------------
+# --- the lab ---
 
 
 def measure_lab(quick: bool) -> list[BenchFigure]:
@@ -113,58 +103,7 @@ def _finished(run: list[str]) -> tuple[dict[str, Any], float]:
     return json.loads(text), usage.ru_maxrss / 1024
 
 
-def floor_of(path: Path, clock: Callable[[], float] = time.perf_counter) -> tuple[float, int]:
-    """(seconds by a clock to only decode, encode and hash a log, how many messages it has)."""
-    lines = list(read_lines(path))
-    started = clock()
-    digest = sha256()
-    for line in lines:
-        digest.update(encode(decode(line)))
-    return clock() - started, len(lines)
-
-
-# --- the living twin
-# ------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def running_twin(data: Path, *options: str) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    """A twin of its own on a free port; ends it afterwards."""
-    process = start(data, *options)
-    try:
-        yield process, wait_ready(data, process)
-    finally:
-        process.terminate()
-        process.wait(timeout=30)
-
-
-def start(data: Path, *options: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(  # noqa: S603 -- own command
-        [lightwave_command(), "up", "--port", "0", "--data", str(data), *options],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-
-
-def wait_ready(data: Path, process: subprocess.Popen[bytes]) -> str:
-    """Its URL, as soon as it answers that it is healthy."""
-    until = time.monotonic() + READY_S_MAX
-    while time.monotonic() < until and process.poll() is None:
-        running = DataFolder(data).running()
-        if running is not None and running.pid == process.pid:
-            try:
-                fetch(running.url, "/healthz")
-            except OSError:
-                pass
-            else:
-                return running.url
-        time.sleep(0.005)
-    raise OperationFailed(f"the twin in {data} did not come up within {READY_S_MAX:g} s")
-
-
-def fetch(url: str, path: str) -> Any:
-    with urllib.request.urlopen(url + path, timeout=10) as answer:  # noqa: S310 -- our own twin's URL
-        return json.load(answer)
+# --- the living twin ---
 
 
 def measure_speed(quick: bool) -> list[BenchFigure]:
@@ -242,12 +181,6 @@ def measure_queries(quick: bool) -> list[BenchFigure]:
             )
         )
     return figures
-
-
-def fetch_post(url: str, path: str) -> None:
-    request = urllib.request.Request(url + path, data=b"", method="POST")  # noqa: S310 -- as in fetch
-    with urllib.request.urlopen(request, timeout=10):  # noqa: S310 -- as in fetch
-        pass
 
 
 def _timed(words: list[str], url: str) -> float:

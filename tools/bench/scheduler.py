@@ -1,7 +1,7 @@
-"""`lightwave bench --only scheduler`: decisions on a full pod with a long queue, beside those of a plain
-scheduler; and one plan for eight cubes that are lost at once.
+"""Group `scheduler`: decisions on a full pod with a long queue, next to those of a plain scheduler.
 
-Times are those of the processor, for a decision waits for nothing else.
+It also times one plan for eight cubes that are lost at once. Times are processor times, because a decision
+waits for nothing else.
 """
 
 import gc

@@ -1,4 +1,4 @@
-"""`lightwave bench --only topology`: what a full pod's figures take, and its link load beside igraph's.
+"""Group `topology`: the time of a full pod's figures, and its link load next to igraph's.
 
 Without igraph, which only the extra `test` installs, the peer's figures are left out.
 """

@@ -1,4 +1,5 @@
-"""What a superpod-year in the field costs over its messages alone, and what a second core gives a sweep."""
+"""Group `experiments`: cost of a superpod-year in a sweep over its messages alone, and the gain of a second
+core."""
 
 import os
 import statistics
@@ -9,7 +10,7 @@ from pathlib import Path
 
 from shared.basics.errors import OperationFailed
 from tools.bench.figure import BenchFigure
-from tools.bench.run import floor_of
+from tools.bench.processes import floor_of
 
 SEEDS = 16
 DOCUMENT = """\

@@ -1,5 +1,5 @@
-"""What it takes to look back: snapshots of a log, and any moment of it by them, beside the fold from its
-beginning."""
+"""Group `past`: snapshots of a log, and any time of it restored from them, next to the fold from the
+start."""
 
 import os
 import random

@@ -338,9 +338,9 @@ def _show(results: "Results", folder: Path, command: str, html: Path | None, out
 
 
 def _comparison_text(found: "ExperimentComparison") -> str:
-    from ops.experiments.html_report import difference_note
     from ops.experiments.interval_text import interval_text
     from ops.experiments.measures import MEASURES
+    from ops.experiments.result_text import difference_note
 
     rows = [
         [
@@ -362,9 +362,9 @@ def _comparison_text(found: "ExperimentComparison") -> str:
 
 
 def _results_text(results: "Results", command: str) -> str:
-    from ops.experiments.html_report import answer_text, difference_note, estimate_note
     from ops.experiments.interval_text import interval_text
     from ops.experiments.measures import MEASURES
+    from ops.experiments.result_text import answer_text, difference_note, estimate_note
 
     rows = [
         [

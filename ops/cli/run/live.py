@@ -31,7 +31,6 @@ from ops.cli.common.param_types import ChoiceParam, SpeedParam
 from ops.cli.common.progress import AuditProgress
 from ops.cli.run.fast_imports import gc_paused
 from services.service_names import service_names
-from tests.soak.__main__ import soak
 
 if TYPE_CHECKING:
     from shared.runtimes.live.process.startup import ProcessOptions
@@ -51,9 +50,6 @@ def live() -> None:
 
     LIGHTWAVE_KAFKA, LIGHTWAVE_REDIS, LIGHTWAVE_PREFIX and the other settings are in docs/live.md.
     """
-
-
-app.command()(soak)
 
 
 @app.command()

@@ -30,7 +30,7 @@ def library_path(name: str) -> Path:
     names = [known for known, _ in ready()]
     if name not in names:
         raise NotFound(
-            f"{name}: neither a file nor a ready experiment; `lightwave experiment list` names them"
+            f"{name}: is neither a file nor a ready experiment; `lightwave experiment list` shows those"
             f"{closest_match_hint(name, names)}"
         )
     return path

@@ -49,7 +49,7 @@ def _takes_circuits(plans: tuple[ClaimRunPlan, ...]) -> bool:
     """In any of the runs; in all of them the part has failed."""
     runs = lab_runs(plans)
     if not all(any(isinstance(message.body, FaultBegan) for message in run.messages) for run in runs):
-        raise OperationFailed("a run in which nothing failed tells nothing")
+        raise OperationFailed("nothing failed in the run, so it measures nothing")
     return any(isinstance(message.body, OcsDown | PortsDown) for run in runs for message in run.messages)
 
 

@@ -44,7 +44,7 @@ def run_backup(
     if not data.exists() or folder.identity() is None:
         raise NotFound(f"data folder {data}: holds no twin")
     if out.resolve().is_relative_to(data.resolve()):
-        raise InvalidInput(f"{WHAT} {out}: is in the data folder itself; allowed is a folder elsewhere")
+        raise InvalidInput(f"{WHAT} {out}: is inside the data folder; must be outside it")
     with atomic_folder(out, WHAT) as part:
         try:
             folder.hold()

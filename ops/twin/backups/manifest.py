@@ -53,7 +53,7 @@ def read_manifest(backup: Path) -> BackupManifest:
         own = fields.pop(OWN_DIGEST)
         if fields["form"] != BACKUP_FORMAT:
             raise OperationFailed(
-                f"{where}: {MANIFEST} is of form {fields['form']!r}; allowed is {BACKUP_FORMAT}"
+                f"{where}: {MANIFEST} is of form {fields['form']!r}; must be {BACKUP_FORMAT}"
             )
         if own != _digest(fields):
             raise OperationFailed(f"{where}: {MANIFEST} is not as it was written: its digest is another one")

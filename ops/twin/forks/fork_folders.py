@@ -33,7 +33,7 @@ def forks_folder() -> Path:
 def fork_folder(name: str) -> Path:
     """Where a fork of this name is or would be; InvalidInput where that is no name."""
     if re.fullmatch(FORK_NAME_PATTERN, name) is None:
-        raise InvalidInput(f"fork {quoted(name)}: not a name; allowed are {FORK_NAMES_ALLOWED}")
+        raise InvalidInput(f"fork {quoted(name)}: is not a valid name; must be {FORK_NAMES_ALLOWED}")
     return forks_folder() / name
 
 

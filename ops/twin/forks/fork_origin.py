@@ -33,7 +33,7 @@ def read_origin(folder: DataFolder) -> ForkOrigin | None:
             f"{where} is damaged: of what this twin is a fork it cannot say; restore it from a backup"
         ) from None
     if origin.form != FORK_FORMAT:
-        raise OperationFailed(f"{where} is of form {origin.form}; allowed is {FORK_FORMAT}")
+        raise OperationFailed(f"{where} is of form {origin.form}; must be {FORK_FORMAT}")
     return origin
 
 

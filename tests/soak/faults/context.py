@@ -40,7 +40,7 @@ class CommandResult:
     stderr: str
 
     def __str__(self) -> str:
-        last = (self.stderr or self.stdout).strip().splitlines()[-1:] or ["said nothing"]
+        last = (self.stderr or self.stdout).strip().splitlines()[-1:] or ["no output"]
         return f"`lightwave {' '.join(self.words)}` ended with {self.code}: {last[0]}"
 
 

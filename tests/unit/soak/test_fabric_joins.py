@@ -78,7 +78,7 @@ def test_a_soak_of_sites_says_so_when_it_is_repeated(tmp_path: Path) -> None:
     file.write_text("{site: campus, fabrics: [{name: pod-0}, {name: pod-1, kind: static-pod}]}")
     soak = Soak(minutes=2.0, site_files=(file,), joins=1, faults=3)
     assert soak.repeat == (
-        f"lightwave live soak --minutes 2 --site '{file}' --joins 1 --faults 3 --seed 0 --speed 3000"
+        f"python -m tests.soak --minutes 2 --site '{file}' --joins 1 --faults 3 --seed 0 --speed 3000"
     )
     (plan,) = soak.twin.sites
     assert {name: config.kind for name, config in plan.fabrics.items()} == {

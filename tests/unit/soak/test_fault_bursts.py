@@ -8,9 +8,10 @@ import pytest
 
 from shared.basics.errors import OperationFailed
 from tests.soak.fault_bursts import describe, inject_bursts
-from tests.soak.fault_plan import FaultAction, FaultTarget, PlannedFault
+from tests.soak.fault_plan import FaultAction, PlannedFault
 from tests.soak.faults.context import FaultContext
 from tests.soak.recovery_meter import TICKS, RecoveryMeter, RecoveryProbe
+from tests.soak.whole_twin import FaultTarget
 
 Hit = Callable[[FaultContext, PlannedFault], None]
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.soak.fault_plan import WITHIN_S, FaultTarget, PlannedFault, bursts_of, plan_faults
+from tests.soak.fault_plan import WITHIN_S, PlannedFault, bursts_of, plan_faults
 from tests.soak.faults.catalog import FAULT_ACTIONS, SESSION_TIMEOUT_S
-from tests.soak.whole_twin import SINGLE_TARGETS
+from tests.soak.whole_twin import SINGLE_TARGETS, FaultTarget
 
 TARGETS = [
     *(FaultTarget(name, "worker") for name in ("cubes-a", "ocs-a", "ocs-b", "repairs-a")),

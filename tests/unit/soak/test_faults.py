@@ -19,11 +19,12 @@ from typing import Any, cast
 import pytest
 
 from shared.runtimes.live.kafka.layout import Topics
-from tests.soak.fault_plan import FaultAction, FaultTarget, PlannedFault, TargetKind
+from tests.soak.fault_plan import FaultAction, PlannedFault
 from tests.soak.faults import context as scenes
 from tests.soak.faults import processes, rebuilds, requests, servers
 from tests.soak.faults.context import CommandResult, FaultContext, SoakEnded, TwinDeviated
 from tests.soak.log_facts import LogRecord
+from tests.soak.whole_twin import FaultTarget, TargetKind
 
 pytestmark = pytest.mark.integration
 

@@ -8,7 +8,7 @@ import pytest
 
 from shared.basics.errors import OperationFailed
 from shared.runtimes.poll import poll_until
-from tests.soak.fault_plan import FaultAction, FaultTarget, PlannedFault, TargetKind
+from tests.soak.fault_plan import FaultAction, PlannedFault
 from tests.soak.recovery_meter import (
     TICKS,
     InjectedFault,
@@ -17,6 +17,7 @@ from tests.soak.recovery_meter import (
     check_recovery,
     recovery_summary,
 )
+from tests.soak.whole_twin import FaultTarget, TargetKind
 
 WAIT_S_MAX = 10.0
 
@@ -145,7 +146,7 @@ def test_a_twin_that_lives_too_late_or_never_is_named_with_its_fault() -> None:
     lived = (60.0, 61.0, None)
     rows = [InjectedFault(fault(), 0, awaited=("pod-1", "gateway"), recovery_s=seconds) for seconds in lived]
     assert [*check_recovery(rows, 60.0)] == [
-        f"fault 7 (kill it): live again {took} after the end of its volley 3, allowed are 60 s; "
+        f"fault 7 (kill it): live again {took} after the end of burst 3; must be at most 60 s; "
         "awaited last: pod-1, gateway"
         for took in ("only 61 s", "never")
     ]

@@ -11,9 +11,10 @@ import redis
 
 from ops.servers.local_servers import LocalRedis
 from shared.runtimes.tcp_ports import free_port
-from tests.soak.fault_plan import FaultAction, FaultTarget, PlannedFault
+from tests.soak.fault_plan import FaultAction, PlannedFault
 from tests.soak.faults import servers
 from tests.soak.faults.context import FaultContext
+from tests.soak.whole_twin import FaultTarget
 
 pytestmark = pytest.mark.integration
 

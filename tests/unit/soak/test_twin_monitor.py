@@ -43,7 +43,7 @@ SIGHTS = TwinAccess(
 
 
 @pytest.mark.parametrize(
-    ("probe", "status", "body", "still_s", "wrong"),
+    ("probe", "status", "body", "stalled_s", "wrong"),
     [
         ("/healthz", 200, b"{}", 0.0, None),
         ("/healthz", 503, WHY, 0.0, None),
@@ -130,8 +130,8 @@ def test_what_processes_take_is_seen_and_too_much_is_found() -> None:
     assert watch.peaks["gateway"].files >= 3
     rows = {"a": ResourcePeak(MEMORY_MB_MAX, FILES_MAX), "b": ResourcePeak(MEMORY_MB_MAX + 1, FILES_MAX + 1)}
     assert [*check_peaks(rows)] == [
-        "b took 601 MB of memory, allowed are 600",
-        "b had 301 files open, allowed are 300",
+        "b took 601 MB of memory; must be at most 600",
+        "b had 301 files open; must be at most 300",
     ]
     assert resources_of(2**22 + 1) is None
 

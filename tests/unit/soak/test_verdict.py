@@ -10,10 +10,10 @@ from typing import Any, cast
 
 import pytest
 
-from ops.cli.main import main
 from shared.basics.errors import OperationFailed
 from tests.soak import run as soaks
 from tests.soak import soak_report as reports
+from tests.soak.__main__ import main
 from tests.soak.fabric_joins import JoinedFabric, PlannedJoin
 from tests.soak.faults.context import FaultContext, TwinDeviated
 from tests.soak.run import STALL_S_MAX, Soak
@@ -101,7 +101,7 @@ def test_a_process_that_cannot_be_started_is_the_soak_s_own_failure(run: Any) ->
 
 
 def test_a_process_that_ran_and_says_its_use_is_wrong_is_the_twin_s(run: Any) -> None:
-    run.twin.supervisor.given_up = "gateway: exit code 2 after 0.3 s, which is not tried again"
+    run.twin.supervisor.given_up = "gateway: exit code 2 after 0.3 s, will not restart it"
     with pytest.raises(TwinDeviated, match=r"^a process was given up: gateway: exit code 2 .* last words$"):
         run.wait(0.0)
 
@@ -117,7 +117,7 @@ def test_every_watcher_s_problems_are_told(run: Any, tmp_path: Path) -> None:
         "ocs-a ended with SIGKILL 2 times, strikes made it do so 1 times",
         "cubes-a wrote 1 tracebacks, the last of: KeyError: 1",
         "time jumped",
-        "ocs-a took 9999 MB of memory, allowed are 600",
+        "ocs-a took 9999 MB of memory; must be at most 600",
     ]
 
 
@@ -144,11 +144,9 @@ def test_a_twin_that_cannot_be_compared_has_deviated(run: Any) -> None:
 
 @pytest.fixture
 def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], tuple[int, Any]]:
-    """`lightwave live soak` whose soak returns or raises what is given: its exit code, the report written."""
+    """Run `python -m tests.soak` with a given result or error; returns the exit code and the report file."""
     file = tmp_path / "report.json"
-    monkeypatch.setattr(
-        sys, "argv", ["lightwave", "live", "soak", "--minutes", "1", "--pods", "1", "--report", str(file)]
-    )
+    monkeypatch.setattr(sys, "argv", ["soak", "--minutes", "1", "--pods", "1", "--report", str(file)])
     monkeypatch.setattr(signal, "signal", lambda *_: None)
 
     def run_it(found: Any) -> tuple[int, Any]:
@@ -189,5 +187,5 @@ def test_a_soak_that_broke_is_exit_code_1_and_says_why(
     assert report == {
         "verdict": "failed",
         "reason": "Java is not installed",
-        "repeat": "lightwave live soak --minutes 1 --pods 1 --joins 2 --faults 2 --seed 0 --speed 3000",
+        "repeat": "python -m tests.soak --minutes 1 --pods 1 --joins 2 --faults 2 --seed 0 --speed 3000",
     }

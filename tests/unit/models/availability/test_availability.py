@@ -26,7 +26,6 @@ from shared.models.availability.binomial import binomial
 from shared.models.availability.fabric_availability import fabric_availability
 from shared.models.availability.promised_goodput import figure_slices
 from shared.models.optics.module_kinds import MODULE_KINDS
-from tools.bench.closed_forms import measure_availability
 
 probabilities = st.floats(0.0, 1.0, allow_subnormal=False)
 
@@ -247,16 +246,6 @@ def test_a_paper_is_circled_only_with_its_parameters() -> None:
 def test_the_points_circled_lie_on_the_curves(points: tuple[StatedGoodput, ...], ocs: float | None) -> None:
     for host, fabric, chips, stated in points:
         assert promised_goodput(host, chips, fabric, ocs_availability=ocs).goodput == stated
-
-
-def test_the_benchmark_holds_the_figure_to_scipy_before_it_measures() -> None:
-    figures = measure_availability(quick=True, lightwave="")
-    assert [figure.name for figure in figures] == [
-        "goodput figure",
-        "scipy goodput figure",
-        "goodput over scipy",
-    ]
-    assert all(figure.value > 0 for figure in figures)
 
 
 # --- placement ----------------------------------------------------------------------------------------------

@@ -8,8 +8,8 @@ import pytest
 
 from ops.experiments.comparison import compare, compare_within, comparison_json, read_stored
 from ops.experiments.dataset import open_dataset
-from ops.experiments.html_report import difference_note
 from ops.experiments.loader import read_experiment
+from ops.experiments.result_text import difference_note
 from ops.experiments.service_run import RunResult
 from shared.basics.errors import InvalidInput, NotFound
 from shared.models.statistics.paired_runs import paired_difference, welch_difference

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from ops.experiments.dataset import RunKey, RunRow
-from ops.experiments.html_report import answer_text, html_report
+from ops.experiments.html_report import html_report
 from ops.experiments.interval_text import interval_text
 from ops.experiments.loader import PlannedExperiment, plan_experiment
 from ops.experiments.result_json import results_json
+from ops.experiments.result_text import answer_text
 from ops.experiments.results import Results, judge_claim, results_of
 from ops.experiments.schema import Experiment, ExperimentClaim
 from ops.experiments.sweep import SweepResult, is_enough, partial_result, seed_of, seed_rounds

@@ -125,7 +125,7 @@ def test_a_parameter_that_a_kind_has_not_is_given_to_others_alone(tmp_path: Path
 def test_kinds_that_there_are_not_or_that_a_site_has_are_refused(tmp_path: Path) -> None:
     said = refused(tmp_path, KINDS.replace("superpod, static", "superpods, static"))
     assert said == (
-        "line 7: fabric.kind: 'superpods' is not allowed; allowed: superpod, static-pod, dcn"
+        "line 7: fabric.kind: 'superpods' is not allowed; must be one of superpod, static-pod, dcn"
         "; the nearest is superpod"
     )
     (tmp_path / "hall.yaml").write_text("site: hall\nfabrics:\n- {name: pod-0}\n")
@@ -177,19 +177,19 @@ def test_a_variant_has_a_name_that_goes_by_its_values_alone() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [
-        ("days: 2", "days: 0", "line 4: fabric.days: 0 is not allowed; allowed: numbers above 0"),
+        ("days: 2", "days: 0", "line 4: fabric.days: 0 is not allowed; must be above 0"),
         (
             "days: 2",
             "dais: 2",
-            "line 4: fabric.dais: no such field; allowed: pods, kind, calibration, site, days",
+            "line 4: fabric.dais: no such field; must be one of pods, kind, calibration, site, days",
         ),
         ("title: A title\n", "", "line 1: title: is missing"),
-        ("seeds: 3", "seeds: three", "line 10: seeds: 'three' is not allowed; allowed: names with values"),
+        ("seeds: 3", "seeds: three", "line 10: seeds: 'three' is not allowed; must be a mapping"),
         ("seeds: 3", "seeds: {most: 30}", "line 1: stop_when: is missing"),
         (
             "seeds: 3",
             "seeds: 3\nstore: {window_h: 0.00001}",
-            "makes 4,800,000 windows a run; allowed are 1,000,000",
+            "makes 4,800,000 windows per run; must be at most 1,000,000",
         ),
         (
             "seeds: 3",
@@ -227,35 +227,35 @@ def test_a_variant_has_a_name_that_goes_by_its_values_alone() -> None:
         (
             "seeds: 3\n",
             "seeds: 3\nclaim: {measure: goodput, of: {repairs.technicians: 1}, equals: .nan, within: 0}\n",
-            "line 11: claim.equals: nan is not allowed; allowed: a finite number",
+            "line 11: claim.equals: nan is not allowed; must be a finite number",
         ),
         (
             "seeds: 3\n",
             "seeds: 3\nclaim: {measure: goodput, of: {repairs.technicians: 1}, equals: 0, within: .inf}\n",
-            "line 11: claim.within: inf is not allowed; allowed: a finite number",
+            "line 11: claim.within: inf is not allowed; must be a finite number",
         ),
         (
             "seeds: 3\n",
             "seeds: {most: 30}\nstop_when: {goodput: {half_width: .inf}}\n",
-            "line 11: stop_when.goodput.half_width: inf is not allowed; allowed: a finite number",
+            "line 11: stop_when.goodput.half_width: inf is not allowed; must be a finite number",
         ),
         (
             "seeds: 3\n",
             "seeds: {most: 30}\nstop_when: {goodput: {half: 1}}\n",
-            "line 11: stop_when.goodput.half: no such field; allowed: half_width, relative_half_width",
+            "line 11: stop_when.goodput.half: no such field; must be one of half_width, relative_half_width",
         ),
         (
             "seeds: 3",
             "seeds: 1000000000",
-            "line 10: seeds.count: 1000000000 is not allowed; allowed: numbers up to 1,000,000",
+            "line 10: seeds.count: 1000000000 is not allowed; must be at most 1,000,000",
         ),
         ("days: 2", "days: 2\n  kind: superpot", "fabric.kind: 'superpot': no such kind of fabric"),
         (
             "technicians: [1, 2]",
             "technicians: [[1], 2]",
-            "[1] is not allowed; allowed: text, numbers, true, false",
+            "[1] is not allowed; must be text, a number, true, false",
         ),
-        ("technicians: [1, 2]", "technicians: 1", "1 is not allowed; allowed: a list"),
+        ("technicians: [1, 2]", "technicians: 1", "1 is not allowed; must be a list"),
         (
             "[0.001, 0.002]",
             "[1, 1.0]",
@@ -280,9 +280,13 @@ def test_what_is_wrong_is_told_with_line_field_and_what_is_allowed(
 @pytest.mark.parametrize(
     ("name", "bounds", "said"),
     [
-        ("repairs.technicians", "[-.inf, 5]", "-inf is not allowed; allowed: a finite number"),
-        ("failures.host_per_day", "[-1.0e+308, 1.0e+308]", "is no range; allowed: two finite numbers"),
-        ("failures.host_per_day", "[1, 2, 3]", "[1, 2, 3] is not allowed; allowed: at most 2"),
+        ("repairs.technicians", "[-.inf, 5]", "-inf is not allowed; must be a finite number"),
+        (
+            "failures.host_per_day",
+            "[-1.0e+308, 1.0e+308]",
+            "is not a valid range; must be two finite numbers",
+        ),
+        ("failures.host_per_day", "[1, 2, 3]", "[1, 2, 3] is not allowed; must be a list of at most 2"),
         (
             "repairs.technicians",
             "[1.2, 1.8]",
@@ -307,10 +311,10 @@ def test_a_claim_over_its_own_variant_is_refused(tmp_path: Path) -> None:
     [
         (
             {"title": date(2026, 1, 1)},
-            "title: datetime.date(2026, 1, 1) is not allowed; allowed: text, numbers",
+            "title: datetime.date(2026, 1, 1) is not allowed; must be text, a number",
         ),
         ({"measure": {"goodput"}}, "measure: {'goodput'} is not allowed"),
-        ({("a", 1): 2}, "('a', 1): ('a', 1) is no name; allowed: text"),
+        ({("a", 1): 2}, "('a', 1): ('a', 1) is not a valid name; must be text"),
         ({"title": "\ud800"}, "title: '\\ud800' is half a character"),
         ({"title": ENDLESS}, "nested deeper than 20, which is the most"),
     ],
@@ -322,7 +326,9 @@ def test_a_document_of_python_is_made_of_what_a_file_can_say(changed: Any, said:
     assert said in str(caught.value)
 
 
-@pytest.mark.parametrize(("text", "said"), [("", "is empty; allowed: title"), ("[1]", "[1] is not allowed")])
+@pytest.mark.parametrize(
+    ("text", "said"), [("", "is empty; must be a mapping with title"), ("[1]", "[1] is not allowed")]
+)
 def test_a_file_that_is_no_document_is_refused(tmp_path: Path, text: str, said: str) -> None:
     assert said in refused(tmp_path, text)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ops.experiments.summaries import main
+from tools.experiment_summaries import main
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "experiment.json"
 

@@ -78,12 +78,12 @@ def test_what_adds_up_is_no_problem() -> None:
 @pytest.mark.parametrize(
     ("body", "problem"),
     [
-        (usage(HELD - 1), f"slices of tier research: {HELD - 1} chip-µs in all places, not {HELD}"),
-        (usage(HELD, owner_us=9), f"owners in tier research used 9 chip-µs, their slices held {HELD}"),
-        (capacity(HELD, 0), f"the chips: {HELD} chip-µs in all places, not {40 * POD_CHIPS}"),
+        (usage(HELD - 1), f"slices of tier research: {HELD - 1} chip-µs in all accounts, not {HELD}"),
+        (usage(HELD, owner_us=9), f"owners in tier research used 9 chip-µs, but their slices had {HELD}"),
+        (capacity(HELD, 0), f"the chips: {HELD} chip-µs in all accounts, not {40 * POD_CHIPS}"),
         (
             capacity(HELD + 1, 40 * POD_CHIPS - HELD - 1),
-            f"{HELD + 1} chip-µs were allocated, slices held {HELD}",
+            f"{HELD + 1} chip-µs were allocated, but slices had {HELD}",
         ),
     ],
 )

@@ -57,15 +57,15 @@ def test_what_may_happen_is_no_problem(bodies: tuple[Body, ...]) -> None:
 @pytest.mark.parametrize(
     ("bodies", "said"),
     [
-        ((TAKEN, TAKEN), "takes a port that something else has"),
-        ((COMMANDED, TAKEN), "takes a port that something else has"),
-        ((MADE,), "was never taken"),
-        ((REMOVED,), "was never taken"),
-        ((TAKEN, DROPPED, DROPPED), "was never taken"),
-        ((TAKEN, MADE, MADE), "restores N4 to S0, one of which has a circuit"),
-        ((TAKEN, *FROZEN, MADE), "makes N4 to S0, but is held"),
+        ((TAKEN, TAKEN), "takes a port that is in use"),
+        ((COMMANDED, TAKEN), "takes a port that is in use"),
+        ((MADE,), "was never requested"),
+        ((REMOVED,), "was never requested"),
+        ((TAKEN, DROPPED, DROPPED), "was never requested"),
+        ((TAKEN, MADE, MADE), "restores N4 to S0, but one of the ports has a circuit"),
+        ((TAKEN, *FROZEN, MADE), "makes N4 to S0, but its control is lost"),
         ((TAKEN, MADE, *FROZEN, REMOVED), "is removed without its controller"),
-        ((TAKEN, COMMANDED, CONNECTED), "has a port of OCS 17 that was taken by hand"),
+        ((TAKEN, COMMANDED, CONNECTED), "has a port of OCS 17 that has a manual cross-connect"),
         ((TAKEN, CircuitsRestored(ocs=17, circuits=PAIR)), "restores N4 for a slice"),
     ],
 )

@@ -66,12 +66,15 @@ def test_a_whole_life_breaks_no_rule() -> None:
 @pytest.mark.parametrize(
     ("said", "problem"),
     [
-        ([*ASKED, HELD[0]], f"cubes are kept for {ONE} for longer than until 100"),
-        ([*ASKED, ADMITTED[0], ADMITTED[1]], f"{ONE} has cubes before its job {ONE} begins"),
+        ([*ASKED, HELD[0]], f"cubes are reserved for {ONE} for longer than until 100"),
+        ([*ASKED, ADMITTED[0], ADMITTED[1]], f"{ONE} has cubes before its job {ONE} starts"),
         ([*ASKED, *HELD, JOINED, ADMITTED[0]], f"of job {ONE} over 2 pods only {ONE} have cubes"),
         ([*ASKED, *HELD, JOINED, *ADMITTED, LATER, DONE[1]], f"of job {ONE} over 2 pods only {ONE} have"),
-        ([ASKED[0], HELD[0], JOINED, ADMITTED[0]], f"job {ONE} begins with ('{ONE}', '{TWO}'), asked for"),
-        ([*ASKED, *HELD, JOINED, *ADMITTED, HELD[0]], f"{ONE} has cubes, and more are kept for it"),
+        (
+            [ASKED[0], HELD[0], JOINED, ADMITTED[0]],
+            f"job {ONE} starts with ('{ONE}', '{TWO}'), but was requested",
+        ),
+        ([*ASKED, *HELD, JOINED, *ADMITTED, HELD[0]], f"{ONE} has cubes, but more are reserved for it"),
     ],
 )
 def test_every_half_of_a_job_is_found(said: list[Body], problem: str) -> None:

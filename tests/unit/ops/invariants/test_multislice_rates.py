@@ -58,7 +58,7 @@ def test_a_network_that_carries_what_runs_on_its_pods_breaks_no_rule(said: list[
         ),
         (
             [BEGINS, RUNNING, NOTHING],
-            f"job {ONE} is told to run with ('{ONE}', '{TWO}'), it runs with None",
+            f"job {ONE} is reported to run with ('{ONE}', '{TWO}'), but runs with None",
         ),
     ],
 )

@@ -78,15 +78,15 @@ def test_a_whole_life_is_found_in_order() -> None:
 @pytest.mark.parametrize(
     ("steps", "says"),
     [
-        ([[BEGIN], [connect(JOINS)]], "which are not those of its shape"),
-        ([[BEGIN, connect(JOINS[1:])]], "which are not those of its shape"),
-        ([[BEGIN, connect(JOINS)], [SWAP]], "which are not those of its shape"),
-        ([[BEGIN, connect(JOINS)], [DONE]], f"{NAME} has no cubes and {len(JOINS)} joins still"),
-        ([[connect(JOINS)]], f"{NAME} has no cubes and {len(JOINS)} joins still"),
-        ([[BEGIN.model_copy(update={"cubes": (2, 2)})]], "its shape takes 2"),
+        ([[BEGIN], [connect(JOINS)]], "which do not match its shape"),
+        ([[BEGIN, connect(JOINS[1:])]], "which do not match its shape"),
+        ([[BEGIN, connect(JOINS)], [SWAP]], "which do not match its shape"),
+        ([[BEGIN, connect(JOINS)], [DONE]], f"{NAME} has no cubes, but still {len(JOINS)} joins"),
+        ([[connect(JOINS)]], f"{NAME} has no cubes, but still {len(JOINS)} joins"),
+        ([[BEGIN.model_copy(update={"cubes": (2, 2)})]], "its shape needs 2"),
         (
             [[BEGIN, connect(JOINS)], [LeaveCircuits(slice=NAME, joins=JOINS), DONE], [MESH]],
-            f"stands and leads to a cube of {OTHER}",
+            f"is stale and connects to a cube of {OTHER}",
         ),
     ],
 )

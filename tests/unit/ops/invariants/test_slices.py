@@ -137,8 +137,8 @@ REQUEUED = SliceRequeued(slice=NAME, reason="its links are down")
     [
         ([REQUEUED, BACKED_OFF], None),
         ([REQUEUED, BACKED_OFF, COMPLETED], None),
-        ([REQUEUED, BACKED_OFF, admitted()], "is given cubes, and backs off until"),
-        ([STARTED, BACKED_OFF], "is not in the queue again"),
+        ([REQUEUED, BACKED_OFF, admitted()], "gets cubes, but backs off until"),
+        ([STARTED, BACKED_OFF], "is not in the queue"),
         ([REQUEUED, STARTED, BACKED_OFF], "not 300000000 to 3600000000"),
     ],
 )
@@ -196,31 +196,31 @@ def test_links_are_checked_before_a_job_runs_on_them(timed: list[tuple[int, Body
 def test_nothing_is_checked_where_preflight_is_turned_off() -> None:
     assert with_preflight(0, [(1, admitted()), (4, STARTED)]) == []
     problems = with_preflight(0, [(1, admitted()), (4, preflight(4 * US_PER_S)), (4, STARTED)])
-    assert problems == [f"{NAME} is in preflight, which is turned off"]
+    assert problems == [f"{NAME} is in preflight, but preflights are off"]
 
 
 @pytest.mark.parametrize(
     ("timed", "problem"),
     [
-        ([(1, admitted()), (4, STARTED)], "goes on without a preflight"),
+        ([(1, admitted()), (4, STARTED)], "continues without a preflight"),
         (
             [(1, admitted()), (4, preflight(124 * US_PER_S)), (123, STARTED)],
-            "goes on before its preflight is over",
+            "continues before its preflight ends",
         ),
         (
             [(1, admitted()), (4, preflight(124 * US_PER_S)), (9, recovering(0)), (200, STARTED)],
-            "goes on without a preflight",
+            "continues without a preflight",
         ),
         (
             [
                 *((1, admitted()), (20, *CHECKED), *STARTS, (150, recovering(0, "swap"))),
                 *((151, swapped(0, 2)), (152, RESTORED)),
             ],
-            "goes on without a preflight",
+            "continues without a preflight",
         ),
         (
             [(1, admitted()), (20, *CHECKED), *STARTS, (150, recovering(0, "wait")), (300, RESTORED)],
-            "goes on without a preflight",
+            "continues without a preflight",
         ),
         ([(1, admitted()), (4, preflight(5 * US_PER_S))], "takes 1000000 us, not 120000000"),
     ],
@@ -234,10 +234,10 @@ def test_a_check_that_is_left_out_or_cut_short_is_found(timed: list[tuple[int, B
 @pytest.mark.parametrize(
     ("said", "problem"),
     [
-        ([admitted(), admitted("pod-0/slice-1", (1, 2))], "held by"),
+        ([admitted(), admitted("pod-0/slice-1", (1, 2))], "is allocated to both"),
         ([admitted(cubes=(63, 64))], "cube 64 is not in the pod"),
-        ([admitted(), swapped(5, 6)], f"{NAME} leaves cube 5, which it does not hold"),
-        ([admitted(), recovering(5)], f"{NAME} is hit by cube 5, which it does not hold"),
+        ([admitted(), swapped(5, 6)], f"{NAME} leaves cube 5, which it does not have"),
+        ([admitted(), recovering(5)], f"{NAME} is hit by cube 5, which it does not have"),
     ],
 )
 def test_cubes_that_no_slice_holds_like_that(said: list[Body], problem: str) -> None:

@@ -68,11 +68,11 @@ def test_what_is_no_box_is_found(shape: Shape, cubes: tuple[int, ...]) -> None:
 def test_only_a_slice_inside_one_cube_moves() -> None:
     assert judged([admitted((4, 4, 4), (7,)), swapped(7, 60)]) == []
     assert judged([admitted((4, 4, 8), (6, 7)), swapped(7, 60)]) == [
-        "pod-0/slice-0 has 2 cubes and leaves cube 7"
+        "pod-0/slice-0 has 2 cubes, but leaves cube 7"
     ]
 
 
 def test_there_is_nothing_to_command_or_to_twist() -> None:
     joins = ConnectCircuits(slice=NAME, joins=((0, 0, 1),))
-    assert judged([joins]) == ["pod-0/slice-0 commands circuits where no OCS is"]
+    assert judged([joins]) == ["pod-0/slice-0 commands circuits in a pod without OCSes"]
     assert judged([admitted((4, 4, 8), (0, 1), twisted=True)]) == ["pod-0/slice-0 is twisted on fixed fibres"]

@@ -139,11 +139,11 @@ def test_what_was_begun_otherwise_is_refused_by_name() -> None:
         ),
         (
             new(NewTwinOptions(pods=5, seed=8)),
-            "--seed 8: pod-0 has 7; its making was begun: leave it out",
+            "--seed 8: pod-0 has 7; its creation has begun: omit the option",
         ),
-        (new(partitions=4), "--partitions 4: the twin was planned with 3; leave it out"),
-        (new(speed=1.5), "--speed 1.5: the twin was planned with 60; leave it out"),
-        (new(paused=True), "--paused: a twin was planned that is not; leave it out"),
+        (new(partitions=4), "--partitions 4: the twin was planned with 3; omit the option"),
+        (new(speed=1.5), "--speed 1.5: the twin was planned with 60; omit the option"),
+        (new(paused=True), "--paused: the twin was planned without it; omit the option"),
     ):
         with pytest.raises(InvalidInput, match=sentence):
             world.init(other)
@@ -182,7 +182,9 @@ def test_a_log_that_holds_a_twin_is_left_alone() -> None:
     stranger = World()
     stranger.log = world.log
     before = sum(map(len, world.log.records.values()))
-    with pytest.raises(OperationFailed, match=r"topic t\.log: holds a twin already; `lightwave live"):
+    with pytest.raises(
+        OperationFailed, match=r"topic t\.log: already holds a twin; rebuild its states with `lightwave live"
+    ):
         stranger.init(new())
     assert sum(map(len, world.log.records.values())) == before
     assert planned_twin(stranger.operations) is None

@@ -68,7 +68,7 @@ def test_what_is_wrong_is_named(
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("brokers = 3", "brokers: no such setting; allowed: kafka, kafka_security_protocol"),
+        ("brokers = 3", "brokers: no such setting; must be one of kafka, kafka_security_protocol"),
         ("PORT = 3", "PORT: no such setting"),
         ("port = -1", "port: -1 is not allowed"),
         ("port =", "no TOML"),

@@ -98,7 +98,7 @@ def test_starts_a_command_again_however_it_ended_and_tells_it_how_often(foregrou
         "restart 3 in 0.8 s",
     ]
     assert lines[3].startswith("it: exit code 2 after ")
-    assert lines[3].endswith("which is not tried again")
+    assert lines[3].endswith("will not restart it")
 
 
 @pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])
@@ -127,7 +127,7 @@ def test_a_command_that_does_not_end_is_killed(foreground: Foreground) -> None:
     process.terminate()
     _, said = process.communicate(timeout=60)
     assert process.returncode == 128 + signal.SIGKILL
-    assert said == "it: did not end within 1 s of SIGTERM, killed\n"
+    assert said == "it: did not stop within 1 s of SIGTERM; killed it\n"
     assert not runs(pid)
 
 
@@ -182,7 +182,7 @@ def test_ends_in_good_order_with_the_process_that_started_it(tmp_path: Path) -> 
 
 def test_a_command_that_cannot_be_run_is_one_sentence_and_not_tried_again() -> None:
     before = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(InvalidInput, match=r"supervise it: /nowhere/x: No such file or directory; allowed: "):
+    with pytest.raises(InvalidInput, match=r"supervise it: /nowhere/x: No such file or directory; must be "):
         supervise("it", ["/nowhere/x"])
     assert signal.getsignal(signal.SIGTERM) == before
 

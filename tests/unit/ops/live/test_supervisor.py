@@ -144,7 +144,7 @@ def test_a_command_that_is_used_wrongly_is_told_and_not_started_again(supervisor
     assert poll_until(lambda: supervisor.exits()["x"], WAIT_S_MAX)
     time.sleep(0.5)
     assert supervisor.exits() == {"x": [2]}
-    with pytest.raises(OperationFailed, match=r"^x: exit code 2 after \d\.\d s, which is not tried again$"):
+    with pytest.raises(OperationFailed, match=r"^x: exit code 2 after \d\.\d s, will not restart it$"):
         supervisor.check()
     supervisor.check()
 

@@ -321,7 +321,7 @@ def test_a_network_is_named_where_a_site_has_several(tmp_path: Path) -> None:
         (
             "uplinks: 256, pod",
             "uplinks: 256, pods",
-            "config.network.blocks.0.pods: no such field; allowed: count",
+            "config.network.blocks.0.pods: no such field; must be one of count",
         ),
         (
             "count: 5}",
@@ -334,7 +334,11 @@ def test_a_network_is_named_where_a_site_has_several(tmp_path: Path) -> None:
             "config.network.rack: no such parameter; did you mean network.racks?",
         ),
         ("chips: 64", "chip: 64", "config.demand.jobs.0.chips: is missing"),
-        ("chips: 64", "chips: 64, step: 4", "config.demand.jobs.0.step: no such field; allowed: pods, chips"),
+        (
+            "chips: 64",
+            "chips: 64, step: 4",
+            "config.demand.jobs.0.step: no such field; must be one of pods, chips",
+        ),
         (
             "step_s: 2.0",
             "step_s: 0.0",

@@ -238,7 +238,7 @@ def test_every_change_of_a_backup_is_found_and_named(data: Path, tmp_path: Path)
     [
         (b"{}", "manifest.json is no manifest of a backup"),
         (b"[]", "manifest.json is no manifest of a backup"),
-        (b'{"form": 2, "sha256": ""}', "manifest.json is of form 2; allowed is 1"),
+        (b'{"form": 2, "sha256": ""}', "manifest.json is of form 2; must be 1"),
     ],
 )
 def test_a_foreign_folder_is_no_backup(tmp_path: Path, text: bytes, said: str) -> None:
@@ -292,6 +292,6 @@ def test_a_build_that_reads_the_log_otherwise_says_so(
 @pytest.mark.parametrize("place", ["", "backups/one"])
 def test_a_backup_is_not_put_into_what_it_is_of(data: Path, place: str) -> None:
     before = files_in(data)
-    with pytest.raises(InvalidInput, match=r"is in the data folder itself; allowed is a folder elsewhere"):
+    with pytest.raises(InvalidInput, match=r"is inside the data folder; must be outside it"):
         run_backup(data / place, data)
     assert files_in(data) == before

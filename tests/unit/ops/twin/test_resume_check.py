@@ -41,7 +41,7 @@ def refusal(folder: DataFolder, requested: NewTwinOptions) -> str:
     with pytest.raises(InvalidInput) as raised:
         folder.open_or_create(requested)
     said, _, rest = str(raised.value).partition("; data folder ")
-    assert rest == f"{folder.path} holds this twin already: leave it out, or use --fresh"
+    assert rest == f"{folder.path} already holds this twin: omit the option, or use --fresh"
     return said
 
 

@@ -93,13 +93,16 @@ def test_what_no_archive_says_is_refused(twin: DrivenTwin) -> None:
     client, before = twin.client(archive=archive.take), read(log)
     with pytest.raises(NotFound, match="site pod-7: no such site"):
         archive.take("pod-7", 5, "me")
-    with pytest.raises(InvalidInput, match="offset 5: the archive of pod-0 has no stretch up to there"):
+    with pytest.raises(InvalidInput, match="offset 5: the archive of pod-0 has no segment that ends there"):
         archive.take("pod-0", 5, "me")
     offset = compressed(log, 9)
     manifest = log.archive / "manifest.json"
     manifest.write_text(manifest.read_text().replace('"seqs":{"', '"seqs":{"x":1,"'))
     answer = client.post("/v1/archive", json={"site": "pod-0", "offset": offset})
-    assert (answer.status_code, "last stretch is of another log than pod-0" in answer.text) == (503, True)
+    assert (answer.status_code, "last segment belongs to another log than pod-0" in answer.text) == (
+        503,
+        True,
+    )
     assert client.post("/v1/archive", json={"site": "pod-0"}).status_code == 422
     assert (read(log), truncated_path(log).exists()) == (before, False)
 

@@ -202,7 +202,7 @@ def test_a_folder_of_other_things_stays_as_it_is_if_nobody_else_writes_there(
         folder.hold()
         folder.release()
     else:
-        with pytest.raises(OperationFailed, match=rf"others may write there \(mode {mode:o}\); allowed"):
+        with pytest.raises(OperationFailed, match=rf"is writable by others \(mode {mode:o}\); must be"):
             folder.hold()
         assert not folder.running()
     assert stat.S_IMODE(tmp_path.stat().st_mode) == mode

@@ -1,4 +1,4 @@
-"""The living half of `lightwave bench --only dcn`: every goal has its figure."""
+"""The living half of `python -m tools.bench --only dcn`: every goal has its figure."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""`lightwave bench --only dcn` on few blocks: every goal has its figure, and peers do the same work."""
+"""`python -m tools.bench --only dcn` on few blocks: every goal has its figure, and peers do the same work."""
 
 from collections.abc import Callable
 

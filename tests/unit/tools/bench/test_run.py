@@ -1,11 +1,24 @@
-"""`lightwave bench --help`: names what can be measured by itself."""
+"""The help of `python -m tools.bench`, and its errors."""
 
+import sys
+
+import pytest
 from typer.testing import CliRunner
 
-from ops.cli.main import app
+from tools.bench.__main__ import app, main
 from tools.bench.run import GROUPS
 
 
-def test_the_help_names_every_part() -> None:
-    told = " ".join(CliRunner().invoke(app, ["bench", "--help"]).stdout.split())
-    assert all(f" {name}," in told or f" {name} or " in told or f" {name};" in told for name in GROUPS)
+def test_the_help_names_every_group() -> None:
+    text = " ".join(CliRunner().invoke(app, ["--help"]).stdout.split())
+    assert all(f" {name}," in text or f" {name} or " in text or f" {name};" in text for name in GROUPS)
+
+
+def test_an_unknown_group_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["bench", "--only", "all"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.startswith("lightwave: --only all: ")

@@ -9,7 +9,6 @@ from click.testing import CliRunner, Result
 from ops.cli.main import root
 from shared.basics.errors import InvalidInput
 from tests.support.fake_twin import lightwave
-from tools.bench.routing import measure_routing
 
 pytestmark = pytest.mark.integration
 
@@ -86,10 +85,3 @@ def test_a_mistake_leaves_by_the_front_door() -> None:
         "lightwave: shape 4x4x8: too many links are gone, from chip (0, 0, 0) no way leads to "
         "(0, 0, 4), (0, 0, 5), (0, 0, 6), (0, 0, 7) and 60 more\n"
     )
-
-
-def test_the_benchmark_gives_its_figures_beside_the_peers() -> None:
-    figures = {figure.name: figure for figure in measure_routing(quick=True)}
-    assert figures["networkx cycle search"].goal == "the peer"
-    assert all(figure.value > 0 for figure in figures.values())
-    assert {figure.unit for figure in figures.values()} == {"s", "ms", "ratio"}

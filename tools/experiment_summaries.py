@@ -1,7 +1,7 @@
 """What experiments came to, as Markdown for the docs, from what `lightwave experiment report -o json` says:
 
 lightwave experiment report technicians -o json > technicians.json
-python -m ops.experiments.summaries technicians.json
+python -m tools.experiment_summaries technicians.json
 """
 
 import json

@@ -1,0 +1,68 @@
+"""Results of an experiment as sentences: the answer, and notes on estimates and differences."""
+
+import math
+
+from ops.experiments.interval_text import interval_text
+from ops.experiments.results import MeasureEstimate, Results, VariantDifference
+
+
+def answer_text(results: Results) -> str:
+    """The question's answer in a sentence; of a quick form, that it is none."""
+    told = _answer(results)
+    return (
+        f"Quick form: it shows that the experiment runs, and answers nothing. {told}"
+        if results.planned.is_quick
+        else told
+    )
+
+
+def _answer(results: Results) -> str:
+    verdict = results.verdict
+    if verdict is not None:
+        more = (
+            f"; about {verdict.seeds_needed:,} seeds would tell" if verdict.seeds_needed is not None else ""
+        )
+        return f"The claim {verdict.word}: {verdict.sentence}{more}."
+    figures = results.figures
+    if not figures:
+        return "No run measured anything."
+    name = results.planned.experiment.measure[0]
+    told = [one for one in figures if one.measure == name]
+    if len(told) == 1:
+        return f"{name} is {interval_text(told[0].interval, name)}."
+    least, most = (fold(told, key=lambda one: one.interval.value) for fold in (min, max))
+    return (
+        f"{name} is least with {least.variant.words}, {interval_text(least.interval, name)}, and most with "
+        f"{most.variant.words}, {interval_text(most.interval, name)}."
+    )
+
+
+def estimate_note(one: MeasureEstimate) -> str:
+    """What else there is to say of a figure."""
+    notes = []
+    if one.batches is not None:
+        short = "" if one.batches.is_sound else ", which are still alike: the run is too short"
+        windows = f"{one.batches.count} batches of {one.batches.length} windows"
+        notes.append(f"of one run: by the means of {windows}{short}")
+    if one.bootstrap is not None:
+        notes.append(
+            f"runs are far from normal: {one.bootstrap[0]:.5g} to {one.bootstrap[1]:.5g} by bootstrap"
+        )
+    if one.controlled is not None:
+        interval = interval_text(one.controlled.interval, one.measure)
+        notes.append(f"{interval} by its control, which saved × {one.controlled.saved:.1f}")
+    if one.seeds_needed is not None:
+        notes.append(f"the precision asked for takes about {one.seeds_needed:,} seeds")
+    return "; ".join(notes)
+
+
+def difference_note(one: VariantDifference) -> str:
+    """Whether both can be told apart, and what common seeds saved."""
+    said = []
+    if one.interval.low == one.interval.value == one.interval.high == 0.0:
+        said.append("the same in every run")
+    if one.seeds_needed is not None:
+        said.append(f"not significant; about {one.seeds_needed:,} seeds would tell")
+    if one.paired is not None and math.isfinite(one.paired.saved) and math.isfinite(one.paired.correlation):
+        said.append(f"correlation {one.paired.correlation:.2f}, common seeds saved × {one.paired.saved:.1f}")
+    return "; ".join(said)
