@@ -32,7 +32,7 @@ looks = st.lists(
 @given(offsets, offsets)
 def test_a_store_behind_what_was_committed_went_back(position: int, stored: int) -> None:
     found = restart_reason("ocs", 3, PartitionPosition(position, 0.0, None), stored, None)
-    assert (found is not None and "went back" in found) == (stored < position)
+    assert (found is not None and "rolled back" in found) == (stored < position)
 
 
 def seen(
@@ -223,7 +223,7 @@ class TestWorkerWatch:
 
     def test_a_store_that_forgot_ends_the_worker(self) -> None:
         self.owned = {0: PartitionPosition(6, 0.0, None)}
-        assert "went back" in (self.looks(self.watch(), 1) or "")
+        assert "rolled back" in (self.looks(self.watch(), 1) or "")
 
     def test_a_store_that_does_not_answer_is_no_reason_and_its_time_does_not_count(self) -> None:
         watch = self.watch()
