@@ -115,7 +115,7 @@ def test_the_defaults_of_lists_are_told_as_a_file_says_them() -> None:
             "guided-wave",
             64,
             (
-                "ocs.technology: guided-wave has 16 ports a side, and 64 cubes take 136 with 8 spares; "
+                "ocs.technology: guided-wave has 16 ports a side, but 64 cubes need 136 including 8 spares; "
                 "allowed: mems, robotic, piezo, palomar, or pod.cubes up to 4"
             ),
         ),
