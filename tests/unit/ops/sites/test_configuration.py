@@ -116,7 +116,7 @@ def test_the_defaults_of_lists_are_told_as_a_file_says_them() -> None:
             64,
             (
                 "ocs.technology: guided-wave has 16 ports a side, but 64 cubes need 136 including 8 spares; "
-                "allowed: mems, robotic, piezo, palomar, or pod.cubes up to 4"
+                "must be one of mems, robotic, piezo, palomar, or pod.cubes must be at most 4"
             ),
         ),
         ("guided-wave", 5, "ocs.technology: guided-wave has 16 ports"),
