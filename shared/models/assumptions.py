@@ -193,7 +193,7 @@ ASSUMPTIONS: dict[str, Assumption] = {
     "calibration_error_least_db": Assumption(1.5, "dB", "what lies beyond the scatter of sound modules"),
     "calibration_error_most_db": Assumption(4.0, "dB", "beyond what CMIS allows (3 dB)"),
     "late_least_min": Assumption(30.0, "min", "a collector that queues: less is a slow poll"),
-    "late_most_min": Assumption(720.0, "min", "half a day behind, and nobody saw"),
+    "late_most_min": Assumption(720.0, "min", "half a day behind, and unnoticed"),
     "mirror_drift_least_db": Assumption(0.5, "dB", "as little as dirt takes"),
     "mirror_drift_most_db": Assumption(5.0, "dB", "as much as dirt takes"),
     "shake_least_db": Assumption(0.3, "dB", "at each port: tenths of a dB show on all circuits at once"),
@@ -224,7 +224,9 @@ ASSUMPTIONS: dict[str, Assumption] = {
     "reading_mpi_noise_db": Assumption(
         0.5, "dB", "of an estimate from how the noise of the levels grows: small beside the other noise"
     ),
-    "reading_mpi_floor_db": Assumption(-50.0, "dB", "less cannot be told from the noise of the levels"),
+    "reading_mpi_floor_db": Assumption(
+        -50.0, "dB", "lower values cannot be distinguished from the noise of the levels"
+    ),
     "reading_window_s": Assumption(
         1.0, "s", "over which the decoder counts errors for one reading: 1e-6 to a percent, 1e-15 not at all"
     ),
@@ -235,9 +237,9 @@ ASSUMPTIONS: dict[str, Assumption] = {
     "cleaning_hands_on_min": Assumption(
         10.0, "min", "at the end of a cleaning: unplug, look, wipe, look again, plug in; not the way there"
     ),
-    "reseating_hands_on_min": Assumption(15.0, "min", "at the end of it: the fibre is laid anew as well"),
+    "reseating_hands_on_min": Assumption(15.0, "min", "at the end of it: the fibre is laid again as well"),
     "replacing_hands_on_min": Assumption(
-        20.0, "min", "at the end of it: the new module starts, and is told its wavelengths and firmware"
+        20.0, "min", "at the end of it: the new module starts, and gets its wavelengths and firmware"
     ),
     "laser_ageing": Assumption(
         0.01, "1/year", "median of how much more bias a laser needs: half as much again, its end, in decades"
