@@ -62,7 +62,7 @@ ASSUMPTIONS: dict[str, Assumption] = {
     "laser_fast_launch_dbm": Assumption(
         1.0,
         "dBm",
-        "of a lane of 100 Gb/s; calibrated with its receiver: such lanes have the margin of others",
+        "of a lane of 100 Gb/s; calibrated with its receiver: such lanes have the same margin as others",
     ),
     "laser_extinction_db": Assumption(
         5.0, "dB", "an externally modulated laser, in the middle of what PAM4 modules have (3.5 to 6 dB)"
@@ -139,7 +139,7 @@ ASSUMPTIONS: dict[str, Assumption] = {
     "burst_error_ber": Assumption(
         1.3e-6,
         "",
-        "what is left however much light there is, and no inner code mends; calibrated: a pod's median "
+        "errors left at any power, which no inner code corrects; calibrated: a pod's median "
         "pairing has two orders of margin",
     ),
     "burst_error_sigma_orders": Assumption(0.15, "", "of receivers about the design, cut at two sigmas"),
@@ -148,10 +148,10 @@ ASSUMPTIONS: dict[str, Assumption] = {
         1.0, "", "of interfering light in the signal's polarisation: all of it, for which links are made"
     ),
     "mitigation_depth": Assumption(
-        1.0, "", "of the tone of both carriers that the notch takes off, once it has found its frequency"
+        1.0, "", "of the tone of both carriers that the notch removes, once it has found its frequency"
     ),
     "mitigation_least_offset_ghz": Assumption(
-        0.4, "GHz", "below it the tone lies among the signal's own low frequencies, and no notch can tell it"
+        0.4, "GHz", "below it the tone lies among the signal's low frequencies, and no notch can separate it"
     ),
     "inner_decoder_loss_db": Assumption(
         0.35,
@@ -159,43 +159,45 @@ ASSUMPTIONS: dict[str, Assumption] = {
         "of Q, in 20 log, of a decoder of 20 ns; calibrated to the gain of 1.6 dB ([LF] Figure 12)",
     ),
     "connector_excess_least_db": Assumption(
-        0.5, "dB", "what a dirty connector adds is drawn evenly: this is seen, and takes no link down"
+        0.5, "dB", "loss of a dirty connector, drawn uniformly: visible, but takes no link down"
     ),
     "link_test_tolerance_db": Assumption(
-        0.5, "dB", "what a module reads of its own launch and of what comes back, and the matrix, are off by"
+        0.5, "dB", "combined error of a module's launch and receive readings and of the matrix"
     ),
     "connector_excess_most_db": Assumption(5.0, "dB", "enough to take any link down"),
     "throttled_speed": Assumption(
         0.5, "", "of full speed, of chips that protect themselves from heat: they halve their clock"
     ),
-    "fibre_excess_least_db": Assumption(0.5, "dB", "what a bend takes is drawn evenly, as dirt is"),
-    "fibre_excess_most_db": Assumption(5.0, "dB", "as much as dirt takes"),
+    "fibre_excess_least_db": Assumption(0.5, "dB", "loss of a bend, drawn uniformly like that of dirt"),
+    "fibre_excess_most_db": Assumption(5.0, "dB", "the same as dirt"),
     "laser_wear_least_db": Assumption(1.0, "dB", "of launched power: the end of life in a laser's own terms"),
     "laser_wear_most_db": Assumption(6.0, "dB", "enough to take any link down"),
     "laser_wear_hidden_share": Assumption(
         0.5, "", "of a laser's wear-out is hidden by its power control, which raises the bias"
     ),
     "laser_wear_bias": Assumption(
-        0.5, "", "of the bias of a new laser: what control can raise it by before the light falls"
+        0.5, "", "of the bias of a new laser: reserve of the power control before the light falls"
     ),
     "laser_droop_db_per_k": Assumption(
-        0.05, "dB/K", "an uncooled laser with its modulator, past what power control holds"
+        0.05, "dB/K", "an uncooled laser with its modulator, beyond what power control compensates"
     ),
-    "receiver_wear_least_db": Assumption(1.0, "dB", "more light needed: less is within what is made"),
+    "receiver_wear_least_db": Assumption(
+        1.0, "dB", "more light needed: less is within manufacturing variation"
+    ),
     "receiver_wear_most_db": Assumption(6.0, "dB", "enough to take any link down"),
     "circulator_leak_least_db": Assumption(12.0, "dB", "a coating that comes off: -38 dB instead of -50 dB"),
-    "circulator_leak_most_db": Assumption(25.0, "dB", "a circulator that is one no more"),
+    "circulator_leak_most_db": Assumption(25.0, "dB", "a circulator that no longer works"),
     "heat_least_k": Assumption(10.0, "K", "a fan or heat sink that has come loose: less is weather"),
     "heat_most_k": Assumption(35.0, "K", "where modules switch themselves off"),
-    "flap_least_s": Assumption(0.1, "s", "outages of a loose contact are drawn evenly in their logarithm"),
+    "flap_least_s": Assumption(0.1, "s", "outages of a loose contact, drawn log-uniformly"),
     "flap_most_s": Assumption(30.0, "s", "a few of them last"),
     "flap_interval_h": Assumption(2.0, "h", "mean time between the outages of a flapping link"),
-    "calibration_error_least_db": Assumption(1.5, "dB", "what lies beyond the scatter of sound modules"),
+    "calibration_error_least_db": Assumption(1.5, "dB", "beyond the scatter of sound modules"),
     "calibration_error_most_db": Assumption(4.0, "dB", "beyond what CMIS allows (3 dB)"),
     "late_least_min": Assumption(30.0, "min", "a collector that queues: less is a slow poll"),
-    "late_most_min": Assumption(720.0, "min", "half a day behind, and nobody saw"),
-    "mirror_drift_least_db": Assumption(0.5, "dB", "as little as dirt takes"),
-    "mirror_drift_most_db": Assumption(5.0, "dB", "as much as dirt takes"),
+    "late_most_min": Assumption(720.0, "min", "half a day behind, and unnoticed"),
+    "mirror_drift_least_db": Assumption(0.5, "dB", "the same as dirt"),
+    "mirror_drift_most_db": Assumption(5.0, "dB", "the same as dirt"),
     "shake_least_db": Assumption(0.3, "dB", "at each port: tenths of a dB show on all circuits at once"),
     "shake_most_db": Assumption(2.0, "dB", "at each port, so twice on a circuit"),
     "link_degraded_ber": Assumption(
@@ -224,20 +226,22 @@ ASSUMPTIONS: dict[str, Assumption] = {
     "reading_mpi_noise_db": Assumption(
         0.5, "dB", "of an estimate from how the noise of the levels grows: small beside the other noise"
     ),
-    "reading_mpi_floor_db": Assumption(-50.0, "dB", "less cannot be told from the noise of the levels"),
+    "reading_mpi_floor_db": Assumption(
+        -50.0, "dB", "lower values cannot be distinguished from the noise of the levels"
+    ),
     "reading_window_s": Assumption(
         1.0, "s", "over which the decoder counts errors for one reading: 1e-6 to a percent, 1e-15 not at all"
     ),
     "cleaning_succeeds": Assumption(
-        0.85, "", "of dirty connectors, at the first time: what is burnt in or scratched stays"
+        0.85, "", "of dirty connectors, at the first attempt: burnt-in dirt and scratches stay"
     ),
-    "reseating_succeeds": Assumption(0.8, "", "of bent fibres and loose contacts, at the first time"),
+    "reseating_succeeds": Assumption(0.8, "", "of bent fibres and loose contacts, at the first attempt"),
     "cleaning_hands_on_min": Assumption(
-        10.0, "min", "at the end of a cleaning: unplug, look, wipe, look again, plug in; not the way there"
+        10.0, "min", "at the end of a cleaning: unplug, inspect, wipe, inspect again, plug in; without travel"
     ),
-    "reseating_hands_on_min": Assumption(15.0, "min", "at the end of it: the fibre is laid anew as well"),
+    "reseating_hands_on_min": Assumption(15.0, "min", "at the end of it: the fibre is laid again as well"),
     "replacing_hands_on_min": Assumption(
-        20.0, "min", "at the end of it: the new module starts, and is told its wavelengths and firmware"
+        20.0, "min", "at the end of it: the new module starts, and gets its wavelengths and firmware"
     ),
     "laser_ageing": Assumption(
         0.01, "1/year", "median of how much more bias a laser needs: half as much again, its end, in decades"
@@ -246,7 +250,7 @@ ASSUMPTIONS: dict[str, Assumption] = {
         0.5, "", "of the logarithm, from laser to laser: one in a hundred ages three times as fast"
     ),
     "bias_baseline_days": Assumption(
-        90.0, "d", "by which what is usual of a laser lags behind its ageing: the mean of half a year"
+        90.0, "d", "lag of a laser's baseline behind its ageing: the mean of half a year"
     ),
     "accepted_power_sigma_db": Assumption(
         0.05, "dB", "of the acceptance test that compares a module's monitors with a meter, mean of 4 lanes"

@@ -42,7 +42,7 @@ TECHNOLOGIES = {
         # 3.2.2: high-voltage drivers; the mirror state is lost with the board, so nothing latches.
         OcsTechnology(
             "palomar",
-            "not told",
+            "not given",
             PALOMAR_RADIX,
             "milliseconds",
             False,

@@ -98,17 +98,17 @@ def deployed(rollout: Rollout, seed: int, block_chips: int = BLOCK_CHIPS) -> Dep
 def _put_up(rollout: Rollout, arrived: list[float]) -> list[float]:
     """When each rack is installed: the next free crew takes the rack that arrived first."""
     free = [0.0] * int(rollout.crews)
-    stands = [0.0] * len(arrived)
+    installed = [0.0] * len(arrived)
     for rack in sorted(range(len(arrived)), key=lambda one: (arrived[one], one)):
-        stands[rack] = max(free[0], arrived[rack]) + rollout.install_days
-        heapreplace(free, stands[rack])
-    return stands
+        installed[rack] = max(free[0], arrived[rack]) + rollout.install_days
+        heapreplace(free, installed[rack])
+    return installed
 
 
-def _tested(rollout: Rollout, seed: int, stands: list[float]) -> list[float]:
+def _tested(rollout: Rollout, seed: int, installed: list[float]) -> list[float]:
     """When each rack has passed a test."""
     good = []
-    for rack, at in enumerate(stands):
+    for rack, at in enumerate(installed):
         name, passed = f"rack-{rack}", at + rollout.test_days
         for trial in range(TESTS_MAX):
             if draw_uniform(seed, name, "deploy-faulty", trial) >= rollout.faulty:

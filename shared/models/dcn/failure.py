@@ -173,9 +173,9 @@ def failure_impact(
     """The effect before anything is solved again; `share` (B, B, B) are the old weights."""
     links = links_of(survivors(circuits, loss))
     carries = trunk_capacity(plant, links)
-    asked = demand_left(plant, links, demand * (loss.up[:, None] & loss.up[None, :]))
-    use = largest_use(trunk_loads(shares_left(share, carries), asked), carries)
-    return FailureImpact(links, capacity_left(plant, circuits, loss), asked, use)
+    remaining_demand = demand_left(plant, links, demand * (loss.up[:, None] & loss.up[None, :]))
+    use = largest_use(trunk_loads(shares_left(share, carries), remaining_demand), carries)
+    return FailureImpact(links, capacity_left(plant, circuits, loss), remaining_demand, use)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -245,11 +245,11 @@ def recovery_target(
     """
     left = survivors(circuits, loss)
     links = links_of(left)
-    asked = demand_left(plant, links, demand * (loss.up[:, None] & loss.up[None, :]))
-    rerouted = split_demand(trunk_capacity(plant, links), asked)
+    remaining_demand = demand_left(plant, links, demand * (loss.up[:, None] & loss.up[None, :]))
+    rerouted = split_demand(trunk_capacity(plant, links), remaining_demand)
     held = links_of(left * loss.held[:, None, None]).sum(axis=1)
-    engineered = engineer(replace(plant, uplinks=_room(loss) + held), asked)
-    return RecoveryTarget(asked, left, rerouted, engineered)
+    engineered = engineer(replace(plant, uplinks=_room(loss) + held), remaining_demand)
+    return RecoveryTarget(remaining_demand, left, rerouted, engineered)
 
 
 def circuits_for_target(

@@ -49,8 +49,8 @@ class JobUse:
     def used(self, at_us: int) -> Ledger:
         """Its use up to a time, if nothing happens until then, in chip-microseconds."""
         progress = self.progress
-        stands = progress if progress.phase == "queued" else progress_at(progress, at_us)
-        return stands.ledger.times(self.chips)
+        progress_now = progress if progress.phase == "queued" else progress_at(progress, at_us)
+        return progress_now.ledger.times(self.chips)
 
 
 @dataclass(frozen=True)  # without slots: `records.replace`
@@ -290,14 +290,14 @@ def with_uncommitted_kept(books: ChipTime) -> ChipTime:
     return replace(books, used=used)
 
 
-def chip_time_spans(stands: Sequence[ChipTime]) -> list[ChipTime]:
+def chip_time_spans(snapshots: Sequence[ChipTime]) -> list[ChipTime]:
     """The accounting of the spans between consecutive times, by tier, as known at the last one.
 
     Equal times count once.
     """
-    moments = {stand.until_us: by_tiers(with_uncommitted_kept(stand)) for stand in stands[:-1]}
-    moments |= {stand.until_us: by_tiers(stand) for stand in stands[-1:]}
-    return [chip_time_between(before, now) for before, now in pairwise(moments.values())]
+    by_time = {snapshot.until_us: by_tiers(with_uncommitted_kept(snapshot)) for snapshot in snapshots[:-1]}
+    by_time |= {snapshot.until_us: by_tiers(snapshot) for snapshot in snapshots[-1:]}
+    return [chip_time_between(before, now) for before, now in pairwise(by_time.values())]
 
 
 def goodput_span(books: ChipTime) -> GoodputSpan:

@@ -241,9 +241,9 @@ def _check_blocks(blocks: tuple[Block, ...]) -> None:
         for name, times in Counter(names).items():
             if times > 1:
                 where = ", ".join(block.name for block in blocks if name in (block.name, block.pod))
-                said = f"attached {times} times, to {where}; must be attached to one block"
+                problem = f"attached {times} times, to {where}; must be attached to one block"
                 raise InvalidInput(
-                    f"pod {name}: {said}"
+                    f"pod {name}: {problem}"
                     if what == "pod"
                     else f"block {name}: given {times} times; names must be unique"
                 )

@@ -89,10 +89,10 @@ class LinkTable:
         """All links of the + faces of these cubes in these dimensions."""
         if self.known[dimension, plus].all():
             return
-        asked = np.zeros_like(self.known)
-        asked[dimension, plus] = True
-        for d in np.flatnonzero((asked & ~self.known).any(axis=1)).tolist():
-            cubes = np.flatnonzero(asked[d] & ~self.known[d])
+        requested = np.zeros_like(self.known)
+        requested[dimension, plus] = True
+        for d in np.flatnonzero((requested & ~self.known).any(axis=1)).tolist():
+            cubes = np.flatnonzero(requested[d] & ~self.known[d])
             self.parts[d, cubes] = self._all_of(d, cubes)
             self.known[d, cubes] = True
 

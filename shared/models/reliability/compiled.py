@@ -14,7 +14,7 @@ from shared.models.reliability.failure_kernel import Loop
 try:
     from numba import njit
 except ImportError:
-    njit = None  # type: ignore[assignment]  # asked below
+    njit = None  # type: ignore[assignment]  # checked below
 
 
 @cache

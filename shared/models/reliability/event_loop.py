@@ -29,7 +29,7 @@ COUNTS = 6
 NOT_YET = -1.0
 
 
-def next_queue(crew_kind: int, heads: Any, asked: Any) -> int:
+def next_queue(crew_kind: int, heads: Any, requested: Any) -> int:
     """The queue whose first repair is next for crews (0) or specialists (1); −1 if none waits for them.
 
     Crews take the lowest rank first, specialists the oldest request first.
@@ -38,7 +38,7 @@ def next_queue(crew_kind: int, heads: Any, asked: Any) -> int:
     for queue in range(crew_kind, len(heads), 1 + crew_kind):
         if chosen >= 0 and crew_kind == 0 and queue >> 1 != chosen >> 1:
             break
-        if heads[queue] >= 0 and (chosen < 0 or asked[heads[queue]] < asked[heads[chosen]]):
+        if heads[queue] >= 0 and (chosen < 0 or requested[heads[queue]] < requested[heads[chosen]]):
             chosen = queue
     return chosen
 
@@ -50,7 +50,7 @@ def advance(choose: Any, until: float, faults: Any, shop: Any, units: Any, state
     class_of, mean, queue_of = shop
     drawn, drawn_from = units
     table, queues, work, down, counts = state
-    part, failed, asked, begun, mended, takes, by, after = table
+    part, failed, requested, begun, mended, takes, by, after = table
     heads, tails = queues
     work_at, work_of = work
     waiting, opened, records = counts[WAITING], counts[OPENED], counts[RECORDS]
@@ -62,10 +62,10 @@ def advance(choose: Any, until: float, faults: Any, shop: Any, units: Any, state
     while True:
         if heap and heap[0][0] <= next_at:
             now, record = heap[0]
-            if asked[record] >= 0:
+            if requested[record] >= 0:
                 mended[record] = now
                 down[part[record]] = 0
-                queue = choose(by[record], heads, asked) if waiting else -1
+                queue = choose(by[record], heads, requested) if waiting else -1
                 if queue < 0:
                     heappop(heap)
                     counts[by[record]] += 1
@@ -95,7 +95,7 @@ def advance(choose: Any, until: float, faults: Any, shop: Any, units: Any, state
                 continue
         kind = class_of[part[record]]
         queue = queue_of[kind]
-        asked[record] = opened
+        requested[record] = opened
         takes[record] = drawn[opened - drawn_from] * mean[kind]
         opened += 1
         crew_kind = 1 if queue & 1 and counts[FREE_SPECIAL] else 0

@@ -39,7 +39,7 @@ def check_static_shape(shape: Shape, twisted: bool) -> None:
     shapes.check_shape(shape, twisted, CUBES)
     if twisted:
         raise InvalidInput(
-            "twisted: true is not allowed; the links of a static pod are fixed; "
+            "twisted: true is not allowed; the links of a static pod are fixed and cannot be twisted; "
             f"must be {shape_text(shape)} without a twist"
         )
     if max(shape) > SIDE_CHIPS:

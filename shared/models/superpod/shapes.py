@@ -86,8 +86,8 @@ def check_shape(shape: Shape, twisted: bool, cubes_in_pod: int) -> None:
     if twisted and not is_twistable(shape):
         nearest = nearest_shape(shape, True, cubes_in_pod)
         raise InvalidInput(
-            f"twisted: true is not allowed for shape {shape_text(shape)}, which must be n×n×2n or n×2n×2n "
-            f"with n a multiple of 4; the nearest legal shape is {shape_text(nearest)}"
+            f"twisted: true is not allowed; shape {shape_text(shape)} cannot be twisted, must be n×n×2n or "
+            f"n×2n×2n with n a multiple of 4; the nearest legal shape is {shape_text(nearest)}"
         )
 
 

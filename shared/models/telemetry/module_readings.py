@@ -230,18 +230,18 @@ def _measured(
     window_bits = assumed("reading_window_s") * lane_gbps * BITS_PER_GBIT
     floor_db = assumed("reading_mpi_floor_db")
     mpi_db = light.interference_db + assumed("reading_mpi_noise_db") * normals(analog, 4)
-    heard = normals(counted[:, 0], 2), normals(counted[:, 0], 3)
+    module_noise = normals(counted[:, 0], 2), normals(counted[:, 0], 3)
     return {
         "rx_power_dbm": light.received_dbm + made.rx_db[ends] + noise_db * normals(analog, 0),
         "tx_power_dbm": light.launched_dbm + made.tx_db[ends] + noise_db * normals(analog, 1),
         "bias_ma": bias_ma * (1.0 + assumed("reading_bias_noise") * normals(analog, 2)),
         "temperature_c": light.temperature_c
         + made.temperature_k[ends]
-        + assumed("reading_temperature_noise_k") * heard[0],
+        + assumed("reading_temperature_noise_k") * module_noise[0],
         "supply_v": np.where(
             np.isnan(light.temperature_c),
             np.nan,
-            made.supply_v[ends] + assumed("reading_supply_noise_v") * heard[1],
+            made.supply_v[ends] + assumed("reading_supply_noise_v") * module_noise[1],
         ),
         "snr_db": light.snr_db + assumed("reading_snr_noise_db") * normals(analog, 3),
         "ber": error_counts(10.0**light.log10_ber * window_bits, normals(counted, 0), uniform) / window_bits,
@@ -281,14 +281,14 @@ def _draws(
     By link end, lane and time. `several`: the times may differ.
     """
     keys = _lane_keys(ends)
-    moments = np.unique(seen_us) if several else seen_us[:1]
+    times = np.unique(seen_us) if several else seen_us[:1]
     analog, counted = np.empty_like(keys), np.empty_like(keys)
     uniform = np.empty(keys.shape)
-    for moment in moments.tolist():
-        rows = slice(None) if len(moments) == 1 else seen_us == moment
-        analog[rows] = draw_bits_array(seed, fabric, f"readings {moment}", keys[rows])
-        counted[rows] = draw_bits_array(seed, fabric, f"counts {moment}", keys[rows])
-        uniform[rows] = draw_uniform_array(seed, fabric, f"few errors {moment}", keys[rows])
+    for time in times.tolist():
+        rows = slice(None) if len(times) == 1 else seen_us == time
+        analog[rows] = draw_bits_array(seed, fabric, f"readings {time}", keys[rows])
+        counted[rows] = draw_bits_array(seed, fabric, f"counts {time}", keys[rows])
+        uniform[rows] = draw_uniform_array(seed, fabric, f"few errors {time}", keys[rows])
     return analog, counted, uniform
 
 
@@ -300,8 +300,8 @@ def _lies(seed: int, fabric: str, ends: IntArray, name: str, analog: BitsArray, 
     bits = analog if field.by_lane else analog[:, 0]
     drawn = np.clip(drawn + 0.01 * normals(bits, place % 5), 0.0, 1.0)
     low, high = np.log(field.usual) if field.is_rate else field.usual
-    said = low + (high - low) * drawn
-    return np.exp(said) if field.is_rate else said
+    value = low + (high - low) * drawn
+    return np.exp(value) if field.is_rate else value
 
 
 # Flags of modules from their own readings: fields beyond a threshold, one number for each end.

@@ -50,5 +50,5 @@ def module_temperature_c(
 def _hall_c(seed: int, fabric: str, at_us: int | IntArray) -> float | FloatArray:
     if isinstance(at_us, int):
         return hall_c(seed, fabric, at_us)
-    moments, numbers = np.unique(at_us, return_inverse=True)
-    return np.array([hall_c(seed, fabric, moment) for moment in moments.tolist()])[numbers]
+    times, numbers = np.unique(at_us, return_inverse=True)
+    return np.array([hall_c(seed, fabric, time) for time in times.tolist()])[numbers]

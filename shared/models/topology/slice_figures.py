@@ -71,8 +71,8 @@ def slice_figures(
     if unused:
         notes.append(f"OCS {', '.join(map(str, unused))}: not used by this slice")
     apart = hops(topology)
-    throughput, said = _all_to_all(topology)
-    notes += said
+    throughput, new_notes = _all_to_all(topology)
+    notes += new_notes
     if 1 < topology.chips <= OWN_SHARE_TO:
         notes.append(
             f"all_to_all_throughput: with each chip's share to itself; {topology.chips - 1}/{topology.chips} "
@@ -82,10 +82,10 @@ def slice_figures(
         notes.append(
             f"the slice has fallen apart: {apart.unreachable_pairs:,} ordered pairs of chips have no path"
         )
-    bisection, said = _bisection(topology, throughput or 0.0)
-    notes += said
-    reduce, said = _all_reduce(topology)
-    notes += said
+    bisection, new_notes = _bisection(topology, throughput or 0.0)
+    notes += new_notes
+    reduce, new_notes = _all_reduce(topology)
+    notes += new_notes
     optical = int((topology.ocs != COPPER).sum()) // 2
     return SliceFigures(
         shape=shape_text(shape),

@@ -39,7 +39,11 @@ def row(shape: Shape, twisted: bool = False) -> TraceRow:
     ("config", "bad", "sentence"),
     [
         (SuperpodConfig(), row((5, 5, 5)), "shape 5x5x5: sides must be multiples of 4"),
-        (SuperpodConfig(), row((4, 4, 4), True), "twisted true: shape 4x4x4 cannot be twisted"),
+        (
+            SuperpodConfig(),
+            row((4, 4, 4), True),
+            "twisted: true is not allowed; shape 4x4x4 cannot be twisted",
+        ),
         (SuperpodConfig(pod=PodConfig(cubes=4)), row((4, 8, 12)), "takes 6 cubes and the pod has 4"),
         (StaticPodConfig(), row((4, 4, 8), True), "the links of a static pod are fixed"),
     ],

@@ -136,11 +136,11 @@ WRONG: list[tuple[Callable[[], object], str]] = [
     (lambda: lightwave.sweep(QUESTION, dask="nonsense"), "dask 'nonsense': not the address of a scheduler"),
     (lambda: lightwave.connect("ftp://a"), "url 'ftp://a': not a twin's address"),
     (lambda: lightwave.connect("http://a", token="a" + " b"), "token: not a bearer token"),
-    (lambda: topology.figures("4x4"), "shape '4x4': not three sides in chips"),
+    (lambda: topology.figures("4x4"), "shape: '4x4' is not three sides in chips"),
     (lambda: topology.routing("4x4x4", without_ocs=[99]), "ocs 99: does not exist"),
     (lambda: availability.goodput(1.5), "host-availability 1.5: not a probability"),
     (lambda: optics.budget(1.0, return_loss_db=46.0), "return-loss-db 46 dB: "),
-    (lambda: optics.agree("cwdm", "cwdm4-bidi-400G"), "module 'cwdm': not a module"),
+    (lambda: optics.agree("cwdm", "cwdm4-bidi-400G"), "module: 'cwdm' is not a module"),
 ]
 
 

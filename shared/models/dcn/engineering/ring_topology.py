@@ -39,8 +39,8 @@ def ring_rate(plant: NetworkLayout, links: IntArray, background: IntArray, pods:
         return 0.0
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
-        asked = background + np.rint(middle * ring).astype(np.int64)
-        low, high = (middle, high) if use_of(carries, asked) <= 1.0 else (low, middle)
+        demand = background + np.rint(middle * ring).astype(np.int64)
+        low, high = (middle, high) if use_of(carries, demand) <= 1.0 else (low, middle)
     return low
 
 

@@ -154,7 +154,7 @@ class _Traversal:
         self.onward = topology.neighbours.ravel()
         self.reached = np.zeros(topology.chips**2, dtype=np.bool_)
         self.used = np.zeros(self.channels, dtype=np.bool_)
-        self.asked = np.zeros((self.channels, len(FACES) * virtual_channels), dtype=np.bool_)
+        self.requested = np.zeros((self.channels, len(FACES) * virtual_channels), dtype=np.bool_)
         """Whether a packet on a channel may ask for each channel of the chip where it comes out."""
         self.load = np.zeros(links, dtype=np.int64)
         self.hops = 0
@@ -175,7 +175,7 @@ class _Traversal:
             virtual = channels[ways]
             channel = link * self.virtual + virtual
             if hop:
-                self.asked[held[starts], link % len(FACES) * self.virtual + virtual] = True
+                self.requested[held[starts], link % len(FACES) * self.virtual + virtual] = True
             held = channel
             self.used[channel] = True
             self.load += np.bincount(link, minlength=len(self.load))
@@ -190,9 +190,9 @@ class _Traversal:
 
     def dependencies(self) -> tuple[IntArray, IntArray]:
         """All (tail, head) by number of channel."""
-        tails, asked = np.nonzero(self.asked)
+        tails, columns = np.nonzero(self.requested)
         chip = self.onward[tails // self.virtual]
-        return tails, chip * len(FACES) * self.virtual + asked
+        return tails, chip * len(FACES) * self.virtual + columns
 
     def channels_used(self) -> int:
         used = self.used.reshape(-1, self.virtual).any(axis=0)

@@ -325,7 +325,7 @@ def test_a_fabric_has_no_fewer_than_no_ocses() -> None:
             {"faults_tolerated": 49},
             "faults-tolerated 49: not allowed; allowed are 0 to 48; the nearest is 48",
         ),
-        ({"kind": "cwdm"}, "kind 'cwdm': no such kind of module"),
+        ({"kind": "cwdm"}, "kind: 'cwdm' is not a known kind of module"),
     ],
 )
 def test_placement_says_what_is_allowed(wrong: dict[str, Any], sentence: str) -> None:

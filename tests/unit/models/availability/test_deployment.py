@@ -117,7 +117,7 @@ def test_a_slip_is_one_sentence(changed: dict[str, float], sentence: str) -> Non
 
 @pytest.mark.parametrize("chips", [0, 100, 64 * 24])
 def test_blocks_are_of_whole_racks_and_the_pod_of_whole_blocks(chips: int) -> None:
-    with pytest.raises(InvalidInput, match=f"block_chips {chips}: not allowed"):
+    with pytest.raises(InvalidInput, match=f"block_chips: {chips} is not allowed"):
         deployed(STEADY, 0, chips)
 
 

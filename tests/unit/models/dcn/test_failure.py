@@ -109,8 +109,8 @@ def test_an_ocs_that_latches_keeps_its_light_without_power() -> None:
         ("power-4", "power-0 to power-3"),
         ("ab-8", "blocks, and a block's fibres to a rack, like block-5/bundle-3; the nearest is ab-"),
         ("ab-1/ocs-3", "ocs-3: no part that can fail has this name; must be bundle-0 to bundle-31"),
-        ("", "nothing of this name can fail"),
-        ("rack-03", "rack-03: nothing of this name can fail"),
+        ("", "no part that can fail has this name"),
+        ("rack-03", "rack-03: no part that can fail has this name"),
     ],
 )
 def test_what_there_is_not_cannot_fail(name: str, sentence: str) -> None:

@@ -56,7 +56,7 @@ def test_its_circuits_go_to_the_others_in_stages_that_keep_the_promise(
 
 @pytest.mark.parametrize(
     ("block", "sentence"),
-    [("ab-9", "block ab-9: no such block"), ("ab-1", "block ab-1: wants something still")],
+    [("ab-9", "block: ab-9 does not exist"), ("ab-1", "block ab-1: still has demand")],
 )
 def test_a_block_that_is_not_there_or_not_idle_is_named(block: str, sentence: str) -> None:
     found = plant(6)

@@ -54,10 +54,10 @@ REFUSED = [
     ),
     (BLOCKS[:1], {}, "blocks 1: not allowed; allowed are 2"),
     (BLOCKS, {"racks": 7}, "racks: 7 of 32 is not allowed; must be 4, 8, 16, 32"),
-    (BLOCKS, {"switches": 3}, "block ab-0: uplinks 512 over 96 OCSes is no even number of ports"),
+    (BLOCKS, {"switches": 3}, "block ab-0: 512 uplinks over 96 OCSes give no even number of ports"),
     (BLOCKS, {"racks": 1, "racks_full": 8, "switches": 1}, "racks 1: 1 OCSes don't make 4 control domains"),
     ([Block(f"ab-{n}", 100, 512) for n in range(65)], {}, "blocks: 65 take 130 ports of each side of an OCS"),
-    (BLOCKS, {"technology": "mirrors"}, "technology 'mirrors': no such OCS"),
+    (BLOCKS, {"technology": "mirrors"}, "technology: 'mirrors' is not a known OCS"),
 ]
 
 

@@ -58,7 +58,7 @@ def test_partners_are_the_opposite_ends_on_the_same_switch() -> None:
         if joined:
             check_peer("pod-0", end, peer)
             continue
-        with pytest.raises(InvalidInput, match="no partner of"):
+        with pytest.raises(InvalidInput, match="cannot be joined with"):
             check_peer("pod-0", end, peer)
 
 
@@ -67,6 +67,6 @@ def test_no_partner_is_one_sentence_with_the_nearest() -> None:
     with pytest.raises(InvalidInput) as raised:
         check_peer("pod-0", end, peer)
     assert str(raised.value) == (
-        "link pod-0/cube-3/-z/9: no partner of pod-0/cube-12/+y/7, whose OCS 23 joins it with -y/7 of any "
-        "cube; the nearest is pod-0/cube-3/-y/7"
+        "link: pod-0/cube-3/-z/9 cannot be joined with pod-0/cube-12/+y/7; OCS 23 joins that with -y/7 of "
+        "any cube; the nearest is pod-0/cube-3/-y/7"
     )

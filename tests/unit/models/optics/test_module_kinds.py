@@ -132,8 +132,8 @@ def test_modules_that_do_not_exist(name: str, told: str) -> None:
 def test_rates_that_do_not_exist(name: str, nearest: str) -> None:
     with pytest.raises(InvalidInput) as raised:
         lane_rate(name)
-    allowed = "allowed are 10G-NRZ, 25G-NRZ, 50G-PAM4, 100G-PAM4"
-    assert str(raised.value) == f"rate {name!r}: no such lane rate; {allowed}{nearest}"
+    allowed = "must be one of 10G-NRZ, 25G-NRZ, 50G-PAM4, 100G-PAM4"
+    assert str(raised.value) == f"rate: {name!r} is not a known lane rate; {allowed}{nearest}"
 
 
 @pytest.mark.parametrize(
@@ -142,5 +142,5 @@ def test_rates_that_do_not_exist(name: str, nearest: str) -> None:
 def test_kinds_that_do_not_exist(name: str, nearest: str) -> None:
     with pytest.raises(InvalidInput) as raised:
         module(name, 400)
-    allowed = "allowed are cwdm4-duplex, cwdm4-bidi, cwdm8-bidi"
-    assert str(raised.value) == f"kind {name!r}: no such kind of module; {allowed}{nearest}"
+    allowed = "must be one of cwdm4-duplex, cwdm4-bidi, cwdm8-bidi"
+    assert str(raised.value) == f"kind: {name!r} is not a known kind of module; {allowed}{nearest}"

@@ -195,7 +195,7 @@ def test_other_technologies_stay_below_the_bounds_of_the_table(technology: str) 
 
 
 def test_an_unknown_technology_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="technology 'magic': no such OCS"):
+    with pytest.raises(InvalidInput, match="technology: 'magic' is not a known OCS"):
         manufacture(0, FABRIC, np.array([0]), technology="magic")
 
 

@@ -96,7 +96,7 @@ def test_a_rate_below_the_floor_is_one_sentence() -> None:
     with pytest.raises(InvalidInput) as raised:
         sensitivity_dbm("50G-PAM4", -24.0)
     found = re.fullmatch(
-        r"ber 0\.0002: no light is enough for 50G-PAM4 at an MPI of -24 dB, where interference and "
+        r"ber: 0\.0002 cannot be reached by 50G-PAM4 at an MPI of -24 dB, because interference and "
         r"distortion alone leave (\S+); the MPI must be at most (\S+) dB",
         str(raised.value),
     )

@@ -102,7 +102,7 @@ def test_a_row_lies_along_z_first_and_may_lie_across_the_end_of_the_torus() -> N
             (4, 4, 8),
             True,
             (
-                "twisted true: the links of a static pod are fixed and cannot be twisted; "
+                "twisted: true is not allowed; the links of a static pod are fixed and cannot be twisted; "
                 "must be 4x4x8 without a twist"
             ),
         ),

@@ -118,7 +118,7 @@ def test_check_and_enumeration_agree_with_brute_force(cubes: int) -> None:
             "it needs 80 cubes and the pod has 64; the nearest legal shape is 16x16x16",
         ),
         ((1, 1, 3), False, 64, "the nearest legal shape is 1x1x2"),
-        ((4, 4, 4), True, 64, "twisted true: shape 4x4x4 cannot be twisted"),
+        ((4, 4, 4), True, 64, "twisted: true is not allowed; shape 4x4x4 cannot be twisted"),
         ((4, 4, 4), True, 64, "the nearest legal shape is 4x4x8"),
         ((2, 2, 4), True, 64, "cannot be twisted"),
         (

@@ -66,7 +66,7 @@ def test_a_mesh_has_no_circuits_and_so_none_tell_it() -> None:
     [
         ([1], "cubes: 1 given; shape 4x4x8 takes 2"),
         ([1, 64], "cube: 64 does not exist; must be between 0 and 63"),
-        ([5, 5], "cubes 5, 5: one is given twice; all must differ"),
+        ([5, 5], "cubes: 5, 5 has one twice; all must differ"),
     ],
 )
 def test_cubes_must_fit_the_shape(cubes: list[int], sentence: str) -> None:
@@ -91,19 +91,19 @@ ROW = listed((4, 4, 12), False, [0, 1, 2])
     ("circuits", "sentence"),
     [
         (PAIR[1:], "cube 3's +x face leads to cube 3's -x face on 31 of 32 circuits; N6 to S7 of OCS 0 is"),
-        ([*PAIR, PAIR[0]], "circuit N6 to S7 of OCS 0: port N6 is in another circuit as well"),
+        ([*PAIR, PAIR[0]], "circuit N6 to S7 of OCS 0: port N6 is also used by another circuit"),
         ([(48, 0, 0)], "circuit N0 to S0 of OCS 48: the OCS does not exist; must be between 0 and 47"),
         ([(0, 0, 130)], "no cube is at port S130; must be between 0 and 127"),
         ([(0, 0, 2)], "N0 to S2 of OCS 0: joins a +x face to a +x face; one must be the other's opposite"),
-        ([c for c in PAIR if c[0] < 32], "cube 3's +z face leads nowhere; a torus joins all six"),
+        ([c for c in PAIR if c[0] < 32], "cube 3's +z face is not joined; a torus joins all six"),
         (
             PAIR + listed((4, 4, 4), False, [9]),
-            "circuits: not one slice, for nothing joins cube 9 to cube 3; give one slice",
+            "circuits: nothing joins cube 9 to cube 3; must be those of one slice",
         ),
         (listed((4, 8, 8), False, [0, 1, 2, 3])[:-1], "is missing"),
         (
             redirected(ROW, 0, lambda cube: {0: 1, 1: 0, 2: 2}[cube]),
-            "3 cubes that are all joined, but into no torus, twisted or not: from cube 0 the rings are 2, 1,",
+            "3 cubes are joined, but not into a torus, twisted or untwisted: from cube 0 the rings are 2, 1,",
         ),
         (
             redirected(redirected(PAIR, 0, lambda cube: 11 - cube), 2, lambda cube: 11 - cube),

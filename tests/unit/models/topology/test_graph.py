@@ -121,7 +121,7 @@ def test_a_failed_link_is_gone_both_ways() -> None:
         ),
         ((8, 4, 4), False, "the nearest legal shape is 4x4x8"),
         ((16, 16, 20), False, "it needs 80 cubes and the pod has 64; the nearest legal shape is 16x16x16"),
-        ((8, 8, 8), True, "shape 8x8x8 cannot be twisted, only n×n×2n and n×2n×2n with n a multiple of 4"),
+        ((8, 8, 8), True, "shape 8x8x8 cannot be twisted, must be n×n×2n or n×2n×2n with n a multiple of 4"),
         ((2, 2, 4), True, "cannot be twisted"),
         ((0, 4, 4), False, "shape 0x4x4"),
     ],

@@ -281,7 +281,7 @@ def test_a_slice_that_fell_apart_names_chips_that_cannot_be_reached() -> None:
     with pytest.raises(InvalidInput) as caught:
         routing_table(left)
     assert str(caught.value) == (
-        "shape 4x4x8: too many links are gone, from chip (0, 0, 0) no way leads to "
+        "shape 4x4x8: too many links are missing; chip (0, 0, 0) cannot reach "
         "(0, 0, 4), (0, 0, 5), (0, 0, 6), (0, 0, 7) and 60 more"
     )
     lonely = without_links(slice_topology((1, 1, 2)), [(0, 4)])

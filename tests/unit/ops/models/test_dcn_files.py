@@ -304,7 +304,7 @@ def test_a_network_is_named_where_a_site_has_several(tmp_path: Path) -> None:
         (
             "racks: 8\n        racks_full: 8",
             "racks: 12\n        racks_full: 12",
-            "is no even number of ports",
+            "give no even number of ports",
         ),
         ("count: 5", "count: 40", "config.network: blocks: 41 take "),
         ("count: 5", "count: 5, pod: pod-1", "pod pod-1: attached 5 times, to block-1, block-2, block-3"),
@@ -368,12 +368,12 @@ def test_a_network_is_named_where_a_site_has_several(tmp_path: Path) -> None:
         (
             "chips: 64",
             "chips: 1000000000",
-            "config.demand.jobs.0: block-4 is to send 1e+10 Mb/s to block-0; allowed are up to 1,000,000",
+            "config.demand.jobs.0: block-4 would send 1e+10 Mb/s to block-0; must be at most 1,000,000",
         ),
         (
             "chips: 64, step_s: 2.0, input_mbps: 10.0",
             "chips: 64, step_s: 2.0, checkpoint_gb: 1e6, checkpoint_every_s: 1.0e-300",
-            "config.demand.jobs.0: block-0 is to send inf Mb/s to block-4; allowed are up to 1,000,000",
+            "config.demand.jobs.0: block-0 would send inf Mb/s to block-4; must be at most 1,000,000",
         ),
         (
             "storage: [block-4]",

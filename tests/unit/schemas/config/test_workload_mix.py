@@ -36,11 +36,11 @@ def test_shapes_have_their_shares_in_the_order_of_the_text() -> None:
         ),
         (
             "16x16x64=1",
-            "the smallest shape takes 256 cubes and the pod has 8; allowed: shapes of which one fits",
+            "the smallest shape takes 256 cubes and the pod has 8; at least one shape must fit",
         ),
         (
             "12x16x16=1",
-            "the smallest shape takes 48 cubes and the pod has 8; allowed: shapes of which one fits",
+            "the smallest shape takes 48 cubes and the pod has 8; at least one shape must fit",
         ),
     ],
 )

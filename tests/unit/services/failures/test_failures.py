@@ -301,8 +301,8 @@ def test_where_no_camera_aligns_none_misses_its_place() -> None:
     (refused,) = bodies(bench.say(InjectFault(kind="stray", target="pod-0/ocs-17/N3"), 5))
     assert isinstance(refused, FaultRefused)
     assert refused.reason == (
-        "kind 'stray': no camera aligns the ports of piezo OCSes, and none misses its place; allowed with "
-        "palomar and mems"
+        "kind: 'stray' is not allowed, because no camera aligns the mirrors of piezo OCSes; "
+        "the technology must be palomar or mems"
     )
     said = [body for body in bodies(bench.run(2 * 24 * US_PER_HOUR)) if isinstance(body, FaultBegan)]
     assert "stray" not in {body.kind for body in said}

@@ -62,8 +62,11 @@ def test_noise_has_the_mean_of_gravity_alone() -> None:
 REFUSED = [
     ([[0, 1]], "demand: a matrix of 1×2 is not allowed; must be 2×2"),
     ([[0, -1], [0, 0]], "demand ab-0 → ab-1: -1 is negative"),
-    ([[0, float("nan")], [0, 0]], "demand ab-0 → ab-1: nan is no number"),
-    ([[0, 0], [2e9, 0]], "demand ab-1 → ab-0: 2000000000.0 is above 1,000,000,000 Mb/s"),
+    ([[0, float("nan")], [0, 0]], "demand ab-0 → ab-1: nan is not a number"),
+    (
+        [[0, 0], [2e9, 0]],
+        "demand ab-1 → ab-0: 2000000000.0 is not allowed; must be at most 1,000,000,000 Mb/s",
+    ),
     ([[5, 0], [0, 0]], "demand ab-0 → ab-0: 5 Mb/s is not allowed: a block cannot send to itself"),
 ]
 

@@ -70,7 +70,7 @@ def test_storage_on_the_pods_own_block_takes_no_trunk() -> None:
             "job 0: pod pod-9 is attached to no block; must be one of pod-0, pod-1, pod-2, pod-3",
         ),
         ({"pods": ("pod-0",), "input_mbps": 1.0}, [], "job 0: writes or reads, but storage is empty"),
-        ({"pods": ("pod-0",)}, ["ab-9"], "block ab-9: no such block"),
+        ({"pods": ("pod-0",)}, ["ab-9"], "block: ab-9 does not exist"),
         ({"pods": ()}, [], "pods: none is not allowed; must be one or more, each once"),
         (
             {"pods": ("pod-0", "pod-0")},
@@ -97,6 +97,8 @@ def test_a_slip_is_one_sentence(job: dict[str, object], storage: list[str], sent
 )
 def test_more_than_a_pair_can_want_is_refused(job: PodJob) -> None:
     small = PodJob(("pod-2",), 1, 1.0, checkpoint_gb=1.0)
-    with pytest.raises(InvalidInput, match=r"job 1: sends more than 1,000,000,000 Mb/s between two blocks"):
+    with pytest.raises(
+        InvalidInput, match=r"job 1: sends too much between two blocks; must be at most 1,000,000,000 Mb/s"
+    ):
         job_traffic(FOUND, [small, job], ["ab-4"])
     assert PAIR_MAX_MBPS == DEMAND_MAX_MBPS

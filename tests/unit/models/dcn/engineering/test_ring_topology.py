@@ -151,5 +151,5 @@ def test_more_pods_than_there_are_is_one_sentence() -> None:
     nothing = np.zeros((BLOCKS, BLOCKS), dtype=np.int64)
     with pytest.raises(InvalidInput, match="pods: 4 is not allowed; must be between 1 and 3"):
         roomiest(found, nothing, PODS, 4)
-    with pytest.raises(InvalidInput, match="pod pod-9 hangs on no block"):
+    with pytest.raises(InvalidInput, match="pod pod-9 is attached to no block"):
         roomiest(found, nothing, ("pod-9",), 1)

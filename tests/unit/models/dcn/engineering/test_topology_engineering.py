@@ -252,5 +252,5 @@ def test_no_demand_at_all_is_refused() -> None:
 
 
 def test_nothing_demanded_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="nothing is demanded"):
+    with pytest.raises(InvalidInput, match="all demands are 0"):
         engineer(plant(3), np.zeros((3, 3), dtype=np.int64))

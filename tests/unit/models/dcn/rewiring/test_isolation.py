@@ -96,7 +96,9 @@ def test_a_crossing_is_found_wherever_it_is() -> None:
         (good, [], circuits((3, 1)), "in the end ab-3 and ab-1"),
         (good, [stage([], [(0, 1, 2)]), stage([(0, 1, 2)], [])], good, "after stage 0 ab-1 and ab-2"),
     ):
-        with pytest.raises(OperationFailed, match=f"isolation: {when} are joined, but the two belong to two"):
+        with pytest.raises(
+            OperationFailed, match=f"isolation: {when} are joined, but must not be: they belong"
+        ):
             check_isolation(TWO, now, stages, then)
     tables = np.zeros((4, 4, 4), dtype=np.int64)
     tables[0, 1, 2] = 1
@@ -106,7 +108,7 @@ def test_a_crossing_is_found_wherever_it_is() -> None:
 
 def test_stages_that_lead_elsewhere_are_found() -> None:
     good = circuits((0, 1), (2, 3))
-    with pytest.raises(OperationFailed, match="the stages lead to other circuits"):
+    with pytest.raises(OperationFailed, match="the stages do not lead to the circuits"):
         check_isolation(TWO, good, [stage([(0, 0, 1)], [])], good)
 
 

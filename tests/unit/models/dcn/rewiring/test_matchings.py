@@ -155,9 +155,12 @@ def test_a_few_links_exchanged_on_a_full_network_move_few_circuits(seed: int) ->
 
 
 REFUSED = [
-    ({(0, 1): 3}, "links ab-0, ab-1: 3 are not as many as the other way round"),
-    ({(0, 1): -1, (1, 0): -1}, "links ab-0, ab-1: -1 are fewer than none"),
-    ({(0, 0): 2}, "links ab-0, ab-0: 2 may not be: one block, or blocks of two customers"),
+    ({(0, 1): 3}, "links ab-0, ab-1: 3 differs from the number in the other direction"),
+    ({(0, 1): -1, (1, 0): -1}, "links ab-0, ab-1: -1 is negative"),
+    (
+        {(0, 0): 2},
+        "links ab-0, ab-0: 2 is not allowed; must be 0 within a block and between blocks of two customers",
+    ),
     ({(0, 1): 513, (1, 0): 513}, "block ab-0: 513 links are not allowed; must be at most its 512 uplinks"),
 ]
 

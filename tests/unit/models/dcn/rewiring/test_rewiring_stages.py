@@ -86,9 +86,11 @@ def test_a_promise_of_everything_names_the_block_that_must_lose_something() -> N
     found = plant(4)
     now = circuits_of(found, packed_links(found, 1))
     then = rewired(found, now, packed_links(found, 2))
-    with pytest.raises(InvalidInput, match=r"promise 1\.0: block ab-\d takes part in \d+ circuits on OCS"):
+    with pytest.raises(
+        InvalidInput, match=r"promise: 1\.0 is not allowed; block ab-\d has \d+ circuits on OCS"
+    ):
         plan_stages(found, now, then, 1.0)
-    with pytest.raises(InvalidInput, match=r"promise 1\.5: not allowed"):
+    with pytest.raises(InvalidInput, match=r"promise: 1\.5 is not allowed"):
         plan_stages(found, now, then, 1.5)
 
 

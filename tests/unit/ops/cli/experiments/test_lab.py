@@ -215,10 +215,10 @@ def test_the_summary_of_an_interrupted_run_says_what_it_covers() -> None:
             "'sever=3' is not understood; allowed: KIND:TARGET@TIME",
         ),
         ("--inject connector:cube-12/+y/7@2h,severity", "'severity' is not understood; allowed: KIND:TARGET"),
-        ("--inject connector:cube-12/+y/7@2h,severity=x", "severity 'x' is no number; allowed are numbers"),
+        ("--inject connector:cube-12/+y/7@2h,severity=x", "severity: 'x' is not a number; must be a number"),
         (
             "--inject connector:cube-12/+y/7@2h,severity=nan",
-            "severity 'nan' is no number; allowed are numbers",
+            "severity: 'nan' is not a number; must be a number",
         ),
         ("--inject laser:cube-12/+y/7@2h,onset=soon", "'soon' is no such time; allowed are 30s"),
         ("--inject laser:cube-12/+y/7@2h,onset=1h,onset=2h", "onset is given twice; leave one of them out"),

@@ -152,7 +152,7 @@ def test_the_curve_is_a_page_that_needs_no_network(tmp_path: Path) -> None:
         ("sensitivity --mpi-db -32 --ber 1", "ber 1: allowed are 1e-15 to 0.1; the nearest is 0.1"),
         ("curve --mpi-db -90 --out none.html", "mpi-db -90 dB: allowed are -80 to 0 dB"),
         ("curve --out none.png", "--out none.png: ends in '.png'; allowed is .html"),
-        ("curve --rate 1T --out none.html", "rate '1T': no such lane rate"),
+        ("curve --rate 1T --out none.html", "rate: '1T' is not a known lane rate"),
     ],
 )
 def test_a_mistake_is_one_sentence(words: str, sentence: str) -> None:

@@ -63,7 +63,7 @@ def test_failed_ocses_may_be_written_as_they_come(words: list[str]) -> None:
 
 def test_one_chip_has_no_rates_and_the_table_says_so() -> None:
     assert as_json("show", "1x1x1")["all_to_all_throughput"] is None
-    assert "one chip: there is nobody to send to" in called("show", "1x1x1").output
+    assert "one chip: it has no other chip to send to" in called("show", "1x1x1").output
 
 
 def test_suggest_ranks_shapes_and_names_the_figure_that_does() -> None:
@@ -88,7 +88,7 @@ def test_suggest_ranks_shapes_and_names_the_figure_that_does() -> None:
             "shape 5x4x4: sides must not decrease from x to z; the nearest legal shape is 4x4x4",
         ),
         (["show", "16x16x20"], "it needs 80 cubes and the pod has 64; the nearest legal shape is 16x16x16"),
-        (["show", "8x8x8", "--twisted"], "twisted true: shape 8x8x8 cannot be twisted"),
+        (["show", "8x8x8", "--twisted"], "twisted: true is not allowed; shape 8x8x8 cannot be twisted"),
         (["show", "4x4"], "shape: '4x4' is not three sides in chips; must be written like 4x4x8"),
         (["show", "4x4x4", "--without", "48"], "ocs: 48 does not exist; must be between 0 and 47"),
         (["show", "4x4x4", "--without", "all"], "--without 'all': is no OCS; allowed are numbers 0 to 47"),

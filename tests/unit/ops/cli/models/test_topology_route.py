@@ -64,7 +64,7 @@ def test_what_failed_may_be_written_as_it_comes(words: list[str]) -> None:
         (["4x4x4", "--without-link", "64,+x"], "chip: 64 does not exist; must be between 0 and 63"),
         (["2x2x2", "--without-link", "0,-x"], "link -x of chip 0: does not exist in this slice"),
         (["5x4x4"], "the nearest legal shape is 4x4x4"),
-        (["4x4x4", "--twisted"], "twisted true: shape 4x4x4 cannot be twisted"),
+        (["4x4x4", "--twisted"], "twisted: true is not allowed; shape 4x4x4 cannot be twisted"),
         (["1x1x2", "--without-link", "0,+z"], "from chip (0, 0, 0) no way leads to (0, 0, 1)"),
     ],
 )
@@ -82,6 +82,6 @@ def test_a_mistake_leaves_by_the_front_door() -> None:
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr == (
-        "lightwave: shape 4x4x8: too many links are gone, from chip (0, 0, 0) no way leads to "
+        "lightwave: shape 4x4x8: too many links are missing; chip (0, 0, 0) cannot reach "
         "(0, 0, 4), (0, 0, 5), (0, 0, 6), (0, 0, 7) and 60 more\n"
     )

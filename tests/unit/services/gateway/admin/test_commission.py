@@ -248,7 +248,7 @@ def test_a_number_that_cannot_be_written_down_is_refused(
         ),
         (
             {"settings": {"workload": {"mix": "16x16x16=1"}, "pod": {"cubes": 8}}},
-            "settings: workload.mix 16x16x16=1: the smallest shape takes 64 cubes and the pod has 8",
+            "settings: workload.mix: 16x16x16=1 is not allowed; the smallest shape takes 64 cubes",
         ),
         ({"kind": ["superpod"]}, 'kind ["superpod"]: input should be a valid string'),
         ({"colour": 1}, "colour 1: no such field; allowed are name, site, kind, settings"),
