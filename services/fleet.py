@@ -1,4 +1,4 @@
-"""The one place where services meet: which kind of fabric has which."""
+"""The services of each kind of fabric."""
 
 from services.cubes.service import SERVICE as CUBES
 from services.demands.service import SERVICE as DEMANDS
@@ -34,5 +34,5 @@ def services_of(kind: str) -> tuple[AnyService, ...]:
 
 
 def by_kind(name: str) -> dict[str, AnyService]:
-    """A service wherever it occurs: kind of fabric → what it is there."""
+    """Return the service with this name by kind of fabric, for every kind that has it."""
     return {kind: service for kind, services in FLEET.items() for service in services if service.name == name}

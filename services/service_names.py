@@ -1,7 +1,7 @@
-"""Which kind of fabric has which services, by name alone: a process that serves one of them needs to know of
-the others, but not to import them.
+"""Names of the services of each kind of fabric.
 
-`services/fleet.py` has the services themselves.
+A process that serves one service needs the names of the others, but need not import them. `services/fleet.py`
+has the services themselves.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ServiceName:
-    """A service of which only the name matters."""
+    """A service for which only the name is needed."""
 
     name: str
 
@@ -42,16 +42,17 @@ SERVICE_NAMES: dict[str, tuple[str, ...]] = {
 
 
 def services_by_name(kind: str) -> tuple[ServiceName, ...]:
-    """The services of every fabric of a kind; KeyError if there is no such kind: who commissions a fabric has
-    looked at that."""
+    """The services of every fabric of a kind.
+
+    Raises KeyError if there is no such kind; callers check the kind before they commission a fabric.
+    """
     return tuple(ServiceName(name) for name in SERVICE_NAMES[kind])
 
 
 def service_names() -> tuple[str, ...]:
-    """Every service that some kind of fabric has, in order."""
+    """The names of all services, sorted."""
     return tuple(sorted({name for names in SERVICE_NAMES.values() for name in names}))
 
 
 def kinds_with(service: str) -> tuple[str, ...]:
-    """The kinds of fabrics that have this service."""
     return tuple(kind for kind, names in SERVICE_NAMES.items() if service in names)

@@ -1,1 +1,1 @@
-"""Hosts, chips and modules as the cubes' own monitoring sees them: verdicts, drains, repair requests."""
+"""Monitoring of cubes: health of hosts, chips and modules, drains, and repair requests."""

@@ -1,7 +1,7 @@
-"""The health verdict of a cube: healthy when no host of it is seen down and none of its modules has failed.
+"""Health of a cube: healthy if none of its hosts is seen down and none of its modules has failed.
 
-A degraded module leaves its cube healthy: its link still works. So do chips that are too hot: they only run
-slower.
+A cube with a degraded module is healthy, because the link still works. So is a throttled cube, which only
+runs slower.
 """
 
 from schemas.body import Body
@@ -11,8 +11,10 @@ from shared.models.superpod.wiring import ENDS_PER_CUBE, HOSTS_PER_CUBE, link_en
 
 
 def reasons(state: CubesState, cube: int) -> tuple[str, ...]:
-    """The parts for which the cube is unhealthy: hosts and chips in order, then cables, then link ends in
-    order; without power, the cube itself and none of its hosts."""
+    """The parts that make the cube unhealthy, in order: hosts and chips, cables, link ends.
+
+    Without power it is the cube itself, and none of its hosts.
+    """
     parts: list[str] = [state.cube_name(cube)] if state.unpowered[cube] else []
     cut: set[int] = set()
     for number, host in enumerate(state.hosts_of(cube), start=cube * HOSTS_PER_CUBE):
@@ -28,8 +30,8 @@ def reasons(state: CubesState, cube: int) -> tuple[str, ...]:
 
 
 def change_bad_parts(state: CubesState, cube: int, change: int) -> list[Body]:
-    """Count a part that went bad (+1) or came back (−1), after the tables have been changed. Says the
-    verdict if it is another one."""
+    """Count a part that failed (+1) or recovered (−1), after the tables have changed. Emit a changed
+    verdict."""
     before = int(state.bad_parts[cube])
     state.bad_parts[cube] = before + change
     if (before == 0) == (before + change == 0):
@@ -44,7 +46,7 @@ def change_bad_parts(state: CubesState, cube: int, change: int) -> list[Body]:
 
 
 def touch(state: CubesState, cube: int) -> None:
-    """The cube's document has changed, and with it perhaps the summary."""
+    """Mark the documents of the cube and the summary as changed."""
     state.changed_us[cube] = state.now_us
     state.changed_documents.add(("cubes", state.cube_name(cube)))
     state.changed_documents.add(("summaries", f"{state.fabric}/cubes"))

@@ -1,4 +1,4 @@
-"""The status documents of the cubes, one each, and a summary."""
+"""Status documents of the cubes, one each, and a summary."""
 
 from collections.abc import Iterator
 

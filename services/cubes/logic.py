@@ -1,6 +1,7 @@
-"""The rules of the cubes' monitoring: what is wrong with a host, and with what it can tell of, shows at its
-heartbeat, what is wrong with a module at once. What is seen becomes events, the cube's verdict, and requests
-for repair.
+"""Rules of the cube monitoring.
+
+Host faults, and faults that a host reports, show at its next heartbeat. Module faults show at once. What is
+seen becomes events, the cube's health and repair requests.
 """
 
 from dataclasses import replace
@@ -26,7 +27,7 @@ from services.cubes import maintenance
 from services.cubes.cube_health import change_bad_parts, touch
 from services.cubes.power_monitoring import (
     next_deferred_us,
-    on_host_heard,
+    on_host_recovered,
     on_host_silent,
     request_deferred_repairs,
 )
@@ -42,19 +43,19 @@ from shared.models.superpod.superpod_plant import superpod_plant
 from shared.models.superpod.wiring import HOSTS_PER_CUBE, link_end
 
 HEARTBEAT_FAULTS = ("host", "chip", "cable", "cube-power", "cooling")
-"""Kinds of faults that hosts show at their heartbeats."""
+"""Kinds of faults that show at a host's heartbeat."""
 
 
 def due(state: CubesState) -> int | None:
-    """The next heartbeat (or its absence) that may show something new, the end of a wait for others, or what
-    is planned next."""
-    moments = [heartbeat.at_us for heartbeat in state.heartbeats.values()]
-    moments += [at_us for at_us in (next_deferred_us(state), maintenance.due_us(state)) if at_us is not None]
-    return min(moments, default=None)
+    """The time of the next heartbeat that may show a change, of a deferred repair request, or of planned
+    work."""
+    times_us = [heartbeat.at_us for heartbeat in state.heartbeats.values()]
+    times_us += [at_us for at_us in (next_deferred_us(state), maintenance.due_us(state)) if at_us is not None]
+    return min(times_us, default=None)
 
 
 def next_heartbeat_us(state: CubesState, number: int) -> int:
-    """The host's first heartbeat after now. Every host has a phase of its own."""
+    """The time of the host's next heartbeat. Every host has its own phase."""
     interval_us = state.config.heartbeat_s * US_PER_S
     phase_us = draw_index(state.seed, state.host_name(number), "heartbeat phase", 0, interval_us)
     return state.now_us + interval_us - (state.now_us - phase_us) % interval_us
@@ -73,12 +74,12 @@ def on_fault_ended(state: CubesState, body: FaultEnded, message: Envelope) -> li
 
 
 def _count_fault(state: CubesState, body: FaultBegan | FaultEnded, change: int, cause: str) -> list[Output]:
-    """Hosts, chips or cables are in another condition than before; nobody has seen it yet."""
+    """Count a fault that started or ended. Monitoring sees it at the next heartbeat."""
     kind, target = body.kind, body.target
     if kind not in HEARTBEAT_FAULTS:
         return []
     part = superpod_plant(state.cubes).parse(target)
-    for number in _hosts_struck(part):
+    for number in _affected_hosts(part):
         before = state.hosts.get(number, WORKING_HOST)
         after = _with_fault(before, kind, part, change)
         _put_host(state, number, after)
@@ -92,8 +93,8 @@ def _count_fault(state: CubesState, body: FaultBegan | FaultEnded, change: int, 
     return []
 
 
-def _hosts_struck(part: Part) -> tuple[int, ...]:
-    """The numbers of the hosts at whose heartbeats the fault of a part shows."""
+def _affected_hosts(part: Part) -> tuple[int, ...]:
+    """The numbers of the hosts whose heartbeats show a fault of this part."""
     first = part["cube"] * HOSTS_PER_CUBE
     if part.kind == "cube":
         return tuple(range(first, first + HOSTS_PER_CUBE))
@@ -102,7 +103,7 @@ def _hosts_struck(part: Part) -> tuple[int, ...]:
 
 
 def _with_fault(host: Host, kind: str, part: Part, change: int) -> Host:
-    """The host when a fault of this kind has begun (+1) or ended (−1)."""
+    """The host after a fault of this kind has started (+1) or ended (−1)."""
     if kind == "host":
         return replace(host, faults=host.faults + change)
     if kind == "cube-power":
@@ -122,17 +123,17 @@ def _with_fault(host: Host, kind: str, part: Part, change: int) -> Host:
 
 
 def _is_working(state: CubesState, part: Part) -> bool:
-    """Whether a part has no fault any more."""
+    """Whether a part has no active fault."""
     if part.kind == "cube":
         return part.number not in state.cube_faults
-    host = state.hosts.get(_hosts_struck(part)[0], WORKING_HOST)
+    host = state.hosts.get(_affected_hosts(part)[0], WORKING_HOST)
     if part.kind == "cable":
         return part["cable"] not in host.cut_cables
     return not (host.chip_faults[part["chip"]] if part.kind == "chip" else host.faults)
 
 
 def _expect_heartbeat(state: CubesState, number: int, before: Host, after: Host, cause: str) -> None:
-    """Look at the host's next heartbeat."""
+    """Schedule a check of the host's next heartbeat."""
     heartbeat = state.heartbeats.get(number)
     if heartbeat is None:
         state.heartbeats[number] = HostHeartbeat(next_heartbeat_us(state, number), cause)
@@ -148,18 +149,17 @@ def _put_host(state: CubesState, number: int, host: Host) -> None:
 
 
 def on_tick(state: CubesState, _tick: Tick, _message: Envelope) -> list[Output]:
-    """The heartbeats that have come due, in order of time and host; then hosts whose repair was put off; then
-    what is planned."""
-    come = sorted((h.at_us, number) for number, h in state.heartbeats.items() if h.at_us <= state.now_us)
+    """Process due heartbeats in order of time and host, then deferred repair requests, then planned work."""
+    due_hosts = sorted((h.at_us, number) for number, h in state.heartbeats.items() if h.at_us <= state.now_us)
     emitted: list[Output] = []
-    for _, number in come:
+    for _, number in due_hosts:
         cause = state.heartbeats.pop(number).cause
         emitted += [CausedBy(cause, body) for body in _read_heartbeat(state, number, cause)]
     return [*emitted, *request_deferred_repairs(state), *maintenance.run_plan(state)]
 
 
 def _read_heartbeat(state: CubesState, number: int, cause: str) -> list[Body]:
-    """Take over what the host's heartbeat shows."""
+    """Apply what the host's heartbeat shows."""
     cube, index = divmod(number, HOSTS_PER_CUBE)
     host = state.hosts.get(number, WORKING_HOST)
     silent, dead, cut, hot = host.heartbeat_view
@@ -178,7 +178,7 @@ def _read_heartbeat(state: CubesState, number: int, cause: str) -> list[Body]:
         state.hosts_down += change
         emitted += change_bad_parts(state, cube, change)
     if silent != host.silent_seen:
-        emitted += (on_host_silent if silent else on_host_heard)(state, number, cause)
+        emitted += (on_host_silent if silent else on_host_recovered)(state, number, cause)
     if state.is_hot(cube) != was_hot:
         emitted.append(CubeCooled(cube=cube) if was_hot else CubeOverheated(cube=cube))
     emitted += request_host_repair(state, number) + request_component_repairs(state, number)
@@ -216,7 +216,7 @@ def on_drain(state: CubesState, body: DrainCube, _message: Envelope) -> list[Out
     if isinstance(cube, str):
         return [DrainRefused(target=name, reason=cube)]
     if state.drained[cube] and cube not in state.planned_drains:
-        return [DrainRefused(target=name, reason=f"cube {name!r}: is drained already")]
+        return [DrainRefused(target=name, reason=f"cube: {name!r} is already drained")]
     state.planned_drains.pop(cube, None)
     state.drained[cube] = True
     touch(state, cube)
@@ -229,7 +229,7 @@ def on_undrain(state: CubesState, body: UndrainCube, _message: Envelope) -> list
     if isinstance(cube, str):
         return [DrainRefused(target=name, reason=cube)]
     if not state.drained[cube]:
-        return [DrainRefused(target=name, reason=f"cube {name!r}: is not drained")]
+        return [DrainRefused(target=name, reason=f"cube: {name!r} is not drained")]
     state.planned_drains.pop(cube, None)
     state.drained[cube] = False
     touch(state, cube)
@@ -237,10 +237,10 @@ def on_undrain(state: CubesState, body: UndrainCube, _message: Envelope) -> list
 
 
 def _find_cube(state: CubesState, name: str) -> int | str:
-    """The cube's index, or why there is no such cube here."""
+    """The cube's number, or the reason why it is not a cube of this fabric."""
     fabric = name.split("/", 1)[0]
     if fabric != state.fabric:
-        return f"cube {name!r}: is in {fabric}, allowed are cubes of {state.fabric}"
+        return f"cube: {name!r} is not allowed; must be a cube of {state.fabric}"
     try:
         return superpod_plant(state.cubes).parse(name)["cube"]
     except InvalidInput as error:

@@ -1,10 +1,9 @@
-"""Cubes that are taken out of use by plan: for work on single ones, at a rate, and for roll-outs of software,
-which go over the pod a few at a time.
+"""Planned drains of cubes: maintenance of single cubes at a rate, and software roll-outs over the whole pod.
 
-A cube is drained as an operator would drain it, so slices leave it if there is room elsewhere, and it comes
-back when its time is over. One that an operator has drained is left alone: what was planned is done to it
-meanwhile. An operator who drains a cube that is out by plan keeps it out, and one who undrains it ends what
-was planned for it; the roll-out goes on with the next.
+A cube is drained as an operator would drain it, so slices leave it if there is room elsewhere. It is
+undrained when its time is over. A cube that an operator has drained stays as it is; its planned work is done
+meanwhile. If an operator drains a cube that is out by plan, it stays out. If an operator undrains it, its
+planned work ends, and a roll-out continues with the next cube.
 """
 
 from schemas.envelope import Envelope
@@ -25,16 +24,18 @@ from shared.engine.service import Output
 
 
 def due_us(state: CubesState) -> int | None:
-    """When the next cube is taken out or comes back by plan."""
-    moments = [planned_drain.until_us for planned_drain in state.planned_drains.values()]
-    moments += [at_us for at_us in (state.next_maintenance_us, state.next_rollout_us) if at_us is not None]
-    return min(moments, default=None)
+    """The time at which the next planned drain starts or ends."""
+    times_us = [planned_drain.until_us for planned_drain in state.planned_drains.values()]
+    times_us += [at_us for at_us in (state.next_maintenance_us, state.next_rollout_us) if at_us is not None]
+    return min(times_us, default=None)
 
 
 def run_plan(state: CubesState) -> list[Output]:
-    """What the plan says for now: first who comes back, then who is taken out."""
+    """Run the plan: end planned drains that are over, then start new ones."""
     over = sorted(
-        (o.until_us, cube) for cube, o in state.planned_drains.items() if o.until_us <= state.now_us
+        (drain.until_us, cube)
+        for cube, drain in state.planned_drains.items()
+        if drain.until_us <= state.now_us
     )
     emitted: list[Output] = []
     for _, cube in over:
@@ -46,8 +47,8 @@ def run_plan(state: CubesState) -> list[Output]:
 
 
 def redraw_maintenance(state: CubesState, salt: int) -> None:
-    """Draw anew which cubes are worked on, and when: what is left of an exponential gap has the law of a new
-    one."""
+    """Draw the cubes and times of maintenance again. The rest of an exponential gap has the law of a new
+    gap."""
     state.draw_seed = rekeyed_seed(state.draw_seed, salt)
     state.next_maintenance_us = maintenance_after(
         state.draw_seed, state.fabric, state.config, state.cubes, state.maintenance_count, state.now_us
@@ -55,7 +56,7 @@ def redraw_maintenance(state: CubesState, salt: int) -> None:
 
 
 def _start_maintenance(state: CubesState) -> list[Output]:
-    """Take out single cubes for work."""
+    """Start due maintenance of single cubes."""
     emitted: list[Output] = []
     seed, fabric, config, cubes = state.draw_seed, state.fabric, state.config, state.cubes
     while state.next_maintenance_us is not None and state.next_maintenance_us <= state.now_us:
@@ -74,7 +75,7 @@ def _start_maintenance(state: CubesState) -> list[Output]:
 
 
 def on_parameters_changed(state: CubesState, body: ParametersChanged, _message: Envelope) -> list[Output]:
-    """What is planned from now on goes by them, and so do heartbeats that are waited for from now on."""
+    """Apply changed parameters to future plans and to heartbeats expected from now on."""
     changed = body.of("cubes")
     if not changed:
         return []
@@ -87,8 +88,10 @@ def on_parameters_changed(state: CubesState, body: ParametersChanged, _message: 
 
 
 def roll_out(state: CubesState) -> list[Output]:
-    """Begin a roll-out that is due, unless one is still on; and go on with it: the next cube for every one
-    that has come back."""
+    """Start a roll-out that is due, unless one is running, and continue it.
+
+    Each cube that comes back is followed by the next.
+    """
     every_days = state.config.rollout_every_days
     if every_days is not None and state.next_rollout_us is not None and state.next_rollout_us <= state.now_us:
         state.next_rollout_us += to_whole_us(every_days, US_PER_DAY)

@@ -1,4 +1,4 @@
-"""When cubes are taken out of use for planned work: a Poisson process over all of a pod."""
+"""Times of planned maintenance: a Poisson process over all cubes of a pod."""
 
 from schemas.config.cubes import CubesConfig
 from shared.basics.interarrival import reschedule_at_rate
@@ -6,13 +6,14 @@ from shared.basics.keyed_random import draw_exponential, draw_index, draw_lognor
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, to_whole_us
 
 MAINTENANCE_SIGMA = 0.5
-"""Standard deviation of the logarithm of how long a cube is out for work: as that of repairs."""
+"""Standard deviation of the logarithm of the duration of maintenance; the same as for repairs."""
 
 
 def maintenance_after(
     seed: int, fabric: str, config: CubesConfig, cubes: int, number: int, since_us: int
 ) -> int | None:
-    """When work number `number` begins, after the one before it; None where none ever does."""
+    """The time at which maintenance `number` starts, given the start of the one before; None if the rate
+    is 0."""
     rate = drains_per_day(config, cubes)
     if not rate:
         return None
@@ -22,15 +23,17 @@ def maintenance_after(
 
 
 def drains_per_day(config: CubesConfig, cubes: int) -> float:
-    """How many cubes of a pod are taken out in a day."""
+    """Expected number of cubes of a pod that go into maintenance per day."""
     return config.maintenance_per_day * cubes
 
 
 def maintenance_at_other_rate(
     seed: int, fabric: str, rates: tuple[float, float], next_us: int | None, now_us: int, number: int
 ) -> int | None:
-    """When the next work begins where so many do in a day from now on: (before, after). One that is drawn
-    anew is keyed by the `number` of the work and the moment."""
+    """The time of the next maintenance after a change of the rate, given (before, after) per day.
+
+    If it is drawn again, the key is the `number` of the maintenance and the current time.
+    """
     purpose = f"maintenance time from {now_us}"
     return reschedule_at_rate(
         next_us,
@@ -41,11 +44,11 @@ def maintenance_at_other_rate(
 
 
 def maintenance_cube(seed: int, fabric: str, cubes: int, number: int) -> int:
-    """The cube that a work is on."""
+    """The cube of maintenance `number`."""
     return draw_index(seed, fabric, "maintenance of", number, cubes)
 
 
 def maintenance_us(seed: int, fabric: str, config: CubesConfig, number: int) -> int:
-    """How long a work takes."""
+    """Duration of maintenance `number`."""
     hours = draw_lognormal(seed, fabric, "maintenance", number, config.maintenance_h, MAINTENANCE_SIGMA)
     return to_whole_us(hours, US_PER_HOUR)

@@ -1,9 +1,8 @@
-"""What monitoring makes of hosts that fall silent together: a cube of which no host is heard has lost its
-power.
+"""Detects power loss: if all hosts of a cube are silent, the cube has lost its power.
 
-The repair of the first silent host is asked for at once, as of any. Those that follow within the interval are
-put off until its end, when every other host has been heard or missed: then their repairs are asked for, or
-that of the cube's power if nobody was heard.
+The first silent host's repair is requested at once. Requests for hosts that follow within one heartbeat
+interval are deferred to its end, when every host has reported or missed. Then their repairs are requested, or
+that of the cube's power if all hosts are silent.
 """
 
 from dataclasses import replace
@@ -19,12 +18,12 @@ from shared.models.superpod.wiring import HOSTS_PER_CUBE
 
 
 def next_deferred_us(state: CubesState) -> int | None:
-    """When hosts whose repair was put off are looked at again."""
+    """The time of the next deferred repair requests."""
     return min((s.until_us for s in state.silences.values() if s.deferred), default=None)
 
 
 def request_deferred_repairs(state: CubesState) -> list[Output]:
-    """Ask for the hosts that are silent while others of their cubes are heard."""
+    """Request the deferred repairs of silent hosts in cubes where other hosts still report."""
     waits = [(silence.until_us, cube) for cube, silence in state.silences.items() if silence.deferred]
     due = sorted((until_us, cube) for until_us, cube in waits if until_us <= state.now_us)
     emitted: list[Output] = []
@@ -35,7 +34,7 @@ def request_deferred_repairs(state: CubesState) -> list[Output]:
 
 
 def on_host_silent(state: CubesState, number: int, cause: str) -> list[Body]:
-    """A host has just missed its heartbeat."""
+    """Record that a host has missed its heartbeat."""
     cube = number // HOSTS_PER_CUBE
     silence = state.silences.get(cube)
     if silence is None or silence.until_us < state.now_us:
@@ -51,9 +50,12 @@ def on_host_silent(state: CubesState, number: int, cause: str) -> list[Body]:
     return [CubePowerLost(cube=cube), *withdraw_request(state, state.host_name(silence.first))]
 
 
-def on_host_heard(state: CubesState, number: int, cause: str) -> list[Body]:
-    """A host that was silent is heard. In a cube without power the others have an interval to come back; what
-    else is the matter with the cube is asked for anew."""
+def on_host_recovered(state: CubesState, number: int, cause: str) -> list[Body]:
+    """Record that a silent host reports again.
+
+    In a cube without power the other hosts have one interval to come back. After it, what is still wrong with
+    the cube is requested again.
+    """
     cube = number // HOSTS_PER_CUBE
     if not state.unpowered[cube]:
         if not any(host.silent_seen for host in state.hosts_of(cube)):

@@ -1,10 +1,10 @@
-"""Requests for repair: once for every part while its trouble lasts, and taken back when it works again.
+"""Repair requests: one for each part while its fault lasts, withdrawn when it works again.
 
-A part that worked and broke anew between two heartbeats is asked for again: its repair may have been what
-made it work. Of the chips and cables of a silent host nothing is known. A cable is asked for when the hosts
-at both its ends miss its link, so that it is not the chip at one of them. Of a cube's power and cooling there
-is one repair, which mends both; while only a domain of the building is the matter, which its own monitoring
-tells and its own people bring back, nobody is asked.
+If a part recovers and fails again between two heartbeats, it is requested again, because a repair may have
+caused the recovery. Nothing is known of the chips and cables of a silent host. A cable's repair is requested
+if the hosts at both ends miss its link, so that it is not a chip. One repair covers both power and cooling of
+a cube. Nothing is requested while only a domain of the building is out, which the building's own staff
+restores.
 """
 
 from schemas.body import Body
@@ -15,21 +15,21 @@ from shared.models.superpod.wiring import HOSTS_PER_CUBE
 
 
 def request_host_repair(state: CubesState, number: int) -> list[Body]:
-    """For a silent host, unless its cube's power may be or is the matter."""
+    """Request the repair of a silent host, unless the cube's power is or may be the cause."""
     cube = number // HOSTS_PER_CUBE
     host, name = state.hosts.get(number, WORKING_HOST), state.host_name(number)
     if not host.silent_seen:
         return withdraw_request(state, name)
     silence = state.silences.get(cube)
-    is_put_off = silence is not None and any(number == deferred for deferred, _ in silence.deferred)
-    if is_put_off or state.unpowered[cube] or state.repairs_open.get(name) == "open":
+    is_deferred = silence is not None and any(number == deferred for deferred, _ in silence.deferred)
+    if is_deferred or state.unpowered[cube] or state.repairs_open.get(name) == "open":
         return []
     state.repairs_open[name] = "open"
     return [RepairRequested(kind="host", target=name)]
 
 
 def request_component_repairs(state: CubesState, number: int) -> list[Body]:
-    """For the dead chips and lost cables of a host that is heard."""
+    """Request the repair of dead chips and lost cables of a host that reports."""
     host, name = state.hosts.get(number, WORKING_HOST), state.host_name(number)
     if host.silent_seen:
         return []
@@ -65,20 +65,20 @@ def _both_hosts_miss(state: CubesState, cube: int, cable: int) -> bool:
 
 
 def request_cube_repair(state: CubesState, number: int) -> list[Body]:
-    """For the power or the cooling of a cube, by what the last heartbeat of this host of it showed."""
+    """Request the repair of a cube's power or cooling, if this host's last heartbeat shows the fault."""
     cube = number // HOSTS_PER_CUBE
     host, target = state.hosts.get(number, WORKING_HOST), state.cube_name(cube)
     is_dark = bool(state.unpowered[cube])
-    is_of_building = cube in state.outages.values() and cube not in state.cube_faults
-    if is_of_building or not (is_dark or state.is_hot(cube)):
+    is_building_outage = cube in state.outages.values() and cube not in state.cube_faults
+    if is_building_outage or not (is_dark or state.is_hot(cube)):
         return withdraw_request(state, target)
-    shows_it = host.silent_seen if is_dark else host.hot_seen
-    if not shows_it or state.repairs_open.get(target) == "open":
+    is_shown = host.silent_seen if is_dark else host.hot_seen
+    if not is_shown or state.repairs_open.get(target) == "open":
         return []
     state.repairs_open[target] = "open"
     return [RepairRequested(kind="cube-power" if is_dark else "cooling", target=target)]
 
 
 def withdraw_request(state: CubesState, target: str) -> list[Body]:
-    """The part works, or is not what is the matter; no news if nobody has asked for it."""
+    """Withdraw the request of a part that works or is not the cause; emits nothing without a request."""
     return [] if state.repairs_open.pop(target, None) is None else [RepairWithdrawn(target=target)]

@@ -1,4 +1,4 @@
-"""The table of the service `cubes`: which rule handles which message."""
+"""The rules of the service `cubes`, by message type."""
 
 from schemas.messages.failures import FaultBegan, FaultEnded, ParametersChanged
 from schemas.messages.operator import DrainCube, RekeyDraws, UndrainCube

@@ -1,4 +1,4 @@
-"""What the cubes of one fabric remember: hardware as it is, what monitoring saw of it, and drains."""
+"""State of the cubes of one fabric: actual hardware faults, what monitoring has seen of them, and drains."""
 
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
@@ -15,15 +15,15 @@ from shared.models.superpod.wiring import CHIPS_PER_HOST, HOSTS_PER_CUBE
 
 HostTrouble = Literal["host", "chip", "cable"]
 OpenRepair = Literal["open", "mended"]
-"""Of a part whose repair was requested: `mended` once it has worked since, seen or not."""
+"""State of a requested repair. `mended`: the part has worked since, whether seen or not."""
 
 
 PlannedDrainReason = Literal["maintenance", "rollout"]
-"""Why a cube is out of use by plan."""
+"""Why a cube is drained by plan."""
 
 
 class HeartbeatView(NamedTuple):
-    """What a heartbeat shows: whether there is none, dead chips, cables without their link, hot chips."""
+    """What a heartbeat shows: no heartbeat at all, dead chips, cables without a link, hot chips."""
 
     silent: bool
     dead: tuple[int, ...]
@@ -33,11 +33,11 @@ class HeartbeatView(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A host and its chips: first what is true (active faults), then what its last due heartbeat showed.
+    """A host and its chips: active faults first, then what its last due heartbeat showed.
 
-    `dark` and `hot` count faults of its cube's power and cooling. `cut_cables` are cables at its tray, by
-    their number in the cube, once for every fault, in order. A silent host tells nothing of its chips and
-    cables. `dead_seen` are chips, 0 … 3.
+    `dark` and `hot` count faults of its cube's power and cooling. `cut_cables` are cables at its tray by
+    number in the cube, in order, once for each fault. A silent host reports nothing of its chips and cables.
+    `dead_seen` are chips, 0 … 3.
     """
 
     faults: int = 0
@@ -68,7 +68,7 @@ class Host:
 
 
 WORKING_HOST = Host()
-"""What every host is that has no row in the table."""
+"""A host without a row in the table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +81,11 @@ class HostHeartbeat:
 
 @dataclass(frozen=True, slots=True)
 class HostSilence:
-    """Hosts of a cube that fell silent together: within a heartbeat interval from when `first` did, up to
-    `until_us`. By then all others have been heard or missed. `waiting` are those for whose repair nobody has
-    asked yet, because the cube's power may be the matter: (host number, id of the message that changed
-    it)."""
+    """Hosts of a cube that went silent together, within one heartbeat interval of `first`.
+
+    At `until_us` all other hosts have reported or missed. `deferred` are hosts whose repair is not requested
+    yet, because power may be the cause, as (host number, id of the message that changed it).
+    """
 
     first: int
     until_us: int
@@ -93,7 +94,7 @@ class HostSilence:
 
 @dataclass(frozen=True, slots=True)
 class PlannedDrain:
-    """A cube that is drained by plan, and until when."""
+    """A planned drain and its end."""
 
     until_us: int
     why: PlannedDrainReason
@@ -101,42 +102,45 @@ class PlannedDrain:
 
 @dataclass
 class CubesState(State):
-    """Tables hold only what is out of order: `hosts` and `heartbeats` by host number (16 × cube + host),
-    `modules` (condition, degraded or failed) by link-end number, `repairs_open` by the name of a host, chip,
-    cable or cube, `silences` by cube, `cube_faults` (active ones of power and cooling) by cube; outages of
-    domains are the building's, which ends them itself: they are `outages`, by fault the cube struck.
-
-    Arrays have one entry a cube: `bad_parts` counts hosts seen down and failed modules, and a cube is healthy
-    when it has none; `unpowered` where monitoring holds that the cube has no power. `healthy_cube_us` is the
-    integral of healthy cubes up to `at_us`.
-
-    Of the plan (`maintenance`), whose works are keyed by `draws`: `outings` by cube; `works` how many times a
-    cube was to be taken out for work, and `next_work_us` the next time; `next_rollout_us` when the next
-    roll-out begins, and `rollout_at` the next cube of the one that is on, None without.
-    """
+    """State of the cubes of one fabric. Tables have rows only for what differs from normal; arrays have
+    one entry a cube."""
 
     config: CubesConfig
     hosts: dict[int, Host]
+    """By host number: 16 × cube + host."""
     heartbeats: dict[int, HostHeartbeat]
+    """Heartbeats to check, by host number."""
     modules: dict[int, str]
+    """Condition of a module, degraded or failed, by link-end number."""
     repairs_open: dict[str, OpenRepair]
+    """By name of a host, chip, cable or cube."""
     bad_parts: npt.NDArray[np.int32]
+    """Hosts seen down and failed modules; a cube without any is healthy."""
     drained: npt.NDArray[np.bool_]
     unpowered: npt.NDArray[np.bool_]
+    """Whether monitoring takes the cube as without power."""
     changed_us: npt.NDArray[np.int64]
     hosts_down: int
     healthy: int
     healthy_cube_us: int
+    """Integral of the number of healthy cubes up to `at_us`."""
     at_us: int
     silences: dict[int, HostSilence] = field(default_factory=dict)
+    """By cube."""
     cube_faults: dict[int, int] = field(default_factory=dict)
+    """Active faults of power and cooling, by cube."""
     outages: dict[str, int] = field(default_factory=dict)
+    """Outages of the building's domains, which end by themselves: the affected cube by fault."""
     planned_drains: dict[int, PlannedDrain] = field(default_factory=dict)
+    """By cube."""
     maintenance_count: int = 0
+    """Number of maintenances so far."""
     next_maintenance_us: int | None = None
     next_rollout_us: int | None = None
     next_rollout_cube: int | None = None
+    """Next cube of the running roll-out; None if none runs."""
     draw_seed: int = 0
+    """Key of the draws of maintenance."""
 
     @property
     def cubes(self) -> int:
@@ -150,17 +154,17 @@ class CubesState(State):
         return f"{self.fabric}/cube-{cube}/host-{host}"
 
     def hosts_of(self, cube: int) -> list[Host]:
-        """Its 16 hosts, in order."""
+        """The 16 hosts of a cube, in order."""
         first = cube * HOSTS_PER_CUBE
         return [self.hosts.get(number, WORKING_HOST) for number in range(first, first + HOSTS_PER_CUBE)]
 
     def is_hot(self, cube: int) -> bool:
-        """Whether a host says that the cube's chips are too hot."""
+        """Whether a host reports that the cube's chips are too hot."""
         return any(host.hot_seen for host in self.hosts_of(cube))
 
 
 def commission(fabric: str, config: AnyPodConfig, at_us: int) -> CubesState:
-    """All parts work, and no cube is drained; the first work and the first roll-out are planned."""
+    """A fabric in which all parts work and no cube is drained; first maintenance and roll-out are planned."""
     cubes, every_days = config.pod.cubes, config.cubes.rollout_every_days
     return CubesState(
         fabric=fabric,

@@ -1,1 +1,1 @@
-"""What the blocks of a network want to send each other, as it moves."""
+"""Traffic demand between the blocks of a network over time."""

@@ -1,4 +1,4 @@
-"""The rules of the demand: it moves by itself, and with the jobs over several pods."""
+"""Rules of the demand: it changes every interval, and with the multi-pod jobs."""
 
 from schemas.config.pods import AnyPodConfig
 from schemas.envelope import Envelope
@@ -14,21 +14,22 @@ from shared.models.network.attachments import joined_by
 
 
 def due(state: DemandsState) -> int | None:
-    """When the demand moves next: first at once, then every interval."""
+    """The time of the next demand: at once at first, then every interval."""
     if state.hour == NO_HOUR:
         return state.commissioned_us
     return state.updated_us + state.config.interval_s * US_PER_S
 
 
 def on_tick(state: DemandsState, _tick: Tick, _message: Envelope) -> list[Output]:
-    """The draws are hourly: with a longer interval hours are left out, with a shorter one told again."""
+    """Emit the demand of the current hour. Draws are hourly: long intervals skip hours, short ones repeat
+    them."""
     state.hour = (state.now_us - state.commissioned_us) // US_PER_HOUR
     state.updated_us = state.now_us
     return [_moved(state)]
 
 
 def on_fabric_commissioned(state: DemandsState, body: FabricCommissioned, message: Envelope) -> list[Output]:
-    """A pod has joined the site. If it has jobs over several pods to ask for, it hears of this network."""
+    """Greet a new pod that may request multi-pod jobs."""
     config = body.config
     if not isinstance(config, AnyPodConfig) or not config.workload.multipod_share:
         return []
@@ -36,8 +37,11 @@ def on_fabric_commissioned(state: DemandsState, body: FabricCommissioned, messag
 
 
 def on_pods_joined(state: DemandsState, body: PodsJoined | PodsRunning, _message: Envelope) -> list[Output]:
-    """A job over several pods starts, or ran before this network was there: in the mean its rings are a
-    demand like any other. Pods that hang on none of this network's blocks are joined by another."""
+    """Add the rings of a multi-pod job to the demand, at their mean rate.
+
+    The job may have started before this network existed. A job with a pod outside this network belongs to
+    another one.
+    """
     pods = [name.partition("/")[0] for name in body.slices]
     at = {block.pod: number for number, block in enumerate(state.plant.blocks) if block.pod}
     if not all(pod in at for pod in pods):
@@ -48,12 +52,12 @@ def on_pods_joined(state: DemandsState, body: PodsJoined | PodsRunning, _message
 
 
 def on_pods_parted(state: DemandsState, body: PodsParted, _message: Envelope) -> list[Output]:
-    """It has ended, or waits again; said twice, it has parted already."""
+    """Remove the rings of a job that has ended or waits again; a repeated message has no effect."""
     return _moved_if_known(state) if state.rings.pop(body.job, None) else []
 
 
 def _moved_if_known(state: DemandsState) -> list[Output]:
-    """The same hour with other jobs, if any hour has been told."""
+    """The demand of the same hour with changed jobs, if any hour was reported."""
     return [] if state.hour == NO_HOUR else [_moved(state)]
 
 

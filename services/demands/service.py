@@ -1,4 +1,4 @@
-"""The table of the service `demands`: which rule handles which message."""
+"""The rules of the service `demands`, by message type."""
 
 from schemas.messages.scheduler import PodsJoined, PodsParted, PodsRunning
 from schemas.messages.sequencer import FabricCommissioned, Tick

@@ -1,4 +1,4 @@
-"""What the demand of a network follows from, and the hour that was last told."""
+"""State of the demand of a network."""
 
 from dataclasses import dataclass
 
@@ -15,16 +15,18 @@ NO_HOUR = -1
 
 @dataclass
 class DemandsState(State):
-    """`hour` is the last that was told, −1 before the first; `jobs` what jobs send at all times beside what
-    is drawn, and `rings` the jobs over several pods that run now, by name."""
+    """State of the demand of a network."""
 
     config: DemandConfig
     network: NetworkConfig
     commissioned_us: int
     hour: int
+    """The last reported hour; −1 before the first."""
     updated_us: int
     jobs: tuple[Flow, ...]
+    """Constant flows of configured jobs, in addition to the drawn demand."""
     rings: dict[str, RingFlow]
+    """Running multi-pod jobs, by name."""
 
     @property
     def plant(self) -> NetworkLayout:
@@ -32,7 +34,7 @@ class DemandsState(State):
 
     @property
     def flows(self) -> tuple[Flow, ...]:
-        """What jobs send now beside what is drawn."""
+        """The flows of all jobs now, in addition to the drawn demand."""
         return with_rings(self.plant, self.jobs, self.rings.values())
 
     @property
@@ -41,7 +43,7 @@ class DemandsState(State):
 
 
 def commission(fabric: str, config: DcnConfig, at_us: int) -> DemandsState:
-    """Nothing was told yet; what is told first is the demand of hour 0."""
+    """A network without reported demand; the first is that of hour 0."""
     return DemandsState(
         fabric=fabric,
         seed=config.seed,

@@ -1,1 +1,1 @@
-"""Diagnosis: what is the matter with links, found from readings alone, and who should see to it."""
+"""Diagnosis: finds the faulty part of links from readings alone, and requests its repair."""

@@ -1,7 +1,7 @@
-"""Which of a circuit's two mirrors drifted: links alone cannot tell, the cameras of its OCS can.
+"""Camera evidence: which of a circuit's two mirrors drifted. Readings of links alone cannot tell.
 
-An OCS tells of a mirror that it sees off its place, and when it is back. Where it tells of neither, for a
-camera is dead or it sees nothing, either may be the one.
+An OCS reports when it sees a mirror off its place, and when the mirror is back. If it reports neither,
+because a camera is broken or sees nothing, either mirror may have drifted.
 """
 
 from dataclasses import replace
@@ -26,32 +26,42 @@ def on_mirror_stood_out(state: DiagnosisState, body: MirrorStoodOut, _message: E
 def on_mirror_steady(
     state: DiagnosisState, body: MirrorSteady | PortPatched, _message: Envelope
 ) -> list[Output]:
-    """It is back, or the fibre is at another."""
+    """Forget a mirror that is back in place, or whose fibre was moved to another."""
     state.misaligned_mirrors.pop(place_of(SIDES.index(body.side), body.ocs, body.port), None)
     return []
 
 
-def with_camera_evidence(state: DiagnosisState, one: Suspicion) -> Suspicion:
-    """The same, of the mirror that is off by more, if any was told of."""
-    if not state.misaligned_mirrors or one.kind != "mirror" or one.strand is None or one.other is None:
-        return one
-    seen = {end: state.misaligned_mirrors.get(_mirror_at(end, one.strand)) for end in (one.end, one.other)}
-    own, other = (None if at is None else at.error_urad for at in (seen[one.end], seen[one.other]))
+def with_camera_evidence(state: DiagnosisState, suspicion: Suspicion) -> Suspicion:
+    """The suspicion with the mirror that cameras see farther off, if any was reported."""
+    if (
+        not state.misaligned_mirrors
+        or suspicion.kind != "mirror"
+        or suspicion.strand is None
+        or suspicion.other is None
+    ):
+        return suspicion
+    seen = {
+        end: state.misaligned_mirrors.get(_mirror_at(end, suspicion.strand))
+        for end in (suspicion.end, suspicion.other)
+    }
+    own, other = (
+        None if at is None else at.error_urad for at in (seen[suspicion.end], seen[suspicion.other])
+    )
     sure = farther_off(own, other, OFF_BEYOND_URAD, error_scatter())
-    end, far = (one.end, one.other) if sure >= EVEN_ODDS else (one.other, one.end)
+    end, far = (suspicion.end, suspicion.other) if sure >= EVEN_ODDS else (suspicion.other, suspicion.end)
     worse = seen[end]
     if worse is None:
-        return one
-    said, there = (
-        f"{one.evidence}; a camera sees the mirror at {which} end {worse.error_urad:.0f} µrad off"
+        return suspicion
+    evidence, there = (
+        f"{suspicion.evidence}; a camera sees the mirror at {which} end {worse.error_urad:.0f} µrad off"
         for which in ("this", "the other")
     )
     return replace(
-        one,
+        suspicion,
         end=end,
         other=far,
         confidence=max(sure, 1.0 - sure),
-        evidence=said,
+        evidence=evidence,
         evidence_at_other=there,
         spare=worse.spare,
     )

@@ -1,4 +1,4 @@
-"""The status documents of the diagnosis: verdicts, open ones and the last that ended, and a summary."""
+"""Status documents of the diagnosis: open and recent verdicts, and a summary."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""The rules of the diagnosis: what stands out becomes verdicts, and repairs tell whether they were right."""
+"""Rules of the diagnosis: outliers become verdicts, and repairs show whether these were right."""
 
 from collections import defaultdict
 from dataclasses import asdict, replace
@@ -36,28 +36,32 @@ from shared.models.telemetry.inspections import Inspection
 
 PARTNERS_KEPT_MAX = 8
 SHAKEN_LINKS_MIN = 3
-"""So many links of one OCS that lose light alike at the same time have that in common."""
+"""Minimum number of links over one OCS that lose light alike at the same time to suspect the OCS."""
 
 
 def due(state: DiagnosisState) -> int | None:
-    """When the first ends are judged again after a repair."""
+    """The time of the next recheck after a repair."""
     return min(state.rechecks.values(), default=None)
 
 
 def on_tick(state: DiagnosisState, _tick: Tick, message: Envelope) -> list[Output]:
-    """What was repaired and still stands out was repaired in vain, or there is more that is wrong."""
+    """Recheck ends after a repair. If an end still stands out, the repair was ineffective or there is
+    another fault."""
     ready = sorted(end for end, at_us in state.rechecks.items() if at_us <= state.now_us)
-    said: list[Output] = []
+    emitted: list[Output] = []
     for end in ready:
         del state.rechecks[end]
         if end in state.unseen:
-            said += _request_test(state, end)
-    return said + _give_verdicts(state, {*ready} - state.unseen.keys(), message.id)
+            emitted += _request_test(state, end)
+    return emitted + _give_verdicts(state, {*ready} - state.unseen.keys(), message.id)
 
 
 def _request_test(state: DiagnosisState, end: int) -> list[Output]:
-    """Have an end tested that carries no link. If it carries one, it is looked at; if it did so at the last
-    check already, a look at it has shown nothing."""
+    """Request a link test of an end without a link.
+
+    An end with a link is inspected instead. If it had one at the last recheck already, the inspection has
+    found nothing.
+    """
     if state.peer[end] == NO_END:
         state.testing[end] = True
         return [TestWanted(end=link_end(end).name(state.fabric))]
@@ -82,7 +86,7 @@ def on_disconnected(state: DiagnosisState, body: CircuitsDisconnected, _message:
 
 
 def on_parameters_changed(state: DiagnosisState, body: ParametersChanged, _message: Envelope) -> list[Output]:
-    """Looks come at another pace from now on; where none comes any more, those that came are waited for."""
+    """Apply a changed interval of inspections. If they stop, pending ones are still awaited."""
     interval_s = body.of("transceivers").get("look_interval_s")
     if isinstance(interval_s, int) and interval_s:
         state.recheck_after_s = RECHECK_INSPECTIONS * interval_s
@@ -90,25 +94,27 @@ def on_parameters_changed(state: DiagnosisState, body: ParametersChanged, _messa
 
 
 def on_stood_out(state: DiagnosisState, body: EndsStoodOut, message: Envelope) -> list[Output]:
-    """Verdicts on what is new; and those are withdrawn whose suspect was read, and reads as it should."""
+    """Give verdicts on new outliers, and withdraw those whose suspect reads as it should again."""
     _expire_attempts(state)
-    fresh = {look.end for look in body.ends}
-    for look in body.ends:
-        state.outliers[look.end] = Inspection(**{name: getattr(look, name) for name in Inspection.__slots__})
-        state.unseen.pop(look.end, None)
-        state.testing.pop(look.end, None)
-        known = state.partners.get(look.end, ())
-        if look.far is not None and look.far not in known and not is_blind(state, look.end):
-            state.partners[look.end] = (*known, look.far)[-PARTNERS_KEPT_MAX:]
+    fresh = {inspection.end for inspection in body.ends}
+    for inspection in body.ends:
+        state.outliers[inspection.end] = Inspection(
+            **{name: getattr(inspection, name) for name in Inspection.__slots__}
+        )
+        state.unseen.pop(inspection.end, None)
+        state.testing.pop(inspection.end, None)
+        known = state.partners.get(inspection.end, ())
+        if inspection.far is not None and inspection.far not in known and not is_blind(state, inspection.end):
+            state.partners[inspection.end] = (*known, inspection.far)[-PARTNERS_KEPT_MAX:]
     for end in body.usual:
         _clear_end(state, end)
-    held = {end for verdict in state.verdicts.values() for end in verdict.ends}
+    in_verdict = {end for verdict in state.verdicts.values() for end in verdict.ends}
     for end in body.unseen:
-        if end in held or end in state.attempts:
+        if end in in_verdict or end in state.attempts:
             state.unseen[end] = state.now_us
         else:
             state.outliers.pop(end, None)
-    said: list[Output] = []
+    emitted: list[Output] = []
     for number, verdict in list(state.verdicts.items()):
         if _is_over(state, verdict):
             for end in verdict.ends:
@@ -116,19 +122,21 @@ def on_stood_out(state: DiagnosisState, body: EndsStoodOut, message: Envelope) -
                     _clear_end(state, end)
             fresh |= state.outliers.keys() & set(verdict.ends)
             _end(state, number, "withdrawn")
-            said.append(VerdictWithdrawn(verdict=state.verdict_name(number), target=verdict.target))
-    return said + _give_verdicts(state, fresh, message.id)
+            emitted.append(VerdictWithdrawn(verdict=state.verdict_name(number), target=verdict.target))
+    return emitted + _give_verdicts(state, fresh, message.id)
 
 
 def _is_over(state: DiagnosisState, verdict: LinkVerdict) -> bool:
-    """Whether what was held for bad reads as it should: a suspect by itself, else all ends. Of what cannot be
-    read, or was found by a link test and not read since, nobody knows that."""
+    """Whether the suspect of a verdict, or else all its ends, read as they should.
+
+    Ends that cannot be read, or that a link test found and that were not read since, do not.
+    """
     ends = verdict.ends if verdict.suspect is None else (verdict.suspect,)
     return not any(end in state.outliers or end in state.unseen for end in ends)
 
 
 def on_repair_completed(state: DiagnosisState, body: RepairCompleted, _message: Envelope) -> list[Output]:
-    """Whatever was done to a part: its ends are looked at once more."""
+    """Record what was done to a part, and schedule a recheck of its ends."""
     for number, verdict in list(state.verdicts.items()):
         if verdict.target != body.target:
             continue
@@ -143,9 +151,9 @@ def on_repair_completed(state: DiagnosisState, body: RepairCompleted, _message: 
 
 
 def on_link_tested(state: DiagnosisState, body: LinkTested, message: Envelope) -> list[Output]:
-    """What a test tells of an end, whoever asked for it, is sure: there is no other end."""
+    """Give a verdict from a link test, whoever requested it. It is certain, because there is no other end."""
     end = body.end
-    if body.verdict == "open":  # it is told when that is done
+    if body.verdict == "open":  # the end is being worked on: test it later
         if end in state.testing:
             state.rechecks[end] = state.now_us + state.recheck_after_s * US_PER_S
         return []
@@ -159,25 +167,25 @@ def on_link_tested(state: DiagnosisState, body: LinkTested, message: Envelope) -
     attempts = state.attempts.get(end, ())
     kind: FaultKind = "connector" if body.verdict == "lossy" else "receiver"
     if body.loss_db is None or body.verdict == "errors":
-        said = "in a link test it errs at the light that it should have"
+        evidence = "a link test shows bit errors with normal light"
     else:
-        said = f"in a link test it loses {body.loss_db - body.expected_db:.1f} dB more than it should"
+        evidence = f"a link test shows {body.loss_db - body.expected_db:.1f} dB more loss than expected"
     last = next((row.kind for row in reversed(attempts) if _is_end_work(row)), None)
-    one = Suspicion(last or kind, end, CONFIDENCE_MAX, said)
-    found = remedy(state.fabric, one, attempts)
-    if found is None:
+    suspicion = Suspicion(last or kind, end, CONFIDENCE_MAX, evidence)
+    option = remedy(state.fabric, suspicion, attempts)
+    if option is None:
         return []
     state.unseen.setdefault(end, state.now_us)
-    return _give_verdict(state, found, message.id)
+    return _give_verdict(state, option, message.id)
 
 
 def _is_end_work(row: RepairAttempt) -> bool:
-    """Whether a link test tells if this has helped: it was done to an end, and for what is not over."""
+    """Whether a link test can show if this attempt has helped: it was work at an end, for an open fault."""
     return not row.read_normal_since and WORK_DEFINITIONS[row.work].at_link_ends
 
 
 def on_test_refused(state: DiagnosisState, body: LinkTestRefused, _message: Envelope) -> list[Output]:
-    """The end is to carry a link again, or its OCS cannot test now: it is seen to later."""
+    """Recheck the end later: it carries a link again, or its OCS cannot test now."""
     for end in list(state.testing):
         if link_end(end).name(state.fabric) == body.end:
             state.rechecks[end] = state.now_us + state.recheck_after_s * US_PER_S
@@ -185,8 +193,11 @@ def on_test_refused(state: DiagnosisState, body: LinkTestRefused, _message: Enve
 
 
 def _clear_end(state: DiagnosisState, end: int) -> None:
-    """Nothing stands out at an end any more. What was done to it last is remembered for a while, in case that
-    has only hidden what it should mend; but not if nothing more could be done."""
+    """Clear an end that no longer stands out.
+
+    Its last attempts are remembered for a while, in case they only hid the fault; but not if nothing more can
+    be done.
+    """
     tables = (state.outliers, state.rechecks, state.unseen, state.testing, state.partners)
     for table in tables:
         table.pop(end, None)
@@ -197,7 +208,7 @@ def _clear_end(state: DiagnosisState, end: int) -> None:
 
 
 def _expire_attempts(state: DiagnosisState) -> None:
-    """Of ends that have read as they should since."""
+    """Drop old attempts at ends that have read as they should since."""
     long_ago_us = state.now_us - REPEAT_WINDOW_US
     for end, rows in list(state.attempts.items()):
         if end in state.outliers or end in state.unseen or rows[-1].done_us > long_ago_us:
@@ -206,72 +217,96 @@ def _expire_attempts(state: DiagnosisState) -> None:
 
 
 def _give_verdicts(state: DiagnosisState, fresh: set[int], cause: str) -> list[Output]:
-    """Give verdicts on what stands out at these ends and of which nothing is held yet."""
-    held = {end for verdict in state.verdicts.values() for end in verdict.ends} | state.rechecks.keys()
-    found = [one for one in suspicions(state.outliers) if one.end in fresh or one.other in fresh]
-    free = [one for one in found if not held & {one.end, one.other} and not is_explained_by_drift(state, one)]
-    free = [_with_partner_evidence(state, one) for one in free if not _is_known_to_shake(state, one)]
-    free = [with_camera_evidence(state, one) for one in free]
-    said: list[Output] = []
+    """Give verdicts on these ends if they stand out and are in no open verdict."""
+    in_verdict = {end for verdict in state.verdicts.values() for end in verdict.ends} | state.rechecks.keys()
+    candidates = [
+        suspicion
+        for suspicion in suspicions(state.outliers)
+        if suspicion.end in fresh or suspicion.other in fresh
+    ]
+    free = [
+        suspicion
+        for suspicion in candidates
+        if not in_verdict & {suspicion.end, suspicion.other} and not is_explained_by_drift(state, suspicion)
+    ]
+    free = [
+        _with_partner_evidence(state, suspicion)
+        for suspicion in free
+        if not _is_known_to_shake(state, suspicion)
+    ]
+    free = [with_camera_evidence(state, suspicion) for suspicion in free]
+    emitted: list[Output] = []
     for option in _remedies(state, free):
-        said += _give_verdict(state, option, cause)
-    return said
+        emitted += _give_verdict(state, option, cause)
+    return emitted
 
 
-def _is_known_to_shake(state: DiagnosisState, one: Suspicion) -> bool:
-    """Whether a link loses as all others over an OCS that is held for shaking: it is one more of them."""
-    if one.kind != "fibre" or state.kind != "superpod":
+def _is_known_to_shake(state: DiagnosisState, suspicion: Suspicion) -> bool:
+    """Whether a link loses light like all others over an OCS with a verdict "shake"; its ends join that
+    verdict."""
+    if suspicion.kind != "fibre" or state.kind != "superpod":
         return False
-    target = f"{state.fabric}/ocs-{link_end(one.end).ocs}"
+    target = f"{state.fabric}/ocs-{link_end(suspicion.end).ocs}"
     for number, verdict in state.verdicts.items():
         if verdict.kind == "shake" and verdict.target == target:
-            more = {end for end in (one.end, one.other) if end is not None}
+            more = {end for end in (suspicion.end, suspicion.other) if end is not None}
             state.verdicts[number] = replace(verdict, ends=tuple(sorted({*verdict.ends, *more})))
             _touch(state, number)
             return True
     return False
 
 
-def _with_partner_evidence(state: DiagnosisState, one: Suspicion) -> Suspicion:
-    """Of two ends that may be at fault, that which stood out with more partners: it, and not all of them."""
-    if one.other is None or one.kind == "mirror":
-        return one
-    own, other = (len(state.partners.get(end, ())) for end in (one.end, one.other))
+def _with_partner_evidence(state: DiagnosisState, suspicion: Suspicion) -> Suspicion:
+    """The suspicion with the end that stood out with more partners as the likelier of the two.
+
+    Not all these partners are at fault.
+    """
+    if suspicion.other is None or suspicion.kind == "mirror":
+        return suspicion
+    own, other = (len(state.partners.get(end, ())) for end in (suspicion.end, suspicion.other))
     if own == other:
-        return one
+        return suspicion
     more = max(own, other) - 1
     partners = "another partner" if more == 1 else f"{more} other partners"
-    ends = (one.end, one.other) if own > other else (one.other, one.end)
-    said, there = (
-        f"{one.evidence_at(end)}; so it was with {partners} of {which} end"
+    ends = (suspicion.end, suspicion.other) if own > other else (suspicion.other, suspicion.end)
+    evidence, there = (
+        f"{suspicion.evidence_at(end)}; {which} end also stood out with {partners}"
         for end, which in zip(ends, ("this", "the other"), strict=True)
     )
     return replace(
-        one, end=ends[0], other=ends[1], evidence=said, evidence_at_other=there, confidence=CONFIDENCE_MAX
+        suspicion,
+        end=ends[0],
+        other=ends[1],
+        evidence=evidence,
+        evidence_at_other=there,
+        confidence=CONFIDENCE_MAX,
     )
 
 
-def _remedies(state: DiagnosisState, found: list[Suspicion]) -> list[Remedy]:
-    """What to do about each suspicion; of many links of one OCS that lose alike, about that OCS."""
+def _remedies(state: DiagnosisState, candidates: list[Suspicion]) -> list[Remedy]:
+    """The remedies of suspicions. If many links over one OCS lose light alike, the remedy is for the OCS."""
     by_ocs: defaultdict[int, list[Suspicion]] = defaultdict(list)
     if state.kind == "superpod":
-        for one in found:
-            if one.kind == "fibre":
-                by_ocs[link_end(one.end).ocs].append(one)
+        for suspicion in candidates:
+            if suspicion.kind == "fibre":
+                by_ocs[link_end(suspicion.end).ocs].append(suspicion)
     shaking = {ocs: group for ocs, group in by_ocs.items() if _is_shaken(state, ocs, group)}
     options = [
         shake_remedy(state.fabric, group, ocs, _attempts(state, group)) for ocs, group in shaking.items()
     ]
-    for one in found:
-        if not any(one in group for group in shaking.values()):
-            options.append(remedy(state.fabric, one, _attempts(state, [one])))
+    for suspicion in candidates:
+        if not any(suspicion in group for group in shaking.values()):
+            options.append(remedy(state.fabric, suspicion, _attempts(state, [suspicion])))
     return [option for option in options if option is not None]
 
 
 def _is_shaken(state: DiagnosisState, ocs: int, group: list[Suspicion]) -> bool:
-    """Whether so many links that lose are most of those over an OCS, or a link over it does of which both
-    ends did with others as well: what all these have in common is the OCS."""
-    if any(_stood_out_with_others(state, one) for one in group):
+    """Whether an OCS shakes.
+
+    This is so if most links over it lose light, or if a link does whose ends both stood out with other
+    partners as well. The OCS is what they have in common.
+    """
+    if any(_stood_out_with_others(state, suspicion) for suspicion in group):
         return True
     links = len(group)
     connected = np.flatnonzero(state.peer != NO_END)
@@ -279,31 +314,31 @@ def _is_shaken(state: DiagnosisState, ocs: int, group: list[Suspicion]) -> bool:
     return links >= SHAKEN_LINKS_MIN and 2 * links > over
 
 
-def _stood_out_with_others(state: DiagnosisState, one: Suspicion) -> bool:
-    ends = (one.end, one.other)
+def _stood_out_with_others(state: DiagnosisState, suspicion: Suspicion) -> bool:
+    ends = (suspicion.end, suspicion.other)
     return all(end is not None and len(state.partners.get(end, ())) > 1 for end in ends)
 
 
 def _attempts(state: DiagnosisState, group: list[Suspicion]) -> list[RepairAttempt]:
-    """What was done about these ends, in order of time; about both ends of a link the same once."""
+    """The attempts at these ends in order of time; an attempt for both ends of a link counts once."""
     rows = {row: None for end in ends_of(group) for row in state.attempts.get(end, ())}
     return sorted(rows, key=lambda row: row.done_us)
 
 
-def _give_verdict(state: DiagnosisState, found: Remedy, cause: str) -> list[Output]:
+def _give_verdict(state: DiagnosisState, option: Remedy, cause: str) -> list[Output]:
     number = state.given
     state.given += 1
-    if found.after is not None:
-        _mark_ineffective(state, found.after)
-    row = {name: value for name, value in asdict(found).items() if name != "after"}
+    if option.after is not None:
+        _mark_ineffective(state, option.after)
+    row = {name: value for name, value in asdict(option).items() if name != "after"}
     state.verdicts[number] = LinkVerdict(**row, given_us=state.now_us, cause=cause)
     _touch(state, number)
-    told = {name: value for name, value in asdict(found).items() if name != "suspect"}
-    return [VerdictGiven(verdict=state.verdict_name(number), **told)]
+    published = {name: value for name, value in asdict(option).items() if name != "suspect"}
+    return [VerdictGiven(verdict=state.verdict_name(number), **published)]
 
 
 def _mark_ineffective(state: DiagnosisState, repair: str) -> None:
-    """The verdict on which a repair acted was not the end of the matter; counted once a repair."""
+    """Mark the verdict of a repair as ineffective; counted once for each repair."""
     for number, verdict in state.ended.items():
         if verdict.repair == repair and verdict.how == "repaired":
             state.ended[number] = replace(verdict, how="ineffective")

@@ -1,5 +1,4 @@
-"""What to do about a suspicion: at the part that is the likeliest by what the readings say and by what was
-done in vain, the least work that was not."""
+"""Remedies: the likeliest part by readings and failed attempts, and the least work not yet tried there."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,13 +18,15 @@ ESCALATION: dict[RepairWork, tuple[RepairWork, ...]] = {
     "replace": ("replace",),
     "align": ("align",),
 }
-"""Work at a link end → what is tried in turn while it does not help."""
+"""Work at a link end → works to try in turn until one helps."""
 
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """One thing to do: `work` at `target`, held for the matter of these ends; fields as in `Verdict`. `after`
-    is the repair that did not help."""
+    """`work` at `target`, for the fault of these ends; fields as in `LinkVerdict`.
+
+    `after` is the repair that did not help.
+    """
 
     kind: FaultKind
     target: str
@@ -40,12 +41,12 @@ class Remedy:
 def shake_remedy(
     fabric: str, group: list[Suspicion], ocs: int, attempts: Iterable[RepairAttempt]
 ) -> Remedy | None:
-    """Of many links over one OCS that lose alike: see to the OCS; None, where that was done."""
+    """The remedy of many links over one OCS that lose light alike: repair the OCS. None if that was tried."""
     rows = list(attempts)
     target = f"{fabric}/ocs-{ocs}"
     if any(row.target == target for row in rows):
         return None
-    said = f"{len(group)} links over it lose light both ways at once"
+    evidence = f"{len(group)} links over it lose light in both directions at once"
     return Remedy(
         "shake",
         target,
@@ -53,48 +54,56 @@ def shake_remedy(
         "mend",
         CONFIDENCE_MAX,
         ends_of(group),
-        said,
+        evidence,
         _last_failed_repair(rows, "shake", target),
     )
 
 
-def remedy(fabric: str, one: Suspicion, attempts: Iterable[RepairAttempt]) -> Remedy | None:
-    """What to do about one suspicion. Of two ends it is at the likelier: work that failed tells against its
-    end by as much as such work mends what is there. None, where all was tried at both."""
-    ends = [end for end in (one.end, one.other) if end is not None]
-    at = {end: _target(fabric, one, end) for end in ends}
-    rows = [row for row in attempts if not row.read_normal_since or row.kind == one.kind]
+def remedy(fabric: str, suspicion: Suspicion, attempts: Iterable[RepairAttempt]) -> Remedy | None:
+    """The remedy of one suspicion, at the likelier of its two ends; None if everything was tried at both.
+
+    Failed work makes its end less likely, by the share of such faults that the work repairs.
+    """
+    ends = [end for end in (suspicion.end, suspicion.other) if end is not None]
+    at = {end: _target(fabric, suspicion, end) for end in ends}
+    rows = [row for row in attempts if not row.read_normal_since or row.kind == suspicion.kind]
     done = {end: [row.work for row in rows if row.target == at[end]] for end in ends}
-    shares = dict(zip(ends, (one.confidence, 1.0 - one.confidence), strict=False))
+    shares = dict(zip(ends, (suspicion.confidence, 1.0 - suspicion.confidence), strict=False))
     weights = {end: shares[end] * _failure_share(done[end]) for end in ends}
-    left = {end: work for end in ends if (work := _next_work(one.kind, done[end])) is not None}
+    left = {end: work for end in ends if (work := _next_work(suspicion.kind, done[end])) is not None}
     if not left:
         return None
     end = max(left, key=lambda number: weights[number])
     total = sum(weights.values())
-    sure = one.confidence if len(ends) == 1 or total == 0.0 else min(weights[end] / total, CONFIDENCE_MAX)
-    said = one.evidence_at(end)
+    sure = (
+        suspicion.confidence if len(ends) == 1 or total == 0.0 else min(weights[end] / total, CONFIDENCE_MAX)
+    )
+    evidence = suspicion.evidence_at(end)
     if done[end]:
-        said += "; less work there did not help"
+        evidence += "; less work there did not help"
     if any(done[other] for other in ends if other != end):
-        said += "; work at the other end did not help"
-    after = _last_failed_repair(rows, one.kind, at[end])
-    suspect = None if one.kind == "mirror" else end
-    return Remedy(one.kind, at[end], suspect, left[end], round(sure, 3), ends_of([one]), said, after)
+        evidence += "; work at the other end did not help"
+    after = _last_failed_repair(rows, suspicion.kind, at[end])
+    suspect = None if suspicion.kind == "mirror" else end
+    return Remedy(
+        suspicion.kind, at[end], suspect, left[end], round(sure, 3), ends_of([suspicion]), evidence, after
+    )
 
 
 def is_last_resort(work: RepairWork) -> bool:
-    """Whether nothing is more thorough."""
+    """Whether no more thorough work exists."""
     return work not in ESCALATION or ESCALATION[work][-1] == work
 
 
 def ends_of(group: list[Suspicion]) -> tuple[int, ...]:
-    """All link ends that these are about, in order."""
-    return tuple(sorted({end for one in group for end in (one.end, one.other) if end is not None}))
+    """All link ends of these suspicions, in order."""
+    return tuple(
+        sorted({end for suspicion in group for end in (suspicion.end, suspicion.other) if end is not None})
+    )
 
 
 def _failure_share(works: list[RepairWork]) -> float:
-    """How likely all of this does not mend what is there."""
+    """The probability that all of these works fail to repair an existing fault."""
     share = 1.0
     for work in works:
         succeeds = WORK_DEFINITIONS[work].succeeds
@@ -103,7 +112,7 @@ def _failure_share(works: list[RepairWork]) -> float:
 
 
 def _next_work(kind: FaultKind, done: list[RepairWork]) -> RepairWork | None:
-    """The least that is more thorough than all that was done; None after the last resort."""
+    """The least work that is more thorough than all that was done; None after the last resort."""
     depth = max((WORK_DEFINITIONS[work].depth for work in done), default=0)
     return next(
         (work for work in ESCALATION[FAULTS[kind].work] if WORK_DEFINITIONS[work].depth > depth), None
@@ -111,8 +120,10 @@ def _next_work(kind: FaultKind, done: list[RepairWork]) -> RepairWork | None:
 
 
 def _last_failed_repair(attempts: list[RepairAttempt], kind: FaultKind, target: str) -> str | None:
-    """The last repair for the same that has not helped: since then the ends have stood out all the time, or
-    it is this part again."""
+    """The last repair for the same fault that has not helped.
+
+    Since then the ends have stood out all the time, or the part is the same.
+    """
     same = [
         row.repair
         for row in attempts
@@ -121,10 +132,10 @@ def _last_failed_repair(attempts: list[RepairAttempt], kind: FaultKind, target: 
     return same[-1] if same else None
 
 
-def _target(fabric: str, one: Suspicion, number: int) -> str:
-    """The end itself, or of a mirror the port that the strand enters at this end, by where its fibre is."""
+def _target(fabric: str, suspicion: Suspicion, number: int) -> str:
+    """The end itself, or for a mirror the physical port that the strand enters at this end."""
     end = link_end(number)
-    if one.kind != "mirror" or one.strand is None:
+    if suspicion.kind != "mirror" or suspicion.strand is None:
         return end.name(fabric)
-    port = one.spare if one.spare is not None and number == one.end else end.port
-    return f"{fabric}/ocs-{end.ocs}/{end.side(one.strand)}{port}"
+    port = suspicion.spare if suspicion.spare is not None and number == suspicion.end else end.port
+    return f"{fabric}/ocs-{end.ocs}/{end.side(suspicion.strand)}{port}"

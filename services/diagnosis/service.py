@@ -1,4 +1,4 @@
-"""The table of the service `diagnosis`: which rule handles which message."""
+"""The rules of the service `diagnosis`, by message type."""
 
 from schemas.messages.failures import ParametersChanged
 from schemas.messages.ocs import (

@@ -1,5 +1,4 @@
-"""What the diagnosis of one fabric remembers: what stands out, what is held for the matter, and what was
-tried."""
+"""State of the diagnosis of one fabric: outliers, verdicts and repair attempts."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -21,8 +20,11 @@ VerdictEnd = Literal["repaired", "ineffective", "withdrawn"]
 
 @dataclass(frozen=True, slots=True)
 class LinkVerdict:
-    """What is held for the matter with some ends; fields as in `VerdictGiven`. `suspect` is the end that is
-    held for bad, None for what is between ends; `cause` is the id of the message that showed it."""
+    """A verdict on some ends; fields as in `VerdictGiven`.
+
+    `suspect` is the end at fault; None if the fault is between ends. `cause` is the id of the message that
+    showed it.
+    """
 
     kind: FaultKind
     target: str
@@ -37,7 +39,8 @@ class LinkVerdict:
 
 @dataclass(frozen=True, slots=True)
 class EndedLinkVerdict(LinkVerdict):
-    """One whose part was repaired, by `repair`, perhaps in vain, or whose ends read as they should again."""
+    """A verdict whose part was repaired by `repair`, effectively or not, or whose ends read as they should
+    again."""
 
     ended_us: int = 0
     how: VerdictEnd = "withdrawn"
@@ -46,8 +49,10 @@ class EndedLinkVerdict(LinkVerdict):
 
 @dataclass(frozen=True, slots=True)
 class RepairAttempt:
-    """What was done to a part because its ends stood out: for which kind of fault, by which repair and until
-    when. `was_usual`: the end at which this is kept has read as it should since."""
+    """Work that was done on a part because its ends stood out: the suspected fault, the repair and its end.
+
+    `read_normal_since`: the end at which this is recorded has read as it should since.
+    """
 
     kind: FaultKind
     target: str
@@ -59,8 +64,8 @@ class RepairAttempt:
 
 @dataclass(frozen=True, slots=True)
 class MirrorSighting:
-    """A mirror that its camera sees off its place, by so much; at which `spare` it is, if not at the port
-    where its fibre was wired."""
+    """A mirror that its camera sees off its place by `error_urad`. `spare` is its port if the fibre was
+    moved."""
 
     error_urad: float
     spare: int | None
@@ -68,53 +73,57 @@ class MirrorSighting:
 
 @dataclass
 class DiagnosisState(State):
-    """Tables by link-end number. `looks`: those that stand out now, with the far ends of their links;
-    `tried`: what was done since they stand out, or lately at ends that did; `partners`: the far ends with
-    which each did; `unseen`: since when no light tells whether they still do, or that a link test has found;
-    `checks`: when they are judged again after a repair; `testing`: those of which a link test is to tell
-    whether it has helped.
+    """State of the diagnosis of one fabric. Tables are keyed by link-end number, verdicts by verdict number.
 
-    The `technology` is that of the fabric's OCSes, if it has any; `blind` has the cameras and injection
-    modules that OCSes have said are broken, where mirrors need them: since when, by name; `off` the mirrors
-    that OCSes have said are off, by the port where their fibre was wired (`place_of`).
-
-    Verdicts by number: open ones, and the last that ended. `peer` is the far end of each end's link (−1
-    none). Of what has been tried in every way nothing more is held.
+    After every kind of work was tried at a part, no further verdict is given on it.
     """
 
     kind: str
     cubes: int
     recheck_after_s: int
     peer: npt.NDArray[np.int32]
+    """Far end of each end's link; −1 for none."""
     technology: str = "palomar"
+    """Technology of the OCSes, if the fabric has any."""
     given: int = 0
     repaired: int = 0
     withdrawn: int = 0
     ineffective: int = 0
     outliers: dict[int, Inspection] = field(default_factory=dict)
+    """Ends that stand out now, with the far ends of their links."""
     attempts: dict[int, tuple[RepairAttempt, ...]] = field(default_factory=dict)
+    """What was done since an end stands out, or lately at ends that did."""
     rechecks: dict[int, int] = field(default_factory=dict)
+    """Time of the recheck after a repair."""
     unseen: dict[int, int] = field(default_factory=dict)
+    """Time since which an end cannot be read. Also ends that only a link test has found."""
     testing: dict[int, bool] = field(default_factory=dict)
+    """Ends for which a link test decides whether a repair has helped."""
     partners: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    """Far ends with which an end stood out."""
     blind_arrays: dict[str, int] = field(default_factory=dict)
+    """Time of failure of cameras and injection modules that OCSes reported, by name of the part."""
     misaligned_mirrors: dict[int, MirrorSighting] = field(default_factory=dict)
+    """Mirrors that OCSes reported off their places, by logical port (`place_of`)."""
     verdicts: dict[int, LinkVerdict] = field(default_factory=dict)
+    """Open verdicts."""
     ended: dict[int, EndedLinkVerdict] = field(default_factory=dict)
+    """The last verdicts that ended."""
 
     def verdict_name(self, number: int) -> str:
         return f"{self.fabric}/verdict-{number}"
 
 
 REPEAT_WINDOW_US = 7 * US_PER_DAY
-"""What is found again at an end so soon after it was repaired for the same was not mended: what comes and
-goes is seldom away for longer, and that another fault of the kind strikes there meanwhile is rarer still."""
+"""If the same fault is found at an end within this time after its repair, the repair was ineffective.
+Intermittent faults rarely stay away longer, and a new fault of the same kind at that end is rarer still."""
 RECHECK_INSPECTIONS = 2
-"""Looks after a repair until ends that still stand out are judged again: by the second one surely."""
+"""Number of inspections after a repair until ends that still stand out are judged again. The second one
+certainly comes after the repair."""
 
 
 def commission(fabric: str, config: AnyPodConfig, at_us: int) -> DiagnosisState:
-    """Nothing stands out."""
+    """The diagnosis of a new fabric, without outliers."""
     return DiagnosisState(
         fabric=fabric,
         seed=config.seed,

@@ -1,1 +1,1 @@
-"""What is broken in truth: hazards, injected faults, repair and undo."""
+"""Ground truth of faults: hazards, injected faults, repairs and clears."""

@@ -1,5 +1,4 @@
-"""The status documents of ground truth: every fault that is active or has lately ended, a summary, and what
-was changed of the configuration."""
+"""Status documents of faults: active and recent ones, a summary, and changed parameters."""
 
 from collections.abc import Iterator
 

@@ -1,7 +1,7 @@
-"""What strikes several cubes at once: a power domain fails, or a cooling loop does.
+"""Outages that hit several cubes at once: of a power domain or a cooling loop.
 
-The cubes of a domain lie side by side. Whoever runs the building brings it back, so the faults of its cubes
-end by themselves; technicians of the pod who come first find nothing that they could do sooner.
+The cubes of a domain have consecutive numbers. The building's staff restores the domain, so the faults of its
+cubes end by themselves, and the pod's technicians cannot speed this up.
 """
 
 from dataclasses import dataclass
@@ -16,13 +16,16 @@ from shared.basics.units import US_PER_DAY, US_PER_HOUR, to_whole_us
 from shared.models.plant.plant import Plant
 
 OUTAGE_SIGMA = 0.5
-"""Standard deviation of the logarithm of an outage: as that of repairs."""
+"""Standard deviation of the logarithm of an outage; the same as for repairs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """`begins` is the kind of fault of each of its cubes; `rate` and `outage` are the parameters of
-    `failures` that have how often it fails, of all such domains a day, and for how long."""
+    """A kind of domain.
+
+    `fault_kind` is the fault of each of its cubes. `rate` and `outage` name the parameters of `failures` for
+    the outages a day of all such domains, and for their duration.
+    """
 
     fault_kind: FaultKind
     rate: Literal["power_per_day", "cooling_per_day"]
@@ -33,23 +36,23 @@ DOMAINS: dict[str, Domain] = {
     "power domain": Domain("cube-power", "power_per_day", "power_outage_h"),
     "cooling loop": Domain("cooling", "cooling_per_day", "cooling_outage_h"),
 }
-"""In the order in which they fail in the same microsecond."""
+"""In the order in which they fail at the same time."""
 
 
 def domains_of(config: FailuresConfig, plant: Plant) -> int:
-    """How many there are; the last has fewer cubes where they do not come out even."""
+    """The number of domains of a pod; the last may have fewer cubes."""
     return -(-plant.population("cube") // config.domain_cubes)
 
 
 def first_outage(
     seed: int, fabric: str, domain: str, config: Rates, plant: Plant, at_us: int, drawn: int = 0
 ) -> Hazard:
-    """The first outage of any domain of a kind after a moment of which nothing is known."""
+    """The first outage of any domain of a kind after a time with unknown history."""
     return next_outage(seed, fabric, domain, config, plant, Hazard(drawn - 1, at_us))
 
 
 def next_outage(seed: int, fabric: str, domain: str, config: Rates, plant: Plant, last: Hazard) -> Hazard:
-    """The outage after another one of any domain of its kind."""
+    """The next outage of any domain of a kind."""
     drawn = last.drawn + 1
     rate = outages_per_day(domain, config, plant)
     if last.next_us is None or rate == 0.0:
@@ -59,7 +62,7 @@ def next_outage(seed: int, fabric: str, domain: str, config: Rates, plant: Plant
 
 
 def outages_per_day(domain: str, config: Rates, plant: Plant) -> float:
-    """How often any domain of a kind fails in a day."""
+    """Expected outages a day over all domains of a kind."""
     if not isinstance(config, FailuresConfig) or not config.enabled:
         return 0.0
     return domains_of(config, plant) * float(getattr(config, DOMAINS[domain].rate))
@@ -75,8 +78,7 @@ def changed_outage(
     now_us: int,
     change: int,
 ) -> Hazard:
-    """The pending outage of a kind of domain whose rate is another one from now on, as `changed_hazard` has
-    it for a class of parts."""
+    """The pending outage of a kind of domain after a change of its rate, like `changed_hazard`."""
     before, after = (outages_per_day(domain, config, plant) for config in rates)
     purpose = f"{domain} outage time after change"
     next_us = reschedule_at_rate(
@@ -91,14 +93,14 @@ def changed_outage(
 def draw_cubes(
     seed: int, fabric: str, domain: str, config: FailuresConfig, plant: Plant, drawn: int
 ) -> range:
-    """The cubes that outage number `drawn` strikes."""
+    """The cubes that outage number `drawn` hits."""
     size, cubes = config.domain_cubes, plant.population("cube")
     first = size * draw_index(seed, fabric, f"{domain} outage of", drawn, domains_of(config, plant))
     return range(first, min(first + size, cubes))
 
 
 def draw_outage_us(seed: int, fabric: str, domain: str, config: FailuresConfig, drawn: int) -> int:
-    """How long outage number `drawn` lasts."""
+    """Duration of outage number `drawn`."""
     mean_h = float(getattr(config, DOMAINS[domain].outage))
     return to_whole_us(
         draw_lognormal(seed, fabric, f"{domain} outage", drawn, mean_h, OUTAGE_SIGMA), US_PER_HOUR

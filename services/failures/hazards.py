@@ -1,14 +1,13 @@
-"""When and where things break by themselves: a Poisson process per class of parts, whose rate may vary slowly
-and with the age of parts (NSDI 2024, FACTS 12).
+"""Times and targets of spontaneous faults: a Poisson process for each class of parts.
 
-`shared.models.faults.fault_kinds` has the classes and their rates, `shared.models.faults.hazards` how rates
-move. Assumption:
-the rate of cables is taken per link end (96 a cube), since module, cable and connector of one end are what a
-technician replaces.
+Rates may vary slowly and with the age of parts (NSDI 2024, FACTS 12). `shared.models.faults.fault_kinds` has
+the classes and their rates, `shared.models.faults.hazards` the variation. Assumption: the rate of cables is
+for each link end (96 a cube), because technicians replace module, cable and connector of one end together.
 
-A varying rate is a clock that goes faster and slower: gaps are drawn in the time of a constant rate, and the
-moment is looked for at which the clock shows as much. Ages are drawn by refusal: parts are struck as often as
-the worst of them would be, and one is spared by the share that its age has of that.
+A varying rate is modelled as a clock that runs faster and slower. Gaps are drawn in the time of a constant
+rate, and converted to the time at which the clock has advanced by the gap. Ages are handled by rejection:
+candidates come at the rate of the worst age, and each is rejected with the probability that its own age
+requires.
 """
 
 from dataclasses import dataclass, replace
@@ -25,16 +24,19 @@ from shared.models.plant.plant import Plant
 
 Rates = FailuresConfig | NetworkFailuresConfig
 CLASSES: tuple[FaultKind, ...] = tuple(kind for kind, row in FAULTS.items() if row.rate is not None)
-"""The classes with a hazard, in the order in which faults of the same microsecond begin."""
+"""The classes with a hazard, in the order of faults at the same time."""
 HORIZON_DAYS = 36_500
-"""Days that a varying rate is followed for the next fault of a class: for one that comes later, which no run
-sees, the rate is taken to be its mean from there on."""
+"""Days for which a varying rate is followed to find the next fault. After them the mean rate is used; no
+run lasts that long."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hazard:
-    """The process of one class of parts. `next_us` is the next fault's time, None if none will come; `drawn`
-    is how many came before it; `level` is that of the class's multiplier on `day`, in which it comes."""
+    """The process of one class of parts.
+
+    `next_us` is the time of the next fault; None if there is none. `drawn` is the number of faults before it.
+    `level` is the level of the class's multiplier on `day`, the day of the fault.
+    """
 
     drawn: int
     next_us: int | None
@@ -44,7 +46,7 @@ class Hazard:
 
 @dataclass(frozen=True, slots=True)
 class RateLevel:
-    """That of a group's multiplier on a day."""
+    """The level of a group's multiplier on a day."""
 
     day: int
     level: float
@@ -52,7 +54,8 @@ class RateLevel:
 
 @dataclass(frozen=True, slots=True)
 class FailureSeeds:
-    """What draws are keyed by: the `levels` of rates, which fabrics may have in common, and all else."""
+    """Seeds of draws: `levels` for the variation of rates, which fabrics may share, and `own` for all
+    else."""
 
     own: int
     levels: int
@@ -62,26 +65,26 @@ class FailureSeeds:
 
 
 def seeds_of(seed: int, config: Rates) -> FailureSeeds:
-    """As a fabric begins with them."""
+    """The seeds of a new fabric."""
     common = config.common_seed
     return FailureSeeds(seed, seed if common is None else common)
 
 
 @dataclass(frozen=True, slots=True)
 class RateVariation:
-    """How the rate of a class moves, and by which seed and name its levels are drawn."""
+    """The variation of a class's rate, with the seed and group name of its draws."""
 
     variation: Variation
     seed: int
     group: str
 
     def level(self, day: int) -> float:
-        """What is new of a day's level."""
+        """The innovation of a day's level."""
         return draw_normal(self.seed, "site", f"{self.group} hazard", day)
 
 
 def rate_variation(kind: FaultKind, seeds: FailureSeeds, config: Rates) -> RateVariation | None:
-    """None for a class whose rate is constant."""
+    """The variation of a class's rate; None if the rate is constant."""
     group = hazard_group(kind)
     variation = float(getattr(config, f"{group}_variation", 0.0))
     if group is None or not variation:
@@ -91,14 +94,14 @@ def rate_variation(kind: FaultKind, seeds: FailureSeeds, config: Rates) -> RateV
 
 
 def ageing(config: Rates) -> Ageing:
-    """What age does to the parts of a fabric; nothing to those of networks."""
+    """The effect of age on the parts of a fabric; none for networks."""
     if not isinstance(config, FailuresConfig):
         return Ageing()
     return Ageing(config.infant_factor, config.infant_days, config.wear_out_days)
 
 
 def population(kind: FaultKind, plant: Plant) -> int:
-    """How many parts of a class there are; none of a class that the plant does not have."""
+    """The number of parts of a class; 0 if the plant has none."""
     return plant.population(FAULTS[kind].strikes)
 
 
@@ -112,18 +115,20 @@ def first_hazard(
     drawn: int = 0,
     since: RateLevel | None = None,
 ) -> Hazard:
-    """The first fault of a class after a moment of which nothing is known: in a fabric that is commissioned
-    then, or whose draws are another's from then on, where it is fault number `drawn` of the class. Levels are
-    followed from day 0 of the site on, so that fabrics that join later have those of the others, or from one
-    that is known."""
-    found = rate_variation(kind, seeds, config)
-    level = RateLevel(0, 0.0) if found is None else level_on(found, at_us // US_PER_DAY, since)
-    before = Hazard(drawn - 1, at_us, level.day, level.level)  # as if the fault before it had come then
+    """The first fault of a class after a time with unknown history.
+
+    That time is the commissioning of the fabric, or a change of its seeds, with `drawn` as the number of the
+    fault. Levels are followed from day 0 of the site on, so that fabrics that join later share the levels of
+    others, or from the known level `since`.
+    """
+    variation = rate_variation(kind, seeds, config)
+    level = RateLevel(0, 0.0) if variation is None else level_on(variation, at_us // US_PER_DAY, since)
+    before = Hazard(drawn - 1, at_us, level.day, level.level)  # as if a fault had just happened
     return next_hazard(seeds, fabric, kind, config, plant, before)
 
 
 def level_on(by: RateVariation, day: int, since: RateLevel | None = None) -> RateLevel:
-    """The level of a rate on a day, followed from day 0 or from that which it had before."""
+    """The level of a rate on a day, followed from day 0 or from a known level."""
     at = RateLevel(0, by.level(0)) if since is None else since
     while at.day < day:
         at = RateLevel(at.day + 1, by.variation.moved(at.level, by.level(at.day + 1)))
@@ -131,8 +136,7 @@ def level_on(by: RateVariation, day: int, since: RateLevel | None = None) -> Rat
 
 
 def class_per_day(kind: FaultKind, config: Rates, plant: Plant) -> float:
-    """How often any part of a class is struck in a day of the class's clock: parts × rate × what age does at
-    most."""
+    """Candidate faults of a class per day of its clock: parts × rate × largest age factor."""
     parts = population(kind, plant)
     if not config.enabled or not parts:
         return 0.0
@@ -142,19 +146,19 @@ def class_per_day(kind: FaultKind, config: Rates, plant: Plant) -> float:
 def next_hazard(
     seeds: FailureSeeds, fabric: str, kind: FaultKind, config: Rates, plant: Plant, last: Hazard
 ) -> Hazard:
-    """The fault after another one of its class.
+    """The next fault of a class.
 
-    In the time of the clock gaps are exponential with the mean 1 ÷ `class_per_day` days.
+    In clock time, gaps are exponential with a mean of 1 ÷ `class_per_day` days.
     """
     drawn = last.drawn + 1
     rate = class_per_day(kind, config, plant)
     if last.next_us is None or rate == 0:
         return Hazard(drawn, None, last.day, last.level)
     gap_days = draw_exponential(seeds.own, fabric, f"{kind} fault time", drawn, 1 / rate)
-    found = rate_variation(kind, seeds, config)
-    if found is None:
+    variation = rate_variation(kind, seeds, config)
+    if variation is None:
         return Hazard(drawn, last.next_us + to_whole_us(gap_days, US_PER_DAY))
-    return _next_on_clock(found, last.next_us, drawn, to_whole_us(gap_days, US_PER_DAY), last)
+    return _next_on_clock(variation, last.next_us, drawn, to_whole_us(gap_days, US_PER_DAY), last)
 
 
 def changed_hazard(
@@ -168,13 +172,13 @@ def changed_hazard(
     change: int,
     since: RateLevel | None = None,
 ) -> Hazard:
-    """The pending fault of a class whose rate is another one from now on: (before, after).
+    """The pending fault of a class after a change of its rate, given (before, after).
 
-    What is left until it comes, in the time of the clock, is exponential whatever has passed, and stays so
-    when it is stretched by the ratio of the rates. Where none was pending it is drawn anew, keyed by the
-    number of the `change`: the draw of a fault that did not come before the rate fell to 0 was longer than
-    the time up to then, and must not be used again. One that is due has come. `since` is a known level of
-    what moves the rate.
+    The remaining gap in clock time is exponential whatever has passed, and stays so when it is scaled by the
+    ratio of the rates. If no fault was pending, the gap is drawn again with the number of the `change` as
+    key. The earlier draw must not be used again: its fault had not come before the rate fell to 0, so it was
+    longer than that time. A fault that is due is not changed. `since` is a known level of the rate's
+    variation.
     """
     before, after = (class_per_day(kind, config, plant) for config in rates)
     if before == after or (pending.next_us is not None and pending.next_us <= now_us):
@@ -197,23 +201,23 @@ def changed_hazard(
 
 
 def _clock_elapsed_us(by: RateVariation | None, since_us: int, until_us: int, since: RateLevel) -> float:
-    """How far the clock goes between two moments, of which the first is on a day with this level: what
-    `_later` looks for the other way round."""
+    """The clock time between two times, where the first is on a day with level `since`; the inverse of
+    `_next_on_clock`."""
     if by is None:
         return until_us - since_us
-    at_us, day, level, found_us = since_us, since.day, since.level, 0.0
+    at_us, day, level, elapsed_us = since_us, since.day, since.level, 0.0
     for _ in range(HORIZON_DAYS):
         speed, tomorrow = _day(by, day, level)
         ends_us = (day + 1) * US_PER_DAY
         if until_us <= ends_us:
-            return found_us + (until_us - at_us) * speed
-        found_us += (ends_us - at_us) * speed
+            return elapsed_us + (until_us - at_us) * speed
+        elapsed_us += (ends_us - at_us) * speed
         at_us, day, level = ends_us, day + 1, tomorrow
-    return found_us + until_us - at_us
+    return elapsed_us + until_us - at_us
 
 
 def _next_on_clock(by: RateVariation, since_us: int, drawn: int, gap_us: float, last: Hazard) -> Hazard:
-    """When a clock that goes by the multiplier has gone so far, and the level of that day."""
+    """The fault at which the clock has advanced by `gap_us`, with the level of that day."""
     at_us, day, level = float(since_us), last.day, last.level
     for _ in range(HORIZON_DAYS):
         speed, tomorrow = _day(by, day, level)
@@ -228,26 +232,28 @@ def _next_on_clock(by: RateVariation, since_us: int, drawn: int, gap_us: float, 
 
 @lru_cache(maxsize=8_192)
 def _day(by: RateVariation, day: int, level: float) -> tuple[float, float]:
-    """(multiplier on a day with this level, level of the day after): the same for every class of a group and
-    every fabric with its seed."""
+    """(multiplier on a day with this level, level of the next day).
+
+    Cached, because it is the same for every class of a group and every fabric with the same seed.
+    """
     variation = by.variation
     return variation.multiplier(level), variation.moved(level, by.level(day + 1))
 
 
 def is_spared(seed: int, fabric: str, kind: FaultKind, by_age: Ageing, drawn: int, age_us: int) -> bool:
-    """Whether a part of an age is not struck by the class's fault number `drawn`."""
+    """Whether the class's fault number `drawn` is rejected because of the part's age."""
     share = by_age.factor(age_us / US_PER_DAY) / by_age.most
     return draw_uniform(seed, fabric, f"{kind} fault at age", drawn) >= share
 
 
 def draw_age_us(seed: int, target: str, config: Rates) -> int:
-    """How old a part is when its fabric is commissioned."""
+    """The age of a part when its fabric is commissioned."""
     age_days = config.age_days if isinstance(config, FailuresConfig) else 0.0
     return round(age_days * draw_uniform(seed, target, "age", 0) * US_PER_DAY)
 
 
 def draw_severity(seed: int, fabric: str, kind: FaultKind, number: int) -> float | None:
-    """How bad fault `number` of the fabric is, in the unit of its kind; None for kinds that have none."""
+    """Severity of fault `number` of the fabric in the unit of its kind; None for kinds without one."""
     severity = FAULTS[kind].severity
     if severity is None:
         return None
@@ -255,8 +261,7 @@ def draw_severity(seed: int, fabric: str, kind: FaultKind, number: int) -> float
 
 
 def draw_onset_us(seed: int, fabric: str, kind: FaultKind, number: int) -> int:
-    """How long a fault that begins by itself takes to its full severity: a half to three halves of the
-    mean."""
+    """Onset of a spontaneous fault: 0.5 to 1.5 times the mean."""
     mean_h = FAULTS[kind].onset_h
     if not mean_h:
         return 0
@@ -264,6 +269,6 @@ def draw_onset_us(seed: int, fabric: str, kind: FaultKind, number: int) -> int:
 
 
 def draw_target(seed: int, fabric: str, kind: FaultKind, drawn: int, plant: Plant) -> str:
-    """The part that the class's fault number `drawn` strikes: uniform over all, broken ones included."""
+    """The target of the class's fault number `drawn`: uniform over all parts, including broken ones."""
     index = draw_index(seed, fabric, f"{kind} fault target", drawn, population(kind, plant))
     return plant.part(FAULTS[kind].strikes, index, fabric).name

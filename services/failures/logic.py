@@ -1,6 +1,6 @@
-"""The rules of ground truth: faults begin by hazard or injection and end by repair, clearing or expiry.
+"""Rules of faults: they begin by hazard or injection and end by repair, clearing or expiry.
 
-Faults may overlap on one part, which works again when the last of them has ended.
+Faults of one part may overlap. The part works again when the last of them has ended.
 """
 
 from schemas.config.failures import FailuresConfig
@@ -32,14 +32,14 @@ from shared.models.ocs_technologies import check_strays
 
 
 def due(state: FailuresState) -> int | None:
-    """The next fault that begins by itself, or the next that expires."""
+    """The time of the next spontaneous fault or expiry."""
     begin = [hazard.next_us for hazard in state.hazards.values() if hazard.next_us is not None]
     expire = [fault.expires_us for fault in state.active.values() if fault.expires_us is not None]
     return min(begin + expire, default=None)
 
 
 def on_tick(state: FailuresState, _tick: Tick, message: Envelope) -> list[Output]:
-    """What expires at a time is over before what breaks at that time."""
+    """Expire faults first, then begin the ones that are due."""
     expired = sorted(
         (fault.expires_us, number)
         for number, fault in state.active.items()
@@ -56,7 +56,7 @@ def on_tick(state: FailuresState, _tick: Tick, message: Envelope) -> list[Output
 
 
 def _strike(state: FailuresState, kind: FaultKind, message: Envelope) -> list[Output]:
-    """The faults of one class that have come due. A part that is already broken so cannot break again."""
+    """Begin the faults of one class that are due. A part with an active fault of the class is skipped."""
     emitted: list[Output] = []
     hazard = state.hazards[kind]
     while hazard.next_us is not None and hazard.next_us <= state.now_us:
@@ -77,7 +77,7 @@ def _is_broken(state: FailuresState, kind: FaultKind, target: str) -> bool:
 
 
 def _is_spared(state: FailuresState, kind: FaultKind, target: str, drawn: int) -> bool:
-    """Whether a part is not of the age at which it would be struck."""
+    """Whether the part's age rejects this fault."""
     by_age = ageing(state.config)
     return by_age.matters and is_spared(
         state.seeds.own, state.fabric, kind, by_age, drawn, state.age_us(target)
@@ -85,8 +85,8 @@ def _is_spared(state: FailuresState, kind: FaultKind, target: str, drawn: int) -
 
 
 def _strike_domain(state: FailuresState, name: str, message: Envelope) -> list[Output]:
-    """The outages of one kind of domain that have come due: each cube of it has a fault of its own, and all
-    end together."""
+    """Begin the outages of one kind of domain that are due. Each cube has its own fault, and all end
+    together."""
     emitted: list[Output] = []
     config, hazard = state.config, state.hazards[name]
     if not isinstance(config, FailuresConfig):
@@ -118,7 +118,7 @@ def on_inject(state: FailuresState, body: InjectFault, message: Envelope) -> lis
 
 
 def _injection_refusal(state: FailuresState, body: InjectFault) -> str | None:
-    """Why this fault cannot be injected, in a sentence that names field, value and what is allowed."""
+    """Why this fault cannot be injected, or None."""
     try:
         fault_target(body.kind, body.target, state.fabric, state.plant)
         check_strays(body.kind, state.technology)
@@ -126,7 +126,7 @@ def _injection_refusal(state: FailuresState, body: InjectFault) -> str | None:
     except InvalidInput as error:
         return str(error)
     if len(state.active) >= ACTIVE_MAX:
-        return f"target {body.target!r}: {len(state.active)} faults are active, allowed are {ACTIVE_MAX}"
+        return f"target: {len(state.active)} faults are active; must be fewer than {ACTIVE_MAX}"
     return None
 
 
@@ -136,7 +136,7 @@ def on_rekey(state: FailuresState, body: RekeyDraws, _message: Envelope) -> list
 
 
 def on_clear(state: FailuresState, body: ClearFault, _message: Envelope) -> list[Output]:
-    """Undo is safe: clearing what is not there changes nothing."""
+    """Clear a fault. Clearing a fault that is not active changes nothing."""
     name = body.fault
     fabric, _, number = name.partition("/fault-")
     if fabric == state.fabric and int(number) in state.active:
@@ -146,17 +146,19 @@ def on_clear(state: FailuresState, body: ClearFault, _message: Envelope) -> list
 
 def _clear_refusal(state: FailuresState, name: str, fabric: str, number: int) -> str:
     if fabric != state.fabric:
-        return f"fault {name!r}: is in {fabric}, allowed are active faults of {state.fabric}"
+        return f"fault: {name!r} is not allowed; must be an active fault of {state.fabric}"
     if number >= state.next_number:
-        return f"fault {name!r}: has never begun; allowed are active faults"
+        return f"fault: {name!r} has never begun; must be an active fault"
     ended = state.ended.get(number)
     how = f" ({ended.how} at {ended.ended_us} us)" if ended is not None else ""
-    return f"fault {name!r}: has already ended{how}; allowed are active faults"
+    return f"fault: {name!r} has already ended{how}; must be an active fault"
 
 
 def on_repair_completed(state: FailuresState, body: RepairCompleted, _message: Envelope) -> list[Output]:
-    """The work ends what it can mend of its part, where it succeeds; not the outage of a domain, which
-    whoever runs the building ends."""
+    """End the faults that the work repairs, if it succeeds.
+
+    Domain outages are excluded: the building's staff ends them.
+    """
     numbers = sorted(
         number
         for number, fault in state.active.items()
@@ -174,8 +176,7 @@ def on_repair_completed(state: FailuresState, body: RepairCompleted, _message: E
 
 
 def _batches_replaced(state: FailuresState, body: RepairCompleted) -> list[int]:
-    """The batches of which a module was replaced now that had no other left: a module that comes new is of
-    another batch."""
+    """The bad batches whose last module was replaced now. A new module is from another batch."""
     numbers = sorted(number for number, fault in state.active.items() if fault.kind == "batch")
     part = state.plant.parse(body.target) if numbers and covers(body.work, "replace") else None
     if part is None or part.kind != FAULTS["link"].strikes:

@@ -1,7 +1,7 @@
-"""By which parameters a fabric goes while it lives.
+"""Changes of a running fabric's parameters.
 
-One service says yes or no for all of them, so that nothing is half done: this one, which every kind of fabric
-has. All others go by what it says, and so does it itself.
+The service `failures` accepts or refuses each change for all services, so that no change is half applied.
+Every kind of fabric has this service. All services, including this one, apply the accepted change.
 """
 
 from schemas.config.dcn import DcnConfig
@@ -18,7 +18,7 @@ from shared.engine.service import Output
 
 
 def on_set_parameters(state: FailuresState, body: SetParameters, message: Envelope) -> list[Output]:
-    """All of the values, or none and why."""
+    """Change all of the parameters, or none."""
     try:
         current_config, changes = with_settings(state.current_config, body.settings)
     except ValueError as error:
@@ -42,15 +42,15 @@ def _record_change(state: FailuresState, change: ParameterChange, cause: str) ->
 
 
 def _apply_rates(state: FailuresState, current_config: AnyPodConfig | DcnConfig) -> None:
-    """Things break at other rates from now on."""
+    """Apply changed failure rates from now on."""
     rates = state.config, rates_of(current_config)
     if rates[0] == rates[1]:
         return
     state.config = rates[1]
     for kind in CLASSES:
         of = state.seeds, state.fabric, kind, rates, state.plant, state.hazards[kind]
-        found = changed_hazard(*of, state.now_us, state.changes, state.levels.get(kind))
-        state.hazards[kind] = state.within(found)
+        pending = changed_hazard(*of, state.now_us, state.changes, state.levels.get(kind))
+        state.hazards[kind] = state.within(pending)
     for domain in DOMAINS:
         drawn = state.seeds.own, state.fabric, domain, rates, state.plant, state.hazards[domain]
         state.hazards[domain] = state.within(changed_outage(*drawn, state.now_us, state.changes))

@@ -1,4 +1,4 @@
-"""The table of the service `failures`: which rule handles which message."""
+"""The rules of the service `failures`, by message type."""
 
 from schemas.messages.operator import ClearFault, InjectFault, RekeyDraws, SetParameters
 from schemas.messages.repairs import RepairCompleted

@@ -1,4 +1,4 @@
-"""What is broken in truth in one fabric, and when each class of parts breaks next."""
+"""State of the faults of one fabric, and of the next fault of each class of parts."""
 
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
@@ -30,16 +30,18 @@ from shared.models.ocs_technologies import ALIGNED_BY_CAMERA
 from shared.models.plant.plant import Plant
 
 ACTIVE_MAX = 10_000
-"""Active faults beyond which an injection is refused. Faults that begin by themselves are bounded by the
-number of parts."""
+"""Maximum number of active faults for injections. Spontaneous faults are limited by the number of parts."""
 
 EndedHow = Literal["repaired", "cleared", "expired"]
 
 
 @dataclass(frozen=True, slots=True)
 class FaultRecord:
-    """An active fault. `cause` is the id of the message that began it: an InjectFault or a Tick. `severity`
-    is None for kinds that have none; it is reached after `onset_us`."""
+    """An active fault.
+
+    `cause` is the id of the InjectFault or Tick that began it. `severity` is None for kinds without one, and
+    is reached after `onset_us`.
+    """
 
     kind: FaultKind
     target: str
@@ -63,8 +65,10 @@ class EndedFault(FaultRecord):
 
 @dataclass(frozen=True, slots=True)
 class ChangedParameter:
-    """A parameter that is another than the fabric was commissioned with, `began`, since the message with the
-    id `cause` was read."""
+    """A parameter that differs from its value at commissioning, `commissioned`.
+
+    It was changed by the message with the id `cause`.
+    """
 
     value: ParameterValue
     commissioned: ParameterValue
@@ -74,49 +78,54 @@ class ChangedParameter:
 
 @dataclass
 class FailuresState(State):
-    """`hazards` are keyed by fault kind or domain, `begun` (faults begun since the start) by kind, `active`
-    and `ended` (the last to end) by fault number; `replaced` has, of active batches, the ends whose modules
-    were replaced; `renewed`, where age matters, the parts that were, and when.
-    `config.until_days` counts from `commissioned_us`. `kind` and `hardware` decide which parts there are;
-    `technology` is that of a superpod's OCSes. `draws` keys what happens, where `seed` keys what was there
-    from the beginning; where it was changed on the way, `levels` has how rates stood then, by class.
-
-    `present` is the whole configuration by which the fabric goes now, but for a recorded trace, `parameters`
-    what is not as it was commissioned, and `changes` how often any was changed.
-    """
+    """State of the faults of one fabric."""
 
     config: Rates
     kind: str
+    """Kind of the fabric; with `hardware` it determines the parts."""
     hardware: HardwareConfig
     current_config: AnyPodConfig | DcnConfig
+    """The configuration with all changes, without a recorded trace."""
     commissioned_us: int
+    """`config.until_days` counts from here."""
     seeds: FailureSeeds
+    """Seeds of what happens; `seed` is that of what was there at the start."""
     hazards: dict[str, Hazard]
+    """By fault kind or domain."""
     begun: dict[str, int]
+    """Faults begun since the start, by kind."""
     active: dict[int, FaultRecord]
+    """By fault number."""
     ended: dict[int, EndedFault]
+    """The last faults to end, by fault number."""
     replaced: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    """Ends whose modules were replaced, by active bad batch."""
     technology: str | None = None
+    """Technology of a superpod's OCSes."""
     renewed: dict[str, int] = field(default_factory=dict)
+    """Time of the last replacement by part, where age matters."""
     levels: dict[str, RateLevel] = field(default_factory=dict)
+    """Levels of the rates at the last change of seeds, by class."""
     parameters: dict[str, ChangedParameter] = field(default_factory=dict)
+    """Parameters that differ from those at commissioning."""
     changes: int = 0
+    """Number of changes so far."""
 
     @property
     def plant(self) -> Plant:
-        """The parts that there are to break."""
+        """The parts of the fabric."""
         return plant_of(self.kind, self.hardware)
 
     @property
     def next_number(self) -> int:
-        """The number of the next fault: how many have begun."""
+        """The number of the next fault, which is the number of faults begun."""
         return sum(self.begun.values())
 
     def fault_name(self, number: int) -> str:
         return f"{self.fabric}/fault-{number}"
 
     def within(self, hazard: Hazard) -> Hazard:
-        """The same, unless it is after the last day on which things break by themselves."""
+        """The hazard, without a next fault if that is after `config.until_days`."""
         until_days = self.config.until_days
         if until_days is None or hazard.next_us is None:
             return hazard
@@ -124,11 +133,11 @@ class FailuresState(State):
         return replace(hazard, next_us=None) if is_over else hazard
 
     def following(self, kind: FaultKind, hazard: Hazard) -> Hazard:
-        """The fault after another one of its class."""
+        """The next fault of a class."""
         return self.within(next_hazard(self.seeds, self.fabric, kind, self.config, self.plant, hazard))
 
     def age_us(self, target: str) -> int:
-        """How old a part is: since it was replaced, or by the age that it was drawn when all began."""
+        """The age of a part since its replacement, or else from its age at commissioning."""
         since_us = self.renewed.get(target)
         if since_us is not None:
             return self.now_us - since_us
@@ -136,7 +145,7 @@ class FailuresState(State):
 
 
 def commission(fabric: str, config: AnyPodConfig | DcnConfig, at_us: int) -> FailuresState:
-    """Nothing is broken; the first fault of every class is drawn."""
+    """A fabric without faults, with the first fault of every class drawn."""
     state = FailuresState(
         fabric=fabric,
         seed=config.seed,
@@ -158,7 +167,7 @@ def commission(fabric: str, config: AnyPodConfig | DcnConfig, at_us: int) -> Fai
 
 
 def draw_first_faults(state: FailuresState) -> None:
-    """Draw when every class and domain fails next, as from now on."""
+    """Draw the next fault of every class and domain from now on."""
     drawn = {name: hazard.drawn for name, hazard in state.hazards.items()}
     seeds, where, plant, now_us = state.seeds, state.fabric, state.plant, state.now_us
     for kind in CLASSES:
@@ -172,27 +181,30 @@ def draw_first_faults(state: FailuresState) -> None:
 
 
 def rekey(state: FailuresState, salt: int) -> None:
-    """Draw anew all that is to come. Gaps are exponential in the time of their clock, so that what is left of
-    one has the law of a new one; rates go on from where they stand."""
+    """Draw all future faults again.
+
+    Gaps are exponential in clock time, so the rest of one has the law of a new gap. Levels of rates continue
+    from their current values.
+    """
     day = state.now_us // US_PER_DAY
     for kind in CLASSES:
-        found = rate_variation(kind, state.seeds, state.config)
-        if found is not None:
-            state.levels[kind] = level_on(found, day, state.levels.get(kind))
+        variation = rate_variation(kind, state.seeds, state.config)
+        if variation is not None:
+            state.levels[kind] = level_on(variation, day, state.levels.get(kind))
     state.seeds = state.seeds.rekeyed(salt)
     draw_first_faults(state)
 
 
 def rates_of(config: AnyPodConfig | DcnConfig) -> Rates:
-    """How often parts break; parts that the fabric does not have never do."""
-    found = config.failures
-    if isinstance(found, StaticFailuresConfig):
-        return FailuresConfig(**found.model_dump(), ocs_per_day=0.0, stray_per_day=0.0)
+    """The failure rates of a fabric; 0 for parts that it does not have."""
+    rates = config.failures
+    if isinstance(rates, StaticFailuresConfig):
+        return FailuresConfig(**rates.model_dump(), ocs_per_day=0.0, stray_per_day=0.0)
     if _technology(config) not in (None, *ALIGNED_BY_CAMERA):
-        return found.model_copy(update={"stray_per_day": 0.0})
-    return found
+        return rates.model_copy(update={"stray_per_day": 0.0})
+    return rates
 
 
 def _technology(config: AnyPodConfig | DcnConfig) -> str | None:
-    """Of a pod's OCSes; None where that is no matter."""
+    """The technology of a superpod's OCSes; None for other fabrics."""
     return config.ocs.technology if isinstance(config, SuperpodConfig) else None

@@ -1,1 +1,1 @@
-"""What runs on the slices: jobs with steps, checkpoints and restarts, and what their time goes to."""
+"""Jobs on slices: steps, checkpoints, restarts and the accounting of their time."""

@@ -1,5 +1,4 @@
-"""The status documents of jobs, one a slice that is wanted or ended of late, and a summary of all that
-ended."""
+"""Status documents of jobs, one for each current or recent slice, and a summary of all ended ones."""
 
 from schemas.documents.pods import JobDocument, JobsSummary
 from schemas.messages.jobs import OwnerUse
@@ -23,8 +22,8 @@ def document(state: JobsState, key: DocumentKey) -> JobDocument | JobsSummary | 
     if key != ("summaries", f"{state.fabric}/jobs"):
         return None
     ended = [
-        OwnerUse(owner=book.owner, tier=book.tier, chip_us=chip_time(book.used))
-        for _, book in sorted(state.books.items())
+        OwnerUse(owner=usage.owner, tier=usage.tier, chip_us=chip_time(usage.used))
+        for _, usage in sorted(state.books.items())
     ]
     return JobsSummary(name=name, ended=tuple(ended))
 

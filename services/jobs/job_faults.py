@@ -1,8 +1,8 @@
-"""Hosts, chips and cables that die under a job, and cubes without power: it takes no step any more, and
-notices that in seconds, by an error, or in minutes, because it hangs.
+"""Faults of hosts, chips, cables and cube power under a job.
 
-How long that takes is drawn by slice and start; what the twin's monitoring sees of a fault, and when, is not
-its business.
+The job takes no more steps. It notices the fault by an error within seconds, or by a timeout within minutes
+because it hangs. The delay is drawn by slice and start. It does not depend on what the twin's monitoring
+sees.
 """
 
 from functools import cache
@@ -23,7 +23,7 @@ from shared.models.superpod.wiring import CHIPS_PER_CUBE, CHIPS_PER_HOST, chip_i
 
 
 def on_fault_began(state: JobsState, body: FaultBegan, message: Envelope) -> list[Output]:
-    """Something of a cube is dead: the jobs on it hang, though nobody knows yet."""
+    """Record a broken part. Jobs on it hang, and do not notice yet."""
     if body.kind == "cooling":
         return on_cooling_lost(state, body, message)
     if body.kind not in ("host", "chip", "cable", "cube-power"):
@@ -35,7 +35,7 @@ def on_fault_began(state: JobsState, body: FaultBegan, message: Envelope) -> lis
 
 
 def on_fault_ended(state: JobsState, body: FaultEnded, message: Envelope) -> list[Output]:
-    """The part works again; a job that it hit has still to start anew."""
+    """Remove a broken part. A job that it hit still has to restart."""
     if body.kind == "cooling":
         return on_cooling_back(state, body, message)
     state.broken.pop(body.fault, None)
@@ -43,7 +43,7 @@ def on_fault_ended(state: JobsState, body: FaultEnded, message: Envelope) -> lis
 
 
 def _chips_of(part: Part) -> tuple[int, ...]:
-    """The chips of its cube that a part takes along; of a cable, those at its ends."""
+    """The chips of its cube that a part takes down; for a cable, those at its ends."""
     if part.kind == "cube":
         return tuple(range(CHIPS_PER_CUBE))
     if part.kind == "cable":
@@ -53,7 +53,7 @@ def _chips_of(part: Part) -> tuple[int, ...]:
 
 
 def hang_if_broken(state: JobsState, number: int) -> list[Output]:
-    """A job that starts, steps or writes on a broken part hangs from now on, and will notice."""
+    """Hang a job that starts, steps or writes on a broken part, and schedule its symptom."""
     job = state.jobs.get(number)
     if job is None or job.progress.phase == "hung":
         return []
@@ -67,7 +67,7 @@ def hang_if_broken(state: JobsState, number: int) -> list[Output]:
 
 
 def schedule_symptom(state: JobsState, number: int) -> list[Output]:
-    """A job that hangs will notice the part under it that is broken."""
+    """Schedule when a hung job notices its broken part."""
     job = state.jobs.get(number)
     if job is not None and job.progress.phase == "hung" and job.symptom is None:
         part = _broken_under(state, job)
@@ -97,7 +97,7 @@ def _symptom(state: JobsState, number: int, job: Job, part: BrokenPart) -> Sympt
 
 @cache
 def used_chips(shape: tuple[int, int, int], corner: tuple[int, int, int] | None) -> frozenset[int]:
-    """The chips of each of its cubes that a slice uses, by their number in the cube."""
+    """The chips that a slice uses in each of its cubes, by number in the cube."""
     if corner is None:
         return frozenset(range(CHIPS_PER_CUBE))
     x, y, z = [range(least, least + side) for least, side in zip(corner, shape, strict=True)]

@@ -1,8 +1,8 @@
-"""The rules of jobs: what happens to a slice happens to its job, which says when it is done, and when it has
-kept what it did because it was told to leave.
+"""Rules of jobs: a job follows the messages about its slice.
 
-A job goes by what is said of its slice. While that recovers it stands, and what no checkpoint keeps is lost.
-A host or chip that dies under it, it notices itself (`faults`).
+It reports when it is finished, and when it has written a checkpoint after a notice to leave. While its slice
+recovers, it stands still, and work after the last checkpoint is lost. It notices a failed host or chip by
+itself (`job_faults`).
 """
 
 from functools import partial
@@ -49,14 +49,13 @@ from shared.models.jobs.progress import (
 
 
 def due(state: JobsState) -> int:
-    """When the next job is done, has kept what it did, or notices a fault, as things stand; or all is
-    reported."""
+    """The time of the next change of a job (finish, checkpoint or symptom), or of the next usage report."""
     turns_us = [job.turns_us for job in state.jobs.values() if job.turns_us is not None]
     return min([state.next_report_us, *turns_us])
 
 
 def on_tick(state: JobsState, _tick: Tick, _message: Envelope) -> list[Output]:
-    """The jobs that are done, stand or notice a fault by now, in order of time and slice; then the report."""
+    """Advance the jobs that are due, in order of time and slice, then report usage."""
     done = sorted(
         (job.turns_us, number)
         for number, job in state.jobs.items()
@@ -67,13 +66,13 @@ def on_tick(state: JobsState, _tick: Tick, _message: Envelope) -> list[Output]:
 
 
 def on_parameters_changed(state: JobsState, body: ParametersChanged, _message: Envelope) -> list[Output]:
-    """Faults that strike from now on are noticed by them."""
+    """Apply changed parameters to future faults."""
     state.config = state.config.model_copy(update=body.of("jobs"))
     return []
 
 
 def on_slice_requested(state: JobsState, body: SliceRequested, message: Envelope) -> list[Output]:
-    """Somebody wants a job done, or a slice to hold."""
+    """Create the job of a requested slice, which may also be empty."""
     number = number_of(body.slice)
     owner = usage_for(state, body.owner, body.tier).owner
     progress = Progress(body.job, state.now_us)
@@ -104,8 +103,7 @@ def on_slice_started(state: JobsState, body: SliceStarted, message: Envelope) ->
 def on_slice_speed_changed(
     state: JobsState, body: SliceDegraded | SliceRestored, message: Envelope
 ) -> list[Output]:
-    """Whole again, or as well as it gets: a job that stood starts again; one that runs is slower or faster
-    from now on."""
+    """Set the job's speed: the slice is whole again, or as good as possible. A stopped job starts again."""
     number = number_of(body.slice)
     allowed_ppm = body.speed_ppm if isinstance(body, SliceDegraded) else FULL_SPEED
     speed_ppm = set_link_speed(state, number, allowed_ppm)
@@ -116,8 +114,11 @@ def on_slice_speed_changed(
 
 
 def on_slice_recovering(state: JobsState, body: SliceRecovering, message: Envelope) -> list[Output]:
-    """Something is gone from under the job. What it did since its last checkpoint is gone, too, but for one
-    that replicates as long as a warm cube may take the place of the one that died."""
+    """Stop the job of a slice that recovers.
+
+    Work after its last checkpoint is lost, unless the job replicates and a warm cube may replace the failed
+    one.
+    """
     number, is_kept = number_of(body.slice), body.choice in (None, "spare")
     if number in state.multislice_jobs:
         return [*signals(state, number, "stands" if is_kept else "struck")]
@@ -127,7 +128,7 @@ def on_slice_recovering(state: JobsState, body: SliceRecovering, message: Envelo
 
 
 def on_cube_swapped(state: JobsState, body: CubeSwapped, message: Envelope) -> list[Output]:
-    """It goes on elsewhere, when the slice is ready."""
+    """Move the job to the spare cube; it continues when the slice is ready."""
     number = number_of(body.slice)
     job = state.jobs.get(number)
     if job is not None:
@@ -139,7 +140,7 @@ def on_cube_swapped(state: JobsState, body: CubeSwapped, message: Envelope) -> l
 
 
 def on_slice_noticed(state: JobsState, body: SliceNoticed, message: Envelope) -> list[Output]:
-    """It keeps what it did while there is time, and says when it has."""
+    """Start a checkpoint if there is time before the job must leave, and report its end."""
     number = number_of(body.slice)
     if number in state.multislice_jobs:
         return [*signals(state, number, "leaves")]
@@ -148,7 +149,8 @@ def on_slice_noticed(state: JobsState, body: SliceNoticed, message: Envelope) ->
 
 
 def on_slice_requeued(state: JobsState, body: SliceRequeued, message: Envelope) -> list[Output]:
-    """It has lost its cubes, and goes on from its last checkpoint when it is admitted again."""
+    """Queue the job again: it has lost its cubes, and restarts from its last checkpoint when admitted
+    again."""
     reset_slices(state, number_of(body.slice))
     return change_job(state, number_of(body.slice), unplaced, message.id)
 
@@ -156,7 +158,7 @@ def on_slice_requeued(state: JobsState, body: SliceRequeued, message: Envelope) 
 def on_slice_ended(
     state: JobsState, body: SliceRefused | SliceEvicted | SliceCompleted, _message: Envelope
 ) -> list[Output]:
-    """Nobody wants it any more: what it used goes into the books of those that ended."""
+    """End a job, and add its usage to the totals."""
     number = number_of(body.slice)
     state.multislice_jobs.pop(number, None)
     job = state.jobs.pop(number, None)

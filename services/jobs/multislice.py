@@ -1,8 +1,7 @@
-"""Jobs over several pods: they go while the slices of all their pods can, as fast as the slowest, and what
-befalls one befalls all.
+"""Multi-pod jobs: they run while the slices of all their pods can, as fast as the slowest.
 
-Every pod tells all others what befalls its slice (`PodSignalled`), and all, itself included, do by what they
-read, in the same order and at the same moment: so the job is equally far in all pods, to the microsecond.
+Every pod publishes what happens to its slice (`PodSignalled`). All pods, including the sender, apply the
+signals in the same order and at the same time, so a job's progress is equal in all pods to the microsecond.
 """
 
 from functools import partial
@@ -22,13 +21,13 @@ from shared.models.jobs.progress import slowed
 
 
 def multislice_job_of(wanted: Multislice) -> MultisliceJob:
-    """The slices of a job that has just been asked for: none can go."""
-    nobody = all_stopped(wanted.pods)
-    return MultisliceJob(wanted.job, wanted.pods, wanted.gradient_bytes, wanted.step_us, nobody)
+    """The slices of a job that was just requested; none can run."""
+    stopped = all_stopped(wanted.pods)
+    return MultisliceJob(wanted.job, wanted.pods, wanted.gradient_bytes, wanted.step_us, stopped)
 
 
 def reset_slices(state: JobsState, number: int) -> None:
-    """The slices of a job get cubes, or lose them: none can go yet."""
+    """Reset the speeds of a job whose slices get or lose cubes; none can run yet."""
     multislice_job = state.multislice_jobs.get(number)
     if multislice_job is not None:
         state.multislice_jobs[number] = replace(
@@ -37,8 +36,10 @@ def reset_slices(state: JobsState, number: int) -> None:
 
 
 def on_pod_signalled(state: JobsState, body: PodSignalled, message: Envelope) -> list[Output]:
-    """What befalls one slice of the job befalls all; it goes when the last of them can. Where all have lost
-    their cubes in the same cascade, it is too late for that."""
+    """Apply a signal of one slice to the whole job; it runs when the last slice can.
+
+    The signal is ignored if all slices have lost their cubes in the same cascade.
+    """
     number = _number_of(state, body.job)
     if number is None or state.jobs[number].progress.phase == "queued":
         return []
@@ -70,7 +71,7 @@ def on_pod_signalled(state: JobsState, body: PodSignalled, message: Envelope) ->
 
 
 def on_job_bandwidth_set(state: JobsState, body: JobBandwidthSet, message: Envelope) -> list[Output]:
-    """The network between the pods gives the job more than before, or less."""
+    """Apply a changed bandwidth between the pods."""
     number = _number_of(state, body.job)
     if number is None:
         return []
@@ -78,17 +79,17 @@ def on_job_bandwidth_set(state: JobsState, body: JobBandwidthSet, message: Envel
 
 
 def on_fabric_retired(state: JobsState, _body: FabricRetired, message: Envelope) -> list[Output]:
-    """A network is gone for good: what it gave nobody says any more."""
-    given = [
+    """Forget the bandwidths that a retired network reported."""
+    jobs = [
         number
         for number, multislice_job in sorted(state.multislice_jobs.items())
         if multislice_job.network == message.fabric
     ]
-    return [emitted for number in given for emitted in _set_bandwidth(state, number, None, message)]
+    return [emitted for number in jobs for emitted in _set_bandwidth(state, number, None, message)]
 
 
 def _set_bandwidth(state: JobsState, number: int, gbps: float | None, message: Envelope) -> list[Output]:
-    """A job gets so much from now on, by the word of a network."""
+    """Set the bandwidth of a job that a network reported."""
     network = None if gbps is None else message.fabric
     multislice_job = state.multislice_jobs[number] = replace(
         state.multislice_jobs[number], gbps=gbps, network=network

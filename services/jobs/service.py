@@ -1,4 +1,4 @@
-"""The table of the service `jobs`: which rule handles which message."""
+"""The rules of the service `jobs`, by message type."""
 
 from schemas.messages.failures import FaultBegan, FaultEnded, ParametersChanged
 from schemas.messages.jobs import PodSignalled

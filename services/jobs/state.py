@@ -1,5 +1,4 @@
-"""What is known of the jobs of one fabric: how far each has come, what is broken under them, and what those
-that ended have used."""
+"""State of the jobs of one fabric: progress, broken parts and usage of ended slices."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -17,9 +16,11 @@ from shared.models.superpod.shapes import chips_of
 
 @dataclass(frozen=True, slots=True)
 class BrokenPart:
-    """A host, chip, cable or whole cube with an active fault; `chips` are the numbers in their cube of those
-    that it takes along, or that the link between which it takes (`is_link`). `cause` is the id of the
-    FaultBegan."""
+    """A host, chip, cable or whole cube with an active fault.
+
+    `chips` are the affected chips by number in the cube, or the two ends of the affected link (`is_link`).
+    `cause` is the id of the FaultBegan.
+    """
 
     name: str
     cube: int
@@ -30,7 +31,7 @@ class BrokenPart:
 
 @dataclass(frozen=True, slots=True)
 class Symptom:
-    """What a job will notice at `at_us` of a part that has broken under it."""
+    """What a job will notice of a broken part at `at_us`."""
 
     at_us: int
     part: BrokenPart
@@ -39,23 +40,21 @@ class Symptom:
 
 @dataclass(frozen=True)  # without slots: `records.replace`
 class Job:
-    """The job of one slice, on all chips of its `cubes`, or on those of one from its `corner`. `owner` is
-    under whom its time is booked.
-
-    `turns_us` is when it finishes, has kept what it was told to, or notices its `symptom`, if nothing happens
-    to it; None if it does nothing by itself. `cause` is the id of the message that let it run. `granted_ppm`
-    is how fast the links of its slice let it go; cubes that are too hot are slower.
-    """
+    """The job of one slice, on all chips of its `cubes`, or on those of one cube from its `corner`."""
 
     owner: str
+    """Owner to whom its usage is charged."""
     tier: Tier
     shape: Shape
     progress: Progress
     cause: str
+    """Id of the message that let it run."""
     cubes: tuple[int, ...] = ()
     corner: tuple[int, int, int] | None = None
     link_speed_ppm: int = FULL_SPEED
+    """Speed that the slice's links allow; throttled cubes reduce it further."""
     turns_us: int | None = None
+    """Time at which it finishes, ends its checkpoint or notices its `symptom`; None if nothing is due."""
     symptom: Symptom | None = None
 
     @property
@@ -65,23 +64,24 @@ class Job:
 
 @dataclass(frozen=True)  # without slots: `records.replace`
 class MultisliceJob:
-    """The slices of several pods that a job runs on. By pod, in the order of its ring, `speeds_ppm` has how
-    fast its slice can go, None while it cannot; `gbps` is what the `network` between the pods gives each of
-    them, None where nobody says. `is_to_leave`: it is this pod's slice that is to leave cubes."""
+    """The slices of several pods that a job runs on."""
 
     job: str
     pods: tuple[str, ...]
     gradient_bytes: int
     step_us: int
     speeds_ppm: tuple[int | None, ...]
+    """Speed of each pod's slice, in the order of the ring; None if it cannot run."""
     gbps: float | None = None
+    """Bandwidth that the `network` between the pods gives each of them; None if unknown."""
     network: str | None = None
     must_leave: bool = False
+    """Whether this pod's slice must leave its cubes."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnerUsage:
-    """What all slices of an owner in one tier have used that ended, in chip-microseconds."""
+    """Usage of all ended slices of an owner in one tier, in chip-microseconds."""
 
     owner: str
     tier: Tier
@@ -90,26 +90,29 @@ class OwnerUsage:
 
 @dataclass
 class JobsState(State):
-    """`jobs` by number of their slice, from request to end; `ended` the last that did, as the scheduler has.
-    `broken` has the hosts, chips, cables and cubes without power, by name of the fault, `hot` the cubes
-    without cooling. `books` are by `OWNER/TIER`, begun with
-    the first request; `reports_us` is when they are told
-    next, after so many `reports`. `teams` are those of jobs over several pods, by number of their slice."""
+    """State of the jobs of one fabric. Jobs are keyed by the number of their slice."""
 
     config: JobsConfig
     cubes: int
     next_report_us: int
+    """Time of the next usage report."""
     reports: int = 0
+    """Number of usage reports so far."""
     jobs: dict[int, Job] = field(default_factory=dict)
+    """From request to end."""
     ended: dict[int, Job] = field(default_factory=dict)
+    """The last jobs that ended; the same ones that the scheduler keeps."""
     broken: dict[str, BrokenPart] = field(default_factory=dict)
+    """Hosts, chips, cables and cubes without power, by name of the fault."""
     hot_cubes: dict[str, int] = field(default_factory=dict)
+    """Cubes without cooling, by name of the fault."""
     books: dict[str, OwnerUsage] = field(default_factory=dict)
+    """Usage of ended slices by `OWNER/TIER`, created with the first request."""
     multislice_jobs: dict[int, MultisliceJob] = field(default_factory=dict)
 
 
 def commission(fabric: str, config: AnyPodConfig, at_us: int) -> JobsState:
-    """Nobody has asked for anything yet."""
+    """A fabric without jobs."""
     return JobsState(
         fabric=fabric,
         seed=config.seed,
@@ -121,14 +124,17 @@ def commission(fabric: str, config: AnyPodConfig, at_us: int) -> JobsState:
 
 
 def usage_for(state: JobsState, owner: str, tier: Tier) -> OwnerUsage:
-    """The book of an owner for a tier, begun if there is none; the others' where there are too many."""
+    """The usage entry of an owner and tier, created if missing.
+
+    Beyond `OWNERS_MAX` entries new owners share one.
+    """
     if f"{owner}/{tier}" not in state.books and len(state.books) >= OWNERS_MAX:
         owner = OTHER_OWNERS
     return state.books.setdefault(f"{owner}/{tier}", OwnerUsage(owner, tier, Ledger()))
 
 
 def add_usage(state: JobsState, job: Job) -> None:
-    """Enter what a job has used that has ended."""
+    """Add the usage of an ended job to its owner's entry."""
     key = f"{job.owner}/{job.tier}"
     used = job.progress.ledger.times(job.chips)
     state.books[key] = OwnerUsage(job.owner, job.tier, state.books[key].used.plus(**used.by_place()))

@@ -1,5 +1,4 @@
-"""Cubes that are too hot: their chips run slower by themselves, and a slice goes at the pace of its slowest
-cube."""
+"""Throttling: the chips of hot cubes run slower, and a slice runs at the speed of its slowest cube."""
 
 from functools import partial
 
@@ -15,8 +14,7 @@ from shared.models.superpod.superpod_plant import superpod_plant
 
 
 def set_link_speed(state: JobsState, number: int, speed_ppm: int) -> int:
-    """The speed of a slice whose links allow this one, which is kept for when its cubes are cooler or
-    hotter."""
+    """Store the speed that a slice's links allow, and return its speed with throttling."""
     job = state.jobs.get(number)
     if job is None:
         return speed_ppm
@@ -25,7 +23,7 @@ def set_link_speed(state: JobsState, number: int, speed_ppm: int) -> int:
 
 
 def on_cooling_lost(state: JobsState, body: FaultBegan, message: Envelope) -> list[Output]:
-    """The chips of a cube throttle."""
+    """Throttle the chips of a cube."""
     cube = superpod_plant(state.cubes).parse(body.target)["cube"]
     return _change_hot(state, {**state.hot_cubes, body.fault: cube}, message)
 
@@ -35,7 +33,7 @@ def on_cooling_back(state: JobsState, body: FaultEnded, message: Envelope) -> li
 
 
 def _change_hot(state: JobsState, hot_cubes: dict[str, int], message: Envelope) -> list[Output]:
-    """Other cubes are too hot from now on: jobs on them are slower, those that were on them faster."""
+    """Change the set of hot cubes, and the speeds of the jobs on them."""
     before = {number: _speed_ppm(state, job) for number, job in sorted(state.jobs.items())}
     state.hot_cubes = hot_cubes
     emitted: list[Output] = []

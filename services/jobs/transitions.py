@@ -1,4 +1,4 @@
-"""How a job changes, and what it says of that by itself."""
+"""Changes of a job and the messages about them."""
 
 from collections.abc import Callable
 
@@ -12,8 +12,10 @@ from shared.models.jobs.progress import Progress, halted, next_change_us, progre
 def change_job(
     state: JobsState, number: int, by: Callable[[Progress, int], Progress], cause: str
 ) -> list[Output]:
-    """Change a job that there is, by the message with this id; whoever comes when it turns by itself hears
-    that too."""
+    """Change a job, if it exists, after advancing it.
+
+    `cause` is the id of the message; it is also the cause of the job's next change by itself.
+    """
     if number not in state.jobs:
         return []
     emitted = advance_job(state, number)
@@ -30,8 +32,7 @@ def store_job(
     symptom: Symptom | None,
     cause: str | None = None,
 ) -> None:
-    """Keep a job as it is now, perhaps by another message than before; what it is about to notice only while
-    it hangs."""
+    """Store a job, with a new cause if given. A symptom is kept only while the job hangs."""
     if progress.phase != "hung":
         symptom = None
     turns = next_change_us(progress) if symptom is None else symptom.at_us
@@ -42,7 +43,7 @@ def store_job(
 
 
 def advance_job(state: JobsState, number: int) -> list[Output]:
-    """Let a job turn that does so by itself by now, and say so."""
+    """Advance a job whose next change is due, and report it."""
     job = state.jobs[number]
     if job.turns_us is None or job.turns_us > state.now_us:
         return []
@@ -59,13 +60,13 @@ def advance_job(state: JobsState, number: int) -> list[Output]:
     multislice_job = state.multislice_jobs.get(number)
     if multislice_job is not None:
         if not multislice_job.must_leave:
-            return []  # another slice of the job leaves cubes, and its pod says so
+            return []  # another slice of the job leaves its cubes, and its pod reports that
         state.multislice_jobs[number] = replace(multislice_job, must_leave=False)
     return [CausedBy(job.cause, JobCheckpointed(slice=name))]
 
 
 def checkpoint_without_write(state: JobsState, number: int) -> list[Output]:
-    """That a job which is to leave has kept what it did, where it has nothing to write for that."""
+    """Report a checkpoint for a job that must leave and has nothing to write."""
     job = state.jobs.get(number)
     if job is None or job.turns_us is not None or job.progress.phase == "finished":
         return []
@@ -75,7 +76,7 @@ def checkpoint_without_write(state: JobsState, number: int) -> list[Output]:
 def signals(
     state: JobsState, number: int, signal: PodSignal, speed_ppm: int | None = None
 ) -> list[PodSignalled]:
-    """What befalls the slice of a job over several pods, told to all of them; nothing for any other."""
+    """The signal of a multi-pod job's slice to all its pods; nothing for other jobs."""
     multislice_job = state.multislice_jobs.get(number)
     if multislice_job is None:
         return []
@@ -84,6 +85,6 @@ def signals(
 
 
 def touch(state: JobsState, number: int) -> None:
-    """The document of a job has changed, and the summary."""
+    """Mark the documents of the job and the summary as changed."""
     state.changed_documents.add(("jobs", f"{state.fabric}/slice-{number}"))
     state.changed_documents.add(("summaries", f"{state.fabric}/jobs"))

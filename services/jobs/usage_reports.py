@@ -1,4 +1,4 @@
-"""What slices have used, told every hour, so that the log can say it of any of these moments later."""
+"""Hourly usage reports, so that the log has the usage at each of these times."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,11 +9,11 @@ from shared.models.jobs.goodput_accounting import TIERS, Group, JobUse, sum_by_g
 from shared.models.jobs.ledger import Ledger
 
 FULL_REPORT_EVERY = 24
-"""Reports of which one tells all; the others are about tiers alone, for the log's sake."""
+"""Every N-th report is complete; the others have only tiers, to keep the log small."""
 
 
 def usage_report(state: JobsState) -> list[UsageReported]:
-    """The report, if it is time for one."""
+    """The usage report, if it is due."""
     now_us = state.now_us
     if now_us < state.next_report_us:
         return []
@@ -22,10 +22,10 @@ def usage_report(state: JobsState) -> list[UsageReported]:
     uses = {
         number: JobUse((job.owner, job.tier), job.chips, job.progress)
         for number, job in sorted(state.jobs.items())
-        if job.cubes  # they are its last ones where it waits again: without any, it has used nothing
+        if job.cubes  # kept while it waits again; without any it has used nothing
     }
     used = {number: use.used(now_us) for number, use in uses.items()}
-    rows = [((book.owner, book.tier), book.used) for _, book in sorted(state.books.items())]
+    rows = [((usage.owner, usage.tier), usage.used) for _, usage in sorted(state.books.items())]
     rows += [(use.group, used[number]) for number, use in uses.items()]
     if state.reports % FULL_REPORT_EVERY:
         return [UsageReported(tiers=_tiers(rows), owners=None, slices=None)]
@@ -33,14 +33,19 @@ def usage_report(state: JobsState) -> list[UsageReported]:
 
 
 def _tiers(rows: Sequence[tuple[Group, Ledger]]) -> tuple[TierUse, ...]:
-    by_tier = {tier: sum_ledgers([used for (_, of), used in rows if of == tier]) for tier in TIERS}
+    by_tier = {
+        tier: sum_ledgers([used for (_, job_tier), used in rows if job_tier == tier]) for tier in TIERS
+    }
     return tuple([TierUse(tier=tier, chip_us=chip_time(used)) for tier, used in by_tier.items()])
 
 
 def _owners(rows: Sequence[tuple[Group, Ledger]]) -> tuple[OwnerUse, ...]:
     used = sum_by_group(rows)
     return tuple(
-        [OwnerUse(owner=owner, tier=tier, chip_us=chip_time(one)) for (owner, tier), one in used.items()]
+        [
+            OwnerUse(owner=owner, tier=tier, chip_us=chip_time(ledger))
+            for (owner, tier), ledger in used.items()
+        ]
     )
 
 
@@ -55,5 +60,5 @@ def _slices(uses: Mapping[int, JobUse], used: Mapping[int, Ledger]) -> tuple[Sli
 
 
 def chip_time(used: Ledger) -> ChipTime:
-    """As messages and documents have it."""
+    """The non-zero entries of a ledger, as messages and documents have them."""
     return tuple([(place, us) for place, us in used.by_place().items() if us])

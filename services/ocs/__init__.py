@@ -1,1 +1,1 @@
-"""The OCS hardware twins: circuits wanted and made, chassis and ports that fail and return."""
+"""Simulates OCS hardware: wanted and made circuits, and chassis and ports that fail and recover."""

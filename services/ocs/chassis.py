@@ -1,7 +1,17 @@
-"""What keeps whole OCSes dark: reasons are counted, the first takes the light and the last gives it back.
+"""Faults of an OCS chassis and its parts, and restarts of its software.
 
-A Palomar's mirrors hold nothing without their drivers: circuits are lost with the chassis, and made again
-from what is wanted when it is back (Lightwave Fabrics 3.2.2, Table C.1: not latching).
+The reasons why an OCS is dark are counted. The first takes the light away, and it returns with the removal of
+the last. Palomar mirrors need their drivers to hold a position. Circuits are lost with the chassis, and
+wanted circuits are made again when it is back (Lightwave Fabrics 3.2.2, Table C.1: not latching).
+
+Supplies and fans are redundant. Without its CPU or FPGA an OCS executes no command. Its circuits stay,
+including released ones, until the part is back. Without a camera or an injection module it can park mirrors,
+which needs no alignment, but make no circuits. Its circuits stay, open loop. A failed driver board also takes
+down the circuits over its mirrors.
+
+A restart of the software takes some tens of seconds, in which the OCS executes no command. Its circuits stay,
+including released ones, unless `ocs.restart_keeps` is false. Then the software resets all mirrors, every
+circuit is lost, and the wanted ones are made again when the software runs.
 """
 
 from collections.abc import Sequence
@@ -32,13 +42,13 @@ from shared.models.ocs.parts import PART, OcsPart, part_word
 
 
 def add_fault(state: OcsState, part: str) -> bool:
-    """One fault more of a part; whether it is the first."""
+    """Count one more fault of a part. Return whether it is the first."""
     state.broken[part] = state.broken.get(part, 0) + 1
     return state.broken[part] == 1
 
 
 def remove_fault(state: OcsState, part: str) -> bool:
-    """One fault less; whether it was the last."""
+    """Count one fault fewer of a part. Return whether it was the last."""
     left = state.broken.pop(part) - 1
     if left:
         state.broken[part] = left
@@ -46,7 +56,7 @@ def remove_fault(state: OcsState, part: str) -> bool:
 
 
 def darken(state: OcsState, ocses: Sequence[int]) -> None:
-    """One reason more why these have no light."""
+    """Add one reason why these OCSes are dark."""
     state.chassis_faults[list(ocses)] += 1
     state.made[list(ocses)] = False
     for ocs in ocses:
@@ -56,7 +66,7 @@ def darken(state: OcsState, ocses: Sequence[int]) -> None:
 
 
 def lighten(state: OcsState, ocses: Sequence[int], cause: str) -> None:
-    """One reason less; where it was the last, mirrors turn to what is wanted."""
+    """Remove one reason; if it was the last, the mirrors turn to the wanted circuits."""
     state.chassis_faults[list(ocses)] -= 1
     for ocs in ocses:
         if state.chassis_faults[ocs] == 0:
@@ -65,29 +75,21 @@ def lighten(state: OcsState, ocses: Sequence[int], cause: str) -> None:
 
 
 def darken_by_chassis_fault(state: OcsState, ocs: int) -> list[Output]:
-    """One reason more that lies in the chassis itself: news if there was none."""
+    """Add one reason that lies in the chassis itself. Emit OcsDown if there was none before."""
     own = state.chassis_faults[ocs] - state.housing_faults[ocs]
     darken(state, (ocs,))
     return [OcsDown(ocs=ocs)] if own == 0 else []
 
 
 def lighten_by_chassis_fault(state: OcsState, ocs: int, cause: str) -> list[Output]:
-    """One such reason less: news if it was the last."""
+    """Remove one reason that lies in the chassis itself. Emit OcsUp if it was the last."""
     lighten(state, (ocs,), cause)
     own = state.chassis_faults[ocs] - state.housing_faults[ocs]
     return [OcsUp(ocs=ocs)] if own == 0 else []
 
 
-# What the failure of a part of a chassis does, and its return (Lightwave Fabrics 3.2.2).
-#
-# Supplies and fans are redundant. Without its CPU or FPGA an OCS carries out nothing: circuits hold, those
-# given up too, until it is back. Without a camera or an injection module it can park mirrors, which needs no
-# alignment, and make nothing: its circuits hold, open loop. A driver board takes those over its mirrors
-# along.
-
-
 def fail_part(state: OcsState, target: str) -> list[Output]:
-    """A part of a chassis, or the power of the whole, has one fault more."""
+    """Add one fault of a chassis part, or of the power of the whole chassis."""
     if not add_fault(state, target):
         return []
     ocs, part = ocs_of(target), PART[part_word(target)]
@@ -107,7 +109,7 @@ def fail_part(state: OcsState, target: str) -> list[Output]:
 
 
 def recover_part(state: OcsState, target: str, cause: str) -> list[Output]:
-    """One fault less."""
+    """Remove one fault of a chassis part, or of the power of the whole chassis."""
     if not remove_fault(state, target):
         return []
     ocs, part = ocs_of(target), PART[part_word(target)]
@@ -124,27 +126,30 @@ def recover_part(state: OcsState, target: str, cause: str) -> list[Output]:
     if not state.frozen_faults[ocs]:
         emitted += park_stale(state, ocs)
     if not state.held[ocs]:
-        cancel_retries(state, ocs)  # all that is missing turns now
+        cancel_retries(state, ocs)  # all missing circuits are made now
         schedule_restore(state, ocs, None, cause)
         emitted.append(OcsFreed(ocs=ocs))
     return emitted
 
 
 def _effect(state: OcsState, part: OcsPart) -> str:
-    """What comes of a part's failure: OCSes of a pod that latch keep their circuits without power and drivers
-    (Table C.1), and carry out nothing meanwhile. A network's chassis goes dark with all that is in it."""
+    """The effect of a part's failure: "light", "mirrors", "commands" or "alignment".
+
+    OCSes of a pod that latch keep their circuits without power and drivers (Table C.1), but execute no
+    commands meanwhile. A network's chassis goes dark with all its parts.
+    """
     if state.latches and state.network is None and part.effect in ("light", "mirrors"):
         return "commands"
     return part.effect
 
 
 def ocs_of(target: str) -> int:
-    """The number of the OCS that a part is in: 17 of `pod-0/ocs-17/cpu`, and of `pod-0/ocs-17` itself."""
+    """The number of the OCS that contains a part: 17 for `pod-0/ocs-17/cpu` and for `pod-0/ocs-17`."""
     return number_of(target.split("/")[1])
 
 
 def _broken_of_kind(state: OcsState, target: str) -> int:
-    """How many parts of the same kind are broken in the chassis of a part, itself included."""
+    """The number of broken parts of the same kind in the same chassis, including this part."""
     parent, _, last = target.rpartition("/")
     part = PART[part_word(target)]
     if part.count == 1:
@@ -154,22 +159,18 @@ def _broken_of_kind(state: OcsState, target: str) -> int:
 
 
 def park_stale(state: OcsState, ocs: int) -> list[Output]:
-    """The controller is back: what was given up meanwhile is taken away at once."""
+    """Take away the released circuits that stayed on the mirrors while the controller was out."""
     circuits = remove_stale(state, ocs)
     return [CircuitsParked(ocs=ocs, circuits=circuits)] if circuits else []
 
 
-# An OCS whose software is restarted: for some tens of seconds nothing that it is told is done.
-#
-# As without its controller, its circuits hold, those given up too, unless its software sets all mirrors anew
-# when it starts (`ocs.restart_keeps`): then every circuit is lost, and made again when it runs.
-
-
 def on_restart(state: OcsState, body: RestartOcs, message: Envelope) -> list[Output]:
-    """Begin, or refuse to."""
+    """Start the restart, or refuse it."""
     config, reason = state.config, _restart_refusal(state, body.ocs)
     if reason is not None or not isinstance(config, PodOcsConfig):
-        return [RestartRefused(ocs=body.ocs, reason=reason or "a network's OCSes are not restarted")]
+        return [
+            RestartRefused(ocs=body.ocs, reason=reason or "OCSes of a datacenter network cannot be restarted")
+        ]
     ocs, keeps = number_of(body.ocs), state.latches or config.restart_keeps
     due_us = state.now_us + to_whole_us(config.restart_s, US_PER_S)
     state.restarts[ocs] = ControllerRestart(due_us, keeps, message.id)
@@ -182,8 +183,7 @@ def on_restart(state: OcsState, body: RestartOcs, message: Envelope) -> list[Out
 
 
 def settle_restarts(state: OcsState) -> list[Output]:
-    """The software runs again: first it takes away what was given up meanwhile, then it makes what is
-    missing."""
+    """Finish restarts that are due: take away released circuits first, then make the missing ones."""
     emitted: list[Output] = []
     for ocs in sorted(ocs for ocs, restart in state.restarts.items() if restart.due_us <= state.now_us):
         restart = state.restarts.pop(ocs)
@@ -196,7 +196,7 @@ def settle_restarts(state: OcsState) -> list[Output]:
             now += lighten_by_chassis_fault(state, ocs, restart.cause)
         if not state.held[ocs]:
             if restart.keeps:
-                cancel_retries(state, ocs)  # all that is missing turns now
+                cancel_retries(state, ocs)  # all missing circuits are made now
                 schedule_restore(state, ocs, None, restart.cause)
             now.append(OcsFreed(ocs=ocs))
         emitted += [CausedBy(restart.cause, body) for body in now if not isinstance(body, CausedBy)]
@@ -206,13 +206,13 @@ def settle_restarts(state: OcsState) -> list[Output]:
 def _restart_refusal(state: OcsState, name: str) -> str | None:
     fabric, _, part = name.partition("/")
     if state.network is not None or fabric != state.fabric:
-        return f"no OCS of a superpod {state.fabric}; names are like pod-0/ocs-17"
+        return f"not an OCS of superpod {state.fabric}; a name is like pod-0/ocs-17"
     ocs = number_of(part)
     if ocs >= state.ocs_count:
         last = f"{state.fabric}/ocs-{state.ocs_count - 1}"
-        return f"there is no such OCS; allowed are {state.fabric}/ocs-0 to {last}"
+        return f"no such OCS; must be between {state.fabric}/ocs-0 and {last}"
     if ocs in state.restarts:
-        return "its software is being restarted already"
+        return "its software is already restarting"
     if state.chassis_faults[ocs]:
-        return "it is down; its software starts with it"
+        return "it is down; its software starts when it is back"
     return None

@@ -20,7 +20,7 @@ from shared.models.optics.palomar import DECIMALS, manufactured_ocses
 
 STEPS_PER_DB = 10**DECIMALS
 FABRICS_CACHE_MAX = 32
-"""Fabrics whose losses are kept: 3.6 MB each."""
+"""Maximum number of fabrics whose loss tables are cached; 3.6 MB each."""
 
 
 def document_keys(state: OcsState) -> Iterable[DocumentKey]:
@@ -61,20 +61,20 @@ def _ocs(state: OcsState, name: str, ocs: int) -> OcsDocument:
         slices=tuple(np.maximum(state.owner[ocs], NO_OWNER).tolist()),
         losses_db=_losses_db(state, ocs),
         unaligned=_unaligned(state, ocs),
-        manual_circuits=_by_hand(state, ocs),
+        manual_circuits=_manual_circuits(state, ocs),
         changed_us=int(state.changed_us[ocs]),
     )
 
 
 def _ports_down(state: OcsState, ocs: int) -> tuple[str, ...]:
-    """The broken ports by where their mirrors are, but for those that were left for good."""
+    """The broken ports by physical port, without those that were given up for good."""
     if not state.port_faults[:, ocs].any():
         return ()
     down = np.argwhere(state.port_faults[:, ocs])
     dead = set(dead_ports(state, ocs))
     ports = current_ports(state, down[:, 0], ocs, down[:, 1]).tolist()
-    found = sorted(set(zip(down[:, 0].tolist(), ports, strict=True)) - dead)
-    return tuple(f"{SIDES[side]}{port}" for side, port in found)
+    ports_down = sorted(set(zip(down[:, 0].tolist(), ports, strict=True)) - dead)
+    return tuple(f"{SIDES[side]}{port}" for side, port in ports_down)
 
 
 def _patches(state: OcsState, ocs: int) -> tuple[PatchStatus, ...]:
@@ -102,7 +102,7 @@ def _unaligned(state: OcsState, ocs: int) -> tuple[str, ...]:
     return tuple(waiting + failed_mirrors)
 
 
-def _by_hand(state: OcsState, ocs: int) -> tuple[ManualCircuitStatus, ...]:
+def _manual_circuits(state: OcsState, ocs: int) -> tuple[ManualCircuitStatus, ...]:
     first = ocs * state.radix
     return tuple(
         ManualCircuitStatus(north=place - first, request=request)
@@ -126,7 +126,10 @@ def _parts_down(state: OcsState, name: str) -> tuple[str, ...]:
 
 
 def _losses_db(state: OcsState, ocs: int) -> tuple[float | None, ...]:
-    """By North port, of the circuits that are wanted; made or not, a pair of ports loses what it loses."""
+    """Insertion loss of each wanted circuit in dB, by North port; None where no circuit is wanted.
+
+    The loss belongs to the pair of ports, so it is known before the circuit is made.
+    """
     table = _loss_table(state.seed, state.fabric, *state.wanted.shape, state.technology)[ocs]
     wanted = state.wanted[ocs].astype(np.int64)
     norths, souths = np.arange(state.radix), wanted
@@ -139,9 +142,11 @@ def _losses_db(state: OcsState, ocs: int) -> tuple[float | None, ...]:
 
 @lru_cache(maxsize=FABRICS_CACHE_MAX)
 def _loss_table(seed: int, fabric: str, ocs_count: int, radix: int, technology: str) -> npt.NDArray[np.int32]:
-    """Every pair of ports in steps of 0.0001 dB, of shape (OCSes, North ports, South ports + 1); the last
-    column, which NO_PORT finds, is −1. Documents are made at every change of a circuit: too often to add up
-    losses each time."""
+    """The loss of every pair of ports in steps of 0.0001 dB, of shape (OCSes, North ports, South ports + 1).
+
+    The last column is −1; NO_PORT indexes it. The table is cached because documents are made at every change
+    of a circuit, too often to add up losses each time.
+    """
     losses_db = manufactured_ocses(seed, fabric, radix, ocs_count, technology).insertion_loss_db()
     table = np.full((ocs_count, radix, radix + 1), -1, dtype=np.int32)
     table[:, :, :radix] = np.rint(losses_db * STEPS_PER_DB)

@@ -1,4 +1,4 @@
-"""What happens when an OCS is due, and when that is."""
+"""Scheduled work of the OCSes: settle mirrors, retry alignments, report drifting mirrors."""
 
 from schemas.envelope import Envelope
 from schemas.messages.sequencer import Tick
@@ -12,7 +12,7 @@ from shared.engine.service import Output
 
 
 def on_tick(state: OcsState, _tick: Tick, _message: Envelope) -> list[Output]:
-    """Mirrors have settled: commands first, then what comes back, then what is tried again, or no more."""
+    """Settle mirrors whose time has come: commands first, then restored circuits, then retries."""
     emitted = (
         settle_restarts(state) + settle_connects(state) + settle_rewirings(state) + settle_restores(state)
     )
@@ -26,7 +26,7 @@ def on_tick(state: OcsState, _tick: Tick, _message: Envelope) -> list[Output]:
 
 
 def due(state: OcsState) -> int | None:
-    """When the next mirrors have settled, or one that drifts has done so by a step."""
+    """The time at which the next mirrors settle, or at which a drifting mirror has moved by a step."""
     moving = state.connects or state.restores or state.rewirings or state.realignments or state.restarts
     if not moving and not state.mirror_drifts:
         return None

@@ -1,8 +1,8 @@
-"""Link tests: the two strands of a module enter an OCS North and South of one duplex port, so that it can
-send the module its own light back ([LF] 3.1).
+"""Link tests: the OCS sends a module its own light back.
 
-A test is over within the moment in which it is asked for: it holds no port, and whatever a slice is given
-next finds the ports free.
+The two strands of a module enter an OCS at the North and South side of one duplex port, so the OCS can loop
+them ([LF] 3.1). A test starts and finishes at the time of the request. It occupies no port, so circuits
+commanded later find the ports free.
 """
 
 from schemas.envelope import Envelope
@@ -20,7 +20,7 @@ from shared.models.superpod.wiring import STRANDS, LinkEnd, link_end
 
 
 def on_test_link(state: OcsState, body: TestLink | TestWanted, _message: Envelope) -> list[Output]:
-    """Loop a dark link end, or refuse to."""
+    """Loop a dark link end, or refuse the test."""
     try:
         end = _end_of(state, body.end)
     except InvalidInput as error:
@@ -29,7 +29,7 @@ def on_test_link(state: OcsState, body: TestLink | TestWanted, _message: Envelop
 
 
 def make_loopback(state: OcsState, end: LinkEnd, name: str) -> LinkLooped | LinkTestRefused:
-    """The circuit from the end's own North port to its own South port, for a moment."""
+    """Loop the end's own North port to its own South port, or refuse the test."""
     reason = _test_refusal(state, end)
     if reason is not None:
         return LinkTestRefused(end=name, reason=reason)
@@ -38,11 +38,13 @@ def make_loopback(state: OcsState, end: LinkEnd, name: str) -> LinkLooped | Link
 
 def _end_of(state: OcsState, name: str) -> LinkEnd:
     if state.network is not None:
-        raise InvalidInput(f"end {name!r}: {state.fabric} is a network, allowed are link ends of superpods")
+        raise InvalidInput(
+            f"end: {name!r} is not allowed; must be a link end of a superpod, not of a network"
+        )
     part = superpod_plant(state.ports_wired // STRANDS).parse(name)
     if part.kind != "end" or part.fabric != state.fabric:
         raise InvalidInput(
-            f"end {name!r}: no link end of {state.fabric}; names are like {state.fabric}/cube-12/+y/7"
+            f"end: {name!r} is not a link end of {state.fabric}; a name is like {state.fabric}/cube-12/+y/7"
         )
     return link_end(part.number)
 
@@ -53,12 +55,12 @@ def _test_refusal(state: OcsState, end: LinkEnd) -> str | None:
         north = north_of(state, Port(ocs, side, end.port))
         if north != NO_PORT:
             whose = _owner_text(state, int(state.owner[ocs, north]))
-            allowed = "allowed are ends without a circuit: drain the cube, or release the slice"
-            return f"in use: the circuit at {label}{end.port} of {name} {whose}; {allowed}"
+            hint = "must be an end without a circuit: drain the cube or release the slice"
+            return f"in use: the circuit at {label}{end.port} of {name} {whose}; {hint}"
     if state.chassis_faults[ocs]:
         return f"{name} is down"
     if state.held[ocs]:
-        return f"{name} is held: it makes no new circuit"
+        return f"{name} is held and makes no new circuits"
     for side, label in enumerate(SIDES):
         if state.port_faults[side, ocs, end.port]:
             return f"{label}{end.port} of {name} is down"
@@ -69,5 +71,5 @@ def _test_refusal(state: OcsState, end: LinkEnd) -> str | None:
 
 def _owner_text(state: OcsState, owner: int) -> str:
     if owner == MANUAL:
-        return "was made by hand"
-    return "stands for whoever wants it next" if owner == NO_OWNER else f"is {state.fabric}/slice-{owner}'s"
+        return "is a manual cross-connect"
+    return "is kept for reuse" if owner == NO_OWNER else f"belongs to {state.fabric}/slice-{owner}"

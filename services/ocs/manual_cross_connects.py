@@ -1,10 +1,9 @@
-"""Cross-connects that an operator makes by hand, as on the management face of an OCS: by ports of its
-chassis, 1A (N0) and 1B (S0) on.
+"""Cross-connects that an operator makes by hand, by ports of the chassis, such as 1A (N0) and 1B (S0).
 
-They are the OCS's own: no slice and no topology wants them. So they take only ports that nobody else has, go
-when a slice's program takes one of theirs, for programs are the desired state, and are forgotten with the
-power of the chassis. Otherwise they are circuits as any: a broken port or board darkens them, and they are
-made again after. No link comes of them: modules are trained for slices.
+No slice and no topology wants them, so they take only free ports. A slice's command is the desired state and
+replaces them at the ports it needs. They are lost when the chassis loses its power. Otherwise they behave
+like other circuits: a broken port or board darkens them, and they are made again later. They form no link,
+because modules are trained only for slices.
 """
 
 from dataclasses import replace
@@ -29,14 +28,14 @@ from shared.models.ocs.patches import place_of
 from shared.models.ocs.port_keys import cross_connect_key, port_key, ports_of_key
 
 REASONS_MAX = 8
-"""Of cross-connects that are all refused, so many say why."""
+"""Maximum number of reasons in the refusal of a whole request."""
 Pair = tuple[int, int]
 """North and South port of a circuit."""
 
 
 class CrossConnectResult(NamedTuple):
-    """Cross-connects of a request: those that are done, those that are refused by key with the reason, and
-    those that were not tried after the first error."""
+    """The result of a request: pairs that are done, (key, reason) of refused ones, and keys not tried
+    after the first error."""
 
     done: tuple[Pair, ...]
     refused: tuple[tuple[str, str], ...]
@@ -44,58 +43,60 @@ class CrossConnectResult(NamedTuple):
 
 
 def on_create(state: OcsState, body: CreateCrossConnects, message: Envelope) -> list[Output]:
-    """Take what can be taken as wanted, each for itself, and let the mirrors turn."""
+    """Mark each possible cross-connect as wanted and turn its mirrors."""
     reason = _request_refusal(state, body.ocs, removing=False)
     if reason is not None:
         return [CrossConnectsRefused(ocs=body.ocs, reason=reason)]
     ocs = number_of(body.ocs)
-    found = _apply(state, ocs, body)
-    if not found.done:
-        return [_refusal(body.ocs, found)]
-    norths = sorted(north for north, _ in found.done)
+    result = _apply(state, ocs, body)
+    if not result.done:
+        return [_refusal(body.ocs, result)]
+    norths = sorted(north for north, _ in result.done)
     schedule_restore(state, ocs, norths, message.id)
     for north in norths:
         state.manual_circuits[ocs * state.radix + north] = message.id
     retry_alignment(state, (ocs,))
     return [
-        CrossConnectsTaken(ocs=ocs, circuits=found.done, refused=found.refused, not_tried=found.not_tried)
+        CrossConnectsTaken(ocs=ocs, circuits=result.done, refused=result.refused, not_tried=result.not_tried)
     ]
 
 
 def on_remove(state: OcsState, body: RemoveCrossConnects, _message: Envelope) -> list[Output]:
-    """Park the mirrors of those that were made by hand, each for itself."""
+    """Park the mirrors of each manual cross-connect of the request."""
     reason = _request_refusal(state, body.ocs, removing=True)
     if reason is not None:
         return [CrossConnectsRefused(ocs=body.ocs, reason=reason)]
     ocs = number_of(body.ocs)
-    found = _apply(state, ocs, body)
-    if not found.done:
-        return [_refusal(body.ocs, found)]
+    result = _apply(state, ocs, body)
+    if not result.done:
+        return [_refusal(body.ocs, result)]
     return [
-        CrossConnectsRemoved(ocs=ocs, circuits=found.done, refused=found.refused, not_tried=found.not_tried)
+        CrossConnectsRemoved(
+            ocs=ocs, circuits=result.done, refused=result.refused, not_tried=result.not_tried
+        )
     ]
 
 
 def yield_ports_to(state: OcsState, circuits: Circuits, slice_: str) -> list[Output]:
-    """Drop what was made by hand at the ports of a slice's circuits."""
+    """Drop the manual cross-connects at the ports of a slice's circuits."""
     if not state.manual_circuits:
         return []
-    held = np.flatnonzero(state.owner == MANUAL)
-    ocs, north = np.divmod(held, state.radix)
-    south = state.wanted.take(held)
-    taken = np.isin(held, circuits.north_at) | np.isin(ocs * state.radix + south, circuits.south_at)
+    manual = np.flatnonzero(state.owner == MANUAL)
+    ocs, north = np.divmod(manual, state.radix)
+    south = state.wanted.take(manual)
+    taken = np.isin(manual, circuits.north_at) | np.isin(ocs * state.radix + south, circuits.south_at)
     return [
         _drop_manual(
-            state, int(number), north[taken & (ocs == number)].tolist(), f"{slice_} takes their ports"
+            state, int(number), north[taken & (ocs == number)].tolist(), f"{slice_} needs their ports"
         )
         for number in np.unique(ocs[taken])
     ]
 
 
 def drop_manual_circuits(state: OcsState, ocs: int) -> list[Output]:
-    """The OCS forgets what was made by hand: it has lost its power."""
+    """Drop all manual cross-connects of an OCS that has lost its power."""
     norths = np.flatnonzero(state.owner[ocs] == MANUAL).tolist() if state.manual_circuits else []
-    return [_drop_manual(state, ocs, norths, "the chassis is without power or cooling")] if norths else []
+    return [_drop_manual(state, ocs, norths, "the chassis has no power or cooling")] if norths else []
 
 
 def _drop_manual(state: OcsState, ocs: int, norths: list[int], reason: str) -> CrossConnectsDropped:
@@ -105,7 +106,7 @@ def _drop_manual(state: OcsState, ocs: int, norths: list[int], reason: str) -> C
 
 
 def _remove(state: OcsState, ocs: int, circuits: tuple[Pair, ...]) -> None:
-    """Park their mirrors, and let those that still turn to their places stop."""
+    """Park the mirrors of these circuits, including those that are still turning."""
     norths = {north for north, _ in circuits}
     disconnect(state, _circuits(state, ocs, circuits))
     for north in norths:
@@ -121,7 +122,7 @@ def _remove(state: OcsState, ocs: int, circuits: tuple[Pair, ...]) -> None:
 
 
 def _apply(state: OcsState, ocs: int, body: CreateCrossConnects | RemoveCrossConnects) -> CrossConnectResult:
-    """Carry them out one by one, up to the first that is refused if the request is so."""
+    """Apply the cross-connects one by one; with `stop-on-error`, stop at the first that is refused."""
     done: list[Pair] = []
     refused: list[tuple[str, str]] = []
     for number, key in enumerate(body.cross_connects):
@@ -132,7 +133,7 @@ def _apply(state: OcsState, ocs: int, body: CreateCrossConnects | RemoveCrossCon
             reason = _create_refusal(state, ends)
             if reason is None:
                 mark_wanted(state, _circuits(state, ocs, (pair,)), MANUAL)
-                state.turning[ocs, pair[0]] = False  # it is made as what comes back is, not for a command
+                state.turning[ocs, pair[0]] = False  # it is made like a restored circuit, not for a command
         elif reason is None:
             north, south = (logical_port(state, end) for end in ends)
             pair = north.number, south.number
@@ -148,30 +149,31 @@ def _apply(state: OcsState, ocs: int, body: CreateCrossConnects | RemoveCrossCon
     return CrossConnectResult(tuple(done), tuple(refused), ())
 
 
-def _refusal(name: str, found: CrossConnectResult) -> CrossConnectsRefused:
-    reasons = [f"{key}: {reason}" for key, reason in found.refused[:REASONS_MAX]]
-    if len(found.refused) > REASONS_MAX:
-        reasons.append(f"{len(found.refused) - REASONS_MAX} more refused")
-    if found.not_tried:
-        reasons.append(f"{len(found.not_tried)} more not tried")
+def _refusal(name: str, result: CrossConnectResult) -> CrossConnectsRefused:
+    reasons = [f"{key}: {reason}" for key, reason in result.refused[:REASONS_MAX]]
+    if len(result.refused) > REASONS_MAX:
+        reasons.append(f"{len(result.refused) - REASONS_MAX} more refused")
+    if result.not_tried:
+        reasons.append(f"{len(result.not_tried)} more not tried")
     return CrossConnectsRefused(ocs=name, reason="; ".join(reasons))
 
 
 def _request_refusal(state: OcsState, name: str, *, removing: bool) -> str | None:
-    """Of a whole request. To park a mirror needs no camera, to make a circuit does."""
+    """Why the whole request is refused, or None. Making a circuit needs a camera, parking a mirror does
+    not."""
     fabric, _, part = name.partition("/")
     if state.network is not None or fabric != state.fabric or "/" in part or not part.startswith("ocs-"):
-        return f"no OCS of a superpod {state.fabric}; names are like pod-0/ocs-17"
+        return f"not an OCS of superpod {state.fabric}; a name is like pod-0/ocs-17"
     ocs = number_of(part)
     if ocs >= state.ocs_count:
         last = f"{state.fabric}/ocs-{state.ocs_count - 1}"
-        return f"there is no such OCS; allowed are {state.fabric}/ocs-0 to {last}"
+        return f"no such OCS; must be between {state.fabric}/ocs-0 and {last}"
     if state.chassis_faults[ocs]:
         return "it is down"
     if state.frozen_faults[ocs]:
-        return "it is held, without its controller: nothing that it is told is done"
+        return "it is held: without its controller it executes no commands"
     if state.blind_faults[ocs] and not removing:
-        return "it is held, without a camera or an injection module: it makes no circuit"
+        return "it is held: without a camera or an injection module it makes no circuits"
     return None
 
 
@@ -179,16 +181,16 @@ def _no_such_port(state: OcsState, pair: Pair) -> str | None:
     missing = [port_key(side, number) for side, number in enumerate(pair) if number >= state.ports]
     if not missing:
         return None
-    return f"no port {' and '.join(missing)}; allowed are 1A to {state.ports}A and 1B to {state.ports}B"
+    return f"no port {' and '.join(missing)}; must be 1A to {state.ports}A and 1B to {state.ports}B"
 
 
 def _create_refusal(state: OcsState, ends: tuple[Port, Port]) -> str | None:
-    """Of two ports of the chassis that are there."""
+    """Why these two existing ports cannot be joined, or None."""
     for end in ends:
         key, (ocs, side, number) = _key(end), end
         fibre = logical_port(state, end)
         if fibre != end and number >= state.ports_wired:
-            return f"{key} is the spare that the fibre of {fibre.label} was moved to"
+            return f"{key} is the spare port that now carries the fibre of {fibre.label}"
         if fibre != end:
             return f"{key} is dead: its fibre was moved to {_moved_to(state, end)}"
         north = north_of(state, end)
@@ -205,20 +207,20 @@ def _remove_refusal(state: OcsState, ocs: int, pair: Pair) -> str | None:
         return "no such cross-connect"
     if state.owner[ocs, north] == MANUAL:
         return None
-    return f"it is {_owner_text(state, ocs, north)}, not made by hand"
+    return f"it is {_owner_text(state, ocs, north)}, not a manual cross-connect"
 
 
 def _owner_text(state: OcsState, ocs: int, north: int) -> str:
     owner, south = int(state.owner[ocs, north]), int(state.wanted[ocs, north])
     if owner == MANUAL:
-        return f"cross-connect {cross_connect_key(north, south)}, made by hand"
+        return f"manual cross-connect {cross_connect_key(north, south)}"
     if owner == NO_OWNER:
-        return "a circuit that stands for whichever slice wants it next"
+        return "an unowned circuit that is kept for reuse"
     return f"a circuit of {state.fabric}/slice-{owner}"
 
 
 def _moved_to(state: OcsState, end: Port) -> str:
-    """The spare at which the fibre of a port is."""
+    """The key of the spare port to which the fibre of a dead port was moved."""
     return _key(Port(end.ocs, end.side, state.patched[place_of(end.side, end.ocs, end.number)]))
 
 

@@ -1,4 +1,12 @@
-"""How long mirrors take to find the places of circuits, and which do not find them ([LF] 3.2.2)."""
+"""How long mirrors take to align, which fail to, and which are broken ([LF] 3.2.2).
+
+A sound mirror misses its place now and then; with a noisy camera nearly all do. A broken one always misses. A
+mirror counts as broken if its run of misses is beyond chance (one in a million), given the other mirrors of
+its array, which the same camera sees. First attempts tell how well the camera works: m of t mirrors missed in
+theirs. With a flat prior a sound mirror misses n times in a row with probability ∏ (m + 1 + i) / (t + 2 + i),
+i from 0 to n − 1 (Laplace). With few attempts the decision takes longer. A mirror that misses repeatedly
+counts only once for the camera.
+"""
 
 from functools import lru_cache
 from math import prod
@@ -23,21 +31,23 @@ from shared.models.ocs.patches import physical_ports, place_of, places_of, port_
 from shared.models.ocs_technologies import ALIGNED_BY_CAMERA, SwitchingSpeed, ocs_technology, switching_speed
 
 MIN_REPLY_DELAY_US = 1
-"""Nothing turns: what is told of it still comes later than the command."""
+"""Minimum delay of a reply when no mirror has to turn, so that it follows the command."""
 
 
 def start_alignment(state: OcsState, circuits: Circuits, turning: BoolArray) -> tuple[int, FailedAlignments]:
-    """Let the mirrors of those of some circuits turn that are not there yet. Returns when the slowest will
-    have found its place or failed to, and which fail: OCSes work side by side, and each turns all its mirrors
-    at once, unless it is serial."""
+    """Turn the mirrors of the circuits marked in `turning`.
+
+    Returns the time at which the slowest has bits its place or failed, and the failed alignments. OCSes work
+    in parallel, and each turns all its mirrors at once unless its technology is serial.
+    """
     turned = turning.nonzero()[0]
     if not len(turned):
         return state.now_us + MIN_REPLY_DELAY_US, ()
     ocs = circuits.ocs[turned]
-    pace = _pace(state.technology, state.config)
+    speed = _switching_speed(state.technology, state.config)
     stray = stray_mirrors_in(state, circuits, turned) if state.stray_mirrors else None
-    if pace.loop is None:
-        due_us = _settled_us(state, ocs, pace)
+    if speed.loop is None:
+        due_us = _settled_us(state, ocs, speed)
         if stray is None or not stray.any():
             return due_us, ()
         bad = stray.nonzero()[0]
@@ -46,16 +56,16 @@ def start_alignment(state: OcsState, circuits: Circuits, turning: BoolArray) -> 
         )
     state.alignment_rounds[list(circuits.ocses)] += 1
     mirrors = physical_ports(state.patched, 0, ocs, circuits.north[turned])
-    found = align(pace.loop, state.seed, state.fabric, ocs, mirrors, state.alignment_rounds.take(ocs))
-    due_us = state.now_us + int(found.time_us.max())
-    code = found.code
+    result = align(speed.loop, state.seed, state.fabric, ocs, mirrors, state.alignment_rounds.take(ocs))
+    due_us = state.now_us + int(result.time_us.max())
+    code = result.code
     if stray is not None and stray.any():
-        due_us = max(due_us, state.now_us + longest_us(pace.loop))
+        due_us = max(due_us, state.now_us + longest_us(speed.loop))
         code = np.where(stray > 0, UNSTEADY, code)
     if not code.any():
         return due_us, ()
     bad = code.nonzero()[0]
-    missed = found.missed[:, bad]
+    missed = result.missed[:, bad]
     sides = missed[0] * NORTH_MISSED | missed[1] * SOUTH_MISSED
     if stray is not None:
         sides |= stray[bad]
@@ -67,61 +77,51 @@ def _failed_alignments(places: IntArray, codes: npt.NDArray[Any], sides: IntArra
 
 
 @lru_cache(maxsize=64)
-def _pace(technology: str, config: OcsConfig) -> SwitchingSpeed:
+def _switching_speed(technology: str, config: OcsConfig) -> SwitchingSpeed:
     return switching_speed(ocs_technology(technology), config)
 
 
-def _settled_us(state: OcsState, ocs: IntArray, pace: SwitchingSpeed) -> int:
-    """When all of these circuits, by OCS, are made where no camera aligns them."""
-    if not pace.serial:
-        return state.now_us + pace.connection_us
+def _settled_us(state: OcsState, ocs: IntArray, speed: SwitchingSpeed) -> int:
+    """The time at which all these circuits are made, for a technology without cameras."""
+    if not speed.serial:
+        return state.now_us + speed.connection_us
     on_each = np.bincount(ocs)
     busy = np.flatnonzero(on_each)
-    free_us = np.maximum(state.busy_us[busy], state.now_us) + on_each[busy] * pace.connection_us
+    free_us = np.maximum(state.busy_us[busy], state.now_us) + on_each[busy] * speed.connection_us
     state.busy_us[busy] = free_us
     return int(free_us.max())
 
-
-# What the cameras see of mirrors that do not find their places: which of the two of a circuit it was, how
-# often in a row, and how that stands beside the other mirrors of the same array.
-#
-# A sound mirror misses now and then, nearly all do with a camera that is noisy enough, and one that is broken
-# misses whatever it is to be joined to. So a mirror is held for broken where it has missed so often in a row
-# that of the others of its array, which the same camera sees, hardly one in a million would have. How the
-# camera does is told by first tries: m of t mirrors missed in theirs. Where nothing else is known of it
-# beforehand, a sound one then misses n times in a row with the chance of the product of (m + 1 + i) / (t +
-# 2 +
-# i), i from 0 to n - 1 (Laplace). Where little was tried it takes longer to say, and mirrors that miss again
-# and again say no more of the camera than once.
 
 MISSED_BITS = (NORTH_MISSED, SOUTH_MISSED)
 
 
 def stray_mirrors_in(state: OcsState, circuits: Circuits, which: IntArray) -> IntArray:
-    """Of these of some circuits, which of both mirrors find no place any more, as in `Failed`."""
-    found = np.zeros(len(which), dtype=np.int64)
+    """For each of the circuits `which`, the mirrors that are stray: NORTH_MISSED + SOUTH_MISSED bits."""
+    stray = np.zeros(len(which), dtype=np.int64)
     if state.technology not in ALIGNED_BY_CAMERA:
-        return found
+        return stray
     broken = np.array(sorted({*state.stray_mirrors.values()}), dtype=np.int64)
     ocs = circuits.ocs[which]
     for side, ports in enumerate((circuits.north, circuits.south)):
         mirrors = places_of(side, ocs, physical_ports(state.patched, side, ocs, ports[which]))
-        found |= np.isin(mirrors, broken) * MISSED_BITS[side]
-    return found
+        stray |= np.isin(mirrors, broken) * MISSED_BITS[side]
+    return stray
 
 
 def count_attempts(
     state: OcsState, circuits: Circuits, tried: BoolArray, failed: FailedAlignments, cause: str
 ) -> None:
-    """These of some circuits were aligned, and of those the `failed` were not: count them, and keep in mind
-    which mirrors have missed too often now. `cause` is the id of why they turned."""
+    """Count the alignment attempts of the circuits in `tried` and remember mirrors that missed too often.
+
+    `failed` are the attempts without success. `cause` is the id of the message for which the mirrors turned.
+    """
     sides = {place: bits for place, _, bits in failed}
     missed: list[int] = []
     count = np.bincount(circuits.ocs[tried], minlength=state.ocs_count)
     state.tried += count
     if sides or state.mirror_misses:
         on = {*circuits.ocses}
-        if len(state.mirror_misses) + len(sides) < len(on):  # of few that miss, where the others need no look
+        if len(state.mirror_misses) + len(sides) < len(on):  # few mirrors miss: skip all other OCSes
             on = {port_at(mirror)[1] for mirror in state.mirror_misses} | {at // state.radix for at in sides}
         for number in np.flatnonzero(tried & np.isin(circuits.ocs, sorted(on))).tolist():
             bits = sides.get(int(circuits.north_at[number]), 0)
@@ -138,7 +138,7 @@ def count_attempts(
 
 
 def _count_attempt(state: OcsState, mirror: int, *, misses: bool) -> bool:
-    """How one mirror does now; whether it misses. Only its first try counts for its array."""
+    """Count one attempt of a mirror and return `misses`. Only its first attempt counts for its array."""
     side, ocs, _ = port_at(mirror)
     before = state.mirror_misses.pop(mirror, 0)
     state.tried[side, ocs] -= before > 0
@@ -149,7 +149,7 @@ def _count_attempt(state: OcsState, mirror: int, *, misses: bool) -> bool:
 
 
 def is_beyond_chance(state: OcsState, mirror: int) -> bool:
-    """Whether what was seen of a mirror and of the others of its array says that it is broken."""
+    """Whether a mirror's run of misses shows that it is broken, given the other mirrors of its array."""
     misses = state.mirror_misses[mirror]
     if misses < assumed("stray_misses_least"):
         return False
@@ -160,12 +160,15 @@ def is_beyond_chance(state: OcsState, mirror: int) -> bool:
 
 
 def chance_of_misses(misses: int, others: int, bad: int) -> float:
-    """That a sound mirror misses so often in a row, of whose `others` so many did in their first tries."""
+    """The probability that a sound mirror misses `misses` times in a row.
+
+    `bad` of `others` mirrors of its array missed in their first attempt.
+    """
     return prod((bad + 1 + n) / (others + 2 + n) for n in range(misses))
 
 
 def is_stray(state: OcsState, ocs: int, side: int, port: int) -> bool:
-    """Whether the mirror at which the fibre of a port is finds no place."""
+    """Whether the mirror that the fibre of a port uses now finds no place."""
     if not state.stray_mirrors or state.technology not in ALIGNED_BY_CAMERA:
         return False
     logical = place_of(side, ocs, port)

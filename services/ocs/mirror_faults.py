@@ -1,5 +1,15 @@
-"""Mirrors that point elsewhere than they are told, one that drifts or all of a chassis that shakes: the light
-that this costs is for the optics to tell, what the cameras see of it for the OCS's own readings."""
+"""Mirrors that drift, shake, or find no place.
+
+A drift or a shaking chassis costs light, which the optics model accounts for. What cameras see of it appears
+in the OCS's own readings. Only drifting mirrors can stand out from the others of their arrays, so only these
+are checked: when a drift starts, moves by a step, and when circuits are made or restored. A mirror is visible
+if a circuit is made over it, its array is lit and imaged, and the controller runs. If the whole chassis
+shakes, all its mirrors are off and none stands out.
+
+The drivers keep a stray mirror where it is, so its circuit stays until it is switched. After that every
+alignment fails and is retried like any other. The OCS has to find out by itself that the mirror is broken
+(`mirror_alignment`). It then gives the mirror up, and the fibre is moved to a spare port.
+"""
 
 import numpy as np
 
@@ -25,7 +35,7 @@ from shared.models.telemetry.ocs_readings import (
 
 
 def start_drift(state: OcsState, body: FaultBegan, cause: str) -> list[Output]:
-    """Circuits stand as they are made: nothing is told of it but what cameras see."""
+    """Record a drift. Circuits stay made, so nothing is emitted until cameras see the drift."""
     ocs, side, port = ocs_of(body.target), None, None
     if body.kind == "mirror":
         ocs, side, port = port_of(body.target)
@@ -36,40 +46,34 @@ def start_drift(state: OcsState, body: FaultBegan, cause: str) -> list[Output]:
 
 
 def end_drift(state: OcsState, body: FaultEnded) -> list[Output]:
-    """It is over, or the mirror was aligned anew."""
+    """Remove a drift: it ended, or the mirror was aligned again."""
     state.mirror_drifts.pop(body.fault, None)
     return []
 
 
 def mirror_loss_db(state: OcsState, at_us: int) -> FloatArray:
-    """What every mirror loses for it points elsewhere, by where it is, of shape (OCSes, 2, radix)."""
-    found = np.zeros((state.ocs_count, 2, state.radix))
-    for one in state.mirror_drifts.values():
-        share = onset_share(at_us - one.began_us, one.onset_us)
-        side = slice(None) if one.side is None else one.side
-        port = slice(None) if one.port is None else one.port
-        found[one.ocs, side, port] += share * one.loss_db
-    return found
-
-
-# Mirrors that find no place any more, whatever they are to be joined to.
-#
-# The drivers hold such a mirror where it is, so that a circuit over it stands until it is switched. From then
-# on every one fails to be aligned, and is tried again as any other that does. That the mirror is broken the
-# OCS
-# has to see (`misses`): then it gives it up, and its fibre is moved to a spare port.
+    """The loss in dB of each mirror through drift, by physical port, of shape (OCSes, 2, radix)."""
+    loss_db = np.zeros((state.ocs_count, 2, state.radix))
+    for drift in state.mirror_drifts.values():
+        share = onset_share(at_us - drift.began_us, drift.onset_us)
+        side = slice(None) if drift.side is None else drift.side
+        port = slice(None) if drift.port is None else drift.port
+        loss_db[drift.ocs, side, port] += share * drift.loss_db
+    return loss_db
 
 
 def start_stray(state: OcsState, body: FaultBegan) -> list[Output]:
-    """Nobody sees it before it is to turn."""
+    """Record a stray mirror. It shows only at the next connect."""
     port = port_of(body.target)
     state.stray_mirrors[body.fault] = place_of(port.side, port.ocs, port.number)
     return []
 
 
 def end_stray(state: OcsState, body: FaultEnded, cause: str) -> list[Output]:
-    """It finds its places, or its fibre was moved. One that was given up is in use again, unless it is dead
-    for good by then."""
+    """Remove a stray mirror: it was repaired, or its fibre was moved.
+
+    If the mirror was given up, the port is in use again, unless it is permanently dead by then.
+    """
     mirror = state.stray_mirrors.pop(body.fault)
     if mirror in state.stray_mirrors.values():
         return []
@@ -80,7 +84,7 @@ def end_stray(state: OcsState, body: FaultEnded, cause: str) -> list[Output]:
 
 
 def mark_failed_mirrors(state: OcsState) -> list[Output]:
-    """Mirrors that have missed too often now are held for dead."""
+    """Give up the mirrors that have missed too often."""
     emitted: list[Output] = []
     for mirror, cause in sorted(state.suspect_mirrors.items()):
         misses = state.mirror_misses.pop(mirror)
@@ -98,27 +102,18 @@ def mark_failed_mirrors(state: OcsState) -> list[Output]:
 
 
 def failed_mirror_reason(misses: int) -> str:
-    """Why a mirror was given up."""
+    """The reason for giving up a mirror."""
     return f"given up: its mirror missed its place {misses} times in a row, and others of its array did not"
 
 
-# What cameras see of mirrors that drift: one that is off its place is told of, once, and when it is back.
-#
-# Only mirrors that drift can stand out from the others of their arrays, so that only these are looked at:
-# when
-# they begin to, drift by a step, and when anything is made or comes back. A mirror is seen where a circuit is
-# made over it, its array is lit and imaged, and the controller runs. All mirrors of a chassis that shakes are
-# off, and none of them stands out.
-
-
 def report_misaligned_mirrors(state: OcsState) -> list[Output]:
-    """Say of which mirrors what is seen of them has changed."""
+    """Emit a message for each mirror that starts or stops standing out."""
     if state.technology not in ALIGNED_BY_CAMERA:
         return []
     drifting = {
-        place_of(one.side, one.ocs, one.port): one.cause
-        for one in state.mirror_drifts.values()
-        if one.side is not None and one.port is not None
+        place_of(drift.side, drift.ocs, drift.port): drift.cause
+        for drift in state.mirror_drifts.values()
+        if drift.side is not None and drift.port is not None
     }
     emitted: list[Output] = []
     for mirror in sorted(drifting.keys() | state.misaligned_mirrors.keys()):
@@ -133,10 +128,10 @@ def report_misaligned_mirrors(state: OcsState) -> list[Output]:
         spare = number if number != port.number else None
         if is_off:
             state.misaligned_mirrors[mirror] = error_urad
-            told = MirrorStoodOut(
+            stood_out = MirrorStoodOut(
                 ocs=ocs, side=SIDES[side], port=port.number, error_urad=error_urad, spare=spare
             )
-            emitted.append(CausedBy(drifting[mirror], told))
+            emitted.append(CausedBy(drifting[mirror], stood_out))
         else:
             del state.misaligned_mirrors[mirror]
             emitted.append(MirrorSteady(ocs=ocs, side=SIDES[side], port=port.number, spare=spare))
@@ -144,19 +139,19 @@ def report_misaligned_mirrors(state: OcsState) -> list[Output]:
 
 
 def drift_steps_us(state: OcsState) -> list[int]:
-    """When mirrors that drift do so by another step."""
+    """The times at which drifting mirrors move by another step."""
     if not state.mirror_drifts or state.technology not in ALIGNED_BY_CAMERA:
         return []
-    found = []
-    for one in state.mirror_drifts.values():
-        step_us = next_onset_step_us(state.now_us - one.began_us, one.onset_us)
-        if one.port is not None and step_us is not None:
-            found.append(one.began_us + step_us)
-    return found
+    steps_us = []
+    for drift in state.mirror_drifts.values():
+        step_us = next_onset_step_us(state.now_us - drift.began_us, drift.onset_us)
+        if drift.port is not None and step_us is not None:
+            steps_us.append(drift.began_us + step_us)
+    return steps_us
 
 
 def _is_seen(state: OcsState, port: Port) -> bool:
-    """Whether there is a circuit over the mirror of a port, and its camera sees it."""
+    """Whether a circuit is made over the mirror of a port and its camera sees it."""
     ocs, side = port.ocs, SIDES[port.side]
     north = north_of(state, port)
     if north == NO_PORT or not state.made[ocs, north]:
@@ -168,14 +163,14 @@ def _is_seen(state: OcsState, port: Port) -> bool:
 
 
 def _error_urad(state: OcsState, mirror: int) -> tuple[float, float]:
-    """What the camera says of a mirror, and beyond what it stands out."""
+    """The pointing error that the camera reads for a mirror, and the limit beyond which it stands out."""
     side, ocs, port = port_at(mirror)
     own_db = all_db = 0.0
-    for one in state.mirror_drifts.values():
-        if one.ocs != ocs or (one.port is not None and (one.side, one.port) != (side, port)):
+    for drift in state.mirror_drifts.values():
+        if drift.ocs != ocs or (drift.port is not None and (drift.side, drift.port) != (side, port)):
             continue
-        lost_db = onset_share(state.now_us - one.began_us, one.onset_us) * one.loss_db
-        own_db, all_db = (own_db, all_db + lost_db) if one.port is None else (own_db + lost_db, all_db)
+        lost_db = onset_share(state.now_us - drift.began_us, drift.onset_us) * drift.loss_db
+        own_db, all_db = (own_db, all_db + lost_db) if drift.port is None else (own_db + lost_db, all_db)
     loop = AlignmentLoop(camera_noise_urad=state.config.camera_noise_urad)
     made = ocs_calibration(state.seed, state.fabric, state.ocs_count, state.radix)
     place = ocs, side, port

@@ -1,4 +1,5 @@
-"""How a datacenter network commands its OCSes: by circuits between ports, a stage of a rewiring at a time."""
+"""Commands of a datacenter network to its OCSes: circuits between ports, one stage of a rewiring at a
+time."""
 
 from collections.abc import Sequence
 
@@ -22,12 +23,14 @@ from services.ocs.switch import disconnect, make_circuits, mark_wanted, retry_al
 from shared.engine.service import CausedBy, Output
 
 OcsConflict = tuple[int, str]
-"""The OCS that stands in the way of a command, and the reason."""
+"""The OCS that cannot execute a command, and the reason."""
 
 
 def on_rewire(state: OcsState, body: RewireCircuits, message: Envelope) -> list[Output]:
-    """Park the mirrors of what goes at once, take what comes as wanted and let mirrors turn; or refuse all of
-    it. What goes may have been lost meanwhile: it is wanted no longer, so nothing brings it back."""
+    """Park the mirrors of removed circuits at once, and turn those of new ones; or refuse the whole command.
+
+    A removed circuit may already be lost. It is no longer wanted, so it is not restored.
+    """
     conflict = _rewire_conflict(state, body)
     if conflict is not None:
         ocs, reason = conflict
@@ -78,7 +81,7 @@ def _circuits(circuits: Sequence[OcsCircuit], radix: int) -> Circuits:
 def _rewire_conflict(state: OcsState, body: RewireCircuits) -> OcsConflict | None:
     for ocs, north, south in (*body.removed, *body.made):
         if ocs >= state.ocs_count or north >= state.ports_wired or south >= state.ports_wired:
-            return ocs, f"no fibre enters N{north} or S{south}; allowed are 0 to {state.ports_wired - 1}"
+            return ocs, f"N{north} or S{south} has no fibre; must be between 0 and {state.ports_wired - 1}"
         if state.control_faults[ocs]:
             return (
                 ocs,
@@ -89,7 +92,7 @@ def _rewire_conflict(state: OcsState, body: RewireCircuits) -> OcsConflict | Non
     freed = set()
     for ocs, north, south in body.removed:
         if state.wanted[ocs, north] != south:
-            return ocs, f"no circuit N{north} to S{south} to take away"
+            return ocs, f"no circuit N{north} to S{south} to remove"
         freed |= {(ocs, "N", north), (ocs, "S", south)}
     taken: set[tuple[int, str, int]] = set()
     for ocs, north, south in body.made:

@@ -1,4 +1,4 @@
-"""Which fault strikes what of an OCS: its parts and ports, or what it stands in and hangs on in a network."""
+"""Applies faults to OCSes: to parts and ports, and to the racks and domains of a network."""
 
 from typing import Literal
 
@@ -103,8 +103,10 @@ def _regain_control(state: OcsState, target: str) -> list[Output]:
 
 
 def _change_power(state: OcsState, kind: str, target: str, change: int) -> tuple[int, ...]:
-    """The OCSes that go dark with a rack or a power domain. Those that latch keep their circuits without
-    power: none goes dark, but none can be changed."""
+    """The OCSes that go dark with a rack or a power domain.
+
+    OCSes that latch keep their circuits without power: none goes dark, but none can be changed.
+    """
     ocses = _ocses(state, kind, target)
     if kind == "power" and state.latches:
         state.control_faults[list(ocses)] += change

@@ -1,7 +1,9 @@
-"""Ports that fail and return: one by itself, or all before the mirrors of a driver board.
+"""Ports that fail and recover: one by itself, or all whose mirrors a driver board drives.
 
-Faults strike mirrors, which are those of physical ports; what comes of it is told by the ports at which the
-fibres were wired (`shared.models.ocs.patches`).
+Faults hit mirrors, which belong to physical ports. Messages name the logical port, where the fibre was wired
+(`shared.models.ocs.patches`). The repair of a port moves its fibre from the dead mirror to a spare port ([LF]
+3.2). A patch swaps the mirrors of two ports of one side: the port whose fibre moves gets the mirror of the
+spare, and the spare gets the dead one for good. Circuits keep their logical ports.
 """
 
 from collections.abc import Sequence
@@ -29,12 +31,12 @@ from shared.models.optics.palomar import driver_boards
 
 
 def fail_port(state: OcsState, target: str) -> list[Output]:
-    """A port has one fault more of its own."""
+    """Add one fault to a port."""
     return fail_mirror(state, port_of(target))
 
 
 def fail_mirror(state: OcsState, physical: Port, reason: str | None = None) -> list[Output]:
-    """That of a port has one fault more; the `reason` is told where it is the OCS that holds it for dead."""
+    """Add one fault to the mirror of a port. `reason` is given if the OCS itself gave the mirror up."""
     port = logical_port(state, physical)
     was_broken = own_faults(state, port) > 0
     state.port_faults[port.side, port.ocs, port.number] += 1
@@ -46,7 +48,7 @@ def fail_mirror(state: OcsState, physical: Port, reason: str | None = None) -> l
 
 
 def recover_port(state: OcsState, target: str, cause: str) -> list[Output]:
-    """One fault less."""
+    """Remove one fault from a port."""
     port = logical_port(state, port_of(target))
     state.port_faults[port.side, port.ocs, port.number] -= 1
     if own_faults(state, port) > 0:
@@ -56,7 +58,7 @@ def recover_port(state: OcsState, target: str, cause: str) -> list[Output]:
 
 
 def fail_board(state: OcsState, target: str, ocs: int) -> PortsDown:
-    """A driver board breaks: the circuits over all of its mirrors are lost."""
+    """Fail a driver board: the circuits over all of its mirrors are lost."""
     side, ports = ports_of_board(state, ocs, number_of(target))
     state.port_faults[side, ocs, ports] += 1
     _drop_circuits(state, ocs, side, ports)
@@ -64,7 +66,7 @@ def fail_board(state: OcsState, target: str, ocs: int) -> PortsDown:
 
 
 def recover_board(state: OcsState, target: str, ocs: int, cause: str) -> PortsUp:
-    """It was swapped: what its mirrors were set to is lost, so that they are programmed again."""
+    """Recover a swapped driver board. Its mirrors have lost their settings, so circuits are made again."""
     side, ports = ports_of_board(state, ocs, number_of(target))
     state.port_faults[side, ocs, ports] -= 1
     restore_circuits(state, ocs, side, ports, cause)
@@ -72,7 +74,7 @@ def recover_board(state: OcsState, target: str, ocs: int, cause: str) -> PortsUp
 
 
 def ports_of_board(state: OcsState, ocs: int, board: int) -> tuple[int, tuple[int, ...]]:
-    """(side as an index of SIDES, the ports of the fibres before the mirrors that this board drives)."""
+    """(side as an index of SIDES, logical ports of the mirrors that this board drives)."""
     side, of_array = divmod(board, BOARDS_PER_ARRAY)
     boards = driver_boards(state.seed, state.fabric, state.radix, state.ocs_count)
     driven = np.flatnonzero(boards[side, ocs] == of_array).tolist()
@@ -82,7 +84,7 @@ def ports_of_board(state: OcsState, ocs: int, board: int) -> tuple[int, tuple[in
 
 
 def own_faults(state: OcsState, port: Port) -> int:
-    """The faults of a port that are not those of its driver board."""
+    """The faults of a port without those of its driver board."""
     by_board = 0
     if state.broken:
         boards = range(port.side * BOARDS_PER_ARRAY, (port.side + 1) * BOARDS_PER_ARRAY)
@@ -92,7 +94,7 @@ def own_faults(state: OcsState, port: Port) -> int:
 
 
 def logical_port(state: OcsState, physical: Port) -> Port:
-    """The port at which the fibre was wired that is at this port now: itself, unless it was patched."""
+    """The logical port of the fibre at a physical port: the same port, unless it was patched."""
     for place, at in state.patched.items():
         side, ocs, port = port_at(place)
         if (ocs, side, at) == physical:
@@ -101,12 +103,12 @@ def logical_port(state: OcsState, physical: Port) -> Port:
 
 
 def _spare_of(state: OcsState, port: Port) -> int | None:
-    """Where the fibre of a port is, if not there."""
+    """The port to which the fibre of a port was moved; None if it was not."""
     return state.patched.get(place_of(port.side, port.ocs, port.number))
 
 
 def _drop_circuits(state: OcsState, ocs: int, side: int, ports: Sequence[int]) -> None:
-    """The mirrors of these ports fall."""
+    """Take down the circuits at these ports."""
     norths = _norths(state, ocs, side, ports)
     state.made[ocs, norths] = False
     remove_stale(state, ocs, side, ports)
@@ -115,7 +117,7 @@ def _drop_circuits(state: OcsState, ocs: int, side: int, ports: Sequence[int]) -
 
 
 def restore_circuits(state: OcsState, ocs: int, side: int, ports: Sequence[int], cause: str) -> None:
-    """The wanted circuits of such of these ports as nothing else keeps down are made again."""
+    """Make the wanted circuits at these ports again, unless another fault keeps them down."""
     sound = [port for port in ports if state.port_faults[side, ocs, port] == 0]
     schedule_restore(state, ocs, _norths(state, ocs, side, sound), cause)
     retry_alignment(state, (ocs,))
@@ -124,20 +126,14 @@ def restore_circuits(state: OcsState, ocs: int, side: int, ports: Sequence[int],
 
 def _norths(state: OcsState, ocs: int, side: int, ports: Sequence[int]) -> list[int]:
     """The North ports of the circuits that are wanted at these ports."""
-    found = [north_of(state, Port(ocs, side, port)) for port in ports]
-    return [north for north in found if north != NO_PORT]
+    norths = [north_of(state, Port(ocs, side, port)) for port in ports]
+    return [north for north in norths if north != NO_PORT]
 
 
 def port_of(target: str) -> Port:
     """The port with a name like `pod-0/ocs-17/N24`."""
     ocs, _, label = target.rpartition("/")
     return Port(number_of(ocs), SIDES.index(label[0]), int(label[1:]))
-
-
-# Fibres that are moved from dead mirrors to spare ports: the repair of a port ([LF] 3.2).
-#
-# A patch lets two ports of a side trade mirrors: the port whose fibre moves has the spare's from then on, and
-# the spare the dead one, which stays so for good. Circuits that are wanted and made go on by logical port.
 
 
 def on_patch(state: OcsState, body: PatchPort, message: Envelope) -> list[Output]:
@@ -158,14 +154,14 @@ def on_patch(state: OcsState, body: PatchPort, message: Envelope) -> list[Output
     state.patched[place_of(port.side, port.ocs, spare)] = physical.number
     faults = state.port_faults[port.side, port.ocs]
     faults[[port.number, spare]] = faults[[spare, port.number]]
-    faults[spare] += 1  # a dead mirror is never mended, whatever is said of its fault
+    faults[spare] += 1  # a dead mirror is never repaired, even when its fault ends
     restore_circuits(state, port.ocs, port.side, (port.number,), message.id)
     left = physical.number if physical != port else None
     return [PortPatched(ocs=port.ocs, side=body.side, port=port.number, spare=spare, left=left)]
 
 
 def free_spares(state: OcsState, ocs: int, side: int) -> list[int]:
-    """The spare ports of one side that work and that nothing is at, the first of them first."""
+    """The free and sound spare ports of one side, in order."""
     first, end = state.ports_wired, state.ports
     taken = (state.wanted, state.wanted_from)[side][ocs, first:end].tolist()
     broken = state.port_faults[side, ocs, first:end].tolist()
@@ -174,21 +170,21 @@ def free_spares(state: OcsState, ocs: int, side: int) -> list[int]:
 
 
 def patches_of(state: OcsState, ocs: int) -> list[tuple[int, int, int]]:
-    """The fibres of an OCS that are at a spare, as (side, port, spare), in this order."""
-    found = [(*port_at(place), spare) for place, spare in state.patched.items()]
+    """The fibres of an OCS that use a spare port, as sorted (side, port, spare)."""
+    patches = [(*port_at(place), spare) for place, spare in state.patched.items()]
     return sorted(
-        (side, port, spare) for side, at, port, spare in found if at == ocs and port < state.ports_wired
+        (side, port, spare) for side, at, port, spare in patches if at == ocs and port < state.ports_wired
     )
 
 
 def dead_ports(state: OcsState, ocs: int) -> list[tuple[int, int]]:
-    """Ports of an OCS that a fibre was moved from for good, as (side, physical port)."""
-    found = [(*port_at(place), dead) for place, dead in state.patched.items()]
-    return sorted((side, dead) for side, at, port, dead in found if at == ocs and port >= state.ports_wired)
+    """Ports of an OCS that were given up for good, as sorted (side, physical port)."""
+    patches = [(*port_at(place), dead) for place, dead in state.patched.items()]
+    return sorted((side, dead) for side, at, port, dead in patches if at == ocs and port >= state.ports_wired)
 
 
 def current_ports(state: OcsState, side: int | IntArray, ocs: int, ports: IntArray) -> IntArray:
-    """Where the fibres of these ports of a side are now."""
+    """The physical ports of the fibres of these logical ports."""
     return physical_ports(state.patched, side, ocs, ports)
 
 
@@ -196,7 +192,7 @@ def _patch_refusal(state: OcsState, port: Port, free: list[int]) -> str | None:
     if own_faults(state, port) == 0:
         return f"{port.label} works"
     if port.number >= state.ports_wired:
-        return f"{port.label} is a spare: no fibre enters it, and mirrors are not mended in the field"
+        return f"{port.label} is a spare: it has no fibre, and mirrors cannot be repaired in the field"
     if not free:
         side, spares = SIDES[port.side], state.ports - state.ports_wired
         return f"none of the {spares} spare ports on side {side} of ocs-{port.ocs} is free and sound"

@@ -1,4 +1,4 @@
-"""The table of the service `ocs`: which rule handles which message."""
+"""The rules of the service `ocs`, by message type."""
 
 from schemas.messages.diagnosis import TestWanted
 from schemas.messages.failures import FaultBegan, FaultEnded, ParametersChanged

@@ -1,7 +1,7 @@
-"""What the OCSes of one fabric are set to do, and what their mirrors do.
+"""State of the OCSes of one fabric: wanted circuits, made circuits and faults.
 
-Port arrays have shape (OCSes, radix), or (2, OCSes, radix) for (North, South): how many there are is for the
-fabric's wiring to say, 48 in a superpod. A circuit is known by its North port.
+Port arrays have shape (OCSes, radix), or (2, OCSes, radix) for (North, South). The fabric's wiring gives the
+number of OCSes; a superpod has 48. A circuit is identified by its North port.
 """
 
 from dataclasses import dataclass, field
@@ -26,12 +26,13 @@ BoolArray = npt.NDArray[np.bool_]
 NO_PORT = -1
 NO_OWNER = -1
 MANUAL = -2
-"""In place of a slice: an operator made the circuit."""
+"""Owner of a circuit that an operator made."""
 SIDES: tuple[Literal["N", "S"], ...] = ("N", "S")
 FailedAlignments = tuple[tuple[int, int, int], ...]
-"""Circuits whose mirrors do not find their place, as (place in a flat array of (OCS, North port), code of the
-reason, which of both mirrors: `NORTH_MISSED` + `SOUTH_MISSED`), the codes those of
-`shared.models.ocs.alignment`."""
+"""Circuits whose alignment fails, as (flat index of (OCS, North port), reason code, missed mirrors).
+
+Reason codes are those of `shared.models.ocs.alignment`. Missed mirrors are `NORTH_MISSED` + `SOUTH_MISSED`.
+"""
 NORTH_MISSED, SOUTH_MISSED = 1, 2
 
 
@@ -48,8 +49,10 @@ class PendingConnect:
 
 @dataclass(frozen=True, slots=True)
 class PendingRestore:
-    """Wanted circuits of an OCS that are to be made again after what they lacked came back: those of these
-    North ports, or None for all of them."""
+    """Wanted circuits of an OCS that are to be made again after a recovery.
+
+    `norths` are their North ports; None means all.
+    """
 
     ocs: int
     norths: tuple[int, ...] | None
@@ -60,8 +63,11 @@ class PendingRestore:
 
 @dataclass(frozen=True, slots=True)
 class Realignment:
-    """A circuit whose mirrors did not find their places: the code of the `reason`, when they are tried again
-    by themselves, and the id of the message because of which they turned."""
+    """A circuit whose alignment failed and is to be retried.
+
+    `reason` is the code of the reason, `due_us` the time of the retry, and `cause` the id of the message for
+    which the mirrors turned.
+    """
 
     reason: int
     due_us: int
@@ -70,8 +76,11 @@ class Realignment:
 
 @dataclass(frozen=True, slots=True)
 class ControllerRestart:
-    """Software that is being restarted until `due_us`; whether the OCS keeps its circuits, and the id of the
-    message because of which."""
+    """A restart of the OCS software that ends at `due_us`.
+
+    `keeps` is true if the OCS keeps its circuits. `cause` is the id of the message that requested the
+    restart.
+    """
 
     due_us: int
     keeps: bool
@@ -80,9 +89,12 @@ class ControllerRestart:
 
 @dataclass(frozen=True, slots=True)
 class MirrorDrift:
-    """A fault for which mirrors point elsewhere than they are told: that of one `port` of a side, by where it
-    is, or with None for both all of the OCS. Each loses `loss_db` when all of it has come, which takes
-    `onset_us` from `began_us` on. `cause` is the id of the message that told of it."""
+    """A fault that moves mirrors off their places.
+
+    It affects the mirror of one physical `port` of a side, or the whole OCS if both are None. Each mirror
+    loses `loss_db` at the end of the onset, which takes `onset_us` from `began_us` on. `cause` is the id of
+    the message that reported it.
+    """
 
     ocs: int
     side: int | None
@@ -108,75 +120,86 @@ class PendingRewiring:
 
 @dataclass
 class OcsState(State):
-    """`wanted[o, n]` is the South port that North port n is to be joined to, `wanted_from[o, s]` its inverse,
-    both −1 for none; `owner[o, n]` the number of the slice that wants it, −1 where it stands for nobody,
-    −2 where it was made by hand, for the message that `by_hand` has by place in a flat array;
-    `made[o, n]` whether the mirrors do, and `turning[o, n]` whether they turn there for a command.
+    """State of the OCSes of one fabric.
 
-    Fibres enter ports 0 to `ports_wired` − 1 of each side; the rest of its `ports` are spares. `patched` has
-    by place of a port (`shared.models.ocs.patches`) where its fibre is now, and for a spare that took one the
-    dead port which that left: ports that trade mirrors. All arrays go by logical port. Faults are counts of
-    active ones: those of a chassis include what it stands in (rack, power), which `housing_faults` counts by
-    itself; those of a port its driver board's. An OCS with `control_faults` does nothing that its network
-    tells it. With `frozen_faults` (of its CPU or FPGA, or of `restarts`) it carries out nothing at all, and
-    what is given up stays on its mirrors: `stale` has the South port, by OCS × radix + North port. With
-    `blind_faults` (of its cameras and injection modules) it makes nothing. `broken` counts the faults of
-    every part of an OCS, rack and domain that has some, under its name. `connects` (what a superpod's
-    scheduler commanded), `rewirings` (what a network's topology did) and `restores` are keyed by order of
-    arrival, `realignments` by place in a flat array of (OCS, North port), as are `misses`: how often in a row
-    mirrors did not find their places. `cross_connects` counts circuits
-    made since the start, `turns` how often each OCS was to turn mirrors. `drifts` has by fault how far
-    mirrors are off, `strays` by fault the mirror that finds no place any more.
-
-    Mirrors are known by where they are (`place_of`). `mirror_misses` counts how often in a row the camera saw
-    one miss; `tried` counts of either array of each OCS the mirrors that were aligned lately, but for those
-    that had missed just before, `missed` which of these missed. `suspects` are to be given up in this moment,
-    with the id of why they turned; `given_up` are those that were, after so many misses. `off` are those that
-    cameras see off their places, by how many µrad.
-
-    What the OCSes are, the `technology` says by name; one that makes one circuit after another is busy until
-    `busy_us`. Telemetry frames come every `telemetry_interval_s`, with those of link ends or trunks.
+    All port arrays are indexed by logical port. Mirrors are identified by physical position (`place_of`).
+    Faults are counts of active ones. `tried` and `missed` count first attempts only, not those of mirrors
+    that had just missed.
     """
 
     config: OcsConfig | PodOcsConfig
     ports_wired: int
+    """Ports of each side that a fibre enters: 0 to `ports_wired` − 1. The rest of `ports` are spares."""
     wanted: npt.NDArray[np.int16]
+    """South port that North port n of OCS o is to be joined to; −1 for none."""
     wanted_from: npt.NDArray[np.int16]
+    """Inverse of `wanted`: North port by South port; −1 for none."""
     owner: npt.NDArray[np.int32]
+    """Number of the slice that wants a circuit, by North port; −1 if unowned, −2 if made by hand."""
     made: BoolArray
+    """Whether the mirrors make the wanted circuit, by North port."""
     turning: BoolArray
+    """Whether the mirrors are turning for a command, by North port."""
     chassis_faults: npt.NDArray[np.int16]
+    """Faults that darken an OCS, including those of its rack and power domain."""
     port_faults: npt.NDArray[np.int16]
+    """Faults of a port, including those of its driver board, of shape (2, OCSes, radix)."""
     housing_faults: npt.NDArray[np.int16]
+    """Faults of the rack and power domain alone."""
     control_faults: npt.NDArray[np.int16]
+    """With any, an OCS executes no command of its network."""
     frozen_faults: npt.NDArray[np.int16]
+    """Of CPU, FPGA or restarts. With any, an OCS executes nothing, and released circuits stay as `stale`."""
     blind_faults: npt.NDArray[np.int16]
+    """Of cameras and injection modules. With any, an OCS makes no circuit."""
     changed_us: npt.NDArray[np.int64]
     alignment_rounds: npt.NDArray[np.int64]
+    """How often each OCS has started to turn mirrors."""
     tried: npt.NDArray[np.int64]
+    """Recent first attempts to align a mirror, of shape (2, OCSes)."""
     missed: npt.NDArray[np.int64]
+    """How many of `tried` missed."""
     busy_us: npt.NDArray[np.int64]
+    """Time until which an OCS that makes one circuit after another is busy."""
     network: NetworkConfig | None = None
     broken: dict[str, int] = field(default_factory=dict)
+    """Number of faults by name of a broken part, rack or domain."""
     patched: dict[int, int] = field(default_factory=dict)
+    """Physical port by place of a moved fibre's port (`shared.models.ocs.patches`). For a spare that took a
+    fibre, the dead port that the fibre left."""
     restarts: dict[int, ControllerRestart] = field(default_factory=dict)
     technology: str = "palomar"
     stale: dict[int, int] = field(default_factory=dict)
+    """South port of released circuits that still stand, by flat index of (OCS, North port)."""
     connects: dict[int, PendingConnect] = field(default_factory=dict)
+    """Pending commands of a superpod's scheduler, by order of arrival."""
     rewirings: dict[int, PendingRewiring] = field(default_factory=dict)
+    """Pending commands of a network's topology service, by order of arrival."""
     restores: dict[int, PendingRestore] = field(default_factory=dict)
+    """Pending restores, by order of arrival."""
     realignments: dict[int, Realignment] = field(default_factory=dict)
+    """Pending retries, by flat index of (OCS, North port)."""
     misses: dict[int, int] = field(default_factory=dict)
+    """Failed alignments of a circuit in a row, by flat index of (OCS, North port)."""
     manual_circuits: dict[int, str] = field(default_factory=dict)
+    """Id of the operator's message, by flat index of (OCS, North port)."""
     mirror_drifts: dict[str, MirrorDrift] = field(default_factory=dict)
+    """Drifts by fault."""
     stray_mirrors: dict[str, int] = field(default_factory=dict)
+    """The mirror that finds no place, by fault."""
     mirror_misses: dict[int, int] = field(default_factory=dict)
+    """Misses of a mirror in a row, as its camera saw them."""
     suspect_mirrors: dict[int, str] = field(default_factory=dict)
+    """Mirrors to give up now, with the id of the message for which they turned."""
     failed_mirrors: dict[int, int] = field(default_factory=dict)
+    """Mirrors that were given up, with their number of misses."""
     misaligned_mirrors: dict[int, float] = field(default_factory=dict)
+    """Mirrors that cameras see off their places, with the error in µrad."""
     telemetry_interval_s: int = 0
+    """Interval of telemetry frames; that of link ends in a pod, and of trunks in a network."""
     last_order: int = 0
     cross_connects: int = 0
+    """Circuits made since the start."""
 
     @property
     def ocs_count(self) -> int:
@@ -188,7 +211,7 @@ class OcsState(State):
 
     @property
     def ports(self) -> int:
-        """Ports of one side that the switch has: arrays are no shorter than a Palomar's."""
+        """Ports of one side of the switch; arrays are never shorter than those of a Palomar."""
         return technology_ports(ocs_technology(self.technology), self.radix)
 
     @property
@@ -198,17 +221,17 @@ class OcsState(State):
 
     @property
     def held(self) -> BoolArray:
-        """Which OCSes make no circuits, though those that stand hold, of shape (OCSes,)."""
-        found: BoolArray = (self.frozen_faults > 0) | (self.blind_faults > 0)
-        return found
+        """Which OCSes make no new circuits while existing ones stay, of shape (OCSes,)."""
+        held: BoolArray = (self.frozen_faults > 0) | (self.blind_faults > 0)
+        return held
 
     def is_held(self, ocs: int) -> bool:
-        """The same of one of them, which is asked at every change of a circuit."""
+        """Whether one OCS is held. Faster than `held`, because it is called at every change of a circuit."""
         return bool(self.frozen_faults[ocs] or self.blind_faults[ocs])
 
 
 def commission(fabric: str, config: SuperpodConfig | DcnConfig, at_us: int) -> OcsState:
-    """OCSes without a circuit, as many and as large as the fabric's wiring needs."""
+    """The OCSes of a new fabric, without circuits; its wiring gives their number and size."""
     if isinstance(config, DcnConfig):
         network = network_of(config.network)
         wiring = wiring_of(network)
@@ -254,16 +277,12 @@ def _without_circuits(
     )
 
 
-# Circuits as arrays of their OCSes and ports.
-
-
 @dataclass(frozen=True, slots=True)
 class Circuits:
-    """Circuits by their numbers of OCS, North port and South port, each of shape (circuits,), made by
-    `circuits_of`.
+    """Circuits as arrays of OCS, North port and South port, each of shape (circuits,). Made by `circuits_of`.
 
-    `north_at` and `south_at` are the places of their ports in an array of shape (OCSes, radix) that is laid
-    out flat, which reads and writes them in a third of the time; `ocses` are the OCSes, each once.
+    `north_at` and `south_at` are the indices of their ports in a flattened array of shape (OCSes, radix),
+    which is three times as fast to read and write. `ocses` are the distinct OCSes.
     """
 
     ocs: IntArray
@@ -275,6 +294,6 @@ class Circuits:
 
 
 def circuits_of(ocs: IntArray, north: IntArray, south: IntArray, radix: int) -> Circuits:
-    """These circuits of OCSes with so many ports on each side."""
+    """Build `Circuits` for OCSes with `radix` ports on each side."""
     ocses = tuple(np.flatnonzero(np.bincount(ocs)).tolist())
     return Circuits(ocs, north, south, ocs * radix + north, ocs * radix + south, ocses)

@@ -1,6 +1,7 @@
-"""How a superpod commands its OCSes: a slice's joins of cubes, translated to ports (`join_ports`) and back.
+"""Commands of a superpod to its OCSes: joins of cubes, translated to ports (`join_ports`).
 
-A join is 32 circuits, on the 16 OCSes of its dimension. Another kind of fabric has a module like this one.
+A join is 32 circuits, on the 16 OCSes of its dimension. `network_commands` does the same for a datacenter
+network.
 """
 
 from dataclasses import replace
@@ -30,12 +31,14 @@ from shared.engine.service import CausedBy, Output
 from shared.models.superpod.wiring import FACE_LINKS, JOINS_KEPT_MAX, STRANDS, join_ports
 
 PortConflict = tuple[Port, str]
-"""The port that stands in the way of a command, and the reason."""
+"""The port that conflicts with a command, and the reason."""
 
 
 def on_connect(state: OcsState, body: ConnectCircuits, message: Envelope) -> list[Output]:
-    """Take the joins as wanted and let the mirrors turn, or refuse all of them. What somebody made by hand at
-    their ports has to go."""
+    """Mark the joins as wanted and turn the mirrors, or refuse all of them.
+
+    Manual cross-connects at their ports are dropped.
+    """
     conflict = _invalid_port(body.joins, state.ports_wired) or _connect_conflict(state, body)
     if conflict is not None:
         return [_refusal(body.slice, conflict)]
@@ -50,8 +53,8 @@ def on_connect(state: OcsState, body: ConnectCircuits, message: Envelope) -> lis
 
 
 def on_disconnect(state: OcsState, body: DisconnectCircuits, _message: Envelope) -> list[Output]:
-    """Park the mirrors of the slice's joins, or of standing ones, at once; what was still turning towards
-    them is dropped."""
+    """Park the mirrors of the slice's joins, or of unowned ones, at once, and drop pending connects of
+    them."""
     owners = (number_of(body.slice), NO_OWNER)
     conflict = _invalid_port(body.joins, state.ports_wired) or _release_conflict(state, body, owners)
     if conflict is not None:
@@ -62,7 +65,7 @@ def on_disconnect(state: OcsState, body: DisconnectCircuits, _message: Envelope)
 
 
 def on_leave(state: OcsState, body: LeaveCircuits, _message: Envelope) -> list[Output]:
-    """The slice's joins stand for whoever wants them next; nothing turns."""
+    """Release the slice's joins without turning mirrors. They are kept for reuse."""
     owners = (number_of(body.slice),)
     conflict = _invalid_port(body.joins, state.ports_wired) or _release_conflict(state, body, owners)
     if conflict is not None:
@@ -80,9 +83,9 @@ def settle_connects(state: OcsState) -> list[Output]:
 def _settle(state: OcsState, pending: PendingConnect) -> CausedBy:
     circuits = _circuits(pending.joins, state.radix)
     up, sound = make_circuits(state, circuits, pending.failed, pending.cause)
-    none_of, bad_ports = _missing(circuits, up, sound)
+    dark_ocses, bad_ports = _missing(circuits, up, sound)
     body = CircuitsConnected(
-        slice=pending.slice, joins=pending.joins, missing_ocs=none_of, missing_ports=bad_ports
+        slice=pending.slice, joins=pending.joins, missing_ocs=dark_ocses, missing_ports=bad_ports
     )
     return CausedBy(pending.cause, body)
 
@@ -90,16 +93,15 @@ def _settle(state: OcsState, pending: PendingConnect) -> CausedBy:
 def _missing(
     circuits: Circuits, up: BoolArray, sound: BoolArray
 ) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]]:
-    """Of circuits that were to be made, those OCSes that made none, and (OCS, North port) of the others that
-    were not."""
+    """(OCSes that made none of the circuits, (OCS, North port) of the other circuits that were not made)."""
     good = up & sound
     if good.all():
         return (), ()
-    # An OCS that makes nothing new may yet have held some of them: then the others are told by their ports.
-    none_of = sorted({*circuits.ocs[~up].tolist()} - {*circuits.ocs[up].tolist()})
-    bad = np.flatnonzero(~good & ~np.isin(circuits.ocs, none_of))
+    # An OCS that makes no new circuits may still have some of them. Report the others by port.
+    dark_ocses = sorted({*circuits.ocs[~up].tolist()} - {*circuits.ocs[up].tolist()})
+    bad = np.flatnonzero(~good & ~np.isin(circuits.ocs, dark_ocses))
     ports = zip(circuits.ocs[bad].tolist(), circuits.north[bad].tolist(), strict=True)
-    return tuple(none_of), tuple(ports)
+    return tuple(dark_ocses), tuple(ports)
 
 
 @lru_cache(maxsize=JOINS_KEPT_MAX)
@@ -111,9 +113,9 @@ def _connect_conflict(state: OcsState, body: ConnectCircuits) -> PortConflict | 
     port = busy_port(state, _circuits(body.joins, state.radix))
     if port is None:
         return None
-    holder = int(state.owner[port.ocs, north_of(state, port)])
-    whose = "that stands and is nobody's" if holder == NO_OWNER else f"of {state.fabric}/slice-{holder}"
-    return port, f"busy with a circuit {whose}"
+    owner = int(state.owner[port.ocs, north_of(state, port)])
+    circuit = "an unowned circuit" if owner == NO_OWNER else f"a circuit of {state.fabric}/slice-{owner}"
+    return port, f"busy with {circuit}"
 
 
 def _release_conflict(
@@ -134,7 +136,7 @@ def _refusal(name: str, conflict: PortConflict) -> CircuitsRefused:
 
 @lru_cache(maxsize=JOINS_KEPT_MAX)
 def _invalid_port(joins: tuple[Join, ...], ports_wired: int) -> PortConflict | None:
-    """The first port that no cube is wired to, or that is named twice in one command."""
+    """The first port without a cube, or that is named twice in one command; None if all are valid."""
     for side, at in ((0, 1), (1, 2)):
         seen: set[tuple[int, int]] = set()
         for join in joins:
@@ -144,7 +146,7 @@ def _invalid_port(joins: tuple[Join, ...], ports_wired: int) -> PortConflict | N
                 continue
             port = Port(dimension * FACE_LINKS, side, STRANDS * cube + side)
             if port.number >= ports_wired:
-                return port, f"no working port; allowed are 0 to {ports_wired - 1}"
+                return port, f"no such working port; must be between 0 and {ports_wired - 1}"
             return port, "named twice in one command"
     return None
 

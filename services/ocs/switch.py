@@ -1,8 +1,8 @@
-"""The switch itself: circuits wanted and made between North and South ports, and who wants them.
+"""The switch: wanted and made circuits between North and South ports, and their owners.
 
-It knows nothing of what a fabric has joined to its ports. Whoever may command it says which ports a command
-means (`superpod`). The OCS is non-blocking: a command touches the ports of its own circuits and no other
-(Lightwave Fabrics 2.3, TPU v4 2.6).
+It does not know what is connected to its ports. `superpod_commands` and `network_commands` translate commands
+to ports. The OCS is non-blocking: a command touches only the ports of its own circuits (Lightwave Fabrics
+2.3, TPU v4 2.6).
 """
 
 from collections.abc import Collection, Sequence
@@ -33,8 +33,7 @@ from shared.engine.service import CausedBy, Output
 from shared.models.ocs_technologies import ALIGNED_BY_CAMERA
 
 EQUAL_RETRIES, DOUBLINGS_MAX = 3, 6
-"""Mirrors that do not find their places are tried again three times after `ocs.realign_s`, then after 2, 4,
-… 64 times that."""
+"""A failed alignment is retried three times after `ocs.realign_s`, then after 2, 4, … 64 times that."""
 
 
 class Port(NamedTuple):
@@ -46,13 +45,15 @@ class Port(NamedTuple):
 
     @property
     def label(self) -> str:
-        """As people write it, such as N24."""
+        """The printed form, such as N24."""
         return f"{SIDES[self.side]}{self.number}"
 
 
 def mark_wanted(state: OcsState, circuits: Circuits, owner: int) -> BoolArray:
-    """Take circuits between free ports, or such as stand there already, as wanted. Returns for each whether
-    its mirrors are not there yet: they begin to turn."""
+    """Mark circuits between free ports, or circuits that already exist, as wanted.
+
+    Returns for each circuit whether its mirrors must turn; they start now.
+    """
     at = circuits.north_at
     turning = ~are_unowned(state, circuits) | ~state.made.take(at)
     _flat(state.turning)[at] |= turning
@@ -65,21 +66,23 @@ def mark_wanted(state: OcsState, circuits: Circuits, owner: int) -> BoolArray:
 
 
 def are_unowned(state: OcsState, circuits: Circuits) -> BoolArray:
-    """Which of these circuits are wanted, though by nobody in particular."""
+    """Which of these circuits are wanted but have no owner."""
     at = circuits.north_at
-    found: BoolArray = (state.wanted.take(at) == circuits.south) & (state.owner.take(at) == NO_OWNER)
-    return found
+    unowned: BoolArray = (state.wanted.take(at) == circuits.south) & (state.owner.take(at) == NO_OWNER)
+    return unowned
 
 
 def release_ownership(state: OcsState, circuits: Circuits) -> None:
-    """Let wanted circuits stand for whoever wants them next."""
+    """Remove the owner of wanted circuits, which are kept for reuse."""
     _flat(state.owner)[circuits.north_at] = NO_OWNER
     touch(state, circuits.ocses)
 
 
 def disconnect(state: OcsState, circuits: Circuits) -> None:
-    """Park the mirrors of wanted circuits at once, also of those that were still turning. Those of an OCS
-    without its controller stay where they are, for nobody."""
+    """Park the mirrors of wanted circuits at once, including those that are still turning.
+
+    Mirrors of an OCS without its controller stay where they are; their circuits become stale.
+    """
     at = circuits.north_at
     if state.frozen_faults.any():
         stays = state.made.take(at) & (state.frozen_faults.take(circuits.ocs) > 0)
@@ -94,7 +97,7 @@ def disconnect(state: OcsState, circuits: Circuits) -> None:
 
 
 def clear_retries(state: OcsState, circuits: Circuits) -> None:
-    """Whatever mirrors of these circuits did not find before is not tried again."""
+    """Drop the retries of these circuits."""
     if state.misses:
         for place in circuits.north_at.tolist():
             state.realignments.pop(place, None)
@@ -104,16 +107,20 @@ def clear_retries(state: OcsState, circuits: Circuits) -> None:
 def make_circuits(
     state: OcsState, circuits: Circuits, failed: FailedAlignments = (), cause: str = ""
 ) -> tuple[BoolArray, BoolArray]:
-    """The mirrors have settled: make what can be made. Returns for each circuit whether its OCS is up and
-    makes circuits, and whether both of its ports are sound and its mirrors are where they should be; it is
-    made where all of it is so. What stands already does so whatever the OCS can do, also where it stood for
-    nobody. Mirrors that `failed` to get there are tried again; `cause` is the id of why they turned."""
+    """Make the circuits whose mirrors have settled, where this is possible.
+
+    Returns two arrays, one value a circuit: whether its OCS is up and makes circuits, and whether both ports
+    are sound and the mirrors in place. A circuit is made if both are true. A circuit that already stands,
+    also as a stale one, counts as made whatever the state of the OCS. Alignments in `failed` are retried;
+    `cause` is the id of the message for which the mirrors turned.
+    """
     at, ocs = circuits.north_at, circuits.ocs
     stands = state.made.take(at) | _reuse_stale(state, circuits)
     up = (state.chassis_faults + state.frozen_faults + state.blind_faults).take(ocs) == 0
     sound = (state.port_faults[0].take(at) == 0) & (state.port_faults[1].take(circuits.south_at) == 0)
     for restore in state.restores.values():
-        # What was lost meanwhile and came back turns a switching time of its own, and is restored after it.
+        # A circuit that was lost and recovered meanwhile has its own switching time, and its restore makes
+        # it.
         if restore.due_us > state.now_us and restore.norths is None:
             up &= ocs != restore.ocs
         elif restore.due_us > state.now_us and restore.norths is not None:
@@ -138,8 +145,10 @@ def make_circuits(
 def _schedule_retries(
     state: OcsState, at: IntArray, could: BoolArray, failed: FailedAlignments, cause: str
 ) -> BoolArray:
-    """Which of these places have mirrors that failed. Those that nothing else hinders are tried again, in the
-    end after twice as long each time; for the others, that is the matter of what comes back."""
+    """Return which of these circuits failed to align, and schedule retries for those with no other obstacle.
+
+    The delay doubles after the first retries. The others are made again when what they lack recovers.
+    """
     once_us = to_whole_us(state.config.realign_s, US_PER_S)
     reasons = {place: code for place, code, _ in failed}
     bad = np.isin(at, list(reasons))
@@ -151,25 +160,26 @@ def _schedule_retries(
 
 
 def _reuse_stale(state: OcsState, circuits: Circuits) -> BoolArray:
-    """Which of these circuits the mirrors of an OCS without its controller make already, though nobody
-    wanted them; they are stale no longer."""
-    found = np.zeros(len(circuits.ocs), dtype=np.bool_)
+    """Return which of these circuits already stand as stale ones; they are stale no longer."""
+    reused = np.zeros(len(circuits.ocs), dtype=np.bool_)
     if not state.stale:
-        return found
+        return reused
     for number, (at, south) in enumerate(
         zip(circuits.north_at.tolist(), circuits.south.tolist(), strict=True)
     ):
         if state.stale.get(at) == south:
             del state.stale[at]
-            found[number] = True
-    return found
+            reused[number] = True
+    return reused
 
 
 def remove_stale(
     state: OcsState, ocs: int, side: int | None = None, ports: Sequence[int] = ()
 ) -> tuple[tuple[int, int], ...]:
-    """Circuits of an OCS, as (North, South), that its mirrors make for nobody are no more: all, or those at
-    these ports of a side. Returns them, by North port."""
+    """Remove the stale circuits of an OCS: all, or those at these ports of a side.
+
+    Returns them as (North, South), by North port.
+    """
     if not state.stale:
         return ()
     first = ocs * state.radix
@@ -181,8 +191,10 @@ def remove_stale(
 
 
 def busy_port(state: OcsState, circuits: Circuits) -> Port | None:
-    """The first port of these circuits that another circuit is wanted at, North ports first; None if all are
-    free, or have the same circuit standing. What was made by hand keeps no port."""
+    """The first port of these circuits that another circuit uses, North ports first; None if all are free.
+
+    An identical unowned circuit is no conflict, and neither is a manual cross-connect.
+    """
     taken_over = are_unowned(state, circuits)
     sides = (
         (0, state.wanted, circuits.north_at, circuits.north),
@@ -192,7 +204,7 @@ def busy_port(state: OcsState, circuits: Circuits) -> Port | None:
         busy = (taken.take(at) != NO_PORT) & ~taken_over
         if state.manual_circuits:
             norths = ports if side == 0 else taken.take(at)
-            busy &= state.owner[circuits.ocs, norths] != MANUAL  # of a free port whose is no matter
+            busy &= state.owner[circuits.ocs, norths] != MANUAL  # the owner of a free port is ignored
         if busy.any():
             first = int(np.argmax(busy))
             return Port(int(circuits.ocs[first]), side, int(ports[first]))
@@ -200,25 +212,25 @@ def busy_port(state: OcsState, circuits: Circuits) -> Port | None:
 
 
 def foreign_circuit(state: OcsState, circuits: Circuits, owners: tuple[int, ...]) -> int | None:
-    """The index of the first of these circuits that is not wanted by one of these owners; None if all are."""
-    holders = state.owner.take(circuits.north_at)
+    """The index of the first of these circuits that none of these owners wants; None if all are theirs."""
+    circuit_owners = state.owner.take(circuits.north_at)
     foreign = state.wanted.take(circuits.north_at) != circuits.south
-    theirs = holders == owners[0]
+    theirs = circuit_owners == owners[0]
     for owner in owners[1:]:
-        theirs |= holders == owner
+        theirs |= circuit_owners == owner
     foreign |= ~theirs
     return int(np.argmax(foreign)) if foreign.any() else None
 
 
 def north_of(state: OcsState, port: Port) -> int:
-    """North port of the circuit that is wanted at a port, NO_PORT if there is none."""
+    """North port of the circuit that is wanted at a port; NO_PORT if there is none."""
     if SIDES[port.side] == "S":
         return int(state.wanted_from[port.ocs, port.number])
     return port.number if state.wanted[port.ocs, port.number] != NO_PORT else NO_PORT
 
 
 def touch(state: OcsState, ocses: Sequence[int]) -> None:
-    """Note that these OCSes changed."""
+    """Mark these OCSes as changed."""
     keys = ocs_keys(state.fabric, state.ocs_count)
     state.changed_us[list(ocses)] = state.now_us
     state.changed_documents.update(map(keys.__getitem__, ocses))
@@ -226,7 +238,7 @@ def touch(state: OcsState, ocses: Sequence[int]) -> None:
 
 
 def _flat(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The same array in one dimension: to change the one is to change the other."""
+    """A flat view of the same array: writing to it changes the original."""
     return array.reshape(-1, copy=False)
 
 
@@ -236,13 +248,11 @@ def ocs_keys(fabric: str, ocs_count: int) -> tuple[tuple[str, str], ...]:
     return tuple(("ocs", f"{fabric}/ocs-{ocs}") for ocs in range(ocs_count))
 
 
-# Wanted circuits that are made again: after what they lacked came back, or mirrors that did not find their
-# places are to try again.
-
-
 def schedule_restore(state: OcsState, ocs: int, norths: Sequence[int] | None, cause: str) -> None:
-    """Let the mirrors of what is wanted and not made turn: at these North ports, or None for all. Of an OCS
-    that is held none turns: all do when it is freed."""
+    """Turn the mirrors of wanted circuits that are not made: at these North ports, or all if None.
+
+    Nothing turns in a held OCS; all its circuits are restored when it is freed.
+    """
     if state.held[ocs] or (norths is not None and not norths):
         return
     missing = (state.wanted[ocs] != NO_PORT) & ~state.made[ocs]
@@ -256,7 +266,7 @@ def schedule_restore(state: OcsState, ocs: int, norths: Sequence[int] | None, ca
 
 
 def settle_restores(state: OcsState) -> list[Output]:
-    """Make again the wanted circuits whose mirrors have settled, in order of what came back."""
+    """Make the wanted circuits again whose mirrors have settled, in order of the recoveries."""
     emitted: list[Output] = []
     due = sorted(order for order, pending in state.restores.items() if pending.due_us <= state.now_us)
     for order in due:
@@ -264,8 +274,8 @@ def settle_restores(state: OcsState) -> list[Output]:
         ocs, norths, souths = pending.ocs, *_restorable(state, pending)
         if not len(norths):
             continue
-        found = circuits_of(np.full_like(norths, ocs), norths, souths, state.radix)
-        _, sound = make_circuits(state, found, pending.failed, pending.cause)
+        restored = circuits_of(np.full_like(norths, ocs), norths, souths, state.radix)
+        _, sound = make_circuits(state, restored, pending.failed, pending.cause)
         manual_circuits = state.owner[ocs, norths] == MANUAL
         for body, which in (
             (CircuitsRestored, sound & ~manual_circuits),
@@ -278,8 +288,7 @@ def settle_restores(state: OcsState) -> list[Output]:
 
 
 def retry_alignment(state: OcsState, ocses: Collection[int] | None = None) -> None:
-    """Let mirrors turn again that did not find their places: those of some OCSes on which something moves
-    anyway, else those whose time has come."""
+    """Retry failed alignments: those of these OCSes, whose mirrors move anyway, or those that are due."""
     together = dict[tuple[int, str], list[int]]()
     for place, failed in sorted(state.realignments.items()):
         ocs, north = divmod(place, state.radix)
@@ -292,8 +301,7 @@ def retry_alignment(state: OcsState, ocses: Collection[int] | None = None) -> No
 
 
 def cancel_retries(state: OcsState, ocs: int, norths: Collection[int] | None = None) -> None:
-    """No mirrors of an OCS, or of circuits at these North ports, are to try again: it is not they that hinder
-    their circuits now."""
+    """Cancel the retries of an OCS, or of circuits at these North ports, because another fault stops them."""
     first = ocs * state.radix
     inside = [place for place in state.realignments if 0 <= place - first < state.radix]
     for place in inside:
@@ -303,8 +311,10 @@ def cancel_retries(state: OcsState, ocs: int, norths: Collection[int] | None = N
 
 
 def _restorable(state: OcsState, pending: PendingRestore) -> tuple[IntArray, IntArray]:
-    """The circuits of a restore that can be made now, by North and South ports. Those whose mirrors still
-    turn for a command, or for what came back later, are left to that."""
+    """North and South ports of the circuits of a restore that can be made now.
+
+    Circuits whose mirrors still turn for a command or a later restore are left to that.
+    """
     ocs, ports = pending.ocs, np.arange(state.radix)
     if state.chassis_faults[ocs] > 0 or state.held[ocs]:
         return ports[:0], ports[:0]

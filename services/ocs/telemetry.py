@@ -1,5 +1,7 @@
-"""Telemetry frames: one row an OCS, with what it reads of itself, at the moments at which link ends of a pod
-are read, or trunks of a network."""
+"""Telemetry frames of the OCSes: one row an OCS, with its own readings.
+
+Frames have the interval of a pod's link ends or of a network's trunks.
+"""
 
 from typing import Any
 
@@ -30,15 +32,22 @@ from shared.models.telemetry.ocs_readings import (
 )
 
 STATES = ("up", "held", "down")
-"""Of an OCS, by code."""
+"""States of an OCS, by code."""
 
 
 def frame(state: OcsState, message: Envelope) -> bytes | None:
-    """Where this is the moment for one, an Arrow IPC stream of one record batch: `ocs` (number), `state`,
-    `at_us`; `warnings` and `alarms`, the flags that it raises, and `unread`, what it should read and does
-    not, a bit a field; then the fields of `shared.models.telemetry.ocs_fields`, each the worst, and beside it
-    all of them: of mirrors those of the North side's ports, then of the South side's, by where mirrors are.
-    What is not read is null."""
+    """The telemetry frame that is due at this message's time, or None.
+
+    It is an Arrow IPC stream of one record batch. The columns are:
+
+    - `ocs` (number), `state`, `at_us`
+    - `warnings` and `alarms`: raised flags, one bit a field
+    - `unread`: fields that it should read and cannot, one bit a field
+    - the fields of `shared.models.telemetry.ocs_fields`, each with its worst value
+    - next to each such field, all its values; mirrors in order of physical port, North side first
+
+    Values that are not read are null.
+    """
     if next_frame_due_us(state.telemetry_interval_s, message.at_us - 1) != message.at_us:
         return None
     import pyarrow as pa  # noqa: PLC0415 -- as in shared/basics/frames.py
@@ -59,7 +68,7 @@ def frame(state: OcsState, message: Envelope) -> bytes | None:
 
 
 def on_parameters_changed(state: OcsState, body: ParametersChanged, _message: Envelope) -> list[Output]:
-    """Frames come with those of link ends, or of trunks."""
+    """Apply a change of the telemetry interval."""
     changed = body.of("transceivers") | body.of("traffic")
     interval_s = changed.get("telemetry_interval_s")
     if isinstance(interval_s, int):
@@ -86,7 +95,7 @@ def _fields(readings: OcsReadings) -> dict[str, Any]:
 
 
 def readings_of(state: OcsState, at_us: int) -> OcsReadings:
-    """What all OCSes say at a moment."""
+    """The readings of all OCSes at a time."""
     return _read(state, chassis_of(state, at_us), at_us)
 
 
@@ -96,7 +105,7 @@ def _read(state: OcsState, chassis: ChassisState, at_us: int) -> OcsReadings:
 
 
 def chassis_of(state: OcsState, at_us: int) -> ChassisState:
-    """How all OCSes are at a moment."""
+    """The physical state of all OCSes at a time."""
     whole = _working_parts(state, "ocs")[:, 0] & (state.housing_faults == 0)
     supplies, fans = _working_parts(state, "supply"), _working_parts(state, "fan")
     powered = whole & supplies.any(axis=1) & (FANS - fans.sum(axis=1) <= PART["fan"].spare)
@@ -118,35 +127,37 @@ def chassis_of(state: OcsState, at_us: int) -> ChassisState:
 
 
 def _deflection(state: OcsState) -> FloatArray:
-    """By how much of the largest angle the mirrors of circuits that are made turn, both of one alike; not a
-    number of others."""
-    found = np.full((state.ocs_count, len(SIDES), state.radix), np.nan)
+    """The deflection of the mirrors of made circuits as a share of the largest angle; NaN for other mirrors.
+
+    Both mirrors of a circuit turn by the same angle.
+    """
+    deflection = np.full((state.ocs_count, len(SIDES), state.radix), np.nan)
     ocs, norths = np.nonzero(state.made)
     if not len(ocs):
-        return found
+        return deflection
     souths = state.wanted[ocs, norths].astype(np.int64)
     north_at = physical_ports(state.patched, 0, ocs, norths.astype(np.int64))
     south_at = physical_ports(state.patched, 1, ocs, souths)
     made = manufactured_ocses(state.seed, state.fabric, state.radix, state.ocs_count, state.technology)
     squares = squared_deflection(mirror_count(state.radix))
     angle = np.sqrt(squares[made.north_mirror[ocs, north_at], made.south_mirror[ocs, south_at]])
-    found[ocs, 0, north_at] = found[ocs, 1, south_at] = angle
-    return found
+    deflection[ocs, 0, north_at] = deflection[ocs, 1, south_at] = angle
+    return deflection
 
 
 def _working_parts(state: OcsState, word: str) -> BoolArray:
-    """Which of a kind of part work, of shape (OCSes, how many there are of it in one)."""
-    found = np.ones((state.ocs_count, PART[word].count), dtype=np.bool_)
+    """Which parts of a kind work, of shape (OCSes, parts of the kind in each)."""
+    working = np.ones((state.ocs_count, PART[word].count), dtype=np.bool_)
     for name in state.broken:
         if part_word(name) == word:
             label = name.rpartition("-")[2]
             place = 0 if PART[word].count == 1 else SIDES.index(label) if label in SIDES else int(label)
-            found[ocs_of(name), place] = False
-    return found
+            working[ocs_of(name), place] = False
+    return working
 
 
 def _watts(state: OcsState) -> FloatArray:
-    """What all parts draw but the supplies, of shape (OCSes,); broken ones draw nothing."""
+    """Power in W that all parts except the supplies draw, of shape (OCSes,); broken parts draw none."""
     drawing = [part for part in PARTS if part.word != "supply"]
     watts = np.full(state.ocs_count, sum(part.count * part.watts for part in drawing))
     for name in state.broken:

@@ -1,1 +1,1 @@
-"""The repair shop: a queue, technicians, and the ledger of repairs."""
+"""Repair shop: a queue of repairs, technicians, spares and a ledger."""

@@ -1,4 +1,4 @@
-"""How repairs end: the work is done, and tested, and done again; or called off, or in vain."""
+"""How repairs end: completed, repeated, cancelled or failed."""
 
 from dataclasses import replace
 
@@ -20,12 +20,15 @@ from shared.engine.ended_rows import add_ended
 from shared.engine.service import CausedBy
 
 BURN_IN_KINDS: tuple[FaultKind, ...] = ("host", "chip", "cable")
-"""What is wrong with a host is tested under load before it is of use again."""
+"""Kinds of faults whose repair is followed by a burn-in of the host."""
 
 
 def finish_work(state: RepairsState, number: int) -> CausedBy:
-    """The work is done. A mirror is never mended in the field: its fibre is moved to a spare port, if the OCS
-    finds one, and until it has said so the repair is not completed."""
+    """Finish the work on a repair.
+
+    A mirror is never repaired in the field: its fibre is moved to a spare port, if the OCS finds one. The
+    repair is completed only when the OCS has replied.
+    """
     repair = state.begun[number]
     if repair.kind == "port":
         state.begun[number] = replace(repair, requested=True)
@@ -51,11 +54,12 @@ def finish_work(state: RepairsState, number: int) -> CausedBy:
 
 
 def finish_test(state: RepairsState, number: int) -> CausedBy:
-    """What the test says of the work: it is done, or the wrong thing was mended, and it waits for more."""
+    """Evaluate the test after the work: complete the repair, or queue it again if the wrong part was
+    repaired."""
     repair = state.tested.get(number) or state.begun[number]
     if not _is_misdiagnosed(state, number, repair):
         return complete(state, number)
-    _take_from_table(state, number)
+    _remove_from_tables(state, number)
     tries = repair.tries + 1
     state.queued[number] = Repair(**request_fields(repair) | {"tries": tries})
     touch(state, number)
@@ -64,8 +68,8 @@ def finish_test(state: RepairsState, number: int) -> CausedBy:
 
 
 def complete(state: RepairsState, number: int) -> CausedBy:
-    """The part is as it should be, as far as the shop can tell."""
-    repair = _take_from_table(state, number)
+    """Complete a repair. The part works as far as the shop can tell."""
+    repair = _remove_from_tables(state, number)
     state.completed += 1
     _record_end(state, number, repair, "completed")
     body = RepairCompleted(
@@ -80,7 +84,7 @@ def complete(state: RepairsState, number: int) -> CausedBy:
 
 
 def fail(state: RepairsState, number: int, reason: str) -> CausedBy:
-    """It was done in vain."""
+    """End a repair without success."""
     repair = state.begun.pop(number)
     state.failed += 1
     _record_end(state, number, repair, "failed", reason)
@@ -96,8 +100,10 @@ def fail(state: RepairsState, number: int, reason: str) -> CausedBy:
 
 
 def cancel_repair(state: RepairsState, number: int) -> RepairCancelled:
-    """The part works again, or is not what is the matter. A part that was taken for it is put back, unless it
-    is built in already."""
+    """Cancel a repair, because the part works again or is not the cause.
+
+    A spare that was taken for it is put back, unless it is already built in.
+    """
     repair = state.queued.pop(number, None)
     if repair is None and number in state.begun:
         repair = state.begun.pop(number)
@@ -109,13 +115,13 @@ def cancel_repair(state: RepairsState, number: int) -> RepairCancelled:
 
 
 def touch(state: RepairsState, number: int) -> None:
-    """The repair's document has changed, and with it perhaps the summary."""
+    """Mark the documents of the repair and the summary as changed."""
     state.changed_documents.add(("repairs", state.repair_name(number)))
     state.changed_documents.add(("summaries", f"{state.fabric}/repairs"))
 
 
-def _take_from_table(state: RepairsState, number: int) -> BegunRepair:
-    """Out of whichever table it is in."""
+def _remove_from_tables(state: RepairsState, number: int) -> BegunRepair:
+    """Remove a repair from the table that it is in."""
     return state.tested.pop(number, None) or state.begun.pop(number)
 
 
@@ -126,7 +132,7 @@ def _burn_in_us(state: RepairsState, repair: Repair) -> int:
 
 
 def _is_misdiagnosed(state: RepairsState, number: int, repair: BegunRepair) -> bool:
-    """Whether the wrong thing was mended. Of work at fibres and mirrors readings tell, not the shop."""
+    """Whether the wrong part was repaired. For fibres and mirrors diagnosis finds this out, not the shop."""
     config = state.config
     if not isinstance(config, RepairsConfig) or repair.work != "mend":
         return False

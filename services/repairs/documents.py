@@ -1,4 +1,4 @@
-"""The status documents of the repair shop: open repairs, the ledger's last ones, and a summary."""
+"""Status documents of the repair shop: open and recent repairs, and a summary."""
 
 from collections.abc import Iterator
 
@@ -39,7 +39,7 @@ def document(state: RepairsState, key: DocumentKey) -> RepairDocument | RepairsS
         kind=repair.kind,
         target=repair.target,
         work=repair.work,
-        state=_word(state, number, ended),
+        state=_repair_state(state, number, ended),
         technician=worked.technician if worked else None,
         requested_us=repair.requested_us,
         began_us=worked.began_us if worked else None,
@@ -51,7 +51,7 @@ def document(state: RepairsState, key: DocumentKey) -> RepairDocument | RepairsS
     )
 
 
-def _word(state: RepairsState, number: int, ended: EndedRepair | None) -> RepairState:
+def _repair_state(state: RepairsState, number: int, ended: EndedRepair | None) -> RepairState:
     if ended is not None:
         return ended.outcome
     return "begun" if number in state.begun else "tested" if number in state.tested else "queued"

@@ -1,4 +1,4 @@
-"""The rules of the repair shop: one open repair a part, for as long as somebody wants it mended."""
+"""Rules of the repair shop: each part has one open repair, for as long as its repair is requested."""
 
 from dataclasses import replace
 
@@ -35,15 +35,15 @@ from shared.models.ocs.parts import PART, part_word
 
 
 def due(state: RepairsState) -> int | None:
-    """When the next technician is at a part, or done; when a test is over; when somebody or a part comes that
-    a repair waits for."""
-    moments = [repair.ends_us for repair in state.begun.values() if not repair.requested]
-    moments += [repair.hands_on_us for repair in state.begun.values() if repair.hands_on_us is not None]
-    moments += [repair.ends_us for repair in state.tested.values()]
-    moments += [
+    """The time at which a technician reaches a part or is done, a test ends, or a shift or spare arrives
+    that a repair waits for."""
+    times_us = [repair.ends_us for repair in state.begun.values() if not repair.requested]
+    times_us += [repair.hands_on_us for repair in state.begun.values() if repair.hands_on_us is not None]
+    times_us += [repair.ends_us for repair in state.tested.values()]
+    times_us += [
         at_us for at_us in (next_shift_us(state), spares.next_delivery_us(state)) if at_us is not None
     ]
-    return min(moments, default=None)
+    return min(times_us, default=None)
 
 
 def on_tick(state: RepairsState, _tick: Tick, _message: Envelope) -> list[Output]:
@@ -59,8 +59,11 @@ def on_tick(state: RepairsState, _tick: Tick, _message: Envelope) -> list[Output
 
 
 def on_parameters_changed(state: RepairsState, body: ParametersChanged, _message: Envelope) -> list[Output]:
-    """What begins from now on goes by them, and may begin at once where there are more technicians. Who is
-    one too many finishes what he does, and takes nothing more."""
+    """Apply changed parameters to repairs that start from now on.
+
+    With more technicians waiting repairs may start at once. With fewer, surplus technicians finish their
+    current work.
+    """
     changed = body.of("repairs")
     if not changed:
         return []
@@ -73,7 +76,7 @@ def on_requested(state: RepairsState, body: RepairRequested, message: Envelope) 
 
 
 def on_verdict(state: RepairsState, body: VerdictGiven, message: Envelope) -> list[Output]:
-    """Act on it, right or wrong; what was done before for the same ends was in vain."""
+    """Open a repair for a verdict. The earlier repair of the same ends, if any, was ineffective."""
     before = None if body.after is None else number_of(body.after)
     if before is not None and before in state.ended and not state.ended[before].ineffective:
         state.ended[before] = replace(state.ended[before], ineffective=True)
@@ -101,7 +104,7 @@ def on_port_down(state: RepairsState, body: PortDown, message: Envelope) -> list
 
 
 def on_port_patched(state: RepairsState, body: PortPatched, _message: Envelope) -> list[Output]:
-    """Its fibre is moved: that is the repair."""
+    """Complete the repair of a port: its fibre was moved."""
     left = body.port if body.left is None else body.left
     number = state.open_targets.get(f"{state.fabric}/ocs-{body.ocs}/{body.side}{left}")
     if number is None or number not in state.begun:
@@ -149,7 +152,7 @@ def on_part_up(
 
 
 def _port_name(state: RepairsState, body: PortDown | PortUp) -> str:
-    """Of the port whose mirror it is: a spare, where the fibre is at one."""
+    """The name of the physical port: the spare port if the fibre was moved."""
     return f"{state.fabric}/ocs-{body.ocs}/{body.side}{body.port if body.spare is None else body.spare}"
 
 
@@ -161,8 +164,10 @@ def _open(
     work: RepairWork | None = None,
     verdict: str | None = None,
 ) -> list[Output]:
-    """Ask for a repair, by the work that the kind of fault takes unless another is given; where one of the
-    part is open, for more of it."""
+    """Open a repair, by the usual work for this kind of fault unless `work` is given.
+
+    If a repair of the part is already open, it is extended.
+    """
     requested = Repair(
         kind, target, cause, state.now_us, work or FAULTS[kind].work, verdict, needed=verdict is None
     )
@@ -190,7 +195,7 @@ def _open_repair(state: RepairsState, target: str) -> Repair | BegunRepair | Non
 
 
 def _store(state: RepairsState, repair: Repair | BegunRepair) -> None:
-    """Take over what has changed of an open repair."""
+    """Store a changed open repair."""
     number = state.open_targets[repair.target]
     if not isinstance(repair, BegunRepair):
         state.queued[number] = repair
@@ -202,24 +207,27 @@ def _store(state: RepairsState, repair: Repair | BegunRepair) -> None:
 
 
 def _extend(state: RepairsState, known: Repair | BegunRepair, requested: Repair) -> None:
-    """Another reason for a repair that is open. If it takes more thorough work than was asked for, that is
-    done instead: a technician who is at it has so long from now on."""
-    found = replace(
+    """Add another reason to an open repair.
+
+    If it needs more thorough work than requested before, that work is done instead, and the technician starts
+    it now.
+    """
+    extended = replace(
         known, verdict=known.verdict or requested.verdict, needed=known.needed or requested.needed
     )
     if WORK_DEFINITIONS[requested.work].depth > WORK_DEFINITIONS[known.work].depth:
         number = state.open_targets[known.target]
-        found = replace(found, kind=requested.kind, work=requested.work)
-        if isinstance(found, BegunRepair) and number in state.begun:
-            found = extend_repair(state, number, found, requested)
-            if spares.stock_of(state, known) != spares.stock_of(state, found):
+        extended = replace(extended, kind=requested.kind, work=requested.work)
+        if isinstance(extended, BegunRepair) and number in state.begun:
+            extended = extend_repair(state, number, extended, requested)
+            if spares.stock_of(state, known) != spares.stock_of(state, extended):
                 spares.put_back(state, known)
-                spares.take(state, found)
-    _store(state, found)
+                spares.take(state, extended)
+    _store(state, extended)
 
 
 def _cancel(state: RepairsState, target: str) -> list[Output]:
-    """The part works again. No news if no repair of it is open: then it works because it was repaired."""
+    """Cancel the open repair of a part that works again. Without one it works because it was repaired."""
     number = state.open_targets.get(target)
     if number is None:
         return []

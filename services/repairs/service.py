@@ -1,4 +1,4 @@
-"""The table of the service `repairs`: which rule handles which message."""
+"""The rules of the service `repairs`, by message type."""
 
 from schemas.messages.cubes import RepairRequested, RepairWithdrawn
 from schemas.messages.diagnosis import VerdictGiven, VerdictWithdrawn

@@ -1,6 +1,9 @@
-"""What is on the shelf to repair with. Where a stock is limited, a part is taken as work on a repair begins,
-and for each that was used up another is ordered, which comes after the lead time. Work that turns out to take
-a part when it is under way fetches it elsewhere, if none is there: the shelf then owes it."""
+"""Stock of spare parts.
+
+If a stock is limited, a repair takes a part when its work starts, and each used part is ordered again and
+arrives after the lead time. If work turns out to need a part later and none is in stock, it is borrowed and
+the level becomes negative.
+"""
 
 from schemas.config.repairs import RepairsConfig
 from schemas.names import FaultKind
@@ -9,12 +12,14 @@ from shared.basics.units import US_PER_DAY
 from shared.models.ocs.parts import PART
 
 TRAY_KINDS: tuple[FaultKind, ...] = ("host", "chip")
-"""Repaired with the same part: a chip is replaced with the tray of its host."""
+"""Kinds of faults that use the same spare part: a chip is replaced with the tray of its host."""
 
 
 def stock_of(state: RepairsState, repair: Repair) -> str | None:
-    """The shelf from which the part for a repair comes; None where it takes none, or there always is one.
-    Every kind of part of an OCS has a shelf of its own."""
+    """The stock that a repair takes its part from; None if it needs none or the stock is unlimited.
+
+    Every kind of OCS part has its own stock.
+    """
     config = state.config
     if not isinstance(config, RepairsConfig):
         return None
@@ -28,40 +33,40 @@ def stock_of(state: RepairsState, repair: Repair) -> str | None:
 
 
 def is_in_stock(state: RepairsState, repair: Repair) -> bool:
-    """Whether the part that a repair takes is on the shelf."""
+    """Whether the part that a repair needs is in stock."""
     stock = stock_of(state, repair)
     return stock is None or _stock_level(state, stock) > 0
 
 
 def take(state: RepairsState, repair: Repair) -> None:
-    """For a repair that begins."""
+    """Take the part for a repair that starts."""
     _change(state, repair, -1)
 
 
 def put_back(state: RepairsState, repair: Repair) -> None:
-    """From a repair that is called off."""
+    """Put back the part of a cancelled repair."""
     _change(state, repair, +1)
 
 
 def order(state: RepairsState, repair: Repair) -> None:
-    """Another one for a part that was used up."""
+    """Order another part for one that was used."""
     stock, config = stock_of(state, repair), state.config
     if stock is not None and isinstance(config, RepairsConfig):
-        comes_us = state.now_us + round(config.spares_lead_days * US_PER_DAY)
-        state.spares_on_order = (*state.spares_on_order, (comes_us, stock))
+        arrives_us = state.now_us + round(config.spares_lead_days * US_PER_DAY)
+        state.spares_on_order = (*state.spares_on_order, (arrives_us, stock))
 
 
 def next_delivery_us(state: RepairsState) -> int | None:
-    """When the next part comes that a repair waits for; None while none does."""
+    """The time of the next delivery that a queued repair waits for; None if none does."""
     if not state.spares_on_order:
         return None
     lacking = {stock_of(state, repair) for repair in state.queued.values() if not is_in_stock(state, repair)}
-    return min((comes_us for comes_us, stock in state.spares_on_order if stock in lacking), default=None)
+    return min((arrives_us for arrives_us, stock in state.spares_on_order if stock in lacking), default=None)
 
 
 def receive(state: RepairsState) -> None:
-    """Put on their shelves what has come by now."""
-    come = [stock for comes_us, stock in state.spares_on_order if comes_us <= state.now_us]
+    """Add parts that have arrived to the stock."""
+    come = [stock for arrives_us, stock in state.spares_on_order if arrives_us <= state.now_us]
     if come:
         state.spares_on_order = tuple(row for row in state.spares_on_order if row[0] > state.now_us)
         for stock in come:
@@ -69,9 +74,9 @@ def receive(state: RepairsState) -> None:
 
 
 def _stock_level(state: RepairsState, stock: str) -> int:
-    """As many as were bought at first, until the first is taken."""
-    many = state.stock_levels.get(stock)
-    return _initial_stock(state, stock) if many is None else many
+    """The current level; the initial stock until the first part is taken."""
+    level = state.stock_levels.get(stock)
+    return _initial_stock(state, stock) if level is None else level
 
 
 def _initial_stock(state: RepairsState, stock: str) -> int:

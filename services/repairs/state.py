@@ -1,4 +1,4 @@
-"""What the repair shop of one fabric remembers: who waits, who is worked on by whom, what was done lately."""
+"""State of the repair shop of one fabric: queued, running and recent repairs, and stock."""
 
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
@@ -15,9 +15,12 @@ Outcome = Literal["completed", "cancelled", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A repair that was asked for and waits: of which kind of fault, by which work, for the message with the
-    id `cause`. `verdict` is the one that it acts on, None without; `needed`: someone who saw the part fail
-    has asked for it. `tries` are the works that were done on it and mended the wrong thing."""
+    """A requested repair that waits.
+
+    `cause` is the id of the message that requested it. `verdict` is the verdict that it acts on, if any.
+    `needed` is true if monitoring that saw the part fail has requested it. `tries` counts earlier attempts
+    that repaired the wrong part.
+    """
 
     kind: FaultKind
     target: str
@@ -30,15 +33,18 @@ class Repair:
 
 
 def request_fields(repair: Repair) -> dict[str, Any]:
-    """By field, what was asked for, whatever has been done since."""
+    """The fields of the request, without those of the work since."""
     return {field.name: getattr(repair, field.name) for field in fields(Repair)}
 
 
 @dataclass(frozen=True, slots=True)
 class BegunRepair(Repair):
-    """A repair in work; `ends_us` is when it will be done, `hands_on_us` when the technician will be at the
-    part, None once that is so, and for work that leaves it in use. `asked`: the work is done, and the OCS was
-    asked to take a fibre where it was put."""
+    """A repair that has started.
+
+    `ends_us` is the time at which the work is done, and `hands_on_us` that at which the technician starts on
+    the part. The latter is None afterwards, and for work that leaves the part in use. `requested` is true if
+    the work is done and the OCS was requested to use the fibre's new port.
+    """
 
     technician: int = 0
     began_us: int = 0
@@ -49,8 +55,10 @@ class BegunRepair(Repair):
 
 @dataclass(frozen=True, slots=True)
 class EndedRepair(Repair):
-    """A repair that was completed, or cancelled, perhaps before it had begun, or that failed for a
-    `reason`. `in_vain`: it was completed, and what it was to mend is still there."""
+    """A repair that was completed, cancelled (perhaps before it started), or that failed for a `reason`.
+
+    `ineffective` is true if it was completed and the fault is still there.
+    """
 
     technician: int | None = None
     began_us: int | None = None
@@ -62,34 +70,33 @@ class EndedRepair(Repair):
 
 @dataclass
 class RepairsState(State):
-    """Repairs by number in the table of their state: `queued`, `begun`, `tested` (the work is done, and the
-    part is burnt in until `ends_us`) or `ended` (the last to end). `open_targets` maps every part with an
-    open (queued, begun or tested) repair to that repair's number. `shelf` has the spare parts of each stock
-    from which one was taken, `ordered` those that are to come: (when, of which stock).
-
-    `queued` is bounded by `config.queue_max`; what is asked for beyond it is only counted, in `dropped`. By
-    default the bound lies above the number of parts of the largest pod, and a part has one open repair at
-    most, so it cannot be reached. With a lower one, a part that was dropped stays broken.
-    """
+    """State of the repair shop of one fabric. Repairs are keyed by number, in the table of their state."""
 
     config: RepairsConfig | NetworkRepairsConfig
     opened: int
     completed: int
     cancelled: int
     dropped: int
+    """Requests beyond `config.queue_max`, which are only counted; their parts stay broken. The default limit
+    is above the number of parts of the largest pod, so it cannot be reached."""
     queued: dict[int, Repair]
     begun: dict[int, BegunRepair]
     ended: dict[int, EndedRepair]
+    """The last repairs to end."""
     open_targets: dict[str, int]
+    """Number of the open (queued, begun or tested) repair, by part."""
     failed: int = 0
     ineffective: int = 0
     tested: dict[int, BegunRepair] = field(default_factory=dict)
+    """Repairs whose work is done and whose part is in burn-in until `ends_us`."""
     stock_levels: dict[str, int] = field(default_factory=dict)
+    """Number of parts of each stock from which one was taken."""
     spares_on_order: tuple[tuple[int, str], ...] = ()
+    """Ordered parts, as (arrival time, stock)."""
 
     @property
     def fibre_technicians(self) -> int:
-        """How many there are who work at link ends only; a network has none."""
+        """The number of technicians who work only at link ends; 0 in a network."""
         return getattr(self.config, "fibre_technicians", 0)
 
     def repair_name(self, number: int) -> str:
@@ -97,7 +104,8 @@ class RepairsState(State):
 
 
 def commission(fabric: str, config: AnyPodConfig | DcnConfig, at_us: int) -> RepairsState:
-    """Nothing to repair. Where there are no OCSes, nobody asks how long the repair of one takes."""
+    """A shop without repairs. Fabrics without OCSes get default durations for OCS repairs, which are
+    unused."""
     return RepairsState(
         fabric=fabric,
         seed=config.seed,

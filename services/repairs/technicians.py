@@ -1,7 +1,7 @@
-"""Who does which repair, and until when: technicians of two trades, round the clock or in shifts.
+"""Assignment of repairs to technicians of two trades, round the clock or in shifts.
 
-Technicians take those first that keep OCSes from their work, then the oldest; fibre technicians, of those of
-link ends, what is soonest done. Work that is not done when a shift ends is gone on with in the next.
+Technicians take repairs that keep OCSes from working first, then the oldest. Fibre technicians take the
+shortest repair of a link end. Work that is not done at the end of a shift continues in the next.
 """
 
 from collections.abc import Iterable
@@ -22,14 +22,14 @@ from shared.models.faults.shifts import Shift
 
 
 def start_waiting_repairs(state: RepairsState) -> list[Output]:
-    """Give every free technician a repair, fibre technicians first, the lowest number first.
+    """Assign repairs to free technicians, fibre technicians first, then by number.
 
-    A repair begins because it was asked for, however long it had to wait: that is what `why` should tell.
+    The cause of a started repair is its request, however long it has waited, so that `why` shows it.
     """
     spares.receive(state)
     emitted: list[Output] = []
-    while state.queued and (chosen := _next_assignment(state)) is not None:
-        number, technician = chosen
+    while state.queued and (assignment := _next_assignment(state)) is not None:
+        number, technician = assignment
         repair = state.queued.pop(number)
         spares.take(state, repair)
         ends_us, hands_us = _repair_times(state, technician, repair.work, _work_us(state, number, repair))
@@ -49,7 +49,7 @@ def start_waiting_repairs(state: RepairsState) -> list[Output]:
 
 
 def start_hands_on(state: RepairsState) -> list[Output]:
-    """Technicians who are at their parts by now, in order of time."""
+    """Start hands-on work of technicians who have reached their parts, in order of time."""
     there = sorted(
         (repair.hands_on_us, number)
         for number, repair in state.begun.items()
@@ -59,7 +59,7 @@ def start_hands_on(state: RepairsState) -> list[Output]:
 
 
 def extend_repair(state: RepairsState, number: int, repair: BegunRepair, more: Repair) -> BegunRepair:
-    """A repair in work of which more is asked now. Who has the part in hand already goes on with it."""
+    """Extend a repair in work by more work. A technician who already has the part continues with it."""
     work_us = _work_us(state, number, more)
     ends_us, hands_us = _repair_times(state, repair.technician, more.work, work_us)
     if ends_us < repair.ends_us:
@@ -70,12 +70,13 @@ def extend_repair(state: RepairsState, number: int, repair: BegunRepair, more: R
 
 
 def next_shift_us(state: RepairsState) -> int | None:
-    """When somebody comes who may begin what waits; None while nothing waits, or nobody is at home."""
+    """The time of the next shift that may start queued repairs; None if nothing is queued or there are no
+    shifts."""
     shift = _shift_of(state)
     if shift is None or not state.queued:
         return None
     if shift.is_on(state.now_us):
-        # What was said as the shift began may have come before whoever was to begin.
+        # A request at the start of a shift may arrive before the rule that assigns it.
         return None if _next_assignment(state) is None else state.now_us
     return shift.next_start(state.now_us)
 
@@ -93,43 +94,43 @@ def _start_hands_on(state: RepairsState, number: int) -> CausedBy:
 
 
 def _next_assignment(state: RepairsState) -> tuple[int, int] | None:
-    """(repair, technician) of the next to begin; None while nobody is free for anything that waits.
+    """(repair, technician) of the next assignment; None if no technician is free for any queued repair.
 
-    Nobody is idle while there is work that he can do. Fibre technicians, numbered after the others, take what
-    is soonest done, so that cleaning an hour long does not wait for a batch of modules to be replaced. The
-    others take the oldest, by which replacing never waits for ever.
+    No technician is idle while there is work for the trade. Fibre technicians have the higher numbers. They
+    take the shortest repair, so that an hour of cleaning does not wait for a batch of replacements. The other
+    technicians take the oldest, so that replacements never wait forever.
     """
-    many, of_fibres = state.config.technicians, state.fibre_technicians
-    if len(state.begun) >= many + of_fibres:
+    general, fibre = state.config.technicians, state.fibre_technicians
+    if len(state.begun) >= general + fibre:
         return None
     waiting = [number for number, repair in state.queued.items() if spares.is_in_stock(state, repair)]
-    one = _free_technician(state, range(many, many + of_fibres), "off_hours_fibre_technicians")
-    if one is not None:
+    technician = _free_technician(state, range(general, general + fibre), "off_hours_fibre_technicians")
+    if technician is not None:
         at_link_ends = [
             number for number in waiting if WORK_DEFINITIONS[state.queued[number].work].at_link_ends
         ]
         if at_link_ends:
-            return min(at_link_ends, key=lambda n: (_mean_h(state, state.queued[n]), n)), one
-    one = _free_technician(state, range(many), "off_hours_technicians")
-    if one is None or not waiting:
+            return min(at_link_ends, key=lambda n: (_mean_h(state, state.queued[n]), n)), technician
+    technician = _free_technician(state, range(general), "off_hours_technicians")
+    if technician is None or not waiting:
         return None
-    return min(waiting, key=lambda n: (FAULTS[state.queued[n].kind].rank, n)), one
+    return min(waiting, key=lambda n: (FAULTS[state.queued[n].kind].rank, n)), technician
 
 
 def _free_technician(state: RepairsState, trade: range, off_hours: str) -> int | None:
-    """The first of a trade who is at work now, and at no repair."""
+    """The first technician of a trade who is on duty and free."""
     busy = {repair.technician for repair in state.begun.values()}
-    return next((one for one in _on_duty(state, trade, off_hours) if one not in busy), None)
+    return next((number for number in _on_duty(state, trade, off_hours) if number not in busy), None)
 
 
 def _on_duty(state: RepairsState, trade: range, off_hours: str) -> Iterable[int]:
-    many = getattr(state.config, off_hours, None)
+    on_call = getattr(state.config, off_hours, None)
     shift = _shift_of(state)
-    return trade if many is None or shift is None or shift.is_on(state.now_us) else trade[:many]
+    return trade if on_call is None or shift is None or shift.is_on(state.now_us) else trade[:on_call]
 
 
 def _shift_of(state: RepairsState) -> Shift | None:
-    """Of those who do not work round the clock; None where all do."""
+    """The shift of technicians who do not work round the clock; None if all do."""
     config = state.config
     if not isinstance(config, RepairsConfig):
         return None
@@ -141,8 +142,11 @@ def _shift_of(state: RepairsState) -> Shift | None:
 def _repair_times(
     state: RepairsState, technician: int, work: RepairWork, work_us: int
 ) -> tuple[int, int | None]:
-    """(when work that is begun now is done, when the technician is at the part): the way there, and all that
-    has to be found out, comes first. The last one is None for work that leaves the part as it is."""
+    """(end of work that starts now, start of hands-on work).
+
+    The way to the part and the search for the fault come first. The second is None for work that leaves the
+    part as it is.
+    """
     last_us = hands_on_us(work)
     hands_us = None if last_us is None else max(0, work_us - last_us)
     shift = None if _is_round_the_clock(state, technician) else _shift_of(state)
@@ -155,10 +159,10 @@ def _repair_times(
 
 
 def _is_round_the_clock(state: RepairsState, technician: int) -> bool:
-    many = state.config.technicians
+    general = state.config.technicians
     name, first = ("off_hours_technicians", 0)
-    if technician >= many:
-        name, first = ("off_hours_fibre_technicians", many)
+    if technician >= general:
+        name, first = ("off_hours_fibre_technicians", general)
     off_hours = getattr(state.config, name, None)
     return off_hours is None or technician - first < off_hours
 
@@ -169,7 +173,7 @@ def _mean_h(state: RepairsState, repair: Repair) -> float:
 
 
 def _work_us(state: RepairsState, number: int, repair: Repair) -> int:
-    """How long the work takes: log-normal, drawn once a repair and try."""
+    """Duration of the work: log-normal, drawn once for each repair and try."""
     purpose = "repair time" if not repair.tries else f"repair time, try {repair.tries}"
     mean_h, sigma = _mean_h(state, repair), state.config.repair_sigma
     return to_whole_us(draw_lognormal(state.seed, state.fabric, purpose, number, mean_h, sigma), US_PER_HOUR)

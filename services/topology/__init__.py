@@ -1,1 +1,1 @@
-"""Topology engineering of a network: which trunks there shall be, and how they come about stage by stage."""
+"""Topology engineering of a network: plans its trunks, and rewires them in stages."""

@@ -1,5 +1,4 @@
-"""Status documents of the topology: every rewiring that is planned, under way or has lately ended, and a
-summary."""
+"""Status documents of the topology: planned, running and recent rewirings, and a summary."""
 
 from collections.abc import Iterable
 
@@ -30,7 +29,7 @@ def _summary(state: TopologyState, name: str) -> TopologySummary:
     ended = state.outcomes
     return TopologySummary(
         name=name,
-        # How the network came to be is no rewiring of it, as in the outcomes.
+        # The initial wiring does not count as a rewiring, as in `outcomes`.
         planned=max(0, state.planned - 1),
         completed=ended.get("completed", 0),
         aborted=ended.get("aborted", 0),
@@ -39,7 +38,7 @@ def _summary(state: TopologyState, name: str) -> TopologySummary:
         overtaken=ended.get("overtaken", 0),
         kept=state.kept,
         circuits_made=state.circuits_made,
-        under_way=any(one.begun_us is not None for one in state.current.values()),
+        under_way=any(rewiring.begun_us is not None for rewiring in state.current.values()),
         domains_without_control=int(np.count_nonzero(state.control_faults)),
     )
 
@@ -74,7 +73,7 @@ def _rewiring(name: str, rewiring: Rewiring) -> RewiringDocument:
 
 
 def _ends_us(rewiring: Rewiring) -> int | None:
-    """When it ends if nothing waits; None where it has not begun, waits, or undoes what it did."""
+    """The expected end; None if the rewiring has not started, waits, or undoes a stage."""
     stage_progress = rewiring.stage_progress
     begun_us = rewiring.due_us if stage_progress is None else rewiring.stage_begun_us
     if rewiring.phase == "waiting" or rewiring.begun_us is None or begun_us is None:

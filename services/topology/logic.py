@@ -1,4 +1,4 @@
-"""The rules of topology engineering: when other trunks are looked for, and who may stop or let them come."""
+"""Rules of topology engineering: when a new plan is searched for, and how operators approve or abort it."""
 
 from dataclasses import replace
 
@@ -41,14 +41,14 @@ from shared.models.network.wiring import set_links
 
 
 def due(state: TopologyState) -> int | None:
-    """When the network is wired for the first time, or the rewiring goes on."""
+    """The time of the initial wiring, or of the next step of a rewiring."""
     if not state.installed and not state.current:
         return state.commissioned_us
     return min([r.due_us for r in state.current.values() if r.due_us is not None], default=None)
 
 
 def on_parameters_changed(state: TopologyState, body: ParametersChanged, _message: Envelope) -> list[Output]:
-    """The next plan is looked for, and carried out, by them."""
+    """Apply changed parameters to the next plan."""
     state.config = state.config.model_copy(update=body.of("topology"))
     return []
 
@@ -70,8 +70,12 @@ def on_demand_moved(state: TopologyState, body: DemandMoved, _message: Envelope)
 
 
 def on_traffic_carried(state: TopologyState, body: TrafficCarried, message: Envelope) -> list[Output]:
-    """Look for other trunks where those that there are serve too little, are too full, or take too much of
-    the demand over transit blocks, but not too often: by the weights that are meant for what there is."""
+    """Search for a better topology if the current one serves too little, is too full, or uses too much
+    transit.
+
+    It is not searched more often than `topology.every_h`, and not while new weights for the current trunks
+    are pending.
+    """
     if not state.installed or state.current or body.pending:
         return []
     reason: PlanReason
@@ -93,7 +97,7 @@ def on_traffic_carried(state: TopologyState, body: TrafficCarried, message: Enve
 def on_plan_requested(state: TopologyState, body: PlanTopology, message: Envelope) -> list[Output]:
     if state.current:
         (number,) = state.current
-        why = f"{state.rewiring_name(number)} is planned or under way; allowed is one at a time"
+        why = f"{state.rewiring_name(number)} is planned or under way; must be the only one at a time"
         return [PlanRefused(subject=body.dcn, reason=why)]
     if not state.installed or state.hour == NO_HOUR:
         return [PlanRefused(subject=body.dcn, reason="the network is not wired yet")]
@@ -101,12 +105,12 @@ def on_plan_requested(state: TopologyState, body: PlanTopology, message: Envelop
 
 
 def _search(state: TopologyState, reason: PlanReason, message: Envelope) -> list[Output]:
-    found = plan_rewiring(state, reason, message.id)
-    if isinstance(found, TopologyKept):
+    plan = plan_rewiring(state, reason, message.id)
+    if isinstance(plan, TopologyKept):
         state.kept += 1
         state.changed_documents.add(("summaries", f"{state.fabric}/topology"))
-        return [found]
-    return _adopt(state, found)
+        return [plan]
+    return _adopt(state, plan)
 
 
 def _adopt(state: TopologyState, rewiring: Rewiring) -> list[Output]:
@@ -134,22 +138,26 @@ def _adopt(state: TopologyState, rewiring: Rewiring) -> list[Output]:
 def on_approve(state: TopologyState, body: ApproveRewiring, message: Envelope) -> list[Output]:
     number = _number(state, body.rewiring)
     if number is None:
-        return [PlanRefused(subject=body.rewiring, reason=_no_such(state, body.rewiring))]
+        return [PlanRefused(subject=body.rewiring, reason=_unknown_reason(state, body.rewiring))]
     rewiring = state.current[number]
     if rewiring.begun_us is not None:
-        return [PlanRefused(subject=body.rewiring, reason="it is under way already")]
+        return [PlanRefused(subject=body.rewiring, reason="it is already under way")]
     store_rewiring(state, number, replace(rewiring, cause=message.id))
     return [RewiringApproved(rewiring=body.rewiring), *begin_stage(state, number)]
 
 
 def on_abort(state: TopologyState, body: AbortRewiring, message: Envelope) -> list[Output]:
-    """Between two stages at once; within one at its end, for half a stage is no state to be in."""
+    """Abort a rewiring: at once between two stages, otherwise at the end of the current stage."""
     number = _number(state, body.rewiring)
     if number is None:
-        return [PlanRefused(subject=body.rewiring, reason=_no_such(state, body.rewiring))]
+        return [PlanRefused(subject=body.rewiring, reason=_unknown_reason(state, body.rewiring))]
     rewiring = state.current[number]
     if rewiring.reason == "as-installed":
-        return [PlanRefused(subject=body.rewiring, reason="it wires the network for the first time")]
+        return [
+            PlanRefused(
+                subject=body.rewiring, reason="it is the initial wiring of the network and cannot be aborted"
+            )
+        ]
     if rewiring.phase in ("planned", "waiting"):
         return abort_rewiring(state, number, message.id)
     store_rewiring(state, number, replace(rewiring, aborted_by=rewiring.aborted_by or message.id))
@@ -161,12 +169,12 @@ def _number(state: TopologyState, name: str) -> int | None:
     return number if number in state.current and name == state.rewiring_name(number) else None
 
 
-def _no_such(state: TopologyState, name: str) -> str:
+def _unknown_reason(state: TopologyState, name: str) -> str:
     number = number_of(name)
     if name == state.rewiring_name(number) and number in state.ended:
         return f"it has ended: {state.ended[number].outcome}"
     open_now = ", ".join(state.rewiring_name(n) for n in state.current) or "none"
-    return f"no such rewiring is planned or under way; there is {open_now}"
+    return f"no such rewiring is planned or under way; must be one of: {open_now}"
 
 
 def on_circuits_rewired(state: TopologyState, body: CircuitsRewired, _message: Envelope) -> list[Output]:
@@ -174,7 +182,10 @@ def on_circuits_rewired(state: TopologyState, body: CircuitsRewired, _message: E
 
 
 def on_circuits_qualified(state: TopologyState, body: CircuitsQualified, _message: Envelope) -> list[Output]:
-    """What was parked is watched too, and told of while a later stage may be under way: that is no news."""
+    """Continue after qualification.
+
+    Parked circuits are also qualified, and the result may arrive during a later stage; it is ignored.
+    """
     number = number_of(body.rewiring)
     rewiring = state.current.get(number)
     if rewiring is None or (rewiring.phase, rewiring.stage) != ("qualifying", body.stage):
@@ -192,7 +203,7 @@ def on_trunks_changed(state: TopologyState, body: TrunksChanged, _message: Envel
 
 
 def _resume_waiting(state: TopologyState) -> list[Output]:
-    """A stage that waits may begin now."""
+    """Start a stage that waits, if it can start now."""
     emitted: list[Output] = []
     for number, rewiring in list(state.current.items()):
         if rewiring.phase == "waiting":
@@ -201,7 +212,7 @@ def _resume_waiting(state: TopologyState) -> list[Output]:
 
 
 def _resume_after_control(state: TopologyState) -> list[Output]:
-    """What a domain without control kept from beginning, or from being undone, may go on."""
+    """Continue what was refused or waits because a domain had no control."""
     emitted: list[Output] = []
     for number, rewiring in list(state.current.items()):
         if rewiring.stage_progress is not None and rewiring.stage_progress.refused:
@@ -226,7 +237,7 @@ def on_ocses_up(state: TopologyState, body: OcsesUp, _message: Envelope) -> list
 
 
 def _lose_power(state: TopologyState, body: OcsesDown | OcsesUp, change: int) -> list[Output]:
-    """OCSes that latch keep their light without power, but nothing in them can be changed."""
+    """Apply a loss or return of power. OCSes that latch keep their light, but cannot be changed."""
     if not body.ocses:
         state.control_faults[number_of(body.part)] += change
         state.changed_documents.add(("summaries", f"{state.fabric}/topology"))
@@ -234,7 +245,7 @@ def _lose_power(state: TopologyState, body: OcsesDown | OcsesUp, change: int) ->
 
 
 def _count_dark(state: TopologyState, ocses: list[int], change: int) -> list[Output]:
-    """Its own chassis, its rack and its power domain are each a reason for an OCS to be dark."""
+    """Count the reasons why OCSes are dark: chassis, rack and power domain each count."""
     state.dark[ocses] += change
     return []
 

@@ -1,4 +1,4 @@
-"""Which other trunks are worth it, and the stages that lead there."""
+"""Plans rewirings: which trunks are worth a change, and the stages to get there."""
 
 from dataclasses import dataclass
 
@@ -36,15 +36,15 @@ from shared.models.superpod.wiring import IntArray
 
 PlanResult = Rewiring | TopologyKept
 NEARLY_FULL = 0.9
-"""A block whose uplinks are so full, over the fullest trunk, is told of as what keeps that up."""
+"""Ratio of a block's use to the largest trunk use, above which the block is named as the limit."""
 ROUGH_GAP = 0.05
-"""How far from the least largest use weights may be that are to find the hardest hour."""
+"""Optimality gap of the weights that are used only to find the busiest hour."""
 USE_SLACK = 0.01
-"""Less transit is worth so much of the largest use at most."""
+"""Maximum increase of the largest use, as a share of it, in exchange for less transit."""
 
 
 def initial_rewiring(state: TopologyState, cause: str) -> Rewiring:
-    """The circuits of a uniform mesh, made in one stage: there is no traffic to keep."""
+    """A rewiring that makes a uniform mesh in one stage, because there is no traffic yet."""
     plant = state.plant
     made = np.argwhere(circuits := circuits_of(plant, uniform_mesh(plant)))
     rows = tuple(
@@ -70,38 +70,43 @@ def initial_rewiring(state: TopologyState, cause: str) -> Rewiring:
 
 
 def plan_rewiring(state: TopologyState, reason: PlanReason, cause: str) -> PlanResult:
-    """In four steps.
+    """Plan a rewiring, or return why the topology is kept.
 
-    1. What is to be served is that of the last hours in which some trunk is fullest.
-    2. OCSes without light are left out, and those without control keep their circuits. Blocks that are down
-       are planned for as if they were back, for so they will be before long.
-    3. Trunks are engineered, and made of as few other circuits as can be, in stages that keep the promise.
-    4. If neither the largest use nor transit falls by so much that it is worth it, all stays as it is.
+    1. Take the demand of the recent hour in which the fullest trunk is fullest.
+
+    2. Leave out dark OCSes, and keep the circuits of those without control. Blocks that are down count as up,
+    because they will soon be back.
+
+    3. Engineer the trunks, and change as few circuits as possible, in stages that keep the promise.
+
+    4. Keep the topology if neither the largest use nor transit falls by enough.
     """
     config, plant, loss = state.config, state.plant, _loss(state)
     now = circuit_counts(plant, state.south_of.astype(np.int64))
     timing = Timing(config.drain_s, config.qualify_s, config.undrain_s)
     try:
-        aim = recovery_target(plant, _peak_demand(state, survivors(now, loss)), now, loss)
-        gain = _gain(state, aim, aim.topology.links, aim.topology.split)
+        target = recovery_target(plant, _peak_demand(state, survivors(now, loss)), now, loss)
+        gain = _gain(state, target, target.topology.links, target.topology.split)
         why = gain.why_not(config)
         if why is not None:
-            return _keep_topology(reason, gain, why + _bound_by(plant, aim.demand, gain.use))
-        circuits = circuits_for_target(plant, aim, loss, config.chain_max)
+            return _keep_topology(reason, gain, why + _bound_by(plant, target.demand, gain.use))
+        circuits = circuits_for_target(plant, target, loss, config.chain_max)
         links = links_of(circuits)
-        split = split_over(plant, links, aim.demand)
+        split = split_over(plant, links, target.demand)
         if split is None:
-            return _keep_topology(reason, gain, "some demand would have no path of at most one transit block")
-        gain = _gain(state, aim, links, split)
+            return _keep_topology(
+                reason, gain, "some demand would have no path with at most one transit block"
+            )
+        gain = _gain(state, target, links, split)
         why = gain.why_not(config)
         if why is not None:
             return _keep_topology(reason, gain, why)
-        stages = plan_stages(plant, aim.left, circuits, config.promise, timing)
+        stages = plan_stages(plant, target.left, circuits, config.promise, timing)
     except InvalidInput as error:
         return _keep_topology(reason, RewiringGain(0.0, 0.0, 0.0, 0.0), str(error))
     if not stages:
-        return _keep_topology(reason, gain, "these are the best already")
-    least = np.minimum(block_capacity(plant, aim.left), block_capacity(plant, circuits))
+        return _keep_topology(reason, gain, "the current trunks are already the best")
+    least = np.minimum(block_capacity(plant, target.left), block_capacity(plant, circuits))
     return Rewiring(
         reason=reason,
         approval=config.approval,
@@ -111,7 +116,7 @@ def plan_rewiring(state: TopologyState, reason: PlanReason, cause: str) -> PlanR
         stages_planned=len(stages),
         circuits=sum(len(stage.made) for stage in stages),
         takes_us=to_whole_us(sum(stage.seconds for stage in stages), US_PER_S),
-        bound_ppm=ppm(aim.topology.bound),
+        bound_ppm=ppm(target.topology.bound),
         least_gbps=tuple(least.tolist()),
         use_ppm=ppm(gain.use),
         use_then_ppm=ppm(gain.use_then),
@@ -122,7 +127,7 @@ def plan_rewiring(state: TopologyState, reason: PlanReason, cause: str) -> PlanR
 
 @dataclass(frozen=True, slots=True)
 class RewiringGain:
-    """The largest use, and the share of the demand on transit blocks, now and with other trunks."""
+    """Largest use and transit share of the demand, before and after a rewiring."""
 
     use: float
     use_then: float
@@ -130,7 +135,7 @@ class RewiringGain:
     transit_then: float
 
     def why_not(self, config: TopologyConfig) -> str | None:
-        """Why it is not worth it, in a sentence; None if it is."""
+        """Why the rewiring is not worth it, in a sentence; None if it is."""
         if self.use_then <= (1.0 - config.gain_min) * self.use and self.use_then < self.use:
             return None
         if self.use_then > (1.0 + USE_SLACK) * self.use:
@@ -138,7 +143,7 @@ class RewiringGain:
         if self.transit - self.transit_then >= config.transit_gain_min:
             return None
         return (
-            f"the largest use would fall by less than {config.gain_min:.0%} of what it is, and transit by "
+            f"the largest use would fall by less than {config.gain_min:.0%}, and transit by "
             f"less than {config.transit_gain_min:.0%} of the demand"
         )
 
@@ -154,35 +159,36 @@ def _keep_topology(reason: PlanReason, gain: RewiringGain, why: str) -> Topology
     )
 
 
-def _gain(state: TopologyState, aim: RecoveryTarget, links: IntArray, split: Split) -> RewiringGain:
-    """What other links (B, B) with their split are worth, against what is left of those that there are."""
+def _gain(state: TopologyState, target: RecoveryTarget, links: IntArray, split: Split) -> RewiringGain:
+    """The gain of new links (B, B) and their split over what is left of the current ones."""
     plant = state.plant
-    now = carry_demand(aim.rerouted, trunk_capacity(plant, links_of(aim.left)), aim.demand)
-    then = carry_demand(split, trunk_capacity(plant, links), aim.demand)
+    now = carry_demand(target.rerouted, trunk_capacity(plant, links_of(target.left)), target.demand)
+    then = carry_demand(split, trunk_capacity(plant, links), target.demand)
     return RewiringGain(now.use, then.use, 1.0 - now.direct, 1.0 - then.direct)
 
 
 def _bound_by(plant: NetworkLayout, demand: IntArray, use: float) -> str:
-    """That a block's own uplinks are nearly as full as any trunk, which no other trunks change; else
-    nothing."""
-    wants = np.maximum(demand.sum(axis=0), demand.sum(axis=1))
-    carries = np.array([block.gbps * MBPS_PER_GBPS for block in plant.blocks])
-    shares = wants / carries
+    """A note if a block's own uplinks are nearly as full as the fullest trunk, which no rewiring changes."""
+    block_demand = np.maximum(demand.sum(axis=0), demand.sum(axis=1))
+    capacity = np.array([block.gbps * MBPS_PER_GBPS for block in plant.blocks])
+    shares = block_demand / capacity
     block = int(np.argmax(shares))
     if shares[block] < NEARLY_FULL * use:
         return ""
-    return f"; {plant.blocks[block].name} wants {shares[block]:.0%} of what all its uplinks carry"
+    return f"; the demand of {plant.blocks[block].name} is {shares[block]:.0%} of the capacity of its uplinks"
 
 
 def _peak_demand(state: TopologyState, circuits: IntArray) -> IntArray:
-    """(B, B) Mb/s of that of the last hours in which the fullest trunk of these circuits is fullest, by
-    weights for that hour. Which hour it is rough weights tell as well."""
+    """The demand (B, B) in Mb/s of the recent hour in which the fullest of these trunks is fullest.
+
+    Rough weights are enough to find that hour.
+    """
     plant, first = state.plant, max(0, state.hour - state.config.history_h)
     hours = [demand_of(state.model, hour, state.jobs) for hour in range(first, state.hour + 1)]
     links = links_of(circuits)
     carries = trunk_capacity(plant, links)
     served = [demand_left(plant, links, demand) for demand in hours]
-    uses = [split_demand(carries, one, gap=ROUGH_GAP).use if one.any() else 0.0 for one in served]
+    uses = [split_demand(carries, demand, gap=ROUGH_GAP).use if demand.any() else 0.0 for demand in served]
     return hours[int(np.argmax(uses))]
 
 
@@ -194,10 +200,13 @@ def _stage(stage: Stage) -> StagePlan:
 
 
 def _loss(state: TopologyState) -> Remaining:
-    """What may be planned with. A block that is down is left in, and so is a bundle that is cut: a plan
-    without them would be wrong as soon as they are back, long before another would be made."""
+    """The hardware that a plan can use.
+
+    Blocks that are down and bundles that are cut count as working: a plan without them would be wrong as soon
+    as they are back.
+    """
     plant = state.plant
     ports = np.tile(plant.ports, (plant.ocs_count, 1))
     ports[state.dark > 0] = 0
-    held = (state.control_faults > 0)[plant.domains] & (state.dark == 0)
-    return Remaining(ports, held, np.ones(len(plant.blocks), dtype=np.bool_))
+    uncontrolled = (state.control_faults > 0)[plant.domains] & (state.dark == 0)
+    return Remaining(ports, uncontrolled, np.ones(len(plant.blocks), dtype=np.bool_))

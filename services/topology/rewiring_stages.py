@@ -1,5 +1,8 @@
-"""How a rewiring goes from stage to stage: drain, switch, qualify, undrain; wait where the promise or the
-control of a domain is missing; take back what did not qualify."""
+"""Stages of a rewiring: drain, switch, qualify, undrain.
+
+A stage waits while the promise would be broken or a domain has no control. A stage with too many unfit
+circuits is taken back.
+"""
 
 from collections.abc import Iterable
 from dataclasses import fields, replace
@@ -28,7 +31,7 @@ from shared.models.network.wiring import NO_PORT, assign_ports, wiring_of
 
 
 def begin_stage(state: TopologyState, number: int) -> list[Output]:
-    """The next stage, if it may begin; else it waits, and why is said once."""
+    """Start the next stage, or wait. The reason to wait is reported once."""
     rewiring = state.current[number]
     if rewiring.begun_us is None:
         rewiring = replace(rewiring, begun_us=state.now_us)
@@ -53,13 +56,15 @@ def begin_stage(state: TopologyState, number: int) -> list[Output]:
 
 
 def _at_ports(state: TopologyState, plan: StagePlan) -> tuple[tuple[OcsCircuit, ...], tuple[OcsCircuit, ...]]:
-    """The circuits of a stage on the ports that are there now, as `at_ports`."""
+    """The circuits of a stage on the ports that are available now; see `assign_ports`."""
     return assign_ports(state.plant, state.south_of.astype(np.int64), plan.removed, plan.made, state.unfit)
 
 
 def blocking_reason(state: TopologyState, number: int) -> str | None:
-    """What becomes of the first stage to come that could not begin as things stand; None if all could. The
-    promise is looked at for the next stage only, for what others leave is known once they begin."""
+    """Why the first of the remaining stages that could not start now would fail; None if all could.
+
+    The promise is checked for the next stage only, because the capacity at later stages is not known yet.
+    """
     rewiring = state.current[number]
     is_next = rewiring.phase in ("planned", "waiting")
     first = rewiring.stage if is_next else rewiring.stage + 1
@@ -69,7 +74,7 @@ def blocking_reason(state: TopologyState, number: int) -> str | None:
             try:
                 why = _wait_reason(state, rewiring, *_at_ports(state, plan))
             except InvalidInput as error:
-                return f"stage {stage} would end it, overtaken: {error}"
+                return f"stage {stage} would end the rewiring as overtaken: {error}"
         if why is not None:
             return f"stage {stage} would wait: {why}"
     return None
@@ -89,32 +94,34 @@ def _lost_control(state: TopologyState, ocses: Iterable[int]) -> str | None:
     for domain in np.unique(plant.domains[[*ocses]]).tolist():
         if state.control_faults[domain]:
             power = f" or power-{domain}" if plant.technology.latching else ""
-            return f"control-{domain}{power} is lost"
+            return f"control-{domain}{power} has failed"
     return None
 
 
 def _broken_promise(state: TopologyState, rewiring: Rewiring, left: FloatArray) -> str | None:
-    """The block that would keep less than was promised, in a sentence. Blocks that are down keep nothing in
-    any case."""
+    """Which block would keep less capacity than promised, in a sentence; None if none. Blocks that are
+    down do not count."""
     least = np.asarray(rewiring.least_gbps)
-    # A port or a bundle that is dark already is counted as gone twice, but no block keeps less than nothing.
+    # A dark port or bundle is subtracted twice, so limit the result to 0.
     left = np.maximum(left, 0.0)
     short = (left < state.config.promise * least - ROUNDING) & (state.block_faults == 0)
     if not short.any():
         return None
     block = int(np.argmax(short))
     share = float(left[block] / least[block])
-    return f"block-{block} would keep {share:.1%} of its capacity; promised is {state.config.promise:.1%}"
+    return (
+        f"block-{block} would keep {share:.1%} of its capacity; must be at least {state.config.promise:.1%}"
+    )
 
 
 def _capacity(state: TopologyState) -> FloatArray:
-    """(B,) Gb/s of the links that carry traffic now."""
-    found: FloatArray = (state.links * state.plant.rates).sum(axis=1).astype(np.float64)
-    return found
+    """Capacity (B,) in Gb/s of the links that carry traffic now."""
+    capacity: FloatArray = (state.links * state.plant.rates).sum(axis=1).astype(np.float64)
+    return capacity
 
 
 def _lit_circuits(state: TopologyState, circuits: Iterable[OcsCircuit]) -> list[OcsCircuit]:
-    """Those that carry something which may be lost: on an OCS with light, between blocks that are up."""
+    """The circuits that can carry traffic: on an OCS with light, between blocks that are up."""
     down = (state.block_faults > 0)[wiring_of(state.plant).block_at]
     return [
         (ocs, north, south)
@@ -124,13 +131,13 @@ def _lit_circuits(state: TopologyState, circuits: Iterable[OcsCircuit]) -> list[
 
 
 def _gbps(state: TopologyState, circuits: Iterable[OcsCircuit]) -> FloatArray:
-    """(B,) Gb/s of some circuits."""
+    """Capacity (B,) in Gb/s of some circuits."""
     plant, block_at = state.plant, wiring_of(state.plant).block_at
-    found = np.zeros(len(plant.blocks))
+    gbps = np.zeros(len(plant.blocks))
     for _, north, south in circuits:
         tail, head = int(block_at[north]), int(block_at[south])
-        found[[tail, head]] += float(plant.rates[tail, head])
-    return found
+        gbps[[tail, head]] += float(plant.rates[tail, head])
+    return gbps
 
 
 def _wait(state: TopologyState, number: int, rewiring: Rewiring, why: str) -> list[Output]:
@@ -139,13 +146,15 @@ def _wait(state: TopologyState, number: int, rewiring: Rewiring, why: str) -> li
     if deadline_us is None and rewiring.reason != "as-installed":
         deadline_us = state.now_us + to_whole_us(state.config.wait_h, US_PER_HOUR)
     if deadline_us is not None and deadline_us <= state.now_us:
-        return end_rewiring(state, number, "aborted", f"waited {state.config.wait_h:g} h: {why}")
+        return end_rewiring(
+            state, number, "aborted", f"the stage has waited for {state.config.wait_h:g} h: {why}"
+        )
     store_rewiring(state, number, replace(rewiring, phase="waiting", due_us=deadline_us, waits_for=why))
     return [] if was == why else [StageWaits(rewiring=name, stage=rewiring.stage, reason=why)]
 
 
 def switch_circuits(state: TopologyState, number: int, rewiring: Rewiring) -> list[Output]:
-    """Traffic is off what goes: the OCSes are told."""
+    """Command the OCSes to switch, because the drained circuits carry no traffic now."""
     stage_progress = _progress_of(rewiring)
     store_rewiring(state, number, replace(rewiring, phase="switching", due_us=None))
     command = RewireCircuits(
@@ -158,8 +167,8 @@ def switch_circuits(state: TopologyState, number: int, rewiring: Rewiring) -> li
 
 
 def on_rewired(state: TopologyState, number: int, body: CircuitsRewired) -> list[Output]:
-    """The OCSes have done it. What was parked, for it did not qualify, ends the stage; all else is watched
-    first."""
+    """Continue after the OCSes have switched: qualify new circuits, or end the stage if unfit ones were
+    parked."""
     for ocs, north, _ in body.removed:
         state.south_of[ocs, north] = NO_PORT
     for ocs, north, south in (*body.made, *body.missing):
@@ -173,8 +182,8 @@ def on_rewired(state: TopologyState, number: int, body: CircuitsRewired) -> list
 
 
 def on_qualified(state: TopologyState, number: int, body: CircuitsQualified) -> list[Output]:
-    """What is fit will carry traffic, unless so much is not that the promise would be broken: then the stage
-    is taken back, and the rewiring ends with that."""
+    """Undrain the fit circuits. If too few are fit to keep the promise, take the stage back and end the
+    rewiring."""
     rewiring = state.current[number]
     stage_progress = _progress_of(rewiring)
     state.unfit.update(body.unfit)
@@ -202,7 +211,7 @@ def _take_back(state: TopologyState, number: int, rewiring: Rewiring, why: str) 
 
 
 def undrain(state: TopologyState, number: int, rewiring: Rewiring) -> list[Output]:
-    """Traffic comes back on what is fit; what is not is parked, so that no circuit stands for nothing."""
+    """Put traffic on the fit circuits, and park the others."""
     stage_progress = _progress_of(rewiring)
     unfit = set(stage_progress.unfit)
     carries = tuple(circuit for circuit in stage_progress.made if circuit not in unfit)
@@ -229,18 +238,22 @@ def _next_stage(state: TopologyState, number: int, rewiring: Rewiring) -> list[O
     if rewiring.reason == "as-installed":
         state.installed = True
     if rewiring.stage == len(rewiring.stages):
-        return end_rewiring(state, number, "completed", "every stage was carried out")
+        return end_rewiring(state, number, "completed", "all stages are complete")
     if rewiring.aborted_by is not None:
         return abort_rewiring(state, number, rewiring.aborted_by)
-    # Not at once, but when all have heard of this stage: what links carry then decides about the next.
+    # Start the next stage later, when all services have processed this one: the capacity of the links
+    # decides.
     due_us = state.now_us + 1
     store_rewiring(state, number, replace(rewiring, due_us=due_us, phase="planned"))
     return []
 
 
 def stage_refused(state: TopologyState, number: int, reason: str) -> list[Output]:
-    """An OCS would not: nothing has changed, so traffic comes back on what was drained, and that is the end
-    of it. But what is to be undone has to be undone, or circuits would be stray: that waits for control."""
+    """Handle a refusal by an OCS.
+
+    Nothing has changed, so traffic returns to the drained circuits and the rewiring ends. A take-back cannot
+    end like this, because circuits would be left over; it waits for control.
+    """
     rewiring = state.current[number]
     stage_progress = _progress_of(rewiring)
     name = state.rewiring_name(number)
@@ -252,7 +265,7 @@ def stage_refused(state: TopologyState, number: int, reason: str) -> list[Output
 
 
 def retry_command(state: TopologyState, number: int) -> list[Output]:
-    """What was refused for want of control."""
+    """Send a command again that was refused for lack of control."""
     rewiring = state.current[number]
     stage_progress = replace(_progress_of(rewiring), refused=False)
     rewiring = replace(rewiring, stage_progress=stage_progress)
@@ -264,22 +277,23 @@ def retry_command(state: TopologyState, number: int) -> list[Output]:
 
 
 def abort_rewiring(state: TopologyState, number: int, cause: str) -> list[Output]:
-    """An operator's word, of which `cause` is the id, ends it between two stages or before the first."""
+    """End a rewiring between two stages or before the first, on request of the operator's message `cause`."""
     done, of = state.current[number].stage, len(state.current[number].stages)
-    why = f"an operator ended it after {done} of {of} stages" if done else "an operator ended it"
+    why = f"an operator aborted it after {done} of {of} stages" if done else "an operator aborted it"
     return end_rewiring(state, number, "aborted", why, cause)
 
 
 def end_rewiring(
     state: TopologyState, number: int, outcome: RewiringOutcome, reason: str, cause: str | None = None
 ) -> list[Output]:
-    """`cause` is the id of the message that ended it, where that is another than the one that it answers."""
+    """End a rewiring. `cause` is the id of the message that ended it, if it differs from the rewiring's
+    own cause."""
     rewiring = state.current.pop(number)
     if rewiring.reason == "as-installed":
         state.installed = True
-    else:  # how the network came to be is no rewiring of it
+    else:  # the initial wiring does not count as a rewiring
         state.outcomes[outcome] = state.outcomes.get(outcome, 0) + 1
-    values = {one.name: getattr(rewiring, one.name) for one in fields(Rewiring)}
+    values = {field.name: getattr(rewiring, field.name) for field in fields(Rewiring)}
     values |= {"stages": (), "due_us": None, "stage_progress": None}
     ended = EndedRewiring(**values, outcome=outcome, ended_because=reason, ended_us=state.now_us)
     forgotten = add_ended(state.ended, number, ended)

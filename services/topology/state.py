@@ -1,5 +1,4 @@
-"""The circuits that a network's OCSes were told to make, what is known of the network, and the rewiring that
-is planned or under way."""
+"""State of the topology of a network: commanded circuits, hardware status and rewirings."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -24,9 +23,11 @@ BlockCircuit = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class StagePlan:
-    """What a stage takes away and makes, by blocks: which ports these take is found when it begins.
-    `kept_ppm` is the least share of any block's capacity meanwhile; `domain` is None where there are
-    several."""
+    """The blocks whose circuits a stage removes and makes; ports are assigned when it starts.
+
+    `kept_ppm` is the least share of any block's capacity during the stage. `domain` is None if it spans
+    several.
+    """
 
     removed: tuple[BlockCircuit, ...]
     made: tuple[BlockCircuit, ...]
@@ -37,9 +38,11 @@ class StagePlan:
 
 @dataclass(frozen=True, slots=True)
 class StageProgress:
-    """The circuits of the stage that is under way. `unfit` are those made that did not qualify; `takes_back`
-    where they undo what the stage did before; `refused` where the OCSes would not, and are asked again once
-    they have control."""
+    """The circuits of the current stage.
+
+    `unfit` are new circuits that did not qualify. `takes_back` is true while the stage is being undone.
+    `refused` is true if the OCSes refused the command, which is sent again when they have control.
+    """
 
     removed: tuple[OcsCircuit, ...]
     made: tuple[OcsCircuit, ...]
@@ -50,17 +53,15 @@ class StageProgress:
 
 @dataclass(frozen=True, slots=True)
 class Rewiring:
-    """A plan, and where it is. `least_gbps` is by block what it carries before or after, whichever is less:
-    the promise is a share of that. `cause` is the id of the message that it answers, or that let it come.
-    `stage` counts those that were carried out: it is the number of the one that is under way or comes next,
-    which began at `stage_begun_us`. `aborted_by` is the id of the message that ends it after this stage.
-    `stages_planned` is told of one that has ended, too, of which the stages are forgotten."""
+    """A rewiring plan and its progress."""
 
     reason: PlanReason
     approval: Literal["automatic", "operator"]
     cause: str
+    """Id of the message that requested or approved it."""
     planned_us: int
     stages: tuple[StagePlan, ...]
+    """Empty for a rewiring that has ended."""
     stages_planned: int
     circuits: int
     takes_us: int
@@ -70,13 +71,16 @@ class Rewiring:
     transit_then_ppm: int
     bound_ppm: int
     least_gbps: tuple[float, ...]
+    """By block, the smaller of its capacities before and after; the promise is a share of it."""
     phase: Phase = "planned"
     stage: int = 0
+    """Number of stages done, which is the number of the current or next stage."""
     begun_us: int | None = None
     due_us: int | None = None
     waits_for: str | None = None
     stage_begun_us: int | None = None
     aborted_by: str | None = None
+    """Id of the message that ends the rewiring after this stage."""
     stage_progress: StageProgress | None = None
 
 
@@ -89,21 +93,22 @@ class EndedRewiring(Rewiring):
 
 @dataclass
 class TopologyState(State):
-    """`south_of` (OCSes, radix) is what the OCSes were told, by North port; `links` (B, B) carry traffic.
-    `dark` (OCSes,) counts why an OCS has no light, `control_faults` by domain; `block_faults` by block.
-    `current` has the rewiring that is planned or under way, under its number; `ended` those that ended
-    lately. `unfit` are circuits that did not qualify: others are tried first. `looked_us` is when it was last
-    looked for other trunks without being asked to."""
+    """State of the topology of a network."""
 
     config: TopologyConfig
     network: NetworkConfig
     demand: DemandConfig
     commissioned_us: int
     south_of: npt.NDArray[np.int16]
+    """Commanded South port by North port, of shape (OCSes, radix)."""
     links: npt.NDArray[np.int32]
+    """Links that carry traffic, of shape (B, B)."""
     dark: npt.NDArray[np.int16]
+    """Number of reasons why an OCS is dark, of shape (OCSes,)."""
     control_faults: npt.NDArray[np.int16]
+    """By domain."""
     block_faults: npt.NDArray[np.int16]
+    """By block."""
     hour: int
     jobs: tuple[Flow, ...]
     installed: bool
@@ -111,10 +116,14 @@ class TopologyState(State):
     kept: int
     circuits_made: int
     last_search_us: int | None
+    """Time of the last automatic search for a better topology."""
     outcomes: dict[str, int]
     unfit: set[OcsCircuit]
+    """Circuits that did not qualify; others are tried first."""
     current: dict[int, Rewiring]
+    """The planned or running rewiring, by number; at most one."""
     ended: dict[int, EndedRewiring]
+    """The last rewirings that ended, by number."""
 
     @property
     def plant(self) -> NetworkLayout:
@@ -129,7 +138,7 @@ class TopologyState(State):
 
 
 def commission(fabric: str, config: DcnConfig, at_us: int) -> TopologyState:
-    """No circuit yet; what is done first is to make those of a uniform mesh."""
+    """A network without circuits; its first rewiring makes a uniform mesh."""
     plant = network_of(config.network)
     blocks = len(plant.blocks)
     return TopologyState(

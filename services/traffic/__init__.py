@@ -1,1 +1,1 @@
-"""Traffic engineering of a network: how its demand is split over direct and one-transit paths."""
+"""Traffic engineering of a network: splits its demand over direct and one-transit paths."""

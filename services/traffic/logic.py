@@ -1,5 +1,5 @@
-"""The rules of traffic engineering: weights follow the demand and the trunks, solved anew only where that is
-worth it."""
+"""Rules of traffic engineering: weights follow the demand and the trunks, and are solved again only when
+needed."""
 
 from typing import Literal
 
@@ -33,16 +33,16 @@ from shared.models.network.wiring import set_links
 from shared.models.superpod.wiring import IntArray
 
 BANDWIDTH_CHANGE_MIN = 0.05
-"""Of what a job was told that it gets: by less it does not change."""
+"""Minimum relative change of a job's bandwidth that is reported."""
 
 
 def due(state: TrafficState) -> int | None:
-    """When the next telemetry frame is, or weights are solved."""
+    """The time of the next telemetry frame or solution of weights."""
     return min([us for us in (state.next_frame_us, state.next_solve_us) if us is not None], default=None)
 
 
 def on_tick(state: TrafficState, _tick: Tick, _message: Envelope) -> list[Output]:
-    """The frame is rendered by whoever wants telemetry; the log only marks its moment."""
+    """Apply what is due. A frame is rendered outside; the log only marks its time."""
     if state.next_frame_us is not None and state.next_frame_us <= state.now_us:
         state.next_frame_us = next_frame_due_us(state.config.telemetry_interval_s, state.now_us)
     if state.next_solve_us is not None and state.next_solve_us <= state.now_us:
@@ -56,7 +56,8 @@ def on_demand_moved(state: TrafficState, body: DemandMoved, _message: Envelope) 
 
 
 def on_trunks_changed(state: TrafficState, body: TrunksChanged, _message: Envelope) -> list[Output]:
-    """Traffic leaves what breaks at once, by the weights that are left; it leaves what is drained before."""
+    """Route the traffic over the changed trunks: at once by the remaining weights, with new weights if the
+    change was planned."""
     set_links(state.links, body.links)
     if state.hour == NO_HOUR:
         return []
@@ -64,7 +65,7 @@ def on_trunks_changed(state: TrafficState, body: TrunksChanged, _message: Envelo
 
 
 def on_parameters_changed(state: TrafficState, body: ParametersChanged, _message: Envelope) -> list[Output]:
-    """Frames come at another pace, and the next weights are solved by them."""
+    """Apply changed parameters to frames and to the next solution of weights."""
     changed = body.of("traffic")
     state.config = state.config.model_copy(update=changed)
     if "telemetry_interval_s" in changed:
@@ -73,59 +74,62 @@ def on_parameters_changed(state: TrafficState, body: ParametersChanged, _message
 
 
 def _route(state: TrafficState, weights: Literal["as needed", "awaited", "solved"]) -> list[Output]:
-    """In four steps.
+    """Route the demand, and emit the result.
 
-    1. What has no path of at most one transit block is cut off.
-    2. The rest goes by the weights in use, over those paths that are left.
-    3. Weights are solved anew: now; or so long after the first change that they do not know yet, as it takes
-       to react. Where only the demand moved they need not, while the fullest trunk is nearer to full by no
-       more than the slack than when they were solved, against the bound of the blocks.
-    4. What came of it is told.
+    1. Demand without a path of at most one transit block is cut off.
+
+    2. The rest is routed by the current weights over the existing paths.
+
+    3. Weights are solved now (`solved`), or `traffic.react_s` after the first unknown change (`awaited`). If
+    only the demand has changed (`as needed`), they are solved if the fullest trunk is fuller than at the last
+    solution by more than the slack, relative to the bound of the blocks.
+
+    4. The result is emitted.
     """
     plant = state.plant
     links = state.links.astype(np.int64)
-    carries, asked = trunk_capacity(plant, links), demand_of(state.model, state.hour, state.jobs)
-    demand = demand_left(plant, links, asked)
+    capacity, requested = trunk_capacity(plant, links), demand_of(state.model, state.hour, state.jobs)
+    demand = demand_left(plant, links, requested)
     _accumulate(state)
-    bound = block_bound(carries, demand)
-    found = carry_demand(split_of(state), carries, demand)
-    if weights == "as needed" and found.use > (1.0 + state.config.slack) * state.ratio * bound:
+    bound = block_bound(capacity, demand)
+    carried = carry_demand(split_of(state), capacity, demand)
+    if weights == "as needed" and carried.use > (1.0 + state.config.slack) * state.ratio * bound:
         weights = "awaited"
     if weights == "awaited" and state.next_solve_us is None:
         state.next_solve_us = state.now_us + state.config.react_s * US_PER_S
     solved = weights == "solved" or state.weights == 0
     if solved:
         state.next_solve_us = None
-        split = weights_for(carries, demand, state.config.hedge)
+        split = weights_for(capacity, demand, state.config.hedge)
         state.prices, state.prior = split.prices, split.prior
         state.weights += 1
         state.ratio = split.use / bound if bound > 0.0 else 1.0
         bound = max(bound, split.bound)
-        found = carry_demand(split_of(state), carries, demand)
-    state.load = np.rint(found.load)
-    total = int(asked.sum())
+        carried = carry_demand(split_of(state), capacity, demand)
+    state.load = np.rint(carried.load)
+    total = int(requested.sum())
     body = TrafficCarried(
         hour=state.hour,
         weights=state.weights,
         solved=solved,
         pending=state.next_solve_us is not None,
-        use_ppm=ppm(found.use),
-        bound_ppm=ppm(min(bound, found.use)),
-        served_ppm=ppm(found.served * float(demand.sum()) / total) if total else PPM,
-        direct_ppm=ppm(found.direct),
-        path_ppm=ppm(found.path),
-        cut_off=int(np.count_nonzero((asked > 0) & (demand == 0))),
+        use_ppm=ppm(carried.use),
+        bound_ppm=ppm(min(bound, carried.use)),
+        served_ppm=ppm(carried.served * float(demand.sum()) / total) if total else PPM,
+        direct_ppm=ppm(carried.direct),
+        path_ppm=ppm(carried.path),
+        cut_off=int(np.count_nonzero((requested > 0) & (demand == 0))),
     )
     state.last, state.demanded_mbps, state.at_us = body, total, state.now_us
     state.reported += 1
     _touch(state)
-    return [body, *_report_cut_off_pods(state, carries), *_report_job_bandwidths(state, carries, demand)]
+    return [body, *_report_cut_off_pods(state, capacity), *_report_job_bandwidths(state, capacity, demand)]
 
 
-def _report_cut_off_pods(state: TrafficState, carries: FloatArray) -> list[Output]:
-    """Which pods no link reaches, where these are others than before."""
+def _report_cut_off_pods(state: TrafficState, capacity: FloatArray) -> list[Output]:
+    """Report the pods without any link, if they have changed."""
     blocks = state.plant.blocks
-    lone = [blocks[number].pod for number in np.flatnonzero(~(carries > 0.0).any(axis=1)).tolist()]
+    lone = [blocks[number].pod for number in np.flatnonzero(~(capacity > 0.0).any(axis=1)).tolist()]
     cut_off = tuple([pod for pod in lone if pod is not None])
     if cut_off == state.cut_off:
         return []
@@ -133,13 +137,13 @@ def _report_cut_off_pods(state: TrafficState, carries: FloatArray) -> list[Outpu
     return [PodsCutOff(pods=cut_off)]
 
 
-def _report_job_bandwidths(state: TrafficState, carries: FloatArray, demand: IntArray) -> list[Output]:
-    """What jobs over several pods get now, where that is other than what they were told."""
+def _report_job_bandwidths(state: TrafficState, capacity: FloatArray, demand: IntArray) -> list[Output]:
+    """Report the bandwidth of multi-pod jobs, if it has changed."""
     before, state.job_mbps = state.job_mbps, {}
     emitted: list[Output] = []
     for ring in state.rings:
         job = ring[0]
-        mbps = round(MBPS_PER_GBPS * ring_gbps(split_of(state), carries, demand, ring))
+        mbps = round(MBPS_PER_GBPS * ring_gbps(split_of(state), capacity, demand, ring))
         reported = before.get(job)
         if (
             reported is None
@@ -153,12 +157,12 @@ def _report_job_bandwidths(state: TrafficState, carries: FloatArray, demand: Int
 
 
 def split_of(state: TrafficState) -> Split:
-    """The weights in use, for whichever trunks there are."""
+    """The current weights, for any set of trunks."""
     return Split(state.prices, state.prior, state.config.hedge, 0.0, 0.0, 0)
 
 
 def _accumulate(state: TrafficState) -> None:
-    """What was asked and served since the last time, and how."""
+    """Add the demand and service since the last time to the totals."""
     last = state.last
     if last is None:
         return

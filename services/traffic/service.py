@@ -1,4 +1,4 @@
-"""The table of the service `traffic`: which rule handles which message."""
+"""The rules of the service `traffic`, by message type."""
 
 from schemas.messages.demands import DemandMoved
 from schemas.messages.failures import ParametersChanged

@@ -1,4 +1,4 @@
-"""What carries the traffic of a network, what it is asked to carry, and the weights in use."""
+"""State of the traffic of a network: its links, demand, weights and totals."""
 
 from dataclasses import dataclass
 
@@ -19,48 +19,51 @@ NO_HOUR = -1
 
 @dataclass
 class TrafficState(State):
-    """`links` (B, B) carry traffic. `hour` and `jobs` are the demand as it was last told, −1 before. `prices`
-    (B, B) are the weights in use, solved `weights` times; `ratio` how near to full they left the fullest
-    trunk, over the bound of the blocks. `load` (B, B) in Mb/s of every trunk and way is what they make of it.
-
-    `solve_us` is when weights are solved anew, since the demand or the links changed.
-
-    `cut_off` are the pods that no link reaches, as was last told.
-
-    `rings` are the jobs over several pods, and `given_mbps` what each was last told that it gets, by job.
-
-    `last` is what was last said, at `at_us`. Up to then are summed over time: what was asked, served and
-    went directly, each bit as many times as it passed trunks (`hops_mbit`), the largest use (`use_ppm_s`),
-    for how long it was above 1 (`overfull_us`), and for how long all that is known (`known_us`).
-    """
+    """State of the traffic of a network. Totals are sums over time up to `at_us`."""
 
     config: TrafficConfig
     network: NetworkConfig
     demand: DemandConfig
     links: npt.NDArray[np.int32]
+    """Links that carry traffic, of shape (B, B)."""
     hour: int
+    """Hour of the last reported demand; −1 before the first."""
     jobs: tuple[Flow, ...]
     rings: tuple[RingFlow, ...]
+    """The multi-pod jobs."""
     job_mbps: dict[str, int]
+    """Last reported bandwidth of each multi-pod job."""
     prices: FloatArray
+    """The current weights, of shape (B, B)."""
     prior: float
     weights: int
+    """How often weights were solved."""
     ratio: float
+    """Largest use over the bound of the blocks, at the last solution."""
     load: FloatArray
+    """Mb/s of every trunk and direction, of shape (B, B)."""
     cut_off: tuple[str, ...]
+    """Pods without any link, as last reported."""
     next_frame_us: int | None
     next_solve_us: int | None
+    """Time of the next solution of weights, after a change of the demand or the links."""
     reported: int
     at_us: int
+    """Time of `last`."""
     last: TrafficCarried | None
+    """The last message emitted."""
     demanded_mbps: int
     demanded_mbit: int
     served_mbit: int
     direct_mbit: int
     hops_mbit: int
+    """Each bit counted once for every trunk that it passed."""
     use_ppm_s: int
+    """Integral of the largest use."""
     overfull_us: int
+    """Time with a largest use above 1."""
     known_us: int
+    """Time covered by the totals."""
 
     @property
     def plant(self) -> NetworkLayout:
@@ -72,7 +75,7 @@ class TrafficState(State):
 
 
 def commission(fabric: str, config: DcnConfig, at_us: int) -> TrafficState:
-    """Nothing carries anything, and nobody asked for anything."""
+    """A network without links and demand."""
     blocks = len(network_of(config.network).blocks)
     return TrafficState(
         fabric=fabric,

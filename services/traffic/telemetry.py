@@ -1,4 +1,4 @@
-"""Telemetry frames: one row for every trunk and way that carries something, at a fixed cadence of simulated
+"""Telemetry frames: one row for every trunk and direction with links, at a fixed interval of simulated
 time."""
 
 import numpy as np
@@ -10,8 +10,12 @@ from shared.models.dcn.routing.path_loads import trunk_capacity
 
 
 def frame(state: TrafficState, message: Envelope) -> bytes:
-    """An Arrow IPC stream of one record batch: blocks `tail` and `head` by number, `links` that carry traffic
-    between them, `load_mbps` and `carries_mbps` from the one to the other."""
+    """An Arrow IPC stream of one record batch. The columns are:
+
+    - `tail` and `head`: numbers of the two blocks
+    - `links` that carry traffic between them
+    - `load_mbps` and `carries_mbps` (capacity) from `tail` to `head`
+    """
     import pyarrow as pa  # noqa: PLC0415 -- as in shared/basics/frames.py
 
     tails, heads = np.nonzero(state.links)

@@ -1,1 +1,1 @@
-"""Both ends of every optical link: whether light comes through, and how much."""
+"""Simulates both ends of every optical link: whether light arrives, and how much."""

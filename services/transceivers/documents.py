@@ -1,4 +1,4 @@
-"""Status documents of the link ends: one for each cube's 96, and a summary."""
+"""Status documents of the link ends: one for the 96 ends of each cube, and a summary."""
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
@@ -61,15 +61,15 @@ def _group(state: TransceiversState, name: str, cube: int) -> LinkGroupDocument:
 
 
 def _impaired(state: TransceiversState, ends: slice) -> Iterator[dict[str, Any]]:
-    """What is wrong with the light of these ends."""
+    """The impairments of these ends that affect their light or their modules."""
     for end in sorted(end for end in state.impaired if ends.start <= end < ends.stop):
-        wrong = state.impaired[end]
-        if wrong.changes_light or wrong.unpowered or wrong.worked_on:
-            yield {"end": end} | {name: getattr(wrong, name) for name in WRONG_WITH_LIGHT}
+        condition = state.impaired[end]
+        if condition.changes_light or condition.unpowered or condition.worked_on:
+            yield {"end": end} | {name: getattr(condition, name) for name in WRONG_WITH_LIGHT}
 
 
 def _replaced(state: TransceiversState, ends: slice) -> Iterator[dict[str, Any]]:
-    """The modules at these ends that are not those of the commissioning."""
+    """The modules at these ends that replaced an original one."""
     for end in sorted(end for end in state.replaced if ends.start <= end < ends.stop):
         module = state.replaced[end]
         yield {"end": end, "generation": module.generation, "since_us": module.since_us}
@@ -77,5 +77,5 @@ def _replaced(state: TransceiversState, ends: slice) -> Iterator[dict[str, Any]]
 
 @lru_cache(maxsize=BERS_KEPT_MAX)
 def _ber(log10_ber: float) -> float:
-    """As people write it, with three digits; links know it to a thousandth of an order."""
+    """The bit error rate with three significant digits."""
     return float(f"{10.0**log10_ber:.2e}")

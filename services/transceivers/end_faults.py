@@ -1,4 +1,12 @@
-"""Faults of links: what they do to ends, how they come and go. A module that is dead says so at once."""
+"""Faults of link ends: onset, intermittent outages and mirror drift.
+
+A dead module is reported at once.
+
+If all camera or monitor-beam faults leave a mirror array without control, its mirrors drift and the links
+over them lose light ([LF] 3.2.2). The ends at it change an hour after the array went blind and every
+hour from then on. With the removal of the last fault the loop closes again within a frame or two; the twin
+takes this as immediate.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -72,7 +80,7 @@ def on_fault_ended(state: TransceiversState, body: FaultEnded, message: Envelope
 
 
 def on_rekey(state: TransceiversState, body: RekeyDraws, _message: Envelope) -> list[Output]:
-    """When links drop next is drawn anew: gaps are exponential."""
+    """Draw the time of each next outage again; gaps are exponential."""
     state.draw_seed = rekeyed_seed(state.draw_seed, body.salt)
     for name, fault in state.faults.items():
         if fault.kind == "flap" and not fault.is_out:
@@ -81,8 +89,10 @@ def on_rekey(state: TransceiversState, body: RekeyDraws, _message: Envelope) -> 
 
 
 def _end_before_mirror(state: TransceiversState, mirror: int) -> tuple[tuple[int, ...], int | None]:
-    """The end whose fibre is before a mirror, and which strand that is; nothing before one whose fibre was
-    moved away, or a spare that has none."""
+    """The end whose fibre uses a mirror, and the strand.
+
+    Returns ((), None) if the fibre was moved away from the mirror, or the mirror is a spare without a fibre.
+    """
     side, ocs, port = port_at(mirror)
     wired = None if mirror in state.patched else port
     for place, spare in state.patched.items():
@@ -94,8 +104,11 @@ def _end_before_mirror(state: TransceiversState, mirror: int) -> tuple[tuple[int
 
 
 def on_port_patched(state: TransceiversState, body: PortPatched, message: Envelope) -> list[Output]:
-    """The fibre is before another mirror, which may have drifted by another amount, or be bent by a fault of
-    its own; what was wrong with the one before is no more so for it."""
+    """Apply a patch: the fibre now uses another mirror.
+
+    The new mirror may have another drift or a fault of its own. Faults of the old mirror no longer affect the
+    end.
+    """
     emitted = links.on_port_patched(state, body, message)
     for name, fault in state.faults.items():
         if fault.mirror is None:
@@ -110,14 +123,14 @@ def on_port_patched(state: TransceiversState, body: PortPatched, message: Envelo
 
 
 def next_change_us(state: TransceiversState) -> int | None:
-    """When the next fault changes by itself, or mirrors drift on."""
-    moments = [f.next_us for f in state.faults.values()]
-    moments.append(next_drift_us(state))
-    return min((at_us for at_us in moments if at_us is not None), default=None)
+    """The time at which the next fault changes by itself, or a mirror drifts further."""
+    times_us = [f.next_us for f in state.faults.values()]
+    times_us.append(next_drift_us(state))
+    return min((at_us for at_us in times_us if at_us is not None), default=None)
 
 
 def apply_due_changes(state: TransceiversState) -> list[Output]:
-    """Faults that have grown, come or gone by now, in order of time."""
+    """Apply changes that are due: faults that have grown, started or stopped, in order of time."""
     emitted: list[Output] = []
     due = [
         (fault.next_us, name)
@@ -140,7 +153,7 @@ def apply_due_changes(state: TransceiversState) -> list[Output]:
 
 
 def _outlasts_ride_out(state: TransceiversState, fault: EndFault) -> bool:
-    """Whether an outage is longer than links wait; a shorter one is ridden out, and only counted."""
+    """Whether an outage is longer than links wait. A shorter array is only counted."""
     return (fault.severity or 0.0) > state.config.ride_out_s
 
 
@@ -156,26 +169,26 @@ def _next_us(state: TransceiversState, name: str, fault: EndFault) -> int | None
 
 
 def _share(state: TransceiversState, fault: EndFault) -> float:
-    """How much of a fault there is now."""
+    """The share of a fault's severity that is active now."""
     if fault.kind == "flap":
         return float(fault.is_out)
     return onset_share(state.now_us - fault.began_us, fault.onset_us)
 
 
 def _impairment(state: TransceiversState, end: int) -> Impairment:
-    """All that is wrong with an end now."""
-    found = drift_impairments(state, end)
+    """The combined impairment of an end from all active faults."""
+    impairments = drift_impairments(state, end)
     if end in state.worked_on:
-        found.append(Impairment(worked_on=True))
+        impairments.append(Impairment(worked_on=True))
     for fault in state.faults.values():
         if end in fault.ends:
             share = _share(state, fault)
-            found.append(impairment(fault.kind, fault.severity, share, fault.strand, fault.began_us))
-    return combined(found)
+            impairments.append(impairment(fault.kind, fault.severity, share, fault.strand, fault.began_us))
+    return combined(impairments)
 
 
 def evaluate_ends(state: TransceiversState, struck: Sequence[int], cause: str) -> list[Output]:
-    """Add up what is wrong with these ends, judge their links, and have a look at them."""
+    """Recompute the impairments of these ends, evaluate their links and schedule an inspection."""
     emitted: list[Body] = []
     invalidate_masks(state)
     for end in struck:
@@ -188,10 +201,9 @@ def evaluate_ends(state: TransceiversState, struck: Sequence[int], cause: str) -
         if now.dead != was.dead:
             emitted.append(ModuleReported(end=end, condition="failed" if now.dead else "ok"))
     peers = [int(state.peer[end]) for end in struck]
-    ends = np.array(
-        sorted({*struck, *peers} - {NO_END}), dtype=np.int64
-    )  # none, of a batch that was replaced
-    touch(state, ends)  # whatever is said: what the link carries is shown at both ends
+    # `ends` is empty if all modules of a bad batch were replaced.
+    ends = np.array(sorted({*struck, *peers} - {NO_END}), dtype=np.int64)
+    touch(state, ends)  # even without a message: documents of both ends show the light of the link
     linked = ends[state.peer[ends] != NO_END]
     if len(linked):
         recompute_ber(state, linked)
@@ -200,16 +212,8 @@ def evaluate_ends(state: TransceiversState, struck: Sequence[int], cause: str) -
     return [CausedBy(cause, body) for body in emitted]
 
 
-# Arrays of mirrors that no camera holds: they drift, and the links over them lose light ([LF] 3.2.2).
-#
-# Only ends whose fibres are before such an array are touched, an hour after the array went blind and every
-# hour
-# from then on. With the last fault of its camera and monitor beam the loop closes again, in a frame or two:
-# the twin takes that for at once.
-
-
 def add_blind_fault(state: TransceiversState, fault: str, part: str, cause: str) -> None:
-    """One fault more of what an array is seen by."""
+    """Add array fault of a camera or monitor beam, if `part` is array and the technology drifts."""
     array = array_of(part)
     if array is None or state.technology not in DRIFTING:
         return
@@ -222,7 +226,7 @@ def add_blind_fault(state: TransceiversState, fault: str, part: str, cause: str)
 
 
 def remove_blind_fault(state: TransceiversState, fault: str, part: str) -> tuple[int, ...]:
-    """One fault less. Returns the ends whose light that changes: those of the array where it was the last."""
+    """Remove array such fault. Return the ends whose light changes; none if other faults remain."""
     array = array_of(part)
     known = None if array is None else state.drifting.get(_array_number(*array))
     if array is None or known is None or fault not in known.faults:
@@ -236,64 +240,64 @@ def remove_blind_fault(state: TransceiversState, fault: str, part: str) -> tuple
 
 
 def next_drift_us(state: TransceiversState) -> int | None:
-    """When the next array has drifted for another hour."""
-    return min((_next_step_us(one) for one in state.drifting.values()), default=None)
+    """The time of the next hourly drift step of any array."""
+    return min((_next_step_us(array) for array in state.drifting.values()), default=None)
 
 
 def advance_drift(state: TransceiversState) -> list[tuple[str, tuple[int, ...]]]:
-    """Let the mirrors of all arrays walk whose time it is. Returns for each (cause, ends)."""
+    """Move the mirrors of all arrays whose step is due. Returns (cause, ends) for each."""
     moved = []
-    for number, one in sorted(state.drifting.items()):
-        if _next_step_us(one) > state.now_us:
+    for number, array in sorted(state.drifting.items()):
+        if _next_step_us(array) > state.now_us:
             continue
         ocs, side = divmod(number, len(SIDES))
-        state.drifting[number] = _drifted(state, ocs, side, one)
-        moved.append((one.cause, _ends_at(state, ocs)))
+        state.drifting[number] = _drifted(state, ocs, side, array)
+        moved.append((array.cause, _ends_at(state, ocs)))
     return moved
 
 
 def drift_impairments(state: TransceiversState, end: int) -> list[Impairment]:
-    """What a link end loses by the mirrors before its fibres, if they drift."""
+    """The losses of a link end through drifting mirrors."""
     if not state.drifting:
         return []
-    own, found = link_end(end), []
+    own, losses = link_end(end), []
     for side, label in enumerate(SIDES):
-        one = state.drifting.get(_array_number(own.ocs, side))
-        if one is not None and one.steps:
+        array = state.drifting.get(_array_number(own.ocs, side))
+        if array is not None and array.steps:
             port = _physical_port(state, own, side)
-            found.append(strand_loss(one.loss_db[port], strand_at(label, own.port)))
-    return found
+            losses.append(strand_loss(array.loss_db[port], strand_at(label, own.port)))
+    return losses
 
 
 def is_drifting(state: TransceiversState, ocs: int, side: int) -> bool:
     return _array_number(ocs, side) in state.drifting
 
 
-def _drifted(state: TransceiversState, ocs: int, side: int, one: DriftingArray) -> DriftingArray:
-    """As the array is now, after all hours that have gone by."""
+def _drifted(state: TransceiversState, ocs: int, side: int, array: DriftingArray) -> DriftingArray:
+    """The array after all steps that are due."""
     ports = ocs_radix(state.cubes)
-    tilts = np.array(one.tilts, dtype=np.int64) if one.steps else np.zeros((TILTS, ports), dtype=np.int64)
-    steps = one.steps
-    while one.began_us + (steps + 1) * STEP_US <= state.now_us:
-        # Hours count from the beginning of time: an array that is blind again drifts by other draws.
-        hour = one.began_us // STEP_US + steps
+    tilts = np.array(array.tilts, dtype=np.int64) if array.steps else np.zeros((TILTS, ports), dtype=np.int64)
+    steps = array.steps
+    while array.began_us + (steps + 1) * STEP_US <= state.now_us:
+        # Hours are absolute simulated time, so an array that goes blind again drifts by other draws.
+        hour = array.began_us // STEP_US + steps
         tilts = tilts + step_nrad(state.seed, state.fabric, ocs, side, hour, ports)
         steps += 1
     rows = tuple(tuple(row) for row in tilts.tolist())
-    return replace(one, steps=steps, tilts=rows, loss_db=tuple(drifted_db(tilts).tolist()))
+    return replace(array, steps=steps, tilts=rows, loss_db=tuple(drifted_db(tilts).tolist()))
 
 
-def _next_step_us(one: DriftingArray) -> int:
-    return one.began_us + (one.steps + 1) * STEP_US
+def _next_step_us(array: DriftingArray) -> int:
+    return array.began_us + (array.steps + 1) * STEP_US
 
 
 def _ends_at(state: TransceiversState, ocs: int) -> tuple[int, ...]:
-    """The ends whose fibres enter an OCS, in order: each has one before either array."""
+    """All ends with fibres at an OCS, in order; each has one fibre at either array."""
     return tuple(sorted(end_at(ocs, port).number for port in range(STRANDS * state.cubes)))
 
 
 def _physical_port(state: TransceiversState, end: LinkEnd, side: int) -> int:
-    """The physical port at which the fibre of an end is, on a side."""
+    """The physical port that the fibre of an end uses now, on a side."""
     return state.patched.get(place_of(side, end.ocs, end.port), end.port)
 
 

@@ -1,10 +1,10 @@
-"""Looks at link ends: which of them stand out by what their modules say, told whenever that changes.
+"""Inspections of link ends: which ends stand out by their module readings.
 
-Whoever looks knows what was accepted and which circuits are made, and nothing of what is wrong. Ends where
-nothing is wrong say what is expected of them but for noise, which cannot carry them over a threshold unless
-they are near one already (`doubtful`): so only those are read of which something is wrong, which stood out
-before, or which are doubtful. Where nothing is wrong but that mirrors drift, that alone is so little for days
-that the same question is asked of it.
+An inspection knows the accepted values and the made circuits, but not the faults. A sound end reads as
+expected but for noise, and noise alone passes a threshold only at ends that are already near one
+(`_doubtful`). So only three groups are read: ends with an impairment, ends that stood out before, and
+doubtful ends. An end whose only impairment is mirror drift counts as impaired only if the drift could show;
+for days it is too small.
 """
 
 from dataclasses import asdict, replace
@@ -37,22 +37,24 @@ from shared.models.telemetry.inspections import (
 from shared.models.telemetry.module_readings import NOT_STUCK, FloatArray
 
 EARLY_INSPECTION_US = US_PER_MIN
-"""After a link has changed, its ends are looked at so soon."""
+"""Delay of an inspection after a link has changed."""
 OUTAGES_KEPT_MAX = 16
 SNR_DB_PER_DB = 2.0
-"""An SNR falls by no more with a dB of light."""
+"""Upper bound: how much the SNR in dB falls with a dB of light."""
 DECIMALS = 2
 
 
 def schedule_inspection(state: TransceiversState) -> None:
-    """Look at all ends at the next full interval; never, where the interval is 0."""
+    """Schedule an inspection of all ends at the next full interval; none if the interval is 0."""
     if state.next_inspection_us is None:
         state.next_inspection_us = next_frame_due_us(state.config.look_interval_s, state.now_us)
 
 
 def reschedule_inspections(state: TransceiversState) -> None:
-    """Another interval than before: the next look is at a full one of it, and shows whether more are needed.
-    Where there are none any more, those that were asked for soon are not either."""
+    """Apply a changed interval. The next inspection shows whether more are needed.
+
+    If inspections are off now, early ones are cancelled as well.
+    """
     state.next_inspection_us = None
     schedule_inspection(state)
     if state.next_inspection_us is None:
@@ -62,7 +64,7 @@ def reschedule_inspections(state: TransceiversState) -> None:
 
 
 def schedule_early_inspection(state: TransceiversState, ends: IntArray) -> None:
-    """Look at these ends, whose links are not well, and at their far ends, without waiting for the others."""
+    """Schedule an early inspection of these ends, whose links are not up, and of their far ends."""
     schedule_inspection(state)
     if state.next_inspection_us is None:
         return
@@ -72,20 +74,20 @@ def schedule_early_inspection(state: TransceiversState, ends: IntArray) -> None:
 
 
 def schedule_for_new_links(state: TransceiversState, ends: IntArray) -> None:
-    """These ends have new links: have a look, unless none of them could stand out."""
+    """Schedule an inspection of ends with new links, unless none could stand out."""
     if state.impaired or state.reported or _doubtful(state, ends).any():
         schedule_inspection(state)
 
 
 def count_outage(state: TransceiversState, end: int) -> None:
-    """The link of an end has dropped for a moment, and its module counts that."""
+    """Record an outage of an end's link; its module counts outages."""
     kept = (*_last_day(state, end), state.now_us)
     state.outages[end] = kept[-OUTAGES_KEPT_MAX:]
     schedule_inspection(state)
 
 
 def inspect_due(state: TransceiversState) -> list[Body]:
-    """The look, where one is due: at those that were asked for soon, or at all."""
+    """Run the inspection that is due, if any: of all ends, or of those scheduled early."""
     if state.next_inspection_us is not None and state.next_inspection_us <= state.now_us:
         return _inspect_all(state)
     if state.early_inspection_us is not None and state.early_inspection_us <= state.now_us:
@@ -94,12 +96,12 @@ def inspect_due(state: TransceiversState) -> list[Body]:
 
 
 def _inspect_early(state: TransceiversState) -> list[Body]:
-    asked = np.array(sorted(state.early_ends), dtype=np.int64)
+    early = np.array(sorted(state.early_ends), dtype=np.int64)
     state.early_inspection_us, state.early_ends = None, {}
-    linked = asked[state.peer[asked] != NO_END]
+    linked = early[state.peer[early] != NO_END]
     both = np.union1d(linked, state.peer[linked])
     ends = np.intersect1d(_candidates(state, both), both)
-    return _report_outliers(state, {look.end: look for look in inspect(state, ends)})
+    return _report_outliers(state, {inspection.end: inspection for inspection in inspect(state, ends)})
 
 
 def _inspect_all(state: TransceiversState) -> list[Body]:
@@ -112,10 +114,10 @@ def _inspect_all(state: TransceiversState) -> list[Body]:
         else:
             del state.outages[end]
     ends = _candidates(state, np.flatnonzero(state.peer != NO_END))
-    found = {look.end: look for look in inspect(state, ends)}
+    inspections = {inspection.end: inspection for inspection in inspect(state, ends)}
     if len(ends):
         schedule_inspection(state)
-    return _report_outliers(state, found)
+    return _report_outliers(state, inspections)
 
 
 def _last_day(state: TransceiversState, end: int) -> tuple[int, ...]:
@@ -124,8 +126,8 @@ def _last_day(state: TransceiversState, end: int) -> tuple[int, ...]:
 
 
 def _candidates(state: TransceiversState, linked: IntArray) -> IntArray:
-    """Those of these linked ends that could stand out with nothing wrong, all with which something is wrong,
-    and all that stood out, with the far ends of their links; in order."""
+    """The ends to inspect, in order: doubtful, impaired and reported ends, with the far ends of their
+    links."""
     only_adrift = _only_drifting(state)
     doubted = (
         may_false_alarm(_drift_deviation(state, linked, only_adrift))
@@ -144,12 +146,12 @@ def _candidates(state: TransceiversState, linked: IntArray) -> IntArray:
 
 
 def _ends_under_repair(state: TransceiversState) -> set[int]:
-    """Ends that are worked on, and the far ends of their links: nothing that they say tells of a fault."""
+    """Ends under repair and the far ends of their links, whose readings are no evidence of a fault."""
     return {*state.worked_on, *(int(state.peer[end]) for end in state.worked_on)} - {NO_END}
 
 
 def _only_drifting(state: TransceiversState) -> set[int]:
-    """Ends with nothing wrong but mirrors that drift: most of an OCS, and for long too little to be seen."""
+    """Ends whose only impairment is mirror drift: most ends of an OCS, and for long too small to see."""
     if not state.drifting:
         return set()
     drifting = {number // STRANDS for number in state.drifting}
@@ -161,9 +163,11 @@ def _only_drifting(state: TransceiversState) -> set[int]:
 
 
 def _drift_deviation(state: TransceiversState, linked: IntArray, drifting: set[int]) -> ExpectationOffsets:
-    """How far these linked ends are off at most with the light that drift costs them, so that noise tells
-    which of them could stand out; of those that are dark nothing can be told."""
-    off = _expected_deviation(state, linked)
+    """The largest deviation from the expectation of these linked ends, including the light lost to drift.
+
+    Noise then decides which of them could stand out. Dark ends are left out.
+    """
+    offsets = _expected_deviation(state, linked)
     here = np.flatnonzero(np.isin(linked, list(drifting)) & (state.lit[linked] > 0))
     ends = linked[here]
     both = (ends.tolist(), state.peer[ends].tolist())
@@ -171,50 +175,56 @@ def _drift_deviation(state: TransceiversState, linked: IntArray, drifting: set[i
         np.array([state.impaired.get(end, SOUND).lost_db for end in side]).reshape(-1, STRANDS)
         for side in both
     )
-    rx_db, snr_db, mpi_db = off.rx_db.copy(), off.snr_db.copy(), off.mpi_db.copy()
+    rx_db, snr_db, mpi_db = offsets.rx_db.copy(), offsets.snr_db.copy(), offsets.mpi_db.copy()
     rx_db[here] -= lost_db
     snr_db[here] -= SNR_DB_PER_DB * lost_db
     mpi_db[here] += lost_db
-    return replace(off, rx_db=rx_db, snr_db=snr_db, mpi_db=mpi_db)
+    return replace(offsets, rx_db=rx_db, snr_db=snr_db, mpi_db=mpi_db)
 
 
-def _report_outliers(state: TransceiversState, found: dict[int, Inspection]) -> list[Body]:
-    """Take over what stands out, each with its far end, and say what is news of it. What is worked on stands
-    as it was told of; and of what cannot be read any more that is told once, until it can be."""
-    out = {end for end, look in found.items() if stands_out(look, did=end in state.reported)}
-    out |= {far for end in out if (far := found[end].far) is not None}
+def _report_outliers(state: TransceiversState, inspections: dict[int, Inspection]) -> list[Body]:
+    """Update the reported ends and emit what has changed.
+
+    An end that stands out is reported with its far end. Ends under repair keep their report. An end that can
+    no longer be read is reported once as unseen, until it can be read.
+    """
+    out = {
+        end for end, inspection in inspections.items() if stands_out(inspection, did=end in state.reported)
+    }
+    out |= {far for end in out if (far := inspections[end].far) is not None}
     out |= state.reported.keys() & _ends_under_repair(state)
-    gone = sorted((state.reported.keys() & found.keys()) - out)
-    usual = tuple(end for end in gone if reads_as_much(found[end], state.reported[end]))
+    gone = sorted((state.reported.keys() & inspections.keys()) - out)
+    usual = tuple(end for end in gone if reads_as_much(inspections[end], state.reported[end]))
     unseen = tuple(end for end in gone if end not in usual and end not in state.unseen)
     for end in usual:
         del state.reported[end]
         state.unseen.pop(end, None)
     state.unseen.update((end, True) for end in unseen)
-    news = [found[end] for end in sorted(out & found.keys()) if _is_news(state, found[end])]
-    for look in news:
-        state.reported[look.end] = look
-        state.unseen.pop(look.end, None)
+    news = [inspections[end] for end in sorted(out & inspections.keys()) if _is_news(state, inspections[end])]
+    for inspection in news:
+        state.reported[inspection.end] = inspection
+        state.unseen.pop(inspection.end, None)
     if not news and not usual and not unseen:
         return []
-    rows = tuple(asdict(look) for look in news)
+    rows = tuple(asdict(inspection) for inspection in news)
     return [EndsStoodOut.model_validate({"ends": rows, "usual": usual, "unseen": unseen})]
 
 
-def _is_news(state: TransceiversState, look: Inspection) -> bool:
-    """Whether an end that stands out did not at the last look, or otherwise."""
-    reported = state.reported.get(look.end)
-    return reported is None or look.end in state.unseen or has_moved(look, reported)
+def _is_news(state: TransceiversState, inspection: Inspection) -> bool:
+    """Whether an end did not stand out at the last inspection, or stood out by other values."""
+    reported = state.reported.get(inspection.end)
+    return reported is None or inspection.end in state.unseen or has_moved(inspection, reported)
 
 
 def inspect(state: TransceiversState, ends: IntArray) -> list[Inspection]:
-    """What stands at these ends now, in their order."""
+    """The inspections of these ends, in their order."""
     linked = state.peer[ends] != NO_END
-    found: dict[int, Inspection] = {}
+    inspections: dict[int, Inspection] = {}
     for group, is_linked in ((ends[linked], True), (ends[~linked], False)):
         if len(group):
-            found |= {look.end: look for look in _inspect_group(state, group, is_linked=is_linked)}
-    return [found[end] for end in ends.tolist()]
+            rows = _inspect_group(state, group, is_linked=is_linked)
+            inspections |= {inspection.end: inspection for inspection in rows}
+    return [inspections[end] for end in ends.tolist()]
 
 
 def _inspect_group(state: TransceiversState, ends: IntArray, *, is_linked: bool) -> list[Inspection]:
@@ -223,28 +233,29 @@ def _inspect_group(state: TransceiversState, ends: IntArray, *, is_linked: bool)
         light_of(state, ends, state.now_us, wrong, is_linked=is_linked) for wrong in (state.impaired, {})
     )
     times = READINGS_PER_INSPECTION
-    moments_us = np.repeat(state.now_us - US_PER_MIN * np.arange(times), len(ends))
-    readings = readings_for_light(state, np.tile(ends, times), light.repeated(times), moments_us)
-    # Each reading is of the warmth of the look: what changes in minutes is far less than what is a threshold.
-    found = deviations(readings, expected, made, _expected_deviation(state, ends), ends)
-    return [_inspection_of(state, end, place, found) for place, end in enumerate(ends.tolist())]
+    read_us = np.repeat(state.now_us - US_PER_MIN * np.arange(times), len(ends))
+    readings = readings_for_light(state, np.tile(ends, times), light.repeated(times), read_us)
+    # All readings use the temperature at the inspection: it changes by far less than a threshold in
+    # minutes.
+    deviation = deviations(readings, expected, made, _expected_deviation(state, ends), ends)
+    return [_inspection_of(state, end, place, deviation) for place, end in enumerate(ends.tolist())]
 
 
-def _inspection_of(state: TransceiversState, end: int, place: int, found: Deviations) -> Inspection:
+def _inspection_of(state: TransceiversState, end: int, place: int, deviation: Deviations) -> Inspection:
     wrong = state.impaired.get(end)
     since_us = state.now_us - (next_frame_due_us(state.config.look_interval_s, 0) or 0)
     far = int(state.peer[end])
     return Inspection(
         end=end,
         far=None if far == NO_END else far,
-        silent=bool(found.silent[place]),
-        rx_db=_rounded_pair(found.rx_db[place]),
-        tx_db=_rounded_pair(found.tx_db[place]),
-        snr_db=_rounded_pair(found.snr_db[place]),
-        mpi_db=_rounded_pair(found.mpi_db[place]),
-        bias=_rounded(found.bias[place]),
-        warmer_k=_rounded(found.warmer_k[place]),
-        spread_db=_rounded(found.spread_db[place]),
+        silent=bool(deviation.silent[place]),
+        rx_db=_rounded_pair(deviation.rx_db[place]),
+        tx_db=_rounded_pair(deviation.tx_db[place]),
+        snr_db=_rounded_pair(deviation.snr_db[place]),
+        mpi_db=_rounded_pair(deviation.mpi_db[place]),
+        bias=_rounded(deviation.bias[place]),
+        warmer_k=_rounded(deviation.warmer_k[place]),
+        spread_db=_rounded(deviation.spread_db[place]),
         age_min=0.0 if wrong is None else round(wrong.late_us / US_PER_MIN, DECIMALS),
         unchanged=wrong is not None and NOT_STUCK < wrong.stuck_us < since_us,
         outages=len(state.outages.get(end, ())),
@@ -252,7 +263,7 @@ def _inspection_of(state: TransceiversState, end: int, place: int, found: Deviat
 
 
 def _rounded(value: float) -> float:
-    """To the digits that are told; 0 where there is nothing to read."""
+    """Round to the digits that are reported; 0 if there is no reading."""
     return 0.0 if np.isnan(value) else round(float(value), DECIMALS) + 0.0
 
 
@@ -262,14 +273,14 @@ def _rounded_pair(values: FloatArray) -> tuple[float | None, float | None]:
 
 
 def _expected_deviation(state: TransceiversState, ends: IntArray) -> ExpectationOffsets:
-    """How far what is expected of these ends is off."""
+    """The error of the expected values of these ends."""
     part = rows_of_ends(modules_of(state).accepted, ends)
     peers = state.peer[ends].astype(np.int64)
     return replace(part, rx_db=part.rx_db + LIGHT_PATHS[state.kind].off_db(state, ends, peers))
 
 
 def _doubtful(state: TransceiversState, ends: IntArray) -> BoolArray:
-    """Which of these linked ends could stand out with nothing wrong."""
+    """Which of these linked ends could stand out without a fault."""
     paths = LIGHT_PATHS[state.kind]
     peers = state.peer[ends].astype(np.int64)
     return modules_of(state).doubts.of(ends, peers, partial(paths.off_db, state))

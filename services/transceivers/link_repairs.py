@@ -1,4 +1,4 @@
-"""What technicians do at link ends: while one has an end in hand it has no light, and what is done to it."""
+"""Repairs at link ends. While a technician works on an end, its link has no light."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ from shared.models.faults.repair_work import covers
 
 
 def on_hands_on_begun(state: TransceiversState, body: HandsOnBegun, message: Envelope) -> list[Output]:
-    """The connector is out, whatever is done to it: the link is down at both ends."""
+    """Take the link down at both ends: the connector is out, whatever the work is."""
     end = _end_of(state, body.target)
     if end is None:
         return []
@@ -22,8 +22,7 @@ def on_hands_on_begun(state: TransceiversState, body: HandsOnBegun, message: Env
 
 
 def on_repair_completed(state: TransceiversState, body: RepairCompleted, message: Envelope) -> list[Output]:
-    """Whoever was at an end sets its counters back. Where the module was replaced there is another now, and
-    not one of a bad batch."""
+    """Reset the counters of a repaired end. A replaced module is new and not from a bad batch."""
     end = _end_of(state, body.target)
     if end is None:
         return []
@@ -39,7 +38,7 @@ def on_repair_completed(state: TransceiversState, body: RepairCompleted, message
 def on_repair_ended(
     state: TransceiversState, body: RepairCancelled | RepairFailed, message: Envelope
 ) -> list[Output]:
-    """Nothing was done to the end, and it is plugged in again."""
+    """End a repair without effect: the end is plugged in again."""
     end = _end_of(state, body.target) if state.worked_on else None
     if end is None or state.worked_on.pop(end, None) is None:
         return []
@@ -47,14 +46,14 @@ def on_repair_ended(
 
 
 def _end_of(state: TransceiversState, target: str) -> int | None:
-    """The link end of this name; None for any other part."""
+    """The number of the link end with this name; None for any other part."""
     plant = plant_of(state.kind, state.pod)
     part = plant.parse(target)
     return part.number if part.kind == plant.ends.kind else None
 
 
 def _remove_from_batches(state: TransceiversState, end: int) -> None:
-    """What was wrong with the batch of the module that was at an end is no more so there."""
+    """Remove an end from bad batches, because its module was replaced."""
     batches = [name for name, fault in state.faults.items() if fault.kind == "batch" and end in fault.ends]
     for name in batches:
         fault = state.faults[name]

@@ -1,4 +1,4 @@
-"""Link tests: what a module makes of its own light that its OCS sends back."""
+"""Link tests: how a module receives its own light, which its OCS sends back."""
 
 import math
 from dataclasses import replace
@@ -23,7 +23,8 @@ from shared.models.superpod.wiring import STRANDS, ocs_radix
 
 
 def on_looped(state: TransceiversState, body: LinkLooped, _message: Envelope) -> list[Output]:
-    """The light meets this end's fibre and connectors on the way out and again on the way back."""
+    """Measure the looped light. It passes this end's fibre and connectors on the way out and on the way
+    back."""
     end, radix = body.end, ocs_radix(state.cubes)
     ocs = strands_looped(state.seed, state.fabric, end, radix, state.technology, state.patched)
     expected_db = round(float(ocs.loss_db.max()) + state.config.fibre_loss_db, DECIMALS)
@@ -56,5 +57,5 @@ def on_looped(state: TransceiversState, body: LinkLooped, _message: Envelope) ->
         verdict = "lossy"
     else:
         verdict = "errors" if log10_ber > math.log10(state.config.degraded_above_ber) else "clean"
-    found = {"loss_db": loss_db, "expected_db": expected_db, "log10_ber": log10_ber, "verdict": verdict}
-    return [LinkTested.model_validate({"end": end} | found)]
+    measured = {"loss_db": loss_db, "expected_db": expected_db, "log10_ber": log10_ber, "verdict": verdict}
+    return [LinkTested.model_validate({"end": end} | measured)]

@@ -1,4 +1,4 @@
-"""Links that come, change and go as the OCSes make and lose circuits."""
+"""State of links as the OCSes make and lose circuits."""
 
 import math
 from collections.abc import Sequence
@@ -79,7 +79,7 @@ def on_connected(state: TransceiversState, body: CircuitsConnected, _message: En
 
 
 def _update_changed_links(state: TransceiversState, ends: IntArray) -> None:
-    """What these connected ends receive where that is not what the table of pairs has it."""
+    """Update loss and bit error rate of connected ends that differ from the table of pairs."""
     moved = ends[at_either_end(masks_of(state).moved, state, ends)]
     if len(moved):
         state.loss_db[moved] = link_optics.loss_db(state, moved)
@@ -103,9 +103,10 @@ def _strands_made(body: CircuitsConnected) -> npt.NDArray[np.uint8]:
 
 
 def on_disconnected(state: TransceiversState, body: CircuitsDisconnected, _message: Envelope) -> list[Output]:
-    """Links go dark, as commanded: no news to anybody."""
+    """Turn links dark. The command expects it, so nothing is emitted."""
     norths, souths = join_ends(body.joins)
-    # A circuit that was still being made has no link yet: its ends are dark already, for the ports were free.
+    # A circuit that was still being made has no link yet. Its ends are already dark, because its ports
+    # were free.
     ends = np.concatenate((norths, souths))
     state.peer[ends] = NO_END
     state.lit[ends] = 0
@@ -127,7 +128,7 @@ def on_restored(state: TransceiversState, body: CircuitsRestored, _message: Enve
 
 
 def on_ocs_down(state: TransceiversState, body: OcsDown, _message: Envelope) -> list[Output]:
-    """The light of every link through this OCS is gone at once."""
+    """All links through this OCS lose their light at once."""
     dimension, index = divmod(body.ocs, FACE_LINKS)
     first = np.arange(state.cubes) * ENDS_PER_CUBE + index
     ends = np.concatenate([first + face * FACE_LINKS for face in (2 * dimension, 2 * dimension + 1)])
@@ -143,7 +144,7 @@ def on_ports_down(state: TransceiversState, body: PortsDown, _message: Envelope)
 
 
 def on_port_patched(state: TransceiversState, body: PortPatched, _message: Envelope) -> list[Output]:
-    """The fibre at this port is at another mirror, collimator and splice."""
+    """Apply a patch: the fibre at this port now has another mirror, collimator and splice."""
     state.patched[place_of("NS".index(body.side), body.ocs, body.port)] = body.spare
     invalidate_masks(state)
     end = end_at(body.ocs, body.port).number
@@ -160,16 +161,15 @@ def on_port_patched(state: TransceiversState, body: PortPatched, _message: Envel
 def _lose_strands(
     state: TransceiversState, ocs: int, side: Literal["N", "S"], ports: Sequence[int]
 ) -> list[Output]:
-    """The strand of the link at each of these ports is dark; spare ports, and those without a link, have
-    none."""
+    """Turn off the strand of the link at each of these ports. Spare and unconnected ports have none."""
     lit: dict[int, int] = {}
     for port in ports:
         end = end_at(ocs, port).number if port < STRANDS * state.cubes else NO_END
         peer = NO_END if end == NO_END else int(state.peer[end])
         if peer == NO_END:
             continue
-        for one in (end, peer):
-            lit[one] = lit.get(one, int(state.lit[one])) & ~(1 << strand_at(side, port))
+        for number in (end, peer):
+            lit[number] = lit.get(number, int(state.lit[number])) & ~(1 << strand_at(side, port))
     ends = sorted(lit)
     if not ends:
         return []
@@ -177,17 +177,19 @@ def _lose_strands(
 
 
 def _set_lit(state: TransceiversState, ends: IntArray, lit: npt.NDArray[np.uint8]) -> list[Output]:
-    """Take over which strands of these ends are made, and judge the links. An end that is down for another
-    reason stays so, but what people read of it may change."""
-    seen = (state.lit[ends] == BOTH_STRANDS) != (lit == BOTH_STRANDS)
+    """Set which strands of these ends are made, and evaluate their links.
+
+    An end that is down for another reason stays down, but its document may change.
+    """
+    is_shown = (state.lit[ends] == BOTH_STRANDS) != (lit == BOTH_STRANDS)
     state.lit[ends] = lit
-    if seen.any():
-        touch(state, ends[seen])
+    if is_shown.any():
+        touch(state, ends[is_shown])
     return [*evaluate_links(state, ends)]
 
 
 def evaluate_links(state: TransceiversState, ends: IntArray) -> list[Body]:
-    """Judge these ends anew and say which of the connected ones changed."""
+    """Recompute the state of these ends and report the connected ones that changed."""
     ends = ends[state.peer[ends] != NO_END]
     code = state_codes(state, ends)
     moved = code != state.code[ends]
@@ -203,13 +205,16 @@ def evaluate_links(state: TransceiversState, ends: IntArray) -> list[Body]:
 
 
 def recompute_ber(state: TransceiversState, ends: IntArray) -> None:
-    """Take over what these connected ends receive, with all that is wrong with them and their far ends."""
+    """Recompute the bit error rate of connected ends, with all impairments of both ends."""
     state.log10_ber[ends] = link_optics.log10_ber(state, ends)
 
 
 def state_codes(state: TransceiversState, ends: IntArray) -> IntArray:
-    """State codes of connected ends: down without both strands or with a dead end, else by the bit error rate
-    of the worse direction."""
+    """State codes of connected ends.
+
+    A link is down without both strands or with a dead end. Otherwise the bit error rate of the worse
+    direction decides.
+    """
     peers = state.peer[ends]
     worse = np.maximum(state.log10_ber[ends], state.log10_ber[peers])
     dead = state.lit[ends] != BOTH_STRANDS
@@ -224,7 +229,7 @@ def _with_code(state: TransceiversState, ends: IntArray, code: int) -> tuple[int
 
 
 def touch(state: TransceiversState, ends: IntArray) -> None:
-    """Note the cubes whose link ends changed."""
+    """Mark the cubes of these link ends as changed."""
     _touch_cubes(state, set((ends // ENDS_PER_CUBE).tolist()))
 
 

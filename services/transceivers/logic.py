@@ -1,5 +1,7 @@
-"""What happens when the transceivers are due, and when that is: a telemetry frame at a fixed cadence, faults
-that grow or come and go, looks at ends that may stand out, and before all links that are lit for good."""
+"""Scheduled work of the transceivers: telemetry frames, fault changes and inspections.
+
+Links over fixed fibres are evaluated before anything else, at the start.
+"""
 
 import numpy as np
 
@@ -16,20 +18,20 @@ from shared.engine.service import Output
 
 
 def due(state: TransceiversState) -> int | None:
-    """When the next frame or look is, or the next fault changes, or the first light."""
+    """The time of the next frame, inspection or fault change, or of the first light of fixed fibres."""
     if state.first_light_us is not None:
         return state.first_light_us
-    moments = (
+    times_us = (
         state.next_frame_us,
         next_change_us(state),
         state.next_inspection_us,
         state.early_inspection_us,
     )
-    return min((at_us for at_us in moments if at_us is not None), default=None)
+    return min((at_us for at_us in times_us if at_us is not None), default=None)
 
 
 def on_tick(state: TransceiversState, _tick: Tick, _message: Envelope) -> list[Output]:
-    """The frame is rendered by whoever wants telemetry; the log only marks its moment."""
+    """Apply what is due. A frame is rendered outside; the log only marks its time."""
     state.next_frame_us = next_frame_due_us(state.config.telemetry_interval_s, state.now_us)
     emitted = apply_due_changes(state)
     if state.first_light_us is not None:
@@ -41,7 +43,7 @@ def on_tick(state: TransceiversState, _tick: Tick, _message: Envelope) -> list[O
 def on_parameters_changed(
     state: TransceiversState, body: ParametersChanged, _message: Envelope
 ) -> list[Output]:
-    """Frames and looks come at another pace from now on."""
+    """Apply changed intervals of frames and inspections."""
     changed = body.of("transceivers")
     state.config = state.config.model_copy(update=changed)
     if "telemetry_interval_s" in changed:
@@ -52,7 +54,7 @@ def on_parameters_changed(
 
 
 def frame(state: TransceiversState, message: Envelope) -> bytes | None:
-    """The telemetry frame, where this is the moment for one."""
+    """The telemetry frame that is due at this message's time, or None."""
     interval_s = state.config.telemetry_interval_s
     is_time = next_frame_due_us(interval_s, message.at_us - 1) == message.at_us
     return telemetry.frame(state, message) if is_time else None

@@ -1,4 +1,4 @@
-"""The modules that are at the link ends now: how old they are, and what is known of them."""
+"""The modules at the link ends now: their age and calibration."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,11 +21,11 @@ US_PER_YEAR = 365 * US_PER_DAY
 FIRST_GENERATION = 0
 """The generation of the modules that a fabric was commissioned with."""
 FABRICS_KEPT_MAX = 8
-"""Of 64 cubes each takes some 7 MB."""
+"""Maximum number of cached fabrics; one of 64 cubes takes 7 MB."""
 
 
 def modules_of(state: TransceiversState) -> InstalledModules:
-    """What is at the ends, made where nobody has asked for it since the state was."""
+    """The installed modules, computed if they are not cached."""
     if state.modules is None:
         state.modules = _modules_of_fabric(
             _Fabric(
@@ -44,12 +44,13 @@ def modules_of(state: TransceiversState) -> InstalledModules:
 
 @dataclass(frozen=True, slots=True)
 class _Fabric:
-    """All by which its modules, and how links over them fare, are what they are. `cubes` of a superpod."""
+    """What determines the modules and links of a fabric; the key of the cache."""
 
     seed: int
     name: str
     ends: int
     cubes: int | None
+    """None if the fabric has no OCSes."""
     design: LinkDesign
     technology: str
     commissioned_us: int
@@ -57,7 +58,7 @@ class _Fabric:
 
 @lru_cache(maxsize=FABRICS_KEPT_MAX)
 def _modules_of_fabric(fabric: _Fabric, replaced: tuple[tuple[int, ReplacedModule], ...]) -> InstalledModules:
-    """Kept at hand: the many futures of one moment ask the same of the same modules."""
+    """Cached, because the many forecasts of one point in time need the same modules."""
     others = {end: (module.generation, module.since_us) for end, module in replaced}
 
     def over(made: ManufacturedModules | None) -> LinkTable | None:
@@ -74,7 +75,7 @@ def generation_of(state: TransceiversState, end: int) -> int:
 
 
 def replace_module(state: TransceiversState, end: int) -> None:
-    """There is a new one at this end from now on."""
+    """Put a new module at this end."""
     before = modules_of(state)
     module = ReplacedModule(generation_of(state, end) + 1, state.now_us)
     state.replaced[end] = module
@@ -82,8 +83,10 @@ def replace_module(state: TransceiversState, end: int) -> None:
 
 
 def modules_at(state: TransceiversState, then: Mapping[int, ReplacedModule | None]) -> InstalledModules:
-    """As they were when these ends had these modules, None the first one; without a table of links, where
-    that is another than now."""
+    """The modules with other ones at these ends; None means the original module.
+
+    If any differs from the current one, the result has no table of links.
+    """
     differs = {end: module for end, module in then.items() if module != state.replaced.get(end)}
     if not differs:
         return modules_of(state)
@@ -95,14 +98,17 @@ def modules_at(state: TransceiversState, then: Mapping[int, ReplacedModule | Non
 
 
 def bias_ageing(state: TransceiversState, ends: IntArray, at_us: int) -> npt.NDArray[np.float64]:
-    """What share of its bias as new each laser of these ends needs more at a moment, of shape (n, 8)."""
+    """Increase of each laser's bias by ageing, as a share of its bias when new, of shape (n, 8)."""
     modules = modules_of(state)
     age_us = np.maximum(at_us - modules.since_us[ends], 0)
-    found: npt.NDArray[np.float64] = modules.calibration.ageing[ends] * (age_us / US_PER_YEAR)[:, None]
-    return found
+    ageing: npt.NDArray[np.float64] = modules.calibration.ageing[ends] * (age_us / US_PER_YEAR)[:, None]
+    return ageing
 
 
 def expected_bias_ageing(state: TransceiversState, ends: IntArray, at_us: int) -> npt.NDArray[np.float64]:
-    """The same, as whoever follows the readings of each end holds it for usual. That is learned over months:
-    far too slowly to take in what wear-out does in days, and fast enough for what is usual in years."""
+    """The bias ageing that a baseline of past readings expects.
+
+    The baseline adapts over months. That is too slow to absorb wear-out, which takes days, and fast enough
+    for normal ageing, which takes years.
+    """
     return bias_ageing(state, ends, at_us - round(assumed("bias_baseline_days") * US_PER_DAY))

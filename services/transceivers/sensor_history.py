@@ -1,6 +1,9 @@
-"""What was at ends whose sensors are stuck or late: what their light depended on, from which it is computed
-anew for the moment that they tell of. Nothing is remembered of ends with sound sensors, nor of what was
-before one broke: until that is past, a late one says what was as it broke."""
+"""History of ends whose sensors are stuck or late.
+
+It records what the light of such an end depended on. From it the light is computed for the time that the
+sensor reports. Ends with sound sensors have no history, and neither has the time before a sensor broke. A
+late sensor reports the state at its failure until that time is past.
+"""
 
 import copy
 from collections.abc import Callable
@@ -17,35 +20,34 @@ from shared.models.optics.impairments import NOT_STUCK, SOUND, Impairment
 from shared.models.superpod.wiring import end_at
 
 RECORDS_MAX = 64
-"""Changes of a link that are remembered of a late end; of more the oldest are forgotten, and the next is
-taken for what was before it. A day is the most that a sensor is late."""
+"""Maximum number of records of an end. Beyond it the oldest is dropped, and the next stands for earlier
+times. A sensor is at most a day late."""
 
 BodyT = TypeVar("BodyT", bound=Body)
 Rule = Callable[[TransceiversState, BodyT, Envelope], list[Output]]
 
 
 def recording_history(rule: Rule[BodyT]) -> Rule[BodyT]:
-    """A rule after which light may be another."""
+    """Wrap a rule that may change light: record the history after it."""
 
-    def then(state: TransceiversState, body: BodyT, message: Envelope) -> list[Output]:
-        found = rule(state, body, message)
+    def recorded(state: TransceiversState, body: BodyT, message: Envelope) -> list[Output]:
+        emitted = rule(state, body, message)
         if state.impaired or state.light_history:
             record_history(state)
-        return found
+        return emitted
 
-    return then
+    return recorded
 
 
 def record_history(state: TransceiversState) -> None:
-    """Take over what changed at ends whose sensors are stuck or late, and forget what they tell of no
-    more."""
+    """Record changes at ends whose sensors are stuck or late, and drop records that they no longer report."""
     broken = {end: wrong for end, wrong in state.impaired.items() if reports_past(wrong)}
     for end in state.light_history.keys() - broken.keys():
         del state.light_history[end]
     for end, wrong in sorted(broken.items()):
         known = state.light_history.get(end, ())
-        told_us = wrong.stuck_us if wrong.stuck_us != NOT_STUCK else state.now_us - wrong.late_us
-        past = [place for place, moment in enumerate(known) if moment.since_us <= told_us]
+        reported_us = wrong.stuck_us if wrong.stuck_us != NOT_STUCK else state.now_us - wrong.late_us
+        past = [place for place, record in enumerate(known) if record.since_us <= reported_us]
         kept = known[past[-1] :] if past else known
         now = light_record_of(state, end)
         if wrong.stuck_us != NOT_STUCK and kept:
@@ -56,12 +58,12 @@ def record_history(state: TransceiversState) -> None:
 
 
 def reports_past(wrong: Impairment) -> bool:
-    """Whether what such a module says was so at another time."""
+    """Whether such a module reports an earlier time."""
     return wrong.stuck_us != NOT_STUCK or wrong.late_us > 0
 
 
 def light_record_of(state: TransceiversState, end: int) -> LightRecord:
-    """What the light at an end depends on now."""
+    """What the light of an end depends on now."""
     far = int(state.peer[end])
     both = {end, far}
     moved = [
@@ -74,22 +76,22 @@ def light_record_of(state: TransceiversState, end: int) -> LightRecord:
 
 
 def state_at(state: TransceiversState, end: int, at_us: int) -> TransceiversState | None:
-    """A state in which an end is as it was at a moment; None of one that is not remembered."""
+    """A copy of the state with an end as it was at a time; None if there is no record."""
     known = state.light_history.get(end, ())
     if not known:
         return None
-    moment = next((one for one in reversed(known) if one.since_us <= at_us), known[0])
+    record = next((record for record in reversed(known) if record.since_us <= at_us), known[0])
     past = copy.copy(state)
     past.peer, past.lit, past.failed = state.peer.copy(), state.lit.copy(), state.failed.copy()
-    past.peer[end], past.lit[end], past.failed[end] = moment.far, moment.lit, is_dead(moment.own)
-    past.impaired = {end: moment.own}
-    if moment.far != NO_END:
-        past.failed[moment.far] = is_dead(moment.other)
-        past.impaired[moment.far] = moment.other
-    past.patched = dict(moment.patched)
+    past.peer[end], past.lit[end], past.failed[end] = record.far, record.lit, is_dead(record.own)
+    past.impaired = {end: record.own}
+    if record.far != NO_END:
+        past.failed[record.far] = is_dead(record.other)
+        past.impaired[record.far] = record.other
+    past.patched = dict(record.patched)
     invalidate_masks(past)
-    past.replaced = dict(moment.replaced)
-    ends = {end, moment.far} - {NO_END}
+    past.replaced = dict(record.replaced)
+    ends = {end, record.far} - {NO_END}
     past.modules = modules_at(state, {place: past.replaced.get(place) for place in ends})
     return past
 

@@ -1,4 +1,4 @@
-"""The table of the service `transceivers`: which rule handles which message."""
+"""The rules of the service `transceivers`, by message type."""
 
 from schemas.messages.failures import FaultBegan, FaultEnded, ParametersChanged
 from schemas.messages.ocs import (

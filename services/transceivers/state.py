@@ -1,4 +1,4 @@
-"""What is known at the link ends of one fabric. Arrays are indexed by link-end number, 96 a cube."""
+"""State of the link ends of one fabric. Arrays are indexed by link-end number, 96 a cube."""
 
 import math
 from dataclasses import dataclass, field, replace
@@ -29,11 +29,13 @@ DARK, UP, DEGRADED, DOWN = range(len(LINK_STATES))
 
 @dataclass(frozen=True, slots=True)
 class EndFault:
-    """An active fault of some link ends, or of one `strand` of them. It grows to its severity over
-    `onset_us`. `next_us` is when it changes by itself, None if it does not any more; `cause` is the id of the
-    message that told of it. Of one that comes and goes `out` tells whether the link is down now, and
-    `outages` how many there were. Of one of a `mirror`, given by its place, `ends` has the end whose fibre is
-    before it now."""
+    """An active fault of some link ends, or of one `strand` of them.
+
+    It grows to its severity over `onset_us`. `next_us` is the time at which it changes by itself; None if it
+    does not. `cause` is the id of the message that reported it. For an intermittent fault, `is_out` is true
+    while the link is down, and `outages` counts the outages so far. For a fault of a `mirror`, given by its
+    place, `ends` has the end whose fibre uses it now.
+    """
 
     ends: tuple[int, ...]
     kind: str
@@ -50,7 +52,7 @@ class EndFault:
 
 @dataclass(frozen=True, slots=True)
 class ReplacedModule:
-    """One that took the place of another at a link end: of which generation, and since when it is there."""
+    """A module that replaced another at a link end: its generation and the time of its installation."""
 
     generation: int
     since_us: int
@@ -58,9 +60,11 @@ class ReplacedModule:
 
 @dataclass(frozen=True, slots=True)
 class DriftingArray:
-    """An array of mirrors that nothing holds, because of some `faults` of its camera or monitor beam, since
-    `began_us`. After so many `steps` of their walk mirrors are off by `tilts`, in nanoradians, and cost
-    `loss_db`, both by physical port; `cause` is the id of the message that told of the first fault."""
+    """A mirror array without control since `began_us`, because of `faults` of its camera or monitor beam.
+
+    After `steps` hourly steps its mirrors are off by `tilts` in nanoradians and cost `loss_db` in dB, both by
+    physical port. `cause` is the id of the message that reported the first fault.
+    """
 
     faults: tuple[str, ...]
     began_us: int
@@ -72,27 +76,33 @@ class DriftingArray:
 
 @dataclass(frozen=True, slots=True)
 class LightRecord:
-    """What the light at an end depended on since `since_us`: the far end of its circuit (−1 none), which
-    strands were made, all that was wrong with it and with its far end, drifting mirrors with it, the ports of
-    both whose fibre was moved, each with where to, and which of the two had another module than at first."""
+    """What the light at an end has depended on since `since_us`."""
 
     since_us: int
     far: int
+    """Far end of its circuit; −1 for none."""
     lit: int
     own: Impairment
+    """Including drift, as is `other`."""
     other: Impairment
+    """Impairment of the far end."""
     patched: tuple[tuple[int, int], ...]
+    """Moved fibres of both ends, as (place of the port, physical port)."""
     replaced: tuple[tuple[int, ReplacedModule], ...]
+    """Replaced modules among both ends."""
 
     def is_same_as(self, other: "LightRecord") -> bool:
-        """Whether nothing has changed since another."""
+        """Whether this equals another record, apart from `since_us`."""
         return replace(self, since_us=other.since_us) == other
 
 
 @dataclass(frozen=True, slots=True)
 class EndMasks:
-    """By link end: `moved` where the fibre of one of its ports is at a spare one; `unlike` where that or what
-    is wrong with the end changes the light of its link; `dropped` where its link is down for a moment."""
+    """Masks by link end.
+
+    `moved`: the fibre of one of its ports uses a spare port. `changed`: a moved fibre or an impairment
+    changes the light of its link. `dropped`: its link is in a short outage.
+    """
 
     moved: npt.NDArray[np.bool_]
     changed: npt.NDArray[np.bool_]
@@ -101,64 +111,64 @@ class EndMasks:
 
 @dataclass
 class TransceiversState(State):
-    """`peer` is the far end that a circuit is wanted to, or that fixed fibres lead to (−1 none); `lit` has
-    bit s set where strand s is made; `loss_db` is that of the worse strand's fibre and OCS, without connector
-    faults, `log10_ber` that of the worst lane that the end receives, with all faults (both NaN where no
-    circuit is wanted); `excess_db` is what the end's connector faults add; `failed` tells whether its module
-    or cable is dead, or without power; `impaired` has all that is wrong with ends that are not sound, and
-    `outages` when links of ends have dropped in the last day; `remembered` what was at ends whose sensors are
-    stuck or late, in order of time (`services.transceivers.sensor_history`); `worked_on` the ends that a
-    technician has in hand, each with the repair; `code` indexes STATES. The `kind` of the fabric
-    decides what lies between two ends, and the `technology` of its OCSes, if it has any, what that loses.
-
-    `patched` has the ports of OCSes whose fibre is at a spare one (`shared.models.ocs.patches`), `adrift` the
-    arrays of mirrors that no camera holds, by 2 × OCS + side.
-
-    `draws` keys when links drop, and which strands faults strike, where `seed` keys how all was made.
-
-    At `commissioned_us` all modules were new; `replaced` has the ends with others now. `modules` is what
-    follows from that, where somebody has asked for it (`services.transceivers.modules`), and `marks` what
-    follows from `impaired` and `patched` (`services.transceivers.link_optics`).
-
-    The next look at all ends is at `look_us`, None where nothing could stand out; at those of `soon`, whose
-    links are not well, one is at `soon_us` before that. `told` has those that stood out at the last look, as
-    they were told of, and those of them that are `unseen`: that cannot be read since.
-
-    Links that are lit for good are up until they are first judged, at `first_light_us`; that is None where
-    there are none, and once it was done.
-    """
+    """State of the link ends of one fabric."""
 
     config: TransceiversConfig
     kind: str
+    """Kind of the fabric; it decides what lies between the two ends of a link."""
     pod: PodConfig
     next_frame_us: int | None
     peer: npt.NDArray[np.int32]
+    """Far end of the wanted circuit or of the fixed fibres; −1 for none."""
     lit: npt.NDArray[np.uint8]
+    """Bit s is set if strand s is made."""
     loss_db: npt.NDArray[np.float64]
+    """Loss of the worse strand's fibre and OCS, without connector faults; NaN without a wanted circuit."""
     log10_ber: npt.NDArray[np.float64]
+    """Of the worst lane that the end receives, with all faults; NaN without a wanted circuit."""
     excess_db: npt.NDArray[np.float64]
+    """Loss that the end's connector faults add."""
     failed: npt.NDArray[np.bool_]
+    """Whether the end's module or cable is dead, without power, or being worked on."""
     code: npt.NDArray[np.uint8]
+    """Index into LINK_STATES."""
     changed_us: npt.NDArray[np.int64]
     technology: str = "palomar"
+    """Technology of the OCSes, if the fabric has any."""
     first_light_us: int | None = None
+    """Time at which links over fixed fibres are first evaluated; they count as up before. None if there are
+    none or it is done."""
     faults: dict[str, EndFault] = field(default_factory=dict)
     patched: dict[int, int] = field(default_factory=dict)
+    """Ports of OCSes whose fibre uses a spare port (`shared.models.ocs.patches`)."""
     impaired: dict[int, Impairment] = field(default_factory=dict)
+    """Combined impairments of ends that are not sound."""
     outages: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    """Times of the outages of an end in the last day."""
     light_history: dict[int, tuple[LightRecord, ...]] = field(default_factory=dict)
+    """Records of ends with stuck or late sensors, in order of time."""
     worked_on: dict[int, str] = field(default_factory=dict)
+    """Ends that a technician works on, with the repair."""
     commissioned_us: int = 0
+    """Time at which all modules were new."""
     replaced: dict[int, ReplacedModule] = field(default_factory=dict)
     drifting: dict[int, DriftingArray] = field(default_factory=dict)
+    """Mirror arrays without control, by 2 × OCS + side."""
     next_inspection_us: int | None = None
+    """Time of the next inspection of all ends; None if none could stand out."""
     early_inspection_us: int | None = None
+    """Time of an earlier inspection of `early_ends`."""
     early_ends: dict[int, bool] = field(default_factory=dict)
     reported: dict[int, Inspection] = field(default_factory=dict)
+    """Ends that stood out at the last inspection, as they were reported."""
     unseen: dict[int, bool] = field(default_factory=dict)
+    """Ends of `reported` that cannot be read since."""
     draw_seed: int = 0
+    """Key of the draws of outages and struck strands; `seed` is the key of the manufactured parts."""
     modules: InstalledModules | None = field(default=None, metadata=TRANSIENT)
+    """Cache of `services.transceivers.modules`."""
     masks: EndMasks | None = field(default=None, metadata=TRANSIENT)
+    """Cache of `services.transceivers.link_optics`."""
 
     @property
     def cubes(self) -> int:
@@ -166,7 +176,7 @@ class TransceiversState(State):
 
 
 def commission(fabric: str, config: AnyPodConfig, at_us: int) -> TransceiversState:
-    """The link ends of a new fabric: dark, but for those that fixed fibres join to another."""
+    """The link ends of a new fabric: dark, except those that fixed fibres join."""
     cubes = config.pod.cubes
     ends = cubes * ENDS_PER_CUBE
     state = TransceiversState(
@@ -194,8 +204,10 @@ def commission(fabric: str, config: AnyPodConfig, at_us: int) -> TransceiversSta
 
 
 def _light_fixed_fibres(state: TransceiversState) -> None:
-    """Light what fixed fibres join. Nobody is told of links that are up; where by the configuration they are
-    not, the first look at them comes at once."""
+    """Light the links over fixed fibres.
+
+    Nothing is emitted for links that are up. If the configuration degrades any, all are evaluated at once.
+    """
     joined = state.peer != NO_END
     if not joined.any():
         return

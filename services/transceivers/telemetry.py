@@ -1,5 +1,7 @@
-"""Telemetry frames: one row for every connected link end, at a fixed cadence of simulated time. They hold
-what the modules say of themselves, which is near the truth and not the truth."""
+"""Telemetry frames: one row for every connected link end, at a fixed interval of simulated time.
+
+They contain what the modules read, which is close to the true values but not equal.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -35,12 +37,17 @@ from shared.models.telemetry.temperature import module_temperature_c
 
 
 def frame(state: TransceiversState, message: Envelope) -> bytes:
-    """An Arrow IPC stream of one record batch: `end` (number), `state`, `loss_db` of the worse strand, null
-    without circuits on both; `at_us`, when the module was read; `warnings` and `alarms`, the flags that it
-    raises, a bit a field; then the fields of `shared.models.telemetry.module_fields`, each that of the worst
-    lane,
-    and beside it that of all 8. What a module cannot measure is null: all where it is dead, errors and what
-    tells of them where a lane has no light."""
+    """An Arrow IPC stream of one record batch. The columns are:
+
+    - `end` (number), `state`
+    - `loss_db` of the worse strand; null without circuits on both strands
+    - `at_us`, when the module was read
+    - `warnings` and `alarms`: raised flags, one bit a field
+    - the fields of `shared.models.telemetry.module_fields`, each with the value of its worst lane
+    - next to each lane field, the values of all 8 lanes
+
+    Values that a module cannot measure are null: all if it is dead, and error counts if a lane has no light.
+    """
     import pyarrow as pa  # noqa: PLC0415 -- as in shared/basics/frames.py
 
     ends = np.flatnonzero(state.peer != NO_END)
@@ -60,7 +67,6 @@ def frame(state: TransceiversState, message: Envelope) -> bytes:
 
 
 def _fields(readings: Readings) -> dict[str, Any]:
-    """The columns of all fields."""
     import pyarrow as pa  # noqa: PLC0415 -- as in shared/basics/frames.py
 
     def floats(values: FloatArray) -> Any:
@@ -76,14 +82,14 @@ def _fields(readings: Readings) -> dict[str, Any]:
 
 
 def readings_of(state: TransceiversState, ends: IntArray, at_us: int) -> Readings:
-    """What the modules at these connected ends say at a moment."""
+    """The readings of the modules at connected ends at a time."""
     return readings_for_light(state, ends, light_of(state, ends, at_us), at_us)
 
 
 def readings_for_light(
     state: TransceiversState, ends: IntArray, light: PhysicalLight, at_us: int | IntArray
 ) -> Readings:
-    """What the modules at these ends say of this light at a moment, or each at one of its own."""
+    """The readings of this light at a time, or each at its own time."""
     seed, fabric = state.seed, state.fabric
     made = modules_of(state).calibration
     gbps = design_of(state.config).rate.gbps
@@ -96,36 +102,38 @@ def readings_for_light(
 def _as_sensors_report(
     state: TransceiversState, ends: IntArray, light: PhysicalLight, seen_us: IntArray
 ) -> tuple[PhysicalLight, ModuleCalibration]:
-    """The light that stuck and late sensors tell of, and how the modules that told were calibrated: where one
-    was replaced since, that is another. A module that is dead now says nothing of any."""
-    found = PhysicalLight(*(getattr(light, name).copy() for name in PhysicalLight.__slots__))
+    """The light that stuck and late sensors report, and the calibrations of the modules that measured it.
+
+    The calibration differs if the module was replaced since. A module that is dead now reports nothing.
+    """
+    seen = PhysicalLight(*(getattr(light, name).copy() for name in PhysicalLight.__slots__))
     made = modules_of(state).calibration
     for place, end in enumerate(ends.tolist()):
         past = state_at(state, end, int(seen_us[place]))
         if past is None or state.failed[end]:
             continue
-        one = np.array([end])
+        only = np.array([end])
         is_linked = bool(past.peer[end] != NO_END)
-        was = light_of(past, one, int(seen_us[place]), is_linked=is_linked)
+        was = light_of(past, only, int(seen_us[place]), is_linked=is_linked)
         for name in PhysicalLight.__slots__:
-            getattr(found, name)[place] = getattr(was, name)[0]
+            getattr(seen, name)[place] = getattr(was, name)[0]
         if past.replaced.get(end) != state.replaced.get(end):
             then = modules_of(past).calibration
-            rows = ModuleCalibration(*(getattr(then, name)[one] for name in ModuleCalibration.__slots__))
-            made = with_rows(made, one, rows)
-    return found, made
+            rows = ModuleCalibration(*(getattr(then, name)[only] for name in ModuleCalibration.__slots__))
+            made = with_rows(made, only, rows)
+    return seen, made
 
 
 def sensors_of(state: TransceiversState, ends: IntArray) -> Sensors | None:
-    """How the sensors of these ends are; None where all are sound."""
+    """The faulty sensors of these ends; None if all are sound."""
     broken = [(at, state.impaired[end]) for at, end in enumerate(ends.tolist()) if end in state.impaired]
     if not any(wrong.misreads for _, wrong in broken):
         return None
-    found = Sensors.sound(len(ends))
+    sensors = Sensors.sound(len(ends))
     for at, wrong in broken:
-        found.rx_offset_db[at], found.lying[at] = wrong.reading_offset_db, wrong.lying
-        found.stuck_at_us[at], found.late_us[at] = wrong.stuck_us, wrong.late_us
-    return found
+        sensors.rx_offset_db[at], sensors.lying[at] = wrong.reading_offset_db, wrong.lying
+        sensors.stuck_at_us[at], sensors.late_us[at] = wrong.stuck_us, wrong.late_us
+    return sensors
 
 
 def light_of(
@@ -136,66 +144,72 @@ def light_of(
     *,
     is_linked: bool = True,
 ) -> PhysicalLight:
-    """What physically is at these ends, all of them connected or none. A dead module measures nothing; one
-    whose far end is dead, or that a strand does not join to it, sees no light there. With `wrong` that takes
-    the place of what is wrong in truth, every strand is taken as made, and lasers as aged as is usual."""
+    """The physical light at these ends, which are all connected or all unconnected.
+
+    A dead module measures nothing. An end sees no light on a strand that is not made or whose far end is
+    dead. If `wrong` is given, it replaces the actual impairments: every strand counts as made, and lasers
+    have the expected ageing.
+    """
     if not is_linked:
         return _unlinked_light_of(state, ends, at_us, state.impaired if wrong is None else wrong)
     design = design_of(state.config)
     strands, lanes = strands_between(state, ends, wrong)
-    as_it_is = wrong is None or wrong is state.impaired
-    known = known_light(state.seed, state.fabric, state.cubes, design, "truth" if as_it_is else "expected")
-    found = known.of(ends, strands, lanes)
+    is_actual = wrong is None or wrong is state.impaired
+    known = known_light(state.seed, state.fabric, state.cubes, design, "truth" if is_actual else "expected")
+    light = known.of(ends, strands, lanes)
     shape = (len(ends), LANES_PER_LINK)
     dead, silent = state.failed[ends], state.failed[state.peer[ends]]
-    if not as_it_is:
+    if not is_actual:
         dead, silent = np.zeros_like(dead), np.zeros_like(silent)
-    made = (_lit_strands(state, ends) & ~silent[:, None]) | (not as_it_is)
+    made = (_lit_strands(state, ends) & ~silent[:, None]) | (not is_actual)
     dark = np.repeat(~made, LANES_PER_LINK // STRANDS, axis=1)
-    faint = dark | (found.received_dbm < DARK_DBM)  # as of a laser that is off: too little to lock on
+    faint = dark | (light.received_dbm < DARK_DBM)  # like a laser that is off: too little light to lock on
     unread = np.where(faint | dead[:, None], np.nan, 0.0)
     nothing = np.where(dead, np.nan, 0.0)
-    received_dbm = np.where(dark, -np.inf, found.received_dbm) + nothing[:, None]
+    received_dbm = np.where(dark, -np.inf, light.received_dbm) + nothing[:, None]
     linked = (state.lit[ends] > 0) & ~state.failed[state.peer[ends]]
-    amiss = ImpairedEnds(state.impaired if wrong is None else wrong, ends)
-    age = bias_ageing if as_it_is else expected_bias_ageing
-    warmth = (
-        module_temperature_c(state.seed, state.fabric, ends, at_us, linked) + amiss.excess_temperature_k[:, 0]
+    impaired = ImpairedEnds(state.impaired if wrong is None else wrong, ends)
+    age = bias_ageing if is_actual else expected_bias_ageing
+    temperature_k = (
+        module_temperature_c(state.seed, state.fabric, ends, at_us, linked)
+        + impaired.excess_temperature_k[:, 0]
     )
     return PhysicalLight(
         design.launched_dbm + lanes.near_launch_db.reshape(shape) + nothing[:, None],
         received_dbm,
-        found.snr_db + unread,
-        found.log10_raw_ber + unread,
-        found.log10_ber + unread,
-        found.interference_db + unread,
-        age(state, ends, at_us) + assumed("laser_wear_bias") * amiss.worn,
-        warmth + nothing,
+        light.snr_db + unread,
+        light.log10_raw_ber + unread,
+        light.log10_ber + unread,
+        light.interference_db + unread,
+        age(state, ends, at_us) + assumed("laser_wear_bias") * impaired.worn,
+        temperature_k + nothing,
     )
 
 
 def _unlinked_light_of(
     state: TransceiversState, ends: IntArray, at_us: int, wrong: Mapping[int, Impairment]
 ) -> PhysicalLight:
-    """Of ends without a link: lasers are on, and nothing comes in. How much more or less than the design a
-    laser was made to launch is left out: nobody compares that with another's."""
+    """The light of unconnected ends: lasers are on, and nothing is received.
+
+    Manufacturing differences of the launch power are left out, because nothing compares them.
+    """
     shape = (len(ends), LANES_PER_LINK)
-    amiss = ImpairedEnds(wrong, ends)
+    impaired = ImpairedEnds(wrong, ends)
     age = bias_ageing if wrong is state.impaired else expected_bias_ageing
     nothing = np.where(state.failed[ends], np.nan, 0.0) if wrong is state.impaired else np.zeros(len(ends))
-    launch_loss_db = np.repeat(amiss.launch_loss_db, LANES_PER_LINK // STRANDS, axis=1)
+    launch_loss_db = np.repeat(impaired.launch_loss_db, LANES_PER_LINK // STRANDS, axis=1)
     unlinked = np.zeros(len(ends), dtype=np.bool_)
-    warmth = (
+    temperature_k = (
         module_temperature_c(state.seed, state.fabric, ends, at_us, unlinked)
-        + amiss.excess_temperature_k[:, 0]
+        + impaired.excess_temperature_k[:, 0]
     )
     unread = np.full(shape, np.nan)
     return PhysicalLight(
         design_of(state.config).launched_dbm - launch_loss_db + nothing[:, None],
         np.full(shape, -np.inf) + nothing[:, None],
         *(unread, unread, unread, unread),
-        age(state, ends, at_us) + assumed("laser_wear_bias") * amiss.worn,
-        warmth + nothing,
+        age(state, ends, at_us) + assumed("laser_wear_bias") * impaired.worn,
+        temperature_k + nothing,
     )
 
 

@@ -1,1 +1,1 @@
-"""The links between the blocks of a network: which circuits carry traffic, and which are fit to."""
+"""Links between the blocks of a network: which circuits are fit, and which carry traffic."""

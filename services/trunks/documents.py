@@ -24,17 +24,17 @@ def document(state: TrunksState, key: DocumentKey) -> BlockDocument | TrunksSumm
 
 
 def _summary(state: TrunksState, name: str) -> TrunksSummary:
-    there = state.south_of != NO_PORT
+    exists = state.south_of != NO_PORT
     return TrunksSummary(
         name=name,
         blocks=len(state.block_faults),
         blocks_down=int(np.count_nonzero(state.block_faults)),
         bundles_down=int(np.count_nonzero(state.bundle_faults)),
-        circuits=int(np.count_nonzero(there)),
+        circuits=int(np.count_nonzero(exists)),
         carrying=int(np.count_nonzero(carrying_circuits(state))),
-        drained=int(np.count_nonzero(there & state.drained)),
-        dark=int(np.count_nonzero(there & ~state.lit)),
-        unfit=int(np.count_nonzero(there & state.lit & ~state.fit)),
+        drained=int(np.count_nonzero(exists & state.drained)),
+        dark=int(np.count_nonzero(exists & ~state.lit)),
+        unfit=int(np.count_nonzero(exists & state.lit & ~state.fit)),
     )
 
 

@@ -1,4 +1,5 @@
-"""The rules of the links: what is made, lost, drained, watched and fit, and what of it is told."""
+"""Rules of circuits and trunks: circuits are made, lost, drained and qualified; changed trunks are
+reported."""
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from shared.models.ocs.patches import place_of
 
 
 def due(state: TrunksState) -> int | None:
-    """When circuits have been watched for long enough."""
+    """The time at which the next qualification ends."""
     return min([qualification.due_us for qualification in state.qualifications.values()], default=None)
 
 
@@ -30,11 +31,11 @@ def on_stage_begun(state: TrunksState, body: StageBegun, _message: Envelope) -> 
 
 
 def on_rewired(state: TrunksState, body: CircuitsRewired, message: Envelope) -> list[Output]:
-    """What was made is watched before it carries traffic; what was removed is forgotten."""
+    """Qualify new circuits before they carry traffic, and forget removed ones."""
     ocs, north, _ = current_circuits(state, body.removed)
     state.south_of[ocs, north] = NO_PORT
-    for there in (state.lit, state.fit, state.drained):
-        there[ocs, north] = False
+    for flags in (state.lit, state.fit, state.drained):
+        flags[ocs, north] = False
     made = (*body.made, *body.missing)
     for ocs_number, north_port, south in made:
         state.south_of[ocs_number, north_port] = south
@@ -55,7 +56,7 @@ def on_rewired(state: TrunksState, body: CircuitsRewired, message: Envelope) -> 
 
 
 def on_tick(state: TrunksState, _tick: Tick, _message: Envelope) -> list[Output]:
-    """Circuits were watched for long enough, in the order in which they were made."""
+    """Finish qualifications that are due, in the order in which their circuits were made."""
     done = sorted(
         number
         for number, qualification in state.qualifications.items()
@@ -72,12 +73,12 @@ def _qualify(state: TrunksState, qualification: Qualification) -> CausedBy:
     touch_summary(state)
     dark = ~unfit & ~state.lit[ocs, north]
 
-    def told(which: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> tuple[tuple[int, int, int], ...]:
+    def rows_of(which: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> tuple[tuple[int, int, int], ...]:
         rows = (part[which].tolist() for part in circuits)
         return tuple(zip(*rows, strict=True))
 
     body = CircuitsQualified(
-        rewiring=qualification.rewiring, stage=qualification.stage, unfit=told(unfit), dark=told(dark)
+        rewiring=qualification.rewiring, stage=qualification.stage, unfit=rows_of(unfit), dark=rows_of(dark)
     )
     return CausedBy(qualification.cause, body)
 
@@ -107,13 +108,14 @@ def on_port_down(state: TrunksState, body: PortDown, _message: Envelope) -> list
 
 
 def on_port_patched(state: TrunksState, body: PortPatched, _message: Envelope) -> list[Output]:
-    """The fibre at this port is at another mirror; what the next circuit over it loses goes by that."""
+    """Record a patch: the fibre uses another mirror, which determines the loss of its next circuit."""
     state.patched[place_of("NS".index(body.side), body.ocs, body.port)] = body.spare
     return []
 
 
 def on_restored(state: TrunksState, body: CircuitsRestored, _message: Envelope) -> list[Output]:
-    """Circuits that stood before need not be watched again: their mirrors return to where they were."""
+    """Mark restored circuits as lit. They need no qualification, because their mirrors return to the same
+    place."""
     ocs, north, _ = current_circuits(state, [(body.ocs, north, south) for north, south in body.circuits])
     state.lit[ocs, north] = True
     return report_trunks(state)
@@ -128,7 +130,8 @@ def on_fault_ended(state: TrunksState, body: FaultEnded, _message: Envelope) -> 
 
 
 def _count(state: TrunksState, kind: str, target: str, change: int) -> list[Output]:
-    """A block or bundle breaks, or works again when the last of its faults has ended."""
+    """Count a fault of a block or bundle. Emit a message with the first fault and with the end of the
+    last."""
     if kind == "block":
         block = number_of(target)
         faults, at = state.block_faults, block
@@ -142,5 +145,5 @@ def _count(state: TrunksState, kind: str, target: str, change: int) -> list[Outp
     if (before > 0) == (before + change > 0):
         return []
     touch(state, block)
-    news = NetworkPartDown(part=target) if change > 0 else NetworkPartUp(part=target)
-    return [news, *report_trunks(state)]
+    change_message = NetworkPartDown(part=target) if change > 0 else NetworkPartUp(part=target)
+    return [change_message, *report_trunks(state)]

@@ -1,4 +1,4 @@
-"""The table of the service `trunks`: which rule handles which message."""
+"""The rules of the service `trunks`, by message type."""
 
 from schemas.messages.failures import FaultBegan, FaultEnded
 from schemas.messages.ocs import CircuitsRestored, CircuitsRewired, OcsDown, OcsesDown, PortDown, PortPatched

@@ -1,8 +1,4 @@
-"""What is known of every circuit of a network: whether light passes it, whether it is fit, whether it is
-drained.
-
-Arrays of circuits have shape (OCSes, radix) by North port.
-"""
+"""State of the circuits of a network: lit, fit and drained."""
 
 from dataclasses import dataclass, field
 
@@ -21,8 +17,10 @@ BoolArray = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Qualification:
-    """Circuits of a stage whose errors are counted until `due_us`. `cause` is the id of the message that said
-    that they stand."""
+    """Circuits of a stage whose errors are counted until `due_us`.
+
+    `cause` is the id of the message that reported the circuits as made.
+    """
 
     rewiring: str
     stage: int
@@ -33,26 +31,30 @@ class Qualification:
 
 @dataclass
 class TrunksState(State):
-    """`south_of` is the South port of each circuit, −1 for none; `lit` whether its mirrors stand, `fit`
-    whether it has shown that light arrives as it should, `drained` whether traffic is kept off it. Faults are
-    counts of active ones, `bundle_faults` by block and rack. `links` (B, B) carry traffic, as was last said.
-    `changed_us` by block. `patched` has the ports whose fibre is at a spare one
-    (`shared.models.ocs.patches`)."""
+    """State of the circuits of a network. Faults are counts of active ones."""
 
     config: TrunksConfig
     network: NetworkConfig
     qualify_s: float
     south_of: npt.NDArray[np.int16]
+    """South port of each circuit; −1 for none."""
     lit: BoolArray
+    """Whether the circuit's mirrors make it."""
     fit: BoolArray
+    """Whether the circuit has passed its qualification."""
     drained: BoolArray
+    """Whether traffic is kept off the circuit."""
     block_faults: npt.NDArray[np.int16]
     bundle_faults: npt.NDArray[np.int16]
+    """By block and rack."""
     links: npt.NDArray[np.int32]
+    """Links that carry traffic, of shape (B, B), as last reported."""
     changed_us: npt.NDArray[np.int64]
+    """By block."""
     qualification_count: int
     qualifications: dict[int, Qualification]
     patched: dict[int, int] = field(default_factory=dict)
+    """Ports whose fibre uses a spare port (`shared.models.ocs.patches`)."""
 
     @property
     def plant(self) -> NetworkLayout:
@@ -63,7 +65,7 @@ class TrunksState(State):
 
 
 def commission(fabric: str, config: DcnConfig, at_us: int) -> TrunksState:
-    """No circuit yet; nothing is broken."""
+    """A network without circuits and faults."""
     plant = network_of(config.network)
     shape, blocks = (plant.ocs_count, wiring_of(plant).radix), len(plant.blocks)
     return TrunksState(

@@ -1,4 +1,4 @@
-"""Which circuits carry traffic, and how many links between blocks they make."""
+"""Which circuits carry traffic, and the number of links between blocks."""
 
 from collections.abc import Sequence
 
@@ -21,21 +21,23 @@ def arrays_of(circuits: Sequence[OcsCircuit]) -> CircuitArrays:
 
 
 def current_circuits(state: TrunksState, circuits: Sequence[OcsCircuit]) -> CircuitArrays:
-    """Those that still are what they were: circuits that were removed meanwhile are left out."""
+    """The circuits that still exist; circuits removed meanwhile are left out."""
     ocs, north, south = arrays_of(circuits)
     same = state.south_of[ocs, north] == south
     return ocs[same], north[same], south[same]
 
 
 def carrying_circuits(state: TrunksState) -> BoolArray:
-    """(OCSes, radix) the circuits that carry traffic: lit, fit, not drained, and both blocks with their
-    bundles there."""
+    """Mask of the circuits that carry traffic, of shape (OCSes, radix).
+
+    They are lit, fit and not drained, and both blocks and their bundles work.
+    """
     plant, block_at = state.plant, wiring_of(state.plant).block_at
     carries: BoolArray = (state.south_of != NO_PORT) & state.lit & state.fit & ~state.drained
     if state.block_faults.any() or state.bundle_faults.any():
         bad = (state.block_faults[:, None] > 0) | (state.bundle_faults > 0)
         racks = np.arange(plant.ocs_count) // plant.switches
-        # A spare port has no block; it carries nothing in any case.
+        # A spare port has no block and never carries traffic.
         bad_port = bad[block_at, :][:, racks].T & (block_at >= 0)
         carries &= ~bad_port
         ocs, north = np.nonzero(carries)
@@ -44,16 +46,18 @@ def carrying_circuits(state: TrunksState) -> BoolArray:
 
 
 def report_trunks(state: TrunksState, *, planned: bool = False) -> list[Output]:
-    """Say of which pairs of blocks the links that carry traffic changed; nothing where none did. Circuits
-    changed in any case, and the summary counts them."""
+    """Report the pairs of blocks whose number of links that carry traffic has changed, if any.
+
+    The summary is updated in any case, because it counts circuits.
+    """
     touch_summary(state)
     links = links_between(state.plant, state.south_of.astype(np.int64), carrying_circuits(state))
-    ones, others = np.nonzero(np.triu(links != state.links))
-    if not len(ones):
+    tails, heads = np.nonzero(np.triu(links != state.links))
+    if not len(tails):
         return []
-    changed = zip(ones.tolist(), others.tolist(), links[ones, others].tolist(), strict=True)
+    changed = zip(tails.tolist(), heads.tolist(), links[tails, heads].tolist(), strict=True)
     state.links[:] = links
-    for block in np.unique(np.concatenate([ones, others])).tolist():
+    for block in np.unique(np.concatenate([tails, heads])).tolist():
         touch(state, block)
     return [TrunksChanged(links=tuple(changed), planned=planned)]
 

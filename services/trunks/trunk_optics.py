@@ -1,5 +1,7 @@
-"""What arrives over the circuits of a network: bit error rates by the optics of `shared.models.optics`, each
-link at the lower rate of its two blocks."""
+"""Bit error rates of a network's circuits, by the optics of `shared.models.optics`.
+
+Each link runs at the lower rate of its two blocks.
+"""
 
 from functools import lru_cache
 
@@ -17,14 +19,14 @@ from shared.models.optics.palomar import manufactured_ocses
 
 
 def log10_bers(state: TrunksState, circuits: CircuitArrays) -> FloatArray:
-    """(circuits,) log10 of the bit error rate of the worst lane that either end receives, before the outer
-    code."""
+    """log10 of the bit error rate of the worst lane at either end, before the outer code, of shape
+    (circuits,)."""
     plant, block_at = state.plant, wiring_of(state.plant).block_at
     ocs, north, south = circuits
     tails, heads = block_at[north], block_at[south]
     rates = plant.rates[tails, heads]
-    found = np.empty(len(ocs))
-    seen = _switched(state, circuits)
+    log10_ber = np.empty(len(ocs))
+    path = _switched(state, circuits)
     for rate in np.unique(rates).tolist():
         for modules in sorted({plant.blocks[int(tail)].modules for tail in np.unique(tails).tolist()}):
             here = np.array(
@@ -36,15 +38,18 @@ def log10_bers(state: TrunksState, circuits: CircuitArrays) -> FloatArray:
             )
             if here.any():
                 design = _design(rate, modules, state.config.fibre_loss_db)
-                part = OcsPath(seen.loss_db[here], seen.near_return_db[here], seen.far_return_db[here])
+                part = OcsPath(path.loss_db[here], path.near_return_db[here], path.far_return_db[here])
                 chosen = ocs[here], north[here], south[here]
-                found[here] = _worst(state, chosen, part, design)
-    return rounded(found)
+                log10_ber[here] = _worst(state, chosen, part, design)
+    return rounded(log10_ber)
 
 
-def _worst(state: TrunksState, circuits: CircuitArrays, seen: OcsPath, design: LinkDesign) -> FloatArray:
-    """(circuits,) of the worst lane that either end receives. A module is known by the port that its fibre
-    enters: of a link's strands, which may go to different OCSes, each has lanes of its own."""
+def _worst(state: TrunksState, circuits: CircuitArrays, path: OcsPath, design: LinkDesign) -> FloatArray:
+    """log10 of the bit error rate of the worst lane at either end, of shape (circuits,).
+
+    A module is identified by the port that its fibre enters. The strands of a link may go to different OCSes,
+    so each has its own lanes.
+    """
     ocs, north, south = circuits
     count, radix = len(ocs), state.south_of.shape[1]
     ends = np.concatenate([2 * (ocs * radix + north), 2 * (ocs * radix + south) + 1])
@@ -52,20 +57,20 @@ def _worst(state: TrunksState, circuits: CircuitArrays, seen: OcsPath, design: L
     here, there = np.arange(count), np.arange(count, 2 * count)
     strands = LANES_PER_LINK // design.kind.lanes_per_strand
     worst = np.full(count, -np.inf)
-    for near, far, way in ((here, there, seen), (there, here, seen.reversed())):
+    for near, far, way in ((here, there, path), (there, here, path.reversed())):
         lanes = lanes_between(made, near, far, strands).each().part(strands * here)
         worst = np.maximum(worst, strand_log10_bers(design, Strands(way), lanes).max(axis=-1))
     return worst
 
 
 def unfit_circuits(state: TrunksState, circuits: CircuitArrays) -> BoolArray:
-    """(circuits,) those with too many errors to carry traffic."""
-    found: BoolArray = log10_bers(state, circuits) > np.log10(state.config.fit_below_ber)
-    return found
+    """Mask of the circuits with too many errors to carry traffic, of shape (circuits,)."""
+    unfit: BoolArray = log10_bers(state, circuits) > np.log10(state.config.fit_below_ber)
+    return unfit
 
 
 def _switched(state: TrunksState, circuits: CircuitArrays) -> OcsPath:
-    """What the OCSes put between, as the North end sees it."""
+    """The path through the OCSes as the North end sees it."""
     ocs, north, south = circuits
     ocs_count, radix = state.south_of.shape
     made = manufactured_ocses(state.seed, state.fabric, radix, ocs_count, state.plant.technology.name)

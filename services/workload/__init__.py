@@ -1,1 +1,1 @@
-"""Who wants slices: arrivals of the production mix or a recorded trace, operators, and run times."""
+"""Requests for slices: arrivals from the production mix or a recorded trace, operators, and run times."""

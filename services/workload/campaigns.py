@@ -1,9 +1,9 @@
-"""Campaigns: runs of like jobs of one owner, which is how people work.
+"""Campaigns: series of similar jobs of one owner.
 
-Everything is drawn by the campaign's or the job's own number among those of its shape, so what is asked for
-depends on nothing that happens in the pod, nor on other shapes. Campaigns of small slices begin by chance,
-more by day than by night. Those of large slices keep to a budget of chip-time: a few of them are half the
-load, and left to chance their sum would differ by a third between two months.
+All draws are keyed by the campaign's or job's own number within its shape. So requests depend neither on
+events in the pod nor on other shapes. Campaigns of small slices start at random, more often by day than by
+night. Those of large slices follow a budget of chip-time. A few of them are half the load, so if they started
+at random, two months would differ by a third.
 """
 
 import math
@@ -24,38 +24,37 @@ from shared.basics.keyed_random import draw_exponential, draw_lognormal, draw_un
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, to_whole_us
 from shared.models.superpod.shapes import shape_text
 
-# Whose jobs they are, and what these may do to others.
-
 
 def draw_owner(seed: int, entity: str, number: int, config: WorkloadConfig) -> str:
-    """`team-1` … by their shares."""
+    """The owner of a campaign, `team-1` …, drawn by their shares."""
     cumulative = _cumulative(config.owners, config.owner_skew)
     return team_owner(1 + bisect_right(cumulative, draw_uniform(seed, entity, "owner", number)))
 
 
 def draw_tier(seed: int, entity: str, number: int, config: WorkloadConfig, is_large: bool) -> Tier:
-    """Production or research."""
+    """The tier of a campaign: production or research."""
     share = config.production_share_large if is_large else config.production_share
     return "production" if draw_uniform(seed, entity, "tier", number) < share else "research"
 
 
 @lru_cache(maxsize=64)
 def _cumulative(owners: int, skew: float) -> tuple[float, ...]:
-    """The shares of the owners up to and including each but the last."""
+    """Cumulative shares of the owners, without the last one."""
     weights = [n**-skew for n in range(1, owners + 1)]
     return tuple([weight / sum(weights) for weight in accumulate(weights)][:-1])
 
 
 US_PER_MIN = US_PER_HOUR // 60
 WARM_UP_GAPS = 16
-"""Mean gaps between campaigns of a budget that are gone through before the commissioning, so that by then it
-stands as if it had always been kept."""
+"""Warm-up of a budget before the commissioning, in mean gaps between campaigns, to reach a steady state."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShapeDemand:
-    """What all requests for one shape have in common: how often it is wanted, and by which name its draws are
-    keyed. `jobs_mean` is of a campaign, `per_day` of jobs."""
+    """The demand for one shape: its rates, and the name that keys its draws.
+
+    `jobs_mean` is the mean number of jobs of a campaign, `per_day` the number of jobs a day.
+    """
 
     seed: int
     entity: str
@@ -69,13 +68,13 @@ class ShapeDemand:
 
     @property
     def gap_mean_us(self) -> float:
-        """Between the beginnings of two campaigns, in the mean."""
+        """Mean time between the starts of two campaigns."""
         return self.jobs_mean / self.per_day * US_PER_DAY
 
 
 @dataclass(frozen=True)  # without slots: `records.replace`
 class Stream:
-    """The campaigns of one shape: how many have begun, how many jobs they have, and when the next begins."""
+    """The campaigns of one shape: number of campaigns and jobs so far, and the start of the next campaign."""
 
     campaigns: int
     jobs: int
@@ -84,8 +83,11 @@ class Stream:
 
 @dataclass(frozen=True)  # without slots: `records.replace`
 class Campaign:
-    """One campaign of the `shape`-th shape that is wanted. `job` is the number of its next job among those of
-    its shape, `jobs_end` that after its last; `next_us` is when that job is asked for."""
+    """One campaign of a shape, given by its index `shape` in the mix.
+
+    `job` is the number of its next job within the shape, `jobs_end` the number after its last job. `next_us`
+    is the time of the request for the next job.
+    """
 
     shape: int
     owner: str
@@ -96,12 +98,12 @@ class Campaign:
     jobs_end: int
     next_us: int
     is_multipod: bool = False
-    """Whether each of its jobs runs over several pods, where the site has as many."""
+    """Whether each job runs over several pods, if the site has enough."""
 
 
 @lru_cache(maxsize=64)
 def demand_of(seed: int, fabric: str, config: WorkloadConfig, cubes: int) -> tuple[ShapeDemand, ...]:
-    """What is asked of a pod of this many cubes, by shape."""
+    """The demand for each shape of a pod with this many cubes."""
     return tuple(
         ShapeDemand(
             seed=seed,
@@ -119,11 +121,13 @@ def demand_of(seed: int, fabric: str, config: WorkloadConfig, cubes: int) -> tup
 
 
 def initial_stream(shape_demand: ShapeDemand, shape: int, at_us: int) -> tuple[Stream, list[Campaign]]:
-    """(The stream of one shape, its campaigns under way) when a pod is commissioned. A budget has been kept
-    before, elsewhere: what was asked for then is gone. One that comes to less than a campaign in a century
-    begins anew."""
+    """(stream of one shape, its running campaigns) at the commissioning of a pod.
+
+    A budget has a history before the commissioning; requests from then are dropped. A budget with less than
+    one campaign in a century has none.
+    """
     if not shape_demand.is_budgeted or shape_demand.gap_mean_us > DURATION_US_MAX:
-        return Stream(0, 0, _next_by_chance(shape_demand, at_us, 0)), []
+        return Stream(0, 0, _next_random_start(shape_demand, at_us, 0)), []
     back = WARM_UP_GAPS + draw_uniform(shape_demand.seed, shape_demand.entity, "phase", 0)
     stream = Stream(0, 0, at_us - to_whole_us(back * shape_demand.gap_mean_us, 1))
     under_way: list[Campaign] = []
@@ -138,15 +142,18 @@ def initial_stream(shape_demand: ShapeDemand, shape: int, at_us: int) -> tuple[S
 
 
 def redrawn(shape_demand: ShapeDemand, stream: Stream, now_us: int) -> Stream:
-    """The same with the beginning of its next campaign drawn anew, as from now on. Where campaigns come by
-    chance that has the law of what was left; one of a budget is planned, and comes as it was."""
+    """The stream with the start of its next campaign drawn again from now on.
+
+    For random starts the law is the same as that of the rest. A budgeted campaign is planned, and its start
+    stays.
+    """
     if shape_demand.is_budgeted:
         return stream
-    return replace(stream, next_us=_next_by_chance(shape_demand, now_us, stream.campaigns))
+    return replace(stream, next_us=_next_random_start(shape_demand, now_us, stream.campaigns))
 
 
 def begin_campaign(shape_demand: ShapeDemand, shape: int, stream: Stream) -> tuple[Campaign, Stream]:
-    """The campaign that is to begin, and the stream after it."""
+    """Start the next campaign. Return it and the stream after it."""
     number, config = stream.campaigns, shape_demand.config
     seed, entity = shape_demand.seed, shape_demand.entity
     between_us = draw_lognormal(
@@ -167,15 +174,17 @@ def begin_campaign(shape_demand: ShapeDemand, shape: int, stream: Stream) -> tup
     next_us = (
         _budget_end(shape_demand, campaign, number)
         if shape_demand.is_budgeted
-        else _next_by_chance(shape_demand, stream.next_us, number + 1)
+        else _next_random_start(shape_demand, stream.next_us, number + 1)
     )
     return campaign, Stream(number + 1, campaign.jobs_end, next_us)
 
 
 def stream_at_other_rate(before: ShapeDemand, after: ShapeDemand, stream: Stream, now_us: int) -> Stream:
-    """The stream where its shape is asked for at another rate from now on: what is left until the next
-    campaign, of the demand or of the budget that it waits for, comes by the ratio of the rates sooner or
-    later. One that is due has come; what is under way goes on as it is."""
+    """The stream after a change of its rate.
+
+    The time until the next campaign is scaled by the ratio of the rates, in demand time or budget time. A
+    campaign that is due and running campaigns do not change.
+    """
     ratio = before.per_day / after.per_day
     if ratio == 1.0 or stream.next_us <= now_us:
         return stream
@@ -189,18 +198,18 @@ def stream_at_other_rate(before: ShapeDemand, after: ShapeDemand, stream: Stream
 
 
 def run_us_of(shape_demand: ShapeDemand, campaign: Campaign, job: int) -> int:
-    """The run time of one job of a campaign."""
+    """Run time of one job of a campaign."""
     return draw_run_us(
         shape_demand.seed, shape_demand.entity, job, campaign.run_mean_us, shape_demand.config.duration_sigma
     )
 
 
 def next_job(shape_demand: ShapeDemand, campaign: Campaign) -> Campaign | None:
-    """The campaign after its next job was asked for; None if that was its last.
+    """The campaign after the request for its next job; None if that was the last.
 
-    The one after it comes when this one has run, or as much of its run time is over as lets so many run at a
-    time, and its owner has thought about it. How long it waits in truth is not known here: what is asked for
-    is the same whatever serves it.
+    The next request comes after this job's run time, or a fraction of it if several jobs run in parallel,
+    plus the owner's think time. Queueing time is not included, so requests do not depend on how they are
+    served.
     """
     if campaign.job + 1 == campaign.jobs_end:
         return None
@@ -213,15 +222,15 @@ def next_job(shape_demand: ShapeDemand, campaign: Campaign) -> Campaign | None:
 
 
 def _draw_jobs(shape_demand: ShapeDemand, number: int) -> int:
-    """How many jobs a campaign has: geometric, at least one."""
+    """Number of jobs of a campaign: geometric, at least one."""
     if shape_demand.jobs_mean == 1.0:
         return 1
     at_least = math.log(draw_uniform(shape_demand.seed, shape_demand.entity, "jobs", number))
     return 1 + int(at_least / math.log1p(-1.0 / shape_demand.jobs_mean))
 
 
-def _next_by_chance(shape_demand: ShapeDemand, since_us: int, number: int) -> int:
-    """When a campaign begins that comes by chance: the `number`-th, after the one before it."""
+def _next_random_start(shape_demand: ShapeDemand, since_us: int, number: int) -> int:
+    """The random start of campaign `number`, given the start of the one before."""
     config = shape_demand.config
     gap_us = to_whole_us(
         draw_exponential(shape_demand.seed, shape_demand.entity, "gap", number, shape_demand.gap_mean_us), 1
@@ -231,8 +240,11 @@ def _next_by_chance(shape_demand: ShapeDemand, since_us: int, number: int) -> in
 
 
 def _budget_end(shape_demand: ShapeDemand, campaign: Campaign, number: int) -> int:
-    """When the campaign after this one begins, by the budget: in the mean when the load allows what this one
-    runs in all of its pods, spread by an Erlang law."""
+    """The start of the next campaign by the budget.
+
+    On average it is the time at which the load allows the run time of this campaign in all of its pods,
+    spread by an Erlang law.
+    """
     runs_us = sum([run_us_of(shape_demand, campaign, job) for job in range(campaign.job, campaign.jobs_end)])
     runs_us *= shape_demand.config.multipod_pods if campaign.is_multipod else 1
     running_mean = shape_demand.per_day * shape_demand.run_mean_us / US_PER_DAY

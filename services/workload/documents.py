@@ -1,5 +1,5 @@
-"""The workload's status document: since when, how many slices were requested, and how many were not because
-too much waited."""
+"""The workload's status document: its start, and the numbers of requests made and not made because of the
+queue."""
 
 from schemas.documents.pods import WorkloadSummary
 from services.workload.state import WorkloadState

@@ -1,8 +1,8 @@
-"""Filler: jobs of a backlog without an end, which run in the holes that production and research leave.
+"""Filler: an endless backlog of jobs that run in the gaps between production and research.
 
-The scheduler knows only what waits, so some jobs of each size always do: as many as it could place at once
-in an empty pod if it took the largest that fits again and again. So it always finds one to place as long as a
-hole is as large as the smallest. When one is placed, the next of its size takes its place in the queue.
+The scheduler knows only queued requests, so some jobs of each size are always queued. There are as many as
+fit at once into an empty pod, if the largest that fits is placed repeatedly. So the scheduler can always fill
+a gap of at least the smallest size. When a job is placed, another of its size is queued.
 """
 
 from schemas.config.workload import WorkloadConfig
@@ -14,7 +14,7 @@ from shared.models.superpod.wiring import CHIPS_PER_CUBE
 
 
 def filler_backlog(config: WorkloadConfig, cubes: int) -> dict[int, int]:
-    """Cubes of a filler job → how many such jobs wait, largest first."""
+    """Cubes of a filler job → number of such jobs in the queue, largest first."""
     sizes: list[int] = []
     size = config.filler_cubes_min
     while size <= min(config.filler_cubes_max, cubes):
@@ -27,10 +27,10 @@ def filler_backlog(config: WorkloadConfig, cubes: int) -> dict[int, int]:
 
 
 def filler_shape(cubes: int) -> Shape:
-    """The most cubical shape of so many cubes."""
+    """The most cubical shape with this number of cubes."""
     return shape_for_chips(cubes * CHIPS_PER_CUBE)
 
 
 def draw_filler_us(seed: int, entity: str, number: int, config: WorkloadConfig) -> int:
-    """The run time of one filler job, of whatever size."""
+    """Run time of one filler job of any size."""
     return draw_run_us(seed, entity, number, config.filler_mean_h * US_PER_HOUR, config.filler_sigma)

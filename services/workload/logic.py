@@ -1,7 +1,7 @@
-"""The workload's rules: jobs and slices arrive, and slices that are held for a time are released after it.
+"""Rules of the workload: jobs and slices arrive, and slices are released at their end.
 
-Who arrives by itself or in a trace brings a job, and is released when that is done. What an operator asks for
-is held for its time from the start of the slice, whatever happens to it later.
+Arrivals and rows of a trace bring a job, and are released when it is finished. A slice that an operator
+requests is released after its duration, counted from its start, whatever happens later.
 """
 
 from heapq import heapify, heappop, heappush
@@ -28,11 +28,11 @@ from shared.basics.units import US_PER_HOUR
 from shared.engine.service import CausedBy, Output
 
 FILLER_AGAIN_US = US_PER_HOUR
-"""How long after a refusal filler is asked for again."""
+"""Delay after a refusal until filler is requested again."""
 
 
 def due(state: WorkloadState) -> int | None:
-    """The next end, arrival, row of the trace or request for filler."""
+    """The time of the next end, arrival, trace row or filler request."""
     ends = _ends(state)
     times = [ends[0][0]] if ends else []
     arrival_us = next_row_us(state) if state.trace else state.next_arrival_us
@@ -41,8 +41,7 @@ def due(state: WorkloadState) -> int | None:
 
 
 def on_tick(state: WorkloadState, _tick: Tick, _message: Envelope) -> list[Output]:
-    """Release what has ended, so that there is room; then request what is due by trace or arrival, and last
-    what is to fill the holes."""
+    """Release ended slices first, to make room. Then request due trace rows or arrivals, and filler last."""
     emitted = [*_release_ended(state), *(play_trace(state) if state.trace else submit_arrivals(state))]
     if state.filler_due_us is not None and state.filler_due_us <= state.now_us:
         state.filler_due_us = None
@@ -51,9 +50,9 @@ def on_tick(state: WorkloadState, _tick: Tick, _message: Envelope) -> list[Outpu
 
 
 def on_request_slice(state: WorkloadState, body: RequestSlice, _message: Envelope) -> list[Output]:
-    """An operator wants a slice, or one in each of several pods; whether it is legal is the scheduler's to
-    say."""
-    asked = SliceRequested(
+    """Request a slice for an operator, or one in each of several pods. The scheduler checks whether it is
+    legal."""
+    request = SliceRequested(
         slice=next_slice_name(state),
         owner=body.owner,
         tier=body.tier,
@@ -68,7 +67,7 @@ def on_request_slice(state: WorkloadState, body: RequestSlice, _message: Envelop
         multislice=None,
     )
     others = [pod for pod in dict.fromkeys(body.pods or ()) if pod != state.fabric]
-    return request_multipod(state, asked, others)
+    return request_multipod(state, request, others)
 
 
 def on_rekey(state: WorkloadState, body: RekeyDraws, _message: Envelope) -> list[Output]:
@@ -77,28 +76,32 @@ def on_rekey(state: WorkloadState, body: RekeyDraws, _message: Envelope) -> list
 
 
 def on_pod_asked(state: WorkloadState, body: PodAsked, _message: Envelope) -> list[Output]:
-    """A job over several pods wants one of its slices here."""
+    """Request a slice of a multi-pod job in this pod."""
     wanted = {name: getattr(body, name) for name in SliceRequested.field_names}
     return [record_request(state, SliceRequested(**wanted | {"slice": next_slice_name(state)}))]
 
 
 def on_release_slice(state: WorkloadState, body: ReleaseSlice, _message: Envelope) -> list[Output]:
-    """An operator is done with a slice; refused with the reason if there is no such slice any more."""
+    """Release a slice for an operator; refused if the slice does not exist or has ended."""
     name = body.slice
     fabric, _, digits = name.rpartition("/slice-")
     number = int(digits)
     if fabric != state.fabric:
-        return [ReleaseRefused(slice=name, reason=f"{name} is no slice of {state.fabric}")]
+        return [
+            ReleaseRefused(
+                slice=name, reason=f"slice: {name!r} is not allowed; must be a slice of {state.fabric}"
+            )
+        ]
     if number >= state.requested:
-        return [ReleaseRefused(slice=name, reason=f"{name} has never been requested")]
+        return [ReleaseRefused(slice=name, reason=f"slice: {name!r} has never been requested")]
     if number not in state.wanted:
-        return [ReleaseRefused(slice=name, reason=f"{name} has already ended")]
+        return [ReleaseRefused(slice=name, reason=f"slice: {name!r} has already ended")]
     _forget(state, number)
     return [SliceReleased(slice=name, reason="operator")]
 
 
 def on_slice_started(state: WorkloadState, body: SliceStarted, message: Envelope) -> list[Output]:
-    """The run time of the slice begins, the first time that it starts."""
+    """Start the duration of a slice at its first start."""
     number = number_of(body.slice)
     wanted = state.wanted.get(number)
     if wanted is None or wanted.duration_us is None or wanted.ends_us is not None:
@@ -110,14 +113,14 @@ def on_slice_started(state: WorkloadState, body: SliceStarted, message: Envelope
 
 
 def on_job_finished(state: WorkloadState, body: JobFinished, _message: Envelope) -> list[Output]:
-    """What was to be done is done: its owner is done with the slice."""
+    """Release the slice of a finished job."""
     if _forget(state, number_of(body.slice)) is None:
         return []
     return [SliceReleased(slice=body.slice, reason="finished")]
 
 
 def on_slice_admitted(state: WorkloadState, body: SliceAdmitted, _message: Envelope) -> list[Output]:
-    """It waits no longer; in the place of filler the next joins the queue."""
+    """Record that a slice has cubes. If it is filler, queue the next."""
     number = number_of(body.slice)
     wanted = state.wanted.get(number)
     if wanted is None or wanted.had_cubes:
@@ -132,8 +135,10 @@ def on_slice_admitted(state: WorkloadState, body: SliceAdmitted, _message: Envel
 def on_slice_ended(
     state: WorkloadState, body: SliceRefused | SliceEvicted | SliceCompleted, _message: Envelope
 ) -> list[Output]:
-    """Refused, evicted or completed: nobody waits for it any more. Filler that was refused is asked for again
-    later: at once it would be refused again."""
+    """Forget a slice that has ended.
+
+    Refused filler is requested again later, because an immediate request would be refused again.
+    """
     wanted = _forget(state, number_of(body.slice))
     if wanted is not None and wanted.filler_cubes and not wanted.had_cubes:
         state.filler_due_us = state.now_us + FILLER_AGAIN_US
@@ -141,7 +146,7 @@ def on_slice_ended(
 
 
 def _forget(state: WorkloadState, number: int) -> WantedSlice | None:
-    """The slice that nobody wants any more; None if nobody did."""
+    """Remove a wanted slice and return it; None if it is not wanted."""
     wanted = state.wanted.pop(number, None)
     if wanted is not None and wanted.filler_cubes and not wanted.had_cubes:
         state.fillers_waiting[wanted.filler_cubes] -= 1
@@ -161,7 +166,7 @@ def _release_ended(state: WorkloadState) -> list[Output]:
 
 
 def _ends(state: WorkloadState) -> list[tuple[int, int]]:
-    """The heap of ends, its first entry that of a slice still wanted."""
+    """The heap of ends, whose first entry is of a wanted slice."""
     if state.ends is None:
         state.ends = [(row.ends_us, n) for n, row in state.wanted.items() if row.ends_us is not None]
         heapify(state.ends)

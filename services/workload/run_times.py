@@ -1,7 +1,7 @@
-"""How long jobs run, what they need of their slices for it, and how long their owners think that they will.
+"""Run times of jobs, their overheads, and their owners' estimates.
 
-A run time is that of an undisturbed job: from the start of its slice to its end, with start-up and writes of
-checkpoints. Log-normal laws are assumptions: the papers give no run times.
+A run time is that of an undisturbed job, from the start of its slice to its end, including start-up and
+checkpoint writes. Log-normal laws are assumptions: the papers give no run times.
 """
 
 import math
@@ -13,22 +13,22 @@ from shared.basics.keyed_random import draw_lognormal, draw_normal, draw_uniform
 from shared.basics.units import US_PER_S, to_whole_us
 
 WORK_LEAST_US = 60 * US_PER_S
-"""What a job does at least, however short it was drawn: its start-up alone is no run."""
+"""Minimum work of a job; start-up alone is not a run."""
 
 
 def run_mean_h(config: WorkloadConfig, cubes: int) -> float:
-    """Mean run time in hours of jobs of so many cubes."""
+    """Mean run time in hours of jobs with this number of cubes."""
     return config.duration_mean_h * math.pow(cubes, config.duration_growth)
 
 
 def draw_run_us(seed: int, entity: str, number: int, mean_us: float, sigma: float) -> int:
-    """The run time of one job, in microseconds, at most a century."""
+    """Run time of one job in microseconds, at most a century."""
     drawn_us = draw_lognormal(seed, entity, "run time", number, mean_us, sigma)
     return min(to_whole_us(drawn_us, 1), DURATION_US_MAX)
 
 
 def draw_terms(seed: int, entity: str, number: int, config: WorkloadConfig, work_us: int) -> JobTerms:
-    """The job that has so much to do, with what its starts and its checkpoints cost."""
+    """A job with this amount of work, with drawn costs of starts and checkpoints."""
 
     def draw_us(purpose: str, mean_s: int, least_us: int) -> int:
         mean_us = float(mean_s * US_PER_S)
@@ -47,7 +47,7 @@ def draw_terms(seed: int, entity: str, number: int, config: WorkloadConfig, work
 
 
 def draw_terms_for(seed: int, entity: str, number: int, config: WorkloadConfig, run_us: int) -> JobTerms:
-    """The job that runs so long, to within one write: its work is what start-up and writes leave of that."""
+    """A job with this run time, to within one write: its work is the rest after start-up and writes."""
     terms = draw_terms(seed, entity, number, config, 1)
     every_us, write_us = terms.checkpoint_every_us, terms.write_us
     whole, rest_us = divmod(run_us - terms.startup_us, every_us + write_us)
@@ -56,15 +56,17 @@ def draw_terms_for(seed: int, entity: str, number: int, config: WorkloadConfig, 
 
 
 def undisturbed_us(job: JobTerms) -> int:
-    """How long a job runs if nothing disturbs it: start-up, work, and a write after every stretch of it."""
+    """Undisturbed run time of a job: start-up, work, and a write after every interval of work."""
     writes = -(-job.work_us // job.checkpoint_every_us)
     return job.startup_us + job.work_us + writes * job.write_us
 
 
 def draw_estimate_us(seed: int, entity: str, number: int, run_us: int, config: WorkloadConfig) -> int:
-    """What the owner takes the run time of one job to be, in microseconds. That estimates are inaccurate is
-    known (Lee et al., JSSPP 2004; Tsafrir et al., JSSPP 2005); that the factor is log-normal, and that many
-    are too short, is our assumption."""
-    off = config.estimate_sigma * draw_normal(seed, entity, "estimate", number)
-    factor = config.estimate_median * math.exp(off)
+    """The owner's estimate of one job's run time in microseconds.
+
+    That estimates are inaccurate is known (Lee et al., JSSPP 2004; Tsafrir et al., JSSPP 2005). The
+    log-normal factor, and that many estimates are too short, are our assumptions.
+    """
+    log_error = config.estimate_sigma * draw_normal(seed, entity, "estimate", number)
+    factor = config.estimate_median * math.exp(log_error)
     return min(to_whole_us(run_us * factor, 1), DURATION_US_MAX)

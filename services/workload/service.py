@@ -1,4 +1,4 @@
-"""The table of the service `workload`: which rule handles which message."""
+"""The rules of the service `workload`, by message type."""
 
 from schemas.messages.demands import NetworkGreeted
 from schemas.messages.failures import ParametersChanged

@@ -1,6 +1,7 @@
-"""The other pods of a site, and the networks that join some of them: who comes later is heard of when it is
-commissioned, and if it has jobs over several pods to ask for it hears of those that were there before from
-them.
+"""Other pods of the site, and the networks that join them.
+
+A fabric learns of a later one when that is commissioned. A new pod that may request multi-pod jobs is greeted
+by the fabrics that were there before.
 """
 
 from schemas.config.dcn import DcnConfig
@@ -15,7 +16,7 @@ from shared.models.network.attachments import joined_by
 
 
 def on_fabric_commissioned(state: WorkloadState, body: FabricCommissioned, message: Envelope) -> list[Output]:
-    """Another fabric has joined the site; a pod may want to know of this one."""
+    """Record a new fabric of the site, and greet it if it needs to know this pod."""
     config = body.config
     if isinstance(config, DcnConfig):
         state.networks[message.fabric] = joined_by(config.network, state.fabric)
@@ -28,19 +29,19 @@ def on_fabric_commissioned(state: WorkloadState, body: FabricCommissioned, messa
 
 
 def on_pod_greeted(state: WorkloadState, body: PodGreeted, message: Envelope) -> list[Output]:
-    """A pod was there before this one."""
+    """Record a pod that was there before this one."""
     state.other_pods[message.fabric] = OtherPod(body.kind, body.pod_cubes)
     return []
 
 
 def on_network_greeted(state: WorkloadState, body: NetworkGreeted, message: Envelope) -> list[Output]:
-    """A network was there before this pod."""
+    """Record a network that was there before this pod."""
     state.networks[message.fabric] = body.joined
     return []
 
 
 def on_fabric_retired(state: WorkloadState, _body: FabricRetired, message: Envelope) -> list[Output]:
-    """A pod, or a network, is there no more."""
+    """Forget a retired pod or network."""
     state.other_pods.pop(message.fabric, None)
     state.networks.pop(message.fabric, None)
     return []

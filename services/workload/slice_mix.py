@@ -1,4 +1,4 @@
-"""The production mix of slices, and how many of each shape it makes a pod be asked for.
+"""The production mix of slices, and the arrivals of each shape in a pod.
 
 The mix is that of one production day ([T4] Table 2); `_T` there is twisted here, `_NT` twistable but regular.
 """
@@ -45,8 +45,8 @@ PRODUCTION_MIX: tuple[tuple[Shape, bool, float], ...] = (
     ((12, 16, 16), False, 5.7),
     ((4, 4, 192), False, 0.4),
 )
-"""(shape, twisted, percent of slices), [T4] Table 2. The table's shapes of less than 0.1 % are missing, so
-the percentages add up to less than 100 and are renormalised."""
+"""(shape, twisted, percent of slices), [T4] Table 2. Shapes with less than 0.1 % are missing in the table,
+so the percentages add up to less than 100 and are renormalised."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +68,11 @@ class ShapeShare:
 
 @lru_cache(maxsize=256)
 def mix_for(text: str, cubes: int) -> tuple[ShapeShare, ...]:
-    """The part of a mix, or of that of production where none is given, that fits a pod of this many cubes,
-    renormalised: leaving out what cannot be placed is an assumption."""
+    """The part of a mix that fits a pod of this many cubes, renormalised; the production mix if `text` is
+    empty.
+
+    Leaving out what cannot be placed is an assumption.
+    """
     fitting = [row for row in parse_mix(text) or PRODUCTION_MIX if cubes_of(row[0]) <= cubes]
     whole = sum(percent for _, _, percent in fitting)
     percents: dict[Shape, list[float]] = {}
@@ -82,11 +85,11 @@ def mix_for(text: str, cubes: int) -> tuple[ShapeShare, ...]:
 
 
 def arrivals_per_day(config: WorkloadConfig, cubes: int) -> tuple[float, ...]:
-    """Mean arrivals a day of each kind of the pod's mix, without filler: together as many as configured, or
-    such that chips × run time come to the offered load.
+    """Mean arrivals a day of each shape of the pod's mix, without filler.
 
-    By Little's law a kind that is requested λ times a day runs λ · (mean run time in days) times at a moment,
-    if nothing waits; so shares of running slices are turned into shares of arrivals by their run times.
+    Their sum is `slices_per_day`, or their chips × run time equal the offered load. By Little's law a shape
+    that is requested λ times a day runs λ · (mean run time in days) times on average, without queueing. So
+    shares of running slices are converted into shares of arrivals by run times.
     """
     mix = mix_for(config.mix, cubes)
     days = [run_mean_h(config, kind.cubes) / 24.0 for kind in mix]

@@ -1,4 +1,7 @@
-"""Who asks for slices, and who looks at the queue and does not: campaigns, a recorded trace, and filler."""
+"""Requests for slices: campaigns, a recorded trace and filler.
+
+Owners of campaigns do not request a slice (they balk) if too much is queued.
+"""
 
 from collections.abc import Sequence
 
@@ -28,18 +31,18 @@ from shared.models.fabric_plants import check_slice
 from shared.models.superpod.shapes import chips_of
 
 ROWS_PER_TICK_MAX = 500
-"""Rows of a trace that one Tick submits, for what follows from one root message has a bound
-(`shared/engine/site.py`). Those that were due as well come a microsecond later, in their order."""
+"""Maximum number of trace rows that one Tick submits, because the effects of one root message are bounded
+(`shared/engine/site.py`). Further due rows come a microsecond later, in order."""
 BYTES_PER_GB = 1_000_000_000
 
 
 def next_slice_name(state: WorkloadState) -> SliceName:
-    """The name of the next slice that somebody wants."""
+    """The name of the next requested slice."""
     return f"{state.fabric}/slice-{state.requested}"
 
 
 def record_request(state: WorkloadState, body: SliceRequested, filler_cubes: int = 0) -> SliceRequested:
-    """Remember that somebody wants the next slice."""
+    """Record the request for the next slice."""
     state.wanted[state.requested] = WantedSlice(
         body.tier, chips_of(body.shape), body.duration_us, body.estimate_us or 0, filler_cubes
     )
@@ -49,8 +52,10 @@ def record_request(state: WorkloadState, body: SliceRequested, filler_cubes: int
 
 
 def request_multipod(state: WorkloadState, body: SliceRequested, others: Sequence[str]) -> list[Output]:
-    """Somebody wants the next slice, and one like it in each of these other pods, all or none. The others are
-    asked first, so that all of the job's slices are there before any scheduler says a word of one."""
+    """Request the next slice, and one like it in each of these other pods, all or none.
+
+    The other pods are requested first, so that all slices of the job exist before any scheduler reacts.
+    """
     if not others:
         return [record_request(state, body)]
     config = state.config
@@ -61,15 +66,15 @@ def request_multipod(state: WorkloadState, body: SliceRequested, others: Sequenc
         step_us=to_whole_us(config.multipod_step_s, US_PER_S),
     )
     wanted = {name: getattr(body, name) for name in body.field_names} | {"multislice": multislice}
-    asked = [PodAsked(**wanted, pod=pod) for pod in others]
-    return [*asked, record_request(state, SliceRequested(**wanted))]
+    pod_requests = [PodAsked(**wanted, pod=pod) for pod in others]
+    return [*pod_requests, record_request(state, SliceRequested(**wanted))]
 
 
 # --- campaigns ----------------------------------------------------------------------------------------------
 
 
 def submit_arrivals(state: WorkloadState) -> list[Output]:
-    """All that campaigns ask for up to now, in order of time, then of the campaigns' beginnings."""
+    """Submit all due requests of campaigns, in order of time, then of the campaigns' starts."""
     emitted: list[Output] = []
     while state.next_arrival_us is not None and state.next_arrival_us <= state.now_us:
         emitted += _arrive_at(state, state.next_arrival_us)
@@ -78,8 +83,7 @@ def submit_arrivals(state: WorkloadState) -> list[Output]:
 
 
 def redraw_arrivals(state: WorkloadState, salt: int) -> None:
-    """Draw anew who asks for what from now on; campaigns under way go on, and with them the times at which
-    their next jobs come."""
+    """Draw future arrivals again. Running campaigns continue, with the times of their next jobs."""
     state.seed = rekeyed_seed(state.seed, salt)
     for shape, stream in state.streams.items():
         state.streams[shape] = redrawn(state.demand[shape], stream, state.now_us)
@@ -98,9 +102,9 @@ def _arrive_at(state: WorkloadState, at_us: int) -> list[Output]:
     emitted: list[Output] = []
     for number, campaign in list(state.campaigns.items()):
         if campaign.next_us == at_us:
-            asked = demand[campaign.shape]
-            emitted += _submit(state, asked, campaign)
-            after = next_job(asked, campaign)
+            shape_demand = demand[campaign.shape]
+            emitted += _submit(state, shape_demand, campaign)
+            after = next_job(shape_demand, campaign)
             if after is None:
                 del state.campaigns[number]
             else:
@@ -108,31 +112,33 @@ def _arrive_at(state: WorkloadState, at_us: int) -> list[Output]:
     return emitted
 
 
-def _submit(state: WorkloadState, asked: ShapeDemand, campaign: Campaign) -> list[Output]:
-    """The next job of a campaign, if its owner does not find the queue too long."""
-    ahead_us = queued_chip_us(state, campaign.tier, asked.kind.chips) // state.chips
+def _submit(state: WorkloadState, shape_demand: ShapeDemand, campaign: Campaign) -> list[Output]:
+    """Submit the next job of a campaign, unless its owner finds the queue too long."""
+    ahead_us = queued_chip_us(state, campaign.tier, shape_demand.kind.chips) // state.chips
     if ahead_us > state.config.balk_above_h * US_PER_HOUR:
         state.balked += 1
         state.changed_documents.add(("summaries", f"{state.fabric}/workload"))
         balked = RequestBalked(
             owner=campaign.owner,
             tier=campaign.tier,
-            shape=asked.kind.shape,
+            shape=shape_demand.kind.shape,
             twisted=campaign.twisted,
             ahead_us=ahead_us,
         )
         return [balked]
-    run_us = run_us_of(asked, campaign, campaign.job)
+    run_us = run_us_of(shape_demand, campaign, campaign.job)
     body = SliceRequested(
         slice=next_slice_name(state),
         owner=campaign.owner,
         tier=campaign.tier,
-        shape=asked.kind.shape,
+        shape=shape_demand.kind.shape,
         twisted=campaign.twisted,
         priority=0,
         duration_us=None,
-        job=draw_terms_for(asked.seed, asked.entity, campaign.job, state.config, run_us),
-        estimate_us=draw_estimate_us(asked.seed, asked.entity, campaign.job, run_us, state.config),
+        job=draw_terms_for(shape_demand.seed, shape_demand.entity, campaign.job, state.config, run_us),
+        estimate_us=draw_estimate_us(
+            shape_demand.seed, shape_demand.entity, campaign.job, run_us, state.config
+        ),
         requested_by="arrival",
         recovery=None,
     )
@@ -140,16 +146,18 @@ def _submit(state: WorkloadState, asked: ShapeDemand, campaign: Campaign) -> lis
 
 
 def _other_pods(state: WorkloadState, body: SliceRequested) -> list[str]:
-    """The other pods of a job over several: the next in order that can hold such a slice when they are empty,
-    of those that a network joins with this one, or of all where there is no network. None where there are too
-    few, and the job runs in one pod."""
+    """The other pods of a multi-pod job.
+
+    They are the next pods in order that can hold such a slice when empty. If the site has networks, only pods
+    that a network joins with this one count. Empty if there are too few; then the job runs in one pod.
+    """
     reached = {name for joined in state.networks.values() for name in joined}
     known = reached.intersection(state.other_pods) if state.networks else state.other_pods
     names = sorted(known, key=fabric_order)
     after = [name for name in names if fabric_order(name) > fabric_order(state.fabric)]
-    found = [name for name in dict.fromkeys([*after, *names]) if _can_hold(state.other_pods[name], body)]
+    candidates = [name for name in dict.fromkeys([*after, *names]) if _can_hold(state.other_pods[name], body)]
     count = state.config.multipod_pods - 1
-    return found[:count] if len(found) >= count else []
+    return candidates[:count] if len(candidates) >= count else []
 
 
 def _can_hold(pod: OtherPod, body: SliceRequested) -> bool:
@@ -161,8 +169,11 @@ def _can_hold(pod: OtherPod, body: SliceRequested) -> bool:
 
 
 def queued_chip_us(state: WorkloadState, tier: Tier, chips: int) -> int:
-    """The chip-time, by estimates, that an owner sees waiting for its first cubes before a slice of so many
-    chips: of slices no larger, for those pass larger ones, and to production of production only."""
+    """The estimated chip-time in chip-microseconds that is queued ahead of a slice with this number of chips.
+
+    Only slices without cubes so far count. They must be no larger, because smaller slices pass larger ones.
+    For production only production counts.
+    """
     tiers = ("production",) if tier == "production" else ("production", "research")
     return sum(
         [
@@ -177,8 +188,11 @@ def queued_chip_us(state: WorkloadState, tier: Tier, chips: int) -> int:
 
 
 def play_trace(state: WorkloadState) -> list[Output]:
-    """The rows that are due, up to a bound; the duration of a row is the work of its job, and so is its
-    estimate, to which start-up and writes come. A row without an estimate has an exact one."""
+    """Submit due trace rows, up to `ROWS_PER_TICK_MAX`.
+
+    A row's duration is the work of its job, and so is its estimate; start-up and writes are added. A row
+    without an estimate has an exact one.
+    """
     emitted: list[Output] = []
     while (row_us := next_row_us(state)) is not None and row_us <= state.now_us:
         if len(emitted) == ROWS_PER_TICK_MAX:
@@ -187,7 +201,7 @@ def play_trace(state: WorkloadState) -> list[Output]:
         number, row = state.trace_played, state.trace[state.trace_played]
         state.trace_played += 1
         job = draw_terms(state.seed, f"{state.fabric}/trace", number, state.config, row.duration_us)
-        believed = job.model_copy(update={"work_us": row.estimate_us or row.duration_us})
+        estimated = job.model_copy(update={"work_us": row.estimate_us or row.duration_us})
         body = SliceRequested(
             slice=next_slice_name(state),
             owner=row.owner,
@@ -197,7 +211,7 @@ def play_trace(state: WorkloadState) -> list[Output]:
             priority=row.priority,
             duration_us=None,
             job=job,
-            estimate_us=undisturbed_us(believed),
+            estimate_us=undisturbed_us(estimated),
             requested_by="trace",
             recovery=None,
         )
@@ -209,7 +223,7 @@ def play_trace(state: WorkloadState) -> list[Output]:
 
 
 def request_filler(state: WorkloadState) -> list[Output]:
-    """As many filler jobs of each size as are missing in the queue, largest first."""
+    """Request the filler jobs of each size that are missing in the queue, largest first."""
     emitted: list[Output] = []
     for cubes, most in filler_backlog(state.config, state.cubes).items():
         for _ in range(most - state.fillers_waiting.get(cubes, 0)):
@@ -237,12 +251,11 @@ def _filler_job(state: WorkloadState, cubes: int) -> SliceRequested:
     )
 
 
-# What changes at once for who asks for slices, when parameters do: how soon campaigns begin, and whether
-# there is filler.
-
-
 def on_parameters_changed(state: WorkloadState, body: ParametersChanged, _message: Envelope) -> list[Output]:
-    """All that is drawn from now on goes by them. Filler that is there already stays until it ends."""
+    """Apply changed parameters to future draws, to the next starts of campaigns, and to filler.
+
+    Filler that exists already stays until it ends.
+    """
     changed = body.of("workload")
     if not changed:
         return []

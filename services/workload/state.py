@@ -1,5 +1,4 @@
-"""What the workload remembers of one fabric: who asks for slices next, its place in the trace, and every
-slice that somebody still wants."""
+"""State of the workload of one fabric: next requests, position in the trace, and wanted slices."""
 
 from dataclasses import dataclass, field
 
@@ -14,19 +13,21 @@ from shared.models.superpod.wiring import CHIPS_PER_CUBE
 
 @dataclass(frozen=True)  # without slots: `records.replace`
 class WantedSlice:
-    """A slice that waits or runs. `ends_us` is set once it runs and has a duration; `started` is the id of
-    the message that said so. `estimate_us` is how long its owner thinks that it will run, 0 where nobody
-    said; `filler_cubes` the size of a filler job, 0 for any other. `has_waited`: it had cubes once, even if
-    it waits again."""
+    """A slice that waits or runs."""
 
     tier: Tier
     chips: int
     duration_us: int | None
     estimate_us: int
+    """The owner's estimate of the run time; 0 if there is none."""
     filler_cubes: int = 0
+    """Size of a filler job; 0 for other jobs."""
     had_cubes: bool = False
+    """Whether it has had cubes, even if it waits again."""
     ends_us: int | None = None
+    """Set once it runs, if it has a duration."""
     started: str = ""
+    """Id of the message that reported its start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,42 +40,42 @@ class OtherPod:
 
 @dataclass
 class WorkloadState(State):
-    """`requested` slices so far; the next one gets this number. `balked` are requests that were not made.
-
-    `streams` are by number of their shape in the pod's mix, `campaigns` by the order in which they began, of
-    which `begun` did. Times of the `trace` count from `commissioned_us`; with a trace nothing arrives by
-    itself. `next_arrival_us` is the earliest of all of them; with a trace it is set only where a Tick left
-    rows that were due: they are submitted from then on.
-
-    `fillers` were drawn so far, and so many wait by their cubes; `filler_due_us` is when the next are asked
-    for without one being placed. `ends` is a heap of (end, slice number), made from `wanted` when it is
-    missing; an entry whose slice is no longer wanted is skipped. `neighbours` are the other pods of the site.
-    `networks` are those of the site: name → the pods that it joins with this one, itself among them.
-    """
+    """State of the workload of one fabric."""
 
     config: WorkloadConfig
     kind: str
     cubes: int
     commissioned_us: int
     trace: tuple[TraceRow, ...]
+    """Recorded trace, with times from `commissioned_us`. With one there are no drawn arrivals."""
     trace_played: int = 0
     requested: int = 0
+    """Number of slices requested so far, which is the number of the next slice."""
     balked: int = 0
+    """Number of requests that were not made because of the queue."""
     streams: dict[int, Stream] = field(default_factory=dict)
+    """By index of the shape in the pod's mix."""
     campaigns: dict[int, Campaign] = field(default_factory=dict)
+    """Running campaigns, by order of their start."""
     campaigns_begun: int = 0
     next_arrival_us: int | None = None
+    """Time of the next arrival. With a trace, set only if a Tick has left due rows for a later time."""
     fillers_drawn: int = 0
     fillers_waiting: dict[int, int] = field(default_factory=dict)
+    """Number of queued filler jobs, by cubes."""
     filler_due_us: int | None = None
+    """Time of the next filler requests that do not follow a placement."""
     wanted: dict[int, WantedSlice] = field(default_factory=dict)
     other_pods: dict[str, OtherPod] = field(default_factory=dict)
     networks: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Networks of the site → pods that they join with this one, including it."""
     ends: list[tuple[int, int]] | None = field(default=None, metadata=TRANSIENT, kw_only=True)
+    """Heap of (end, slice number), built from `wanted` if missing. Entries of slices no longer wanted
+    are skipped."""
 
     @property
     def demand(self) -> tuple[ShapeDemand, ...]:
-        """What is asked of the pod, by shape."""
+        """The demand for slices of the pod, by shape."""
         return demand_of(self.seed, self.fabric, self.config, self.cubes)
 
     @property
@@ -83,7 +84,7 @@ class WorkloadState(State):
 
 
 def commission(fabric: str, config: AnyPodConfig, at_us: int) -> WorkloadState:
-    """Nothing was requested yet. A recorded trace takes the place of arrivals and filler."""
+    """A workload without requests. A recorded trace replaces arrivals and filler."""
     state = WorkloadState(
         fabric=fabric,
         seed=config.seed,
@@ -107,13 +108,13 @@ def commission(fabric: str, config: AnyPodConfig, at_us: int) -> WorkloadState:
 
 
 def next_arrival_us(state: WorkloadState) -> int:
-    """When the next campaign begins or goes on."""
+    """The time of the next start or next job of a campaign."""
     begins_us = min([stream.next_us for stream in state.streams.values()])
     return min([begins_us, *[campaign.next_us for campaign in state.campaigns.values()]])
 
 
 def next_row_us(state: WorkloadState) -> int | None:
-    """When the next row of the trace is submitted; None where there is none left."""
+    """The time of the next trace row; None if none is left."""
     if state.trace_played == len(state.trace):
         return None
     own_us = state.commissioned_us + state.trace[state.trace_played].submit_us

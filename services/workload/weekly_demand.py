@@ -1,8 +1,8 @@
-"""When people begin to work: demand over the day and the week.
+"""Demand over the day and the week.
 
-Over a day demand swings as a sine with its peak at 14:00; days of the weekend have a part of the others'.
-Its mean over a week is 1, so that the cycle changes when people ask and not how much. Day 0 of a site is a
-Monday.
+Over a day demand follows a sine with its peak at 14:00. Weekend days have a fraction of the demand of
+workdays. The mean over a week is 1, so that the cycle changes when requests come, not how many. Day 0 of a
+site is a Monday.
 """
 
 import math
@@ -12,11 +12,11 @@ from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.models.faults.shifts import DAYS, WORKDAYS
 
 RISES_US = 8 * US_PER_HOUR
-"""Time of day at which demand is at its mean, and rising."""
+"""Time of day at which demand is at its mean and rises."""
 
 
 def demand_until(at_us: int, swing: float, weekend: float) -> float:
-    """The demand from the beginning of day 0 up to a moment, in microseconds of mean demand."""
+    """The demand from the start of day 0 to a time, in microseconds of mean demand."""
     day, within_us = divmod(at_us, US_PER_DAY)
     week, weekday = divmod(day, DAYS)
     by_day = _by_day(weekend)
@@ -28,7 +28,7 @@ def demand_until(at_us: int, swing: float, weekend: float) -> float:
 
 
 def time_of_demand(demand_us: float, swing: float, weekend: float) -> int:
-    """The first microsecond by which so much demand has passed: the inverse of `demand_until`."""
+    """The first microsecond by which this demand has passed: the inverse of `demand_until`."""
     week, left_us = divmod(demand_us, DAYS * US_PER_DAY)
     by_day = _by_day(weekend)
     weekday = next(d for d in range(DAYS - 1, -1, -1) if by_day[d] and left_us >= _since_monday(d, by_day))
@@ -38,17 +38,17 @@ def time_of_demand(demand_us: float, swing: float, weekend: float) -> int:
 
 
 def _by_day(weekend: float) -> tuple[float, ...]:
-    """Demand of each day of a week over its mean."""
+    """Demand of each day of a week, relative to the mean."""
     mean = (WORKDAYS + (DAYS - WORKDAYS) * weekend) / DAYS
     return (1.0 / mean,) * WORKDAYS + (weekend / mean,) * (DAYS - WORKDAYS)
 
 
 def _since_monday(weekday: int, by_day: tuple[float, ...]) -> float:
-    """The demand of a week up to the beginning of a day."""
+    """The demand of a week up to the start of a day."""
     return sum(by_day[:weekday]) * US_PER_DAY
 
 
 def _in_day(span_us: int, swing: float) -> float:
-    """The demand of a mean day up to so long after its beginning: the integral of 1 + swing · sine."""
+    """The demand of a mean day after this time: the integral of 1 + swing · sine."""
     turn = 2.0 * math.pi / US_PER_DAY
     return span_us - swing / turn * (math.cos(turn * (span_us - RISES_US)) - math.cos(turn * RISES_US))

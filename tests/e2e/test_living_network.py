@@ -54,7 +54,7 @@ def waited_for(twin: LivingTwin, before: str) -> str:
         assert approved.stdout.startswith(f"{name} approved"), approved.stderr
         out, err = waiting.communicate(timeout=60.0)
     assert (waiting.returncode, err) == (0, "")
-    assert out.splitlines()[-1] == f"{name}: completed: every stage was carried out"
+    assert out.splitlines()[-1] == f"{name}: completed: all stages are complete"
     return name
 
 

@@ -75,7 +75,7 @@ def test_what_an_operator_has_drained_is_left_to_him() -> None:
     (kept,) = bodies(bench.say(DrainCube(cube="pod-0/cube-4")), CubeDrained)
     assert kept.why is None
     (refused,) = bodies(bench.say(DrainCube(cube="pod-0/cube-4")), DrainRefused)
-    assert refused.reason.endswith("is drained already")
+    assert refused.reason.endswith("is already drained")
     bench.run(11 * US_PER_DAY)
     kept_out = [cube for cube in range(16) if bench.documents["cubes", f"pod-0/cube-{cube}"].drained]
     assert kept_out == [3, 4]

@@ -61,7 +61,7 @@ def test_the_only_repair_is_that_of_the_camera(bench: Bench) -> None:
     assert not verdicts(bench)
     assert [body.target for body in bodies(bench.log) if isinstance(body, RepairOpened)] == [CAMERA]
     state = bench.state("diagnosis")
-    assert not state.looks
+    assert not state.outliers
     assert not state.blind_arrays
     assert not state.rechecks
     assert not state.partners

@@ -56,7 +56,7 @@ def test_every_fault_is_seen_named_and_mended(bench: Bench, kind: FaultKind) -> 
     lit = {"pod-0/batch-7"} if kind == "batch" else set()  # some of its modules carry no link
     assert {fault.target for fault in ended} | lit == {PLACES.get(kind, TARGET)}
     state = bench.state("diagnosis")
-    assert not state.looks
+    assert not state.outliers
     assert not state.verdicts
     assert not state.rechecks
     bench.assert_documents_hold()

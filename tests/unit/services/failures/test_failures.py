@@ -188,7 +188,7 @@ def test_too_many_active_faults_are_refused(monkeypatch: pytest.MonkeyPatch) -> 
     assert [type(body) for body in said] == [FaultBegan, FaultBegan, FaultRefused]
     refused = said[2]
     assert isinstance(refused, FaultRefused)
-    assert "allowed are 2" in refused.reason
+    assert "must be fewer than 2" in refused.reason
 
 
 def test_only_the_last_ended_faults_are_kept() -> None:

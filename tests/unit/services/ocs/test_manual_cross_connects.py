@@ -31,7 +31,7 @@ from tests.support.rig import Bench, bodies
 OCS = "pod-0/ocs-17"
 JOIN: Join = (1, 2, 3)
 """N4 to S7 and N7 to S4 of the OCS."""
-HELD = "it is held, without its controller: nothing that it is told is done"
+HELD = "it is held: without its controller it executes no commands"
 
 
 def bench_with(**said: Any) -> Bench:
@@ -123,7 +123,7 @@ def test_what_is_removed_while_mirrors_turn_is_never_made() -> None:
 def test_of_many_the_first_error_stops_or_is_passed_over(mode: str, circuits: Any, not_tried: Any) -> None:
     """SAI_BULK_OP_ERROR_MODE_STOP_ON_ERROR and SAI_BULK_OP_ERROR_MODE_IGNORE_ERROR."""
     bench = bench_with()
-    errors = (("1A-6B", "1A is taken by cross-connect 1A-5B, made by hand"),)
+    errors = (("1A-6B", "1A is taken by manual cross-connect 1A-5B"),)
     said = bodies(bench.say(create("1A-5B", "1A-6B", "2A-6B", mode=mode)))
     assert said == [taken(*circuits, refused=errors, not_tried=not_tried)]
     bench.say(create("2A-6B"))
@@ -135,7 +135,7 @@ def test_of_many_the_first_error_stops_or_is_passed_over(mode: str, circuits: An
 def test_where_the_first_stops_all_the_request_is_refused() -> None:
     bench = bench_with()
     said = bodies(bench.say(create("300A-1B", "1A-5B", "2A-6B")))
-    assert said == refused("300A-1B: no port 300A; allowed are 1A to 136A and 1B to 136B; 2 more not tried")
+    assert said == refused("300A-1B: no port 300A; must be 1A to 136A and 1B to 136B; 2 more not tried")
     said = bodies(bench.say(remove("1A-5B", "2A-6B", mode="ignore-error")))
     assert said == refused("1A-5B: no such cross-connect; 2A-6B: no such cross-connect")
     assert document(bench).circuits_wanted == 0
@@ -157,7 +157,7 @@ def test_ports_that_slices_have_or_may_have_next_are_taken() -> None:
     assert bodies(bench.say(create("5A-5B"))) == refused("5A-5B: 5A is taken by a circuit of pod-0/slice-0")
     assert bodies(bench.say(create("1A-5B"))) == refused("1A-5B: 5B is taken by a circuit of pod-0/slice-0")
     assert bodies(bench.say(remove("5A-8B"))) == refused(
-        "5A-8B: it is a circuit of pod-0/slice-0, not made by hand"
+        "5A-8B: it is a circuit of pod-0/slice-0, not a manual cross-connect"
     )
     bench.say(LeaveCircuits(slice="pod-0/slice-0", joins=(JOIN,)))
     assert bodies(bench.say(create("5A-5B"))) == refused(
@@ -174,7 +174,7 @@ def test_ports_that_are_down_dead_or_taken_by_a_patch_are_refused() -> None:
     spare = f"{patched.spare + 1}A"  # type: ignore[attr-defined]  # it is a PortPatched
     assert bodies(bench.say(create("5A-5B"))) == refused(f"5A-5B: 5A is dead: its fibre was moved to {spare}")
     assert bodies(bench.say(create(f"{spare}-5B"))) == refused(
-        f"{spare}-5B: {spare} is the spare that the fibre of N4 was moved to"
+        f"{spare}-5B: {spare} is the spare port that now carries the fibre of N4"
     )
 
 
@@ -201,7 +201,7 @@ def test_a_fibre_that_is_patched_takes_its_cross_connect_along() -> None:
         (
             "/camera-N",
             "camera",
-            "it is held, without a camera or an injection module: it makes no circuit",
+            "it is held: without a camera or an injection module it makes no circuits",
             None,
         ),
         ("", "ocs", "it is down", "it is down"),
@@ -224,10 +224,10 @@ def test_an_ocs_that_does_nothing_refuses(part: str, kind: Any, creating: str, r
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("pod-0/ocs-48", "there is no such OCS; allowed are pod-0/ocs-0 to pod-0/ocs-47"),
-        ("pod-1/ocs-1", "no OCS of a superpod pod-0; names are like pod-0/ocs-17"),
-        ("pod-0/cube-1", "no OCS of a superpod pod-0; names are like pod-0/ocs-17"),
-        ("pod-0/ocs-1/cpu", "no OCS of a superpod pod-0; names are like pod-0/ocs-17"),
+        ("pod-0/ocs-48", "no such OCS; must be between pod-0/ocs-0 and pod-0/ocs-47"),
+        ("pod-1/ocs-1", "not an OCS of superpod pod-0; a name is like pod-0/ocs-17"),
+        ("pod-0/cube-1", "not an OCS of superpod pod-0; a name is like pod-0/ocs-17"),
+        ("pod-0/ocs-1/cpu", "not an OCS of superpod pod-0; a name is like pod-0/ocs-17"),
     ],
 )
 def test_what_is_no_ocs_is_refused(name: str, reason: str) -> None:
@@ -245,7 +245,7 @@ def test_a_slice_that_wants_a_port_gets_it(key: str, wait_us: int) -> None:
     said = bodies(bench.say(connect(JOIN)))
     north, south = int(key[0]) - 1, int(key[3]) - 1
     assert said == [
-        CrossConnectsDropped(ocs=17, circuits=((north, south),), reason="pod-0/slice-0 takes their ports")
+        CrossConnectsDropped(ocs=17, circuits=((north, south),), reason="pod-0/slice-0 needs their ports")
     ]
     bench.reload()
     found = [body for body in later(bench) if isinstance(body, CircuitsConnected)]
@@ -288,9 +288,7 @@ def test_it_is_lost_with_the_power_of_the_chassis() -> None:
     said = bodies(bench.say(power))
     assert said[1:] == [
         OcsDown(ocs=17),
-        CrossConnectsDropped(
-            ocs=17, circuits=((0, 4), (1, 5)), reason="the chassis is without power or cooling"
-        ),
+        CrossConnectsDropped(ocs=17, circuits=((0, 4), (1, 5)), reason="the chassis has no power or cooling"),
     ]
     assert document(bench).manual_circuits == ()
     bench.say(fault_ended(power))
@@ -332,8 +330,8 @@ def test_an_end_whose_port_it_has_is_not_tested() -> None:
     (said,) = bodies(bench.say(TestLink(end="pod-0/cube-0/+y/1")))
     assert isinstance(said, LinkTestRefused)
     assert said.reason == (
-        "in use: the circuit at N0 of pod-0/ocs-17 was made by hand; "
-        "allowed are ends without a circuit: drain the cube, or release the slice"
+        "in use: the circuit at N0 of pod-0/ocs-17 is a manual cross-connect; "
+        "must be an end without a circuit: drain the cube or release the slice"
     )
 
 

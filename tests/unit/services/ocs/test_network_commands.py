@@ -89,12 +89,12 @@ def test_what_goes_goes_at_once_and_what_comes_takes_a_switching_time(made: Benc
     ("asked", "ocs", "reason"),
     [
         (command(((2, 3, 20), ELSEWHERE)), 7, "N5 is busy with another circuit"),
-        (command(((2, 3, 64),)), 2, "no fibre enters N3 or S64; allowed are 0 to 63"),
-        (command(((8, 3, 3),)), 8, "no fibre enters N3 or S3; allowed are 0 to 63"),
+        (command(((2, 3, 64),)), 2, "N3 or S64 has no fibre; must be between 0 and 63"),
+        (command(((8, 3, 3),)), 8, "N3 or S3 has no fibre; must be between 0 and 63"),
         (command(((2, 3, 16),)), 2, "S16 is busy with another circuit"),
         (command(((2, 3, 20), (2, 3, 21))), 2, "N3 is named twice in one command"),
         (command(((2, 3, 20), (2, 4, 20))), 2, "S20 is named twice in one command"),
-        (command(((2, 9, 20),), (ONE, (2, 1, 18))), 2, "no circuit N1 to S18 to take away"),
+        (command(((2, 9, 20),), (ONE, (2, 1, 18))), 2, "no circuit N1 to S18 to remove"),
     ],
 )
 def test_a_command_that_cannot_be_carried_out_changes_nothing(

@@ -111,7 +111,7 @@ def test_what_stands_may_be_taken_away_for_another_but_not_taken_from_its_owner(
     made.say(LeaveCircuits(slice=NAME, joins=(JOIN,)))
     (refused,) = bodies(made.say(connect((1, 2, 2), name=other)))
     assert isinstance(refused, CircuitsRefused)
-    assert refused.reason == "busy with a circuit that stands and is nobody's"
+    assert refused.reason == "busy with an unowned circuit"
     assert bodies(made.say(disconnect(JOIN, name=other))) == [
         CircuitsDisconnected(slice=other, joins=(JOIN,))
     ]
@@ -151,15 +151,15 @@ def test_a_swap_moves_the_joins_of_one_cube_only(bench: Bench) -> None:
         (connect((1, 2, 0), name="pod-0/slice-1"), 16, "N4", "busy with a circuit of pod-0/slice-0"),
         (connect((1, 0, 3), name="pod-0/slice-1"), 16, "N7", "busy with a circuit of pod-0/slice-0"),
         (connect((0, 0, 1), (1, 2, 0)), 16, "N4", "busy with a circuit of pod-0/slice-0"),
-        (connect((2, 0, 4)), 32, "S9", "no working port; allowed are 0 to 7"),
-        (connect((2, 143, 0)), 32, "N286", "no working port; allowed are 0 to 7"),
+        (connect((2, 0, 4)), 32, "S9", "no such working port; must be between 0 and 7"),
+        (connect((2, 143, 0)), 32, "N286", "no such working port; must be between 0 and 7"),
         (connect((0, 1, 2), (0, 1, 3)), 0, "N2", "named twice in one command"),
         (connect((0, 1, 2), (0, 3, 2)), 0, "S5", "named twice in one command"),
         (disconnect((1, 2, 2)), 16, "N4", "no circuit N4 to S5 of pod-0/slice-0"),
         (disconnect((0, 2, 3)), 0, "N4", "no circuit N4 to S7 of pod-0/slice-0"),
         (disconnect(JOIN, name="pod-0/slice-1"), 16, "N4", "no circuit N4 to S7 of pod-0/slice-1"),
         (disconnect(JOIN, JOIN), 16, "N4", "named twice in one command"),
-        (disconnect((1, 143, 3)), 16, "N286", "no working port; allowed are 0 to 7"),
+        (disconnect((1, 143, 3)), 16, "N286", "no such working port; must be between 0 and 7"),
     ],
 )
 def test_a_refusal_names_port_and_reason_and_changes_nothing(

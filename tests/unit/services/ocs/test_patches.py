@@ -109,7 +109,7 @@ def test_a_driver_board_takes_the_fibres_that_are_before_its_mirrors_now(made: B
     ("label", "port", "reason"),
     [
         (None, 4, "N4 works"),
-        ("N20", 20, "N20 is a spare: no fibre enters it, and mirrors are not mended in the field"),
+        ("N20", 20, "N20 is a spare: it has no fibre, and mirrors cannot be repaired in the field"),
     ],
 )
 def test_what_cannot_be_patched_is_said_with_the_reason(

@@ -122,10 +122,10 @@ def test_it_stays_held_while_its_controller_is_out(keeps: bool) -> None:
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        (OCS, "its software is being restarted already"),
-        ("pod-0/ocs-3", "it is down; its software starts with it"),
-        ("pod-0/ocs-48", "there is no such OCS; allowed are pod-0/ocs-0 to pod-0/ocs-47"),
-        ("pod-1/ocs-1", "no OCS of a superpod pod-0; names are like pod-0/ocs-17"),
+        (OCS, "its software is already restarting"),
+        ("pod-0/ocs-3", "it is down; its software starts when it is back"),
+        ("pod-0/ocs-48", "no such OCS; must be between pod-0/ocs-0 and pod-0/ocs-47"),
+        ("pod-1/ocs-1", "not an OCS of superpod pod-0; a name is like pod-0/ocs-17"),
     ],
 )
 def test_what_cannot_be_restarted_is_refused(name: str, reason: str) -> None:

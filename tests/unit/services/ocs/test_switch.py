@@ -184,4 +184,4 @@ def test_every_ocs_has_a_document_of_its_size(state: OcsState) -> None:
 def test_only_the_commissioning_and_the_commands_know_a_superpod() -> None:
     modules = Path(ocs_faults.__file__).parent.glob("*.py")
     knowing = {path.name for path in modules if re.search(r"models\.superpod", path.read_text())}
-    assert knowing == {"state.py", "superpod.py", "loops.py"}
+    assert knowing == {"state.py", "superpod_commands.py", "loopbacks.py"}

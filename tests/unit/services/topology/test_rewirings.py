@@ -146,12 +146,12 @@ def test_a_plan_waits_for_its_operator_and_goes_stage_by_stage(planned: Bench) -
     assert stand(planned) == before
     approve(planned)
     assert bodies(planned.say(ApproveRewiring(rewiring=SECOND))) == [
-        PlanRefused(subject=SECOND, reason="it is under way already")
+        PlanRefused(subject=SECOND, reason="it is already under way")
     ]
     (refused,) = bodies(planned.say(PlanTopology(dcn=POD)), PlanRefused)
-    assert "is planned or under way; allowed is one at a time" in refused.reason
+    assert "is planned or under way; must be the only one at a time" in refused.reason
     wait(planned, 3_600)
-    assert outcome(planned) == ("completed", "every stage was carried out")
+    assert outcome(planned) == ("completed", "all stages are complete")
     said = [body for body in bodies(planned.log) if body.writer != "operator"]
     own = [body for body in said if getattr(body, "rewiring", None) == SECOND]
     stages = bodies(planned.log, RewiringPlanned)[1].stages
@@ -162,7 +162,7 @@ def test_a_plan_waits_for_its_operator_and_goes_stage_by_stage(planned: Bench) -
     assert late == PlanRefused(subject=SECOND, reason="it has ended: completed")
     (unknown,) = bodies(planned.say(AbortRewiring(rewiring=f"{POD}/rewiring-7")))
     assert unknown == PlanRefused(
-        subject=f"{POD}/rewiring-7", reason="no such rewiring is planned or under way; there is none"
+        subject=f"{POD}/rewiring-7", reason="no such rewiring is planned or under way; must be one of: none"
     )
 
 
@@ -234,7 +234,7 @@ def block(port: int) -> int:
 def test_a_plan_that_is_aborted_changes_nothing(planned: Bench) -> None:
     before = stand(planned)
     planned.say(AbortRewiring(rewiring=SECOND))
-    assert outcome(planned) == ("aborted", "an operator ended it")
+    assert outcome(planned) == ("aborted", "an operator aborted it")
     assert stand(planned) == before
 
 
@@ -244,7 +244,7 @@ def test_what_is_aborted_within_a_stage_ends_with_it(planned: Bench, after_s: in
     wait(planned, after_s)
     assert bodies(planned.say(AbortRewiring(rewiring=SECOND)), RewiringEnded) == []
     wait(planned, 3_600)
-    assert outcome(planned) == ("aborted", "an operator ended it after 1 of 4 stages")
+    assert outcome(planned) == ("aborted", "an operator aborted it after 1 of 4 stages")
     assert (told(planned).stages_done, told(planned).stages) == (1, 4)
     (ended,) = [m for m in planned.log if isinstance(m.body, RewiringEnded) and m.body.rewiring == SECOND]
     (asked,) = [m for m in planned.log if isinstance(m.body, AbortRewiring)]
@@ -258,7 +258,7 @@ def test_a_stage_waits_for_control_says_so_once_and_begins_with_it(planned: Benc
     wait(planned, 600)
     (waits,) = bodies(planned.log, StageWaits)
     assert waits == StageWaits(rewiring=SECOND, stage=0, reason=waits.reason)
-    assert waits.reason.endswith(" is lost")
+    assert waits.reason.endswith(" has failed")
     regain_control(planned, 0)
     wait(planned, 3_600)
     assert outcome(planned)[0] == "completed"
@@ -286,7 +286,7 @@ def test_a_stage_that_does_not_qualify_is_taken_back(planned: Bench) -> None:
     all_are_unfit(planned, unfit=False)
     wait(planned, 3_600)
     assert outcome(planned)[0] == "taken-back"
-    assert "promised is 99.9%" in outcome(planned)[1]
+    assert "must be at least 99.9%" in outcome(planned)[1]
     assert stand(planned) == before
     assert (planned.state("trunks").links == links).all()
 
@@ -384,7 +384,7 @@ def test_what_has_waited_for_too_long_is_given_up() -> None:
     topology.config = topology.config.model_copy(update={"promise": 1.0})
     approve(bench)
     (waits,) = bodies(bench.log, StageWaits)
-    assert "of its capacity; promised is 100.0%" in waits.reason
+    assert "of its capacity; must be at least 100.0%" in waits.reason
     begun_us = bench.now_us
     bench.run(begun_us + 2 * US_PER_HOUR - 1)
     assert len(bodies(bench.log, RewiringEnded)) == 1
@@ -412,9 +412,11 @@ def test_a_network_that_could_not_be_wired_at_first_is_wired_later() -> None:
         bench.say(InjectFault(kind="control", target=target, duration_us=2 * US_PER_HOUR), 0)
     bench.run(0)
     (refused,) = bodies(bench.say(AbortRewiring(rewiring=FIRST)))
-    assert refused == PlanRefused(subject=FIRST, reason="it wires the network for the first time")
+    assert refused == PlanRefused(
+        subject=FIRST, reason="it is the initial wiring of the network and cannot be aborted"
+    )
     bench.run(4 * US_PER_HOUR)
-    assert bodies(bench.log, StageWaits)[0].reason == "control-0 is lost"
+    assert bodies(bench.log, StageWaits)[0].reason == "control-0 has failed"
     assert bodies(bench.log, RewiringEnded)[0].outcome == "completed"
     assert bodies(bench.log, TrunksChanged)
     assert (bench.state("ocs").wanted >= 0).sum() > 1_000

@@ -114,7 +114,7 @@ def test_an_end_in_use_is_refused_with_the_slice_and_a_slice_finds_the_ports_fre
     assert found == LinkTestRefused(
         end=END,
         reason="in use: the circuit at N4 of pod-0/ocs-17 is pod-0/slice-5's; "
-        "allowed are ends without a circuit: drain the cube, or release the slice",
+        "must be an end without a circuit: drain the cube or release the slice",
     )
     bench.run(bench.now_us + 10 * SWITCHING_US)
     assert bench.state("ocs").made[17].sum() == 2
@@ -124,7 +124,7 @@ def test_an_end_in_use_is_refused_with_the_slice_and_a_slice_finds_the_ports_fre
     ("part", "reason"),
     [
         ("", "pod-0/ocs-17 is down"),
-        ("/cpu", "pod-0/ocs-17 is held: it makes no new circuit"),
+        ("/cpu", "pod-0/ocs-17 is held and makes no new circuits"),
         ("/S4", "S4 of pod-0/ocs-17 is down"),
     ],
 )

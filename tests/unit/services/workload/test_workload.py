@@ -406,15 +406,15 @@ def test_a_slice_that_ended_is_not_released_any_more(ended: Callable[[str], Body
     driver.feed(ended(name))
     assert driver.held.due_us is None
     (body,) = bodies(ReleaseRefused, driver.release(name))
-    assert body.reason == f"{name} has already ended"
+    assert body.reason == f"slice: {name!r} has already ended"
 
 
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("pod-0/slice-1", "pod-0/slice-1 has never been requested"),
+        ("pod-0/slice-1", "slice: 'pod-0/slice-1' has never been requested"),
         ("pod-0/slice-999999999999", "has never been requested"),
-        ("pod-1/slice-0", "pod-1/slice-0 is no slice of pod-0"),
+        ("pod-1/slice-0", "slice: 'pod-1/slice-0' is not allowed; must be a slice of pod-0"),
     ],
 )
 def test_releases_of_what_is_not_there_are_refused_with_the_reason(name: str, reason: str) -> None:
@@ -430,7 +430,7 @@ def test_a_second_release_is_refused() -> None:
     name = driver.request().slice
     assert len(bodies(SliceReleased, driver.release(name))) == 1
     (body,) = bodies(ReleaseRefused, driver.release(name))
-    assert body.reason == f"{name} has already ended"
+    assert body.reason == f"slice: {name!r} has already ended"
 
 
 def test_ends_at_the_same_time_go_by_number_and_before_what_is_requested_then() -> None:

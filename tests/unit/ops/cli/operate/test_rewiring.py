@@ -68,12 +68,12 @@ def test_a_plan_says_what_comes_or_why_all_stays(outcome: tuple[str, dict[str, A
 def test_a_plan_waits_until_it_is_carried_out() -> None:
     unknown = receipt(complete=False, reason=None)
     report = receipt(("RewiringPlanned", PLAN), reason=None)
-    events = [as_json([]), ended("completed", "every stage was carried out")]
+    events = [as_json([]), ended("completed", "all stages are complete")]
     answers = {"/v1/rewirings": [unknown], f"/v1/requests/{ID}": [unknown, report], "/v1/events": events}
     with answering(answers) as twin:
         done = lightwave("dcn", "plan", "dcn-0", "--live", "--wait", url=twin.url)
         assert (done.returncode, done.stderr) == (0, "")
-        assert done.stdout == f"{PLANNED} ({ID})\n{NAME}: completed: every stage was carried out\n"
+        assert done.stdout == f"{PLANNED} ({ID})\n{NAME}: completed: all stages are complete\n"
         assert twin.asked[-1].query == "for=dcn-0%2Frewiring-2&type=RewiringEnded"
 
 
@@ -94,7 +94,7 @@ def test_a_plan_that_comes_to_nothing_is_a_failure(answers: dict[str, list[Answe
 
 
 def test_a_refused_plan_is_a_failure() -> None:
-    reason = f"{NAME} is planned or under way; allowed is one at a time"
+    reason = f"{NAME} is planned or under way; must be the only one at a time"
     refused = {
         "id": ID,
         "status": "refused",

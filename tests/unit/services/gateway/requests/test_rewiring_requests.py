@@ -57,13 +57,13 @@ def test_a_plan_is_made_approved_and_carried_out(net: DrivenTwin) -> None:
     status, approved = asked(client, name, "approve")
     assert (status, types(approved)[:2]) == (200, ["RewiringApproved", "StageBegun"])
     status, again = asked(client, name, "approve")
-    assert (status, again["error"]) == (409, f"{name}: it is under way already")
+    assert (status, again["error"]) == (409, f"{name}: it is already under way")
     net.advance(1)
     ended = [m["body"] for m in net.messages("campus") if m["type"] == "RewiringEnded"]
     assert ended[-1] == {
         "rewiring": name,
         "outcome": "completed",
-        "reason": "every stage was carried out",
+        "reason": "all stages are complete",
     }
 
 
@@ -94,7 +94,7 @@ def test_one_at_a_time_and_the_same_key_is_the_same_request(net: DrivenTwin) -> 
     name = first["outcome"][0]["body"]["rewiring"]
     refused = client.post(URL, json={"dcn": "dcn-0"}, params=WAIT)
     assert refused.status_code == 409
-    assert refused.json()["error"] == f"{name} is planned or under way; allowed is one at a time"
+    assert refused.json()["error"] == f"{name} is planned or under way; must be the only one at a time"
     report = client.get("/v1/requests/spring").json()
     assert (report["type"], report["status"], report["fabric"]) == ("PlanTopology", "accepted", "dcn-0")
 

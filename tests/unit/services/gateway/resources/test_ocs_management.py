@@ -137,7 +137,7 @@ def test_its_software_is_restarted_over_the_api(client: Client) -> None:
     again = client.post(f"/v1/ocs/{OCS}/restart", params={"wait": 20})
     assert (again.status_code, again.json()["error"]) == (
         409,
-        f"{OCS}: its software is being restarted already",
+        f"{OCS}: its software is already restarting",
     )
     wrong = client.post("/v1/ocs/pod-0/cube-1/restart", params={"wait": 20})
     assert wrong.status_code == 422
