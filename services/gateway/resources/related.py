@@ -54,7 +54,6 @@ from shared.models.faults.fault_reach import affected_ends
 from shared.models.network.blocks import DOMAINS
 from shared.models.network.network_plant import ocses_of
 
-
 RowT = TypeVar("RowT")
 OPEN_REPAIRS = ("queued", "begun", "tested")
 """States of repairs that have not ended."""
