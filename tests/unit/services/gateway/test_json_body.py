@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.gateway.http.route_options import _once
+from services.gateway.http.route_options import _object_without_duplicates
 from shared.basics.errors import InvalidInput
 
 KEYS = 2_000
@@ -26,7 +26,7 @@ def test_a_key_that_stands_twice_is_found_without_comparing_all_with_all(
 ) -> None:
     monkeypatch.setattr(Key, "compared", 0)
     pairs = [(Key(n), n) for n in range(KEYS)]
-    assert _once([*pairs]) == dict(pairs)
+    assert _object_without_duplicates([*pairs]) == dict(pairs)
     with pytest.raises(InvalidInput, match=f"'{KEYS - 1}': stands twice in one JSON object"):
-        _once([*pairs, (Key(KEYS - 1), 0)])
+        _object_without_duplicates([*pairs, (Key(KEYS - 1), 0)])
     assert Key.compared < 10 * KEYS
