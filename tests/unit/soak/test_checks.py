@@ -203,7 +203,9 @@ def test_a_request_that_fell_behind_a_later_one_is_found(case: Case) -> None:
 
 def test_one_that_was_applied_twice_is_found(case: Case) -> None:
     case.log.say("failures", "FaultBegan", "operator@pod-0/100", {"fault": f"{POD}/fault-1"})
-    expect(case, "operator@pod-0/100 (InjectFault) has 2 answers", "1 faults were numbered, but the log holds 2")
+    expect(
+        case, "operator@pod-0/100 (InjectFault) has 2 answers", "1 faults were numbered, but the log holds 2"
+    )
 
 
 def test_one_that_was_never_handled_is_found(case: Case) -> None:
@@ -314,7 +316,9 @@ def test_a_service_that_stands_behind_is_found(case: Case) -> None:
 
 def test_a_service_that_has_not_taken_the_ticks_of_the_log_is_found(case: Case) -> None:
     case.stand = dataclasses.replace(case.stand, ticks={("ocs", POD): 1, ("cubes", POD): None})
-    expect(case, "ocs of pod-0 has processed 1 Ticks, but the log holds 0", "cubes of pod-0 has never started")
+    expect(
+        case, "ocs of pod-0 has processed 1 Ticks, but the log holds 0", "cubes of pod-0 has never started"
+    )
 
 
 NETWORK = {"links": [[0, 1, 7], [0, 2, 5], [1, 2, 0]]}
