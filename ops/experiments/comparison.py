@@ -128,7 +128,11 @@ def compare_within(results: StoredExperiment, against: Sequence[str]) -> Experim
         if all((name, value) in {(n, value_text(v)) for n, v in variant.values} for name, value in wanted)
     ]
     if len(found) != 1:
-        said = f"are {len(found)} variants; say more, such as" if found else "is no variant; one is"
+        said = (
+            f"matches {len(found)} variants; must match one, such as"
+            if found
+            else "matches no variant; must match one, such as"
+        )
         raise InvalidInput(f"--against {' '.join(against)}: {said} {(found or results.variants)[0].words}")
     pairs = [(found[0], variant) for variant in results.variants if variant != found[0]]
     return ExperimentComparison(_contrasts(results, results, pairs, results.experiment.measure), {}, ())
