@@ -248,7 +248,7 @@ def test_one_that_was_received_and_is_lost_is_found_unless_redis_was_made_to_for
 ) -> None:
     again(case, "500")
     problems = [*check_received({"500": 700.0, "lost": 700.0}, forgot_s, case.facts())]
-    assert problems == ["a request was received under the key lost, and does not stand on the log"] * found
+    assert problems == ["a request was received under the key lost, but is not on the log"] * found
 
 
 def test_one_that_stands_under_the_key_of_another_is_found(case: Case) -> None:
