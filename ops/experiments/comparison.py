@@ -25,7 +25,7 @@ COMMON_SEEDS_SHARE_MIN = 0.5
 
 @dataclass(frozen=True, slots=True)
 class StoredExperiment:
-    """A folder of results, as it was left: `identity` is what all its runs have in common."""
+    """A stored folder of results; `identity` is common to all its runs."""
 
     folder: Path
     experiment: Experiment
@@ -34,7 +34,7 @@ class StoredExperiment:
     rows: Mapping[RunKey, RunRow]
 
     def values(self, variant: Variant, name: str) -> dict[int, float]:
-        """What a measure came to, by seed."""
+        """The values of a measure, by seed."""
         found = {seed: row.figures.get(name) for (key, seed), row in self.rows.items() if key == variant.key}
         return {seed: value for seed, value in sorted(found.items()) if value is not None}
 
@@ -52,8 +52,11 @@ class Contrast:
 
 @dataclass(frozen=True, slots=True)
 class ExperimentComparison:
-    """Two results side by side. `differs` is what all runs of one have in common and those of the other have
-    not: name → what it is in both. `alone` are variants that only one of both has."""
+    """Two results side by side.
+
+    `differs` are identity fields with different values: name → (first, second). `alone` are variants of only
+    one side.
+    """
 
     contrasts: tuple[Contrast, ...]
     differs: Mapping[str, tuple[Any, Any]]
@@ -125,7 +128,11 @@ def compare_within(results: StoredExperiment, against: Sequence[str]) -> Experim
         if all((name, value) in {(n, value_text(v)) for n, v in variant.values} for name, value in wanted)
     ]
     if len(found) != 1:
-        said = f"are {len(found)} variants; say more, such as" if found else "is no variant; one is"
+        said = (
+            f"matches {len(found)} variants; must match one, such as"
+            if found
+            else "matches no variant; must match one, such as"
+        )
         raise InvalidInput(f"--against {' '.join(against)}: {said} {(found or results.variants)[0].words}")
     pairs = [(found[0], variant) for variant in results.variants if variant != found[0]]
     return ExperimentComparison(_contrasts(results, results, pairs, results.experiment.measure), {}, ())
@@ -175,7 +182,7 @@ def _contrast(
 
 
 def comparison_json(found: ExperimentComparison) -> dict[str, Any]:
-    """For programs: in the units of the measures."""
+    """As JSON, in the units of the measures."""
     return {
         "differs": {name: list(both) for name, both in found.differs.items()},
         "alone": [dict(variant.values) for variant in found.alone],

@@ -35,7 +35,7 @@ NO_WORKERS_S_MAX = 60.0
 """After so long without any worker it is given up: one that is started again takes less."""
 TASKS_AHEAD = 4
 """Runs that are at the cluster for each of its threads: none waits, and they fit into its memory."""
-KEPT = "runs that are done are kept, go on with --resume"
+KEPT = "finished runs are kept; continue with --resume"
 NOISY = ("distributed", "distributed.client", "distributed.core", "distributed.comm", "tornado.application")
 """Loggers that tell of lost connections, which is told here in a sentence."""
 

@@ -1,5 +1,4 @@
-"""What can be measured of a run: name, unit, meaning, and how it is worked out from what the lab reports of
-its fabrics, all of them together."""
+"""Measures of a run: name, unit, meaning, and computation from the lab's reports on all fabrics together."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,16 +13,18 @@ SUPERPODS = frozenset({"superpod"})
 NETWORKS = frozenset({"dcn"})
 HOURS_A_DAY = 24.0
 PLACED = (1, 8, 16, 32, 40, 48, *range(50, 65))
-"""Sizes of jobs in cubes of which is told whether they can be placed."""
+"""Job sizes in cubes for which placement is measured."""
 Rows = Sequence[Mapping[str, Any]]
-"""Reports of one run's fabrics of the kinds that a measure is of (`ops.lab.pod_report`)."""
+"""Reports of one run's fabrics of the kinds that a measure applies to (`ops.lab.pod_report`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExperimentMeasure:
-    """`of` works it out, None where there is nothing to tell it by. `better` is "more", "less" or "". Those
-    `over_time` can be told of every hour as well. What `is_quantile` of a run's lengths of
-    time is far from normal over runs."""
+    """A measure. `of` computes it; None if the run has no data for it.
+
+    `better` is "more", "less" or "". Measures `over_time` also have hourly values. An `is_quantile` measure
+    of durations is far from normally distributed over runs.
+    """
 
     unit: str
     meaning: str

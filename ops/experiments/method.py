@@ -1,5 +1,6 @@
-"""By what an experiment is answered: exactly, by the kernel of failures and repairs, or by the services; the
-cheapest that can answer all that is asked, and why no cheaper one could.
+"""The method of an experiment: closed form, kernel of failures and repairs, or services.
+
+The cheapest method that can answer the whole question is chosen, with reasons against each cheaper one.
 
 What the two cheap ones know is listed here, by name. A parameter that is not, and differs from its default,
 may do anything: then the services answer.
@@ -20,7 +21,7 @@ from shared.models.reliability.repair_shop import PartClass
 
 MethodName = Literal["exact", "kernel", "services"]
 METHOD_NAMES: tuple[MethodName, ...] = ("exact", "kernel", "services")
-"""The cheapest first."""
+"""Methods, cheapest first."""
 KERNEL_MEASURES = frozenset({"cube_availability", "faults_a_day", "repairs_a_day"})
 """What failures and repairs alone decide. What chips are unhealthy is not among them: those that a slice has
 count as its own."""
@@ -40,7 +41,7 @@ KERNEL_PARAMETERS = frozenset(
         "repairs.technicians",
     }
 )
-"""Parameters that the kernel goes by."""
+"""Parameters that the kernel models."""
 IRRELEVANT_PARAMETERS = frozenset(
     {"kind", "seed", "trace", "workload", "scheduler", "jobs", "ocs", "transceivers"}
     | {"repairs.clean_h", "repairs.reseat_h", "repairs.cable_repair_h", "repairs.cube_repair_h"}
@@ -51,7 +52,7 @@ MUST_BE_ZERO: Mapping[str, str] = {
     "failures.optics_per_day": "such faults grow, and are found by telemetry",
     "failures.stray_per_day": "such faults show when circuits are switched",
 }
-"""Parameters whose defaults are not 0, and which the kernel does not know: why."""
+"""Parameters that must be 0 because the kernel does not model them, with the reason."""
 WAITING_SHARE_MAX = 1e-6
 """Share of repairs that may wait, where each is to have a technician of its own."""
 WARM_UP_BIAS_MAX = 1e-4
@@ -60,7 +61,7 @@ WARM_UP_BIAS_MAX = 1e-4
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """`why` it is this one; `others` tells of each cheaper one why it could not answer."""
+    """A chosen method, `why` it was chosen, and the reasons against each cheaper method."""
 
     name: MethodName
     why: str
@@ -106,7 +107,7 @@ _REASONS: Mapping[str, str] = {
 
 
 def _obstacle(name: str, experiment: Experiment, sites: Sequence[Sequence[SitePlan]]) -> str | None:
-    """What keeps a way from answering; None where nothing does."""
+    """Why a method cannot answer; None if it can."""
     if name == "services":
         return None
     for measure in experiment.measure:
@@ -124,9 +125,9 @@ def _obstacle(name: str, experiment: Experiment, sites: Sequence[Sequence[SitePl
 
 
 def _unknown_parameter(config: Any) -> str | None:
-    """The first parameter of a fabric that the kernel does not know."""
+    """The first parameter of a fabric that the kernel does not model."""
     if not isinstance(config, AnyPodConfig):
-        return f"kind {config.kind} is no pod"
+        return f"kind {config.kind} is not a pod"
     default = type(config)()
     for section, fields in config.model_dump().items():
         if section in IRRELEVANT_PARAMETERS:

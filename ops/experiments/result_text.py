@@ -7,7 +7,7 @@ from ops.experiments.results import MeasureEstimate, Results, VariantDifference
 
 
 def answer_text(results: Results) -> str:
-    """The question's answer in a sentence; of a quick form, that it is none."""
+    """The answer to the question in a sentence; a quick form says that it answers nothing."""
     told = _answer(results)
     return (
         f"Quick form: it shows that the experiment runs, and answers nothing. {told}"
@@ -38,7 +38,7 @@ def _answer(results: Results) -> str:
 
 
 def estimate_note(one: MeasureEstimate) -> str:
-    """What else there is to say of a figure."""
+    """Notes on an estimate."""
     notes = []
     if one.batches is not None:
         short = "" if one.batches.is_sound else ", which are still alike: the run is too short"
@@ -57,7 +57,7 @@ def estimate_note(one: MeasureEstimate) -> str:
 
 
 def difference_note(one: VariantDifference) -> str:
-    """Whether both can be told apart, and what common seeds saved."""
+    """Notes on a difference: significance, and the gain of common seeds."""
     said = []
     if one.interval.low == one.interval.value == one.interval.high == 0.0:
         said.append("the same in every run")

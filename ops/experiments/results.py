@@ -1,5 +1,5 @@
-"""What the runs of an experiment say: every figure with its interval, differences between variants, and what
-becomes of the claim."""
+"""Results of an experiment: estimates with intervals, differences between variants, and the verdict on the
+claim."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -28,11 +28,11 @@ from shared.models.statistics.paired_runs import (
 CONTROL_CONFIDENCE = 0.9999
 """With such a confidence runs say that a control's mean is not the one that is given."""
 CONVERGENCE_POINTS_MAX = 40
-"""Of a convergence."""
+"""Maximum number of points of a convergence curve."""
 WindowSeries = Mapping[str, Sequence[float]]
-"""Of a run: by measure, a value a window."""
+"""Series of a run: measure → one value per window."""
 SeriesReader = Callable[[str, int], WindowSeries]
-"""The course of the run of a variant under a seed."""
+"""(variant key, seed) → series of that run."""
 SKEWED = 0.15
 """Where the bootstrap's bounds are further than such a share of the half from where those of as many normal
 runs are, both are told."""
@@ -70,7 +70,7 @@ class VariantDifference:
 
 @dataclass(frozen=True, slots=True)
 class Convergence:
-    """How narrow a measure's interval in a variant was after so many seeds: half of it, shape as `seeds`."""
+    """Convergence of a measure in a variant: half-widths of its interval after each number of `seeds`."""
 
     variant: Variant
     measure: str
@@ -80,8 +80,9 @@ class Convergence:
 
 @dataclass(frozen=True, slots=True)
 class ClaimVerdict:
-    """What the runs say of the claim: "holds", "does not hold" or "cannot be told yet"; the last one with the
-    seeds that it may take."""
+    """The verdict on the claim: "holds", "does not hold" or "cannot be told yet".
+
+    The last one has the number of seeds that it may take."""
 
     word: str
     interval: Interval
@@ -91,7 +92,7 @@ class ClaimVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """All of it. `failed` are runs that did, and count nowhere."""
+    """All results. `failed` runs count nowhere."""
 
     planned: PlannedExperiment
     seeds: int
@@ -104,12 +105,12 @@ class Results:
 
 
 def no_series(_variant: str, _seed: int) -> WindowSeries:
-    """Of runs whose course nobody kept."""
+    """No series: the runs stored none."""
     return {}
 
 
 def results_of(planned: PlannedExperiment, swept: SweepResult, series: SeriesReader = no_series) -> Results:
-    """What a sweep says; `series` tells the course of a run, by which one alone has an interval."""
+    """The results of a sweep; `series` reads the series of a run, which gives a single run an interval."""
     rows, seeds = swept.rows, swept.seeds
     keys = {(v.key, seed_of(planned, v, n)) for v in planned.variants for n in range(seeds)}
     figures = tuple(
@@ -185,8 +186,11 @@ def _estimate(
 def _controlled(
     planned: PlannedExperiment, rows: Mapping[RunKey, RunRow], variant: Variant, name: str, seeds: int
 ) -> Controlled | None:
-    """By a measure's control; None where it has none, runs are too few, or the mean that is given for it is
-    not that of the runs: a wrong one would bend the figure."""
+    """Estimate with a measure's control variate.
+
+    None if there is no control, if there are too few runs, or if the given mean of the control contradicts
+    the runs, because a wrong mean would bias the estimate.
+    """
     control = planned.experiment.controls.get(name)
     if control is None:
         return None
@@ -222,7 +226,7 @@ def _batches(
     seeds: int,
     series: SeriesReader,
 ) -> Batches | None:
-    """Of the only run of a variant; None where its course is too short, or nobody kept it."""
+    """Batch means of a variant's only run; None if its series is too short or was not stored."""
     values = _window_values(planned, rows, variant, name, seeds, series)
     return batch_means(values, planned.experiment.confidence) if len(values) >= BATCHES_MIN else None
 
@@ -266,7 +270,7 @@ def difference(
     seeds: int,
     series: SeriesReader = no_series,
 ) -> VariantDifference | None:
-    """Of a measure; None where there is nothing to compare."""
+    """The difference of a measure; None if there is nothing to compare."""
     confidence = planned.experiment.confidence
     if planned.method.name == "exact":
         return _exact_difference(planned, rows, variant, against, name)
@@ -298,7 +302,7 @@ def difference(
 def _exact_difference(
     planned: PlannedExperiment, rows: Mapping[RunKey, RunRow], variant: Variant, against: Variant, name: str
 ) -> VariantDifference | None:
-    """Of two figures in closed form: it is there, or it is not."""
+    """The difference of two closed-form values, which is exact."""
     first, second = (values_of(planned, rows, one, name, 1) for one in (variant, against))
     if not first or not second:
         return None
@@ -315,7 +319,7 @@ def _difference_of_series(
     seeds: int,
     series: SeriesReader,
 ) -> MeanDifference | None:
-    """Of the only runs of two variants; None where a course is too short."""
+    """The difference between the only runs of two variants; None if a series is too short."""
     one, two = (_window_values(planned, rows, variant, name, seeds, series) for variant in both)
     if len(one) != len(two) or len(one) < BATCHES_MIN:
         return None
@@ -339,7 +343,7 @@ def variant_difference(
 
 
 def with_holm_chances(found: Sequence[VariantDifference]) -> tuple[VariantDifference, ...]:
-    """The same, the chance of each read among all of them (Holm)."""
+    """Adjust the p-values of all differences for multiple comparison (Holm)."""
     chances = holm([one.chance for one in found])
     return tuple(replace(one, chance=chance) for one, chance in zip(found, chances, strict=True))
 
@@ -352,7 +356,7 @@ def _value(
 
 
 def _seeds_to_tell_apart(interval: Interval) -> int | None:
-    """How many seeds tell a difference of this size from none; None where these do, or nothing differs."""
+    """Seeds needed to make a difference of this size significant; None if it is already, or if it is zero."""
     if interval.runs < 2 or interval.low > 0.0 or interval.high < 0.0 or interval.value == 0.0:
         return None
     return runs_needed(interval.deviation, abs(interval.value), interval.confidence)
@@ -378,7 +382,7 @@ def _verdict(
 
 
 def judge_claim(claim: ExperimentClaim, interval: Interval) -> ClaimVerdict:
-    """A claim holds where the whole interval is where it says, and does not where none of it is."""
+    """A claim holds if the whole interval is within its bounds, and does not hold if none of it is."""
     low, high, words = claim_bounds(claim)
     is_difference = claim.over is not None
     more = "the difference of " if is_difference else ""
@@ -396,7 +400,7 @@ def judge_claim(claim: ExperimentClaim, interval: Interval) -> ClaimVerdict:
 
 
 def claim_bounds(claim: ExperimentClaim) -> tuple[float, float, str]:
-    """Between which bounds, and in words."""
+    """The bounds of a claim, and the bounds in words."""
     factor, unit = display_unit(claim.measure, difference=claim.over is not None)
     if claim.more_than is not None:
         return claim.more_than, math.inf, f"more than {factor * claim.more_than:g}{unit}"

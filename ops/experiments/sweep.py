@@ -1,5 +1,4 @@
-"""All runs of an experiment, on several worker processes: what is done is kept, whatever becomes of the
-rest."""
+"""Run all runs of an experiment on worker processes; finished runs are kept whatever happens to the rest."""
 
 import time
 import traceback
@@ -24,7 +23,7 @@ from shared.models.statistics.bootstrap import bca_interval
 from shared.models.statistics.means import Interval, Precision, check_points, mean_interval
 
 WORKER_DEATHS_MAX = 3
-"""So often workers may die with no run done in between, before it is given up."""
+"""Consecutive worker deaths without a finished run, after which the sweep fails."""
 BOOTSTRAP_MIN = 20
 """Of fewer runs the bootstrap holds less than it says, and less than Student's t."""
 RUNNERS: dict[str, Callable[[ExperimentRunPlan], RunResult]] = {
@@ -32,15 +31,15 @@ RUNNERS: dict[str, Callable[[ExperimentRunPlan], RunResult]] = {
     "kernel": run_kernel,
     "services": run_services,
 }
-"""What a run is done by, by the method."""
+"""Method → function that does a run."""
 OnProgress = Callable[["SweepProgress"], None]
 Workers = int | Cluster
-"""So many processes here, or a cluster's."""
+"""A number of local processes, or a cluster."""
 
 
 @dataclass(frozen=True, slots=True)
 class SweepRun:
-    """One run that is to be done."""
+    """One planned run."""
 
     variant: Variant
     seed: int

@@ -18,13 +18,13 @@ KEY_LETTERS = 12
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One of them, by the parameters that tell it from the others."""
+    """A variant, by its varied parameters."""
 
     values: tuple[tuple[str, Scalar], ...]
 
     @property
     def key(self) -> str:
-        """A short name that depends on nothing but the values."""
+        """A short name that depends only on the values."""
         text = json.dumps(sorted(self.values), separators=(",", ":"), ensure_ascii=False)
         return sha256(text.encode()).hexdigest()[:KEY_LETTERS]
 
@@ -34,13 +34,13 @@ class Variant:
         return ", ".join(f"{name} {value_text(value)}" for name, value in self.values) or "as it is"
 
     def has(self, values: Mapping[str, Scalar]) -> bool:
-        """Whether it is one of those that are meant."""
+        """Whether the variant has all these values."""
         own = dict(self.values)
         return all(name in own and same_value(own[name], value) for name, value in values.items())
 
 
 def same_value(one: Scalar, other: Scalar) -> bool:
-    """Whether two values are one: 1 and 1.0 are, 1 and true are not."""
+    """Whether two values are equal: 1 equals 1.0, but not true."""
     return isinstance(one, bool) is isinstance(other, bool) and one == other
 
 
@@ -51,8 +51,9 @@ def value_text(value: Scalar) -> str:
 
 
 def variants_of(experiment: Experiment) -> tuple[Variant, ...]:
-    """All of them, in the document's order; one without values where nothing varies. InvalidInput where two
-    are the same, or there are too many."""
+    """All variants in the document's order; one without values if nothing varies.
+
+    InvalidInput if two are equal, or if there are too many."""
     vary = experiment.vary
     if vary.grid:
         number = 1
@@ -98,7 +99,7 @@ def _latin_hypercube_rows(hypercube: LatinHypercube) -> list[Values]:
 
 
 def _interpolated(name: str, bounds: list[float], share: float) -> Scalar:
-    """What lies at a share of the way."""
+    """The value at a fraction of the range."""
     least, most = bounds
     if takes_whole_numbers(name):
         first, last = math.ceil(least), math.floor(most)
@@ -107,8 +108,7 @@ def _interpolated(name: str, bounds: list[float], share: float) -> Scalar:
 
 
 def single_variant(variants: tuple[Variant, ...], values: Values, where: str) -> Variant:
-    """The one variant that has these values; InvalidInput, which begins with `where`, unless there is exactly
-    one."""
+    """The only variant with these values; InvalidInput, prefixed by `where`, unless there is exactly one."""
     found = [variant for variant in variants if variant.has(values)]
     if len(found) == 1:
         return found[0]

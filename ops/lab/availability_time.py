@@ -1,4 +1,4 @@
-"""For how long how many cubes of a pod were available, and how many OCSes: read off the log as it is written.
+"""How long each number of cubes and OCSes of a pod was available, read from the log as it is written.
 
 A cube is available while it is healthy and not drained. An OCS is whole while none of its parts is down. By
 the first is decided whether a job of so many cubes can be placed at all, by the second whether it can be
@@ -9,20 +9,20 @@ from collections.abc import Mapping
 from typing import Any
 
 BLOCK_SIZES = (1, 2, 4, 8, 16, 32, 64)
-"""Sizes in cubes of the given blocks of which is told for how long all of one was available at a time."""
+"""Block sizes in cubes for which the report has the time during which a whole block was available."""
 
 
 class AvailabilityTime:
-    """One pod of so many cubes, from its commissioning on. What is before `since_us` does not count."""
+    """Availability of one pod since its commissioning; time before `since_us` is not counted."""
 
     def __init__(self, cubes: int, since_us: int) -> None:
         self._since_us = self._at_us = max(0, since_us)
         self._out = [0] * cubes
-        """Reasons for which each cube is not available."""
+        """Cube → reasons why it is unavailable."""
         self._ocs_out: set[str] = set()
         self._available = cubes
         self._blocks = {size: [0] * (cubes // size) for size in BLOCK_SIZES if size <= cubes}
-        """Cubes of each block that are not available."""
+        """Block → number of unavailable cubes."""
         self._whole = {size: cubes // size for size in self._blocks}
         self._available_us = [0] * (cubes + 1)
         self._all_ocs_us = [0] * (cubes + 1)
@@ -69,7 +69,7 @@ class AvailabilityTime:
                 self._whole[size] -= step
 
     def _advance(self, at_us: int) -> None:
-        """Count what stands as it was until now."""
+        """Count the time since the last change."""
         span_us = at_us - self._at_us
         if span_us <= 0:
             return
@@ -82,4 +82,4 @@ class AvailabilityTime:
 
 
 MESSAGE_PREFIXES = (b"Cube", b"OcsP", b"Port")
-"""How types of messages begin of which some tell it something."""
+"""Prefixes of the message types that it reads."""

@@ -1,4 +1,4 @@
-"""A run of the lab that goes on from what a living twin's sites held at a moment."""
+"""Plan a lab run that continues from the states of a twin's sites at a given time."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -22,14 +22,15 @@ INJECTION_FORM = (
     "the kind has them, ,severity=3 and ,onset=12h"
 )
 DEGREES = ("severity", "onset")
-"""What may stand behind a fault's time, in any order."""
+"""Options after a fault's time, in any order."""
 
 
 def injections(
     texts: Sequence[str], sites: Sequence[SitePlan], days: float, *, since_us: int = 0, number: int = 1
 ) -> tuple[LabRequest, ...]:
-    """The requests of a run of so many days since a moment in order of time, numbered from `number` on;
-    InvalidInput names what is wrong with the first that cannot be."""
+    """The injection requests of a run of `days` from `since_us`, in order of time, numbered from `number`.
+
+    InvalidInput names the first invalid one and its problem."""
     fabrics = {name: config for plan in sites for name, config in plan.fabrics.items()}
     found = sorted((_injection(text, fabrics) for text in texts), key=lambda row: row[0])
     if found and found[-1][0] > days * US_PER_DAY:
@@ -44,7 +45,7 @@ def injections(
 
 
 def _injection(text: str, fabrics: dict[str, FabricConfig]) -> tuple[int, str, InjectFault]:
-    """(time, fabric, what is asked of it)."""
+    """(time, fabric, request)."""
     where = f"--inject {quoted(text)}"
     text, *words = text.split(",")
     kind, colon, rest = text.partition(":")

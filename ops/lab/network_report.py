@@ -1,4 +1,4 @@
-"""What came of a network's run between two moments: what was asked and served, weights, rewirings, faults."""
+"""Report of a network's run between two times: demand and served traffic, weights, rewirings, faults."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,7 +15,7 @@ REWIRING_OUTCOMES = ("completed", "aborted", "refused", "taken_back", "overtaken
 
 @dataclass(frozen=True, slots=True)
 class NetworkTotals:
-    """All that was counted of one network from its commissioning up to `at_us`."""
+    """All counters of one network from its commissioning up to `at_us`."""
 
     at_us: int
     weights: int
@@ -28,7 +28,7 @@ class NetworkTotals:
 
 
 def network_totals(site: Site, fabric: str, at_us: int) -> NetworkTotals:
-    """Read off the status documents of one network, whose time has come to `at_us`."""
+    """Read the counters from the status documents of one network at `at_us`."""
     traffic = summary_of(site, fabric, "traffic", TrafficSummary)
     topology = summary_of(site, fabric, "topology", TopologySummary)
     return NetworkTotals(
@@ -44,8 +44,9 @@ def network_totals(site: Site, fabric: str, at_us: int) -> NetworkTotals:
 
 
 def network_report(fabric: str, end: NetworkTotals, since: NetworkTotals | None = None) -> dict[str, Any]:
-    """What happened from `since`, or else from the commissioning, up to `end`. Shares are of all that was
-    asked meanwhile, the largest use is the mean over that time."""
+    """Report from `since`, or from the commissioning, up to `end`.
+
+    Shares are of the total demand meanwhile. The peak utilisation is a mean over that time."""
     now, was = end.traffic, since.traffic if since else None
     before = since or replace(
         end,

@@ -1,4 +1,4 @@
-"""What came of a fabric's run between two moments: slices, utilisation, availability, faults, repairs."""
+"""Report of a pod's run between two times: slices, utilisation, availability, faults, repairs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -32,12 +32,12 @@ WORKLOAD_COUNTS = ("requested", "balked")
 SLICE_COUNTS = (*WORKLOAD_COUNTS, "admitted", "completed", "evicted", "refused", "swapped")
 """Slices that are counted as something happens to them; those that run or wait are as many as there are."""
 SPANS_MAX = 120
-"""Spans of a run of which goodput is told."""
+"""Maximum number of spans with goodput in a report."""
 
 
 @dataclass(frozen=True, slots=True)
 class PodTotals:
-    """All that was counted of one fabric from its commissioning up to `at_us`.
+    """All counters of one pod from its commissioning up to `at_us`.
 
     `books` are of every chip's time, `cube_us` is healthy cube-time in microseconds. `cross_connects` is None
     where there are no OCSes.
@@ -65,7 +65,7 @@ class ChipTimeReader:
         self._ended: set[int] = set()
 
     def at(self, at_us: int) -> ChipTime:
-        """Whose time has come to `at_us`."""
+        """Read the chip-time at `at_us`."""
         site, fabric = self._site, self._fabric
         state = site.instance(fabric, "jobs").state
         if not isinstance(state, JobsState):
@@ -117,7 +117,7 @@ def _job_use(job: Job, *, ended: bool = False) -> JobUse:
 
 
 def chip_time_at(site: Site, fabric: str, at_us: int) -> ChipTime:
-    """Of one pod, whose time has come to `at_us`."""
+    """The chip-time of one pod at `at_us`."""
     return ChipTimeReader(site, fabric).at(at_us)
 
 
@@ -184,7 +184,7 @@ def _links(site: Site, fabric: str) -> dict[str, float | None]:
 
 
 def _zero_totals(end: PodTotals) -> PodTotals:
-    """What had been counted of the same fabric when it was commissioned: nothing."""
+    """The counters of the same pod at its commissioning: all zero."""
     books = end.books
     return replace(
         end,
@@ -199,12 +199,12 @@ def _zero_totals(end: PodTotals) -> PodTotals:
 
 
 def pod_report(site: Site, fabric: str, until_us: int) -> dict[str, Any]:
-    """What came of one pod from its commissioning up to `until_us`."""
+    """Report of one pod from its commissioning up to `until_us`."""
     return report_between(fabric, pod_totals(site, fabric, until_us))
 
 
 def summary_of(site: Site, fabric: str, service: str, model: type[Any]) -> Any:
-    """The summary that a service of a fabric has of itself; TypeError if it is of another kind."""
+    """The summary document of a fabric's service; TypeError if it has another type."""
     instance = site.instance(fabric, service)
     document = instance.service.document(instance.state, ("summaries", f"{fabric}/{service}"))
     if not isinstance(document, model):

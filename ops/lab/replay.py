@@ -1,4 +1,5 @@
-"""`lightwave lab replay FILE`: fold a recorded log again: the first difference, broken invariants."""
+"""`lightwave lab replay FILE`: fold a recorded log again; report the first difference and broken
+invariants."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,15 +18,15 @@ from shared.storage.log.log_bytes import LogBytes
 from shared.storage.log.log_lines import LINE_MAX
 
 VIOLATIONS_MAX = 20
-"""Broken invariants that a report lists."""
+"""Maximum number of broken invariants that a report lists."""
 DEAD_LETTERS_LISTED = 100
 DEAD_LETTERS_MAX = 100_000
-"""Lines that are no messages before the file is taken for none of this twin."""
+"""Maximum number of lines that are not messages; with more, the file is not a log of a twin."""
 
 
 @dataclass
 class _Record:
-    """One site's part of the file as far as it has been read."""
+    """One site's part of the file, as far as it was read."""
 
     replay: Replay
     position: int = 0
@@ -116,7 +117,7 @@ def replay(path: Path, *, progress: Callable[[int], None] | None = None) -> LogR
 
 
 def _record_dead_letter(result: LogReplay, path: Path, line: int, error: str) -> None:
-    """Count a line that is no message, and keep what is wrong with it if it is one of the first."""
+    """Count a line that is not a message, and keep the error if it is among the first."""
     result.dead_letters_count += 1
     if result.dead_letters_count <= DEAD_LETTERS_LISTED:
         result.dead_letters.append({"line": line, "error": error})

@@ -1,4 +1,5 @@
-"""`lightwave lab run`: fabrics in virtual time, in one or several worker processes, and what came of them."""
+"""`lightwave lab run`: run fabrics in virtual time, in one or several worker processes, and report on
+them."""
 
 import shlex
 import shutil
@@ -32,7 +33,7 @@ from shared.storage.log.log_lines import LineWriter
 from shared.storage.snapshots.site_snapshot import SiteSnapshot
 
 OnProgress = Callable[[float], None]
-"""Told the share of the run that is done, 0 to 1."""
+"""Receives the finished share of the run, 0 to 1."""
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 STEPS_MIN = 200
@@ -70,8 +71,7 @@ class RunPlan:
 
 @dataclass(frozen=True, slots=True)
 class SiteResult:
-    """What one site's run came to up to `at_us`, with a report for each of its fabrics. It is `whole` unless
-    it was stopped."""
+    """The result of one site's run up to `at_us`, with a report per fabric; `whole` unless it was stopped."""
 
     reports: list[dict[str, Any]]
     at_us: int
@@ -166,7 +166,7 @@ def run_site(plan: RunPlan, n: int, log: Path | None, board: SharedProgress | No
 def _reports(
     plan: RunPlan, run: SiteRun, since: SiteTotals, chip_times: dict[str, list[ChipTime]]
 ) -> list[dict[str, Any]]:
-    """Of each fabric, from the end of the warm-up until now."""
+    """The report of each fabric, from the end of the warm-up until now."""
     end = run.read_totals(links=True)
     found = []
     for fabric, config in run.plan.fabrics.items():
@@ -184,7 +184,7 @@ def _reports(
 
 
 def _step_times(plan: RunPlan) -> list[int]:
-    """The moments between which a run is done, the end of the warm-up among them."""
+    """The step times of a run, including the end of the warm-up."""
     span_us = plan.until_us - plan.since_us
     steps = max(STEPS_MIN, -(-span_us // STEP_US_MAX))
     found = {plan.since_us + span_us * step // steps for step in range(1, steps + 1)}
@@ -215,7 +215,7 @@ def _signals_ignored() -> Iterator[None]:
 
 @contextmanager
 def _stop_on_signal(board: SharedProgress) -> Iterator[None]:
-    """The first Ctrl-C or SIGTERM lets every site stop in good order, the next one ends at once."""
+    """The first Ctrl-C or SIGTERM stops every site after its cascade; the second one exits at once."""
     before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
 
     def on_signal(number: int, _frame: FrameType | None) -> None:
@@ -228,7 +228,7 @@ def _stop_on_signal(board: SharedProgress) -> Iterator[None]:
 
 @contextmanager
 def _signals_handled_by(handler: Callable[[int, FrameType | None], None] | signal.Handlers) -> Iterator[None]:
-    """What ends a run comes here meanwhile."""
+    """Handle SIGINT and SIGTERM with `handler` during the block."""
     if current_thread() is not main_thread():  # which alone may hear signals
         yield
         return
@@ -248,7 +248,7 @@ def partial_path(log: Path) -> Path:
 
 
 def _output_path(log: Path) -> Path:
-    """What is written: a file that gets its name later, but a pipe or device itself."""
+    """The path to write to: a temporary file, but a pipe or device itself."""
     if log.is_dir():
         raise OperationFailed(f"log file {log}: is a folder")
     if not log.parent.is_dir():
@@ -268,7 +268,7 @@ def _site_log_path(log: Path | None, name: str, sites: int) -> Path | None:
 
 @contextmanager
 def _parts_removed_on_error(parts: list[Path | None]) -> Iterator[None]:
-    """Leave no part of a log behind where a run in several fails."""
+    """Remove the parts of a log if a run in several processes fails."""
     try:
         yield
     except BaseException:
@@ -305,7 +305,7 @@ def repeat_command(
     inject: Sequence[str],
     from_time: str | None = None,
 ) -> list[str]:
-    """The command that repeats a run, from any folder; `begun` is the moment that it goes on from, if any."""
+    """The command that repeats a run, from any folder; `begun` is the time that it continues from, if any."""
     arguments = ["lightwave", "lab", "run"]
     if from_time is not None:
         arguments += ["--from", from_time]

@@ -1,5 +1,5 @@
-"""How far the worker processes of a lab run are, and whether they shall stop: numbers in one small file that
-all of them map into memory."""
+"""Progress and stop flag of the worker processes of a lab run, in a small file that all of them map into
+memory."""
 
 import math
 import tempfile
@@ -14,30 +14,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 POLL_S = 0.2
-"""Wall time between two looks: of whoever shows the progress, and of a run at whether it shall stop."""
+"""Wall time between two polls: of the progress display, and of a run for the stop flag."""
 
 
 @dataclass(frozen=True, slots=True)
 class SharedProgress:
-    """Slot n holds the share of site n that is done, 0 to 1; the last one is set when all shall stop."""
+    """Slot n is the finished share of site n, 0 to 1; the last slot is the stop flag."""
 
     path: Path
     sites: int
 
     def publish(self, site: int, share: float) -> None:
-        """Say how far a site is."""
+        """Set the finished share of a site."""
         self._slots()[site] = share
 
     def share(self) -> float:
-        """The share of all sites that is done."""
+        """The finished share of all sites."""
         return float(self._slots()[:-1].mean())
 
     def stop(self) -> None:
-        """Let every site stop where it is."""
+        """Ask every site to stop."""
         self._slots()[-1] = 1.0
 
     def stop_check(self) -> Callable[[], bool]:
-        """Whether all shall stop: may be asked after every cascade, and is looked up now and then."""
+        """Whether all sites must stop. Cheap enough to call after every cascade: reads the flag from time to
+        time."""
         checked_s, stopped = -math.inf, False
 
         def poll() -> bool:
@@ -54,7 +55,7 @@ class SharedProgress:
 
 @contextmanager
 def open_shared_progress(sites: int, progress: Callable[[float], None] | None) -> Iterator[SharedProgress]:
-    """A board for so many sites, of which `progress` is told while it is open."""
+    """Shared progress of `sites` sites; `progress` receives the total while it is open."""
     with tempfile.TemporaryDirectory(prefix="lightwave-lab-") as folder:
         path = Path(folder) / "board"
         path.write_bytes(np.zeros(sites + 1).tobytes())

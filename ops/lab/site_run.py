@@ -1,5 +1,4 @@
-"""One site in the lab, run step by step, and what came of its fabrics between any two of the moments that it
-has come to."""
+"""One site in the lab, run step by step, with reports on its fabrics between any two steps."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -19,7 +18,7 @@ from shared.runtimes.lab import Lab, LabRequest, Sink
 from shared.storage.snapshots.site_snapshot import SiteSnapshot
 
 SiteTotals = dict[str, PodTotals | NetworkTotals]
-"""What was counted of each fabric of a site up to a moment."""
+"""Counters of each fabric of a site at one time."""
 UNTIL_COMMISSIONED = -1
 SLICES = b"Slic"
 
@@ -91,8 +90,7 @@ class SiteRun:
         }
 
     def row(self, fabric: str, since: SiteTotals, end: SiteTotals) -> dict[str, Any]:
-        """What came of a fabric between two moments, the first of which is its commissioning where `since`
-        has nothing of it."""
+        """The report of a fabric between two times; from its commissioning if `since` does not have it."""
         now, before = end[fabric], since.get(fabric)
         found: dict[str, Any] = {"kind": self.plan.fabrics[fabric].kind}
         if isinstance(now, NetworkTotals):
@@ -100,7 +98,7 @@ class SiteRun:
         return found | report_between(fabric, now, before if isinstance(before, PodTotals) else None)
 
     def counted(self, fabric: str) -> dict[str, Any]:
-        """What is counted of a whole run only: by single slices, and by how many cubes there were."""
+        """Statistics of a whole run only: waits of single slices, and availability of cubes."""
         found: dict[str, Any] = {
             "lengths": self.waits.lengths(fabric, self.at_us),
             "jobs": self.waits.disrupted(fabric),

@@ -1,5 +1,5 @@
-"""How long slices waited for cubes, how long they then took to run, and to run again after something under
-them failed: read off the log as it is written."""
+"""How long slices waited for cubes, took to start, and took to recover from faults, read from the log as it
+is written."""
 
 from collections import defaultdict
 from typing import Any
@@ -11,21 +11,21 @@ DURATIONS = ("startups", "recoveries")
 
 
 class SliceWaits:
-    """The waits of slices that were asked for after a moment, by fabric, tier and size; and the start-ups and
-    recoveries that began after it."""
+    """Waits of slices requested after a given time, by fabric, tier and size, and start-ups and recoveries
+    after it."""
 
     def __init__(self, since_us: int) -> None:
         self._since_us = since_us
         self._requested: dict[str, tuple[str, str, int, int]] = {}
-        """Slice that waits for its first start → (fabric, tier, chips, since when)."""
+        """Slice that waits for its first start → (fabric, tier, chips, request time)."""
         self._waited: dict[tuple[str, str, int], list[int]] = defaultdict(list)
         self._began: dict[tuple[str, str], int] = {}
-        """(What it is about, slice) → since when."""
+        """(kind of wait, slice) → start time."""
         self._took: dict[tuple[str, str], list[int]] = defaultdict(list)
         self._running: dict[str, bool] = {}
-        """Slice that has started → whether something under it has failed since."""
+        """Started slice → whether a fault has hit it since."""
         self._ran: dict[tuple[str, bool], int] = defaultdict(int)
-        """(fabric, whether something failed under it) → slices that have ended."""
+        """(fabric, whether a fault hit it) → number of ended slices."""
 
     def see(self, message: dict[str, Any]) -> None:
         """Take a message of a type whose name begins with `Slice`."""
@@ -68,7 +68,7 @@ class SliceWaits:
                 self._ran[message["fabric"], self._running.pop(name)] += 1
 
     def disrupted(self, fabric: str) -> dict[str, int]:
-        """Of the slices that started and ended: how many, and under how many something failed."""
+        """Number of slices that started and ended, and how many of them a fault hit."""
         calm, hit = self._ran[fabric, False], self._ran[fabric, True]
         return {"ended": calm + hit, "disrupted": hit}
 
@@ -94,8 +94,8 @@ class SliceWaits:
         }
 
     def report(self, fabric: str, at_us: int) -> list[dict[str, Any]]:
-        """A row for each tier and size. Who still waits at `at_us` counts with the time so far; who was
-        refused or withdrawn before it started, not at all."""
+        """A row per tier and size. A slice that still waits at `at_us` counts with its wait so far. A slice
+        that was refused or withdrawn before its start does not count."""
         waiting: dict[tuple[str, str, int], list[int]] = defaultdict(list)
         for of, tier, chips, requested_us in self._requested.values():
             waiting[of, tier, chips].append(at_us - requested_us)
@@ -111,5 +111,5 @@ class SliceWaits:
 
 
 def _rank(waits: list[int], percent: int) -> int:
-    """The wait that so many percent do not exceed (nearest rank)."""
+    """The percentile of the waits (nearest rank)."""
     return waits[-(-len(waits) * percent // 100) - 1]

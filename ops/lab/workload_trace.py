@@ -25,8 +25,9 @@ T = TypeVar("T")
 
 
 def read_trace(path: Path, config: FabricConfig) -> tuple[TraceRow, ...]:
-    """The rows of a trace file for pods of this configuration, in order of submission; InvalidInput names
-    line, column and value, of what an empty pod could not hold as well."""
+    """The rows of a trace file for pods of this configuration, in order of submission.
+
+    InvalidInput names line, column and value, also for a slice that does not fit an empty pod."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.reader(file, strict=True)
@@ -69,7 +70,7 @@ def _check_header(path: Path, header: list[str]) -> None:
 
 
 def _row(where: str, header: list[str], texts: list[str], config: FabricConfig) -> TraceRow:
-    """`where` begins the sentence about what is wrong."""
+    """Parse one row; `where` is the prefix of error sentences."""
     if surplus := len(texts) - len(header):
         raise InvalidInput(f"{where}: {abs(surplus)} cells too {'many' if surplus > 0 else 'few'}")
     cells = dict(zip(header, texts, strict=True))

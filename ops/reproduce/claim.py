@@ -1,4 +1,4 @@
-"""A claim of a paper, what kind of evidence its row is, how it is computed, and whether it holds."""
+"""A claim of a paper: its evidence, its computation, and whether it holds."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ Computation = Literal["constant", "closed form", "model", "lab run"]
 ROUNDING = 1e-9
 """Relative: what arithmetic may lose in a claim that is exact."""
 SIGMAS = 3.0
-"""Standard deviations that a count may be off."""
+"""Tolerance of a count, in standard deviations."""
 ON_MACHINES = 0.1
 """Of a figure measured on machines: how far off a computed or a simulated one may be."""
 CONFIDENCE = 0.95
@@ -26,12 +26,12 @@ NSDI_SOURCE = "NSDI 2024 (digitised)"
 """The source of what was read off that paper's figures."""
 JUPITER_SOURCE = "Jupiter Evolving"
 """The source of what that paper (SIGCOMM 2022) is said to state."""
-UNEXPLAINED = "unexpected: the code has changed since this claim was last looked at"
+UNEXPLAINED = "unexpected: the code has changed since this claim was last reviewed"
 """The note of a claim that does not hold although nobody has said why it might not."""
 
 
 class EvidenceKind(StrEnum):
-    """What a row is evidence of. Only the first kind counts for the twin."""
+    """The kind of evidence of a row. Only the first kind counts for the twin."""
 
     PREDICTED = "predicted"
     CALIBRATED = "calibrated"
@@ -114,7 +114,7 @@ class Stated:
 
 
 def on_machines(value: float, unit: str) -> Stated:
-    """What a paper measured on machines, to be met within a tenth."""
+    """A value that a paper measured on machines, with a tolerance of 10 %."""
     return Stated(value, unit, ON_MACHINES * value)
 
 

@@ -143,7 +143,7 @@ def drill(requests: tuple[LabRequest, ...], offered_load: float, seed: int) -> C
 
 
 def lab_run(plan: ClaimRunPlan) -> ClaimRun:
-    """What came of this plan."""
+    """The run of this plan; each plan runs once."""
     if plan not in _finished_runs:
         _finished_runs[plan] = _run(plan)
     return _finished_runs[plan]
@@ -154,12 +154,11 @@ def lab_runs(plans: Iterable[ClaimRunPlan]) -> list[ClaimRun]:
 
 
 def run_ahead(plans: Iterable[ClaimRunPlan], jobs: int) -> None:
-    """Run what has not been run yet in so many processes, the longest first: what comes of them
-    is the same."""
+    """Run the missing plans in `jobs` processes, longest first. Results do not depend on `jobs`."""
     missing = sorted({*plans} - _finished_runs.keys(), key=lambda plan: -plan.days)
     if jobs > 1 and len(missing) > 1:
         with worker_death_reported(), warnings.catch_warnings():
-            # A worker that has grown is replaced: what it kept of its runs was much.
+            # joblib replaces workers that use much memory.
             warnings.filterwarnings("ignore", "A worker stopped", UserWarning)
             runs: list[ClaimRun] = Parallel(n_jobs=min(jobs, len(missing)))(
                 delayed(_run)(plan) for plan in missing

@@ -1,4 +1,4 @@
-"""Every claim, in the order of the page, and the choice of some by name."""
+"""All claims in the order of the page, and selection by name."""
 
 from fnmatch import fnmatchcase
 
@@ -54,8 +54,11 @@ CLAIMS: tuple[PaperClaim, ...] = (
 
 
 def select_claims(names: tuple[str, ...]) -> list[PaperClaim]:
-    """The claims with these names, prefixes (`goodput`) or patterns (`goodput/*-static`), each once; all
-    where there are none. InvalidInput gives the nearest names of one that fits nothing."""
+    """The claims with these names, prefixes (`goodput`) or patterns (`goodput/*-static`), each once; all if
+    none given.
+
+    InvalidInput suggests the nearest names if a pattern matches nothing.
+    """
     found: dict[str, PaperClaim] = {}
     for name in names:
         exact = [claim for claim in CLAIMS if claim.name == name]

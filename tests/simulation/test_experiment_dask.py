@@ -94,8 +94,8 @@ def test_where_the_scheduler_dies_what_is_done_is_kept(here: tuple[Path, str], t
         address = dask.address
     assert code == 1
     assert said == (
-        f"lightwave: --dask {address}: its scheduler does not answer any more; runs that are done are kept, "
-        "go on with --resume\n"
+        f"lightwave: --dask {address}: its scheduler no longer answers; finished runs are kept; "
+        "continue with --resume\n"
     )
     assert 2 <= done(folder) < 12
     assert swept_here(document, folder) == want
@@ -114,8 +114,8 @@ def test_a_run_that_kills_its_workers_is_told_after_all_others(
         code, _, said = struck(begun(document, folder, "--dask", dask.address), folder, victim.kill)
     assert code == 1
     assert said.count("\n") == 1
-    assert "killed the workers that had them" in said
-    assert "go on with --resume" in said
+    assert "killed their workers" in said
+    assert "continue with --resume" in said
     assert 8 <= done(folder) < 12
     assert swept_here(document, folder) == want
 
@@ -138,7 +138,7 @@ def test_ctrl_c_keeps_what_is_done(here: tuple[Path, str], tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("first", "said"),
     [
-        ("import ops.local.software_version as v; v.VERSION = '0.0.9'", "has another version, 0.0.9+"),
+        ("import ops.local.software_version as v; v.VERSION = '0.0.9'", "has version 0.0.9+"),
         ("import sys; sys.modules['ops'] = None", "cannot run this software"),
     ],
 )

@@ -15,7 +15,7 @@ from typing import NoReturn
 
 import pytest
 
-from ops.cli.explain.events import events
+from ops.cli.explain import events
 from ops.cli.main import main, root
 from ops.client import http_client
 from shared.basics.errors import OperationFailed

@@ -1,7 +1,8 @@
-"""The clients' own book of requests against the log, the states and the documents: each applied exactly once.
+"""Compare the clients' record of requests with the log, the states and the documents: each applied exactly
+once.
 
-An audit cannot see a request that was silently dropped before it reached the log, nor one that a client sent
-once and the twin took twice. These rules can. Each yields a sentence for every problem that it finds.
+An audit cannot detect a request that was dropped before it reached the log, or one that was sent once and
+accepted twice. These checks can. Each yields a sentence per problem.
 """
 
 import signal
@@ -34,9 +35,9 @@ ANSWERS: Mapping[str, frozenset[str]] = {
     "ApproveRewiring": frozenset({"RewiringApproved", "PlanRefused"}),
     "AbortRewiring": frozenset({"RewiringEnded", "PlanRefused"}),
 }
-"""Request → what its service says to it, exactly one of them."""
+"""Request → possible answers of its service; exactly one is on the log."""
 ANSWERED_LATER = ("AbortRewiring",)
-"""Those whose answer may still be to come: a rewiring ends with its stage."""
+"""Requests whose answer may come later: a rewiring ends with its stage."""
 
 READERS = {
     "failures": ("InjectFault", "ClearFault", "SetParameters"),
@@ -46,14 +47,14 @@ READERS = {
     "topology": ("PlanTopology", "ApproveRewiring", "AbortRewiring"),
 }
 DATA_LOSS_S = 30.0
-"""How long after its beginning a strike may still make Redis forget."""
+"""How long after its start a fault may still make Redis lose data."""
 APPENDED_S_MAX = 180.0
-"""What was received so long ago stands on the log, or the twin had not lived meanwhile."""
+"""A request received longer ago than this must be on the log, unless the twin was down."""
 
 
 @dataclass(frozen=True, slots=True)
 class AcceptedRequest:
-    """A request that the twin said it had accepted."""
+    """A request that the twin reported as accepted."""
 
     id: str
     key: str
@@ -65,7 +66,7 @@ class AcceptedRequest:
 
 @dataclass(frozen=True, slots=True)
 class ClientRecord:
-    """What clients know: requests accepted, keys of unsure ones, fabrics that joined and that retired."""
+    """The clients' record: accepted requests, keys of unsure requests, joined and retired fabrics."""
 
     accepted: tuple[AcceptedRequest, ...]
     unsure: frozenset[str] = frozenset()
@@ -75,10 +76,13 @@ class ClientRecord:
 
 @dataclass(frozen=True, slots=True)
 class FinalState:
-    """What states and documents say. `books` is (service, fabric) → source → highest seq read; `faults` and
-    `slices` are how many a fabric's services have numbered; `positions` is (service, partition) → offset;
-    `ticks` is (service, fabric) → Ticks taken, None for one that never began. Of networks, `trunks` and
-    `blocks` have by name how many links carry traffic, `rewirings` the names of those that are shown."""
+    """The final states and documents.
+
+    `books` is (service, fabric) → source → highest seq read. `faults` and `slices` are the counts that a
+    fabric's services have numbered. `positions` is (service, partition) → offset. `ticks` is (service,
+    fabric) → Ticks processed, None for a service that never started. For networks, `trunks` and `blocks` are
+    name → links that carry traffic, and `rewirings` the names that are shown.
+    """
 
     drained: Mapping[str, bool]
     books: Mapping[tuple[str, str], Mapping[str, int]]
@@ -92,7 +96,7 @@ class FinalState:
 
 
 def check_all(book: ClientRecord, facts: LogFacts, state: FinalState) -> list[str]:
-    """Every problem in a sentence; none if all is as it must be."""
+    """Every problem in a sentence; empty if every check passes."""
     return [
         *check_accepted(book, facts),
         *check_once(book, facts),
@@ -107,38 +111,39 @@ def check_all(book: ClientRecord, facts: LogFacts, state: FinalState) -> list[st
 
 
 def check_accepted(book: ClientRecord, facts: LogFacts) -> Iterator[str]:
-    """What was accepted stands on the log, once, as it was asked for and at the time that was told."""
+    """Every accepted request is on the log once, with the content and time of its answer."""
     for request in book.accepted:
         rows = facts.requests.get(request.id, [])
         if len(rows) != 1:
-            yield f"{request.id} ({request.type}) was accepted, and stands on the log {len(rows)} times"
+            yield f"{request.id} ({request.type}) was accepted, but is on the log {len(rows)} times"
             continue
         row = rows[0]
         if (row.fabric, row.type, row.at_us) != (request.fabric, request.type, request.at_us):
             yield (
                 f"{request.id} was accepted as {request.type} of "
-                f"{request.fabric} at {request.at_us} us, and stands "
+                f"{request.fabric} at {request.at_us} us, but is "
                 f"on the log as {row.type} of {row.fabric} at {row.at_us} us"
             )
         elif any(row.body.get(name) != value for name, value in request.body.items()):
-            yield f"{request.id}: asked for {dict(request.body)}, on the log {row.body}"
+            yield f"{request.id}: requested {dict(request.body)}, but the log has {row.body}"
 
 
 def check_received(
     received: Mapping[str, float], data_lost_s: Sequence[float], facts: LogFacts
 ) -> Iterator[str]:
-    """What was received stands on the log, unless Redis was made to forget (`forgot_s`, when such strikes
-    began) before it must have been appended. `received` is key → when; all by the monotonic clock."""
+    """Every received request is on the log, unless Redis lost data before the request had to be appended.
+
+    `data_lost_s` are the start times of faults that lose data; `received` is key → time. Monotonic clock."""
     taken = {row.key for rows in facts.requests.values() for row in rows}
     for key, at_s in received.items():
         forgotten = any(-DATA_LOSS_S <= when_s - at_s <= APPENDED_S_MAX for when_s in data_lost_s)
         if key not in taken and not forgotten:
-            yield f"a request was received under the key {key}, and does not stand on the log"
+            yield f"a request was received under the key {key}, but is not on the log"
 
 
 def check_once(book: ClientRecord, facts: LogFacts) -> Iterator[str]:
-    """Nothing stands on the log twice, under one id or under one key, and nothing that nobody asked for. What
-    is unsure may stand there or not."""
+    """No request is on the log twice, by id or by key, and none that no client sent. Unsure requests may be
+    there."""
     for name, count in Counter(request.id for request in book.accepted).items():
         if count > 1:
             yield f"{name} was the answer to {count} requests"
@@ -146,30 +151,30 @@ def check_once(book: ClientRecord, facts: LogFacts) -> Iterator[str]:
     under: dict[str | None, list[str]] = defaultdict(list)
     for name, rows in facts.requests.items():
         if len(rows) > 1:
-            yield f"{name} stands on the log {len(rows)} times"
+            yield f"{name} is on the log {len(rows)} times"
         under[rows[0].key].append(name)
     for key, names in under.items():
         if key not in ids and key not in book.unsure:
             yield f"{', '.join(names)} is on the log under the key {key}, which no operator used"
         elif len(names) > 1:
-            yield f"one request stands on the log as {', '.join(sorted(names))}, under the key {key}"
+            yield f"one request is on the log as {', '.join(sorted(names))}, under the key {key}"
         elif names != [ids.get(key or "", names[0])]:
-            yield f"{names[0]} stands on the log under the key of {ids[key or '']}"
+            yield f"{names[0]} is on the log under the key of {ids[key or '']}"
 
 
 def check_answers(facts: LogFacts) -> Iterator[str]:
-    """Each request on the log has one answer, of its own kind."""
+    """Each request on the log has exactly one answer, of its kind."""
     for name, rows in facts.requests.items():
         for kind in {row.type for row in rows}:
             allowed = ANSWERS.get(kind, frozenset())
             emitted = [answer.type for answer in facts.answers.get(name, []) if answer.type in allowed]
-            # A fault that expires, or is repaired, names the request that began it as well.
+            # A fault that expires or is repaired also names its request.
             if len(emitted) != 1 and not (kind in ANSWERED_LATER and not emitted):
                 yield f"{name} ({kind}) has {len(emitted)} answers {emitted}, not one"
 
 
 def check_drains(facts: LogFacts, state: FinalState) -> Iterator[str]:
-    """Each cube is as the last request about it left it; of a fabric that retired none has a document."""
+    """Each cube is as its last request left it; a retired fabric has no cube documents."""
     wanted: dict[str, tuple[int, bool]] = {}
     for rows in facts.requests.values():
         request = rows[0]
@@ -180,9 +185,9 @@ def check_drains(facts: LogFacts, state: FinalState) -> Iterator[str]:
     for cube, drained in state.drained.items():
         last = wanted.get(cube, (0, False))[1]
         if drained != last:
-            yield f"{cube}: {_drained(drained)}, its last request left it {_drained(last)}"
+            yield f"{cube}: {_drained(drained)}, but its last request left it {_drained(last)}"
     for cube in wanted.keys() - state.drained.keys():
-        yield f"{cube}: requests about it stand on the log, and it has no document"
+        yield f"{cube}: requests about it are on the log, but it has no document"
 
 
 def _drained(drained: bool) -> str:
@@ -190,7 +195,7 @@ def _drained(drained: bool) -> str:
 
 
 def check_read_positions(facts: LogFacts, state: FinalState) -> Iterator[str]:
-    """Each service has read the last request of its kinds, and none that is not on the log."""
+    """Each service has read the last request of its types, and none that is not on the log."""
     last: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
     for rows in facts.requests.values():
         for row in rows:
@@ -205,44 +210,44 @@ def check_read_positions(facts: LogFacts, state: FinalState) -> Iterator[str]:
         read = {source: seq for source, seq in book.items() if source.startswith("operator@")}
         if read != last.get((service, fabric), {}):
             yield (
-                f"{service} of {fabric} has read requests up to {read}, the log holds "
+                f"{service} of {fabric} has read requests up to {read}, but the log holds "
                 f"{last.get((service, fabric), {})}"
             )
 
 
 def check_counts(facts: LogFacts, state: FinalState) -> Iterator[str]:
-    """What services have numbered is what the log holds."""
+    """The counts of services equal those of the log."""
     for what, kind, numbered in (
         ("faults", "FaultBegan", state.faults),
         ("slices", "SliceRequested", state.slices),
     ):
         for fabric, count in numbered.items():
             if count != facts.types[fabric, kind]:
-                yield f"{fabric}: {count} {what} were numbered, the log holds {facts.types[fabric, kind]}"
+                yield f"{fabric}: {count} {what} were numbered, but the log holds {facts.types[fabric, kind]}"
 
 
 def check_positions(facts: LogFacts, state: FinalState) -> Iterator[str]:
-    """All services have read all of the log."""
+    """Every service has read the whole log."""
     for (service, partition), position in state.positions.items():
         if position != facts.ends.get(partition, 0):
             yield (
-                f"{service} stands at {position} of partition {partition}, whose log ends at "
+                f"{service} is at {position} of partition {partition}, whose log ends at "
                 f"{facts.ends.get(partition, 0)}"
             )
 
 
 def check_ticks(facts: LogFacts, state: FinalState) -> Iterator[str]:
-    """Every service of every fabric has begun, and has taken each Tick on the log once."""
+    """Every service of every fabric has started, and has processed each Tick on the log once."""
     for (service, fabric), taken in state.ticks.items():
         if taken is None:
-            yield f"{service} of {fabric} has never begun"
+            yield f"{service} of {fabric} has never started"
         elif taken != facts.ticks[service, fabric]:
             held = facts.ticks[service, fabric]
-            yield f"{service} of {fabric} has taken {taken} Ticks, the log holds {held}"
+            yield f"{service} of {fabric} has processed {taken} Ticks, but the log holds {held}"
 
 
 def check_networks(facts: LogFacts, state: FinalState) -> Iterator[str]:
-    """Trunks, blocks and rewirings are shown as the log leaves them; of a network that retired none is."""
+    """Trunks, blocks and rewirings are shown as on the log; none of a retired network is shown."""
     trunks: dict[str, int] = {}
     blocks: dict[str, int] = defaultdict(int)
     for (fabric, one, other), links in facts.links.items():
@@ -253,36 +258,36 @@ def check_networks(facts: LogFacts, state: FinalState) -> Iterator[str]:
     for shown, held in ((state.trunks, trunks), (state.blocks, blocks)):
         for name in sorted(shown.keys() | {name for name, links in held.items() if links}):
             if shown.get(name, 0) != held.get(name, 0):
-                yield f"{name}: shown with {shown.get(name)} links, the log left it {held.get(name, 0)}"
+                yield f"{name}: shown with {shown.get(name)} links, but the log has {held.get(name, 0)}"
     for name in sorted(state.rewirings - facts.rewirings):
-        yield f"{name} is shown, and the log holds no plan of it"
+        yield f"{name} is shown, but the log holds no plan of it"
 
 
 def count_outcomes(facts: LogFacts, ids: Iterable[str]) -> tuple[int, int]:
-    """(requests that were done, requests that were refused with a reason)."""
+    """(requests done, requests refused with a reason)."""
     refusals = {refusal.__name__ for refusal in REFUSALS.values()}
     refused = sum(any(answer.type in refusals for answer in facts.answers.get(name, [])) for name in ids)
     return len(facts.requests) - refused, refused
 
 
-# The fabrics of a soak against the log and the audit: each begins once, as it was asked for, lives, and ends
-# once if it retires.
+# --- fabrics: commissioned once, as requested, and retired at most once ---
 
 
 def check_commissionings(
     book: ClientRecord, facts: LogFacts, initial_fabrics: Mapping[str, str]
 ) -> Iterator[str]:
-    """A sentence for every fabric that does not begin once, is not what was asked for, or does not live.
-    `begun_with` is fabric → site of those that the twin was made with."""
+    """A sentence for every fabric that is not commissioned exactly once, as requested, or that has no Tick.
+
+    `initial_fabrics` is fabric → site of the fabrics that the twin was created with."""
     asked = dict(initial_fabrics) | {one.join.fabric: one.join.site for one in book.joined}
     for fabric in sorted(asked.keys() | facts.commissionings.keys()):
         rows = facts.commissionings.get(fabric, [])
         if fabric not in asked:
             yield f"{fabric} is commissioned on the log, but no operator commissioned it"
         elif len(rows) != 1:
-            yield f"{fabric} of {asked[fabric]} begins on the log {len(rows)} times"
+            yield f"{fabric} of {asked[fabric]} is commissioned on the log {len(rows)} times"
         elif rows[0].site != asked[fabric]:
-            yield f"{fabric} was to join {asked[fabric]}, and begins on the log in {rows[0].site}"
+            yield f"{fabric} was to join {asked[fabric]}, but is on the log in {rows[0].site}"
         elif not any(count for (_, name), count in facts.ticks.items() if name == fabric):
             yield f"{fabric} of {asked[fabric]} has no Tick on the log"
     yield from _check_partitions(facts)
@@ -305,11 +310,11 @@ def _check_joined(one: JoinedFabric, row: CommissioningOnLog) -> Iterator[str]:
     join = one.join
     if (one.id, one.at_us) != (row.id, row.at_us):
         yield (
-            f"{join.fabric} was accepted as {one.id} at {one.at_us} us, and stands on the log as {row.id} at "
+            f"{join.fabric} was accepted as {one.id} at {one.at_us} us, but is on the log as {row.id} at "
             f"{row.at_us} us"
         )
     if not matches_settings(row.config, join.settings | {"kind": join.kind}):
-        yield f"{join.fabric}: asked for {join.kind} {join.settings}, on the log {row.config}"
+        yield f"{join.fabric}: requested {join.kind} {join.settings}, but the log has {row.config}"
 
 
 def check_retirements(book: ClientRecord, facts: LogFacts) -> Iterator[str]:

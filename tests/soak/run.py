@@ -1,4 +1,4 @@
-"""`lightwave live soak`: a whole twin, faults from one seed, requests all the while; then the proof."""
+"""Run a soak: a whole twin, faults from one seed, requests throughout, then the checks."""
 
 import http.client
 import json
@@ -55,27 +55,28 @@ from tests.soak.twin_monitor import TwinAccess, TwinMonitor, check_peaks, fetch_
 from tests.soak.whole_twin import TwinOptions, WholeTwin
 
 STALL_S_MAX = 240.0
-"""Time that stands still for so long will not advance again, nor a gateway answer that is silent so long."""
+"""If time stalls for longer than this, or a gateway does not answer, the twin will not recover."""
 CONVERGE_S_MAX = 180.0
 CALM_S = 3.0
-"""How long every process must have run after the last fault."""
+"""Time that every process must run after the last fault."""
 PODS = 4
 SETTINGS = (
     *("pod.cubes=16", "failures.host_per_day=0.05"),
     *(f"scheduler.{name}={value}" for name, value in POLICIES.items()),
 )
-"""Pods that are small and busy, with every policy of the scheduler: more happens to them in an hour."""
+"""Small, busy pods with every scheduler policy, so that more happens in an hour."""
 OPERATORS, COMMISSIONER = "operators", "commissioner"
 ANSWER_TIMEOUTS_S = (1.0, 4.0, 9.0)
-"""How long operators wait for an answer, in turn: for many a request that is not long enough."""
+"""Answer timeouts of the operators, in turn. Some are too short for many requests on purpose."""
 
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Soak:
-    """What is run: faults for `minutes`, from `site_files` or so many `pods` with these `settings`; `joins`
-    fabrics join meanwhile. After a volley the twin has to live again within `live_s_max`."""
+    """Options of a soak: faults for `minutes`, on `site_files` or on `pods` with these `settings`.
+
+    `joins` fabrics join meanwhile. After each burst the twin must recover within `recovery_s_max`."""
 
     minutes: float
     pods: int = PODS
@@ -90,7 +91,7 @@ class Soak:
 
     @property
     def twin(self) -> TwinOptions:
-        """What the twin is made of. InvalidInput where a site's file is not what it should be."""
+        """Options of the twin. InvalidInput if a site file is invalid."""
         options = TwinOptions(
             pods=self.pods,
             site_files=self.site_files,
@@ -106,7 +107,7 @@ class Soak:
 
     @property
     def repeat(self) -> str:
-        """The command that runs it again."""
+        """The command that repeats the soak."""
         made_of = [word for file in self.site_files for word in ("--site", str(file))]
         return (
             f"python -m tests.soak --minutes {self.minutes:g} {shlex.join(made_of or self._pods)} "
@@ -120,7 +121,7 @@ class Soak:
 
 @dataclass(slots=True)
 class _SoakRun:
-    """What a soak gathers on its way."""
+    """State of a running soak."""
 
     soak: Soak
     twin: WholeTwin
@@ -139,7 +140,7 @@ class _SoakRun:
         return [self.commissioner, *self.operators]
 
     def wait(self, seconds: float) -> None:
-        """Wait, and see meanwhile that things go on; Deviated if they do not."""
+        """Wait, and check meanwhile that the twin makes progress; TwinDeviated if it does not."""
         until_s = time.monotonic() + seconds
         while True:
             self._check_processes()
@@ -147,20 +148,19 @@ class _SoakRun:
             self.longest_stall_s = max(self.longest_stall_s, stalled_s)
             for client in self.clients:
                 if client.unexpected_answer is not None:
-                    raise TwinDeviated(
-                        f"an operator got an answer that none should get: {client.unexpected_answer}"
-                    )
+                    raise TwinDeviated(f"an operator got an unexpected answer: {client.unexpected_answer}")
             if stalled_s > STALL_S_MAX:
-                raise TwinDeviated(f"time stands still since {stalled_s:.0f} s: {self.twin.words()}")
+                raise TwinDeviated(f"time has stalled for {stalled_s:.0f} s: {self.twin.words()}")
             if any(one.is_over(STALL_S_MAX) for one in self.meter.waiting()):
-                raise TwinDeviated(f"it does not live again for {STALL_S_MAX:.0f} s: {self.twin.words()}")
+                raise TwinDeviated(f"the twin has not recovered for {STALL_S_MAX:.0f} s: {self.twin.words()}")
             left_s = until_s - time.monotonic()
             if left_s <= 0:
                 return
             time.sleep(min(0.2, left_s))
 
     def _check_processes(self) -> None:
-        """Deviated if one that ran said that its use is wrong; OperationFailed if one cannot be started."""
+        """TwinDeviated if a process that ran exits with wrong usage; OperationFailed if one cannot be
+        started."""
         try:
             self.twin.supervisor.check()
         except OperationFailed as error:
@@ -169,7 +169,7 @@ class _SoakRun:
             raise
 
     def problems(self) -> list[str]:
-        """What was found on the way, without the proof."""
+        """Problems found during the run, without the final checks."""
         supervisor, context = self.twin.supervisor, self.context
         return [
             *check_recovery(self.meter.injected, self.soak.recovery_s_max),
@@ -182,13 +182,15 @@ class _SoakRun:
 
 
 def run_soak(soak: Soak, say: Say = lambda _: None) -> dict[str, Any]:
-    """Run it; the report's `verdict` is `clean` if all that must hold held, `deviated` if the twin did
-    otherwise. OperationFailed if the soak itself failed, which says nothing of the twin. What it started has
-    ended when it returns or raises, and its folder is kept only where something went wrong."""
+    """Run a soak; the report's `verdict` is `clean` if every check passed, else `deviated`.
+
+    OperationFailed if the soak itself failed, which says nothing about the twin. Every process that it
+    started has stopped when it returns or raises. Its folder is kept only after a problem.
+    """
     folder = Path(tempfile.mkdtemp(prefix="lightwave-soak-"))
     try:
         with _twin(soak, folder) as twin:
-            say(f"the twin runs at {twin.url}, logs in {folder}")
+            say(f"the twin runs at {twin.url}; logs are in {folder}")
             report = _soak(soak, twin, say)
     except BaseException:
         say(f"logs and data are kept in {folder}")
@@ -231,12 +233,12 @@ def _soak(soak: Soak, twin: WholeTwin, say: Say) -> dict[str, Any]:
     wall_s = time.monotonic() - run.began_s
     if problem is not None:
         return report_of(run, wall_s, [problem, *run.problems()], requests=None, log=None, audit=None)
-    say("all requests are accepted, all processes run, the clock is paused; comparing")
+    say("every request is accepted, every process runs, the clock is paused; starting the checks")
     return compare(run, wall_s)
 
 
 def _start_run(soak: Soak, twin: WholeTwin, say: Say) -> _SoakRun:
-    """With everybody at work who looks and who asks."""
+    """Start the meter, the monitor and all clients."""
     sites = twin.options.sites
     turns = {plan.site: threading.Lock() for plan in sites}
     operators: list[Operator] = []
@@ -252,7 +254,7 @@ def _start_run(soak: Soak, twin: WholeTwin, say: Say) -> _SoakRun:
         start_operator(join.fabric, config, join.site).start()
 
     def on_retiring(join: PlannedJoin) -> None:
-        say(f"{join.fabric} is to retire")
+        say(f"{join.fabric} will retire")
         (operator,) = [one for one in operators if one.fabric == join.fabric]
         operator.stop()
         operator.join()
@@ -292,7 +294,7 @@ def _start_run(soak: Soak, twin: WholeTwin, say: Say) -> _SoakRun:
 
 
 def answered(twin: WholeTwin, clients: Sequence[SoakClient]) -> dict[str, float]:
-    """Gateway → when the newest request was first sent that was answered there; 0 if none was."""
+    """Gateway → first send time of the newest request that it answered; 0 if none."""
     return {
         gateway: max((client.answered.get(gateway, 0.0) for client in clients), default=0.0)
         for gateway in twin.gateways
@@ -300,22 +302,25 @@ def answered(twin: WholeTwin, clients: Sequence[SoakClient]) -> dict[str, float]
 
 
 def operator_script(seed: int, fabric: str, config: FabricConfig) -> OperatorScript:
-    """What the operator of a pod of any kind may wish for."""
+    """The requests of a fabric's operator."""
     return OperatorScript(seed, fabric, plant_of(config.kind, config.hardware))
 
 
 def converge(run: _SoakRun) -> None:
-    """Wait until every process runs, all fabrics have joined and every fabric's time advances, every request
-    begun is accepted, and the clock is paused with nothing left to read; Deviated if that takes too long."""
+    """Wait until the twin is quiet; TwinDeviated if that takes too long.
+
+    Quiet: every process runs, all fabrics have joined, every fabric's time advances, every open request is
+    accepted, and the clock is paused with nothing left to read.
+    """
     run.wait(CALM_S)
     until_s = time.monotonic() + CONVERGE_S_MAX
     while run.meter.waiting() or None in run.twin.supervisor.pids().values():
-        _wait_or_fail(until_s, run, "processes do not come back")
+        _wait_or_fail(until_s, run, "processes do not restart")
     run.commissioner.stop()
     while run.commissioner.is_alive():
         _wait_or_fail(until_s, run, "fabrics do not join")
     while still := _stalled_fabrics(run):
-        _wait_or_fail(until_s, run, f"fabrics that joined stand still: {', '.join(still)}")
+        _wait_or_fail(until_s, run, f"joined fabrics do not advance: {', '.join(still)}")
     for operator in run.operators:
         operator.stop()
     while any(operator.is_alive() for operator in run.operators):
@@ -325,7 +330,7 @@ def converge(run: _SoakRun) -> None:
     while not is_quiet(run.twin):
         _wait_or_fail(until_s, run, "services do not reach the end of the log")
     while unwell := first_unhealthy(run.twin.probed(), fetch_status):
-        _wait_or_fail(until_s, run, f"not all say that they are well: {unwell}")
+        _wait_or_fail(until_s, run, f"not every process is healthy: {unwell}")
 
 
 def _stalled_fabrics(run: _SoakRun) -> list[str]:
@@ -349,11 +354,11 @@ def _pause_clock(twin: WholeTwin) -> bool:
         return False
 
 
-# --- the proof ----------------------------------------------------------------------------------------------
+# --- the checks ---------------------------------------------------------------------------------------------
 
 
 def compare(run: _SoakRun, wall_s: float) -> dict[str, Any]:
-    """The report of a soak to its end: everything that must hold, and what was counted on the way."""
+    """The report of a complete soak: all checks and all counts."""
     twin = run.twin
     book = client_record(run.operators, run.commissioner, run.context.floods)
     log = (twin.kafka.brokers, twin.topics.log)
@@ -381,7 +386,7 @@ def compare(run: _SoakRun, wall_s: float) -> dict[str, Any]:
 
 
 def report_of(run: _SoakRun, wall_s: float, problems: Sequence[str], **proof: Any) -> dict[str, Any]:
-    """All that is told of a soak; the parts of the `proof` are None where the twin could not be compared."""
+    """The report of a soak; the parts in `proof` are None if the twin could not be checked."""
     injected: list[InjectedFault] = run.meter.injected
     return {
         "verdict": reports.DEVIATED if problems else reports.CLEAN,
@@ -408,7 +413,7 @@ def report_of(run: _SoakRun, wall_s: float, problems: Sequence[str], **proof: An
 def _redis_version(url: str) -> str:
     try:
         with redis.Redis.from_url(url) as client:
-            about: Any = client.info("server")  # the client's types speak for its asynchronous form as well
+            about: Any = client.info("server")  # the client's types also cover its asynchronous form
     except redis.RedisError:
-        return "does not answer"  # the soak ended while it was struck
+        return "does not answer"  # the soak ended during a fault of Redis
     return str(about["redis_version"])

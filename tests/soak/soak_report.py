@@ -1,4 +1,4 @@
-"""What a soak found, as JSON for machines and in a few lines for people."""
+"""The report of a soak, as JSON and as text."""
 
 import platform
 import re
@@ -20,12 +20,12 @@ from tests.soak.recovery_meter import InjectedFault
 from tests.soak.twin_monitor import ResourcePeak
 
 CLEAN, DEVIATED, FAILED = "clean", "deviated", "failed"
-"""Verdicts: all that must hold held; the twin did otherwise; the soak itself broke."""
+"""Verdicts: every check passed; the twin deviated; the soak itself failed."""
 PACKAGES = ("faust-streaming", "aiokafka", "kafka-python", "redis", "uvloop")
 
 
 def fault_rows(injected: Sequence[InjectedFault], began_s: float) -> list[dict[str, Any]]:
-    """One row a fault, in order."""
+    """One row per fault, in order."""
     return [
         {
             "at_s": round(one.at_s - began_s, 2),
@@ -41,7 +41,7 @@ def fault_rows(injected: Sequence[InjectedFault], began_s: float) -> list[dict[s
 
 
 def sites_of(sites: Iterable[SitePlan], joined: Iterable[JoinedFabric]) -> dict[str, dict[str, str]]:
-    """Site → fabric → kind, with those that joined."""
+    """Site → fabric → kind, including joined fabrics."""
     found = {plan.site: {name: config.kind for name, config in plan.fabrics.items()} for plan in sites}
     for one in joined:
         found[one.join.site][one.join.fabric] = one.join.kind
@@ -49,7 +49,7 @@ def sites_of(sites: Iterable[SitePlan], joined: Iterable[JoinedFabric]) -> dict[
 
 
 def join_rows(joined: Iterable[JoinedFabric]) -> list[dict[str, Any]]:
-    """One row a fabric that joined, in order."""
+    """One row per joined fabric, in order."""
     return [
         {"fabric": one.join.fabric, "site": one.join.site, "kind": one.join.kind, "at_us": one.at_us}
         for one in joined
@@ -57,12 +57,12 @@ def join_rows(joined: Iterable[JoinedFabric]) -> list[dict[str, Any]]:
 
 
 def retired_rows(retired: Iterable[RetiredFabric]) -> list[dict[str, Any]]:
-    """One row a fabric that retired, in order."""
+    """One row per retired fabric, in order."""
     return [{"fabric": one.fabric, "at_us": one.at_us} for one in retired]
 
 
 def request_counts(book: ClientRecord, facts: LogFacts, again: int) -> dict[str, Any]:
-    """`unsure_on_the_log` are those of the unsure ones that the twin has taken."""
+    """Counts of requests; `unsure_on_the_log` counts the unsure requests that are on the log."""
     done, refused = count_outcomes(facts, facts.requests)
     taken = {rows[0].key for rows in facts.requests.values()}
     return {
@@ -81,11 +81,11 @@ SLICE_EVENTS = {
     "started": "SliceStarted",
     "hit and planned for": "SliceRecovering",
     "cubes replaced": "CubeSwapped",
-    "told to leave": "SliceNoticed",
+    "evicted with notice": "SliceNoticed",
     "queued again": "SliceRequeued",
     "completed": "SliceCompleted",
 }
-"""What became of slices, in words → the message that says so: a soak without them has not tried much."""
+"""Event of slices in words → its message type. A soak without them has exercised little."""
 
 
 def log_counts(facts: LogFacts) -> dict[str, Any]:
@@ -104,7 +104,7 @@ def log_counts(facts: LogFacts) -> dict[str, Any]:
 
 
 def restart_counts(exits: Mapping[str, Sequence[int]]) -> dict[str, dict[str, int]]:
-    """Process → how it ended → how often."""
+    """Process → exit code as text → count."""
     return {
         name: dict(Counter(exit_text(code) for code in codes))
         for name, codes in sorted(exits.items())
@@ -113,7 +113,7 @@ def restart_counts(exits: Mapping[str, Sequence[int]]) -> dict[str, dict[str, in
 
 
 def resource_rows(peaks: Mapping[str, ResourcePeak]) -> dict[str, dict[str, float]]:
-    """Process → the most that it was seen to take."""
+    """Process → peak memory and open files."""
     return {
         name: {"memory_mb": round(peak.memory_mb, 1), "files": peak.files}
         for name, peak in sorted(peaks.items())
@@ -121,7 +121,7 @@ def resource_rows(peaks: Mapping[str, ResourcePeak]) -> dict[str, dict[str, floa
 
 
 def versions(redis: str) -> dict[str, str]:
-    """Of everything that takes part; `redis` is what the server says."""
+    """Versions of all components; `redis` is the server's own."""
     found = {"lightwave": VERSION, "python": platform.python_version(), "redis-server": redis}
     for name in PACKAGES:
         try:
@@ -134,12 +134,12 @@ def versions(redis: str) -> dict[str, str]:
 
 
 def failed_report(repeat: str, reason: str) -> dict[str, Any]:
-    """The report of a soak that broke: nothing was found out of the twin."""
+    """The report of a soak that failed: it says nothing about the twin."""
     return {"verdict": FAILED, "reason": reason, "repeat": repeat}
 
 
 def report_text(report: Mapping[str, Any]) -> str:
-    """The report of a soak that came to a verdict, for a person."""
+    """The report of a soak with a verdict, as text."""
     rows = [
         (kind, action, row["count"], *(f"{row[name]:.1f} s" for name in ("least_s", "median_s", "most_s")))
         for kind, actions in report["live"].items()
@@ -150,15 +150,15 @@ def report_text(report: Mapping[str, Any]) -> str:
     lines = [
         f"{report['verdict']}: {faults} faults in {minutes:.1f} minutes over {_sites_in_words(report)}",
         *_proof_in_words(report),
-        f"the longest stand was {report['longest_stall_s']:.1f} s",
-        f"processes ended, and started again: {ends} times",
+        f"the longest stall was {report['longest_stall_s']:.1f} s",
+        f"processes exited and restarted {ends} times",
         _resources_in_words(report),
         "",
         text_table(("what", "fault", "times", "live after", "median", "at most"), rows),
         "",
-        *(f"struck nothing: {sentence}" for sentence in report["missed"]),
+        *(f"no effect: {sentence}" for sentence in report["missed"]),
         *(f"problem: {sentence}" for sentence in report["problems"]),
-        f"again: {report['repeat']}",
+        f"to repeat: {report['repeat']}",
     ]
     if report["folder"] is not None:
         lines.append(f"logs and data: {report['folder']}")
@@ -173,22 +173,22 @@ def _resources_in_words(report: Mapping[str, Any]) -> str:
 
 def _sites_in_words(report: Mapping[str, Any]) -> str:
     fabrics = sum(len(fabrics) for fabrics in report["sites"].values())
-    return f"{fabrics} fabrics of {len(report['sites'])} sites, of which {len(report['joined'])} joined"
+    return f"{fabrics} fabrics of {len(report['sites'])} sites; {len(report['joined'])} of them joined"
 
 
 def _proof_in_words(report: Mapping[str, Any]) -> Iterator[str]:
     asked, log = report["requests"], report["log"]
     if asked is None:
-        yield "not compared with its log: the twin did not come to rest"
+        yield "not checked against its log: the twin did not become quiet"
         return
     yield f"simulated time: {sum(log['days'].values()):.1f} pod-days"
     yield f"slices: {', '.join(f'{count} {word}' for word, count in log['slices'].items())}"
     yield f"requests: {asked['accepted']} accepted; {asked['done']} done, {asked['refused']} refused"
     yield (
-        f"asked again: {asked['asked_again']} times; left unsure: {asked['unsure']}, of which the log has "
+        f"retried {asked['asked_again']} times; {asked['unsure']} left unsure, of which the log has "
         f"{asked['unsure_on_the_log']}"
     )
     yield (
         f"log: {log['messages']} messages, {log['repeats']} repeats, {log['voids']} void, "
-        f"{log['foreign']} written by strangers"
+        f"{log['foreign']} by foreign writers"
     )

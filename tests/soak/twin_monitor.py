@@ -1,6 +1,4 @@
-"""What the twin says of itself all the while, what its processes take, and whether its clock jumps: a thread
-that looks at them.
-"""
+"""A thread that polls the twin: its probes, the resources of its processes, and jumps of its clock."""
 
 import contextlib
 import http.client
@@ -21,16 +19,16 @@ ANSWER_S_MAX = 5.0
 PROBES = ("/livez", "/readyz", "/healthz")
 HEALTHY, UNHEALTHY = 200, 503
 MEMORY_MB_MAX = 600.0
-"""Resident, of one process; docs/benchmarks.md has what they take."""
+"""Resident memory of one process; docs/benchmarks.md has typical values."""
 FILES_MAX = 300
-"""Open ones of one process, connections among them."""
+"""Open files of one process, including connections."""
 JUMP_S_MAX = 15.0
-"""Of wall time, that may be made up at once: after 10 s in which all stand still the clock waits for them."""
+"""Wall time that the clock may catch up at once: after a stall of 10 s the clock waits for the services."""
 
 
 @dataclass(slots=True)
 class ResourcePeak:
-    """The most that a process was seen to take."""
+    """Peak resources of a process."""
 
     memory_mb: float = 0.0
     files: int = 0
@@ -38,11 +36,13 @@ class ResourcePeak:
 
 @dataclass(frozen=True, slots=True)
 class TwinAccess:
-    """What a watch looks at. `urls` is name → where its probes are; those of `gateways`
-    speak for the whole twin, others for themselves; `pids` name → its process, `still_s` how long time stands
-    still, and `blind_s` after how long of it nobody may say any more that all is well; `now_us` how far the
-    furthest fabric has come, at `speed` or less; they may raise as a twin's parts do that are struck. `told`
-    asks one URL: (status, body)."""
+    """What the monitor reads of a twin. The functions may raise while the twin is under a fault.
+
+    `urls` is name → URL of its probes; those of `gateways` report on the whole twin, others on themselves.
+    `pids` is name → pid. `stalled_s` is the current stall of time; after `healthy_stall_s_max` of it no
+    gateway may report healthy. `now_us` is the time of the furthest fabric, which advances at `speed` or
+    less. `fetch_status` gets one URL: (status, body).
+    """
 
     urls: Callable[[], Mapping[str, str]]
     gateways: Collection[str]
@@ -55,7 +55,7 @@ class TwinAccess:
 
 
 class TwinMonitor(threading.Thread):
-    """Looks until `stop`. `problems` are what must not be, each once; `peaks` is name → what it took."""
+    """Polls until `stop`. `problems` lists each problem once; `peaks` is name → peak resources."""
 
     def __init__(self, access: TwinAccess, wall_s: Callable[[], float] = time.monotonic) -> None:
         super().__init__(name="watch", daemon=True)
@@ -64,7 +64,8 @@ class TwinMonitor(threading.Thread):
         self._access = access
         self._wall_s = wall_s
         self._furthest: tuple[int, float] | None = None
-        """The furthest time seen, which a Redis that is struck may forget; and when it was last looked."""
+        """(furthest simulated time seen, wall time of the last poll). Redis may lose the former under a
+        fault."""
         self._stopping = threading.Event()
 
     def stop(self) -> None:
@@ -76,11 +77,11 @@ class TwinMonitor(threading.Thread):
             self.poll()
 
     def poll(self) -> None:
-        """Once."""
+        """Poll once."""
         self._record_resources()
         for poll in (self._probe_all, self._check_clock):
             with contextlib.suppress(OSError, ValueError, http.client.HTTPException, LightwaveError):
-                poll()  # unless Redis or a gateway is struck just now
+                poll()  # Redis or a gateway may be under a fault
 
     def _note(self, problem: str) -> None:
         if problem not in self.problems:
@@ -93,7 +94,7 @@ class TwinMonitor(threading.Thread):
                 try:
                     status, body = self._access.fetch_status(url + probe)
                 except (OSError, http.client.HTTPException):
-                    break  # it does not run, or stands still
+                    break  # it does not run, or is paused
                 whole = name in self._access.gateways
                 stalled_s = min(before_s, self._access.stalled_s()) if whole else 0.0
                 for problem in probe_problems(
@@ -122,20 +123,21 @@ class TwinMonitor(threading.Thread):
 def probe_problems(
     probe: str, status: int, body: bytes, stalled_s: float, healthy_stall_s_max: float
 ) -> Iterator[str]:
-    """What is wrong with the answer to a probe, while time stands still for so long: all is well for no more
-    than `blind_s`."""
+    """Problems of the answer to a probe while time has stalled for `stalled_s`.
+
+    A gateway must not report healthy after `healthy_stall_s_max`."""
     if status not in (HEALTHY, UNHEALTHY):
         yield f"was answered with {status}"
     elif probe == "/livez" and status != HEALTHY:
-        yield f"was answered with {status}, though it answers"
+        yield f"was answered with {status}, but must be 200 whenever it answers"
     elif status == UNHEALTHY and not reasons(body):
-        yield "was answered with 503, and without a reason"
+        yield "was answered with 503, but without a reason"
     elif probe == "/healthz" and status == HEALTHY and stalled_s > healthy_stall_s_max:
-        yield f"says that all is well, while time stands still for more than {healthy_stall_s_max:.0f} s"
+        yield f"reports healthy, but time has stalled for more than {healthy_stall_s_max:.0f} s"
 
 
 def first_unhealthy(urls: Mapping[str, str], ask: Callable[[str], tuple[int, bytes]]) -> str | None:
-    """Who does not say at every probe that it is well, and why; None if all do."""
+    """The first process with an unhealthy probe, and the reason; None if all are healthy."""
     for name, url in urls.items():
         for probe in PROBES:
             try:
@@ -148,7 +150,7 @@ def first_unhealthy(urls: Mapping[str, str], ask: Callable[[str], tuple[int, byt
 
 
 def reasons(body: bytes) -> list[str]:
-    """Why it is not well, as the answer to a probe says."""
+    """The reasons in the answer of an unhealthy probe."""
     try:
         found = json.loads(body)["problems"]
     except (ValueError, KeyError, TypeError):
@@ -157,7 +159,7 @@ def reasons(body: bytes) -> list[str]:
 
 
 def fetch_status(url: str) -> tuple[int, bytes]:
-    """(status, body) of an answer, whatever it is; OSError or HTTPException if there is none."""
+    """(status, body) of any answer; OSError or HTTPException if there is none."""
     try:
         with urllib.request.urlopen(url, timeout=ANSWER_S_MAX) as answer:
             return answer.status, answer.read()
@@ -167,7 +169,7 @@ def fetch_status(url: str) -> tuple[int, bytes]:
 
 
 def resources_of(pid: int) -> ResourcePeak | None:
-    """What a process takes now; None if it has ended."""
+    """Current resources of a process; None if it has exited."""
     place = Path("/proc") / str(pid)
     try:
         lines = (place / "status").read_text().splitlines()
@@ -178,7 +180,7 @@ def resources_of(pid: int) -> ResourcePeak | None:
 
 
 def check_peaks(peaks: Mapping[str, ResourcePeak]) -> Iterator[str]:
-    """A sentence for every process that took too much."""
+    """A sentence for every process that exceeded a limit."""
     for name, peak in sorted(peaks.items()):
         if peak.memory_mb > MEMORY_MB_MAX:
             yield f"{name} took {peak.memory_mb:.0f} MB of memory; must be at most {MEMORY_MB_MAX:.0f}"

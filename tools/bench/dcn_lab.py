@@ -15,7 +15,7 @@ from tools.bench.figure import BenchFigure
 BLOCKS = 64
 SEED = 7
 MONTH_DAYS, YEAR_DAYS = 30.0, 365.0
-CAMPUS = Path(__file__).parents[1] / "sites" / "campus.yaml"
+CAMPUS = Path(__file__).parents[2] / "ops" / "sites" / "campus.yaml"
 CAMPUS_DAYS = 10.0
 
 

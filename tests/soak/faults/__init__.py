@@ -1,1 +1,1 @@
-"""What a soak does to a twin: one small function a strike, one row each in the table."""
+"""Faults of a soak: one function per fault action, and one row each in the catalog."""

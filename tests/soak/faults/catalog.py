@@ -1,10 +1,10 @@
-"""Every strike of a soak. Seconds are how long it holds what it struck, where it does not end by itself."""
+"""All fault actions of a soak. Seconds are the duration of a fault that does not end by itself."""
 
 from tests.soak.fault_plan import FaultAction
 from tests.soak.faults import foreign_records, processes, rebuilds, requests, servers
 
 SESSION_TIMEOUT_S = 10.0
-"""After which Kafka gives a silent worker's partitions to another one."""
+"""Time after which Kafka reassigns the partitions of a silent worker."""
 
 FAULT_ACTIONS: tuple[FaultAction, ...] = (
     FaultAction("worker", "kill", processes.kill),

@@ -1,4 +1,4 @@
-"""What every strike is given: the twin, and what it needs to come to an end."""
+"""The context of every fault action: the twin, and helpers with a bounded wait."""
 
 import os
 import signal
@@ -18,21 +18,21 @@ POLL_S = 0.1
 COMMAND_S_MAX = 180.0
 RETRY_S = 1.0
 RUNNING_S_MAX = 60.0
-"""Within which what is to be struck must run."""
+"""Time within which the target of a fault must run."""
 KILL_POLL_S = 0.02
 
 
 class SoakEnded(Exception):
-    """The soak ends while a strike goes on."""
+    """The soak ends during a fault."""
 
 
 class TwinDeviated(Exception):
-    """The twin does what it must not, and cannot be compared any more; `str()` is the problem."""
+    """The twin deviates and can no longer be checked; `str()` is the problem."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """A command that ended; minus a signal's number where one ended it."""
+    """The result of a command; `code` is minus the signal's number if a signal ended it."""
 
     words: tuple[str, ...]
     code: int
@@ -41,13 +41,16 @@ class CommandResult:
 
     def __str__(self) -> str:
         last = (self.stderr or self.stdout).strip().splitlines()[-1:] or ["no output"]
-        return f"`lightwave {' '.join(self.words)}` ended with {self.code}: {last[0]}"
+        return f"`lightwave {' '.join(self.words)}` exited with code {self.code}: {last[0]}"
 
 
 @dataclass
 class FaultContext:
-    """`problems` is what strikes find that must not be, `missed` which of them struck nothing, `floods` the
-    clients that they sent, and `sent` how often each process got which signal."""
+    """The twin, and records of the faults.
+
+    `problems` are problems that faults found, `missed` faults without effect, `floods` their clients, and
+    `sent` the number of signals per process.
+    """
 
     twin: WholeTwin
     problems: list[str] = field(default_factory=list)
@@ -62,7 +65,7 @@ class FaultContext:
             raise SoakEnded
 
     def wait_until(self, found: Callable[[], bool], seconds: float = RUNNING_S_MAX) -> bool:
-        """Wait for what is to come; whether it came in time."""
+        """Wait until `found()` is true; False if that takes longer than `seconds`."""
         until_s = time.monotonic() + seconds
         while not found():
             if time.monotonic() > until_s:
@@ -79,8 +82,9 @@ class FaultContext:
         return pid
 
     def signal(self, names: Sequence[str], sign: signal.Signals) -> list[int]:
-        """Send a signal to those that run, as soon as one of them does; their pids. That none comes to run is
-        a problem: the twin lived before this volley."""
+        """Send a signal to the running processes among `names`, as soon as there is one; returns their pids.
+
+        If none starts to run, that is a problem, because the twin had recovered before this burst."""
         pids: list[int] = []
 
         def met() -> bool:
@@ -89,7 +93,7 @@ class FaultContext:
 
         if not self.wait_until(met):
             self.problems.append(
-                f"{sign.name} met nothing: for {RUNNING_S_MAX:.0f} s none of {', '.join(names)} ran"
+                f"{sign.name} had no target: for {RUNNING_S_MAX:.0f} s none of {', '.join(names)} ran"
             )
         return pids
 
@@ -100,8 +104,9 @@ class FaultContext:
         begun: Callable[[int], bool] | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> CommandResult:
-        """One `lightwave` command of the twin to its end; or killed so long after its start, or after the
-        process of this pid has `begun` with its work."""
+        """Run one `lightwave` command of the twin to its end, or kill it.
+
+        It is killed `kill_after_s` after its start, or after `begun(pid)` became true."""
         with tempfile.TemporaryFile("w+") as stdout, tempfile.TemporaryFile("w+") as stderr:
             process = subprocess.Popen(
                 [*self.twin.options.program, *words],
@@ -123,8 +128,8 @@ class FaultContext:
             return CommandResult(words, process.returncode, stdout.read(), stderr.read())
 
     def command_until_done(self, *words: str, environment: Mapping[str, str] | None = None) -> CommandResult:
-        """The same, again while it fails, as a person would who waits for Kafka and Redis. Deviated if it
-        never comes to its end: the servers run."""
+        """Run a command, and retry while it fails, as an operator would. TwinDeviated if it keeps failing,
+        although the servers run."""
         until_s = time.monotonic() + COMMAND_S_MAX
         while (done := self.command(*words, environment=environment)).code:
             if time.monotonic() > until_s:
@@ -138,7 +143,7 @@ class FaultContext:
         seconds: float,
         begun: Callable[[int], bool] = lambda _: False,
     ) -> None:
-        """Until it ends or has begun, and no longer than that."""
+        """Wait until it exits or has begun, at most `seconds`."""
         until_s = time.monotonic() + seconds
         while process.poll() is None and time.monotonic() < until_s and not begun(process.pid):
             self.hold(min(KILL_POLL_S, max(0.0, until_s - time.monotonic())))

@@ -1,4 +1,4 @@
-"""Strikes at the topics: what strangers write there."""
+"""Faults of the topics: foreign records and transactions."""
 
 import asyncio
 import itertools

@@ -1,4 +1,4 @@
-"""Strikes at the twin's own processes, one of them or many at once."""
+"""Faults of the twin's processes, one or many at a time."""
 
 import contextlib
 import resource
@@ -34,7 +34,7 @@ def pause(context: FaultContext, fault: PlannedFault) -> None:
 
 
 def hold_down(context: FaultContext, fault: PlannedFault) -> None:
-    """SIGKILL, and nobody starts it for a while."""
+    """SIGKILL, without a restart for a while."""
     context.twin.supervisor.drop(fault.target.name, signal.SIGKILL)
     try:
         context.hold(fault.duration_s)
@@ -71,7 +71,7 @@ def exhaust_files(context: FaultContext, fault: PlannedFault) -> None:
 
 
 def double_sequencer(context: FaultContext, fault: PlannedFault) -> None:
-    """One more sequencer than there are."""
+    """Start an additional sequencer."""
     context.twin.start_sequencer(EXTRA)
     try:
         context.hold(fault.duration_s)
@@ -131,7 +131,7 @@ def pause_kind(context: FaultContext, fault: PlannedFault) -> None:
 
 
 def restart_kind(context: FaultContext, fault: PlannedFault) -> None:
-    """The same are asked to end."""
+    """SIGTERM to the same set of processes."""
     context.signal(_of_one_kind(context, fault), signal.SIGTERM)
 
 

@@ -1,4 +1,4 @@
-"""Strikes at what makes a twin, and makes it again: rebuilds and inits, whole and cut off."""
+"""Faults of rebuilds and inits, complete and interrupted."""
 
 import contextlib
 import signal
@@ -27,18 +27,18 @@ TRIES = 4
 
 
 def rebuild(context: FaultContext, _: PlannedFault) -> None:
-    """Every state is made again under the living twin."""
+    """Rebuild every state while the twin runs."""
     context.command_until_done("live", "rebuild")
 
 
 def kill_rebuild(context: FaultContext, fault: PlannedFault) -> None:
-    """A rebuild is killed on its way, then another goes to its end."""
+    """Kill a rebuild, then run another to its end."""
     kill_after(context, fault.duration_s, "live", "rebuild")
     context.command_until_done("live", "rebuild")
 
 
 def rebuild_twice(context: FaultContext, _: PlannedFault) -> None:
-    """Two at once."""
+    """Run two rebuilds at once."""
     with ThreadPoolExecutor(2) as pool:
         both = [pool.submit(context.command_until_done, "live", "rebuild") for _ in range(2)]
         for one in both:

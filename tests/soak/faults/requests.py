@@ -1,4 +1,4 @@
-"""Strikes by people: more requests than the twin can take, and clock changes from two sides at once."""
+"""Faults by clients: floods of requests, and concurrent clock changes at two gateways."""
 
 import http.client
 import urllib.error

@@ -1,4 +1,4 @@
-"""Strikes at Kafka and Redis."""
+"""Faults of Kafka and Redis."""
 
 import resource
 import time
@@ -29,14 +29,14 @@ LITTLE_MEMORY = 1_000_000
 
 
 def kill_server(context: FaultContext, fault: PlannedFault) -> None:
-    """SIGKILL; it is back after a while."""
+    """SIGKILL, and a restart after a while."""
     server = _server(context, fault)
     server.kill()
     _back_after(context, fault, server)
 
 
 def restart_server(context: FaultContext, fault: PlannedFault) -> None:
-    """SIGTERM; it is back after a while."""
+    """SIGTERM, and a restart after a while."""
     server = _server(context, fault)
     server.stop()
     _back_after(context, fault, server)
@@ -48,7 +48,7 @@ def pause_server(context: FaultContext, fault: PlannedFault) -> None:
 
 
 def pause_servers(context: FaultContext, fault: PlannedFault) -> None:
-    """Kafka and Redis stand still together."""
+    """Pause Kafka and Redis together."""
     _pause(context, fault, [context.twin.kafka, context.twin.redis])
 
 
@@ -181,7 +181,7 @@ def cut_short(folder: Path, cut_bytes: int) -> int:
 
 
 def empty(context: FaultContext, fault: PlannedFault) -> None:
-    """All of Redis is flushed, and made again from the log."""
+    """Flush Redis, and rebuild it from the log."""
     context.twin.store.flush()
     context.hold(fault.duration_s)
     context.command_until_done("live", "rebuild")

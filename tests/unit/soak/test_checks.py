@@ -172,7 +172,7 @@ def test_what_the_soak_wrote_itself_counts_for_nothing(case: Case) -> None:
     facts = case.facts()
     assert (facts.messages, facts.foreign) == (7, 1)
     case.stand = dataclasses.replace(case.stand, faults={POD: 2})
-    expect(case, "2 faults were numbered, the log holds 1")
+    expect(case, "2 faults were numbered, but the log holds 1")
 
 
 def expect(case: Case, *words: str) -> None:
@@ -187,9 +187,9 @@ def test_a_lost_request_is_found(case: Case) -> None:
     case.log.drop("failures@pod-0/1")
     expect(
         case,
-        "operator@pod-0/100 (InjectFault) was accepted, and stands on the log 0 times",
+        "operator@pod-0/100 (InjectFault) was accepted, but is on the log 0 times",
         "failures of pod-0 has read requests up to",
-        "1 faults were numbered, the log holds 0",
+        "1 faults were numbered, but the log holds 0",
     )
 
 
@@ -198,12 +198,14 @@ def test_a_request_that_fell_behind_a_later_one_is_found(case: Case) -> None:
     body = {"cube": f"{POD}/cube-9"}
     name = case.log.root("DrainCube", 150, body)
     case.accept(name, "DrainCube", body, 90)
-    expect(case, "stands on the log 0 times")
+    expect(case, "is on the log 0 times")
 
 
 def test_one_that_was_applied_twice_is_found(case: Case) -> None:
     case.log.say("failures", "FaultBegan", "operator@pod-0/100", {"fault": f"{POD}/fault-1"})
-    expect(case, "operator@pod-0/100 (InjectFault) has 2 answers", "1 faults were numbered, the log holds 2")
+    expect(
+        case, "operator@pod-0/100 (InjectFault) has 2 answers", "1 faults were numbered, but the log holds 2"
+    )
 
 
 def test_one_that_was_never_handled_is_found(case: Case) -> None:
@@ -223,7 +225,7 @@ def test_one_request_that_was_taken_under_two_numbers_is_found(case: Case) -> No
     again(case, "400")
     expect(
         case,
-        "one request stands on the log as operator@pod-0/400, operator@pod-0/500, under the key 400",
+        "one request is on the log as operator@pod-0/400, operator@pod-0/500, under the key 400",
     )
 
 
@@ -234,7 +236,7 @@ def test_one_that_is_unsure_may_stand_there_once(case: Case) -> None:
     name = case.log.root("DrainCube", 700, {"cube": f"{POD}/cube-2"}, key="500")
     case.log.say("cubes", "DrainRefused", name, {"target": f"{POD}/cube-2", "reason": "is drained"})
     case.has_read("cubes", {"operator@pod-0": 700})
-    expect(case, "one request stands on the log as operator@pod-0/500, operator@pod-0/700, under the key 500")
+    expect(case, "one request is on the log as operator@pod-0/500, operator@pod-0/700, under the key 500")
 
 
 @pytest.mark.parametrize(
@@ -246,7 +248,7 @@ def test_one_that_was_received_and_is_lost_is_found_unless_redis_was_made_to_for
 ) -> None:
     again(case, "500")
     problems = [*check_received({"500": 700.0, "lost": 700.0}, forgot_s, case.facts())]
-    assert problems == ["a request was received under the key lost, and does not stand on the log"] * found
+    assert problems == ["a request was received under the key lost, but is not on the log"] * found
 
 
 def test_one_that_stands_under_the_key_of_another_is_found(case: Case) -> None:
@@ -256,8 +258,8 @@ def test_one_that_stands_under_the_key_of_another_is_found(case: Case) -> None:
     )
     expect(
         case,
-        "operator@pod-0/401 (RequestSlice) was accepted, and stands on the log 0 times",
-        "operator@pod-0/400 stands on the log under the key of operator@pod-0/401",
+        "operator@pod-0/401 (RequestSlice) was accepted, but is on the log 0 times",
+        "operator@pod-0/400 is on the log under the key of operator@pod-0/401",
     )
 
 
@@ -267,7 +269,7 @@ def test_what_nobody_asked_for_is_found(case: Case, key: str) -> None:
     name = case.log.root("UndrainCube", 500, body, key=key)
     case.log.say("cubes", "DrainRefused", name, {"target": f"{POD}/cube-3", "reason": "is not drained"})
     case.has_read("cubes", {"operator@pod-0": 500})
-    expect(case, f"operator@pod-0/500 stands on the log under the key {key}, which nobody asked under")
+    expect(case, f"operator@pod-0/500 is on the log under the key {key}, which no operator used")
 
 
 def test_a_cube_of_a_fabric_that_retired_needs_no_document(case: Case) -> None:
@@ -279,9 +281,9 @@ def test_a_cube_of_a_fabric_that_retired_needs_no_document(case: Case) -> None:
 def test_a_request_that_came_out_differently_is_found(case: Case) -> None:
     first, *others = case.book.accepted
     for change, word in (
-        ({"at_us": 1}, "at 1 us, and stands on the log as InjectFault of pod-0 at 0 us"),
+        ({"at_us": 1}, "at 1 us, but is on the log as InjectFault of pod-0 at 0 us"),
         ({"fabric": "pod-1"}, "of pod-1 at 0 us"),
-        ({"body": FAULT | {"target": f"{POD}/cube-7/+x/3"}}, "asked for"),
+        ({"body": FAULT | {"target": f"{POD}/cube-7/+x/3"}}, "requested"),
     ):
         changed = dataclasses.replace(first, **change)
         case.book = dataclasses.replace(case.book, accepted=(changed, *others))
@@ -298,7 +300,7 @@ def test_one_number_told_to_two_clients_is_found(case: Case) -> None:
 def test_a_cube_left_otherwise_than_its_last_request_is_found(case: Case) -> None:
     drained = {f"{POD}/cube-2": False, f"{POD}/cube-3": True}
     case.stand = dataclasses.replace(case.stand, drained=drained)
-    expect(case, "cube-2: not drained", "cube-3: drained, its last request left it not drained")
+    expect(case, "cube-2: not drained", "cube-3: drained, but its last request left it not drained")
 
 
 def test_a_service_that_has_not_read_the_last_request_is_found(case: Case) -> None:
@@ -309,12 +311,14 @@ def test_a_service_that_has_not_read_the_last_request_is_found(case: Case) -> No
 def test_a_service_that_stands_behind_is_found(case: Case) -> None:
     facts = case.facts()
     stand = dataclasses.replace(case.stand, positions={("cubes", 0): 9, ("ocs", 0): 8})
-    assert check_all(case.book, facts, stand) == ["ocs stands at 8 of partition 0, whose log ends at 9"]
+    assert check_all(case.book, facts, stand) == ["ocs is at 8 of partition 0, whose log ends at 9"]
 
 
 def test_a_service_that_has_not_taken_the_ticks_of_the_log_is_found(case: Case) -> None:
     case.stand = dataclasses.replace(case.stand, ticks={("ocs", POD): 1, ("cubes", POD): None})
-    expect(case, "ocs of pod-0 has taken 1 Ticks, the log holds 0", "cubes of pod-0 has never begun")
+    expect(
+        case, "ocs of pod-0 has processed 1 Ticks, but the log holds 0", "cubes of pod-0 has never started"
+    )
 
 
 NETWORK = {"links": [[0, 1, 7], [0, 2, 5], [1, 2, 0]]}
@@ -349,9 +353,9 @@ def test_a_network_that_is_shown_otherwise_is_found(case: Case) -> None:
     )
     expect(
         case,
-        "block-0/trunk-1: shown with 7 links, the log left it 6",
-        "block-2: shown with None links, the log left it 5",
-        "rewiring-1 is shown, and the log holds no plan of it",
+        "block-0/trunk-1: shown with 7 links, but the log has 6",
+        "block-2: shown with None links, but the log has 5",
+        "rewiring-1 is shown, but the log holds no plan of it",
     )
 
 
@@ -393,4 +397,4 @@ def test_what_is_no_message_is_counted() -> None:
 def test_a_log_may_end_behind_its_last_line(case: Case) -> None:
     facts = gather_facts(case.log.lines, {0: 12, 1: 0})
     stand = dataclasses.replace(case.stand, positions={("cubes", 0): 9, ("ocs", 0): 12, ("ocs", 1): 0})
-    assert check_all(case.book, facts, stand) == ["cubes stands at 9 of partition 0, whose log ends at 12"]
+    assert check_all(case.book, facts, stand) == ["cubes is at 9 of partition 0, whose log ends at 12"]

@@ -1,5 +1,6 @@
 """Wrong use of `python -m tests.soak` is reported in one sentence, before anything starts."""
 
+import signal
 import sys
 
 import pytest
@@ -20,6 +21,7 @@ from tests.soak.__main__ import main
 def test_wrong_use(
     words: str, parts: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
     monkeypatch.setattr(sys, "argv", ["soak", *words.split()])
     with pytest.raises(SystemExit) as ended:
         main()

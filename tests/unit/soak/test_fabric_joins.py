@@ -210,20 +210,23 @@ def test_all_is_well() -> None:
 @pytest.mark.parametrize(
     ("lines", "sentence"),
     [
-        (WHOLE[:2], "pod-2 of pod-0 begins on the log 0 times"),
-        ([*WHOLE, WHOLE[2]], "pod-2 of pod-0 begins on the log 2 times"),
-        ([*WHOLE, begins("pod-9", "pod-0")], "pod-9 begins on the log, and nobody let it join"),
+        (WHOLE[:2], "pod-2 of pod-0 is commissioned on the log 0 times"),
+        ([*WHOLE, WHOLE[2]], "pod-2 of pod-0 is commissioned on the log 2 times"),
+        (
+            [*WHOLE, begins("pod-9", "pod-0")],
+            "pod-9 is commissioned on the log, but no operator commissioned it",
+        ),
         (WHOLE[:3], "pod-2 of pod-0 has no Tick on the log"),
         (
             [*WHOLE[:2], begins("pod-2", "lone", kind="static-pod"), WHOLE[3]],
-            "pod-2 was to join pod-0, and begins on the log in lone",
+            "pod-2 was to join pod-0, but is on the log in lone",
         ),
         (
             [*WHOLE[:2], begins("pod-2", "pod-0", 1, kind="static-pod"), WHOLE[3]],
             "the site pod-0 is on partitions [0, 1], not on one",
         ),
-        ([*WHOLE[:2], begins("pod-2", "pod-0"), WHOLE[3]], "pod-2: asked for static-pod"),
-        ([*WHOLE[:2], begins("pod-2", "pod-0", kind="static-pod", seed=4), WHOLE[3]], "pod-2: asked for"),
+        ([*WHOLE[:2], begins("pod-2", "pod-0"), WHOLE[3]], "pod-2: requested static-pod"),
+        ([*WHOLE[:2], begins("pod-2", "pod-0", kind="static-pod", seed=4), WHOLE[3]], "pod-2: requested"),
     ],
 )
 def test_a_fabric_that_is_not_what_was_asked_for_is_found(lines: list[LogRecord], sentence: str) -> None:
@@ -234,7 +237,7 @@ def test_a_fabric_that_is_not_what_was_asked_for_is_found(lines: list[LogRecord]
 def test_an_answer_that_was_not_so_is_found() -> None:
     told = dataclasses.replace(JOINED, at_us=71)
     (problem,) = problems(WHOLE, dataclasses.replace(BOOK, joined=(told,)))
-    assert problem.startswith("pod-2 was accepted as sequencer@pod-2/1 at 71 us, and stands on the log as")
+    assert problem.startswith("pod-2 was accepted as sequencer@pod-2/1 at 71 us, but is on the log as")
 
 
 RETIRED = dataclasses.replace(BOOK, retired=(RetiredFabric("pod-2", "sequencer@pod-2/2", 90),))
@@ -260,7 +263,7 @@ def test_a_fabric_that_retired_ends_once() -> None:
             [*WHOLE, END, line(0, 0, "FabricRetired", "pod-2", {}, seq=3, at_us=90)],
             "pod-2 retired with sequencer@pod-2/2 at 90 us, and ends on the log 2 times",
         ),
-        (BOOK, [*WHOLE, END], "pod-2 ends on the log, and nobody let it retire"),
+        (BOOK, [*WHOLE, END], "pod-2 is retired on the log, but no operator retired it"),
     ],
 )
 def test_an_end_that_was_not_so_is_found(book: ClientRecord, lines: list[LogRecord], sentence: str) -> None:

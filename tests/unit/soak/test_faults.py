@@ -254,8 +254,8 @@ def test_a_kill_that_meets_nothing_is_found(context: FaultContext, twin: Any) ->
     processes.kill_workers(context, fault_at("processes", "processes"))
     processes.exhaust_files(context, fault_at("ocs-a"))
     assert context.problems == [
-        "SIGKILL met nothing: for 60 s none of ocs-a ran",
-        "SIGKILL met nothing: for 60 s none of ocs-a, ocs-b ran",
+        "SIGKILL had no target: for 60 s none of ocs-a ran",
+        "SIGKILL had no target: for 60 s none of ocs-a, ocs-b ran",
         "no files to exhaust: for 60 s ocs-a did not run",
     ]
     assert twin.supervisor.told == []
@@ -287,7 +287,7 @@ def test_a_rebuild_that_never_ends_well_is_the_twin_s(
 ) -> None:
     monkeypatch.setattr(scenes, "COMMAND_S_MAX", -1.0)
     answers(context, done(1))
-    with pytest.raises(TwinDeviated, match=r"^`lightwave live it` ended with 1: why, again and again"):
+    with pytest.raises(TwinDeviated, match=r"^`lightwave live it` exited with code 1: why, again and again"):
         rebuilds.rebuild(context, fault_at("twin", "twin"))
 
 

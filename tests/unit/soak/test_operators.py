@@ -150,7 +150,7 @@ def http_error(code: int) -> urllib.error.HTTPError:
 
 @pytest.fixture(autouse=True)
 def _leave_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(operators, "LEAVES", 0.0)
+    monkeypatch.setattr(operators, "ABANDON_SHARE", 0.0)
 
 
 def run_operator(gateway: Gateway, requests: int) -> Operator:

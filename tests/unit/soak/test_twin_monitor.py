@@ -49,12 +49,12 @@ SIGHTS = TwinAccess(
         ("/healthz", 503, WHY, 0.0, None),
         ("/readyz", 200, b"{}", 99.0, None),
         ("/livez", 200, b"{}", 99.0, None),
-        ("/livez", 503, WHY, 0.0, "was answered with 503, though it answers"),
+        ("/livez", 503, WHY, 0.0, "was answered with 503, but must be 200 whenever it answers"),
         ("/healthz", 500, WHY, 0.0, "was answered with 500"),
         ("/readyz", 401, WHY, 0.0, "was answered with 401"),
-        ("/readyz", 503, b"{}", 0.0, "was answered with 503, and without a reason"),
-        ("/healthz", 503, b"\xff", 0.0, "was answered with 503, and without a reason"),
-        ("/healthz", 200, b"{}", 61.0, "says that all is well, while time stands still for more than 60 s"),
+        ("/readyz", 503, b"{}", 0.0, "was answered with 503, but without a reason"),
+        ("/healthz", 503, b"\xff", 0.0, "was answered with 503, but without a reason"),
+        ("/healthz", 200, b"{}", 61.0, "reports healthy, but time has stalled for more than 60 s"),
     ],
 )
 def test_a_probe_that_says_what_is_not_so_is_found(
@@ -84,7 +84,7 @@ def test_a_worker_s_probes_speak_for_itself_alone() -> None:
     watch = TwinMonitor(replace(SIGHTS, urls=lambda: urls, stalled_s=lambda: 61.0))
     watch.poll()
     (problem,) = watch.problems
-    assert problem.startswith("gateway: /healthz says that all is well, while time stands still")
+    assert problem.startswith("gateway: /healthz reports healthy, but time has stalled")
 
 
 def test_what_does_not_answer_just_now_is_no_problem() -> None:

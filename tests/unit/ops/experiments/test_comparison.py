@@ -96,16 +96,19 @@ def test_variants_of_one_folder_are_compared_with_one_of_them(tmp_path: Path) ->
     found = read_stored(results(tmp_path, "a"))
     (one, _) = compare_within(found, ["repairs.technicians=1"]).contrasts
     assert one.compared.interval.value == pytest.approx(0.2)
-    with pytest.raises(InvalidInput, match=r"--against repairs.technicians=7: is no variant; one is repairs"):
+    with pytest.raises(
+        InvalidInput,
+        match=r"--against repairs.technicians=7: matches no variant; must match one, such as repairs",
+    ):
         compare_within(found, ["repairs.technicians=7"])
 
 
 def test_what_cannot_be_compared_is_one_sentence(tmp_path: Path) -> None:
     first = results(tmp_path, "a")
-    with pytest.raises(NotFound, match="is no folder of results"):
+    with pytest.raises(NotFound, match="is not a folder of results"):
         read_stored(tmp_path)
     other = results(tmp_path, "b", TEXT.replace("[1, 4]", "[2, 3]"))
-    with pytest.raises(InvalidInput, match="have no variant in common; one there is repairs"):
+    with pytest.raises(InvalidInput, match="have no variant in common; the first has repairs"):
         compare(read_stored(first), read_stored(other))
     goodput, queue = (
         TEXT.replace("[goodput, queue_h_p95]", f"[{name}]") for name in ("goodput", "queue_h_p95")
@@ -117,5 +120,5 @@ def test_what_cannot_be_compared_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"experiment\.yaml"):
         read_stored(first)
     (other / "runs").rename(other / "gone")
-    with pytest.raises(NotFound, match="no run is done yet"):
+    with pytest.raises(NotFound, match="no run is finished yet"):
         read_stored(other)

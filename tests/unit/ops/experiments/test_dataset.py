@@ -106,7 +106,7 @@ def test_what_a_kill_left_half_written_is_no_run(tmp_path: Path) -> None:
 def test_results_are_not_gone_on_with_unasked(tmp_path: Path) -> None:
     fill(tmp_path / "r", [(ONE, 3)])
     with (
-        pytest.raises(InvalidInput, match="has 1 runs already; go on with --resume"),
+        pytest.raises(InvalidInput, match="already has 1 runs; continue with --resume"),
         open_dataset(tmp_path / "r", planned(), BUILD, resume=False),
     ):
         pass
@@ -127,7 +127,7 @@ def test_results_of_something_else_are_refused(
     fill(tmp_path / "r", [(ONE, 3)])
     before = digest_of(tmp_path / "r")
     with (
-        pytest.raises(InvalidInput, match=f"its 1 runs are of another {field}"),
+        pytest.raises(InvalidInput, match=f"its 1 runs have another {field}"),
         open_dataset(tmp_path / "r", planned(**changed), build, resume=True),
     ):
         pass
@@ -155,7 +155,7 @@ def test_two_processes_do_not_write_one_folder(tmp_path: Path) -> None:
 def test_a_file_that_is_no_run_is_named(tmp_path: Path) -> None:
     fill(tmp_path / "r", [(ONE, 3)])
     (tmp_path / "r" / RUNS / f"{TWO.key}-0.parquet").write_bytes(b"nothing")
-    with pytest.raises(InvalidInput, match=f"{TWO.key}-0.parquet: is no run of this experiment"):
+    with pytest.raises(InvalidInput, match=f"{TWO.key}-0.parquet: is not a run of this experiment"):
         Dataset(tmp_path / "r", MEASURES).done()
 
 
@@ -176,7 +176,7 @@ def test_a_run_of_other_types_is_none(tmp_path: Path, column: str, values: Any) 
     (path,) = (tmp_path / "r" / RUNS).glob("*.parquet")
     table = pq.read_table(path, partitioning=None)
     pq.write_table(table.set_column(table.schema.get_field_index(column), column, values), path)
-    with pytest.raises(InvalidInput, match="is no run of this experiment"):
+    with pytest.raises(InvalidInput, match="is not a run of this experiment"):
         Dataset(tmp_path / "r", MEASURES).done()
 
 
@@ -187,7 +187,7 @@ def test_what_is_no_run_is_not_made_one(tmp_path: Path, values: Any) -> None:
     table = pq.read_table(path, partitioning=None).drop_columns(["goodput"])
     pq.write_table(table if values is None else table.append_column("goodput", values), path)
     before = path.read_bytes()
-    with pytest.raises(InvalidInput, match="is no run of this experiment"):
+    with pytest.raises(InvalidInput, match="is not a run of this experiment"):
         fill(tmp_path / "r", [])
     assert path.read_bytes() == before
 
@@ -203,7 +203,7 @@ def test_a_file_that_is_no_run_ends_no_more_than_this_sweep(tmp_path: Path) -> N
     fill(tmp_path / "r", [(ONE, 3)])
     bad = tmp_path / "r" / RUNS / f"{TWO.key}-0.parquet"
     bad.write_bytes(b"PAR1nothingPAR1")
-    with pytest.raises(InvalidInput, match=r"is no run of this experiment .*; remove it, and --resume"):
+    with pytest.raises(InvalidInput, match=r"is not a run of this experiment .*; delete it, and --resume"):
         fill(tmp_path / "r", [])
     bad.unlink()
     fill(tmp_path / "r", [(TWO, 0)])
@@ -213,7 +213,7 @@ def test_a_file_that_is_no_run_ends_no_more_than_this_sweep(tmp_path: Path) -> N
 def test_a_folder_that_is_a_file_is_told(tmp_path: Path, place: str) -> None:
     (tmp_path / place).parent.mkdir(exist_ok=True)
     (tmp_path / place).write_text("")
-    with pytest.raises(InvalidInput, match=f"{place}: is no folder; give another one with --out"):
+    with pytest.raises(InvalidInput, match=f"{place}: is not a folder; give another one with --out"):
         fill(tmp_path / "r", [])
 
 
@@ -297,7 +297,7 @@ def test_a_site_whose_file_was_edited_is_another(tmp_path: Path) -> None:
 
     of_site(SITE % 16)
     of_site("# what is said is the same\n" + SITE % 16)
-    with pytest.raises(InvalidInput, match="its 1 runs are of another site"):
+    with pytest.raises(InvalidInput, match="its 1 runs have another site"):
         of_site(SITE % 32)
 
 
@@ -337,7 +337,7 @@ def test_runs_answer_the_document_that_they_are_of_and_what_asks_for_less(tmp_pa
     require_same_identity(tmp_path / "r", planned(measure=("goodput",), confidence=0.9))
     with pytest.raises(InvalidInput, match=r"of another fabric, \{'days': 1.0\} and not \{'days': 2"):
         require_same_identity(tmp_path / "r", planned(fabric={"days": 2.0}))
-    with pytest.raises(InvalidInput, match=r"1 runs are of another measure"):
+    with pytest.raises(InvalidInput, match=r"1 runs have another measure"):
         require_same_identity(tmp_path / "r", planned(measure=("utilisation",)))
 
 
@@ -354,7 +354,9 @@ def test_a_run_under_the_name_of_another_is_none(tmp_path: Path) -> None:
     fill(tmp_path / "r", [(ONE, 3)])
     runs = tmp_path / "r" / RUNS
     (runs / f"{ONE.key}-4.parquet").write_bytes((runs / f"{ONE.key}-3.parquet").read_bytes())
-    with pytest.raises(InvalidInput, match=rf"{ONE.key}-4.parquet: is no run of this .*it holds {ONE.key}-3"):
+    with pytest.raises(
+        InvalidInput, match=rf"{ONE.key}-4.parquet: is not a run of this .*it holds {ONE.key}-3"
+    ):
         Dataset(tmp_path / "r", MEASURES).done()
 
 

@@ -113,7 +113,7 @@ def test_kinds_of_fabric_vary_as_parameters_do(tmp_path: Path) -> None:
 def test_a_parameter_that_a_kind_has_not_is_given_to_others_alone(tmp_path: Path) -> None:
     said = refused(tmp_path, KINDS.replace("repairs.technicians: 3", "ocs.technology: piezo"))
     assert said == (
-        "line 7: ocs.technology: a static-pod has no such parameter, only a superpod; give it in "
+        "line 7: ocs.technology: a static-pod has no such parameter, only a superpod; set it in "
         "vary.list, in the variants of that fabric.kind alone"
     )
     listed = KINDS[: KINDS.index("vary:")] + (
@@ -130,7 +130,7 @@ def test_kinds_that_there_are_not_or_that_a_site_has_are_refused(tmp_path: Path)
     )
     (tmp_path / "hall.yaml").write_text("site: hall\nfabrics:\n- {name: pod-0}\n")
     sited = KINDS.replace("days: 2\n  set:\n    repairs.technicians: 3", "days: 2\n  site: hall.yaml")
-    assert "not together with fabric.site" in refused(tmp_path, sited)
+    assert "must not be given together with fabric.site" in refused(tmp_path, sited)
     said = refused(tmp_path, SOUND.replace("pod.cubes: 4", "fabric.kind: static-pod"))
     assert "set.fabric.kind: stands as kind beside set, or varies" in said
 
@@ -203,21 +203,21 @@ def test_a_variant_has_a_name_that_goes_by_its_values_alone() -> None:
         ("technicians: [1, 2]", "technicians: [1, 1]", "line 7: vary: "),
         ("repairs.technicians", "repairs.technician", "did you mean repairs.technicians?"),
         ("pod.cubes: 4", "pod.cubes: 3", "line 5: pod.cubes: 3 is not allowed"),
-        ("pod.cubes: 4", "seed: 4", "line 5: seed: is no parameter to set"),
+        ("pod.cubes: 4", "seed: 4", "line 5: seed: must not be set here"),
         (
             "seeds: 3\n",
             "seeds: 3\nclaim: {measure: goodput, more_than: 1}\n",
-            "claim.of: no values are 4 variants",
+            "claim.of: no values matches 4 variants",
         ),
         (
             "seeds: 3\n",
             "seeds: 3\nclaim: {measure: goodput, of: {repairs.technicians: 9}, more_than: 1}\n",
-            "line 11: claim.of: repairs.technicians 9 is no variant; one is repairs.technicians 1",
+            "line 11: claim.of: repairs.technicians 9 matches no variant; must match one, such as repairs",
         ),
         (
             "seeds: 3\n",
             "seeds: 3\nclaim: {measure: goodput}\n",
-            "claim.more_than: one of more_than, less_than",
+            "claim.more_than: exactly one of more_than, less_than",
         ),
         (
             "seeds: 3\n",
@@ -264,7 +264,7 @@ def test_a_variant_has_a_name_that_goes_by_its_values_alone() -> None:
         (
             "seeds: 3\n",
             "seeds: 3\nclaim: {measure: goodput, of: {repairs.technicians: true}, more_than: 1}\n",
-            "line 11: claim.of: repairs.technicians true is no variant",
+            "line 11: claim.of: repairs.technicians true matches no variant",
         ),
         ("seeds: 3", "seeds: 3\nseeds: 4", "line 11: seeds: given twice"),
         ("days: 2", "days: &a 2", "line 4: the anchor &a"),
@@ -290,7 +290,7 @@ def test_what_is_wrong_is_told_with_line_field_and_what_is_allowed(
         (
             "repairs.technicians",
             "[1.2, 1.8]",
-            "[1.2, 1.8] has no whole number, and repairs.technicians is count",
+            "[1.2, 1.8] contains no whole number, but repairs.technicians is a count",
         ),
     ],
 )

@@ -109,7 +109,7 @@ LIES: list[tuple[str, Callable[[], list[Envelope]]]] = [
     ("is connected to a port that has a circuit", lambda: changed(CircuitsRewired, same_south)),
     ("is removed, but was not connected", lambda: twice(CircuitsRewired, 1)),
     (
-        "is restored, but did not stand",
+        "is restored, but was not connected",
         lambda: changed(CircuitsRestored, lambda _: {"circuits": ((0, 127),)}),
     ),
     ("is restored, but had light", lambda: without(OcsDown)),
@@ -130,7 +130,7 @@ LIES: list[tuple[str, Callable[[], list[Envelope]]]] = [
     ("commanded again before", lambda: twice(RewireCircuits)),
     ("answer a command that was not sent", lambda: without(RewireCircuits, 1)),
     (
-        "made other circuits than were commanded",
+        "connected other circuits than commanded",
         lambda: changed(CircuitsRewired, lambda b: {"made": b.made[1:]}, 1),
     ),
     ("Gb/s meanwhile; must be at least", lambda: changed(FabricCommissioned, promise_of_all)),

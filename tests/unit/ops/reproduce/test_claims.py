@@ -267,7 +267,7 @@ def test_rows_of_the_twins_construction_can_still_fail(monkeypatch: pytest.Monke
     )
     assert not row("ocs/ports")["holds"]
     assert row("ocs/spare-mirrors")["holds"]
-    monkeypatch.setattr(pod_geometry, "check", lambda *_: None)
+    monkeypatch.setattr(pod_geometry, "check_shape", lambda *_: None)
     assert row("geometry/sub-cube-shapes")["measured"] == 19
     monkeypatch.setattr(slice_mix, "PRODUCTION_MIX", [((4, 4, 4), False, 0.05)])
     assert not row("mix/listed")["holds"]
@@ -298,7 +298,7 @@ def test_a_lab_run_is_run_once_and_keeps_what_is_asked_for() -> None:
 def test_runs_ahead_in_several_processes_are_the_same_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     plans = [lab_runs.ClaimRunPlan(0.25, seed=seed) for seed in (5, 6)]
     by_hand = [lab_runs.lab_run(plan) for plan in plans]
-    monkeypatch.setattr(lab_runs, "_done", {})
+    monkeypatch.setattr(lab_runs, "_finished_runs", {})
     lab_runs.run_ahead(plans, jobs=2)
     ahead = lab_runs.lab_runs(plans)
     assert ahead == by_hand

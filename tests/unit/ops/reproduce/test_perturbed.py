@@ -187,7 +187,7 @@ def test_a_prediction_can_fail(name: str, monkeypatch: pytest.MonkeyPatch) -> No
     for patch in CHANGES[name].runs:
         monkeypatch.setattr(*patch)
     assert claim.row()["holds"] is (name not in KNOWN_NOT_TO_HOLD)
-    monkeypatch.setattr(lab_runs, "_done", {})
+    monkeypatch.setattr(lab_runs, "_finished_runs", {})
     for patch in CHANGES[name].model:
         monkeypatch.setattr(*patch)
     assert claim.row()["holds"] is (name in KNOWN_NOT_TO_HOLD)

@@ -202,12 +202,12 @@ def test_the_summary_of_an_interrupted_run_says_what_it_covers() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("--inject ocs", "--inject 'ocs': allowed: KIND:TARGET@TIME+FOR, such as ocs:pod-0/ocs-17@2d+10m"),
-        ("--inject lazer:pod-0/ocs-1@1h", "no fault of kind 'lazer'; allowed are host, chip, cable"),
-        ("--inject ocs:pod-7/ocs-1@1h", "no fabric 'pod-7'; there is pod-0"),
+        ("--inject ocs", "--inject 'ocs': must be KIND:TARGET@TIME+FOR, such as ocs:pod-0/ocs-17@2d+10m"),
+        ("--inject lazer:pod-0/ocs-1@1h", "no such fault kind 'lazer'; must be one of host, chip, cable"),
+        ("--inject ocs:pod-7/ocs-1@1h", "no such fabric 'pod-7'; must be one of pod-0"),
         ("--inject ocs:pod-0/ocs-48@1h", "ocs-48"),
         ("--inject ocs:ocs-48@1h", "name 'pod-0/ocs-48': OCS 48 does not exist"),
-        ("--inject ocs:ocs-1@1h --pods 2", "no fabric 'ocs-1'; there is pod-0, pod-1"),
+        ("--inject ocs:ocs-1@1h --pods 2", "no such fabric 'ocs-1'; must be one of pod-0, pod-1"),
         ("--inject ocs:pod-0/ocs-4@soon", "'soon' is no such time; allowed are 0s, 30s"),
         ("--inject ocs:pod-0/ocs-4@1h+0s", "'0s' is no such time; allowed are 30s"),
         (
@@ -282,7 +282,7 @@ def test_a_small_file_that_unpacks_to_more_than_the_memory_is_told_in_bounded_sp
     """One line of 256 MB, a million empty lines: what is kept of them is bounded."""
     for content, said in (
         (b"[" * (256 << 20), "dead letter, line 1: "),
-        (b"\n" * 1_000_000, "more than 100,000 lines are no messages; it is no log of a twin"),
+        (b"\n" * 1_000_000, "more than 100,000 lines are not messages; must be the log of a twin"),
     ):
         log = tmp_path / "log.zst"
         log.write_bytes(zstandard.ZstdCompressor(level=19).compress(content))
