@@ -53,7 +53,7 @@ class DrivenSite:
     site: Site
     log: tuple[Envelope, ...]
     requested: tuple[Envelope, ...]
-    samples: tuple[SpeedSample, ...]
+    speed_samples: tuple[SpeedSample, ...]
 
     def caused(self) -> list[Envelope]:
         """What follows from what was asked, by the chain of causes; the requests themselves not."""
@@ -148,15 +148,15 @@ class WhatIfComparison:
         time."""
         done, left = (slices_by_job(future.site) for future in (self._done, self._left))
         return job_effects(
-            self._done.samples,
-            self._left.samples,
+            self._done.speed_samples,
+            self._left.speed_samples,
             {job: left[job] for job in left if job in done},
             self._until_us,
         )
 
     def traffic(self) -> tuple[TrafficEffect, ...]:
         """The networks that carry their demand otherwise."""
-        return traffic_effects(self._done.samples, self._left.samples, self._until_us)
+        return traffic_effects(self._done.speed_samples, self._left.speed_samples, self._until_us)
 
     def _slice(self, name: str, now: Slice, without: Slice) -> SliceEffect:
         done, left = (about.get(name, []) for about in self._about)

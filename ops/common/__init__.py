@@ -1,1 +1,0 @@
-"""What all commands stand on: the twin's client, configuration, text, logs."""
