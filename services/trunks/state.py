@@ -20,7 +20,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Qualification:
+class CircuitQualification:
     """Circuits of a stage whose errors are counted until `due_us`. `cause` is the id of the message that said
     that they stand."""
 
@@ -51,7 +51,7 @@ class TrunksState(State):
     links: npt.NDArray[np.int32]
     changed_us: npt.NDArray[np.int64]
     qualification_count: int
-    qualifications: dict[int, Qualification]
+    qualifications: dict[int, CircuitQualification]
     patched: dict[int, int] = field(default_factory=dict)
 
     @property

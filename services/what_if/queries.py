@@ -29,7 +29,7 @@ from shared.engine.site import Site
 from shared.engine.state import StateT
 
 
-class StateCopies(Protocol):
+class StateSource(Protocol):
     """Private copies of what a twin's services hold."""
 
     def state(self, fabric: str, service: Service[StateT]) -> StateT:
@@ -48,7 +48,7 @@ class WhatIfQueries:
     """Answers from copies; `clock_us` is the twin's simulated time at which somebody asks. `deadline` is
     called at every question that drives a site, and returns what says whether its time is over."""
 
-    def __init__(self, copies: StateCopies, deadline: Callable[[], Callable[[], bool]] = no_deadline) -> None:
+    def __init__(self, copies: StateSource, deadline: Callable[[], Callable[[], bool]] = no_deadline) -> None:
         self._copies = copies
         self._deadline = deadline
 
