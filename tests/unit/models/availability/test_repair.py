@@ -163,9 +163,9 @@ def test_the_long_run_variance_is_that_of_a_simulation() -> None:
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [
-        ((0, 1, 1.0, 1.0), "machines 0: not allowed; allowed are 1 to 100,000; the nearest is 1"),
+        ((0, 1, 1.0, 1.0), "machines 0: must be between 1 and 100,000; the nearest is 1"),
         ((1, 0, 1.0, 1.0), "crews 0: not allowed"),
-        ((1, 1, 0.0, 1.0), "failure-rate 0.0: not allowed; allowed are finite numbers above 0"),
+        ((1, 1, 0.0, 1.0), "failure-rate 0.0: must be a finite number above 0"),
         ((1, 1, 1.0, math.inf), "repair-rate inf: not allowed"),
     ],
 )
@@ -187,7 +187,7 @@ def test_alternating_renewal_says_what_is_allowed() -> None:
     with pytest.raises(InvalidInput, match="mean-down nan: not allowed"):
         AlternatingRenewal(1.0, math.nan)
     process = AlternatingRenewal(1.0, 1.0)
-    with pytest.raises(InvalidInput, match=r"time -1\.0: not allowed; allowed are finite numbers from 0"):
+    with pytest.raises(InvalidInput, match=r"time -1\.0: must be a finite number of at least 0"):
         process.point_availability(-1.0)
     with pytest.raises(InvalidInput, match=r"time 0\.0: not allowed"):
         process.interval_availability(0.0)
