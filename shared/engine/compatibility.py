@@ -147,7 +147,7 @@ def check_compatible(
     if held.rules > own.rules:
         raise UpgradeNeeded(
             f"{where}: its states are of rules {held.rules}, by {held.software}, and this is {own.software} "
-            f"of rules {own.rules}, which are older: use {held.software}"
+            f"of rules {own.rules}, which are older: start it with that version"
         )
     if not own.is_compatible_with(held):
         changed = [name for name, form in own.forms.items() if held.forms.get(name) != form]
