@@ -1,5 +1,4 @@
-"""Arguments of the functions that callers meet, looked at before anything begins: of another type than the
-function says, they are refused with their name."""
+"""Type checks of the arguments of public functions, before any work starts."""
 
 import functools
 import inspect
@@ -25,8 +24,8 @@ TYPE_WORDS = {
 
 
 def check_argument_types(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
-    """The function, which raises InvalidInput for an argument of another type than it is annotated with, and
-    gets numbers of numpy as those of Python. What is missing, or no parameter, is Python's own TypeError."""
+    """Decorate a function to check its arguments: InvalidInput if the type is not the annotated one. Numbers
+    of numpy are converted to those of Python. Missing or unknown arguments raise Python's own TypeError."""
     signature = inspect.signature(function)
 
     @functools.wraps(function)
@@ -45,18 +44,18 @@ def check_argument_types(function: Callable[Parameters, Returned]) -> Callable[P
 def _checked_argument(name: str, value: object, kind: Any) -> object:
     found = _plain(value)
     if not _matches_type(found, kind):
-        raise InvalidInput(f"{name} {quoted(value)}: not allowed; allowed is {_type_text(kind)}")
+        raise InvalidInput(f"{name} {quoted(value)}: must be {_type_text(kind)}")
     for one in found if isinstance(found, list) else [found]:
         if isinstance(one, str | os.PathLike) and not _is_encodable(os.fspath(one)):
             raise InvalidInput(
-                f"{name} {quoted(value)}: not allowed; allowed is text without NUL, of whole characters"
+                f"{name} {quoted(value)}: must be text without NUL and without broken characters"
             )
     return found
 
 
 def _is_encodable(text: str) -> bool:
-    """Whether it can be the name of a file, or part of an address: with bytes of a file's name that are no
-    text, as Python keeps them, and no other half of a character."""
+    """Whether the text can be a file name or part of an address: no NUL and no lone surrogates, except those
+    that Python uses for undecodable bytes of file names."""
     try:
         return b"\0" not in text.encode(errors="surrogateescape")
     except UnicodeEncodeError:

@@ -47,7 +47,7 @@ def _read(folder: Path, part: str) -> "pd.DataFrame":
         raise NotFound(f"{folder}: there are no results yet; `lightwave.sweep` makes them")
     for path in files:
         if not path.is_file():  # a pipe would never end
-            raise InvalidInput(f"{path}: is no file of results")
+            raise InvalidInput(f"{path}: is not a results file")
     try:
         return pd.read_parquet(folder / part, partitioning=None)
     except (OSError, ValueError, TypeError, pa.ArrowException) as error:

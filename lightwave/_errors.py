@@ -1,4 +1,4 @@
-"""The errors that callers meet: each one sentence, as the command line says it."""
+"""The errors of the public API, each with the same sentence as on the command line."""
 
 import re
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ OPTION_PREFIX = re.compile(r"^--(?:set )?(?=\S)")
 
 @contextmanager
 def without_option_names() -> Iterator[None]:
-    """Here nobody gave an option: `--set pod.cubes=0: …` is said as `pod.cubes=0: …`."""
+    """Remove option names from errors: `--set pod.cubes=0: …` becomes `pod.cubes=0: …`."""
     try:
         yield
     except InvalidInput as error:

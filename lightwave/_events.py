@@ -33,9 +33,9 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What became of a request: `received`, and not yet on the log, or `accepted` there at `at_us`. `outcome`
-    is what followed from it at once, and `complete` says whether that is all. `repeated` says that its key
-    had been used before."""
+    """The status of a request: `received` and not yet on the log, or `accepted` there at `at_us`. `outcome`
+    has the messages that followed at once, and `complete` shows whether these are all. `repeated` shows that
+    its key had been used before."""
 
     id: str
     repeated: bool
@@ -46,15 +46,15 @@ class Receipt:
 
 
 def parse_event(row: dict[str, Any], position: str = "") -> Event:
-    """A message as the twin tells it. ValueError, KeyError or TypeError where it is none."""
+    """A message as the twin returns it. ValueError, KeyError or TypeError if it is not valid."""
     body = TYPES[row["type"]].model_validate_json(json.dumps(row["body"]))
     given = {name: row[name] for name in MESSAGE_FIELDS if name not in ("body", "about")}
     return Event(**given, body=body, about=tuple(row["about"]), position=position)
 
 
 def parse_receipt(answer: dict[str, Any]) -> Receipt:
-    """What the twin answers to a request that it did not refuse. Errors as of `event_of`."""
+    """The receipt of a request that was not refused. Raises like `parse_event`."""
     if answer["status"] not in ("received", "accepted") or not isinstance(answer["id"], str):
-        raise ValueError("it is no receipt")
+        raise ValueError("it is not a receipt")
     outcome = tuple(parse_event(row) for row in answer["outcome"])
     return Receipt(**{name: answer[name] for name in RECEIPT_FIELDS if name != "outcome"}, outcome=outcome)

@@ -26,11 +26,11 @@ WORKERS_MAX = 64
 
 @dataclass(frozen=True, slots=True)
 class LabRun:
-    """What a run of the lab came to.
+    """The result of a run of the lab.
 
-    `figures` has every measure of `lightwave.measures()` that these fabrics have, in its unit, of all of them
-    together, None where there was nothing to tell; `reports` what `lightwave lab run -o json` says of each
-    fabric. The digests are SHA-256: two runs with the same `log_sha256` are the same, message for message.
+    `figures` has every measure of `lightwave.measures()` that applies to these fabrics, in its unit, over all
+    of them together; None if there is no value. `reports` is what `lightwave lab run -o json` prints for each
+    fabric. The digests are SHA-256: two runs with the same `log_sha256` are identical, message for message.
     `repeat` is the command that repeats the run.
     """
 
@@ -116,7 +116,7 @@ def parameters(kind: str = "superpod") -> list[ParameterInfo]:
 
 
 def measures() -> Mapping[str, ExperimentMeasure]:
-    """All that can be measured of a run, by name: unit, meaning, of which kinds of fabrics.
+    """All measures of a run, by name: unit, meaning, kinds of fabrics.
 
     >>> measures()["goodput"].unit
     'share'

@@ -65,7 +65,9 @@ class Sweep:
         if len(found) == 1:
             return found[0]
         said = ", ".join(f"{name} {value}" for name, value in where.items()) or "no values"
-        raise NotFound(f"{measure} with {said}: is in {len(found)} variants; give values that one has")
+        raise NotFound(
+            f"{measure} with {said}: is in {len(found)} variants; add values until one variant is left"
+        )
 
     def runs(self) -> "pd.DataFrame":
         """A row a run, as `lightwave.read_runs`."""
@@ -123,7 +125,7 @@ def sweep(
     """
     if workers is not None:
         if dask is not None:
-            raise InvalidInput("workers: goes without dask, whose cluster has its own")
+            raise InvalidInput("workers: cannot be combined with dask, whose cluster has its own workers")
         check_count("workers", workers, 1, WORKERS_MAX)
     planned = _read_plan(experiment)
     if folder is not None:

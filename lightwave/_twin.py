@@ -1,5 +1,4 @@
-"""A client of a twin that lives (`lightwave up`, `make live`): what is there, what is asked of it, and its
-messages as they come."""
+"""Client of a running twin (`lightwave up`, `make live`): its objects, requests and log."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -45,23 +44,22 @@ ROWS_MAX = 1_000_000
 
 @check_argument_types
 def connect(url: str | None = None, *, token: str | None = None, timeout_s: float = TIMEOUT_S) -> "Twin":
-    """The twin at a URL, with a bearer token where it wants one; without them those that LIGHTWAVE_URL and
-    LIGHTWAVE_TOKEN name, as for the command line.
+    """Connect to the twin at a URL, with a bearer token if it needs one. The defaults are LIGHTWAVE_URL and
+    LIGHTWAVE_TOKEN, as for the command line.
 
-    InvalidInput for what is no URL, token or time; TwinUnreachable where no twin answers within `timeout_s`.
-    """
+    InvalidInput if the URL, token or time is not valid; TwinUnreachable where no twin answers within
+    `timeout_s`."""
     twin = Twin(Client(url, token, timeout_s=timeout_s))
     twin.about()
     return twin
 
 
 class Twin:
-    """A living twin (`lightwave.connect`). Names of things are as everywhere: `pod-0/cube-12`. Lists take a
-    `fabric`, and values that a column of theirs must have: `slices(state="running")`.
+    """A running twin (`lightwave.connect`). Objects have full names: `pod-0/cube-12`. Lists can be filtered
+    by `fabric` and by the value of a column: `slices(state="running")`.
 
-    Every method raises TwinUnreachable where the twin does not answer, NotFound for a name that nothing has,
-    InvalidInput for what is not allowed, and RequestFailed where the twin refuses.
-    """
+    Every method raises TwinUnreachable if the twin does not answer, NotFound for an unknown name,
+    InvalidInput for an argument that is not allowed, and RequestFailed if the twin refuses."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -139,14 +137,14 @@ class Twin:
 
     @check_argument_types
     def impact(self, part: str) -> ImpactReport | LossReport:
-        """What hangs on a part of a pod, with the links and slices of now; or what a network loses with one
-        of its parts."""
+        """The blast radius of a part of a pod, with its current links and slices; or the capacity that a
+        network loses if one of its parts fails."""
         found: TypeAdapter[ImpactReport | LossReport] = TypeAdapter(ImpactReport | LossReport)
         return self._read(found, self._client.resource(f"/v1/impact/{escape_path(part)}"))
 
     @check_argument_types
     def explain(self, slice_name: str) -> SliceExplanation:
-        """Why a slice is as it is, and what stands in its way."""
+        """Explain the state of a slice, and what it waits for."""
         return self._get(SliceExplanation, f"/v1/explain/slices/{escape_path(slice_name)}")
 
     @check_argument_types
@@ -161,7 +159,7 @@ class Twin:
         duration_s: float | None = None,
         fabric: str | None = None,
     ) -> SlicePlan:
-        """What the scheduler would do with such a request now; nothing is asked of it."""
+        """Show what the scheduler would do with such a request now, without sending it."""
         return self._get(
             SlicePlan,
             "/v1/plan/slices",
@@ -178,33 +176,33 @@ class Twin:
     def goodput(
         self, by: GroupBy = "pod", *, fabric: str | None = None, since: str | None = None
     ) -> GoodputReport:
-        """Where chip-time went, since a moment ("2h" back, or "3d02:00:00") or the beginning: by pod, owner,
+        """Account for chip-time since a time ("2h" ago, or "3d02:00:00") or since the start: by pod, owner,
         slice or tier."""
         return self._get(GoodputReport, "/v1/goodput", by=by, fabric=fabric, since=since)
 
     # --- the clock ------------------------------------------------------------------------------------------
 
     def clock(self) -> ClockReport:
-        """Simulated time, and how fast it goes."""
+        """Show simulated time and its speed."""
         return self._get(ClockReport, "/v1/clock")
 
     @check_argument_types
     def set_speed(self, speed: float) -> ClockReport:
-        """Simulated over wall time."""
+        """Set the ratio of simulated to wall time."""
         return self._put_clock("/v1/clock/speed", speed=speed)
 
     def pause(self) -> ClockReport:
-        """Let simulated time stand still."""
+        """Pause simulated time."""
         return self._put_clock("/v1/clock", paused=True)
 
     def resume(self) -> ClockReport:
-        """Let it go on."""
+        """Resume simulated time."""
         return self._put_clock("/v1/clock", paused=False)
 
     @check_argument_types
     def run_for(self, simulated_s: float, *, speed: float | None = None) -> ClockReport:
-        """Let time run for so long and stand still then; without a speed as fast as the twin can. It answers
-        at once: `clock().paused` says when it has come there."""
+        """Run for `simulated_s`, then pause; without a speed, run as fast as possible. The call returns at
+        once; `clock().paused` becomes true at the end."""
         return self._put_clock("/v1/clock/run", for_s=simulated_s, speed=speed)
 
     # --- requests -------------------------------------------------------------------------------------------
@@ -225,9 +223,9 @@ class Twin:
         key: str | None = None,
         comment: str | None = None,
     ) -> Receipt:
-        """Ask for a slice, for simulated seconds or until it is released. `recovery` is what may be done
-        when hardware fails ("swap,route:2%,wait"); `pods` makes it a job over several: how many, or which.
-        The same `key` is the same request, however often it is sent."""
+        """Request a slice, for `duration_s` simulated seconds or until it is released. `recovery` is the
+        policy for hardware faults ("swap,route:2%,wait"). `pods` makes it a multislice job: the number of
+        pods, or their names. Retries with the same `key` are the same request."""
         body: dict[str, object] = {
             "fabric": fabric,
             "shape": shape,
@@ -258,8 +256,8 @@ class Twin:
         key: str | None = None,
         comment: str | None = None,
     ) -> Receipt:
-        """Break something, for simulated seconds or until it is repaired. `severity` is in the unit of the
-        kind, and drawn where it is None."""
+        """Inject a fault, for `duration_s` simulated seconds or until it is repaired. `severity` is in the
+        unit of the kind; None draws it."""
         body: dict[str, object] = {
             "kind": kind,
             "target": target,
@@ -276,12 +274,12 @@ class Twin:
 
     @check_argument_types
     def drain(self, cube: str, *, key: str | None = None, comment: str | None = None) -> Receipt:
-        """Take a cube out of use; what runs there moves or stays until it ends."""
+        """Drain a cube: no new slice uses it; slices on it move, or stay until they end."""
         return self._send_request(f"/v1/cubes/{escape_path(cube)}/drain", key, comment)
 
     @check_argument_types
     def undrain(self, cube: str, *, key: str | None = None, comment: str | None = None) -> Receipt:
-        """Take a drained cube into use again."""
+        """Put a drained cube back into use."""
         return self._send_request(f"/v1/cubes/{escape_path(cube)}/undrain", key, comment)
 
     # --- the log --------------------------------------------------------------------------------------------
@@ -299,10 +297,10 @@ class Twin:
         ticks: bool = False,
         limit: int = 100,
     ) -> list[Event]:
-        """Messages of the log, oldest first: `limit` of them, the last ones unless `since` or `cause` says
-        from where. Moments are back from now ("2h") or simulated times ("3d02:15:04")."""
+        """Return up to `limit` messages of the log, oldest first: the last ones, unless `since` or `cause`
+        sets the start. Times are relative to now ("2h" ago) or simulated ("3d02:15:04")."""
         if not 1 <= limit <= ROWS_MAX:
-            raise InvalidInput(f"limit {limit}: not allowed; allowed are 1 to {ROWS_MAX:,}")
+            raise InvalidInput(f"limit {limit}: must be between 1 and {ROWS_MAX:,}")
         filters = {
             **_event_query(types, about, cause, ticks=ticks),
             "fabric": fabric,
@@ -324,12 +322,11 @@ class Twin:
         ticks: bool = False,
         reconnect_timeout_s: float = RECONNECT_S_MAX,
     ) -> Iterator[Event]:
-        """Messages of a fabric as they come, for ever: from now on, or since a moment, or behind the
-        `position` of an event that was seen before. A twin that goes away and comes back is taken up where
-        it was left, so that none is missed and none comes twice; TwinUnreachable where it does not come back
-        within `patience_s` of wall time."""
+        """Follow the messages of a fabric without end: from now on, since a time, or after the `position` of
+        an earlier event. If the connection is lost, it resumes at the last event, so that no event is lost or
+        repeated; TwinUnreachable if the twin does not come back within `reconnect_timeout_s` of wall time."""
         if since is not None and after is not None:
-            raise InvalidInput("after: not together with since")
+            raise InvalidInput("after: cannot be combined with since")
         named = fabric or (about or "").split("/")[0] or (after or "").rpartition(":")[0]
         filters = {**_event_query(types, about, None, ticks=ticks), "since": since}
         stream = follow_events(
@@ -343,7 +340,8 @@ class Twin:
 
     @check_argument_types
     def why(self, message_or_name: str) -> list[Event]:
-        """The chain of causes from a message, or from the last state of a thing, back to its root."""
+        """Return the chain of causes from a message, or from the last state of an object, back to its
+        root."""
         rows = self._client.rows(f"/v1/why/{escape_path(message_or_name)}", *MESSAGE_FIELDS)
         return [self._event(row) for row in rows]
 
@@ -362,8 +360,8 @@ class Twin:
         return self._read(TypeAdapter(kind), self._client.resource(path, **query))
 
     def _put_clock(self, path: str, **change: object) -> ClockReport:
-        said = {name: value for name, value in change.items() if value is not None}
-        return self._read(TypeAdapter(ClockReport), self._client.put(path, said))
+        body = {name: value for name, value in change.items() if value is not None}
+        return self._read(TypeAdapter(ClockReport), self._client.put(path, body))
 
     def _send_request(
         self, path: str, key: str | None, comment: str | None, body: dict[str, object] | None = None

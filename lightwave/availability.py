@@ -35,8 +35,9 @@ def __dir__() -> list[str]:
 
 @check_argument_types
 def fabric(ocs_availability: float = 0.999, *, kind: str = "cwdm4-bidi") -> float:
-    """How often all OCSes of a superpod work at a time; the kind of modules sets how many there are:
-    cwdm4-duplex (96), cwdm4-bidi (48) or cwdm8-bidi (24). InvalidInput for another, or no share.
+    """The probability that all OCSes of a superpod work at a time. The kind of modules sets the number of
+    OCSes: cwdm4-duplex (96), cwdm4-bidi (48) or cwdm8-bidi (24). InvalidInput for another kind, or if the
+    availability is not in 0 … 1.
 
     >>> round(fabric(0.999), 3)
     0.953

@@ -1,1 +1,1 @@
-"""What may be said: message bodies, envelope, configuration, status documents. Pydantic only."""
+"""Schemas of message bodies, envelopes, configuration and status documents. They depend on pydantic only."""

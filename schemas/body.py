@@ -25,12 +25,12 @@ class Model(BaseModel):
 
 
 def is_none(value: object) -> bool:
-    """For fields of a body that are left out of the line where nobody said them."""
+    """`exclude_if` of body fields that are left out of the line when unset."""
     return value is None
 
 
 def is_empty(value: object) -> bool:
-    """For fields of a document that are left out where there is nothing to say."""
+    """`exclude_if` of document fields that are left out when empty."""
     return not value
 
 
@@ -76,17 +76,17 @@ class Body(Model):
 
     @property
     def addressee(self) -> str | None:
-        """The fabric that is asked for something, where that is not the one that speaks. A type that asks
-        something of another fabric names it in a field, and answers with it here."""
+        """The fabric that a request addresses, if it is another than its own. A type that addresses other
+        fabrics names the fabric in a field, and returns it here."""
         return None
 
     def about(self) -> Iterator[Subject]:
-        """What the message is about: slices, cubes, OCSes, ends, faults …"""
+        """The subjects of the message: slices, cubes, OCSes, link ends, faults …"""
         return self.subjects_of_fields({name: getattr(self, name) for name in self.subject_readers})
 
     @classmethod
     def subjects_of_fields(cls, fields: Mapping[str, Any]) -> Iterator[Subject]:
-        """The same of a body's fields as JSON has them: a search need not read every message in full."""
+        """The subjects of a body's fields in JSON form, so that a search need not decode every message."""
         for name, reader in cls.subject_readers.items():
             if name in fields:  # what nobody said is left out of the line
                 yield from reader(fields[name])
@@ -96,7 +96,7 @@ _set = object.__setattr__
 
 
 def _in_order(cls: type[Body], values: dict[str, Any]) -> dict[str, Any]:
-    """The same values in the order of the fields, with the defaults of those that are not given."""
+    """The same values in the order of the fields, with defaults for missing ones."""
     unknown = values.keys() - cls.model_fields.keys()
     if unknown:
         raise TypeError(f"{cls.__name__}: no such field: {', '.join(sorted(unknown))}")

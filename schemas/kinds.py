@@ -185,7 +185,7 @@ KINDS: dict[str, ResourceKind] = {kind.word: kind for kind in _ALL}
 
 
 def find_kind(word: str) -> ResourceKind | None:
-    """The kind that somebody means by a word, in singular or plural and any case; None for no such kind."""
+    """The kind with this word, in singular or plural and any case; None if there is no such kind."""
     meant = word.lower()
     return next((kind for kind in KINDS.values() if meant in kind.spellings), None)
 
@@ -208,8 +208,8 @@ _LINK_END_NAME = re.compile(r".*/[+-][a-z]/[0-9]+")
 
 
 def kind_by_name_form(name: str) -> ResourceKind | None:
-    """The kind of thing that has a name of this form, be there one or not: `dcn-0/block-3/trunk-7` is a
-    trunk, `pod-0/cube-3/+x/7` a link, `pod-0` a fabric; None for what is of no kind."""
+    """The kind of object with a name of this form, whether or not it exists: `dcn-0/block-3/trunk-7` is a
+    trunk, `pod-0/cube-3/+x/7` a link, `pod-0` a fabric; None for other names."""
     if _LINK_END_NAME.fullmatch(name):
         return LINKS
     last = _NUMBERED_NAME.fullmatch(name)

@@ -11,11 +11,11 @@ from schemas.limits import COUNT_MAX, DURATION_US_MAX, QUOTED_MAX
 from schemas.names import FABRIC_PATTERN, FabricName, SliceName
 
 PODS_MIN = 2
-"""With one pod it is a slice as any other."""
-PODS_ALLOWED = f"how many, {PODS_MIN} or more, or their names in the order of the ring, as pod-0,pod-3"
+"""A job in one pod is a plain slice."""
+PODS_ALLOWED = f"the number of pods, at least {PODS_MIN}, or their names in ring order, such as pod-0,pod-3"
 
 Pods = tuple[FabricName, ...]
-"""The pods of a job, in the order of its ring; the first is the one that was asked."""
+"""The pods of a job in ring order; the first one received the request."""
 
 
 def parse_pods(text: str) -> int | tuple[str, ...]:
@@ -24,16 +24,16 @@ def parse_pods(text: str) -> int | tuple[str, ...]:
     shown = text[:QUOTED_MAX]
     if re.fullmatch(r"-?[0-9]{1,9}", text.strip()):
         if int(text) < PODS_MIN:
-            raise ValueError(f"{shown} is not allowed; allowed are {PODS_ALLOWED}")
+            raise ValueError(f"{shown} is not allowed; must be {PODS_ALLOWED}")
         return int(text)
     names = tuple([name.strip() for name in text.split(",")])
     for name in names:
         if re.fullmatch(FABRIC_PATTERN, name) is None:
-            raise ValueError(f"{name[:QUOTED_MAX]!r} is no number and no name; allowed are {PODS_ALLOWED}")
+            raise ValueError(f"{name[:QUOTED_MAX]!r} is not a number or a pod name; must be {PODS_ALLOWED}")
         if names.count(name) > 1:
             raise ValueError(f"{name} is named twice; a job has one slice in each of its pods")
     if len(names) < PODS_MIN:
-        raise ValueError(f"{shown} alone is not allowed; allowed are {PODS_ALLOWED}")
+        raise ValueError(f"{shown} alone is not allowed; must be {PODS_ALLOWED}")
     return names
 
 

@@ -1,8 +1,7 @@
-"""The names people use, as patterns: `pod-0/ocs-17`, `pod-0/cube-12/host-3`, `pod-0/cube-12/+y/7`,
-`pod-0/slice-42`.
+"""Patterns of names: `pod-0/ocs-17`, `pod-0/cube-12/host-3`, `pod-0/cube-12/+y/7`, `pod-0/slice-42`.
 
-Patterns check the form only; whether such a thing exists is for the fabric's plant to say
-(`shared.models.plant.plant`), and each kind of fabric has one of its own.
+Patterns check only the form. The fabric's plant (`shared.models.plant.plant`) knows which objects exist; each
+kind of fabric has its own.
 """
 
 from typing import Annotated, Any, Literal
@@ -20,7 +19,7 @@ SEGMENT = rf"(?:[a-z]{{1,16}}-(?:{NUMBER}|[A-Z])|cpu|fpga|[A-Z]?{NUMBER}|[+-][a-
 
 
 def part_name(word: str, number: int) -> Any:
-    """The field of names `FABRIC/WORD-NUMBER`, with the one of this number as the example."""
+    """The field of names `FABRIC/WORD-NUMBER`, with this number in its example."""
     return Field(pattern=rf"^{FABRIC_PATTERN}/{word}-{NUMBER}$", examples=[f"pod-0/{word}-{number}"])
 
 
@@ -48,7 +47,7 @@ UncheckedName = Annotated[str, SubjectMark("name")]
 
 
 def fabric_order(name: str) -> tuple[str, int]:
-    """Where a fabric stands among others: by prefix, then number, so that pod-2 comes before pod-10."""
+    """Sort key of fabrics: by prefix, then number, so that pod-2 comes before pod-10."""
     prefix, _, number = name.rpartition("-")
     return prefix, int(number)
 

@@ -1,4 +1,4 @@
-"""What a slice's owner lets the scheduler do when hardware fails under it, and how people write that."""
+"""Recovery policies: what a slice's owner lets the scheduler do when hardware of the slice fails."""
 
 import re
 from typing import Annotated, Literal, get_args
@@ -15,8 +15,8 @@ CHOICES: tuple[Choice, ...] = get_args(Choice)
 TAX_MAX_PPM = 1_000_000
 """A step that takes twice as long."""
 RECOVERY_ALLOWED = (
-    "spare, swap, route, wait and evict, the one preferred at equal cost first, with route:2% for routes "
-    "that slow steps by no more than that"
+    "some of spare, swap, route, wait and evict, the one preferred at equal cost first; route:2% allows "
+    "routes that slow steps by at most 2%"
 )
 _ROUTE = re.compile(r"route:([0-9]{1,3}(?:\.[0-9]{1,4})?)%")
 
@@ -40,7 +40,7 @@ def parse_recovery_policy(text: str) -> RecoveryPolicy:
         route = _ROUTE.fullmatch(word.strip())
         choice = _choice("route" if route else word.strip())
         if choice is None:
-            raise ValueError(f"{word.strip()[:40]!r} is no choice; allowed are {RECOVERY_ALLOWED}")
+            raise ValueError(f"{word.strip()[:40]!r} is not allowed; must be {RECOVERY_ALLOWED}")
         if choice in choices:
             raise ValueError(f"{choice} is named twice; leave one of them out")
         choices.append(choice)

@@ -1,4 +1,4 @@
-"""Every message type of the twin: by name, with its one writer. The way in and out of bytes."""
+"""Registry of all message types by name, with encoding to and decoding from JSON lines."""
 
 import math
 from functools import cache
@@ -50,16 +50,16 @@ TYPES: dict[str, type[Body]] = _types()
 REFUSALS: dict[str, type[Body]] = {
     request.__name__: body for body in TYPES.values() for request in body.refuses
 }
-"""Type of a request → the type that says no to it."""
+"""Type of a request → the type that refuses it."""
 
 
 class Unreadable(Exception):
-    """A line that is no message of this twin; `str()` is the sentence for the dead letters."""
+    """A line that is not a valid message of this twin; `str()` is the sentence for the dead letters."""
 
 
 def encode(envelope: Envelope) -> bytes:
-    """One line of JSON, without the newline; fields in the envelope's order. TypeError for a value that JSON
-    does not know, such as NaN."""
+    """One line of JSON, without the newline; fields in the envelope's order. TypeError for a value that
+    JSON cannot express, such as NaN."""
     try:
         return orjson.dumps(envelope.__dict__, default=_fields_of)
     except TypeError as error:
@@ -67,12 +67,12 @@ def encode(envelope: Envelope) -> bytes:
 
 
 def _fields_of(value: Any) -> dict[str, object]:
-    """The fields of the body, and of every model in it: orjson asks for each."""
+    """The fields of the body, and of every model in it; orjson calls this for each."""
     float_fields, optional_fields = _float_and_optional_fields(type(value))  # type: ignore[arg-type]  # mypy takes a class for unhashable
     fields: dict[str, object] = value.__dict__
     for name in float_fields:
         if not _is_finite(fields[name]):
-            raise TypeError(f"{name}: {fields[name]} is no finite number")  # orjson would write null
+            raise TypeError(f"{name}: {fields[name]} is not a finite number")  # orjson would write null
     if optional_fields:
         return {k: v for k, v in fields.items() if k not in optional_fields or v is not None}
     return fields
@@ -80,10 +80,10 @@ def _fields_of(value: Any) -> dict[str, object]:
 
 @cache
 def _float_and_optional_fields(model: type) -> tuple[tuple[str, ...], frozenset[str]]:
-    """The fields of a model that may hold a float, and those that are left out where nobody said them: found
-    once, for few have any, and nearly every message would be looked through in vain."""
+    """The fields of a model that may hold a float, and the fields that are left out when unset. They are
+    cached per model: few models have any, and checking every message would be wasted work."""
     if not issubclass(model, BaseModel):
-        raise TypeError(f"{model.__name__} is no value of a message")
+        raise TypeError(f"{model.__name__} is not a message value")
     fields = model.model_fields.items()
     floats = tuple(name for name, field in fields if _may_be_float(field.annotation))
     return floats, frozenset(name for name, field in fields if field.exclude_if is not None)
@@ -107,7 +107,7 @@ def writer_of(source: str) -> str:
 
 
 def decode(line: bytes) -> Envelope:
-    """The envelope in one line of JSON; raises Unreadable with one sentence otherwise."""
+    """The envelope in one line of JSON; Unreadable with one sentence if it is not valid."""
     try:
         fields = orjson.loads(line)
     except orjson.JSONDecodeError as error:

@@ -1,4 +1,4 @@
-"""What every message says that somebody asks for: under which key, who asks, and why."""
+"""Metadata of every request: idempotency key, caller and comment."""
 
 from typing import Annotated
 
@@ -9,25 +9,25 @@ from schemas.limits import CALLER_NAME_MAX, COMMENT_MAX, IDEMPOTENCY_KEY_MAX
 
 
 class RequestBody(Body):
-    """The identity of a request, which no service reads. It stands on the log, so that a request is known
-    again whatever becomes of any store: the same `key` is the same request, in all of a twin. What nobody
-    said is left out of the line."""
+    """Metadata of a request, which no service reads. It is on the log, so that a repeated request is
+    recognised even if every store is lost: within a twin, the same `key` is the same request. Unset fields
+    are left out of the line."""
 
     key: Annotated[str, Field(min_length=1, max_length=IDEMPOTENCY_KEY_MAX)] | None = Field(
         default=None, exclude_if=is_none, description="idempotency key"
     )
     asked_by: Annotated[str, Field(min_length=1, max_length=CALLER_NAME_MAX)] | None = Field(
-        default=None, exclude_if=is_none, description="the name that the asker's token stands for"
+        default=None, exclude_if=is_none, description="name of the caller, which its token identifies"
     )
     comment: Annotated[str, Field(min_length=1, max_length=COMMENT_MAX)] | None = Field(
-        default=None, exclude_if=is_none, description="why, in the asker's words"
+        default=None, exclude_if=is_none, description="reason for the request, in the caller's words"
     )
 
 
 METADATA_FIELDS = frozenset(RequestBody.model_fields)
-"""Fields that say who asks, and not for what."""
+"""Fields that describe the caller and not the request itself."""
 
 
 def idempotency_key(body: Body) -> str | None:
-    """The idempotency key under which a message was asked for."""
+    """The idempotency key of a request; None for other messages."""
     return body.key if isinstance(body, RequestBody) else None

@@ -1,7 +1,7 @@
-"""What a message is about: the things that its body names, in words or by the numbers of hardware.
+"""Subjects of a message: the objects that its body names, by full name or by hardware number.
 
-The types that name something are marked (`schemas.names`), and every body is read by the marks of its fields:
-a message of a new type is found under all that it names, without a word more.
+The types of names are marked (`schemas.names`), and every body is read by the marks of its fields. So a new
+message type is found under all objects that it names, without further code.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -23,13 +23,13 @@ SubjectReader = Callable[[Any], Iterator[Subject]]
 
 @dataclass(frozen=True, slots=True)
 class SubjectMark:
-    """The mark of a type whose values name a thing of this kind."""
+    """Marks a type whose values name an object of this kind."""
 
     kind: SubjectKind
 
 
 def subject_reader(annotation: Any, metadata: tuple[Any, ...] = ()) -> SubjectReader | None:
-    """How to find the subjects in values of a type; None where there are none to be found."""
+    """The reader that finds subjects in values of a type; None if the type names none."""
     mark = next((item for item in metadata if isinstance(item, SubjectMark)), None)
     if mark is not None:
         return _leaf(mark.kind)
@@ -68,7 +68,7 @@ def _each(reader: SubjectReader | None) -> SubjectReader | None:
 
 
 def _inside(field: str, reader: SubjectReader | None) -> SubjectReader | None:
-    """Of a model in a body, by the one field of it that says what it is about."""
+    """Reads a model in a body by its one subject field."""
     if reader is None:
         return None
 
@@ -95,7 +95,7 @@ def _optional(readers: list[SubjectReader | None]) -> SubjectReader | None:
     if not found:
         return None
     if len(readers) > 1:
-        raise TypeError("a field that may name things of several types: its value does not tell of which")
+        raise TypeError("a field with several types of subjects: its value does not show the type")
     (reader,) = found
 
     def read(value: Any) -> Iterator[Subject]:

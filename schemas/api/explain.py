@@ -1,6 +1,6 @@
-"""What the twin answers to questions about its scheduler: what it would do, and why things are as they are.
+"""Answers about the scheduler: plans for requests, and explanations of slices.
 
-The scheduler's own functions make these answers, of a copy of its state; nothing happens by asking.
+The scheduler's own functions compute them on a copy of its state, without side effects.
 """
 
 from typing import Annotated, Literal
@@ -18,7 +18,7 @@ Corner = tuple[int, int, int]
 
 
 class PlannedCircuit(Model):
-    """One circuit of a slice: North port to South port of an OCS. `kept` is one that stands already."""
+    """One circuit of a slice: North port to South port of an OCS. `kept` is true if it is already made."""
 
     ocs: TargetName
     north: int
@@ -28,8 +28,8 @@ class PlannedCircuit(Model):
 
 class LeavingSlice(Model):
     """A slice that would have to leave its cubes, and the chip-microseconds that it is expected to lose by
-    that; a mesh that only moves goes to the cube `moves_to`. One that `leaves_anyway` was told so before, for
-    somebody else."""
+    that. A mesh that only moves goes to the cube `moves_to`. `already_leaving` is true if it was notified
+    earlier, for another slice."""
 
     slice: SliceName
     owner: OwnerName
@@ -40,14 +40,14 @@ class LeavingSlice(Model):
 
 
 class ExpectedStart(Model):
-    """When a slice that waits is expected to have its cubes, None if nobody can tell.
+    """The time at which a waiting slice is expected to get its cubes; None if it is unknown.
 
-    `basis` says how sure that is. `claim`: cubes are kept for it, and who is on them has been told to leave
-    by then. `promise`: the scheduler keeps others from delaying it, so that it comes true if the estimates in
-    `leans_on` do and nothing breaks. `estimate`: the conservative plan over all before it in the queue, which
-    binds nobody: who comes later may delay it; or when an OCS is expected back. `leans_on` are the slices
-    whose estimated ends come before, and `estimates_lately` says how the estimates of those fared that ended
-    in the last week; None where none did.
+    `basis` shows how certain it is. `claim`: cubes are kept for it, and the slices on them have been notified
+    to leave by then. `promise`: no other slice may delay it, so it is met if the estimates in `depends_on`
+    are met and nothing breaks. `estimate`: the conservative plan over all earlier requests in the queue,
+    which later requests may delay; or the expected return of an OCS. `depends_on` are the slices whose
+    estimated ends come before. `recent_estimates` shows how accurate the estimates were of the slices that
+    ended in the last week; None if none ended.
     """
 
     at_us: Us | None
@@ -58,12 +58,13 @@ class ExpectedStart(Model):
 
 
 class SlicePlan(Model):
-    """What the scheduler would do with a request that came now: nothing is asked of it.
+    """What the scheduler would do with such a request now; nothing is requested.
 
-    `placed`: it has its cubes at once. `claims`: at `start.at_us`, as soon as `leavers` have left. `waits`:
-    in the queue, at `queue_position`. `refused`: for this `reason`. `largest_now` is the largest shape that
-    the same owner would get now, at once or as soon as others have left; None if there is none.
-    `circuits` are those of the cubes; `taken_away` counts circuits of nobody that stand in their way.
+    `placed`: it gets its cubes at once. `claims`: it gets them at `start.at_us`, as soon as `leavers` have
+    left. `waits`: it waits in the queue, at `queue_position`. `refused`: it is refused for this `reason`.
+    `largest_now` is the largest shape that the same owner would get now, at once or as soon as others have
+    left; None if there is none. `circuits` are those of the cubes; `circuits_taken_away` counts circuits
+    without an owner that block them.
     """
 
     fabric: str
@@ -89,9 +90,9 @@ class SlicePlan(Model):
 
 
 class Obstacle(Model):
-    """One thing that stands in the way of a slice, by name, and what it is: out of order, used by somebody
-    until then, a quota that is used up, a parameter; of a job over several pods also a fault of the network
-    between them, and the trunk there that gives it least."""
+    """One obstacle of a slice, by name, with its reason: a part out of order, a cube that another slice uses,
+    a quota that is used up, a parameter; for a multislice job also a fault of the network between its pods,
+    and the trunk that gives it least."""
 
     kind: Literal["cube", "ocs", "link", "slice", "owner", "rule", "fault", "trunk"]
     name: str
@@ -99,8 +100,8 @@ class Obstacle(Model):
 
 
 class RecoveryStatus(Model):
-    """What is being done about a slice that cannot go on as it was because of `part`, and what each choice
-    would cost as things stand now. `decides_us` is when that is decided, or looked at again."""
+    """The recovery of a slice that cannot continue because of `part`, and the current cost of each choice.
+    `decides_us` is the time of the decision, or of the next check."""
 
     part: TargetName
     since_us: Us
@@ -112,9 +113,9 @@ class RecoveryStatus(Model):
 
 
 class SliceEvent(Model):
-    """A message about the slice: when, which, and what it says. `message` is its id, for `lightwave why`.
-    One of a recovery has its `choice` and what all choices were expected to cost, one of a slice that came
-    back what work it lost."""
+    """A message about the slice: its time, type and text. `message` is its id, for `lightwave why`. A message
+    of a recovery has its `choice` and the expected costs of all choices; a message of a slice that returned
+    to the queue has the work that it lost."""
 
     at_us: Us
     type: str
@@ -126,8 +127,8 @@ class SliceEvent(Model):
 
 
 class SliceExplanation(Model):
-    """Why a slice is as it is. `reason` is the scheduler's sentence, and `in_the_way` names one by one what
-    that sums up. `recovery_policy` is what may be done when hardware fails. `largest_now` is as in a plan,
+    """The explanation of a slice's state. `reason` is the scheduler's sentence, and `in_the_way` lists its
+    obstacles one by one. `recovery_policy` is the policy for hardware faults. `largest_now` is as in a plan,
     for a slice that waits or was refused."""
 
     name: SliceName

@@ -1,4 +1,4 @@
-"""What people ask of the twin over the HTTP API, and the receipt that they get."""
+"""Requests of the HTTP API, and their receipts."""
 
 from typing import Annotated, Literal
 
@@ -21,16 +21,16 @@ DurationS = Annotated[
 
 
 def _number_as_text(value: object) -> object:
-    """A number may be given as JSON has it."""
+    """Accept a JSON number in place of its text."""
     return str(value) if type(value) is int else value
 
 
 class SliceRequest(Model):
-    """Ask for a slice; without a duration it runs until it is released. Without a fabric it is one of pod-0,
-    or of the first fabric where there is no pod-0. `owner` is who wants it, in whose name quotas count.
-    `recovery` is what may be done when hardware fails under it: choices, the one preferred at equal cost
-    first; `route:2%` is for routes that slow steps by no more than that. With `pods` it is a job over several
-    pods of a site, one such slice in each, all or none: how many, or their names in the order of its ring."""
+    """Request a slice. Without a duration it runs until it is released. Without a fabric it is one of pod-0,
+    or of the first fabric if there is no pod-0. Quotas count for `owner`. `recovery` lists the allowed
+    recoveries, the one preferred at equal cost first; `route:2%` allows routes that slow steps by at most 2%.
+    With `pods` it is a multislice job, one slice in each pod, all or none: the number of pods, or their names
+    in ring order."""
 
     fabric: str | None = None
     shape: str = Field(examples=["4x4x8"])
@@ -44,8 +44,8 @@ class SliceRequest(Model):
 
 
 class FaultRequest(Model):
-    """Break something; without a duration it stays broken until it is repaired or cleared. `severity` is in
-    the unit of the kind, and drawn where it is not said; `onset_s` is how long it takes to become so."""
+    """Inject a fault. Without a duration it lasts until it is repaired or cleared. `severity` is in the unit
+    of the kind, and drawn if not given; `onset_s` is the time until it is reached."""
 
     kind: FaultKind
     target: str = Field(examples=["pod-0/ocs-17"])
@@ -63,15 +63,15 @@ class CrossConnectsRequest(Model):
 
 
 class PlanRequest(Model):
-    """Look for better trunks of a network now; without a name of the first network that there is. What is
-    found stands in the receipt's outcome: a plan, or why all stays as it is."""
+    """Search for better trunks of a network now; without a name, of the first network. The receipt's outcome
+    has the result: a plan, or the reason for keeping the topology."""
 
     dcn: str | None = Field(None, examples=["dcn-0"])
 
 
 class FabricRequest(Model):
-    """Let a new fabric join a site that lives. `settings` are what differs from the configuration of its
-    kind, as in a site's file: `{"seed": 7, "pod": {"cubes": 16}}`."""
+    """Add a fabric to a running site. `settings` differ from the defaults of its kind, as in a site file:
+    `{"seed": 7, "pod": {"cubes": 16}}`."""
 
     name: str = Field(examples=["pod-4"])
     site: str = Field(examples=["campus"])
@@ -80,8 +80,7 @@ class FabricRequest(Model):
 
 
 class ParametersRequest(Model):
-    """Parameters of a fabric by their dotted names, and what they are to be from now on: all of them, or
-    none."""
+    """New values of a fabric's parameters by dotted name: all of them are set, or none."""
 
     parameters: Annotated[
         dict[ParameterName, ParameterValue],
@@ -90,21 +89,21 @@ class ParametersRequest(Model):
 
 
 class SpeedRequest(Model):
-    """Simulated over wall time."""
+    """The ratio of simulated to wall time."""
 
     speed: Annotated[float, Field(gt=0, le=SPEED_MAX, allow_inf_nan=False)]
 
 
 class ClockRequest(Model):
-    """What is to change of the clock, as one change; what is left out stays."""
+    """Changes of the clock, applied as one; omitted fields stay as they are."""
 
     speed: Annotated[float, Field(gt=0, le=SPEED_MAX, allow_inf_nan=False)] | None = None
     paused: bool | None = None
 
 
 class RunRequest(Model):
-    """Let time run to a moment and stand still there: `until_us`, or `for_s` simulated seconds from now. At a
-    speed, simulated over wall time, or without one as fast as the twin can."""
+    """Run until a time and pause there: `until_us`, or `for_s` simulated seconds from now. `speed` is
+    simulated over wall time; without it the twin runs as fast as it can."""
 
     until_us: Annotated[int, Field(ge=0, le=COUNT_MAX)] | None = None
     for_s: DurationS | None = None
@@ -112,9 +111,9 @@ class RunRequest(Model):
 
 
 class RequestReceipt(Model):
-    """What became of a request: `received` into the inbox, `accepted` onto the log at a time, or `refused`
-    there by the service that it is for. `outcome` is what followed from it at once, and `complete` says
-    whether that is all. `repeated` says that its idempotency key had been used before."""
+    """The status of a request: `received` into the inbox, `accepted` onto the log at a time, or `refused`
+    there by the addressed service. `outcome` has the messages that followed at once, and `complete` shows
+    whether these are all. `repeated` shows that its idempotency key had been used before."""
 
     id: str
     repeated: bool
@@ -125,9 +124,8 @@ class RequestReceipt(Model):
 
 
 class RefusalReceipt(RequestReceipt):
-    """What became of a request that was refused. `refused_by` is the id of the message in `outcome` that
-    says so, `reason` its sentence, which stands under `error` as well, as in every answer that is an
-    error."""
+    """The receipt of a refused request. `refused_by` is the id of the refusal in `outcome`, `reason` its
+    sentence. `error` repeats the sentence, as in every error response."""
 
     status: Literal["refused"]
     refused_by: str
@@ -136,9 +134,9 @@ class RefusalReceipt(RequestReceipt):
 
 
 class RequestReport(Model):
-    """A request that was made before: `received` and waiting with so many of its inbox `ahead` of it,
-    `accepted` onto the log or `refused` there with a `reason`, or `cancelled` while it waited. `id` is the
-    message that it becomes, `type` what it asks for. The rest is as in its receipt."""
+    """The status of an earlier request: `received` and waiting behind `ahead` others of its inbox, `accepted`
+    onto the log or `refused` there with a `reason`, or `cancelled` while it waited. `id` is the message that
+    it becomes, `type` the type of the request. The other fields are as in its receipt."""
 
     key: str | None
     id: str

@@ -1,4 +1,4 @@
-"""The configuration of a fabric of any kind: a union told by `kind`."""
+"""The configuration of a fabric of any kind: a union discriminated by `kind`."""
 
 from typing import Annotated
 
@@ -16,7 +16,7 @@ CONFIGS: dict[str, type[FabricConfig]] = {
 }
 """Kind of fabric → the model of its configuration."""
 KIND_QUOTED_MAX = 60
-"""Characters of what is no kind that are repeated in the sentence about it."""
+"""Characters of an unknown kind that the error repeats."""
 
 
 def config_model(kind: object, field: str = "kind") -> type[FabricConfig]:
@@ -26,7 +26,7 @@ def config_model(kind: object, field: str = "kind") -> type[FabricConfig]:
     if model is None:
         given = repr(kind)
         shown = given if len(given) <= KIND_QUOTED_MAX else f"{given[:KIND_QUOTED_MAX]}…"
-        raise ValueError(f"{field} {shown}: no such kind of fabric; allowed are {', '.join(CONFIGS)}")
+        raise ValueError(f"{field} {shown}: no such kind of fabric; must be one of {', '.join(CONFIGS)}")
     return model
 
 
@@ -49,8 +49,8 @@ class _KindUnionSchema:
 
 
 class _KindNameSchema:
-    """The JSON Schema of a kind of fabric: one of those that there are. What is none is refused by
-    `config_model`, in a sentence of its own."""
+    """The JSON Schema of a kind of fabric: an enum of the known kinds. `config_model` refuses others in a
+    sentence of its own."""
 
     def __get_pydantic_json_schema__(
         self, text: CoreSchema, handler: GetJsonSchemaHandler
@@ -61,4 +61,4 @@ class _KindNameSchema:
 FabricKindName = Annotated[str, _KindNameSchema()]
 
 AnyConfig = Annotated[SerializeAsAny[FabricConfig], BeforeValidator(_validate_by_kind), _KindUnionSchema()]
-"""A configuration of any kind, told by its `kind`."""
+"""A configuration of any kind, discriminated by `kind`."""

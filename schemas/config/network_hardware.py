@@ -1,4 +1,4 @@
-"""What the hardware of a datacenter network is, as a configuration says it: blocks, and racks of OCSes."""
+"""The hardware section of a datacenter network's configuration: blocks, and racks of OCSes."""
 
 from typing import Literal
 
@@ -19,12 +19,12 @@ CUSTOMER_PATTERN = r"[a-z][a-z0-9]{0,15}(?:-[a-z0-9]{1,16}){0,3}"
 
 
 class BlockGroupConfig(Model):
-    """`count` equal aggregation blocks; they are numbered in the order in which the rows stand."""
+    """`count` equal aggregation blocks; blocks are numbered in the order of the rows."""
 
     count: int = parameter(1, "blocks of this kind", unit="blocks", source="choice", ge=1, le=BLOCKS_MAX)
     generation: int = parameter(
         400,
-        "what a port carries: 40, 100, 200, 400 or 800",
+        "rate of a port: 40, 100, 200, 400 or 800",
         unit="Gb/s",
         source="[LF] 3.3, Fig. 8",
         allowed="40, 100, 200, 400 or 800",
@@ -42,7 +42,7 @@ class BlockGroupConfig(Model):
     )
     pod: str | None = parameter(
         None,
-        "the pod that hangs on the block",
+        "the pod that the block connects",
         unit="-",
         source="choice",
         allowed="names of pods of the site, such as pod-0",
@@ -50,7 +50,7 @@ class BlockGroupConfig(Model):
     )
     customer: str | None = parameter(
         None,
-        "whose the block is; blocks of two customers are never joined",
+        "the customer who owns the block; blocks of different customers are never joined",
         unit="-",
         source="choice",
         allowed="names, such as team-7",
@@ -74,12 +74,17 @@ class NetworkConfig(Model):
         max_length=BLOCKS_MAX,
     )
     racks: int = parameter(
-        16, "OCS racks that stand: 1/8, 1/4, 1/2 or all", unit="racks", source="choice", ge=1, le=RACKS_MAX
+        16,
+        "OCS racks that are installed: 1/8, 1/4, 1/2 or all of racks_full",
+        unit="racks",
+        source="choice",
+        ge=1,
+        le=RACKS_MAX,
     )
     racks_full: int = parameter(
-        16, "of how many there may once be", unit="racks", source="choice", ge=1, le=RACKS_MAX
+        16, "OCS racks at full build-out", unit="racks", source="choice", ge=1, le=RACKS_MAX
     )
     switches: int = parameter(4, "OCSes of a rack", unit="OCSes", source="choice", ge=1, le=SWITCHES_MAX)
     technology: Literal["palomar", "mems", "piezo", "robotic"] = parameter(
-        "palomar", "what the OCSes are", unit="-", source="[LF] 3.2, Table C.1"
+        "palomar", "technology of the OCSes", unit="-", source="[LF] 3.2, Table C.1"
     )

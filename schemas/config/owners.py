@@ -1,4 +1,4 @@
-"""Who may want slices of a pod."""
+"""Owners that may request slices of a pod."""
 
 from schemas.config.pods import AnyPodConfig
 from schemas.config.quotas import parse_quotas
@@ -9,13 +9,13 @@ OPERATOR_OWNER = "operator"
 
 
 def team_owner(number: int) -> str:
-    """The owner of this number, counted from 1, of those who have production and research."""
+    """The team of this number, counted from 1; teams request production and research slices."""
     return f"team-{number}"
 
 
 def known_owners(config: AnyPodConfig) -> frozenset[str]:
-    """Those who ask by themselves, in a recorded trace, or as operators, and those who have a quota. Limits
-    are by owner, so nobody may be anybody."""
+    """The owners of a pod: the teams of its workload, those of a recorded trace, those with a quota, the
+    filler and the operator. Limits are per owner, so the set of owners is fixed."""
     teams = [team_owner(1 + number) for number in range(config.workload.owners)]
     traced = [row.owner for row in config.trace or ()]
     quotas = parse_quotas(config.scheduler.quotas, config.pod.cubes)

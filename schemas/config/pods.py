@@ -49,7 +49,7 @@ class OcsConfig(Model):
 
     switching_time_ms: float | None = parameter(
         None,
-        "what every connection takes, none failing, in place of what the technology does",
+        "fixed time of every connection, none of which fails, in place of the technology's own time",
         unit="ms",
         source="choice: none; mirrors take as long as their alignment ([LF] 3.2.2), some milliseconds",
         ge=0.001,
@@ -58,7 +58,7 @@ class OcsConfig(Model):
     )
     camera_noise_urad: float = parameter(
         10.0,
-        "standard deviation of a tilt of a mirror as one image of the camera tells it",
+        "standard deviation of a mirror's tilt as measured in one camera image",
         unit="µrad",
         source="assumption",
         ge=0,
@@ -67,7 +67,7 @@ class OcsConfig(Model):
     )
     realign_s: float = parameter(
         60.0,
-        "until mirrors that did not find their place are tried again, where nothing else moves there before",
+        "time until mirrors that failed to align are tried again, unless another move comes first",
         unit="seconds",
         source="choice",
         ge=0.001,
@@ -80,11 +80,11 @@ class PodOcsConfig(OcsConfig):
     """What the optical circuit switches of a superpod are, and how they switch."""
 
     technology: Literal["palomar", "mems", "robotic", "piezo", "guided-wave", "wavelength"] = parameter(
-        "palomar", "what the OCSes are", unit="-", source="[LF] 3.2, Table C.1"
+        "palomar", "technology of the OCSes", unit="-", source="[LF] 3.2, Table C.1"
     )
     restart_s: float = parameter(
         40.0,
-        "until the software of an OCS runs again that is restarted",
+        "time that a restart of an OCS's software takes",
         unit="seconds",
         source="assumption",
         ge=0.001,
@@ -93,7 +93,7 @@ class PodOcsConfig(OcsConfig):
     )
     restart_keeps: bool = parameter(
         True,
-        "whether circuits stand while the software of an OCS is restarted: its FPGA holds the mirrors",
+        "whether circuits stay up while the software of an OCS restarts: its FPGA holds the mirrors",
         unit="-",
         source="choice",
     )
@@ -138,7 +138,7 @@ class _CubePodConfig(FabricConfig):
         if spares + held >= cubes:
             raise ValueError(
                 f"scheduler.hot_spares {spares} and scheduler.hold_back_cubes {held} leave none of {cubes} "
-                f"cubes; allowed are up to {cubes - 1} together"
+                f"cubes; together they must be at most {cubes - 1}"
             )
         return self
 
@@ -187,7 +187,7 @@ AnyPodConfig = SuperpodConfig | StaticPodConfig
 
 
 def pod_config(config: FabricConfig) -> PodConfig:
-    """How large the pod is, of any kind of pod; ValueError for a fabric that is none."""
+    """How large the pod is, of any kind of pod; ValueError for other fabrics."""
     if not isinstance(config, AnyPodConfig):
-        raise ValueError(f"a {config.kind} is no pod")
+        raise ValueError(f"a {config.kind} is not a pod")
     return config.pod

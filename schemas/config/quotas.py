@@ -12,30 +12,28 @@ _QUOTA = re.compile(rf"({OWNER_PATTERN})=([0-9]{{1,6}})(%?)")
 
 @lru_cache(maxsize=64)
 def parse_quotas(text: str, cubes: int) -> dict[str, int]:
-    """Owner → chips of a pod of so many cubes.
+    """Owner → chips, in a pod of `cubes` cubes.
 
-    ValueError says in one sentence what is wrong with the text, and the nearest that is allowed.
+    ValueError explains in one sentence what is wrong with the text, and what it must be.
     """
     found: dict[str, int] = {}
     chips = cubes * CHIPS_PER_CUBE
     parts = text.split(",") if text else []
     if len(parts) > OWNERS_MAX:
-        raise ValueError(f"{len(parts):,} owners are not allowed; allowed: at most {OWNERS_MAX:,}")
+        raise ValueError(f"{len(parts):,} owners are not allowed; must be at most {OWNERS_MAX:,}")
     for part in parts:
         match = _QUOTA.fullmatch(part.strip())
         if match is None:
-            raise ValueError(f"{part[:QUOTED_MAX]!r} is not allowed; allowed: {QUOTAS_ALLOWED}")
+            raise ValueError(f"{part[:QUOTED_MAX]!r} is not allowed; must be {QUOTAS_ALLOWED}")
         owner, number, percent = match.groups()
         most = 100 if percent else chips
         if int(number) > most:
-            raise ValueError(
-                f"{part!r} is above the pod; allowed: at most {owner}={most}{percent}, which is all of it"
-            )
+            raise ValueError(f"{part!r} is more than the pod has; must be at most {owner}={most}{percent}")
         if owner in found:
             raise ValueError(f"{owner} is given twice; leave one of them out")
         found[owner] = chips * int(number) // 100 if percent else int(number)
     if sum(found.values()) > chips:
         raise ValueError(
-            f"{sum(found.values()):,} chips in all are more than the pod has; allowed: at most {chips:,}"
+            f"{sum(found.values()):,} chips in all are more than the pod has; must be at most {chips:,}"
         )
     return found

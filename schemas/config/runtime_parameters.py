@@ -1,8 +1,8 @@
-"""The parameters that may change while a fabric lives: which they are, who goes by them, and a configuration
-with other values of them.
+"""Runtime parameters: those that may change while a fabric runs, the services that use them, and how a
+configuration gets new values.
 
-What is not named here decides what there is to be simulated (hardware, seeds, the mix), or what was drawn of
-it long ago, and stays as a fabric was commissioned.
+All other parameters are fixed when a fabric is commissioned: they define the simulated hardware, seeds and
+mix, or have already been used for draws.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,8 +23,8 @@ from schemas.config.parameter import (
 from schemas.config.pods import FabricConfig
 
 VALUE_SHOWN_MAX = 60
-"""Characters of a value that a refusal repeats."""
-HINT = "`lightwave set --list` tells all that may be set"
+"""Characters of a value that an error repeats."""
+HINT = "`lightwave set --list` lists all parameters that may be set"
 
 
 def _failure_rates(*names: str) -> dict[str, tuple[str, ...]]:
@@ -67,12 +67,12 @@ RUNTIME_PARAMETERS: dict[str, tuple[str, ...]] = {
     **_failure_rates("batch_per_day", "block_per_day", "bundle_per_day", "rack_per_day", "control_per_day"),
     **_failure_rates("power_outage_h", "cooling_outage_h"),
 }
-"""Parameter → the services that go by it, in name order. What it may be, its configuration says."""
+"""Parameter → the services that use it, in name order. The configuration defines its bounds."""
 
 
 @dataclass(frozen=True, slots=True)
 class RuntimeParameter:
-    """A parameter of a kind of fabric that may change while one lives."""
+    """A parameter of a kind of fabric that may change at run time."""
 
     name: str
     allowed: str
@@ -97,7 +97,7 @@ def runtime_parameters(kind: str) -> list[RuntimeParameter]:
 
 
 def parameter_value(config: FabricConfig, name: str) -> ParameterValue:
-    """What a parameter is in a configuration; AttributeError where it has none of this name."""
+    """The value of a parameter; AttributeError if the configuration has no such parameter."""
     section, _, field = name.rpartition(".")
     found: ParameterValue = getattr(getattr(config, section) if section else config, field)
     return found
@@ -106,8 +106,8 @@ def parameter_value(config: FabricConfig, name: str) -> ParameterValue:
 def with_settings(
     config: FabricConfig, settings: Sequence[ParameterSetting]
 ) -> tuple[FabricConfig, tuple[ParameterChange, ...]]:
-    """(A configuration with these values, those of them that it had not before). ValueError names the
-    parameter, the value and what is allowed, where one of them may not be: then none is set."""
+    """(configuration with these values, the settings that changed it). If a setting is not allowed,
+    ValueError names the parameter, the value and what it must be, and none is set."""
     given: dict[str, ParameterValue] = {}
     for setting in settings:
         _check_may_change(config.kind, setting)
@@ -123,26 +123,26 @@ def with_settings(
 
 
 def _check_may_change(kind: str, setting: ParameterSetting) -> None:
-    """ValueError unless a kind of fabric has the parameter, and it may change while one lives."""
+    """ValueError unless the kind of fabric has the parameter, and it may change at run time."""
     name = setting.name
     if name in parameters_of(CONFIGS[kind]):
         if name not in RUNTIME_PARAMETERS:
             raise ValueError(
-                f"{name} {_shown(setting.value)}: stays as the fabric was "
-                f"commissioned; {_alternatives(kind, name)}"
+                f"{name} {_shown(setting.value)}: cannot change after the "
+                f"fabric is commissioned; {_alternatives(kind, name)}"
             )
         return
     having = [other for other, model in CONFIGS.items() if name in parameters_of(model)]
-    of_others = f"a parameter of {' and '.join(having)}, which a {kind} has not"
+    of_others = f"a parameter of {' and '.join(having)}, which a {kind} does not have"
     whose = of_others if having else "no such parameter"
     raise ValueError(f"{name} {_shown(setting.value)}: {whose}; {_alternatives(kind, name)}")
 
 
 def _alternatives(kind: str, name: str) -> str:
-    """What else may be set in a parameter's section."""
+    """The runtime parameters of the same section, or the hint to list them all."""
     section = name.rpartition(".")[0]
     near = [one.name for one in runtime_parameters(kind) if section and one.name.startswith(f"{section}.")]
-    return f"allowed are {', '.join(near)}; {HINT}" if near else HINT
+    return f"must be one of {', '.join(near)}; {HINT}" if near else HINT
 
 
 def _validated(config: FabricConfig, given: Mapping[str, ParameterValue]) -> FabricConfig:
@@ -168,10 +168,10 @@ def _sentence(config: FabricConfig, error: ValidationError, section: str = "") -
     first = error.errors()[0]
     name = ".".join(filter(None, (section, *map(str, first["loc"][:1]))))
     if first["type"] == "value_error":  # values that do not go together: the model says which
-        said = str(first["ctx"]["error"])
-        return f"{name}.{said}" if name else said
+        problem = str(first["ctx"]["error"])
+        return f"{name}.{problem}" if name else problem
     allowed = allowed_text(parameters_of(type(config))[name])
-    return f"{name}: {_shown(first['input'])} is not allowed; allowed: {allowed}"
+    return f"{name}: {_shown(first['input'])} is not allowed; must be {allowed}"
 
 
 def _shown(value: ParameterValue) -> str:

@@ -8,19 +8,19 @@ from schemas.body import Model
 from schemas.config.parameter import parameter
 
 LOOK_INTERVAL_S_MIN = 60
-"""A look costs a message where anything stands out, and reads every such end."""
+"""An inspection reads every link end, and emits a message if it finds an anomaly."""
 
 
 class TransceiversConfig(Model):
-    """The optics of the links, when one counts as bad, and how often it is measured."""
+    """The optics of the links, the thresholds of a bad link, and the interval of measurements."""
 
     telemetry_interval_s: int = parameter(
         900, "cadence of telemetry frames; 0 for none", unit="seconds", source="choice", ge=0, le=31_536_000
     )
     look_interval_s: int = parameter(
         3_600,
-        "how often the readings of link ends are looked at for faults, at least a minute apart; 0 for never: "
-        "then none is found",
+        "interval of inspections, which search the readings of link ends for faults; 0 for none, and "
+        "then no fault is found",
         unit="seconds",
         source="choice",
         ge=0,
@@ -78,7 +78,7 @@ class TransceiversConfig(Model):
 
     ride_out_s: float = parameter(
         2.0,
-        "outages of a link that last no longer are ridden out: it waits, and sends again",
+        "longest outage of a link that its traffic rides out: it waits, and sends again",
         unit="seconds",
         source="assumption: link layer and step time",
         ge=0,
@@ -90,8 +90,8 @@ class TransceiversConfig(Model):
     def _looks_are_apart(self) -> "TransceiversConfig":
         if 0 < self.look_interval_s < LOOK_INTERVAL_S_MIN:
             raise ValueError(
-                f"look_interval_s: {self.look_interval_s} is not allowed; allowed: 0, or "
-                f"{LOOK_INTERVAL_S_MIN} to 31536000, of which {LOOK_INTERVAL_S_MIN} is the nearest"
+                f"look_interval_s: {self.look_interval_s} is not allowed; must be 0, or "
+                f"between {LOOK_INTERVAL_S_MIN} and 31536000; the nearest is {LOOK_INTERVAL_S_MIN}"
             )
         return self
 
@@ -100,6 +100,6 @@ class TransceiversConfig(Model):
         if self.degraded_above_ber > self.down_above_ber:
             raise ValueError(
                 f"degraded_above_ber: {self.degraded_above_ber:g} is not allowed; "
-                f"allowed: at most down_above_ber, which is {self.down_above_ber:g}"
+                f"must be at most down_above_ber, {self.down_above_ber:g}"
             )
         return self

@@ -1,4 +1,4 @@
-"""The demand on a pod: who wants slices and for how long, or a recorded trace in its place."""
+"""The workload of a pod: how many slices owners request and for how long, or a recorded trace instead."""
 
 from typing import Annotated, Literal, Self
 
@@ -55,7 +55,7 @@ class WorkloadConfig(Model):
     )
     mix_counts: Literal["running", "requested"] = parameter(
         "running",
-        "what the shares of the mix count: slices that run at a moment, or slices that are requested",
+        "what the shares of the mix count: slices that run at a time, or slices that are requested",
         unit="-",
         source=f"assumption: [T4] Table 2 says neither; {CALIBRATED}",
     )
@@ -123,7 +123,7 @@ class WorkloadConfig(Model):
     )
     campaign_think_min: float = parameter(
         15.0,
-        "mean time (exponential) that an owner takes between two jobs, beside their run time",
+        "mean time (exponential) that an owner takes between two jobs, in addition to their run time",
         unit="minutes",
         source="assumption",
         ge=0,
@@ -349,7 +349,7 @@ class WorkloadConfig(Model):
         least, most = self.filler_cubes_min, self.filler_cubes_max
         if least > most:
             raise ValueError(
-                f"filler_cubes_min {least} is above filler_cubes_max {most}; allowed are 1 to {most}"
+                f"filler_cubes_min {least} is above filler_cubes_max {most}; must be between 1 and {most}"
             )
         return self
 
@@ -371,7 +371,7 @@ class TraceRow(Model):
 def _limit_owners(rows: tuple[TraceRow, ...]) -> tuple[TraceRow, ...]:
     owners = len({row.owner for row in rows})
     if owners > OWNERS_MAX:
-        raise ValueError(f"{owners:,} owners are not allowed; allowed: at most {OWNERS_MAX:,}")
+        raise ValueError(f"{owners:,} owners are not allowed; must be at most {OWNERS_MAX:,}")
     return rows
 
 

@@ -17,16 +17,16 @@ _SHARE = re.compile(r"([0-9]{1,3})x([0-9]{1,3})x([0-9]{1,3})(t?)=([0-9]{1,9}(?:\
 def parse_mix(text: str) -> tuple[tuple[Shape, bool, float], ...]:
     """(shape, twisted, share) in the order of the text; shares are of whatever they add up to.
 
-    ValueError says in one sentence what is wrong with the text; which shapes are legal is for the pod to say.
+    ValueError explains in one sentence what is wrong with the text. The pod decides which shapes are legal.
     """
     found: dict[tuple[Shape, bool], float] = {}
     parts = text.split(",") if text else []
     if len(parts) > SHAPES_MAX:
-        raise ValueError(f"{len(parts):,} shapes are not allowed; allowed: at most {SHAPES_MAX:,}")
+        raise ValueError(f"{len(parts):,} shapes are not allowed; must be at most {SHAPES_MAX:,}")
     for part in parts:
         match = _SHARE.fullmatch(part.strip())
         if match is None or float(match[5]) == 0:
-            raise ValueError(f"{part[:QUOTED_MAX]!r} is not allowed; allowed: {MIX_ALLOWED}")
+            raise ValueError(f"{part[:QUOTED_MAX]!r} is not allowed; must be {MIX_ALLOWED}")
         kind = (int(match[1]), int(match[2]), int(match[3])), bool(match[4])
         if kind in found:
             raise ValueError(f"{part.partition('=')[0]} is given twice; leave one of them out")

@@ -1,7 +1,7 @@
-"""What a backup of a living twin is cut at, and what its manifest says.
+"""The manifest of a backup, and the point of a running twin at which it is cut.
 
-All of a point is of one quiet moment: what was accepted is on a site's log below its `position`, or it is in
-`inbox`.
+A point describes one time at which every site is quiet: an accepted request is on its site's log below
+`position`, or in `inbox`.
 """
 
 from typing import Annotated
@@ -21,8 +21,8 @@ BACKUP_FORMAT = 1
 
 
 class SavedClock(Model):
-    """The clock of a twin that may not run: how far simulated time had come, and what was asked for. None
-    where nothing is kept of it."""
+    """The clock of a twin that may be stopped: its simulated time and its settings. None if it was not
+    kept."""
 
     speed: Speed | None = None
     paused: bool = False
@@ -40,8 +40,8 @@ class SiteLogCut(Model):
 
 
 class WaitingRequest(Model):
-    """A request that waits in the inbox of a site; `body` is the JSON of a body of this type, which has its
-    key and who asked."""
+    """A request that waits in the inbox of a site; `body` is the JSON of a body of this type, with its key
+    and caller."""
 
     site: str
     number: Count
@@ -51,7 +51,7 @@ class WaitingRequest(Model):
 
 
 class CancelledKey(Model):
-    """A key whose request was cancelled, which is given to no other for `kept_s` seconds."""
+    """The key of a cancelled request, which no other request can use for `kept_s` seconds."""
 
     key: str
     kept_s: Count
@@ -83,7 +83,7 @@ class BackupFile(Model):
 
 
 class BackupManifest(Model):
-    """What a backup holds, and of what twin and moment it is."""
+    """The contents of a backup, with its twin and time."""
 
     form: Count
     twin: str

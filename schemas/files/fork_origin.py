@@ -1,5 +1,4 @@
-"""Where a fork comes from: which twin it is a fork of, from which moment on, and what of its logs it has from
-there."""
+"""The origin of a fork: its parent twin, the time of the fork, and the inherited logs."""
 
 from typing import Annotated
 
@@ -15,8 +14,8 @@ FORK_FORMAT = 1
 
 
 class InheritedLog(Model):
-    """What a site of a fork has from its parent: the first `position` messages of its log, `size` bytes,
-    with the digest of these bytes and of the last of their lines."""
+    """What a site of a fork has from its parent: the first `position` messages of its log, `size` bytes, with
+    the digest of these bytes and of their last line."""
 
     site: str
     position: Count
@@ -26,9 +25,9 @@ class InheritedLog(Model):
 
 
 class ForkOrigin(Model):
-    """A fork's `parent` is the identity of a twin, which was kept in `place`; `at_us` the moment from which
-    on the fork goes its own way, `at` as it was written. `draws` is the future whose draws it has, None where
-    it has its parent's own, and `settings` what was set at its first moment, as it was written."""
+    """`parent` is the identity of the parent twin, which was kept in `place`; `at_us` is the time of the
+    fork, `at` the same as the user wrote it. `draws` is the future whose draws the fork has, None for its
+    parent's own; `settings` are the parameters set at its start, as the user wrote them."""
 
     form: Count = FORK_FORMAT
     name: Annotated[str, Field(pattern=f"^{FORK_NAME_PATTERN}$")]

@@ -1,7 +1,7 @@
-"""What is kept of the closed stretches of a site's log that were compressed into a folder, and where the file
-that is appended to goes on behind them.
+"""The archive of a site's log: its closed segments, compressed into a folder, and the start of the live log
+file.
 
-Offsets are bytes from the log's first one, positions count its messages, both from 0.
+Offsets are bytes from the first one of the log, positions count its messages, both from 0.
 """
 
 from typing import Annotated
@@ -19,8 +19,8 @@ ARCHIVE_FORMAT = 1
 
 
 class LogPosition(Model):
-    """Where a message begins, before which everything was said: its time, and the last `seq` of every source
-    before it."""
+    """The start of a message: its position and offset, the simulated time so far, and the last `seq` of every
+    source before it."""
 
     position: Count
     offset: Count
@@ -29,15 +29,16 @@ class LogPosition(Model):
 
 
 class LogFileHeader(Model):
-    """The first line of the file that is appended to, where the log does not begin in it; no message."""
+    """The first line of a live log file that does not start at the log's first message; it is not a
+    message."""
 
     archived: LogPosition
     form: Count
 
 
 class CompressedFrame(Model):
-    """A piece of a stretch that can be read alone: its bytes in the log, those that they are compressed to,
-    and the digest of the latter."""
+    """A part of a segment that can be read alone: its bytes in the log, its compressed bytes, and the digest
+    of the latter."""
 
     plain: Annotated[int, Field(ge=1, le=1 << 30)]
     size: Annotated[int, Field(ge=1, le=1 << 31)]
@@ -45,14 +46,14 @@ class CompressedFrame(Model):
 
 
 class CommissioningLine(Model):
-    """A fabric's first message, which says what it is: kept beside the stretch that has it."""
+    """A fabric's first message, with its configuration; kept next to the segment that has it."""
 
     position: Count
     line: str
 
 
 class ArchivedSegment(Model):
-    """A closed stretch of a log, from the byte `start` up to `end`, in a file of the archive's folder."""
+    """A closed segment of a log, from the byte `start` up to `end`, in a file of the archive's folder."""
 
     file: Annotated[str, Field(pattern=r"^[0-9]{15,19}-[0-9]{15,19}\.jsonl\.zst$")]
     start: Count
@@ -64,22 +65,22 @@ class ArchivedSegment(Model):
 
 
 class ArchiveManifest(Model):
-    """The stretches of a log, in order, from its first byte on and without a gap."""
+    """The segments of a log, in order, from its first byte and without a gap."""
 
     form: Count
     segments: tuple[ArchivedSegment, ...] = ()
 
 
 class ArchiveRequest(Model):
-    """A running twin is to let the log of a site begin at this byte, up to which its folder has it as
-    stretches."""
+    """Requires a running twin to let the live log file of a site start at this byte; the archive has all
+    before it."""
 
     site: str
     offset: Count
 
 
 class ArchiveResult(Model):
-    """At which message and byte a site's live log file begins now."""
+    """The message and the byte at which a site's live log file starts now."""
 
     site: str
     position: Count

@@ -1,7 +1,7 @@
-"""What concerns a whole twin and no site's log: how it was planned, its clock, rebuilds, skips, dead
-letters, versions.
+"""Operations that concern a whole twin and no site's log: its plan, clock, rebuilds, skips, dead letters and
+versions.
 
-Each is a line of the operations log, with who did it and when by the wall clock.
+Each is a line of the operations log, with its author and wall-clock time.
 """
 
 from typing import Annotated, Literal
@@ -25,8 +25,8 @@ class OperationBody(Body):
 
 
 class TwinPlanned(OperationBody):
-    """A twin is to be made of this. The first one of an operations log decides: whoever makes the twin, even
-    after the first was killed, makes exactly this one."""
+    """The plan of a twin. The first one on an operations log decides: every process that creates the twin,
+    even after the first one was killed, creates exactly this twin."""
 
     twin: str
     sites: tuple[SitePlan, ...]
@@ -37,8 +37,8 @@ class TwinPlanned(OperationBody):
 
 
 class ClockChanged(OperationBody):
-    """The clock as it is from now on. `anchor_us` is the time that it goes on from; `until_us` the moment at
-    which it will stand still, reached at `run_speed`, or as fast as it can where that is null."""
+    """The new clock. `anchor_us` is the time at which it continues. `until_us` is the time at which it will
+    pause, reached at `run_speed`, or as fast as possible if that is null."""
 
     speed: Speed
     paused: bool
@@ -48,13 +48,14 @@ class ClockChanged(OperationBody):
 
 
 class RebuildBegun(OperationBody):
-    """Every state is to be made again from the log."""
+    """A rebuild of every state from the log has started."""
 
     software: str
 
 
 class RebuildEnded(OperationBody):
-    """How that ended: with states of so many messages, or refused with a sentence and nothing changed."""
+    """The result of a rebuild: done, with the states after `messages` messages, or refused with a sentence
+    and without changes."""
 
     result: Literal["done", "refused"]
     messages: Count = 0
@@ -63,7 +64,7 @@ class RebuildEnded(OperationBody):
 
 
 class SkipOrdered(OperationBody):
-    """A person lets a service of a fabric pass over the message on which it raised."""
+    """An operator lets a service of a fabric skip the message on which it raised."""
 
     fabric: str
     service: str
@@ -71,28 +72,28 @@ class SkipOrdered(OperationBody):
 
 
 class DeadLetterReplayed(OperationBody):
-    """What a dead letter asked for was asked for again, as the request with this message id."""
+    """The request of a dead letter was sent again, as the request with this message id."""
 
     origin: str
     request: str
 
 
 class DeadLettersDropped(OperationBody):
-    """Dead letters were put aside: nobody needs to look at them any more."""
+    """Dead letters were dropped: they need no more attention."""
 
     origins: tuple[str, ...]
 
 
 class VersionStarted(OperationBody):
-    """A process began with another version of the twin's software than it had before."""
+    """A process started with another version of the twin's software than before."""
 
     process: str
     software: str
 
 
 class TwinRestored(OperationBody):
-    """This twin was made from the backup of another one, `origin`, as that was at `wall_us`: it is another
-    twin from there on, known as `twin`."""
+    """This twin was restored from the backup of another twin, `origin`, as of `wall_us`. From there on it is
+    a separate twin, `twin`."""
 
     twin: str
     origin: str
@@ -100,8 +101,8 @@ class TwinRestored(OperationBody):
 
 
 class TwinForked(OperationBody):
-    """This twin was made from the history of another one, `origin`, up to the simulated moment `at_us`: it is
-    another twin from there on, known as `twin`, and called `name`."""
+    """This twin was forked from the history of another twin, `origin`, up to the simulated time `at_us`. From
+    there on it is a separate twin, `twin`, with the name `name`."""
 
     twin: str
     origin: str
@@ -127,8 +128,8 @@ OPERATIONS: dict[str, type[OperationBody]] = {
 
 
 class Operation(Model):
-    """One line of the operations log. `id` tells it from every other: one that stands there twice is one.
-    `wall_us` is microseconds since 1970. An envelope would not fit: it belongs to a fabric and its time."""
+    """One line of the operations log. `id` identifies it: a repeated line counts once. `wall_us` is
+    microseconds since 1970. It has no envelope, since that belongs to a fabric and its time."""
 
     id: str
     wall_us: Annotated[int, Field(ge=0, le=COUNT_MAX)]
@@ -164,7 +165,7 @@ def encode_numbered_operation(number: int, found: Operation) -> bytes:
 
 
 def decode_operation(line: bytes) -> Operation | None:
-    """The operation in one line of JSON; None if it is none that this version knows."""
+    """The operation in one line of JSON; None if this version does not know it."""
     try:
         fields = orjson.loads(line)
         model = OPERATIONS[fields["type"]]

@@ -1,4 +1,4 @@
-"""What a site begins as, as a twin keeps it."""
+"""The plan of a site: its name and its fabrics with their configurations."""
 
 from pydantic import field_validator
 
@@ -8,7 +8,7 @@ from schemas.names import FabricName, SiteName, fabric_order
 
 
 class SitePlan(Model):
-    """A site as it begins: its name, and each fabric with its configuration."""
+    """A site as it starts: its name, and each fabric with its configuration."""
 
     site: SiteName
     fabrics: dict[FabricName, AnyConfig]
@@ -17,5 +17,5 @@ class SitePlan(Model):
     @classmethod
     def _in_order(cls, fabrics: dict[str, AnyConfig]) -> dict[str, AnyConfig]:
         if not fabrics:
-            raise ValueError("fabrics: none is given; allowed: one or more")
+            raise ValueError("fabrics: none is given; must be one or more")
         return {name: fabrics[name] for name in sorted(fabrics, key=fabric_order)}

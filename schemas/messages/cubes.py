@@ -1,4 +1,4 @@
-"""What the cubes say: hosts lost and back, the health verdict, drains, and what needs repair."""
+"""Messages of the cubes: hosts lost and back, health verdicts, drains, and required repairs."""
 
 from typing import Literal
 
@@ -39,31 +39,31 @@ class CubeHealthy(CubesBody):
 
 
 class CubePowerLost(CubesBody):
-    """All hosts of the cube fell silent within one heartbeat interval: it is its power and not they."""
+    """All hosts of the cube missed their heartbeats within one interval: the cube lost its power."""
 
     cube: CubeIndex
 
 
 class CubePowerRegained(CubesBody):
-    """A host of a cube without power is heard again."""
+    """A host of a cube without power sends heartbeats again."""
 
     cube: CubeIndex
 
 
 class CubeOverheated(CubesBody):
-    """A host says that its chips are too hot: they run slower. The cube stays in use."""
+    """A host reports that its chips are too hot: they run slower. The cube stays in use."""
 
     cube: CubeIndex
 
 
 class CubeCooled(CubesBody):
-    """No host of the cube says any more that its chips are too hot."""
+    """No host of the cube reports chips that are too hot any more."""
 
     cube: CubeIndex
 
 
 class CubeDrained(CubesBody):
-    """Because an operator asked for it; or by plan, and then `why` says for what."""
+    """The cube is drained, at an operator's request or for planned work; then `why` names the work."""
 
     cube: CubeIndex
     why: Literal["maintenance", "rollout"] | None = Field(default=None, exclude_if=is_none)

@@ -1,4 +1,4 @@
-"""What the blocks of a network want to send each other, as it moves."""
+"""Messages of the demand between the blocks of a network, as it changes."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""What the diagnosis says: what it holds for the matter with links, from readings alone."""
+"""Messages of the diagnosis: its verdicts on links, from readings alone."""
 
 from typing import Annotated, Literal
 
@@ -15,10 +15,9 @@ class DiagnosisBody(Body):
 
 
 class VerdictGiven(DiagnosisBody):
-    """What is held for the matter, with the part that is suspected, which work should mend it, and how sure
-    that is (the share of such verdicts that are right, by what the evidence leaves open). `ends` are those
-    whose readings say so, `evidence` in words. `after` is the repair of the same ends that did not help, or
-    not for long."""
+    """A verdict: the suspected part, the work that should repair it, and the confidence (the share of such
+    verdicts that are right, given what the evidence leaves open). `ends` are those with anomalous readings,
+    `evidence` is in words. `after` is the repair of the same ends that did not help, or not for long."""
 
     verdict: VerdictName
     kind: FaultKind
@@ -31,7 +30,7 @@ class VerdictGiven(DiagnosisBody):
 
 
 class TestWanted(DiagnosisBody):
-    """Whether a repair has helped an end that carries no link is to be found out by a link test."""
+    """Requests a link test, to find out whether a repair has helped an end that carries no link."""
 
     __test__ = False  # no test of ours, whatever its name begins with
 
@@ -39,7 +38,7 @@ class TestWanted(DiagnosisBody):
 
 
 class VerdictWithdrawn(DiagnosisBody):
-    """The part was read, and its readings are as they should be again, with no repair of it."""
+    """The part was read, and its readings are normal again without a repair."""
 
     verdict: VerdictName
     target: TargetName

@@ -1,5 +1,5 @@
-"""What is broken in truth, which only hardware twins and the score may act on; and by which parameters the
-fabric goes on."""
+"""Messages about faults (the ground truth, on which only hardware twins and the score may act) and about
+changes of runtime parameters."""
 
 from typing import Annotated, Literal
 
@@ -58,12 +58,13 @@ class FaultRefused(FailuresBody):
 
 
 class ParametersChanged(FailuresBody):
-    """Every service of the fabric goes by these from here on. None is changed where all were so before."""
+    """Every service of the fabric uses these values from here on. The list is empty if none of them is
+    new."""
 
     changes: Annotated[tuple[ParameterChange, ...], Field(max_length=SETTINGS_MAX)]
 
     def of(self, section: str) -> dict[str, ParameterValue]:
-        """What is new of a section of the configuration, by field."""
+        """The new values of a section of the configuration, by field."""
         return {
             change.name.removeprefix(f"{section}."): change.value
             for change in self.changes
@@ -72,7 +73,7 @@ class ParametersChanged(FailuresBody):
 
 
 class ParametersRefused(FailuresBody):
-    """All stays as it is: one of the values may not be, or not with the others."""
+    """No parameter changes: a value is not allowed, or not together with the others."""
 
     refuses = (SetParameters,)
 

@@ -1,5 +1,4 @@
-"""What a job is: its work, and what it costs to start and to keep what was done; what slices use, and what
-jobs say."""
+"""Messages of jobs: their terms (work, start-up and checkpoints), their events, and the use of slices."""
 
 from typing import Annotated, Literal
 
@@ -14,13 +13,13 @@ WorkUs = Annotated[int, Field(ge=1, le=DURATION_US_MAX, description="microsecond
 
 
 class JobTerms(Model):
-    """What a job needs of its slice, all in microseconds of wall time on the whole of it.
+    """The terms of a job, all in microseconds of wall time on the whole slice.
 
-    `work_us` is the stepping time at full speed until it is done. After every `checkpoint_every_us` of work,
-    and at its end, it stops for `write_us` to write a checkpoint; what came after the last one is lost with a
-    fault. Each start costs `startup_us` before the first step: compiling, and reading the last checkpoint.
-    One that `replicates` has what each host did in the memory of another, too: with a cube that dies nothing
-    is lost if a warm one takes its place at once.
+    `work_us` is the stepping time at full speed until the job is done. After every `checkpoint_every_us` of
+    work, and at its end, it stops for `write_us` to write a checkpoint; a fault loses the work since the last
+    one. Each start costs `startup_us` before the first step: compiling, and reading the last checkpoint. A
+    job that `replicates` keeps the work of each host in the memory of another as well: if a cube dies and a
+    warm cube replaces it at once, no work is lost.
     """
 
     work_us: WorkUs
@@ -63,14 +62,14 @@ class JobsBody(Body):
 
 
 class JobCheckpointed(JobsBody):
-    """A job that was told that it loses its cubes has kept what it did, and stands."""
+    """A job that was notified of losing its cubes has saved its work, and stops."""
 
     slice: SliceName
 
 
 class JobFailed(JobsBody):
-    """A job noticed that a host or chip under it is dead, and stands: by an error, or because it hung for so
-    long that it gave up."""
+    """A job noticed that a host or chip under it is dead, and stops: after an error, or after hanging until
+    its timeout."""
 
     slice: SliceName
     part: TargetName
@@ -87,12 +86,12 @@ PodSignal = Literal["goes", "stands", "struck", "hangs", "leaves"]
 
 
 class PodSignalled(JobsBody):
-    """To the whole site: what befell one slice of a job over several pods befalls all of the job.
+    """To the whole site: an event of one slice of a multislice job, which affects the whole job.
 
-    `goes`: it can go on at this speed, and the job does once all can. `stands`: it cannot, and what is in the
-    memory of other hosts is kept. `struck`: it cannot, and what no checkpoint keeps is lost. `hangs`: a part
-    under it is dead, and nobody has noticed. `leaves`: it is to leave cubes, so that all write a checkpoint
-    and stand.
+    `goes`: it can continue at this speed, and the job does once all can. `stands`: it cannot continue, and
+    the memory of other hosts is kept. `struck`: it cannot continue, and work since the last checkpoint is
+    lost. `hangs`: a part under it is dead, which has not been noticed. `leaves`: it must leave its cubes, so
+    that all slices write a checkpoint and stop.
     """
 
     job: SliceName
@@ -102,8 +101,8 @@ class PodSignalled(JobsBody):
 
 
 class UsageReported(JobsBody):
-    """Every hour: what slices have used since the fabric was commissioned; once a day by owner as well, and
-    what of that those slices used that are not done yet. `uncommitted` is a level."""
+    """Hourly report: the use of slices since the fabric was commissioned; once a day also by owner, and for
+    the slices that still run. `uncommitted` is a level."""
 
     tiers: tuple[TierUse, ...]
     owners: tuple[OwnerUse, ...] | None

@@ -1,4 +1,5 @@
-"""What the OCS hardware twins say: circuits made and lost; chassis, parts and ports that fail and return."""
+"""Messages of the OCS hardware twins: circuits made and lost; chassis, parts and ports that fail and
+return."""
 
 from typing import Annotated, Literal
 
@@ -28,10 +29,11 @@ class OcsBody(Body):
 
 
 class CircuitsConnected(OcsBody):
-    """The mirrors have settled. Made on every OCS and port but those listed as missing, which stay wanted.
+    """The mirrors have settled. Circuits were made on every OCS and port except those listed as missing,
+    which stay wanted.
 
-    `missing_ocs` make none of them: they are down, or take no new circuits. `missing_ports` are (OCS, North
-    port) pairs on the others: one of the circuit's ports is bad, or its mirrors did not find their places.
+    `missing_ocs` made none: they are down, or accept no new circuits. `missing_ports` are (OCS, North port)
+    pairs on the others: a port of the circuit is bad, or its mirrors failed to align.
     """
 
     slice: SliceName
@@ -55,7 +57,7 @@ class CircuitsDisconnected(OcsBody):
 
 
 class OcsDown(OcsBody):
-    """The chassis is without power or cooling: every circuit on it is lost, what was wanted stays wanted."""
+    """The chassis is without power or cooling: every circuit on it is lost, wanted circuits stay wanted."""
 
     ocs: OcsIndex
 
@@ -67,8 +69,8 @@ class OcsUp(OcsBody):
 
 
 class OcsPartDown(OcsBody):
-    """A part of a chassis is broken, or the power of the chassis itself: an alarm, and a repair to be made.
-    What it does to circuits other messages say."""
+    """A part of a chassis, or the power of the chassis itself, is broken: an alarm that calls for a repair.
+    Other messages report its effect on circuits."""
 
     part: TargetName
 
@@ -78,20 +80,21 @@ class OcsPartUp(OcsBody):
 
 
 class OcsHeld(OcsBody):
-    """Without its controller, or with an array that it cannot align: circuits hold, and none can be made."""
+    """The OCS is without its controller, or has an array that it cannot align: circuits stay up, and none can
+    be made."""
 
     ocs: OcsIndex
 
 
 class OcsFreed(OcsBody):
-    """It makes circuits again; those that are wanted and missing are made after the switching time."""
+    """The OCS makes circuits again; wanted circuits that are missing are made after the switching time."""
 
     ocs: OcsIndex
 
 
 class CircuitsParked(OcsBody):
-    """Its controller is back, and takes away circuits that were given up meanwhile, as (North port, South
-    port): the mirrors had held them for nobody."""
+    """The controller is back, and removes circuits that were given up in the meantime, as (North port, South
+    port): the mirrors had kept them although no slice wanted them."""
 
     ocs: OcsIndex
     circuits: tuple[tuple[NorthPortIndex, SouthPortIndex], ...]
@@ -107,7 +110,7 @@ class PortsDown(OcsBody):
 
 
 class PortsUp(OcsBody):
-    """The board was swapped, which loses what its mirrors were set to: wanted circuits are made again after
+    """The driver board was replaced, which loses the mirror settings: wanted circuits are made again after
     the switching time."""
 
     part: TargetName
@@ -117,8 +120,8 @@ class PortsUp(OcsBody):
 
 
 class PortDown(OcsBody):
-    """A mirror is dead, and the circuit at this port lost. `spare` is the port that broke where the fibre was
-    patched to it before. Where the OCS has given the mirror up itself, it has a `reason`."""
+    """A mirror is dead, and the circuit at this port is lost. If the fibre had been patched, `spare` is the
+    port that broke. `reason` is set if the OCS itself has given up the mirror."""
 
     ocs: OcsIndex
     side: Literal["N", "S"]
@@ -135,9 +138,9 @@ class PortUp(OcsBody):
 
 
 class MirrorStoodOut(OcsBody):
-    """The camera of an array sees the mirror of this port, at which a circuit is made, off its place by more
-    than it should be and than others are: by `error_urad`, root mean square. `spare` is where it is, of a
-    fibre that was patched."""
+    """The camera of an array sees the mirror of this port, which has a circuit, off its place by more than
+    expected and by more than other mirrors: by `error_urad`, root mean square. `spare` is its port if the
+    fibre was patched."""
 
     ocs: OcsIndex
     side: Literal["N", "S"]
@@ -147,7 +150,7 @@ class MirrorStoodOut(OcsBody):
 
 
 class MirrorSteady(OcsBody):
-    """One that had stood out is seen in its place again."""
+    """A mirror that had stood out is in its place again."""
 
     ocs: OcsIndex
     side: Literal["N", "S"]
@@ -156,9 +159,9 @@ class MirrorSteady(OcsBody):
 
 
 class PortPatched(OcsBody):
-    """The fibre of this port is at a spare one from now on; its wanted circuit is made again after the
-    switching time. All who command circuits go on to call it by its port. `left` is the spare that it was
-    patched to before; the mirror that it leaves is never mended."""
+    """The fibre of this port has been moved to a spare port; its wanted circuit is made again after the
+    switching time. Commands keep using the original port. `left` is the spare that it was patched to before;
+    the mirror that it leaves is never repaired."""
 
     ocs: OcsIndex
     side: Literal["N", "S"]
@@ -168,7 +171,7 @@ class PortPatched(OcsBody):
 
 
 class PortNotPatched(OcsBody):
-    """No fibre was moved from this port, for the reason told; it stays as it is."""
+    """No fibre was moved from this port, for the given reason; the port stays as it is."""
 
     repair: RepairName
     ocs: OcsIndex
@@ -178,7 +181,7 @@ class PortNotPatched(OcsBody):
 
 
 class CircuitsRestored(OcsBody):
-    """Wanted circuits made again after a chassis or a port came back, or after mirrors found their places in
+    """Wanted circuits were made again after a chassis or a port came back, or after mirrors aligned in
     another attempt, as (North port, South port)."""
 
     ocs: OcsIndex
@@ -186,15 +189,15 @@ class CircuitsRestored(OcsBody):
 
 
 class OcsRestarting(OcsBody):
-    """Its software is restarted: nothing that it is told is done meanwhile. What becomes of its circuits
-    other messages say, if it does not keep them."""
+    """The software of the OCS restarts, and executes no commands until it is up. If it does not keep its
+    circuits, other messages report them."""
 
     ocs: OcsIndex
     keeps: bool
 
 
 class OcsRestarted(OcsBody):
-    """Its software runs again."""
+    """The software of the OCS runs again."""
 
     ocs: OcsIndex
 
@@ -207,8 +210,8 @@ class RestartRefused(OcsBody):
 
 
 class CrossConnectsDoneBody(OcsBody):
-    """Which cross-connects of a request were carried out, as (North port, South port); which were `refused`,
-    by key and reason; which were not tried, after the first error."""
+    """The cross-connects of a request that were carried out, as (North port, South port); those that were
+    `refused`, by key and reason; and those that were not tried after the first error."""
 
     ocs: OcsIndex
     circuits: tuple[tuple[NorthPortIndex, SouthPortIndex], ...]
@@ -217,23 +220,23 @@ class CrossConnectsDoneBody(OcsBody):
 
 
 class CrossConnectsTaken(CrossConnectsDoneBody):
-    """By hand: these are wanted now, and mirrors turn."""
+    """Manual cross-connects that are wanted from now on; their mirrors move."""
 
 
 class CrossConnectsRemoved(CrossConnectsDoneBody):
-    """By hand: these are wanted no longer, and their mirrors are parked."""
+    """Manual cross-connects that are no longer wanted; their mirrors are parked."""
 
 
 class CrossConnectsMade(OcsBody):
-    """Cross-connects that are wanted by hand: their mirrors have found their places, for the first time or
-    after something that they lacked came back. No link comes of them."""
+    """Manual cross-connects whose mirrors have aligned, for the first time or after a missing resource came
+    back. They form no link."""
 
     ocs: OcsIndex
     circuits: tuple[tuple[NorthPortIndex, SouthPortIndex], ...]
 
 
 class CrossConnectsDropped(OcsBody):
-    """Cross-connects by hand that are gone for the reason told: nobody wants them any more."""
+    """Manual cross-connects that were lost for the given reason. They are no longer wanted."""
 
     ocs: OcsIndex
     circuits: tuple[tuple[NorthPortIndex, SouthPortIndex], ...]
@@ -241,7 +244,7 @@ class CrossConnectsDropped(OcsBody):
 
 
 class CrossConnectsRefused(OcsBody):
-    """None of them was carried out."""
+    """None of the cross-connects was carried out."""
 
     refuses = (CreateCrossConnects, RemoveCrossConnects)
 
@@ -250,8 +253,7 @@ class CrossConnectsRefused(OcsBody):
 
 
 class LinkLooped(OcsBody):
-    """For this moment the OCS sends a dark module its own light back, from its North port to its South
-    port."""
+    """At this time the OCS sends a dark module its own light back, from its North port to its South port."""
 
     end: LinkEndIndex
     ocs: OcsIndex
@@ -267,9 +269,8 @@ class LinkTestRefused(OcsBody):
 
 
 class CircuitsRewired(OcsBody):
-    """The mirrors have settled: of a network's rewiring, circuits were removed and made, but for those that
-    are missing, which stay wanted: their OCS is dark, one of their ports is bad, or mirrors did not find
-    their places."""
+    """The mirrors have settled: circuits of a network's rewiring were removed and made, except the missing
+    ones, which stay wanted. Their OCS is dark, one of their ports is bad, or mirrors failed to align."""
 
     rewiring: RewiringName
     stage: Annotated[int, Field(ge=0)]
@@ -288,9 +289,9 @@ class RewiringRefused(OcsBody):
 
 
 class OcsesDown(OcsBody):
-    """A rack or a power domain of a network failed: every circuit on these OCSes is lost, what was wanted
-    stays wanted. There are none where OCSes keep their circuits without power; then nothing in the domain can
-    be changed."""
+    """A rack or a power domain of a network failed: every circuit on these OCSes is lost, wanted circuits
+    stay wanted. The list is empty if the OCSes keep their circuits without power; then nothing in the domain
+    can be changed."""
 
     part: TargetName
     kind: Literal["rack", "power"]
@@ -298,8 +299,8 @@ class OcsesDown(OcsBody):
 
 
 class OcsesUp(OcsBody):
-    """It is back: on those of its OCSes that nothing else keeps dark wanted circuits are made again after the
-    switching time."""
+    """The rack or power domain is back. OCSes that no other fault keeps dark make their wanted circuits again
+    after the switching time."""
 
     part: TargetName
     kind: Literal["rack", "power"]

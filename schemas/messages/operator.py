@@ -1,4 +1,4 @@
-"""What people ask of the twin, through the gateway's inbox."""
+"""Requests of operators, which arrive through the gateway's inbox."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -37,10 +37,10 @@ class OperatorBody(RequestBody):
 
 
 class RequestSlice(OperatorBody):
-    """Ask for a slice; without a duration it runs until it is released, and without a recovery policy all is
-    allowed that the scheduler can do when hardware fails, but for routing around of those that
-    `route_around_share` leaves out. With `pods` it is a job over several: one such slice in each of them, all
-    or none; they are in the order of its ring, the first is the one that is asked."""
+    """Request a slice. Without a duration it runs until it is released. Without a recovery policy the
+    scheduler may use every recovery, except routing around for the slices that `route_around_share` excludes.
+    With `pods` it is a multislice job: one such slice in each pod, all or none. The pods are in ring order;
+    the first one receives the request."""
 
     shape: Shape
     twisted: bool = False
@@ -57,9 +57,9 @@ class ReleaseSlice(OperatorBody):
 
 
 class InjectFault(OperatorBody):
-    """Break something; without a duration it stays broken until it is repaired or cleared. How bad it is, in
-    the unit of its kind, is drawn if it is not said; `onset_us` is how long it takes to become so, at once if
-    it is not said."""
+    """Inject a fault. Without a duration it lasts until it is repaired or cleared. The severity is in the
+    unit of its kind, and drawn if not given. `onset_us` is the time until it is reached; by default it is
+    reached at once."""
 
     kind: FaultKind
     target: TargetName
@@ -73,7 +73,7 @@ class ClearFault(OperatorBody):
 
 
 class DrainCube(OperatorBody):
-    """Take a cube out of use: nothing new is placed on it; what runs there moves when a spare is idle."""
+    """Take a cube out of use: no slice is placed on it, and running slices move when a spare is idle."""
 
     cube: CubeName
 
@@ -83,28 +83,28 @@ class UndrainCube(OperatorBody):
 
 
 class RekeyDraws(OperatorBody):
-    """From now on all that is random in the world is drawn anew, by the seed and this salt, and what was
-    drawn of it for later with it; hardware stays as it was made. It parts one future of a fabric from the
-    others, and heads the log of a fork."""
+    """Draw all future random events of the world again, by the seed and this salt, including those already
+    drawn for later; hardware stays as it was made. It separates one future of a fabric from the others, and
+    is the first message of a fork."""
 
     salt: Annotated[int, Field(ge=0, lt=2**52)]
 
 
 class TestLink(OperatorBody):
-    """Let the OCS of a dark link end send the module its own light back, and the module measure it."""
+    """Test a dark link end: its OCS sends the module its own light back, and the module measures it."""
 
     __test__: ClassVar[bool] = False  # the name begins as tests' do, which pytest would collect
     end: TargetName
 
 
 class SetParameters(OperatorBody):
-    """Let parameters of the fabric have other values from now on, all of these or none."""
+    """Change parameters of the fabric from now on, all of them or none."""
 
     settings: Annotated[tuple[ParameterSetting, ...], Field(min_length=1, max_length=SETTINGS_MAX)]
 
 
 class RestartOcs(OperatorBody):
-    """Restart the software of an OCS: for some tens of seconds nothing that it is told is done."""
+    """Restart the software of an OCS, which executes no commands for some tens of seconds."""
 
     ocs: TargetName
 
@@ -115,8 +115,8 @@ CrossConnectKeys = Annotated[tuple[CrossConnectKey, ...], Field(min_length=1, ma
 
 
 class CrossConnectsBody(OperatorBody):
-    """Cross-connects of one OCS, by hand: carried out one by one in their order, up to the first that is
-    refused or, with `ignore-error`, all."""
+    """Manual cross-connects of one OCS, carried out one by one in order: up to the first that is refused or,
+    with `ignore-error`, all."""
 
     ocs: TargetName
     cross_connects: CrossConnectKeys
@@ -124,26 +124,26 @@ class CrossConnectsBody(OperatorBody):
 
 
 class CreateCrossConnects(CrossConnectsBody):
-    """Make cross-connects between ports that nothing else has."""
+    """Make cross-connects between free ports."""
 
 
 class RemoveCrossConnects(CrossConnectsBody):
-    """Take away cross-connects that were made by hand."""
+    """Remove manual cross-connects."""
 
 
 class PlanTopology(OperatorBody):
-    """Look for better trunks now, and plan how to come there."""
+    """Search for better trunks now, and plan the rewiring."""
 
     dcn: FabricName
 
 
 class ApproveRewiring(OperatorBody):
-    """Carry out a plan that waits for it."""
+    """Approve a waiting plan, so that it is carried out."""
 
     rewiring: RewiringName
 
 
 class AbortRewiring(OperatorBody):
-    """Drop a plan, or end a rewiring after the stage that it is in."""
+    """Drop a plan, or stop a rewiring after its current stage."""
 
     rewiring: RewiringName

@@ -1,4 +1,4 @@
-"""What the repair shop says."""
+"""Messages of the repair shop."""
 
 from typing import Annotated, Literal
 
@@ -16,7 +16,7 @@ class RepairsBody(Body):
 
 
 class RepairOpened(RepairsBody):
-    """A repair is wanted: of what is held for this kind of fault, by this work."""
+    """A repair is required, of what is diagnosed as this kind of fault, by this work."""
 
     repair: RepairName
     kind: FaultKind
@@ -41,7 +41,7 @@ class HandsOnBegun(RepairsBody):
 
 
 class BurnInBegun(RepairsBody):
-    """The work is done, and the technician is gone; whether it has mended the part is tested."""
+    """The work is done, and the technician has left; a burn-in tests whether it has repaired the part."""
 
     repair: RepairName
     target: TargetName
@@ -49,7 +49,7 @@ class BurnInBegun(RepairsBody):
 
 
 class RepairRepeated(RepairsBody):
-    """The test has shown that the wrong thing was mended: the repair waits for another work."""
+    """The test has shown that the wrong part was repaired: the repair waits to be done again."""
 
     repair: RepairName
     target: TargetName
@@ -78,7 +78,7 @@ class PatchPort(RepairsBody):
 
 
 class RepairFailed(RepairsBody):
-    """The work was done in vain: the part stays as it is, and nobody is at it any more."""
+    """The work failed: the part stays as it is, and no technician works on it any more."""
 
     repair: RepairName
     target: TargetName
@@ -89,7 +89,7 @@ class RepairFailed(RepairsBody):
 
 
 class RepairCancelled(RepairsBody):
-    """The part works again; the technician, if one was at it, is free."""
+    """The part works again; its technician, if any, is free."""
 
     repair: RepairName
     target: TargetName

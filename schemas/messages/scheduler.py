@@ -1,4 +1,4 @@
-"""What the scheduler says: commands to the OCSes, and what becomes of every slice."""
+"""Messages of the scheduler: commands to the OCSes, and the life cycle of every slice."""
 
 from typing import Annotated, Literal
 
@@ -20,9 +20,8 @@ class SchedulerBody(Body):
 
 
 class SliceAdmitted(SchedulerBody):
-    """Placed. `cubes` in x-major order of the cube grid (x slowest); `corner` is set for a mesh inside one
-    cube.
-    """
+    """The slice is placed. `cubes` are in x-major order of the cube grid (x slowest); `corner` is set for a
+    mesh inside one cube."""
 
     slice: SliceName
     shape: Shape
@@ -33,7 +32,7 @@ class SliceAdmitted(SchedulerBody):
 
 
 class SliceRefused(SchedulerBody):
-    """Will never run. The reason names the cube, the rule or the bound that stands in the way."""
+    """The slice will never run. The reason names the cube, the rule or the limit that prevents it."""
 
     refuses = (RequestSlice,)
 
@@ -42,36 +41,37 @@ class SliceRefused(SchedulerBody):
 
 
 class ConnectCircuits(SchedulerBody):
-    """To the OCSes: make these joins for this slice; those that stand already become its own."""
+    """To the OCSes: make these joins for this slice. Joins that are already made become those of the
+    slice."""
 
     slice: SliceName
     joins: tuple[Join, ...]
 
 
 class DisconnectCircuits(SchedulerBody):
-    """To the OCSes: take these joins of this slice away, or such as stand in its way and are nobody's."""
+    """To the OCSes: remove these joins of this slice, or joins without an owner that block it."""
 
     slice: SliceName
     joins: tuple[Join, ...]
 
 
 class LeaveCircuits(SchedulerBody):
-    """To the OCSes: these joins of this slice are nobody's from now on, and stay as they are until their
-    ports are wanted for others."""
+    """To the OCSes: these joins no longer belong to the slice. They stay up until other slices need their
+    ports."""
 
     slice: SliceName
     joins: tuple[Join, ...]
 
 
 class SlicePreflight(SchedulerBody):
-    """Circuits made and links trained: they are checked until then, before the job may run."""
+    """Circuits are made and links trained. They are checked until `until_us`, before the job may run."""
 
     slice: SliceName
     until_us: Count
 
 
 class SliceStarted(SchedulerBody):
-    """Circuits made, links trained and checked: the job may run, at this speed."""
+    """Circuits are made, links trained and checked: the job may run, at this speed."""
 
     slice: SliceName
     speed_ppm: SpeedPpm = FULL_SPEED
@@ -86,8 +86,8 @@ class SliceNoticed(SchedulerBody):
 
 
 class SliceRequeued(SchedulerBody):
-    """It lost its cubes and waits again, with its old place: as what was requested then. `lost_chip_us` is
-    the work that no checkpoint keeps, as far as the scheduler knows; its next start-up comes on top."""
+    """The slice lost its cubes and waits again, in its old place in the queue. `lost_chip_us` is the work
+    that no checkpoint keeps, as far as the scheduler knows; the next start-up adds to it."""
 
     slice: SliceName
     reason: str
@@ -95,8 +95,9 @@ class SliceRequeued(SchedulerBody):
 
 
 class SliceBackedOff(SchedulerBody):
-    """It left its cubes, for so many `preflights` in a row failed, and wants none until `until_us`. The last
-    one found so many `links` down, over these `ocses` so many `over` each, those with most first."""
+    """The slice left its cubes after `preflights` failed preflights in a row, and requests none until
+    `until_us`. The last preflight found `links` links down, over these `ocses`, with `over` links each, the
+    OCS with most first."""
 
     slice: SliceName
     until_us: Count
@@ -107,8 +108,8 @@ class SliceBackedOff(SchedulerBody):
 
 
 class SliceOverran(SchedulerBody):
-    """It has its cubes for longer than its owner thought: the estimate is doubled to `estimate_us`, by which
-    it leaves at `ends_us`. What others were promised may slip."""
+    """The slice has had its cubes for longer than its owner's estimate. The estimate is doubled to
+    `estimate_us`, so that it ends at `ends_us`. The promised starts of other slices may slip."""
 
     slice: SliceName
     estimate_us: Count
@@ -116,8 +117,8 @@ class SliceOverran(SchedulerBody):
 
 
 class SliceDegraded(SchedulerBody):
-    """Runs, but with some of its link ends down or degraded: traffic goes around those that are down, which
-    takes it the rest of its speed. Said again when the counts change."""
+    """The slice runs with some of its link ends down or degraded. Traffic goes around those that are down,
+    which reduces its speed. Emitted again when the counts change."""
 
     slice: SliceName
     links_down: Count
@@ -132,7 +133,7 @@ class SliceRestored(SchedulerBody):
 
 
 class RecoveryCosts(Model):
-    """Chip-microseconds that each choice is expected to lose; null where it is not open."""
+    """Chip-microseconds that each choice is expected to lose; null for a choice that is not available."""
 
     spare: Count | None = None
     swap: Count | None = None
@@ -142,9 +143,9 @@ class RecoveryCosts(Model):
 
 
 class SliceRecovering(SchedulerBody):
-    """The slice cannot go on as it was, because of this part. Said at once, without a choice while none is
-    made, and again with every other choice; it is the cheapest of those that its owner allows, and
-    `costs_chip_us` has all of these."""
+    """The slice cannot continue as before, because of this part. Emitted at once, without a choice until one
+    is made, and again whenever the choice changes. The choice is the cheapest that its owner allows;
+    `costs_chip_us` has all of them."""
 
     slice: SliceName
     part: TargetName
@@ -176,8 +177,8 @@ class SliceCompleted(SchedulerBody):
 
 
 class PodWaits(SchedulerBody):
-    """To the whole site: this slice of a job over several pods waits for cubes. It holds none for the others,
-    or no more, for a `reason`; it tries again from `again_us` on, null for at once."""
+    """To the whole site: this slice of a multislice job waits for cubes. It keeps none for the other slices,
+    or no longer does, for a `reason`. It tries again from `again_us` on, null for at once."""
 
     job: SliceName
     slice: SliceName
@@ -186,8 +187,8 @@ class PodWaits(SchedulerBody):
 
 
 class PodHeld(SchedulerBody):
-    """To the whole site: cubes are kept for this slice of a job until then, so that all of it can start
-    together."""
+    """To the whole site: cubes are kept for this slice of a job until `until_us`, so that all slices can
+    start together."""
 
     job: SliceName
     slice: SliceName
@@ -195,9 +196,9 @@ class PodHeld(SchedulerBody):
 
 
 class PodsJoined(SchedulerBody):
-    """To the whole site, by the first pod of a job: all its slices have cubes kept for them, and get them
-    now. `slices` are in the order of its ring, each in the pod of its name, of so many `chips` each. Every
-    step, of `step_us` at full speed, sums `gradient_bytes` over all pods."""
+    """To the whole site, by the first pod of a job: cubes are kept for all slices of the job, and the slices
+    get them now. `slices` are in ring order, each in the pod of its name, of `chips` chips each. Every step,
+    of `step_us` at full speed, sums `gradient_bytes` over all pods."""
 
     job: SliceName
     slices: tuple[SliceName, ...]
@@ -207,8 +208,8 @@ class PodsJoined(SchedulerBody):
 
 
 class PodsRunning(SchedulerBody):
-    """To the network `dcn`, which has just joined the site, by the first pod of a job: it began before, as
-    `PodsJoined` said then, and still has its cubes."""
+    """To the network `dcn`, which has just joined the site, by the first pod of a job: the job started
+    earlier, as its `PodsJoined` reported, and still has its cubes."""
 
     dcn: FabricName
     job: SliceName
@@ -223,8 +224,8 @@ class PodsRunning(SchedulerBody):
 
 class PodsParted(SchedulerBody):
     """To the whole site: this slice of a job has lost its cubes or its place in the queue, and all others
-    lose theirs with it. They wait again, or end as it did. May be said twice of one joining, by two slices
-    that were lost together."""
+    lose theirs with it. They wait again, or end as it did. Two slices that are lost together may both emit
+    it."""
 
     job: SliceName
     slice: SliceName
@@ -233,7 +234,7 @@ class PodsParted(SchedulerBody):
 
 
 class CapacityReported(SchedulerBody):
-    """With every `UsageReported`, for the same moment: what the fabric's chips were for since it was
-    commissioned; what jobs did with those `allocated`, that other one says."""
+    """Emitted with every `UsageReported`, for the same time: the use of the fabric's chips since it was
+    commissioned. `UsageReported` splits up the `allocated` ones."""
 
     chip_us: ChipTime

@@ -1,4 +1,4 @@
-"""What the sequencer says: that a fabric exists, or no more, and that time has passed."""
+"""Messages of the sequencer: the start and the end of fabrics, and the passage of time."""
 
 from typing import Annotated
 
@@ -15,7 +15,7 @@ class SequencerBody(Body):
 
 
 class FabricCommissioned(SequencerBody, RequestBody):
-    """First message of every fabric: with the operators' requests, all that decides what happens afterwards.
+    """First message of every fabric. With the operators' requests, it decides all that happens afterwards.
     The fabric belongs to this site for good."""
 
     site: SiteName
@@ -27,12 +27,13 @@ class FabricCommissioned(SequencerBody, RequestBody):
 
 
 class FabricRetired(SequencerBody, RequestBody):
-    """Last message of a fabric, because a person asked for it. Its services read nothing more and say nothing
-    more: all that ran there stands still with it. Its name is never used again."""
+    """Last message of a fabric, requested by an operator. Its services read and emit nothing more, so all
+    that ran there stops. Its name is never used again."""
 
 
 class Tick(SequencerBody):
-    """The `due` of one service has come. Taken only if it names that state's due and next Tick count."""
+    """One service is due. It is read only if it names the due time and the next Tick count of that service's
+    state."""
 
     service: str
     due_us: Annotated[int, Field(ge=0)]
@@ -40,8 +41,9 @@ class Tick(SequencerBody):
 
 
 class MessageSkipped(SequencerBody):
-    """A person let one service pass over one message, on which it had raised. To the service it is as if the
-    message had never come; if it was its own Tick, it is due again only after the next message it reads."""
+    """An operator let one service skip one message on which it had raised. For the service the message does
+    not exist. If it was the service's own Tick, the service is due again only after the next message it
+    reads."""
 
     service: str
     message: str

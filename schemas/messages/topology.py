@@ -1,4 +1,4 @@
-"""What topology engineering says: plans for other trunks, and how they come about stage by stage."""
+"""Messages of topology engineering: plans for new trunks, and the stages of their rewiring."""
 
 from typing import Annotated, Literal
 
@@ -39,7 +39,7 @@ class RewiringPlanned(TopologyBody):
 
 
 class TopologyKept(TopologyBody):
-    """It was looked for other trunks, and none were found that are worth it."""
+    """The planner searched for better trunks, and found none that are worth a rewiring."""
 
     reason: PlanReason
     use_ppm: Ppm
@@ -66,8 +66,8 @@ class StageBegun(TopologyBody):
 
 
 class StageWaits(TopologyBody):
-    """A stage may not begin yet: it would break the promise, or one of its domains is without control. Or
-    what it made cannot be undone yet, for the latter reason."""
+    """A stage cannot start yet: it would break the promise, or one of its domains is without control. Or a
+    stage cannot be undone yet, for the latter reason."""
 
     rewiring: RewiringName
     stage: StageNumber
@@ -84,7 +84,7 @@ class RewireCircuits(TopologyBody):
 
 
 class StageUndrained(TopologyBody):
-    """These circuits carry traffic again, or for the first time."""
+    """These circuits carry traffic, again or for the first time."""
 
     rewiring: RewiringName
     stage: StageNumber
@@ -98,7 +98,7 @@ class RewiringEnded(TopologyBody):
 
 
 class PlanRefused(TopologyBody):
-    """What operators asked of the topology and cannot have now."""
+    """The topology refuses an operator's request."""
 
     refuses = (PlanTopology, ApproveRewiring, AbortRewiring)
 

@@ -1,4 +1,4 @@
-"""What traffic engineering says: how the demand is carried."""
+"""Messages of traffic engineering: how the network carries the demand."""
 
 from typing import Annotated
 
@@ -38,15 +38,15 @@ class TrafficCarried(TrafficBody):
 
 
 class PodsCutOff(TrafficBody):
-    """To the whole site: the pods on whose blocks no link of the network carries anything now; none where all
-    are reached. Told when that changes: no job over several pods begins in such a pod."""
+    """To the whole site: the pods whose blocks have no working link of the network now; empty if all are
+    reached. Emitted when that changes: no multislice job starts in such a pod."""
 
     pods: tuple[FabricName, ...]
 
 
 class JobBandwidthSet(TrafficBody):
-    """To the whole site: what each pod of a job over several can send to the others in a burst, and receive
-    from them at the same time, by the weights of the moment. Told when it changed by more than a little."""
+    """To the whole site: what each pod of a multislice job can send to the others in a burst, and receive
+    from them at the same time, by the current weights. Emitted when it changes by more than a little."""
 
     job: SliceName
     mbps: Annotated[int, Field(ge=0, le=10**12, description="Mb/s")]

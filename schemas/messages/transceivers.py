@@ -1,4 +1,4 @@
-"""What the link ends say: how links came up, how they changed, how each module judges itself."""
+"""Messages of the link ends: links that train and change, and the state that modules report."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -30,10 +30,10 @@ class LinksChanged(TransceiversBody):
 
 
 class LinkTested(TransceiversBody):
-    """What a module measured of its own light: the loss from module to module, and what the factory's matrix
-    of the OCS and the fibre make of it; the bit error rate of the worst lane. None where nothing arrived.
-    `lossy`: more is lost than readings are off by, `errors`: too many come though light does, `dark`: the
-    module or its cable is dead, `open`: a technician has the end in hand."""
+    """A module's measurement of its own light: the loss from module to module, and the loss expected from the
+    factory's matrix of the OCS and the fibre; the bit error rate of the worst lane. None if no light arrived.
+    `lossy`: the loss exceeds the error of the readings, `errors`: too many errors although light arrives,
+    `dark`: the module or its cable is dead, `open`: a technician works on the end."""
 
     end: LinkEndIndex
     loss_db: Annotated[float, Field(allow_inf_nan=False)] | None
@@ -46,10 +46,10 @@ Decibels = Annotated[float, Field(allow_inf_nan=False)] | None
 
 
 class LinkEndInspection(Model):
-    """What stands at one link end, over what is expected of it: by strand received and launched power, SNR
-    and MPI in dB, None where there is none; bias as a share, temperature in K; how far the lanes of a strand
-    scatter in received power, in dB. `silent`: it says nothing; `age_min`: its readings are so old;
-    `unchanged`: they are to the last digit what they were; `outages` of the link in the last day."""
+    """The readings of one link end over their expected values: per strand the received and launched power,
+    SNR and MPI in dB, None if there is none; bias as a share, temperature in K; the scatter of received power
+    between the lanes of a strand in dB. `silent`: it does not answer; `age_min`: the age of its readings;
+    `unchanged`: they are identical to the last ones; `outages` of the link in the last day."""
 
     subject_field: ClassVar[str | None] = "end"
 
@@ -69,10 +69,10 @@ class LinkEndInspection(Model):
 
 
 class EndsStoodOut(TransceiversBody):
-    """What the readings of link ends show that should not be there, of all ends of which that is new, with
-    the far ends of their links. Of those that stood out before, `usual` were read and do not any more,
-    and `unseen` cannot be read now: they carry no link, get no light on it, or say nothing. Those stand out
-    until they are told of again."""
+    """Link ends whose readings are anomalous, with the far ends of their links; only those that are new or
+    changed. Of the ends that stood out before, `usual` were read and no longer stand out; `unseen` cannot be
+    read now: they carry no link, get no light, or are silent. The latter stand out until they are reported
+    again."""
 
     ends: tuple[LinkEndInspection, ...]
     usual: tuple[LinkEndIndex, ...]

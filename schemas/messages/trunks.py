@@ -1,4 +1,4 @@
-"""What is known of the links between blocks: which carry traffic, and which circuits are fit to."""
+"""Messages of the trunks: the links that carry traffic, and the circuits that qualify."""
 
 from typing import Annotated
 
@@ -36,7 +36,7 @@ class CircuitsQualified(TrunksBody):
 
 
 class NetworkPartDown(TrunksBody):
-    """A block or a fibre bundle is out of use: what was joined there carries nothing."""
+    """A block or a fibre bundle is out of use: its links carry nothing."""
 
     part: TargetName
 

@@ -1,4 +1,4 @@
-"""That another version of the twin's software went on with a site."""
+"""The message of an upgrade: another version of the twin's software continues a site."""
 
 from typing import Annotated
 
@@ -15,9 +15,9 @@ class CodeVersion(Model):
 
 
 class Upgraded(Body):
-    """Another version went on with the site from here: by other rules, or with states in another form. No
-    service reads it. `state_sha256` is the digest of all states of the site as that version took them over,
-    which are kept as a snapshot."""
+    """Another version continues the site from here, with other rules or with states in another form. No
+    service reads it. `state_sha256` is the digest of all states of the site after their conversion, which are
+    kept as a snapshot."""
 
     writer = "upgrade"
 
@@ -27,5 +27,5 @@ class Upgraded(Body):
 
     @property
     def changed_rules(self) -> bool:
-        """Whether what follows is not what the version before would have made of the log."""
+        """Whether the new version folds the log by other rules than the version before."""
         return self.before.rules != self.after.rules

@@ -1,4 +1,4 @@
-"""What the workload says: who wants which slice, and who no longer does."""
+"""Messages of the workload: slices that owners request and release."""
 
 from typing import Annotated, Literal
 
@@ -17,10 +17,10 @@ class WorkloadBody(Body):
 
 
 class SliceTermsBody(WorkloadBody):
-    """`job` is what is to be done on it, after which it is released; without one it is held for
-    `duration_us` from its start, or until it is released. `estimate_us` is how long its owner thinks that it
-    will have its cubes, None where nobody says; it may be wrong. `recovery` is what may be done when hardware
-    fails under it, None where nobody says. `multislice` is set for a slice of a job over several pods."""
+    """The terms of a slice. `job` is the job to run on it, after which it is released; without one it is kept
+    for `duration_us` from its start, or until it is released. `estimate_us` is the owner's estimate of how
+    long it needs its cubes; None if there is none, and it may be wrong. `recovery` is the recovery policy,
+    None if not given. `multislice` is set for a slice of a multislice job."""
 
     slice: SliceName
     owner: OwnerName
@@ -37,12 +37,12 @@ class SliceTermsBody(WorkloadBody):
 
 
 class SliceRequested(SliceTermsBody):
-    """Somebody wants a slice."""
+    """An owner requests a slice."""
 
 
 class PodAsked(SliceTermsBody):
-    """To the workload of `pod`: a job over several pods wants a slice there too, as this one that its first
-    pod has asked for itself."""
+    """To the workload of `pod`: a multislice job needs a slice there too, like this one that its first pod
+    has requested for itself."""
 
     pod: FabricName
 
@@ -52,8 +52,8 @@ class PodAsked(SliceTermsBody):
 
 
 class PodGreeted(WorkloadBody):
-    """To the workload of `pod`, which has just joined the site: this pod, of that kind and so many cubes, was
-    there before."""
+    """To the workload of `pod`, which has just joined the site: this pod, of that kind and with that number
+    of cubes, is already there."""
 
     pod: FabricName
     kind: str
@@ -65,7 +65,7 @@ class PodGreeted(WorkloadBody):
 
 
 class RequestBalked(WorkloadBody):
-    """Somebody would have asked for this slice, but saw too much work waiting before it: `ahead_us`, by the
+    """An owner decided not to request this slice, because too much work waits before it: `ahead_us`, by the
     owners' estimates, as time of the whole pod."""
 
     owner: OwnerName
@@ -76,7 +76,7 @@ class RequestBalked(WorkloadBody):
 
 
 class SliceReleased(WorkloadBody):
-    """The owner is done with the slice, whether it runs or still waits."""
+    """The owner no longer needs the slice, whether it runs or still waits."""
 
     slice: SliceName
     reason: Literal["finished", "operator"]

@@ -10,7 +10,7 @@ from schemas.messages.sequencer import Tick
 from schemas.messages.topology import StageBegun, StageUndrained
 from schemas.messages.trunks import CircuitsQualified, NetworkPartDown, NetworkPartUp
 from schemas.names import number_of
-from services.trunks.state import Qualification, TrunksState
+from services.trunks.state import CircuitQualification, TrunksState
 from services.trunks.trunk_links import current_circuits, report_trunks, touch, touch_summary
 from services.trunks.trunk_optics import unfit_circuits
 from shared.basics.units import US_PER_S, to_whole_us
@@ -49,7 +49,7 @@ def on_rewired(state: TrunksState, body: CircuitsRewired, message: Envelope) -> 
         touch(state, block)
     state.qualification_count += 1
     due_us = state.now_us + to_whole_us(state.qualify_s, US_PER_S)
-    state.qualifications[state.qualification_count] = Qualification(
+    state.qualifications[state.qualification_count] = CircuitQualification(
         body.rewiring, body.stage, made, due_us, message.id
     )
     return report_trunks(state)
@@ -65,7 +65,7 @@ def on_tick(state: TrunksState, _tick: Tick, _message: Envelope) -> list[Output]
     return [_qualify(state, state.qualifications.pop(number)) for number in done]
 
 
-def _qualify(state: TrunksState, qualification: Qualification) -> CausedBy:
+def _qualify(state: TrunksState, qualification: CircuitQualification) -> CausedBy:
     circuits = current_circuits(state, qualification.circuits)
     ocs, north, _ = circuits
     unfit = unfit_circuits(state, circuits)

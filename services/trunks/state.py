@@ -16,7 +16,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Qualification:
+class CircuitQualification:
     """Circuits of a stage whose errors are counted until `due_us`.
 
     `cause` is the id of the message that reported the circuits as made.
@@ -52,7 +52,7 @@ class TrunksState(State):
     changed_us: npt.NDArray[np.int64]
     """By block."""
     qualification_count: int
-    qualifications: dict[int, Qualification]
+    qualifications: dict[int, CircuitQualification]
     patched: dict[int, int] = field(default_factory=dict)
     """Ports whose fibre uses a spare port (`shared.models.ocs.patches`)."""
 

@@ -53,7 +53,7 @@ class DrivenSite:
     """The messages of the run."""
     requested: tuple[Envelope, ...]
     """The requests of the query, as messages."""
-    samples: tuple[SpeedSample, ...]
+    speed_samples: tuple[SpeedSample, ...]
     """Speeds of multislice jobs and loads of networks, at the start and after each change."""
 
     def caused(self) -> list[Envelope]:
@@ -149,15 +149,15 @@ class WhatIfComparison:
         """The multislice jobs that run in both futures and differ in speed at some time."""
         done, left = (slices_by_job(future.site) for future in (self._done, self._left))
         return job_effects(
-            self._done.samples,
-            self._left.samples,
+            self._done.speed_samples,
+            self._left.speed_samples,
             {job: left[job] for job in left if job in done},
             self._until_us,
         )
 
     def traffic(self) -> tuple[TrafficEffect, ...]:
         """The networks whose traffic differs."""
-        return traffic_effects(self._done.samples, self._left.samples, self._until_us)
+        return traffic_effects(self._done.speed_samples, self._left.speed_samples, self._until_us)
 
     def _slice(self, name: str, now: Slice, without: Slice) -> SliceEffect:
         done, left = (messages.get(name, []) for messages in self._messages)

@@ -29,7 +29,7 @@ from shared.engine.site import Site
 from shared.engine.state import StateT
 
 
-class StateCopies(Protocol):
+class StateSource(Protocol):
     """Private copies of the states of a twin's services."""
 
     def state(self, fabric: str, service: Service[StateT]) -> StateT:
@@ -51,7 +51,7 @@ class WhatIfQueries:
     query's time is over.
     """
 
-    def __init__(self, copies: StateCopies, deadline: Callable[[], Callable[[], bool]] = no_deadline) -> None:
+    def __init__(self, copies: StateSource, deadline: Callable[[], Callable[[], bool]] = no_deadline) -> None:
         self._copies = copies
         self._deadline = deadline
 

@@ -1,39 +1,39 @@
 """One root for every error that a person or a supervisor must act on, split by who must act.
 
-A refusal is never an error: it is an event with a reason.
+The refusal of a request is not an error: it is a message on the log with a reason.
 """
 
 
 class LightwaveError(Exception):
-    """`str()` is one clear sentence for the person who must act. `exit_code` is the process's answer."""
+    """`str()` is one clear sentence for the person who must act. `exit_code` is that of the process."""
 
     exit_code = 1
 
 
 class InvalidInput(LightwaveError):
-    """The caller gave something that is not allowed: the sentence names field, value and what is allowed."""
+    """An input is not allowed: the sentence names the field, the value and what it must be."""
 
     exit_code = 2
 
 
 class NotFound(LightwaveError):
-    """No such thing."""
+    """The named object does not exist."""
 
     exit_code = 3
 
 
 class TwinUnreachable(LightwaveError):
-    """No twin answers."""
+    """The twin does not answer."""
 
     exit_code = 4
 
 
 class OperationFailed(LightwaveError):
-    """The surroundings failed: disk full, port in use, Redis gone, data in use by another process."""
+    """The environment failed: disk full, port in use, Redis gone, data in use by another process."""
 
 
 class StoreUnreachable(OperationFailed):
-    """The state store does not answer. What it holds is intact: trying again later is safe."""
+    """The state store does not answer. Its data are intact; a retry later is safe."""
 
 
 class StoreDamaged(OperationFailed):
@@ -41,24 +41,23 @@ class StoreDamaged(OperationFailed):
 
 
 class OutOfFileDescriptors(OperationFailed):
-    """This process, or the machine, has no file descriptor left. Nothing is lost: trying again later is
-    safe."""
+    """This process, or the machine, has no file descriptor left. Nothing is lost; a retry later is safe."""
 
 
 class LogMoved(OperationFailed):
-    """The file that is written no longer stands under the log's name."""
+    """The open log file is no longer the file at the log's path."""
 
 
 class SnapshotRefused(OperationFailed):
-    """A snapshot is damaged, or of another twin or build. An older one, or the log, will do."""
+    """A snapshot is damaged, or belongs to another twin or build. Use an older one, or the log."""
 
 
 class ArchiveDamaged(OperationFailed):
-    """A stretch of a log that was archived is missing, or not as it was written."""
+    """An archived segment of a log is missing or was modified."""
 
 
 class RateLimited(LightwaveError):
-    """The caller has taken its share: asking again in `retry_after_s` is safe."""
+    """The caller has used up its rate limit; a retry after `retry_after_s` is safe."""
 
     def __init__(self, sentence: str, retry_after_s: int) -> None:
         super().__init__(sentence)
@@ -66,22 +65,22 @@ class RateLimited(LightwaveError):
 
 
 class TooLate(LightwaveError):
-    """What the caller would undo has happened already."""
+    """What the caller wants to undo has already taken effect."""
 
 
 class LogDamaged(LightwaveError):
-    """Log and state do not belong together, or the log is not what it should be."""
+    """Log and state do not belong together, or the log is damaged."""
 
 
 class UpgradeNeeded(LightwaveError):
-    """States are of other rules, or of another form, than this code's: somebody must take them over first."""
+    """The states have other rules or another form than this code; an upgrade must convert them first."""
 
 
 class ServiceFailed(LightwaveError):
-    """A service raised on a message: a bug. The state was thrown away; the log is intact."""
+    """A service raised on a message, which is a bug. Its state was discarded; the log is intact."""
 
 
 class Interrupted(LightwaveError):
-    """A person ended what was going on, which stopped in good order."""
+    """The user interrupted the operation, which stopped cleanly."""
 
     exit_code = 130

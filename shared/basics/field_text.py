@@ -1,4 +1,4 @@
-"""The fields of a message in one short line, as people read them."""
+"""Text of message fields in one short line."""
 
 import re
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ RAW_TIME = re.compile(r"\b([0-9]{1,18}) us\b")
 
 
 def fields_text(fields: Mapping[str, object]) -> str:
-    """What is there, in its order."""
+    """All fields that are not None, in their order."""
     return one_line([field_text(name, value) for name, value in fields.items() if value is not None])
 
 
@@ -76,5 +76,5 @@ def format_gbps(value: float) -> str:
 
 
 def with_readable_times(reason: str) -> str:
-    """A reason on the log with its points in time as people read them."""
+    """A reason on the log, with its times in readable form."""
     return RAW_TIME.sub(lambda match: format_time(int(match[1])), reason)

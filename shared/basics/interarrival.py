@@ -1,4 +1,4 @@
-"""Gaps that are exponential, whose rate is another one from some moment on."""
+"""Exponential gaps between events whose rate changes."""
 
 from collections.abc import Callable
 
@@ -8,13 +8,12 @@ from shared.basics.units import to_whole_us
 def reschedule_at_rate(
     next_us: int | None, now_us: int, rates: tuple[float, float], draw_us: Callable[[float], int]
 ) -> int | None:
-    """When that comes which would have come at `next_us`, None if never, at the first of two rates, where it
-    comes at the second from now on.
+    """Reschedule the event that would have come at `next_us` (None if never) at the first of two rates, for
+    the second rate from now on. An event that is already due stays.
 
-    What is left of an exponential gap is exponential whatever has passed, and stays so when it is stretched
-    by the ratio of the rates. Where nothing was to come, `fresh_us` draws a whole gap for a rate: under a key
-    of its own, for that of a gap that did not end before the rate fell to 0 is known to be long. What is due
-    has come.
+    The rest of an exponential gap is exponential whatever has passed, and stays so when it is stretched by
+    the ratio of the rates. If no event was scheduled, `draw_us` draws a whole gap for a rate, under a key of
+    its own: the gap that did not end before the rate fell to 0 is known to be long.
     """
     before, after = rates
     if before == after or (next_us is not None and next_us <= now_us):

@@ -1,5 +1,5 @@
-"""How people write durations, shapes and owners: one grammar and one bound each, for the command line
-and the HTTP API alike. Imports nothing slow: every command reads it."""
+"""Syntax and bounds of durations, shapes and owners, shared by the command line and the HTTP API. Every
+command imports this module, so it imports nothing slow."""
 
 import re
 
@@ -18,7 +18,7 @@ OWNERS_ALLOWED = (
 
 
 def parse_duration_s(text: str) -> int | None:
-    """`30s`, `15m`, `2h`, `1d12h` in seconds; None where it is no duration, or one of over a century."""
+    """`30s`, `15m`, `2h`, `1d12h` in seconds; None if it is not a duration, or is over a century."""
     if _DURATION.fullmatch(text) is None:
         return None
     total_s = sum(int(number) * UNITS_S[unit] for number, unit in _PART.findall(text))
@@ -26,11 +26,11 @@ def parse_duration_s(text: str) -> int | None:
 
 
 def parse_sides(text: str) -> tuple[int, int, int] | None:
-    """The three sides of `4x4x8` or `4×4×8`, legal or not; None where it is not three numbers."""
+    """The three sides of `4x4x8` or `4×4×8`, legal or not; None if it is not three numbers."""
     match = _SHAPE.fullmatch(text)
     return None if match is None else (int(match[1]), int(match[2]), int(match[3]))
 
 
 def is_owner_name(text: str) -> bool:
-    """Whether an owner can be called so; whether there is such an owner, the fabric knows."""
+    """Whether the text has the form of an owner's name. The fabric knows which owners exist."""
     return _OWNER.fullmatch(text) is not None

@@ -1,4 +1,4 @@
-"""Telemetry frames: when they are due, and as bytes, which are Arrow IPC streams of one record batch."""
+"""Telemetry frames: their due times, and their bytes, which are Arrow IPC streams of one record batch."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from shared.basics.units import US_PER_S
 
 
 def arrow_frame(columns: dict[str, Any], fabric: str, at_us: int) -> bytes:
-    """A frame of these Arrow arrays by name; of whom and of when it is stands in the schema's metadata."""
+    """A frame of these Arrow arrays by name. The schema's metadata has its fabric and time."""
     # Imported here, for it takes a third of a second, which only those who want telemetry should pay.
     import pyarrow as pa  # noqa: PLC0415 -- see above
 
@@ -20,7 +20,7 @@ def arrow_frame(columns: dict[str, Any], fabric: str, at_us: int) -> bytes:
 
 
 def next_frame_due_us(interval_s: int, at_us: int) -> int | None:
-    """When the first telemetry frame after this moment is due: at whole multiples of the interval. None if
-    there are no frames, for the interval is 0."""
+    """The time of the first telemetry frame after `at_us`, at whole multiples of the interval. None if the
+    interval is 0, so that there are no frames."""
     interval_us = interval_s * US_PER_S
     return (at_us // interval_us + 1) * interval_us if interval_us else None

@@ -1,4 +1,4 @@
-"""Simulated times and spans as people like to read them."""
+"""Simulated times and durations as text."""
 
 import re
 
@@ -6,7 +6,7 @@ from shared.basics.units import US_PER_HOUR, US_PER_S
 
 
 def format_duration(us: int | float | None) -> str:
-    """A span of simulated time in its two largest units: `2h3m`."""
+    """A duration in its two largest units: `2h3m`."""
     if us is None:
         return "-"
     seconds = int(us // US_PER_S)
@@ -23,7 +23,7 @@ def format_chip_hours(chip_us: float) -> str:
 
 
 def format_time(us: int | None) -> str:
-    """A moment of a site's simulated time: `3d02:15:04`."""
+    """A simulated time of a site: `3d02:15:04`."""
     if us is None:
         return "-"
     minutes, second = divmod(us // US_PER_S, 60)
@@ -40,8 +40,8 @@ _TIME = re.compile(r"([0-9]{1,5})d([01][0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9]
 
 
 def parse_time_us(text: str) -> tuple[int, int] | None:
-    """(first, last) microsecond of a moment as people read and write it, `3d02:15`, `3d02:15:04` or
-    `3d02:15:04.123`; None if it is none."""
+    """(first, last) microsecond of a simulated time: `3d02:15`, `3d02:15:04` or `3d02:15:04.123`; None if the
+    text is not valid."""
     match = _TIME.fullmatch(text)
     if match is None:
         return None

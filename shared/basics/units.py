@@ -1,4 +1,4 @@
-"""Simulated time is integer microseconds; these are its multiples."""
+"""Multiples of the microsecond, the integer unit of simulated time."""
 
 US_PER_MS = 1_000
 US_PER_S = 1_000_000
@@ -10,6 +10,6 @@ SPAN_US_MAX = 2**61
 
 
 def to_whole_us(value: float, unit_us: int) -> int:
-    """A positive span as whole microseconds: at least one, for whatever is scheduled comes later than now;
-    at most `SPAN_US_MAX`, so that the moment it leads to fits into 63 bits."""
+    """A positive duration as whole microseconds: at least one, since a scheduled event comes later than now;
+    at most `SPAN_US_MAX`, so that its time fits into 63 bits."""
     return max(1, round(min(value * unit_us, SPAN_US_MAX)))

@@ -1,1 +1,1 @@
-"""What a service is and how a log is folded: plain, pure, and without knowledge of any fabric."""
+"""The engine: what a service is and how a log is folded. It is pure, and independent of any fabric."""

@@ -141,8 +141,8 @@ def check_compatible(
     that takes them over, `remake` the one that makes them again from the log."""
     if held is None:
         raise UpgradeNeeded(
-            f"{where}: its states are of a version before rules had a number, and this is {own.software} of "
-            f"rules {own.rules}: `{remake}` makes them again from the log"
+            f"{where}: its states were written before rules had a number; this is {own.software} of rules "
+            f"{own.rules}: run `{remake}` to rebuild them from the log"
         )
     if held.rules > own.rules:
         raise UpgradeNeeded(
@@ -157,4 +157,4 @@ def check_compatible(
             else f"as {held.software} stored them, and {own.software} stores those of {', '.join(changed)} "
             "in another form"
         )
-        raise UpgradeNeeded(f"{where}: its states are {what}: `{upgrade}` takes them over")
+        raise UpgradeNeeded(f"{where}: its states are {what}: run `{upgrade}` to convert them")

@@ -17,8 +17,8 @@ from shared.engine.state import State
 
 @dataclass(slots=True)
 class ServiceInstance:
-    """One service of one fabric: its state, with the reader's own book: what it has seen, said and is due
-    for.
+    """One service of one fabric: its state, and its own counters: messages read, messages emitted, next due
+    time.
 
     `state` is None before the fabric was commissioned, at `begun_us`. `seen` maps a source to its last seq.
     """
@@ -38,7 +38,7 @@ class ServiceInstance:
     order: ReaderOrder = (("", 0), "")
     rules: dict[str, RuleRow[Any]] = field(default_factory=dict)
     is_retired: bool = False
-    """Whether it has read the last message of its fabric, as `seen` tells; it reads nothing more."""
+    """Whether it has read the last message of its fabric, according to `seen`. It reads no more messages."""
 
     def __post_init__(self) -> None:
         self.name = self.service.name
@@ -48,8 +48,8 @@ class ServiceInstance:
         self.is_retired = self.seen.get(sequencer_source(self.fabric), 0) >= RETIREMENT_SEQ
 
     def reads(self, message: Envelope) -> bool:
-        """Whether a message concerns this service of this fabric: by its type and the rule's scope, a Tick by
-        its addressee, the beginning and the end of its own fabric in any case, and nothing after that."""
+        """Whether this service of this fabric reads a message. The type and the scope of the rule decide; for
+        a Tick, the addressee. It always reads the start and the end of its own fabric, and nothing after."""
         if self.is_retired:
             return False
         body, is_own = message.body, message.fabric == self.fabric
@@ -65,17 +65,17 @@ class ServiceInstance:
         return is_own or row.scope == "site-wide"
 
     def has_read(self, message: Envelope) -> bool:
-        """Whether a message comes again: this service has read it, or it was said before the fabric began.
-        A fabric that joins a site begins later than all that was said there (`roots.request_time_us`)."""
+        """Whether a message is a repeat: this service has read it, or it was emitted before the fabric
+        started. A fabric that joins a site starts after all earlier messages (`roots.request_time_us`)."""
         return message.seq <= self.seen.get(message.source, -1) or message.at_us < self.begun_us
 
 
 def deliver(instance: ServiceInstance, message: Envelope) -> list[Envelope]:
-    """Hand one message to a service; returns what it says, in order. Changes `instance`.
+    """Hand one message to a service and return the messages it emits, in order. Changes `instance`.
 
     Nothing happens for a repeat, for a Tick that does not name the state's own due and next count, before
-    the fabric is commissioned, or after it has retired. ServiceFailed if the rule raises or says what it may
-    not: the caller must then throw `instance` away and load what was last committed.
+    the fabric is commissioned, or after it has retired. ServiceFailed if the rule raises or emits a type
+    that it may not write: the caller must then discard `instance` and load the last committed state.
     """
     if instance.is_retired or instance.has_read(message):
         return []
@@ -142,7 +142,7 @@ def _emit(instance: ServiceInstance, message: Envelope, output: Body | CausedBy,
     if output.writer != instance.service.name:
         raise ServiceFailed(
             _sentence(
-                instance, message, f"said {type(output).__name__}, which only {output.writer} may write"
+                instance, message, f"emitted {type(output).__name__}, which only {output.writer} may write"
             )
         )
     instance.emitted += 1

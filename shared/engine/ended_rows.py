@@ -1,16 +1,16 @@
-"""The last things that ended (faults, repairs, slices), kept in a state for people to look at."""
+"""Bounded tables of the objects (faults, repairs, slices) that ended last, for status documents."""
 
 from typing import TypeVar
 
 ENDED_MAX = 200
-"""Ended things kept in one ledger, the last to end; older ones are forgotten."""
+"""Rows of one table; the oldest row is dropped for a new one."""
 
 RowT = TypeVar("RowT")
 
 
 def add_ended(table: dict[int, RowT], number: int, row: RowT) -> int | None:
-    """Enter what has just ended under its number, as the last row of the table. Returns the number that is
-    forgotten for it, the first to have been entered; None while there is room."""
+    """Append the row of an object that has just ended. Returns the number of the oldest row if it was
+    dropped to make room, None otherwise."""
     table[number] = row
     if len(table) <= ENDED_MAX:
         return None

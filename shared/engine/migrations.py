@@ -1,5 +1,5 @@
-"""Stored states of one form brought into the form that this code has: step by step, each a function of stored
-fields alone, which its service's table names."""
+"""Migration of stored states to the form of this code, step by step. Each step is a function of the stored
+fields alone; the service's table lists it."""
 
 from collections.abc import Iterable, Mapping
 
@@ -9,8 +9,8 @@ from shared.engine.service import AnyService, Migration, StoredFields
 
 
 def migrate_fields(service: AnyService, form: str | None, stored: StoredFields) -> StoredFields:
-    """A service's stored fields, which have this form (None: nobody noted one), in its own; UpgradeNeeded
-    where no migrations lead there."""
+    """A service's stored fields, which have this form (None: not recorded), in its own; UpgradeNeeded
+    if there is no chain of migrations."""
     for step in _steps(service, form):
         stored = step.migrate(stored)
     return stored
@@ -25,7 +25,9 @@ def services_to_migrate(forms: Mapping[str, str], services: Iterable[AnyService]
 def _steps(service: AnyService, form: str | None) -> list[Migration]:
     own = state_layout(service.state)
     if form is None:
-        raise UpgradeNeeded(f"{service.name}: is new in this version, and nothing makes its states of a twin")
+        raise UpgradeNeeded(
+            f"{service.name}: is new in this version; no migration creates its state in an existing twin"
+        )
     by_form = {step.before: step for step in service.migrations}
     found: list[Migration] = []
     reached = form

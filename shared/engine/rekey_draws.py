@@ -1,4 +1,5 @@
-"""Draws that are another's from a moment on, for services all of whose draws are of what is still to come."""
+"""The rule of RekeyDraws: from then on, a service draws with another seed. It suits services whose draws
+are all of future events."""
 
 from schemas.envelope import Envelope
 from schemas.messages.operator import RekeyDraws
@@ -8,7 +9,7 @@ from shared.engine.state import State
 
 
 def on_rekey(state: State, body: RekeyDraws, _message: Envelope) -> list[Output]:
-    """What was drawn already stays; nothing of it waits for a time that was drawn beforehand and could be
+    """Change the seed. Earlier draws stay: none of them is a time of a pending event that would have to be
     drawn again."""
     state.seed = rekeyed_seed(state.seed, body.salt)
     return []

@@ -17,13 +17,13 @@ from schemas.messages.upgrade import Upgraded
 from schemas.names import fabric_order
 
 RETIREMENT_SEQ = 2
-"""What the sequencer says second of a fabric is its end: a reader that has seen it has retired."""
+"""The sequencer's second message of a fabric is its end: a reader that has read it has retired."""
 
 ReaderOrder = tuple[tuple[str, int], str]
 
 
 def reader_order(fabric: str, service: str) -> ReaderOrder:
-    """Where a reader stands among those of its site: by fabric, then service."""
+    """The sort key of a reader within its site: fabric, then service."""
     return fabric_order(fabric), service
 
 
@@ -45,8 +45,8 @@ DueReaderT = TypeVar("DueReaderT", bound=DueReader)
 
 @dataclass(frozen=True, slots=True)
 class ServiceProgress:
-    """A service's own book for one fabric that others may read: when it is due, how many Ticks it took, the
-    simulated time that it has come to, and that of its last Tick (0 before the first)."""
+    """The published progress of one service of one fabric: its next due time, its number of Ticks, its
+    simulated time, and the time of its last Tick (0 before the first)."""
 
     name: str
     fabric: str
@@ -62,7 +62,7 @@ class ServiceProgress:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a person asks of a fabric. Its number rises along the requests of a site, with gaps."""
+    """An operator's request to a fabric. Numbers rise along the requests of a site, with gaps."""
 
     number: int
     fabric: str
@@ -75,7 +75,7 @@ def is_root(message: Envelope) -> bool:
 
 
 def earliest_due(readers: Iterable[DueReaderT]) -> DueReaderT | None:
-    """Who is due first, of readers in their order; of several at one time the first. None if nobody is."""
+    """The reader that is due first; among equals the first in order. None if no reader is due."""
     first: DueReaderT | None = None
     first_us = 0
     for reader in readers:
@@ -96,10 +96,10 @@ def next_root(
 ) -> Envelope | None:
     """The root that comes next in a quiet site; None if there is nothing to do yet.
 
-    `now_us` is the time that the site has come to, `due` who is due first, `request` the oldest that waits,
-    `clock_us` the clock (None where time stands still for want of one), `ticked_us` when the site's last Tick
-    was, 0 before the first. A request always moves the site's time on: where no Tick stands at the time that
-    the site has come to, the last root was a request, and it is the Tick's turn.
+    `now_us` is the site's simulated time, `due` the reader that is due first, `request` the oldest waiting
+    request, `clock_us` the clock (None if there is none and time stops), `ticked_us` the time of the site's
+    last Tick, 0 before the first. A request always advances the site's time. So if the site's last Tick is
+    earlier than its time, the last root was a request, and the Tick goes first.
     """
     ready = due is not None and due.due_us is not None and clock_us is not None and due.due_us <= clock_us
     if request is not None and not (ready and ticked_us < now_us):
@@ -109,15 +109,15 @@ def next_root(
 
 
 def request_time_us(now_us: int, clock_us: int | None, due_us: int | None) -> int:
-    """A request comes after all that has happened, and not after what is due: at
+    """The time of a request: later than every message so far, and not later than the earliest due service,
     max(now + 1, min(clock, earliest due))."""
     bounds = [at_us for at_us in (clock_us, due_us) if at_us is not None]
     return max(now_us + 1, min(bounds, default=0))
 
 
 def request_message(site: str, request: Request, at_us: int) -> Envelope:
-    """A request as a root at this time. A fabric that is to join the site is commissioned by the sequencer,
-    and one that is to leave it retired by it, whoever asked for it."""
+    """A request as a root at this time. The sequencer, and not the operator, is the source of the
+    messages that commission and retire a fabric."""
     if isinstance(request.body, FabricCommissioned):
         return commissioning_message(request.fabric, request.body, at_us)
     if isinstance(request.body, FabricRetired):
@@ -145,7 +145,7 @@ def commissioning_message(fabric: str, body: FabricCommissioned, at_us: int = 0)
 
 
 def retirement_id(fabric: str) -> str:
-    """The id of a fabric's last message: there is one, however often it is asked for."""
+    """The id of a fabric's last message. There is only one, however often it is requested."""
     return f"{sequencer_source(fabric)}/{RETIREMENT_SEQ}"
 
 
@@ -170,7 +170,7 @@ def upgrade_message(site: str, fabric: str, number: int, body: Upgraded, at_us: 
 
 
 def tick_message(reader: DueReader, now_us: int) -> Envelope:
-    """The Tick that a reader is due for, at its time or as soon after as the site has come."""
+    """The Tick of a due reader, at its due time or at the site's time if that is later."""
     if reader.due_us is None:
         raise ValueError(f"{reader.name}@{reader.fabric} is not due")
     count = reader.ticks + 1

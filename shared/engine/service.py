@@ -53,8 +53,8 @@ StoredFields = Mapping[str, bytes]
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """What makes of a service's stored fields in the form `before` those in the form that came next. Forms
-    are digests (`form_of`); a test tries each on a state that is kept as the version of then stored it."""
+    """Converts the stored fields of a service from the form `before` to the form `after`. Forms are digests
+    (`state_layout`). A test tries each migration on a state kept as its old version stored it."""
 
     before: str
     after: str

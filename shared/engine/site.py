@@ -1,8 +1,8 @@
 """One site: fabrics that share a log, and the order in which a root message and all that follows unfold.
 
 This is the sequencer's order, wherever the services run in one process: messages first in, first out; each is
-read in the order of (fabric, service); so what services say stands on the log by position of its cause, then
-fabric, service and order of saying. When nothing is left the site is quiet.
+read in the order of (fabric, service). The emitted messages are ordered on the log by the position of their
+cause, then by fabric, service and order of emission. A site with no messages left is quiet.
 """
 
 from bisect import insort
@@ -16,18 +16,17 @@ from shared.engine.roots import Request, earliest_due, next_root, operator_sourc
 from shared.engine.service import AnyService
 
 CASCADE_MAX = 100_000
-"""Messages that may follow from one root; more means that services answer each other for ever."""
+"""Messages that may follow from one root; more means a message loop between services."""
 
 ServicesOf = Callable[[str], Sequence[AnyService]]
 """The services of every fabric of a kind."""
 
 Skip = tuple[str, str, str]
-"""(fabric, service, message id): what a person let the service of a fabric pass over."""
+"""(fabric, service, message id): a message that an operator lets the service of a fabric skip."""
 
 
 class Site:
-    """The services of a site's fabrics, each with what it holds. A fabric is there from its commissioning
-    on."""
+    """The services of a site's fabrics, each with its state. A fabric exists from its commissioning on."""
 
     def __init__(
         self,
@@ -41,7 +40,7 @@ class Site:
         self.instances = sorted(instances, key=_order)
         """In the order in which they read a message."""
         self.now_us = max((i.state.now_us for i in self.instances if i.state), default=0)
-        """The simulated time that the site has come to: that of the last message which somebody read."""
+        """The simulated time that the site has come to: that of the last message that a service read."""
         self.ticked_us = max((i.ticked_us for i in self.instances), default=0)
         """That of its last Tick; 0 before the first."""
         self._services_of = services_of
@@ -57,15 +56,15 @@ class Site:
         return any(i.fabric == fabric and i.is_retired for i in self.instances)
 
     def is_too_late(self, request: Request) -> bool:
-        """Whether a request can have no place on the log any more: its fabric has retired, or is there
-        already where it was to be commissioned."""
+        """Whether a request can no longer be appended to the log: its fabric has retired, or the request
+        would commission a fabric that already exists."""
         if isinstance(request.body, FabricCommissioned):
             return request.fabric in self.fabrics
         return self.has_retired(request.fabric)
 
     @property
     def last_request(self) -> int:
-        """The highest number of a request that somebody in the site has read; 0 before the first."""
+        """The highest number of a request that a service of the site has read; 0 before the first."""
         source = operator_source(self.name)
         return max([instance.seen.get(source, 0) for instance in self.instances], default=0)
 
@@ -75,7 +74,8 @@ class Site:
     def cascade(
         self, root: Envelope, on_delivery: Callable[[ServiceInstance, Envelope], None] | None = None
     ) -> list[Envelope]:
-        """The root and all that follows from it, in the log's order; `on_read` is told of every reading."""
+        """The root and all that follows from it, in the log's order; `on_delivery` is called after every
+        delivery."""
         if isinstance(root.body, FabricCommissioned):
             self._join(root.fabric, root.body)
         log = [root]
@@ -89,7 +89,7 @@ class Site:
                     on_delivery(instance, message)
             if len(log) > CASCADE_MAX:
                 raise ServiceFailed(
-                    f"services of {self.name} answer each other for ever: more than {CASCADE_MAX} messages "
+                    f"message loop between services of {self.name}: more than {CASCADE_MAX} messages "
                     f"follow from {root.id}, the last of them {message.type} by {message.source}"
                 )
         if root.at_us > self.now_us and any(
@@ -105,7 +105,7 @@ class Site:
         return log
 
     def earliest(self) -> ServiceInstance | None:
-        """Who is due first; of several at one time the first in order. None if nobody is."""
+        """The service that is due first; among equals the first in order. None if no service is due."""
         return earliest_due(self.instances)
 
     def next_root(self, request: Request | None, *, clock_us: int | None) -> Envelope | None:
@@ -114,7 +114,7 @@ class Site:
         return next_root(self.name, self.now_us, due, request, clock_us=clock_us, ticked_us=ticked_us)
 
     def _join(self, fabric: str, body: FabricCommissioned) -> None:
-        """Make room for a new fabric's services; what they hold they make when they read the message."""
+        """Add the services of a new fabric. They create their states when they read the message."""
         if any(instance.fabric == fabric for instance in self.instances):
             return
         for service in self._services_of(body.kind):

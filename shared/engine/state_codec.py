@@ -130,14 +130,15 @@ def _unreadable(state_type: type[State], name: str, error: Exception) -> LogDama
 
 
 def encode_instance(instance: ServiceInstance) -> dict[str, bytes]:
-    """Every stored field of a service's state for one fabric, with its book; empty before commissioning."""
+    """Every stored field of a service's state for one fabric, with its counters; empty before
+    commissioning."""
     if instance.state is None:
         return {}
     return encode_state(instance.state) | {COUNTERS: encode_counters(instance)}
 
 
 def encode_counters(instance: ServiceInstance) -> bytes:
-    """The reader's own book as it is stored."""
+    """The counters of a service instance as they are stored."""
     counters = {
         "seen": instance.seen,
         "emitted": instance.emitted,
@@ -150,7 +151,7 @@ def encode_counters(instance: ServiceInstance) -> bytes:
 
 
 def restore_instance(service: AnyService, fabric: str, stored: Mapping[str, bytes]) -> ServiceInstance:
-    """What a service held when these fields were stored; nothing yet if there are none."""
+    """The service instance with these stored fields; without a state if there are none."""
     if not stored:
         return ServiceInstance(service, fabric)
     state = decode_state(service.state, stored)

@@ -64,7 +64,7 @@ def test_the_next_version_takes_over_and_is_not_mixed_with_the_one_before(
         later.gateways = twin.gateways
         stranger = later.run("live", "worker", "cubes", "--replica", "stranger", "--metrics-port", "0")
         assert stranger.returncode == 1
-        assert f"of rules {RULES + 1}: `lightwave live upgrade` takes them over" in stranger.stderr
+        assert f"of rules {RULES + 1}: run `lightwave live upgrade` to convert them" in stranger.stderr
         running = later.run("live", "upgrade")
         assert running.returncode == 1
         assert "still running; pause the clock" in running.stderr

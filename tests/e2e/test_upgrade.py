@@ -79,7 +79,7 @@ def test_the_next_version_takes_over_and_says_what_would_differ(
 
     refused = new(version, "up", *data, "--port", str(twin.port))
     assert refused.returncode == 1
-    assert f"of rules {RULES + 1}: `lightwave upgrade` takes them over" in refused.stderr
+    assert f"of rules {RULES + 1}: run `lightwave upgrade` to convert them" in refused.stderr
     checked = new(version, "upgrade", "--check", *data, "-o", "json")
     assert checked.returncode == 5
     (row,) = json.loads(checked.stdout)

@@ -83,8 +83,8 @@ def test_a_form_is_of_what_is_stored_down_to_the_records() -> None:
 
 def test_forms_are_the_same_in_every_process() -> None:
     code = (
-        "from services.fleet import FLEET; from shared.engine.compatibility import forms_of; "
-        "print(forms_of(one for services in FLEET.values() for one in services))"
+        "from services.fleet import FLEET; from shared.engine.compatibility import state_layouts; "
+        "print(state_layouts(one for services in FLEET.values() for one in services))"
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert told.strip() == str(state_layouts(one for services in FLEET.values() for one in services))
@@ -98,17 +98,17 @@ def test_what_a_store_notes_is_what_was_told() -> None:
 @pytest.mark.parametrize(
     ("held", "sentence"),
     [
-        (None, "before rules had a number, and .*: `anew` makes"),
+        (None, "before rules had a number; .*: run `anew` to rebuild"),
         (
             StateCodeVersion(1, OWN.forms, "1.0+1"),
-            "of rules 1, by 1.0\\+1, and this is 1.1\\+2 of rules 2: `ag",
+            "of rules 1, by 1.0\\+1, and this is 1.1\\+2 of rules 2: run `ag",
         ),
         (StateCodeVersion(3, OWN.forms, "1.2+3"), "which are older: start it with that version"),
         (
             StateCodeVersion(2, {"cubes": "a", "ocs": "c"}, "1.1+1"),
-            "stores those of ocs in another form: `again`",
+            "stores those of ocs in another form: run `again`",
         ),
-        (StateCodeVersion(2, {"cubes": "a"}, "1.1+1"), "stores those of ocs in another form: `again`"),
+        (StateCodeVersion(2, {"cubes": "a"}, "1.1+1"), "stores those of ocs in another form: run `again`"),
     ],
 )
 def test_other_rules_and_other_forms_are_refused(held: StateCodeVersion | None, sentence: str) -> None:

@@ -133,7 +133,7 @@ def test_services_that_answer_each_other_for_ever_are_stopped(monkeypatch: pytes
     site = commissioned((ping, pong))
     with pytest.raises(
         ServiceFailed,
-        match="services of pod-0 answer each other for ever: more than 500 messages follow from",
+        match="message loop between services of pod-0: more than 500 messages follow from",
     ):
         site.cascade(request(site))
 

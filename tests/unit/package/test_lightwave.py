@@ -121,8 +121,8 @@ def test_a_run_is_that_of_the_command_line(tmp_path: Path) -> None:
 
 
 WRONG: list[tuple[Callable[[], object], str]] = [
-    (lambda: lightwave.lab(days=0), "days 0: not allowed; allowed are finite numbers above 0"),
-    (lambda: lightwave.lab(days=1e9), "days 1e+09: allowed are 0 to 36500; the nearest is 36500"),
+    (lambda: lightwave.lab(days=0), "days 0: must be a finite number above 0"),
+    (lambda: lightwave.lab(days=1e9), "days 1e+09: must be between 0 and 36500; the nearest is 36500"),
     (
         lambda: lightwave.lab(parameters={"pod.cube": 4}),
         "pod.cube=4: no such parameter; did you mean pod.cubes?",
@@ -132,13 +132,13 @@ WRONG: list[tuple[Callable[[], object], str]] = [
     (lambda: lightwave.lab(kind="pod"), "kind "),
     (lambda: lightwave.parameters("pod"), "kind "),
     (lambda: lightwave.sweep({**QUESTION, "sedes": 3}), "sedes: no such field; "),
-    (lambda: lightwave.sweep(QUESTION, workers=2, dask="tcp://a:1"), "workers: goes without dask"),
+    (lambda: lightwave.sweep(QUESTION, workers=2, dask="tcp://a:1"), "workers: cannot be combined with dask"),
     (lambda: lightwave.sweep(QUESTION, dask="nonsense"), "dask 'nonsense': not the address of a scheduler"),
     (lambda: lightwave.connect("ftp://a"), "url 'ftp://a': not a twin's address"),
     (lambda: lightwave.connect("http://a", token="a" + " b"), "token: not a bearer token"),
     (lambda: topology.figures("4x4"), "shape: '4x4' is not three sides in chips"),
     (lambda: topology.routing("4x4x4", without_ocs=[99]), "ocs 99: does not exist"),
-    (lambda: availability.goodput(1.5), "host-availability 1.5: not a probability"),
+    (lambda: availability.goodput(1.5), "host-availability 1.5: must be a probability"),
     (lambda: optics.budget(1.0, return_loss_db=46.0), "return-loss-db 46 dB: "),
     (lambda: optics.agree("cwdm", "cwdm4-bidi-400G"), "module: 'cwdm' is not a module"),
 ]
@@ -277,7 +277,7 @@ def test_answers_are_typed_and_refusals_are_errors() -> None:
             twin.inject("ocs", "pod-0/ocs-17")
         with pytest.raises(lightwave.NotFound):
             twin.cube("pod-0/cube-99")
-        with pytest.raises(lightwave.InvalidInput, match="after: not together with since"):
+        with pytest.raises(lightwave.InvalidInput, match="after: cannot be combined with since"):
             twin.subscribe(since="2h", after="pod-0:3")
 
 
@@ -293,7 +293,7 @@ def test_a_receipt_that_is_none_is_no_twins(wrong: dict[str, object]) -> None:
     }
     with answering({"/v1/twin": [as_json(ABOUT)], "/v1/faults/f/clear": [as_json(receipt | wrong)]}) as fake:
         twin = lightwave.connect(fake.url)
-        with pytest.raises(lightwave.TwinUnreachable, match="it is no receipt"):
+        with pytest.raises(lightwave.TwinUnreachable, match="it is not a receipt"):
             twin.clear("f")
 
 

@@ -16,14 +16,17 @@ def test_a_number_or_names_in_the_order_of_the_ring(text: str, meant: int | tupl
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("1", "1 is not allowed; allowed are how many, 2 or more, or their names"),
+        ("1", "1 is not allowed; must be the number of pods, at least 2, or their names"),
         ("-3", "-3 is not allowed"),
-        ("pod-0", "pod-0 alone is not allowed; allowed are how many"),
+        ("pod-0", "pod-0 alone is not allowed; must be the number of pods"),
         ("pod-0,pod-0", "pod-0 is named twice; a job has one slice in each of its pods"),
-        ("pod-0,", "'' is no number and no name"),
-        ("2,3", "'2' is no number and no name"),
-        ("two", "'two' is no number and no name; allowed are how many, 2 or more, or their names"),
-        ("", "'' is no number and no name"),
+        ("pod-0,", "'' is not a number or a pod name"),
+        ("2,3", "'2' is not a number or a pod name"),
+        (
+            "two",
+            "'two' is not a number or a pod name; must be the number of pods, at least 2, or their names",
+        ),
+        ("", "'' is not a number or a pod name"),
     ],
 )
 def test_anything_else_is_refused_in_a_sentence(text: str, sentence: str) -> None:

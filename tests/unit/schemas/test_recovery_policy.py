@@ -35,15 +35,15 @@ def test_a_tolerance_is_a_share_of_a_step() -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "'' is no choice; allowed are spare, swap, route, wait and evict"),
-        ("swop,wait", "'swop' is no choice; allowed are spare"),
-        ("swap,,wait", "'' is no choice"),
-        ("route:2", "'route:2' is no choice"),
-        ("route:-2%", "'route:-2%' is no choice"),
-        ("swap:2%", "'swap:2%' is no choice"),
+        ("", "'' is not allowed; must be some of spare, swap, route, wait and evict"),
+        ("swop,wait", "'swop' is not allowed; must be some of spare"),
+        ("swap,,wait", "'' is not allowed"),
+        ("route:2", "'route:2' is not allowed"),
+        ("route:-2%", "'route:-2%' is not allowed"),
+        ("swap:2%", "'swap:2%' is not allowed"),
         ("route:101%", "'route:101%' is above the largest tax; the nearest is route:100%"),
         ("route,route:2%", "route is named twice; leave one of them out"),
-        ("x" * 5_000, f"'{'x' * 40}' is no choice"),
+        ("x" * 5_000, f"'{'x' * 40}' is not allowed"),
     ],
 )
 def test_a_text_that_says_nothing_is_told_what_is_allowed(text: str, problem: str) -> None:

@@ -204,7 +204,7 @@ def test_a_forgotten_or_unknown_field_is_an_error_where_it_is_made() -> None:
 
 def test_what_is_no_plain_value_is_refused_where_it_is_encoded() -> None:
     message = message_of(OcsDown(ocs=np.int64(3)))  # type: ignore[arg-type]  # the fault that is tried
-    with pytest.raises(TypeError, match=r"^OcsDown: int64 is no value of a message$"):
+    with pytest.raises(TypeError, match=r"^OcsDown: int64 is not a message value$"):
         encode(message)
 
 
@@ -249,14 +249,14 @@ def test_what_is_no_finite_number_is_refused_where_it_is_encoded(
     valid = TYPES[name].model_validate_json(json.dumps(data.draw(rows_of(name))))
     for value in NOT_FINITE:
         made = type(valid)(**{**dict(valid), field: value})
-        with pytest.raises(TypeError, match=rf"^{name}: {field}: {value} is no finite number$"):
+        with pytest.raises(TypeError, match=rf"^{name}: {field}: {value} is not a finite number$"):
             encode(message_of(made))
 
 
 @pytest.mark.parametrize("value", NOT_FINITE)
 def test_a_setting_with_such_a_number_is_refused(value: float) -> None:
     setting = ParameterSetting.model_construct(name="failures.host_per_day", value=value)
-    with pytest.raises(TypeError, match=rf"^SetParameters: value: {value} is no finite number$"):
+    with pytest.raises(TypeError, match=rf"^SetParameters: value: {value} is not a finite number$"):
         encode(message_of(SetParameters(settings=(setting,))))
 
 
@@ -296,7 +296,9 @@ def test_a_configuration_with_such_a_number_anywhere_is_refused(kind: str, value
     assert ("failures", "until_days") in fields
     for name, field in fields:
         bad = config.model_copy(update={name: parts[name].model_copy(update={field: value})})
-        with pytest.raises(TypeError, match=rf"^FabricCommissioned: {field}: {value} is no finite number$"):
+        with pytest.raises(
+            TypeError, match=rf"^FabricCommissioned: {field}: {value} is not a finite number$"
+        ):
             encode(message_of(FabricCommissioned(site="campus", config=bad)))
 
 

@@ -41,7 +41,7 @@ def test_every_module_is_tidy(check: Check) -> None:
 
 LOGIC = "services/ocs/logic.py"
 TEST = "tests/unit/services/ocs/test_ocs.py"
-LONG_BODY = "    x = 0\n" * 70
+LONG_BODY = "    x = 0\n" * 80
 TABLE = "services/ocs/service.py"
 OCS_TABLE = (ROOT / TABLE).read_text()
 
@@ -54,7 +54,7 @@ REFUSED = [
     (tidy.registry_addresses, "constraints.txt", "# https://py" + "pi.org/simple"),
     (tidy.machine_paths, "docs/operating.md", "run /wo" + "rk/main/x"),
     (tidy.machine_paths, LOGIC, "PATH = '/tmp/l" + "w/bin'"),
-    (tidy.long_modules, LOGIC, "x = 0\n" * 401),
+    (tidy.long_modules, LOGIC, "x = 0\n" * 601),
     (tidy.long_functions, LOGIC, "def f():\n" + LONG_BODY),
     (tidy.long_functions, TEST, "class A:\n  async def f(self):\n" + LONG_BODY),
     (tidy.bare_suppressions, LOGIC, "import a  # type: " + "ignore"),
@@ -157,7 +157,7 @@ def test_every_message_type_has_exactly_one_writer() -> None:
     assert sorted(by_module) == sorted(TYPES), "a message type is declared in two modules"
     for module in MODULES:
         writers = {body.writer for body in TYPES.values() if body.__module__ == module.__name__}
-        assert writers == {module.__name__.removeprefix("schemas.")}
+        assert writers == {module.__name__.removeprefix("schemas.messages.")}
 
 
 def test_every_writer_exists() -> None:
@@ -176,10 +176,11 @@ def test_every_service_reads_only_messages_that_exist_and_is_named_after_its_fol
 
 
 def test_every_service_has_the_same_files() -> None:
-    folders = [path for path in (ROOT / "services").iterdir() if path.is_dir() and path.name != "gateway"]
+    folders = [path for path in (ROOT / "services").iterdir() if path.is_dir()]
     named = {f.name: {file.name for file in f.glob("*.py")} for f in folders if not f.name.startswith("_")}
-    assert named.keys() >= {*service_names()}
-    for name, files in named.items():
+    assert named.keys() == {*service_names(), *tidy.NOT_SERVICES}
+    for name in service_names():
+        files = named[name]
         assert files >= {"__init__.py", "service.py", *tidy.ROLES_BY_FILE}, name
 
 

@@ -17,8 +17,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 
 LINE_COLUMNS_MAX = 110
-FUNCTION_LINES_MAX = 70
-MODULE_LINES_MAX = 400
+FUNCTION_LINES_MAX = 80
+MODULE_LINES_MAX = 600
 PLAIN_LINES_MAX = 8
 """A class or function up to this long may be explained by its name alone."""
 ROLES = re.compile(r"on_\w+|commission|due|document|document_keys|telemetry")
@@ -27,6 +27,8 @@ ROLES = re.compile(r"on_\w+|commission|due|document|document_keys|telemetry")
 CODE = (".py", ".toml", ".yml", ".yaml", ".sh", "Makefile", ".ci/run", "constraints.txt")
 LIBRARY = ("schemas/", "shared/", "services/", "lightwave/")
 GATEWAY = "services/gateway/"
+NOT_SERVICES = {"gateway", "what_if"}
+"""Packages in `services/` that have no table: they read what services wrote."""
 SCHEMA_IMPORTS = {
     *("schemas", "pydantic", "pydantic_core", "orjson"),
     *("collections", "dataclasses", "enum", "functools", "math", "re", "types", "typing"),

@@ -278,7 +278,7 @@ def test_placement_is_the_product_of_two_binomials(
 # --- what is out of range -----------------------------------------------------------------------------------
 
 
-PROBABILITY = "not a probability; allowed are 0 to 1"
+PROBABILITY = "must be a probability from 0 to 1"
 
 
 @pytest.mark.parametrize(
@@ -294,7 +294,7 @@ PROBABILITY = "not a probability; allowed are 0 to 1"
         ({"slice_chips": 95}, "the nearest is 64"),
         ({"slice_chips": 4160}, "the nearest is 4096"),
         ({"slice_chips": -64}, "the nearest is 64"),
-        ({"cubes": 0}, "cubes 0: not allowed; allowed are 1 to 144; the nearest is 1"),
+        ({"cubes": 0}, "cubes 0: must be between 1 and 144; the nearest is 1"),
         ({"cubes": 145}, "the nearest is 144"),
         ({"fabric": "clos"}, "fabric: 'clos' is not a known fabric; must be one of reconfigurable, static"),
         (
@@ -311,7 +311,7 @@ def test_goodput_says_what_is_allowed(wrong: dict[str, Any], sentence: str) -> N
 
 
 def test_a_fabric_has_no_fewer_than_no_ocses() -> None:
-    with pytest.raises(InvalidInput, match="ocs -3: not allowed; allowed are 0 to 100,000; the nearest is 0"):
+    with pytest.raises(InvalidInput, match="ocs -3: must be between 0 and 100,000; the nearest is 0"):
         fabric_availability(0.999, -3)
 
 
@@ -323,7 +323,7 @@ def test_a_fabric_has_no_fewer_than_no_ocses() -> None:
         ({"cubes": 200}, "cubes 200: not allowed; allowed are 1 to 144"),
         (
             {"faults_tolerated": 49},
-            "faults-tolerated 49: not allowed; allowed are 0 to 48; the nearest is 48",
+            "faults-tolerated 49: must be between 0 and 48; the nearest is 48",
         ),
         ({"kind": "cwdm"}, "kind: 'cwdm' is not a known kind of module"),
     ],

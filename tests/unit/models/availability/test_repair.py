@@ -123,9 +123,9 @@ def test_limits(up: float, down: float) -> None:
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [
-        ((0, 1, 1.0, 1.0), "machines 0: not allowed; allowed are 1 to 100,000; the nearest is 1"),
+        ((0, 1, 1.0, 1.0), "machines 0: must be between 1 and 100,000; the nearest is 1"),
         ((1, 0, 1.0, 1.0), "crews 0: not allowed"),
-        ((1, 1, 0.0, 1.0), "failure-rate 0.0: not allowed; allowed are finite numbers above 0"),
+        ((1, 1, 0.0, 1.0), "failure-rate 0.0: must be a finite number above 0"),
         ((1, 1, 1.0, math.inf), "repair-rate inf: not allowed"),
     ],
 )

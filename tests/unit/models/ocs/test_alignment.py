@@ -205,8 +205,8 @@ def test_a_population_is_made_once_and_never_changed() -> None:
 @pytest.mark.parametrize(
     ("field", "value", "said"),
     [
-        ("gain", 0.0, "gain 0.0: not allowed; allowed are finite numbers above 0"),
-        ("camera_noise_urad", -1.0, "camera_noise_urad -1.0: not allowed; allowed are finite numbers from 0"),
+        ("gain", 0.0, "gain 0.0: must be a finite number above 0"),
+        ("camera_noise_urad", -1.0, "camera_noise_urad -1.0: must be a finite number of at least 0"),
         ("frames", 1.5, "frames: 1.5 is not allowed; must be a whole number from 1 to 1000"),
         ("tries", 0.0, "tries: 0.0 is not allowed; must be a whole number from 1 to 4"),
     ],

@@ -111,10 +111,10 @@ def test_a_rate_below_the_floor_is_one_sentence() -> None:
     ("words", "sentence"),
     [
         (("50G-PAM4", 1.0, 2e-4), "mpi-db 1 dB: allowed are -80 to 0 dB; did you mean -1?"),
-        (("50G-PAM4", -81.0, 2e-4), "mpi-db -81 dB: allowed are -80 to 0 dB; the nearest is -80"),
+        (("50G-PAM4", -81.0, 2e-4), "mpi-db -81 dB: must be between -80 and 0 dB; the nearest is -80"),
         (("50G-PAM4", math.nan, 2e-4), "mpi-db nan: not a number; allowed are -80 to 0 dB"),
-        (("50G-PAM4", -32.0, 0.3), "ber 0.3: allowed are 1e-15 to 0.1; the nearest is 0.1"),
-        (("50G-PAM4", -32.0, 0.0), "ber 0: allowed are 1e-15 to 0.1; the nearest is 1e-15"),
+        (("50G-PAM4", -32.0, 0.3), "ber 0.3: must be between 1e-15 and 0.1; the nearest is 0.1"),
+        (("50G-PAM4", -32.0, 0.0), "ber 0: must be between 1e-15 and 0.1; the nearest is 1e-15"),
         (("50G-PAM4", -32.0, 1e-15), "ber: 1e-15 cannot be reached by 50G-PAM4"),
         (
             ("40G-PAM4", -32.0, 2e-4),

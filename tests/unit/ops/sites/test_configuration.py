@@ -41,11 +41,9 @@ def test_a_word_in_any_case_and_the_nearest_one() -> None:
 
 def test_two_values_that_do_not_go_together_are_named() -> None:
     for pair in ("transceivers.degraded_above_ber=0.001", "transceivers.down_above_ber=1e-5"):
-        with pytest.raises(InvalidInput, match=r"degraded_above_ber: .* at most down_above_ber, which is"):
+        with pytest.raises(InvalidInput, match=r"degraded_above_ber: .* at most down_above_ber, "):
             superpod_config([pair])
-    with pytest.raises(
-        InvalidInput, match=r"look_interval_s: 59 is not allowed; .* of which 60 is the nearest"
-    ):
+    with pytest.raises(InvalidInput, match=r"look_interval_s: 59 is not allowed; .* the nearest is 60"):
         superpod_config(["transceivers.look_interval_s=59"])
     for seconds in (0, 60):
         assert (

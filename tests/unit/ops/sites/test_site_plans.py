@@ -51,7 +51,7 @@ def test_a_site_has_its_fabrics_in_order_each_with_what_differs(file: Path) -> N
         (f"{HEAD}  - name: pod-0", "fabrics.1.name: pod-0 is given twice; names are unique"),
         (
             f"{HEAD}    kind: []",
-            "fabrics.0.kind []: no such kind of fabric; allowed are superpod, static-pod, dcn",
+            "fabrics.0.kind []: no such kind of fabric; must be one of superpod, static-pod, dcn",
         ),
         (f"{CONFIG}0", "fabrics.0.config: 0 is not allowed; allowed: parameters by name, with values"),
         (
@@ -106,7 +106,7 @@ def test_a_site_has_its_fabrics_in_order_each_with_what_differs(file: Path) -> N
             f"{CONFIG}{{transceivers: {{degraded_above_ber: 0.001}}}}",
             (
                 "fabrics.0.config.transceivers.degraded_above_ber: 0.001 is not allowed; "
-                "allowed: at most down_above_ber, which is 0.0002"
+                "must be at most down_above_ber, 0.0002"
             ),
         ),
         (
@@ -177,7 +177,9 @@ def test_names_are_unique_over_all_files(file: Path, tmp_path: Path) -> None:
 
 
 def test_an_empty_kind_is_none() -> None:
-    with pytest.raises(InvalidInput, match=r"^--kind '': no such kind of fabric; allowed are superpod, stat"):
+    with pytest.raises(
+        InvalidInput, match=r"^--kind '': no such kind of fabric; must be one of superpod, stat"
+    ):
         NewTwinOptions(kind="").sites()
     assert all(isinstance(plan, SitePlan) for plan in NewTwinOptions().sites())
 

@@ -710,8 +710,8 @@ def test_states_of_another_build_of_the_same_rules_are_gone_on_with(tmp_path: Pa
     [
         ({"rules": str(RULES - 1)}, f"are of rules {RULES - 1}, by 1.0+one, and this is 1.0+two of rules"),
         ({"rules": str(RULES + 1)}, "which are older: start it with that version"),
-        ({"form:cubes": "another"}, "1.0+two stores those of cubes in another form: `lightwave upgrade`"),
-        ({"rules": None}, "are of a version before rules had a number"),
+        ({"form:cubes": "another"}, "1.0+two stores those of cubes in another form: run `lightwave upgrade`"),
+        ({"rules": None}, "were written before rules had a number"),
     ],
 )
 def test_states_of_other_rules_or_another_form_are_refused_until_made_again(

@@ -159,7 +159,7 @@ def test_workers_of_two_versions_are_not_mixed(
         assert not ocs.take(RECORDS[:1])  # refused at the fence
     sentence = (
         rf"partition 0: its states are of rules {RULES}, by 1\.0\+one, and this is 1\.0\+two of rules "
-        rf"{RULES + 1}: `lightwave live upgrade` takes them over"
+        rf"{RULES + 1}: run `lightwave live upgrade` to convert them"
     )
     with pytest.raises(UpgradeNeeded, match=sentence):
         ocs.take(RECORDS[:1])

@@ -120,7 +120,7 @@ def test_a_log_of_another_twin_is_not_waited_for(store: RedisStore, monkeypatch:
         (StateCodeVersion(RULES + 1, {"ocs": "form"}, "2"), "which are older: start it with that version"),
         (
             StateCodeVersion(RULES, {"ocs": "another"}, "2"),
-            "stores those of ocs in another form: `lightwave live up",
+            "stores those of ocs in another form: run `lightwave live up",
         ),
     ],
 )

@@ -22,11 +22,11 @@ def test_shapes_have_their_shares_in_the_order_of_the_text() -> None:
 @pytest.mark.parametrize(
     ("mix", "sentence"),
     [
-        ("4x4=1", "'4x4=1' is not allowed; allowed: shape=share with a share above 0, as 4x4x4=14 or"),
-        ("4x4x4", "'4x4x4' is not allowed; allowed: shape=share"),
-        ("4x4x4=0", "'4x4x4=0' is not allowed; allowed: shape=share with a share above 0"),
-        ("4x4x4=-1", "'4x4x4=-1' is not allowed; allowed: shape=share"),
-        ("4x4x4=nan", "'4x4x4=nan' is not allowed; allowed: shape=share"),
+        ("4x4=1", "'4x4=1' is not allowed; must be shape=share with a share above 0, as 4x4x4=14 or"),
+        ("4x4x4", "'4x4x4' is not allowed; must be shape=share"),
+        ("4x4x4=0", "'4x4x4=0' is not allowed; must be shape=share with a share above 0"),
+        ("4x4x4=-1", "'4x4x4=-1' is not allowed; must be shape=share"),
+        ("4x4x4=nan", "'4x4x4=nan' is not allowed; must be shape=share"),
         ("4x4x4=1,4x4x4=2", "4x4x4 is given twice; leave one of them out"),
         ("4x4x5=1", "shape 4x4x5: sides must be multiples of 4"),
         ("4x4x4t=1", "shape 4x4x4 cannot be twisted"),

@@ -183,7 +183,7 @@ def test_a_network_has_its_own() -> None:
     assert next_us(bench, "rack") == pytest.approx(before_us / 2, abs=2)
     (said,) = bodies(bench.say(asked(workload__offered_load=0.5), 9))
     assert isinstance(said, ParametersRefused)
-    assert "which a dcn has not" in said.reason
+    assert "which a dcn does not have" in said.reason
 
 
 @pytest.mark.parametrize("seed", range(3))

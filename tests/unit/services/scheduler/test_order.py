@@ -89,13 +89,13 @@ def test_quotas_are_chips_or_shares() -> None:
 @pytest.mark.parametrize(
     ("text", "wrong"),
     [
-        ("team-1", "'team-1' is not allowed; allowed: owner=chips or owner=share%, as team-1=25%"),
-        ("Team=1", "'Team=1' is not allowed; allowed: owner=chips or owner=share%, as team-1=25%"),
-        ("a=-1", "'a=-1' is not allowed; allowed: owner=chips or owner=share%, as team-1=25%"),
-        ("a=5000", "'a=5000' is above the pod; allowed: at most a=4096, which is all of it"),
-        ("a=101%", "'a=101%' is above the pod; allowed: at most a=100%, which is all of it"),
+        ("team-1", "'team-1' is not allowed; must be owner=chips or owner=share%, as team-1=25%"),
+        ("Team=1", "'Team=1' is not allowed; must be owner=chips or owner=share%, as team-1=25%"),
+        ("a=-1", "'a=-1' is not allowed; must be owner=chips or owner=share%, as team-1=25%"),
+        ("a=5000", "'a=5000' is more than the pod has; must be at most a=4096"),
+        ("a=101%", "'a=101%' is more than the pod has; must be at most a=100%"),
         ("a=1,a=2", "a is given twice; leave one of them out"),
-        ("a=60%,b=50%", "4,505 chips in all are more than the pod has; allowed: at most 4,096"),
+        ("a=60%,b=50%", "4,505 chips in all are more than the pod has; must be at most 4,096"),
     ],
 )
 def test_what_is_no_quota_is_refused_in_one_sentence(text: str, wrong: str) -> None:

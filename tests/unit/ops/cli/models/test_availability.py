@@ -97,12 +97,15 @@ def test_what_no_repetition_saw_has_no_interval() -> None:
             "fabric-availability --kind lr4",
             "kind: 'lr4' is not a known kind of module; must be one of cwdm4-duplex, cw",
         ),
-        ("fabric-availability --ocs-availability 99.9", "ocs-availability 99.9: not a probability"),
+        ("fabric-availability --ocs-availability 99.9", "ocs-availability 99.9: must be a probability"),
         ("goodput-model --slice-chips 1000", "slice-chips 1000: not allowed"),
-        ("goodput-model --host-availability nan", "host-availability nan: not a probability"),
+        ("goodput-model --host-availability nan", "host-availability nan: must be a probability"),
         ("goodput-model --host-availability often", "'often' is not a valid float"),
         ("goodput-model --fabric clos", "fabric 'clos': no such fabric"),
-        ("fabric-availability --ocs-availability 1.0000001", "ocs-availability 1.0000001: not a probability"),
+        (
+            "fabric-availability --ocs-availability 1.0000001",
+            "ocs-availability 1.0000001: must be a probability",
+        ),
         ("goodput-model --fabric=", "fabric '': no such fabric"),
         ("goodput-model --sweep --out curves.html", "--out curves.html: is named like a page; -o html"),
         ("goodput-model --sweep -o html --out curves.txt", "--out curves.txt: is not named like a page"),
@@ -114,12 +117,12 @@ def test_what_no_repetition_saw_has_no_interval() -> None:
         ("goodput-model --sweep --slice-chips 64", "--slice-chips goes without --sweep"),
         (
             "placement-model --cube-availability 0.9 --ocs-availability 1 --slice-cubes 65",
-            "slice-cubes 65: not allowed; allowed are 1 to 64; the nearest is 64",
+            "slice-cubes 65: must be between 1 and 64; the nearest is 64",
         ),
         ("placement-model --ocs-availability 1", "Missing option '--cube-availability'"),
         (
             "rare-model --machines 48 --crews 2 --per-day 0.0004 --repair-h 72 --down 49",
-            "down 49: not allowed; allowed are 1 to 48; the nearest is 48",
+            "down 49: must be between 1 and 48; the nearest is 48",
         ),
         (
             "rare-model --machines 48 --crews 2 --per-day 0.0004 --repair-h 0 --down 4",
@@ -127,7 +130,7 @@ def test_what_no_repetition_saw_has_no_interval() -> None:
         ),
         (
             "rare-model --machines 48 --crews 2 --per-day 1e308 --repair-h 72 --down 4",
-            "per-day 1e+308: allowed are 1e-12 to 1e+12; the nearest is 1e+12",
+            "per-day 1e+308: must be between 1e-12 and 1e+12; the nearest is 1e+12",
         ),
         (
             "rare-model --machines 9 --crews 2 --per-day 1 --repair-h 1 --down 4 --effort 999999",

@@ -134,7 +134,7 @@ def test_the_curve_is_a_page_that_needs_no_network(tmp_path: Path) -> None:
     ("words", "sentence"),
     [
         ("budget", "needs the END of a twin's link, or --loss-db of one's own"),
-        ("budget --loss-db 31", "loss-db 31 dB: allowed are 0 to 30 dB; the nearest is 30"),
+        ("budget --loss-db 31", "loss-db 31 dB: must be between 0 and 30 dB; the nearest is 30"),
         ("budget --loss-db nan", "loss-db nan: not a number; allowed are 0 to 30 dB"),
         ("budget --loss-db 2 --return-loss-db 40", "allowed are -80 to -10 dB; did you mean -40?"),
         (
@@ -149,7 +149,7 @@ def test_the_curve_is_a_page_that_needs_no_network(tmp_path: Path) -> None:
         ("budget pod-0/cube-1/+x/1 --loss-db 2", "--loss-db goes without an END: the twin knows it"),
         ("sensitivity --mpi-db 2", "mpi-db 2 dB: allowed are -80 to 0 dB; did you mean -2?"),
         ("sensitivity --mpi-db -20", "an MPI of -20 dB, where interference and distortion alone leave 0.0"),
-        ("sensitivity --mpi-db -32 --ber 1", "ber 1: allowed are 1e-15 to 0.1; the nearest is 0.1"),
+        ("sensitivity --mpi-db -32 --ber 1", "ber 1: must be between 1e-15 and 0.1; the nearest is 0.1"),
         ("curve --mpi-db -90 --out none.html", "mpi-db -90 dB: allowed are -80 to 0 dB"),
         ("curve --out none.png", "--out none.png: ends in '.png'; allowed is .html"),
         ("curve --rate 1T --out none.html", "rate: '1T' is not a known lane rate"),
@@ -163,7 +163,7 @@ def test_a_mistake_is_one_sentence(words: str, sentence: str) -> None:
 def test_a_mistake_ends_a_process_with_code_2_and_no_traceback() -> None:
     done = lightwave("link", "budget", "--loss-db", "-1")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "lightwave: loss-db -1 dB: allowed are 0 to 30 dB; the nearest is 0\n"
+    assert done.stderr == "lightwave: loss-db -1 dB: must be between 0 and 30 dB; the nearest is 0\n"
     assert lightwave("link", "budget", LINKED).returncode == 4
 
 

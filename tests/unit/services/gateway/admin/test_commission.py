@@ -205,7 +205,7 @@ def test_a_number_that_cannot_be_written_down_is_refused(
             {"site": "moon"},
             "site 'moon': no such site; allowed are campus, annex; sites are made with their",
         ),
-        ({"kind": "wan"}, "kind 'wan': no such kind of fabric; allowed are superpod, static-pod, dcn"),
+        ({"kind": "wan"}, "kind 'wan': no such kind of fabric; must be one of superpod, static-pod, dcn"),
         ({"settings": {"pod": {"cubes": 3}}}, "settings: pod.cubes 3: input should be greater than or equal"),
         ({"settings": {"pods": 1}}, "settings: pods 1: no such field"),
         ({"settings": {"kind": "static-pod"}}, "settings: kind 'static-pod': input should be 'superpod'"),
@@ -235,7 +235,7 @@ def test_a_number_that_cannot_be_written_down_is_refused(
         ({"settings": {"pod": [4]}}, "settings: pod [4]: input should be a JSON object"),
         (
             {"settings": {"transceivers": {"down_above_ber": 1e-5}}},
-            "settings: transceivers.degraded_above_ber: 2e-05 is not allowed; allowed: at most",
+            "settings: transceivers.degraded_above_ber: 2e-05 is not allowed; must be at most",
         ),
         # What only a look at the plant tells: taken on the log, it would end every service that folds it.
         (

@@ -95,7 +95,10 @@ def test_a_job_gets_the_next_pods_that_can_hold_it(
 @pytest.mark.parametrize(
     ("said", "sentence"),
     [
-        ({"pods": 1}, "pods '1': 1 is not allowed; allowed are how many, 2 or more, or their names in the"),
+        (
+            {"pods": 1},
+            "pods '1': 1 is not allowed; must be the number of pods, at least 2, or their names in",
+        ),
         (
             {"pods": 8},
             "pods 8: site campus has 7 pods, pod-0, pod-1, pod-2, pod-3, pod-4, pod-5, pod-6; a job over",

@@ -349,7 +349,11 @@ BAD_BODIES: list[tuple[str, object, str]] = [
     ("slices", {"shape": "4x4x4", "owner": ""}, "owner ''"),
     ("slices", {"shape": "4x4x4", "owner": None}, "owner None"),
     ("slices", {"shape": "4x4x4", "tier": "gold"}, "'production', 'research' or 'filler'"),
-    ("slices", {"shape": "4x4x4", "recovery": "swop"}, "recovery 'swop': 'swop' is no choice; allowed are"),
+    (
+        "slices",
+        {"shape": "4x4x4", "recovery": "swop"},
+        "recovery 'swop': 'swop' is not allowed; must be some of",
+    ),
     ("slices", {"shape": "4x4x4", "recovery": "route:300%"}, "the nearest is route:100%"),
     ("slices", {"shape": "4x4x4", "recovery": ["swap"]}, "recovery"),
     ("slices", {"shape": "4x4x4", "priority": 101}, "priority 101"),
