@@ -331,7 +331,7 @@ def unknown_name_text(word: str) -> str:
     if re.fullmatch(r"batch-[0-9]{1,6}", last):
         return (
             f"NAME {quoted(word)}: modules that were made together are not described as one; "
-            f"`lightwave impact {word}` tells what hangs on them, "
+            f"`lightwave impact {word}` shows what depends on them, "
             f"`lightwave get verdicts --where batch={last}` what is held of them"
         )
     if (inner := _INNER_PART.fullmatch(word)) is not None:

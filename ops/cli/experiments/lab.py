@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import click
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.options import (
     CalibrationOption,
     KindOfFabric,
@@ -72,10 +72,16 @@ app = command_app("lab")
 
 @app.callback()
 def lab() -> None:
-    """Run the same services in virtual time."""
+    """Simulate fabrics in virtual time, faster than real time."""
 
 
-@app.command("run")
+@app.command(
+    "run",
+    epilog=examples(
+        "lab run --days 30 --seed 7 --log month.jsonl.zst",
+        "lab run --pods 4 --days 7 --inject ocs:pod-0/ocs-17@2d+10m",
+    ),
+)
 def lab_run(
     pods: Pods = None,
     kind: KindOfFabric = None,
@@ -100,9 +106,10 @@ def lab_run(
     output: Output = "table",
     log_json: LogJson = False,
 ) -> None:
-    """Run fabrics for simulated days and print what came of them.
+    """Simulate fabrics for a number of days and print a report.
 
-    With --from the draws are the twin's own: it is what the twin will live, if nobody asks for anything else.
+    With --from, the random draws are the twin's own: the result is the twin's future if nobody requests
+    anything else.
     """
     from ops.cli.common.log_format import configure_logging
     from ops.cli.experiments.lab_start import check_start_options, start_snapshots
@@ -237,14 +244,14 @@ def _network_table(found: list[dict[str, Any]]) -> str:
     return text_table(headers, rows)
 
 
-@app.command("replay")
+@app.command("replay", epilog=examples("lab replay month.jsonl.zst", "lab replay month.jsonl.zst -o json"))
 def lab_replay(
     file: Annotated[
         Path, typer.Argument(click_type=FILE, metavar="FILE", help="as `lab run --log` writes it")
     ],
     output: Output = "table",
 ) -> None:
-    """Fold a recorded log again and report the first difference, if any."""
+    """Replay a recorded log and report the first difference."""
     from ops.lab.replay import replay
 
     report = replay(file).report()
@@ -284,13 +291,14 @@ def _replay_text(report: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-@app.command("config")
+@app.command("config", epilog=examples("lab config", "lab config --kind dcn -o yaml"))
 def lab_config(
     kind: KindOfFabric = None, calibration: CalibrationOption = None, output: Output = "table"
 ) -> None:
-    """List every parameter of a kind of fabric, with unit, default and source; or those of a calibration.
+    """List the parameters of a kind of fabric or a calibration.
 
-    --set takes all but lists, which a site file takes (--site).
+    Each with its unit, default and source. --set takes every parameter except lists, which a site file
+    (--site) takes.
     """
     from dataclasses import asdict
 

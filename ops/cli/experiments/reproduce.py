@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.options import Out, split_repeated
 from ops.cli.common.output import PageForm, render, write_or_print
 
@@ -13,7 +13,10 @@ app = command_app()
 
 
 # The words behind the first of --only are extra arguments to click: `--only goodput mix`.
-@app.command(context_settings={"allow_extra_args": True})
+@app.command(
+    context_settings={"allow_extra_args": True},
+    epilog=examples("reproduce --only 'twist/*' 'goodput/*'", "reproduce --jobs 4 -o html --out claims.html"),
+)
 def reproduce(
     context: typer.Context,
     only: Annotated[
@@ -36,10 +39,10 @@ def reproduce(
         ),
     ] = None,
 ) -> None:
-    """Compute what the papers state, and say whether it holds.
+    """Compute the papers' figures and check them.
 
-    Every row is computed now, by closed form, model or runs of the lab with several seeds, and says what kind
-    of evidence it is: predictions count. One that does not hold says why.
+    Every row is computed now: in closed form, by a model, or by lab runs with several seeds. Each row states
+    its kind of evidence; predictions count. A row that does not match says why.
     """
     from ops.reproduce.claim_tables import claim_table
     from ops.reproduce.lab_runs import run_ahead

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import click
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.event_table import EVENT_HEADERS, event_row, event_rows
 from ops.cli.common.name_completion import PartNameParam, expand_name
 from ops.cli.common.options import At, Fabric, Output
@@ -42,7 +42,7 @@ Limit = Annotated[int | None, typer.Option(min=1, max=LIMIT_MAX, help="at most s
 app = command_app()
 
 
-@app.command()
+@app.command(epilog=examples("events --since 2h --type SliceDegraded", "events --follow --for pod-0/ocs-17"))
 def events(
     follow: Annotated[bool, typer.Option("--follow", "-f", help="go on as they come, until Ctrl-C")] = False,
     types: Types = None,
@@ -62,7 +62,10 @@ def events(
     fabric: Fabric = None,
     output: Output = "table",
 ) -> None:
-    """Show messages of the log, oldest first; without --since, --cause or --limit the last hundred."""
+    """List messages of the log, oldest first.
+
+    Without --since, --cause or --limit, the last hundred.
+    """
     client = Client()
     name = expand_name(client, name) if name is not None else None
     ask: dict[str, object] = {"type": types, "for": name, "cause": cause, "since": since}
@@ -78,7 +81,7 @@ def events(
     _follow(client, _fabric_or_default(client, fabric or (name and name.split("/")[0])), ask, output)
 
 
-@app.command()
+@app.command(epilog=examples("history pod-0/ocs-17", "history pod-0/cube-12/+y/7 --limit 20"))
 def history(
     name: Annotated[
         str, typer.Argument(click_type=PartNameParam(), metavar="NAME", help="such as pod-0/cube-12/+y/7")
@@ -90,7 +93,10 @@ def history(
     at: At = None,
     output: Output = "table",
 ) -> None:
-    """Show all that has happened to a thing: who used a cube, the partners of a link, what a slice met."""
+    """List everything that happened to an object.
+
+    The users of a cube, the partners of a link end, the faults of a slice.
+    """
     client = Client(at=at)
     ask = {"for": expand_name(client, name), "type": types, "since": since, "until": until, "ticks": "false"}
     _show(client, ask, output, limit, FILTERED_LIMIT)
@@ -140,7 +146,7 @@ def _print(message: dict[str, Any], output: Form) -> None:
         echo("---\n" + render(message, output, str))
 
 
-@app.command()
+@app.command(epilog=examples("why scheduler@pod-0/42", "why pod-0/slice-7"))
 def why(
     message_id: Annotated[
         str,
@@ -149,7 +155,10 @@ def why(
     at: At = None,
     output: Output = "table",
 ) -> None:
-    """Show the chain of causes from a message, or from the last state of a thing, back to its root."""
+    """Show the chain of causes of a message, back to its root.
+
+    For the name of an object, start from the last change of its state.
+    """
     client = Client(at=at)
     chain = client.rows(f"/v1/why/{escape_path(expand_name(client, message_id))}", *MESSAGE)
     with client.reading():

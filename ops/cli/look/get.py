@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import click
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.event_table import event_rows
 from ops.cli.common.kind_tables import table_of
 from ops.cli.common.name_completion import NameParam, expand_name
@@ -92,7 +92,7 @@ KindArgument = Annotated[str, typer.Argument(click_type=KindParam(), metavar="KI
 app = command_app()
 
 
-@app.command()
+@app.command(epilog=examples("get slices", "get links --where state=up --sort=-ber --top 5"))
 def get(
     kind: KindArgument,
     name: Annotated[
@@ -125,10 +125,10 @@ def get(
     output: WideOutput = "table",
     watch: Watch = False,
 ) -> None:
-    """List things of a KIND, or show one by NAME.
+    """List the objects of a KIND, or show one by NAME.
 
-    Fields are those of `-o json`, or as the table heads them; names may lack their fabric; `null` is no
-    value. `get links --where state=up --sort=-ber --top 5`
+    Fields are those of `-o json`, or the table's headings. Names may omit their fabric. `null` means no
+    value.
     """
     given = {"--fabric": fabric, "--state": state, "--where": where, "--sort": sort, "--top": top}
     if name is not None and (unfit := [option for option, value in given.items() if value]):
@@ -173,7 +173,7 @@ def _table(client: Client, rows: list[dict[str, Any]], *, kind: str) -> str:
         return text_table(*table_of(kind, rows, now_us))
 
 
-@app.command()
+@app.command(epilog=examples("describe pod-0/cube-12", "describe slice pod-0/slice-3 --at -2h"))
 def describe(
     kind: Annotated[
         str,
@@ -189,7 +189,7 @@ def describe(
     output: Output = "table",
     watch: Watch = False,
 ) -> None:
-    """Show one thing, what stands around it, and its last events."""
+    """Show one object, related objects and its last events."""
     if name is None:
         kind, name = _kind_and_name(kind)
     elif kind not in KINDS:

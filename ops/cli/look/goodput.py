@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import click
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.name_completion import NameParam
 from ops.cli.common.options import At, Out, PageOutput, check_page
 from ops.cli.common.output import render, write_or_print
@@ -24,7 +24,7 @@ FIRST_POD = "pod-0"
 app = command_app()
 
 
-@app.command()
+@app.command(epilog=examples("goodput --by tier", "goodput --by slice --since 2d -o html --out goodput.html"))
 def goodput(
     since: Annotated[
         str | None,
@@ -44,9 +44,9 @@ def goodput(
     output: PageOutput = "table",
     out: Out = None,
 ) -> None:
-    """Show where chip-time went: every chip-second of a pod is in one place.
+    """Show where every chip-second of a pod went.
 
-    -o html draws it over time. What is called what: docs/scheduler.md.
+    -o html draws it over time. docs/scheduler.md defines the terms.
     """
     check_page(out, output)
     client = Client(at=at)

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.options import Output
 from ops.cli.common.output import show
 from ops.client.http_client import Client
@@ -18,7 +18,7 @@ FIELDS = ("number", "wall_us", "who", "type", "body")
 app = command_app()
 
 
-@app.command()
+@app.command(epilog=examples("operations", "operations --limit 20 -o json"))
 def operations(
     start: Annotated[
         int | None, typer.Option("--from", min=0, metavar="NUMBER", help="[default: the last ones]")
@@ -26,7 +26,7 @@ def operations(
     limit: Annotated[int, typer.Option(min=1, max=1_000, help="at most so many")] = 100,
     output: Output = "table",
 ) -> None:
-    """Show clock changes, rebuilds, skips and the like: who did what, and when."""
+    """List clock changes, rebuilds, skips and who made them."""
     client = Client()
     rows = client.rows("/v1/operations", *FIELDS, start=start, limit=limit)
     with client.reading():

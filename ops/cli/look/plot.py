@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import click
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.name_completion import SensorNameParam, expand_name
 from ops.cli.common.options import Output
 from ops.cli.common.output import show
@@ -30,7 +30,7 @@ NO_SAMPLES = (
 app = command_app()
 
 
-@app.command()
+@app.command(epilog=examples("plot pod-0/cube-12/+y/7 ber", "plot pod-0/ocs-17 --hours 6"))
 def plot(
     name: Annotated[
         str,
@@ -59,7 +59,7 @@ def plot(
     ] = None,
     output: Output = "table",
 ) -> None:
-    """Draw how a field of one link end or OCS went, as its module or the OCS itself read it."""
+    """Plot one reading of a link end or OCS over time."""
     if not 0.0 < hours <= HOURS_MAX:
         raise click.UsageError(f"--hours {hours:g}: allowed is above 0, up to {HOURS_MAX:,.0f}")
     client = Client()

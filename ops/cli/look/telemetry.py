@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.options import Fabric
 from ops.cli.common.output import echo
 from ops.cli.common.param_types import OUT_FILE, ChoiceParam, MomentParam
@@ -25,10 +25,14 @@ End = Annotated[
 
 @app.callback()
 def telemetry() -> None:
-    """Work with telemetry frames: what modules and OCSes read of themselves, or the loads of trunks."""
+    """Export telemetry frames."""
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "telemetry export --parquet frames.parquet", "telemetry export --parquet last.parquet --from 6h"
+    )
+)
 def export(
     parquet: Annotated[Path, typer.Option(click_type=OUT_FILE, metavar="FILE", help="write it there")],
     fabric: Fabric = None,
@@ -45,10 +49,10 @@ def export(
     begin: Begin = None,
     end: End = None,
 ) -> None:
-    """Write the frames that the twin still has into one Parquet file.
+    """Export the twin's telemetry frames to a Parquet file.
 
-    A row a link end (or OCS, or trunk) and frame, with its name and the frame's simulated time before the
-    columns of docs/diagnosis.md. The twin keeps the newest 96 frames of a fabric.
+    Each row holds one frame of a link end, OCS or trunk: its name, the simulated time, and the columns of
+    docs/diagnosis.md. The twin keeps the newest 96 frames of each fabric.
     """
     from ops.client.telemetry_frames import export_frames
 

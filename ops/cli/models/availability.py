@@ -1,11 +1,11 @@
-"""`lightwave fabric-availability`, `goodput-model`, `placement-model`: closed forms; no twin is asked."""
+"""`lightwave model`: availability, goodput, placement and rare events in closed form, without a twin."""
 
 from typing import Annotated, Any, TypedDict
 
 import click
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.options import Out, Output, PageOutput, check_page
 from ops.cli.common.output import Form, PageForm, render, show, write_or_print
 from ops.report.tables import text_table
@@ -13,7 +13,12 @@ from ops.report.tables import text_table
 OcsAvailability = Annotated[float, typer.Option(help="of one OCS")]
 Cubes = Annotated[int, typer.Option(help="cubes of the pod")]
 
-app = command_app()
+app = command_app("model")
+
+
+@app.callback()
+def model() -> None:
+    """Compute availability, goodput, placement and rare events."""
 
 
 class GoodputModel(TypedDict):
@@ -25,7 +30,10 @@ class GoodputModel(TypedDict):
     kind: str
 
 
-@app.command("fabric-availability")
+@app.command(
+    "availability",
+    epilog=examples("model availability --ocs-availability 0.999", "model availability --kind cwdm8-bidi"),
+)
 def fabric_availability(
     ocs_availability: OcsAvailability = 0.999,
     kind: Annotated[
@@ -44,7 +52,13 @@ def fabric_availability(
     show(found, output, lambda: text_table(("KIND", "OCS", "AVAILABILITY"), [_row(found)]))
 
 
-@app.command("goodput-model")
+@app.command(
+    "goodput",
+    epilog=examples(
+        "model goodput --host-availability 0.999 --slice-chips 1024",
+        "model goodput --sweep -o html --out goodput.html",
+    ),
+)
 def goodput_model(
     host_availability: Annotated[
         float | None, typer.Option(help="share of the time that a host works [default: 0.999]")
@@ -77,10 +91,10 @@ def goodput_model(
     output: PageOutput = "table",
     out: Out = None,
 ) -> None:
-    """Print the share of a pod that can be promised to equal slices.
+    """Print the share of a pod that can be promised to slices.
 
-    Lightwave Fabrics, 4.2.2, Figure 15b; TPU v4, 2.3, Figure 4. With --sweep the other options keep the
-    curves that they name.
+    All slices have the same size. With --sweep the other options select curves. Lightwave Fabrics, 4.2.2,
+    Figure 15b; TPU v4, 2.3, Figure 4.
     """
     check_page(out, output)
     model = GoodputModel(target=target, cubes=cubes, ocs_availability=ocs_availability, kind=kind)
@@ -139,7 +153,13 @@ def _goodput_sweep(
     return render(rows, output, lambda: _table(rows))
 
 
-@app.command("placement-model")
+@app.command(
+    "placement",
+    epilog=examples(
+        "model placement --cube-availability 0.99 --ocs-availability 0.999",
+        "model placement --cube-availability 0.9 --ocs-availability 1 -o json",
+    ),
+)
 def placement_model(
     cube_availability: Annotated[float, typer.Option(help="share of the time that a cube can be had")],
     ocs_availability: OcsAvailability,
@@ -153,9 +173,9 @@ def placement_model(
     output: PageOutput = "table",
     out: Out = None,
 ) -> None:
-    """Print how probable it is that a slice can be placed.
+    """Print the probability that a slice can be placed.
 
-    With and without routing around failed OCSes; without it any failed one is fatal.
+    With and without routing around failed OCSes. Without it, any failed OCS is fatal.
     """
     from dataclasses import asdict
 
@@ -182,7 +202,13 @@ def placement_model(
     write_or_print(render(rows, output, lambda: _table(rows)), out)
 
 
-@app.command("rare-model")
+@app.command(
+    "rare",
+    epilog=examples(
+        "model rare --machines 48 --crews 2 --per-day 1 --repair-h 9 --down 9",
+        "model rare --machines 9 --crews 1 --per-day 1 --repair-h 8 --down 3",
+    ),
+)
 def rare_model(
     machines: Annotated[int, typer.Option(help="machines that fail")],
     crews: Annotated[int, typer.Option(help="crews that repair them")],
@@ -194,10 +220,10 @@ def rare_model(
     repetitions: Annotated[int, typer.Option(help="independent repetitions, by which the interval is")] = 20,
     output: Output = "table",
 ) -> None:
-    """Print how probable it is that so many machines are down at a time, however rare.
+    """Print the probability that many machines are down at once.
 
-    Within a busy period, from the first failure until all work again: by splitting, with a 95 % interval,
-    and in closed form.
+    Within a busy period: from the first failure until all machines work again. Computed by splitting, with a
+    95 % interval, and in closed form.
     """
     from shared.basics.checks import check_range
     from shared.models.reliability.splitting import RATE_MAX, RATE_MIN, exceeds, split

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.name_completion import NameParam
 from ops.cli.common.options import Output
 from ops.cli.common.output import echo, show
@@ -25,9 +25,9 @@ def link_agree(
     other: Annotated[str, typer.Argument(metavar="OTHER", help="such as cwdm4-bidi-400G")],
     output: Output = "table",
 ) -> None:
-    """Print the best rate of a lane that a MODULE and an OTHER have in common, or why there is none.
+    """Print the best lane rate that two modules share.
 
-    A module is a kind and a generation. Lightwave Fabrics, 2.3, 3.3.1.
+    If they share none, print why. A module is a kind and a generation. Lightwave Fabrics, 2.3, 3.3.1.
     """
     from shared.models.optics.module_kinds import agree, parse_module
 
@@ -55,10 +55,15 @@ app = command_app("link")
 
 @app.callback()
 def link() -> None:
-    """Optical links: power, interference and bit error rates."""
+    """Compute optical links: power, interference, bit errors."""
 
 
-app.command("agree")(link_agree)
+app.command(
+    "agree",
+    epilog=examples(
+        "link agree cwdm4-bidi-800G cwdm4-bidi-400G", "link agree cwdm4-bidi-800G cwdm4-bidi-800G -o json"
+    ),
+)(link_agree)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +95,13 @@ class LinkOptions:
         return found if self.rate is None else found | {"rate": lane_rate(self.rate)}
 
 
-@app.command("budget")
+@app.command(
+    "budget",
+    epilog=examples(
+        "link budget pod-0/cube-12/+y/7 --to pod-0/cube-3/-y/7",
+        "link budget --loss-db 2.5 --return-loss-db -30",
+    ),
+)
 def link_budget(
     end: Annotated[
         str | None,
@@ -127,10 +138,10 @@ def link_budget(
     soft_fec: Annotated[bool | None, typer.Option(help="the inner code [default: the twin's, or on]")] = None,
     output: Output = "table",
 ) -> None:
-    """Print a link's budget, element by element and lane by lane, as one end receives it.
+    """Print the power budget of a link, element by element.
 
-    END is a link end of the running twin; without one, --loss-db describes the OCS and no twin is asked.
-    Lightwave Fabrics, 3.3, 4.1.2.
+    The budget is that of the receiving END, a link end of the running twin. Without END, --loss-db describes
+    the OCS and no twin is needed. Lightwave Fabrics, 3.3, 4.1.2.
     """
     options = LinkOptions(
         loss_db=loss_db,
@@ -208,7 +219,10 @@ def _twin_link(end: str, to: str | None, options: LinkOptions) -> "LinkCase":
     )
 
 
-@app.command("sensitivity")
+@app.command(
+    "sensitivity",
+    epilog=examples("link sensitivity --mpi-db -32 --mitigation", "link sensitivity --mpi-db -32 --ber 1e-5"),
+)
 def link_sensitivity(
     mpi_db: Annotated[float, typer.Option(help="interference over the signal: -80 to 0")],
     rate: Rate = "50G-PAM4",
@@ -219,7 +233,7 @@ def link_sensitivity(
     soft_fec: Annotated[bool, typer.Option(show_default=False, help="the inner code [default: off]")] = False,
     output: Output = "table",
 ) -> None:
-    """Print the least received power at which a lane keeps to a bit error rate.
+    """Print the lowest received power that meets a BER limit.
 
     Lightwave Fabrics, 4.1.2, Figures 11 and 12.
     """
@@ -236,7 +250,9 @@ def link_sensitivity(
     show({"sensitivity_dbm": needed_dbm} | asked, output, lambda: f"{needed_dbm:.2f} dBm")
 
 
-@app.command("curve")
+@app.command(
+    "curve", epilog=examples("link curve --out curve.html", "link curve --out curve.html --mpi-db -28")
+)
 def link_curve(
     out: Annotated[Path, typer.Option(click_type=OUT_FILE, metavar="FILE", help="page to write: .html")],
     rate: Rate = "50G-PAM4",
@@ -245,9 +261,9 @@ def link_curve(
         typer.Option(help="interference over the signal; may be repeated [default: -32]"),
     ] = None,
 ) -> None:
-    """Draw bit error rate against received power, with and without mitigation and soft FEC.
+    """Draw bit error rate against received power.
 
-    Lightwave Fabrics, 4.1.2, Figures 11 and 12.
+    With and without interference mitigation and soft FEC. Lightwave Fabrics, 4.1.2, Figures 11 and 12.
     """
     from ops.models.optics.ber_curves import ber_curves, curve_page, gain_sentences
 

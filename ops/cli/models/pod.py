@@ -5,7 +5,7 @@ from typing import Annotated
 import click
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.options import Out, PageOutput, seed_option
 from ops.cli.common.output import render, write_or_print
 
@@ -14,10 +14,10 @@ app = command_app("pod")
 
 @app.callback()
 def pod() -> None:
-    """Compute what holds for a whole superpod, without a twin."""
+    """Compute the links of a whole superpod."""
 
 
-@app.command()
+@app.command(epilog=examples("pod qualify --seed 7", "pod qualify --cubes 16 --rate 100G-PAM4"))
 def qualify(
     seed: Annotated[int, seed_option("the OCSes as manufactured")] = 0,
     cubes: Annotated[int, typer.Option(min=4, max=144)] = 64,
@@ -44,9 +44,9 @@ def qualify(
     output: PageOutput = "table",
     out: Out = None,
 ) -> None:
-    """Compute the bit error rate of every link end with every possible partner.
+    """Compute the bit error rate of every possible link.
 
-    Lightwave Fabrics, 4.1.2, Figure 13.
+    Pairs every link end with every possible partner. Lightwave Fabrics, 4.1.2, Figure 13.
     """
     from ops.models.optics.qualification_report import qualification_report, qualification_table
     from shared.models.optics.budget import check_ranges

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import click
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.options import Output, split_repeated
 from ops.cli.common.output import echo, show
 from ops.cli.common.param_types import OUT_FILE
@@ -100,9 +100,9 @@ def topology_route(
     ] = None,
     output: Output = "table",
 ) -> None:
-    """Route a slice around what has failed, and prove that every chip is reached without deadlock.
+    """Route a slice around failed OCSes and links.
 
-    Chips are numbered with x slowest and z fastest.
+    Proves that every chip is reachable without deadlock. Chips are numbered with x slowest and z fastest.
     """
     from dataclasses import asdict
 
@@ -135,13 +135,21 @@ app = command_app("topology")
 
 @app.callback()
 def topology() -> None:
-    """Slice shapes: figures, pictures, routes, and which suits what."""
+    """Compute and draw slice shapes and their routes."""
 
 
-app.command("route", context_settings=EXTRA_ARGUMENTS)(topology_route)
+app.command(
+    "route",
+    context_settings=EXTRA_ARGUMENTS,
+    epilog=examples("topology route 4x4x4 --without 3", "topology route 4x4x8 --without-link 5,+y"),
+)(topology_route)
 
 
-@app.command("show", context_settings=EXTRA_ARGUMENTS)
+@app.command(
+    "show",
+    context_settings=EXTRA_ARGUMENTS,
+    epilog=examples("topology show 4x4x8 --twisted", "topology show 8x8x8 --without 17"),
+)
 def topology_show(
     context: typer.Context,
     shape: Shape,
@@ -149,7 +157,7 @@ def topology_show(
     lost: WithoutOption = None,
     output: Output = "table",
 ) -> None:
-    """Print what a slice is made of and what it can carry.
+    """Show the size, bisection and bandwidth of a slice.
 
     Bandwidths are in units of one link in one direction.
     """
@@ -167,7 +175,10 @@ def _figures(figures: dict[str, Any]) -> str:
     return "\n".join([figure_table(listed, UNITS), "", *figures["notes"]]).rstrip()
 
 
-@app.command("suggest")
+@app.command(
+    "suggest",
+    epilog=examples("topology suggest --chips 256 --traffic all-to-all", "topology suggest --chips 512"),
+)
 def topology_suggest(
     chips: Annotated[int, typer.Option(min=1, help="chips of the slice")],
     traffic: Annotated[
@@ -175,7 +186,7 @@ def topology_suggest(
     ] = "all-to-all",
     output: Output = "table",
 ) -> None:
-    """List the shapes of so many chips, the best for a traffic pattern first."""
+    """List the shapes for a number of chips, the best one first."""
     from dataclasses import asdict
 
     from shared.models.topology.suggest import ranked_shapes, traffic_measure
@@ -194,13 +205,16 @@ def topology_suggest(
     show(result, output, lambda: f"{text_table(headers, table)}\n\n{measure.meaning}")
 
 
-@app.command("draw")
+@app.command(
+    "draw",
+    epilog=examples("topology draw 4x4x8 --twisted --out slice.html", "topology draw 8x8x8 --out slice.png"),
+)
 def topology_draw(
     shape: Shape,
     out: Annotated[Path, typer.Option(click_type=OUT_FILE, metavar="FILE", help="to write: .html or .png")],
     twisted: Twisted = False,
 ) -> None:
-    """Draw a slice: chips, cubes, links around, links twisted; as a page to turn about or as a picture."""
+    """Draw a slice as a 3D page or a picture."""
     from ops.models.topology.slice_drawing import draw_slice
     from shared.models.superpod.shapes import parse_shape
 

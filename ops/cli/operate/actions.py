@@ -1,11 +1,12 @@
 """Commands that ask the twin for something: one line says what happened, and as which message."""
 
+import textwrap
 from typing import Annotated, Any, NamedTuple
 
 import click
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import NO_WRAP, command_app, examples
 from ops.cli.common.name_completion import (
     FAULT_KINDS,
     FaultTargetParam,
@@ -48,18 +49,24 @@ from ops.report.tables import text_table
 from shared.models.faults.fault_definition import FaultDefinition
 from shared.models.faults.fault_kinds import FAULTS, severity_of
 
-# The kinds of faults as `lightwave inject --help` lists them.
-
-NO_WRAP = "\b\n"
-"""What tells the help's formatter to leave the lines of a paragraph alone."""
+HELP_WIDTH = 78
 
 
 def fault_list() -> str:
-    """Every kind: what it strikes, how bad it may be, and what it does."""
-    rows = [[kind, row.example, _severity(row), row.meaning] for kind, row in FAULTS.items()]
+    """List every kind with its target, its range of severity and its effect."""
+    table = text_table(
+        ("KIND", "TARGET", "SEVERITY"), [[kind, row.example, _severity(row)] for kind, row in FAULTS.items()]
+    )
+    heading, *rows = table.splitlines()
+    lines = [f"Kinds of faults:\n  {heading}"]
+    for line, row in zip(rows, FAULTS.values(), strict=True):
+        lines += [
+            f"  {line}",
+            textwrap.fill(row.meaning, HELP_WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 6),
+        ]
     slow = ", ".join(kind for kind, row in FAULTS.items() if row.onset_h is not None)
-    table = text_table(("KIND", "TARGET", "SEVERITY", "WHAT IT DOES"), rows)
-    return f"{NO_WRAP}{table}\n\nWith --onset a fault grows to its severity: {slow}."
+    listed = "\n".join(lines)
+    return f"{NO_WRAP}{listed}\n\nWith --onset a fault grows to its severity: {slow}."
 
 
 def _severity(row: FaultDefinition) -> str:
@@ -88,7 +95,11 @@ CubeArgument = Annotated[
 app = command_app()
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "commission pod-4 --site pod-0", "commission pod-4 --site pod-0 --seed 5 --set pod.cubes=16"
+    )
+)
 def commission(
     name: Annotated[str, typer.Argument(metavar="NAME", help="of the new fabric, such as pod-4")],
     site: Annotated[
@@ -106,7 +117,7 @@ def commission(
     comment: Comment = None,
     output: Output = "table",
 ) -> None:
-    """Let a new fabric join a site of the living twin."""
+    """Add a new fabric to a site of the running twin."""
     from ops.sites.configuration import DEFAULT_KIND, config_from_pairs
 
     config = config_from_pairs(kind or DEFAULT_KIND, settings or [], seed=seed)
@@ -118,7 +129,7 @@ def commission(
         show(answer, output, lambda: commission_text(name, site, answer))
 
 
-@app.command()
+@app.command(epilog=examples("retire pod-4", "retire pod-4 --comment 'end of lease'"))
 def retire(
     fabric: Annotated[
         str, typer.Argument(click_type=NameParam("fabrics"), metavar="FABRIC", help="such as pod-4")
@@ -127,7 +138,7 @@ def retire(
     comment: Comment = None,
     output: Output = "table",
 ) -> None:
-    """End a fabric for good: all in it stops, and its name is never used again."""
+    """Retire a fabric for good; its name is never reused."""
     client = Client()
     answer = client.post(
         path_with_wait(f"/v1/fabrics/{escape_path(fabric)}/retire", comment), *ANSWER_FIELDS, "at_us", key=key
@@ -136,7 +147,11 @@ def retire(
         show(answer, output, lambda: retire_text(fabric, answer))
 
 
-@app.command(epilog=fault_list())
+@app.command(
+    epilog="\n\n".join(
+        (examples("inject ocs pod-0/ocs-17 --for 30m", "inject host pod-0/cube-12/host-3"), fault_list())
+    )
+)
 def inject(
     kind: Annotated[
         str,
@@ -181,8 +196,10 @@ def inject(
     comment: Comment = None,
     output: Output = "table",
 ) -> None:
-    """Break something: a host, chip, cable, link, connector, OCS or port, power or cooling of a cube; of a
-    network a block, fibre bundle, OCS rack, control or power domain too."""
+    """Inject a fault into a part.
+
+    The list below shows the kinds, their targets and their effects.
+    """
     client = Client()
     badness = (
         None if severity is None else severity_of(next(one for one in FAULT_KINDS if one == kind), severity)
@@ -193,7 +210,7 @@ def inject(
     _show_other_faults(client, answer, output, "is faulty already by")
 
 
-@app.command()
+@app.command(epilog=examples("clear pod-0/fault-7", "clear --all pod-0/cube-12"))
 def clear(
     fault: Annotated[
         str | None,
@@ -208,7 +225,7 @@ def clear(
     comment: Comment = None,
     output: Output = "table",
 ) -> None:
-    """End a fault, or with --all those of the twin or of a part."""
+    """End a fault, or all faults of the twin or of a part."""
     client = Client()
     if every:
         if key is not None:
@@ -259,7 +276,11 @@ def _show_other_faults(client: Client, answer: dict[str, Any], output: Form, how
         echo(f"{target} {how} {', '.join(others)}")
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "request 4x4x8 --twisted --for 6h --owner team-7", "request 8x8x8 --pods 2 --tier research"
+    )
+)
 def request(
     shape: SliceShape,
     twisted: Twisted = False,
@@ -274,7 +295,7 @@ def request(
     comment: Comment = None,
     output: Output = "table",
 ) -> None:
-    """Ask for a slice of SHAPE, or with --pods for one in each of several pods."""
+    """Request a slice of SHAPE, or one in each of several pods."""
     body = {
         "fabric": fabric,
         "shape": shape,
@@ -289,7 +310,7 @@ def request(
     send_request(Client(), "request", "/v1/slices", RequestNote(key, comment), output, body)
 
 
-@app.command()
+@app.command(epilog=examples("release pod-0/slice-3", "release pod-0/slice-3 --comment 'job is done'"))
 def release(
     slice_name: Annotated[
         str, typer.Argument(click_type=NameParam("slices"), metavar="SLICE", help="such as pod-0/slice-3")
@@ -298,13 +319,13 @@ def release(
     comment: Comment = None,
     output: Output = "table",
 ) -> None:
-    """Release a slice, or withdraw it while it waits."""
+    """Release a slice, or withdraw it while it is queued."""
     client = Client()
     path = f"/v1/slices/{escape_path(expand_name(client, slice_name))}/release"
     send_request(client, "release", path, RequestNote(key, comment), output)
 
 
-@app.command()
+@app.command(epilog=examples("drain pod-0/cube-12", "drain pod-0/cube-12 --wait --timeout 10m"))
 def drain(
     target: CubeArgument,
     wait: Annotated[bool, typer.Option("--wait", help="until nothing runs there any more")] = False,
@@ -313,7 +334,10 @@ def drain(
     comment: Comment = None,
     output: Output = "table",
 ) -> None:
-    """Take a cube out of use; what runs there moves if a spare is idle, and else stays until it ends."""
+    """Drain a cube: take it out of use.
+
+    A slice on the cube moves if a spare is free; otherwise it stays until it ends.
+    """
     if timeout_s is not None and not wait:
         raise click.UsageError("--timeout goes with --wait")
     client = Client()
@@ -336,11 +360,11 @@ def drain(
         echo(f"{name} is drained, nothing runs there")
 
 
-@app.command()
+@app.command(epilog=examples("undrain pod-0/cube-12", "undrain pod-0/cube-12 --comment 'repaired'"))
 def undrain(
     target: CubeArgument, key: RequestKey = None, comment: Comment = None, output: Output = "table"
 ) -> None:
-    """Take a drained cube into use again."""
+    """Put a drained cube back into use."""
     client = Client()
     send_request(
         client,

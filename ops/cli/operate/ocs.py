@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 import click
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.name_completion import NameParam
 from ops.cli.common.options import Comment, Out, Output, RequestKey, seed_option
 from ops.cli.common.output import Form, echo, render, write_or_print
@@ -21,10 +21,12 @@ app = command_app("ocs")
 
 @app.callback()
 def ocs() -> None:
-    """Look at one optical circuit switch: as the factory made it, and what the twin's tells."""
+    """Inspect, test and operate one optical circuit switch."""
 
 
-@app.command()
+@app.command(
+    epilog=examples("ocs matrix pod-0/ocs-17 --seed 7", "ocs matrix pod-0/ocs-17 -o csv --out matrix.csv")
+)
 def matrix(
     name: Annotated[
         str, typer.Argument(click_type=NameParam("ocs"), metavar="OCS", help="such as pod-0/ocs-17")
@@ -42,9 +44,9 @@ def matrix(
     ] = "table",
     out: Out = None,
 ) -> None:
-    """Give what the factory measured: losses of all pairs of ports, reflections, mirrors.
+    """Print an OCS's factory measurements of all port pairs.
 
-    Lightwave Fabrics, 3.2.2, 4.1.1, Figure 10.
+    Insertion losses, return losses and mirrors. Lightwave Fabrics, 3.2.2, 4.1.1, Figure 10.
     """
     from ops.models.optics.ocs_matrix import as_csv, matrix_table, write_parquet
     from ops.models.optics.ocs_matrix import ocs_matrix as found
@@ -64,7 +66,7 @@ def matrix(
         )
 
 
-@app.command("test")
+@app.command("test", epilog=examples("ocs test pod-0/cube-12/+y/7", "ocs test pod-0/cube-12/+y/7 -o json"))
 def loopback_test(
     end: Annotated[
         str,
@@ -74,9 +76,10 @@ def loopback_test(
     comment: Comment = None,
     output: Output = "table",
 ) -> None:
-    """Send a dark link end its own light back, and say what its module makes of it.
+    """Run a loopback test on a dark link end.
 
-    An end in use is refused with the slice's name. Lightwave Fabrics, 3.1.
+    The OCS returns the end's own light, and its module measures it. A link end in use is refused with the
+    name of its slice. Lightwave Fabrics, 3.1.
     """
     from ops.cli.common.name_completion import expand_name
     from ops.cli.operate.actions import RequestNote, send_request
@@ -92,7 +95,7 @@ def loopback_test(
     )
 
 
-@app.command()
+@app.command(epilog=examples("ocs restart pod-0/ocs-17", "ocs restart pod-0/ocs-17 --comment 'new release'"))
 def restart(
     name: Annotated[
         str, typer.Argument(click_type=NameParam("ocs"), metavar="OCS", help="such as pod-0/ocs-17")
@@ -101,7 +104,10 @@ def restart(
     comment: Comment = None,
     output: Output = "table",
 ) -> None:
-    """Restart the software of an OCS: for some tens of seconds it does nothing that it is told."""
+    """Restart the software of an OCS.
+
+    The OCS executes no commands for some tens of seconds.
+    """
     from ops.cli.common.name_completion import expand_name
     from ops.cli.operate.actions import RequestNote, send_request
     from ops.client.http_client import Client, escape_path
@@ -127,7 +133,11 @@ CrossConnectKeys = Annotated[
 ContinueOption = Annotated[bool, typer.Option("--go-on", help="after one is refused, with the next")]
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "ocs connect pod-0/ocs-17 121A:122B", "ocs connect pod-0/ocs-17 121A:122B 123A:124B --go-on"
+    )
+)
 def connect(
     name: Annotated[
         str, typer.Argument(click_type=NameParam("ocs"), metavar="OCS", help="such as pod-0/ocs-17")
@@ -138,14 +148,19 @@ def connect(
     comment: Comment = None,
     output: Output = "table",
 ) -> None:
-    """Make cross-connects by hand, one after another up to the first that is refused.
+    """Make manual cross-connects, in order.
 
-    Only of ports that nothing else has. They go when a slice takes their ports, or with the chassis' power.
+    Stops at the first one that is refused. Only free ports can be connected. A manual cross-connect is
+    removed when a slice needs its ports, or when the chassis loses power.
     """
     _change_cross_connects("connect", name, keys, go_on, (key, comment), output)
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "ocs disconnect pod-0/ocs-17 121A-122B", "ocs disconnect pod-0/ocs-17 121A-122B 123A-124B"
+    )
+)
 def disconnect(
     name: Annotated[
         str, typer.Argument(click_type=NameParam("ocs"), metavar="OCS", help="such as pod-0/ocs-17")
@@ -156,7 +171,10 @@ def disconnect(
     comment: Comment = None,
     output: Output = "table",
 ) -> None:
-    """Take away cross-connects that were made by hand, up to the first that is refused."""
+    """Remove manual cross-connects, in order.
+
+    Stops at the first one that is refused.
+    """
     _change_cross_connects("disconnect", name, keys, go_on, (key, comment), output)
 
 
@@ -179,14 +197,17 @@ def _change_cross_connects(
         raise typer.Exit(1)
 
 
-@app.command()
+@app.command(epilog=examples("ocs show pod-0/ocs-17", "ocs show pod-0/ocs-17 -o json"))
 def show(
     name: Annotated[
         str, typer.Argument(click_type=NameParam("ocs"), metavar="OCS", help="such as pod-0/ocs-17")
     ],
     output: Output = "table",
 ) -> None:
-    """Show an OCS of the twin as a device: ports 1A and 1B on, cross-connects by key, as SAI has them."""
+    """Show an OCS as a device, with ports as SAI numbers them.
+
+    Ports start at 1A and 1B; cross-connects are listed by key.
+    """
     from ops.cli.common.name_completion import expand_name
     from ops.client.http_client import Client, escape_path
 

@@ -125,12 +125,15 @@ def _wait_until_ended(client: Client, name: str, timeout_s: int | None, output: 
 def approve(
     name: Rewiring, key: RequestKey = None, comment: Comment = None, output: Output = "table"
 ) -> None:
-    """Carry out a rewiring that was planned and waits for it."""
+    """Carry out a planned rewiring that waits for approval."""
     _act_on_rewiring(name, "approve", RequestNote(key, comment), output)
 
 
 def abort(name: Rewiring, key: RequestKey = None, comment: Comment = None, output: Output = "table") -> None:
-    """Drop a planned rewiring; one that is under way ends after the stage that it is in."""
+    """Abort a rewiring.
+
+    A rewiring that is under way stops after its current stage.
+    """
     _act_on_rewiring(name, "abort", RequestNote(key, comment), output)
 
 

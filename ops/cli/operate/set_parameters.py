@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import click
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.name_completion import NameParam, RuntimeSettingParam
 from ops.cli.common.options import Comment, KindOfFabric, Output, RequestKey
 from ops.cli.common.output import show
@@ -16,7 +16,7 @@ from ops.report.tables import setting_text, text_table
 app = command_app()
 
 
-@app.command("set")
+@app.command("set", epilog=examples("set --list", "set pod-0 failures.host_per_day=0.002"))
 def set_parameters(
     fabric: Annotated[
         str | None,
@@ -38,7 +38,10 @@ def set_parameters(
     comment: Comment = None,
     output: Output = "table",
 ) -> None:
-    """Change parameters of a fabric that lives, from now on; another `set` undoes it."""
+    """Change parameters of a running fabric.
+
+    Changes apply from now on; another `set` reverts them.
+    """
     if fabric is None and not listed:
         raise click.UsageError("Missing argument 'FABRIC'; --list tells what may be set")
     if kind is not None and fabric is not None:

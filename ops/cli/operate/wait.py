@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeVar
 import click
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.name_completion import KindAndNameParam, expand_name
 from ops.cli.common.options import timeout_option
 from ops.cli.common.output import echo
@@ -37,7 +37,9 @@ TIMEOUT_S = 30
 app = command_app()
 
 
-@app.command()
+@app.command(
+    epilog=examples("wait slice/pod-0/slice-3 --for running", "wait ocs/pod-0/ocs-17 --for up --timeout 10m")
+)
 def wait(
     resource: Annotated[
         str,
@@ -50,7 +52,10 @@ def wait(
     ],
     timeout_s: Annotated[int, timeout_option(f"{TIMEOUT_S}s")] = TIMEOUT_S,
 ) -> None:
-    """Wait until a thing is in a STATE; exit code 1 if it does not come to it in time."""
+    """Wait until an object reaches a state.
+
+    The exit code is 1 if it does not reach the state before the timeout.
+    """
     word, _, name = resource.partition("/")
     kind = find_kind(word)
     if kind is None or not name:

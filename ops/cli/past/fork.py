@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import click
 import typer
 
-from ops.cli.common.command_groups import CommandGroup, command_app
+from ops.cli.common.command_groups import CommandGroup, command_app, examples
 from ops.cli.common.options import Output
 from ops.cli.common.output import show
 from ops.cli.common.param_types import FILE
@@ -43,13 +43,16 @@ app = command_app("fork", cls=OptionsOrCommandGroup)
 
 @app.callback()
 def fork() -> None:
-    """Make another twin, whose history is this one's up to a moment; list and remove such forks.
+    """Create, list and remove forks: twins with a shared past.
 
-    `lightwave fork --name NAME` is `lightwave fork make --name NAME`.
+    `lightwave fork --name NAME` is short for `lightwave fork make --name NAME`.
     """
 
 
-@app.command(MAKE_COMMAND)
+@app.command(
+    MAKE_COMMAND,
+    epilog=examples("fork make --name drill --set repairs.technicians=8", "fork make --name before --at -2h"),
+)
 def make(
     name: Annotated[str, typer.Option(metavar="NAME", help=f"of the fork: {FORK_NAMES_ALLOWED}")],
     at: Annotated[
@@ -90,9 +93,10 @@ def make(
     ] = None,
     output: Output = "table",
 ) -> None:
-    """Make another twin, whose history is this one's up to a moment, while this one runs or not.
+    """Create a twin that shares this one's history up to a time.
 
-    Nothing happens to this one. Requests that wait are not the fork's. `lightwave up --fork NAME` runs it.
+    The parent may be running; nothing happens to it. Pending requests are not copied. `lightwave up --fork
+    NAME` runs the fork.
     """
     from ops.twin.forks.create_fork import ForkOptions, run_fork
     from shared.storage.files.atomic_files import PRIVATE_UMASK
@@ -113,9 +117,9 @@ def _made_text(origin: "ForkOrigin") -> str:
     )
 
 
-@app.command("list")
+@app.command("list", epilog=examples("fork list", "fork list -o json"))
 def list_forks(output: Output = "table") -> None:
-    """Show the forks that there are: of which twin, from which moment, where they are now, which run."""
+    """List the forks and where each one is now."""
     from ops.twin.forks.fork_folders import fork_names, fork_row
 
     rows = [fork_row(name) for name in fork_names()]
@@ -146,12 +150,12 @@ def _moment(at_us: int | None) -> str | None:
     return None if at_us is None else format_time(at_us)
 
 
-@app.command("rm")
+@app.command("rm", epilog=examples("fork rm drill", "fork rm drill -o json"))
 def remove(
     name: Annotated[str, typer.Argument(metavar="NAME", help="of a fork that does not run")],
     output: Output = "table",
 ) -> None:
-    """Remove a fork, without asking again."""
+    """Remove a fork, without confirmation."""
     from ops.twin.forks.fork_folders import remove_fork as removed
 
     size = removed(name)

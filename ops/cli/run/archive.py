@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.options import Output, TwinData
 from ops.cli.common.output import show
 from ops.cli.common.param_types import DurationParam
@@ -22,7 +22,7 @@ KEEP_S = 30 * 86_400
 app = command_app()
 
 
-@app.command()
+@app.command(epilog=examples("archive", "archive --keep 90d"))
 def archive(
     keep: Annotated[
         int,
@@ -36,9 +36,9 @@ def archive(
     data: TwinData = None,
     output: Output = "table",
 ) -> None:
-    """Compress what the log holds of long ago into a folder beside it, while the twin runs or not.
+    """Compress the old part of the log into an archive folder.
 
-    Whatever reads the log goes on reading all of it.
+    The twin may be running. Everything that reads the log still reads all of it.
     """
     from ops.twin.log_archive import run_archive
     from shared.storage.files.atomic_files import PRIVATE_UMASK

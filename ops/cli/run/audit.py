@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import click
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.options import Output, TwinData
 from ops.cli.common.output import show
 from ops.cli.common.param_types import FILE
@@ -18,7 +18,7 @@ from shared.basics.time_format import format_time
 app = command_app()
 
 
-@app.command()
+@app.command(epilog=examples("audit", "audit --data ~/twin --jobs 4"))
 def audit(
     data: TwinData = None,
     redis: Annotated[
@@ -44,7 +44,10 @@ def audit(
     ] = None,
     output: Output = "table",
 ) -> None:
-    """Compare a twin's log and states with the lab on its root messages."""
+    """Compare a twin's log and states with a replay in the lab.
+
+    The replay starts from the log's root messages.
+    """
     if live and (data is not None or redis is not None):
         raise click.UsageError("--live: goes by the live twin's settings, without --data and --redis")
     if config is not None and not live:

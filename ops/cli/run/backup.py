@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import click
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.options import Output, TwinData
 from ops.cli.common.output import show
 from ops.cli.common.param_types import FILE
@@ -22,7 +22,7 @@ MB = 1e6
 app = command_app()
 
 
-@app.command()
+@app.command(epilog=examples("backup twin-backup", "backup twin-backup --verify"))
 def backup(
     folder: Annotated[
         Path, typer.Argument(click_type=FILE, metavar="DIR", help="a new folder, or an empty one")
@@ -41,9 +41,10 @@ def backup(
     ] = None,
     output: Output = "table",
 ) -> None:
-    """Write all that a twin is to a folder, as it is at one moment, while it runs or not.
+    """Back up a whole twin to a folder, running or stopped.
 
-    Tokens and passwords are not in it. `lightwave restore` makes a twin of it.
+    The backup is consistent at one point in time. Tokens and passwords are not in it. `lightwave restore`
+    restores it.
     """
     from ops.twin.backups.manifest import verify_backup as verified
 
@@ -62,7 +63,7 @@ def backup(
     show(summary, output, lambda: f"{_line(summary)}; tokens and passwords are not in it")
 
 
-@app.command()
+@app.command(epilog=examples("restore twin-backup", "restore twin-backup --data ~/twin"))
 def restore(
     folder: Annotated[Path, typer.Argument(click_type=FILE, metavar="DIR", help="the backup")],
     data: Annotated[
@@ -83,7 +84,10 @@ def restore(
     ] = None,
     output: Output = "table",
 ) -> None:
-    """Make a twin's data folder from a backup: another twin, that goes on from there with `lightwave up`."""
+    """Restore a twin's data folder from a backup.
+
+    The result is another twin; `lightwave up` resumes it.
+    """
     from ops.twin.backups.restore import run_restore
     from ops.twin.data_folder import default_data
     from shared.storage.files.atomic_files import PRIVATE_UMASK

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.options import Output, Watch
 from ops.cli.common.output import Form, render, show, watch_loop
 from ops.cli.common.param_types import DurationParam, FutureMomentParam, SpeedParam
@@ -27,10 +27,10 @@ app = command_app("clock")
 
 @app.callback()
 def clock() -> None:
-    """Look at the simulated clock, stop it, change its speed, let it run to a moment."""
+    """Show or change simulated time and its speed."""
 
 
-@app.command("show")
+@app.command("show", epilog=examples("clock show", "clock show --watch"))
 def show_clock(output: Output = "table", watch: Watch = False) -> None:
     """Show simulated time and speed."""
     client = Client()
@@ -43,29 +43,31 @@ def show_clock(output: Output = "table", watch: Watch = False) -> None:
     watch_loop(look, watch)
 
 
-@app.command()
+@app.command(epilog=examples("clock pause", "clock pause -o json"))
 def pause(output: Output = "table") -> None:
-    """Let simulated time stand still."""
+    """Pause simulated time."""
     client = Client()
     _show_clock(client, client.post("/v1/clock/pause", *FIELDS), output)
 
 
-@app.command()
+@app.command(epilog=examples("clock resume", "clock resume -o json"))
 def resume(output: Output = "table") -> None:
-    """Let simulated time go on."""
+    """Resume simulated time."""
     client = Client()
     _show_clock(client, client.post("/v1/clock/resume", *FIELDS), output)
 
 
 # Every word is an argument here, so that -5 is a wrong speed and not an unknown option.
-@app.command(context_settings={"ignore_unknown_options": True})
+@app.command(
+    context_settings={"ignore_unknown_options": True}, epilog=examples("clock speed 600", "clock speed 1")
+)
 def speed(
     times: Annotated[
         float, typer.Argument(click_type=SpeedParam(), metavar="X", help="simulated over wall time")
     ],
     output: Output = "table",
 ) -> None:
-    """Run X times as fast as wall time."""
+    """Set the speed to X times wall time."""
     client = Client()
     _show_clock(client, client.put("/v1/clock/speed", {"speed": times}, *FIELDS), output)
 
@@ -77,7 +79,7 @@ RunSpeed = Annotated[
 Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="until the moment has come")]
 
 
-@app.command()
+@app.command(epilog=examples("clock advance 2h", "clock advance 1d --speed 5000"))
 def advance(
     by: Annotated[
         int,
@@ -89,11 +91,11 @@ def advance(
     wait: Wait = True,
     output: Output = "table",
 ) -> None:
-    """Let time run so much further, and stand still there."""
+    """Run for a span of simulated time, then pause."""
     _run({"for_s": by}, speed, wait, output)
 
 
-@app.command()
+@app.command(epilog=examples("clock until 3d02:15:04", "clock until 5d --no-wait"))
 def until(
     at: Annotated[
         int,
@@ -107,7 +109,7 @@ def until(
     wait: Wait = True,
     output: Output = "table",
 ) -> None:
-    """Let time run to a moment, and stand still there."""
+    """Run to a point in simulated time, then pause."""
     _run({"until_us": at}, speed, wait, output)
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import click
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.options import (
     PORT,
     PORT_MAX,
@@ -53,7 +53,7 @@ RedisOption = Annotated[
 app = command_app()
 
 
-@app.command()
+@app.command(epilog=examples("up --speed 600 --seed 7", "up --fork drill"))
 def up(
     pods: Pods = None,
     kind: KindOfFabric = None,
@@ -88,7 +88,7 @@ def up(
     tokens: Tokens = None,
     log_json: LogJson = False,
 ) -> None:
-    """Start a living twin, or resume it; Ctrl-C ends it."""
+    """Start a twin, or resume it; stop it with Ctrl-C."""
     with gc_paused():
         from ops.cli.common.log_format import configure_logging
         from ops.client.token_variables import token_from_environment, tokens_file_from_environment

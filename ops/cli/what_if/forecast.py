@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.options import At, Output
 from ops.cli.common.output import show
 from ops.cli.common.param_types import NumberParam
@@ -40,7 +40,11 @@ app = command_app()
 RequestWords = list[str] | None
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "forecast --drain pod-0/cube-12 --days 2 --futures 20", "forecast --request 4x4x8+2h --days 1"
+    )
+)
 def forecast(
     days: Annotated[
         float, typer.Option(click_type=NumberParam("days", 0, DAYS_MAX, above=True), help="how far to look")
@@ -79,10 +83,11 @@ def forecast(
     jobs: Annotated[int | None, typer.Option(min=1, help="worker processes [default: one a core]")] = None,
     output: Output = "table",
 ) -> None:
-    """Drive copies of the twin into many futures, each with and without what is asked, and tell the
-    difference with its interval. Nothing happens to the twin.
+    """Forecast the effect of a request over many random futures.
 
-    Futures differ in all that is random: faults, repairs, who asks for slices. Hardware is as it was made.
+    Copies of the twin run with and without the requests. The result is the difference of each measure, with a
+    confidence interval. Nothing happens to the twin. Futures differ in everything random: faults, repairs and
+    slice requests. The hardware is the same in all.
     """
     from ops.local.process_pool import WorkerPool
 

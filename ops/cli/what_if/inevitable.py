@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.name_completion import expand_name
 from ops.cli.common.options import Output
 from ops.cli.common.output import show
@@ -31,7 +31,9 @@ FUTURES_MAX = 10_000
 app = command_app()
 
 
-@app.command()
+@app.command(
+    epilog=examples("inevitable scheduler@pod-0/42", "inevitable pod-0/slice-7 --back 12h --futures 40")
+)
 def inevitable(
     message_id: Annotated[
         str,
@@ -66,10 +68,11 @@ def inevitable(
     jobs: Annotated[int | None, typer.Option(min=1, help="worker processes [default: one a core]")] = None,
     output: Output = "table",
 ) -> None:
-    """Drive copies of the twin on from several moments before something happened, with other draws in each,
-    and show in how many of them it happens again.
+    """Find out when an event became more likely than not.
 
-    What people asked for meanwhile they ask for again. Nothing happens to the twin.
+    Copies of the twin run from several points before the event, each with other random draws. The result is
+    the share of copies in which the event happens again. Operator requests made in the meantime are repeated.
+    Nothing happens to the twin.
     """
     from ops.forecast.inevitability import earliest_inevitable, try_start_points
     from ops.local.process_pool import WorkerPool

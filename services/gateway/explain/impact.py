@@ -31,7 +31,7 @@ def impact_of(twin: TwinPorts, target: str) -> ImpactReport:
     if part.kind in PART and part.kind != "ocs":
         raise InvalidInput(
             f"target {target!r}: what hangs on a part of an OCS is told by what a fault of it would do: "
-            f"`lightwave impact inject {part.kind} {target}`"
+            f"`lightwave what-if inject {part.kind} {target}`"
         )
     fabric = part.fabric
     made_of = fabric_plant(twin, fabric)

@@ -61,7 +61,7 @@ def check(done: subprocess.CompletedProcess[str], code: int, sentence: str) -> N
     ],
 )
 @pytest.mark.parametrize(
-    "foreign",
+    "not_a_twin",
     [
         HTML,
         as_json({"hello": "world"}),

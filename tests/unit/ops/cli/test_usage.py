@@ -13,7 +13,7 @@ from typer.core import TyperArgument
 
 from ops.cli.common.options import split_repeated
 from ops.cli.common.param_types import FileParam
-from ops.cli.main import COMMANDS, root
+from ops.cli.main import root
 from ops.lab.run import RunPlan, repeat_command
 from ops.sites.site_plans import NewTwinOptions
 from tests.support.commands import leaf, leaves
@@ -31,7 +31,7 @@ def check_usage(done: subprocess.CompletedProcess[str], sentence: str) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["gte"], "no command 'gte'; did you mean get? allowed are up, clock, get,"),
+        (["gte"], "no command 'gte'; did you mean get? allowed are up, live, clock, audit,"),
         (["clock", "stop"], "no command 'stop'; allowed are advance, pause, resume, show, speed, until"),
         (["lab", "rnu"], "no command 'rnu'; did you mean run?"),
         (["get"], "Missing argument 'KIND'; see `lightwave get --help`"),
@@ -94,7 +94,7 @@ def check_usage(done: subprocess.CompletedProcess[str], sentence: str) -> None:
         (["reproduce", "--out", "/no/such/rows"], "/no/such/rows: there is no folder /no/such"),
         (["pod", "qualify", "--out", "/"], "/ is a folder, not a file"),
         (["link", "curve", "--out", "/no/such.html"], "/no/such.html: there is no folder /no"),
-        (["goodput-model", "--sweep", "--out", "/no/such"], "/no/such: there is no folder /no"),
+        (["model", "goodput", "--sweep", "--out", "/no/such"], "/no/such: there is no folder /no"),
         (["completion", "tcsh"], "no shell 'tcsh'; "),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -103,8 +103,8 @@ def test_a_mistake_is_one_sentence_that_names_what_is_allowed(words: list[str], 
     check_usage(lightwave(*words), sentence)
 
 
-@pytest.mark.parametrize("words", [[], ["schema"], ["lab"]], ids=" ".join)
-def test_who_gives_no_command_is_shown_them_all(words: list[str]) -> None:
+@pytest.mark.parametrize("words", [["schema"], ["lab"]], ids=" ".join)
+def test_a_group_without_a_command_lists_its_commands(words: list[str]) -> None:
     done = lightwave(*words)
     path = " ".join(["lightwave", *words])
     assert (done.returncode, done.stdout) == (2, "")
@@ -131,12 +131,6 @@ def test_no_path_may_be_the_empty_word(words: list[str]) -> None:
 def test_a_default_is_shown_as_it_can_be_typed() -> None:
     told = CliRunner().invoke(root, ["wait", "-h"]).output
     assert "[default: 30s]" in told
-
-
-def test_the_help_lists_every_command_with_a_sentence() -> None:
-    told = lightwave("--help").stdout
-    for name in COMMANDS:
-        assert any(line.split()[:1] == [name] and len(line.split()) > 3 for line in told.splitlines()), name
 
 
 def complete(line: str, url: str = "http://127.0.0.1:9") -> list[str]:
