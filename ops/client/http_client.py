@@ -42,7 +42,7 @@ def parse_twin_url(url: str, named_by: str) -> tuple[str, int | None, str, bool]
     )
     if parts.scheme not in ("http", "https") or not host or not plain:
         raise InvalidInput(
-            f"{named_by} {quoted(url)}: not a twin's address; allowed are URLs like {DEFAULT_URL}"
+            f"{named_by} {quoted(url)}: not a twin's address; must be a URL such as {DEFAULT_URL}"
         )
     return host, port, parts.path.rstrip("/"), parts.scheme == "https"
 
@@ -116,7 +116,7 @@ class Client:
         if own := token or token_from_environment():
             if not re.fullmatch(r"[!-~]+", own):
                 raise InvalidInput(
-                    f"{'token' if token else TOKEN}: not a bearer token; allowed are visible ASCII characters"
+                    f"{'token' if token else TOKEN}: not a bearer token; must be visible ASCII characters"
                 )
             self._headers["Authorization"] = f"Bearer {own}"
 
@@ -186,7 +186,7 @@ class Client:
         """A request under an idempotency key, so that asking once more for a lost answer is safe."""
         if key is not None and not KEY_PATTERN.fullmatch(key):
             raise InvalidInput(
-                f"key {quoted(key)}: not allowed; allowed are 1 to "
+                f"key {quoted(key)}: is not allowed; must be 1 to "
                 f"{IDEMPOTENCY_KEY_MAX} visible ASCII characters"
             )
         key = key or str(uuid.uuid4())
@@ -248,7 +248,9 @@ class Client:
 
     def not_a_twin(self, why: str) -> TwinUnreachable:
         """The error for an answer that no twin gives."""
-        return TwinUnreachable(f"what answers at {self.url} is no twin of this version ({why}); {self._hint}")
+        return TwinUnreachable(
+            f"the server at {self.url} is not a twin of this version ({why}); {self._hint}"
+        )
 
     def _check(self, content: Any, fields: tuple[str, ...]) -> dict[str, Any]:
         if not isinstance(content, dict):

@@ -17,7 +17,7 @@ def parse_options(
     for word in words:
         name, equals, value = word.partition("=")
         if name not in allowed or not equals:
-            raise InvalidInput(f"{option_text}: {quoted(word)} is not understood; allowed: {form}")
+            raise InvalidInput(f"{option_text}: {quoted(word)} is not understood; must be {form}")
         if name in found:
             raise InvalidInput(f"{option_text}: {name} is given twice; leave one of them out")
         found[name] = value
@@ -28,8 +28,8 @@ def parse_span_us(option_text: str, text: str, *, least_s: int) -> int:
     """A span of at least so many seconds; InvalidInput begins with what was said."""
     seconds = parse_duration_s(text)
     if seconds is None or seconds < least_s:
-        allowed = "are 0s," if least_s == 0 else "are"
+        zero = "0s, " if least_s == 0 else ""
         raise InvalidInput(
-            f"{option_text}: {quoted(text)} is no such time; allowed {allowed} 30s, 15m, 2h, 1d12h"
+            f"{option_text}: {quoted(text)} is not a valid duration; must be like {zero}30s, 15m, 2h, 1d12h"
         )
     return seconds * US_PER_S

@@ -84,7 +84,7 @@ class CrossConnectParam(click.ParamType):
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         key = value.replace(":", "-")
         if not re.fullmatch(r"[1-9][0-9]{0,3}A-[1-9][0-9]{0,3}B", key):
-            self.fail(f"{value!r}: allowed are two ports, one of either side, such as 1A:5B", param, ctx)
+            self.fail(f"{value!r}: must be two ports, one on each side, such as 1A:5B", param, ctx)
         return key
 
 
@@ -98,8 +98,8 @@ class DurationParam(click.ParamType):
             return value
         found_s = parse_duration_s(str(value))
         if not found_s:
-            allowed = "30s, 15m, 2h, 1d12h and the like, up to 100 years"
-            self.fail(f"{str(value)!r} is no duration; allowed are {allowed}", param, ctx)
+            allowed = "like 30s, 15m, 2h or 1d12h, up to 100 years"
+            self.fail(f"{str(value)!r} is not a valid duration; must be {allowed}", param, ctx)
         return found_s
 
 
@@ -111,8 +111,8 @@ class MomentParam(click.ParamType):
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
         text = str(value)
         if parse_duration_s(text) is None and parse_time_us(text) is None:
-            allowed = "2h, 1d12h and the like, back from now, and moments like 3d02:15:04"
-            self.fail(f"{text!r} is no time; allowed are {allowed}", param, ctx)
+            allowed = "a time back from now, such as 2h or 1d12h, or a time such as 3d02:15:04"
+            self.fail(f"{text!r} is not a valid time; must be {allowed}", param, ctx)
         return text
 
 
@@ -127,8 +127,8 @@ class FutureMomentParam(click.ParamType):
         text = str(value)
         span_s, moment = parse_duration_s(text), parse_time_us(text)
         if not span_s and moment is None:
-            allowed = "3d, 1d12h and the like, and moments like 3d02:15:04, since the twin's beginning"
-            self.fail(f"{text!r} is no moment; allowed are {allowed}", param, ctx)
+            allowed = "a time since the twin's start, such as 3d, 1d12h or 3d02:15:04"
+            self.fail(f"{text!r} is not a valid time; must be {allowed}", param, ctx)
         return moment[0] if moment is not None else (span_s or 0) * US_PER_S
 
 
@@ -140,7 +140,9 @@ class ShapeParam(click.ParamType):
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         sides = parse_sides(value)
         if sides is None:
-            self.fail(f"{value!r} is no shape; allowed are three sides in chips, like 4x4x8", param, ctx)
+            self.fail(
+                f"{value!r} is not a valid shape; must be three sides in chips, such as 4x4x8", param, ctx
+            )
         return "x".join(map(str, sides))
 
 
@@ -151,7 +153,7 @@ class OwnerParam(click.ParamType):
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if not is_owner_name(value):
-            self.fail(f"{value!r} is no owner; allowed are {OWNERS_ALLOWED}", param, ctx)
+            self.fail(f"{value!r} is not a valid owner; must be {OWNERS_ALLOWED}", param, ctx)
         return value
 
 
@@ -200,7 +202,7 @@ class NumberParam(click.ParamType):
         except ValueError:
             number = math.nan
         if not self._least <= number <= self._most or (self._above and number == self._least):
-            self.fail(f"{str(value)!r} is not allowed; allowed are {self._allowed}", param, ctx)
+            self.fail(f"{str(value)!r} is not allowed; must be {self._allowed}", param, ctx)
         return number
 
 
@@ -215,7 +217,7 @@ class SpeedParam(click.ParamType):
         except ValueError:
             speed = math.nan
         if not 0 < speed <= SPEED_MAX:
-            self.fail(f"{value!r} is no speed; allowed are numbers above 0 up to {SPEED_MAX:g}", param, ctx)
+            self.fail(f"{value!r} is not a valid speed; must be above 0, up to {SPEED_MAX:g}", param, ctx)
         return speed
 
 
@@ -227,7 +229,7 @@ class IdempotencyKeyParam(click.ParamType):
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if not 0 < len(value) <= IDEMPOTENCY_KEY_MAX or not re.fullmatch(r"[!-~]+", value):
             self.fail(
-                f"{value!r} is no key; allowed are 1 to {IDEMPOTENCY_KEY_MAX} visible ASCII characters",
+                f"{value!r} is not a valid key; must be 1 to {IDEMPOTENCY_KEY_MAX} visible ASCII characters",
                 param,
                 ctx,
             )
@@ -242,7 +244,7 @@ class FieldValueParam(click.ParamType):
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if not re.match(r"[A-Za-z_-]+=", value):
-            self.fail(f"{value!r} is no FIELD=VALUE, like state=down", param, ctx)
+            self.fail(f"{value!r} is not of the form FIELD=VALUE, such as state=down", param, ctx)
         field, _, wanted = value.partition("=")
         return f"{field_of_heading(field)}={wanted}"
 
@@ -274,9 +276,9 @@ class PriceParam(click.ParamType):
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if re.fullmatch(r"[a-z_]{1,60}=-[0-9.]+", value):
-            self.fail(f"{value!r} is below 0; allowed are numbers from 0, like ocs_cost=20000", param, ctx)
+            self.fail(f"{value!r} is negative; must be 0 or more, such as ocs_cost=20000", param, ctx)
         if not re.fullmatch(r"[a-z_]{1,60}=[0-9]{1,12}(\.[0-9]{1,9})?", value):
-            self.fail(f"{value!r} is no NAME=VALUE, like ocs_cost=20000", param, ctx)
+            self.fail(f"{value!r} is not of the form NAME=VALUE, such as ocs_cost=20000", param, ctx)
         return value
 
 
@@ -287,7 +289,7 @@ class FileParam(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not str(value) or "\0" in str(value):
-            self.fail(f"{value!r} is no path", param, ctx)
+            self.fail(f"{value!r} is not a valid path", param, ctx)
         return super().convert(value, param, ctx)
 
 
@@ -313,7 +315,7 @@ def unknown_word_text(what: str, word: str, allowed: Sequence[str]) -> str:
     """A sentence for a word that is not one of the allowed."""
     near = closest_match(word.lower(), allowed)
     hint = f"did you mean {near}? " if near else ""
-    return f"no {what} {word!r}; {hint}allowed are {', '.join(allowed)}"
+    return f"no {what} {word!r}; {hint}must be one of {', '.join(allowed)}"
 
 
 _INNER_PART = re.compile(
@@ -330,19 +332,17 @@ def unknown_name_text(word: str) -> str:
     place, _, last = word.rpartition("/")
     if re.fullmatch(r"batch-[0-9]{1,6}", last):
         return (
-            f"NAME {quoted(word)}: modules that were made together are not described as one; "
+            f"NAME {quoted(word)}: a batch of modules has no description of its own; "
             f"`lightwave impact {word}` shows what depends on them, "
-            f"`lightwave get verdicts --where batch={last}` what is held of them"
+            f"`lightwave get verdicts --where batch={last}` lists their verdicts"
         )
     if (inner := _INNER_PART.fullmatch(word)) is not None:
         whole = inner[1] or inner[2] or inner[3]
         return (
-            f"NAME {quoted(word)}: is a part of what `lightwave describe {whole}` shows; "
-            f"`lightwave history {word}` has what happened to it"
+            f"NAME {quoted(word)}: is part of {whole}; `lightwave describe {whole}` shows it; "
+            f"`lightwave history {word}` shows its events"
         )
-    told = (
-        f"NAME {quoted(word)}: nothing has such a name; names are like pod-0/cube-12 or dcn-0/block-3/trunk-7"
-    )
+    told = f"NAME {quoted(word)}: is not a valid name; names are like pod-0/cube-12 or dcn-0/block-3/trunk-7"
     spelt = re.fullmatch(r"([A-Za-z]+)[-_]?([0-9]{1,6})", last)
     near = closest_match(spelt[1].lower(), tuple(KIND_BY_NAME_PREFIX)) if spelt else None
     return told if spelt is None or near is None else f"{told}; did you mean {place}/{near}-{spelt[2]}?"

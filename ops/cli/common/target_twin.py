@@ -23,11 +23,13 @@ class TargetTwin:
         if self.client is None:
             return Path(self.place)
         if self.is_live:
-            raise NotFound(f"twin at {self.client.url}: is live, without a data folder; {live}")
+            raise NotFound(
+                f"twin at {self.client.url}: runs on Kafka and Redis, without a data folder; {live}"
+            )
         if not Path(self.place).is_dir():
             raise NotFound(
-                f"twin at {self.client.url}: is kept in {self.place}, which is not on this machine; "
-                "do it there"
+                f"twin at {self.client.url}: its folder {self.place} is not on this machine; "
+                "run the command there"
             )
         return Path(self.place)
 

@@ -31,21 +31,22 @@ if TYPE_CHECKING:
 
 SUFFIX, QUICK_SUFFIX = ".results", ".quick.results"
 Document = Annotated[
-    str, typer.Argument(metavar="FILE", help="an experiment's file, or the name of a ready one (`list`)")
+    str,
+    typer.Argument(
+        metavar="FILE", help="an experiment's file, or the name of a predefined one (`experiment list`)"
+    ),
 ]
 Out = Annotated[
     Path | None,
     typer.Option(
         click_type=FILE,
         metavar="DIR",
-        help="folder of the results [default: the file's name with .results, here]",
+        help="folder of the results [default: the file's name with .results, in this folder]",
     ),
 ]
 Quick = Annotated[
     bool,
-    typer.Option(
-        "--quick", help="two seeds of a day, to see that it runs; its results are in a folder of their own"
-    ),
+    typer.Option("--quick", help="run two seeds of one day as a trial, with results in a separate folder"),
 ]
 
 app = command_app("experiment")
@@ -57,25 +58,25 @@ def experiment() -> None:
 
 
 @app.command(
-    "run", epilog=examples("experiment run hazards --quick", "experiment run mine.yaml --jobs 8 --resume")
+    "run", epilog=examples("experiment run hazards --quick", "experiment run mine.yaml --workers 8 --resume")
 )
 def run(
     file: Document,
     workers: Annotated[
-        int | None, typer.Option(min=1, max=256, help="processes that work at a time [default: 1]")
+        int | None, typer.Option(min=1, max=256, help="number of worker processes [default: 1]")
     ] = None,
     dask: Annotated[
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="work on the Dask cluster whose scheduler is there, such as tcp://10.0.0.7:8786",
+            help="use the Dask cluster with this scheduler, such as tcp://10.0.0.7:8786",
         ),
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="go on with what is there already")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="continue with the existing results")] = False,
     quick: Quick = False,
     out: Out = None,
     html: Annotated[
-        Path | None, typer.Option(click_type=OUT_FILE, metavar="FILE", help="write the report")
+        Path | None, typer.Option(click_type=OUT_FILE, metavar="FILE", help="write the report as a page")
     ] = None,
     output: Output = "table",
 ) -> None:
@@ -87,7 +88,7 @@ def run(
     from ops.local.software_version import software_version
 
     if dask is not None and workers is not None:
-        raise click.UsageError("--workers goes without --dask, whose cluster has its own")
+        raise click.UsageError("--workers cannot be combined with --dask, whose cluster has its own workers")
     signal.signal(signal.SIGTERM, _interrupt)
     planned = _planned(file, quick=quick)
     folder = _folder(file, out, quick=quick)
@@ -155,7 +156,7 @@ def report(
     quick: Quick = False,
     out: Out = None,
     html: Annotated[
-        Path | None, typer.Option(click_type=OUT_FILE, metavar="FILE", help="write the page")
+        Path | None, typer.Option(click_type=OUT_FILE, metavar="FILE", help="write the report as a page")
     ] = None,
     output: Output = "table",
 ) -> None:
@@ -170,8 +171,7 @@ def report(
     swept = partial_result(planned, rows)
     if not swept.seeds:
         raise NotFound(
-            f"{folder}: of no seed all variants are done yet; {len(rows)} "
-            f"runs are there, of {_runs_max(planned)}"
+            f"{folder}: no seed has all variants yet; {len(rows)} of {_runs_max(planned)} runs exist"
         )
     results = results_of(planned, swept, series)
     _show(results, folder, _command(file, out, quick=quick), html, output)
@@ -185,13 +185,15 @@ def compare(
     first: Annotated[Path, typer.Argument(click_type=FILE, metavar="DIR", help="a folder of results")],
     second: Annotated[
         Path | None,
-        typer.Argument(click_type=FILE, metavar="[DIR]", help="another, such as of another build"),
+        typer.Argument(
+            click_type=FILE, metavar="[DIR]", help="a second folder, such as that of another build"
+        ),
     ] = None,
     against: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME=VALUE",
-            help="of one folder: the variant from which all others' differences are told; may be given again",
+            help="compare the variants of one folder with this variant; may be repeated",
         ),
     ] = None,
     output: Output = "table",
@@ -207,7 +209,7 @@ def compare(
     from ops.experiments.comparison import comparison_json as results_json
 
     if (second is None) == (not against):
-        raise click.UsageError("give a second folder, or of one folder the variant to compare --against")
+        raise click.UsageError("give a second folder, or a variant with --against")
     found = (
         compare_within(read_stored(first), against or ())
         if second is None
@@ -243,7 +245,7 @@ def show_document(file: Document) -> None:
 
 @app.command("new", epilog=examples("experiment new mine.yaml", "experiment new spares.yaml"))
 def new(
-    file: Annotated[Path, typer.Argument(click_type=FILE, metavar="FILE", help="where to write it")],
+    file: Annotated[Path, typer.Argument(click_type=FILE, metavar="FILE", help="the file to write")],
 ) -> None:
     """Write a template of an experiment's document."""
     from ops.experiments.library import TEMPLATE
@@ -252,7 +254,7 @@ def new(
         with file.open("x", encoding="utf-8") as fresh:
             fresh.write(TEMPLATE)
     except FileExistsError:
-        raise NotFound(f"{file}: is there already; give another name") from None
+        raise NotFound(f"{file}: already exists; choose another name") from None
     echo(f"written to {file}; `lightwave experiment run {file}` runs it", to_stderr=True)
 
 
@@ -328,7 +330,7 @@ def _finished_runs(planned: "PlannedExperiment", file: str, folder: Path) -> "di
     from ops.experiments.dataset import Dataset, require_same_identity
 
     if not folder.is_dir():
-        raise NotFound(f"{folder}: there are no results yet; `lightwave experiment run {file}` makes them")
+        raise NotFound(f"{folder}: there are no results yet; `lightwave experiment run {file}` creates them")
     require_same_identity(folder, planned)
     return Dataset(folder, planned.experiment.measure).done()
 

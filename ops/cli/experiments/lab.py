@@ -35,9 +35,9 @@ TraceOption = Annotated[
     typer.Option(
         click_type=FILE,
         metavar="FILE",
-        help="CSV of recorded requests, played in place of arrivals in every pod alike: a header of "
-        "submit_s, duration_s, chips and, if you like, shape, twisted, priority, owner, tier and "
-        "estimate_s; then a row a request",
+        help="CSV file of recorded requests, used in every pod instead of random arrivals; columns "
+        "submit_s, duration_s, chips and optionally shape, twisted, priority, owner, tier and "
+        "estimate_s",
     ),
 ]
 WarmupOption = Annotated[
@@ -45,16 +45,16 @@ WarmupOption = Annotated[
     typer.Option(
         click_type=NumberParam("days", 0, DAYS_MAX),
         metavar="DAYS",
-        help="simulate so many days first that no figure counts",
+        help="days to simulate before measuring starts",
     ),
 ]
 InjectOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="KIND:TARGET@TIME+FOR[,severity=N][,onset=12h]",
-        help="inject a fault, such as ocs:pod-0/ocs-17@2d+10m; TIME counts from the beginning, warm-up "
-        "included; without +FOR it lasts until it is repaired; severity and onset as of `lightwave "
-        "inject`; may be repeated",
+        help="inject a fault, such as ocs:pod-0/ocs-17@2d+10m; TIME counts from the start, "
+        "including the warm-up; without +FOR the fault lasts until repaired; severity and "
+        "onset as in `lightwave inject`; may be repeated",
     ),
 ]
 FromOption = Annotated[
@@ -62,8 +62,8 @@ FromOption = Annotated[
     typer.Option(
         "--from",
         metavar="TWIN[@TIME]",
-        help="go on from what a living twin held then, in place of new fabrics: its data folder, its URL or "
-        "a fork's name, and a moment as of --at [default: now]; or a .snapshot file of it",
+        help="start from a twin's state instead of new fabrics: its data folder, its URL or a "
+        "fork's name, and a time as for --at [default: now]; or a .snapshot file",
     ),
 ]
 
@@ -87,7 +87,9 @@ def lab_run(
     kind: KindOfFabric = None,
     site: SiteFiles = None,
     days: Annotated[float, typer.Option(click_type=NumberParam("days", 0, DAYS_MAX, above=True))] = 1.0,
-    seed: Annotated[int | None, seed_option("of every fabric that has none of its own [default: 0]")] = None,
+    seed: Annotated[
+        int | None, seed_option("seed of the fabrics, unless a site file sets it [default: 0]")
+    ] = None,
     trace: TraceOption = None,
     warmup: WarmupOption = 0.0,
     inject: InjectOption = None,
@@ -97,12 +99,14 @@ def lab_run(
     ] = None,
     chart: Annotated[
         Path | None,
-        typer.Option(click_type=OUT_FILE, metavar="FILE", help="draw goodput over time there: .html"),
+        typer.Option(click_type=OUT_FILE, metavar="FILE", help="draw goodput over time to this .html file"),
     ] = None,
-    pairs: Annotated[list[str] | None, settings_option("a parameter; `lab config` lists them")] = None,
+    pairs: Annotated[
+        list[str] | None, settings_option("set a parameter; `lab config` lists them; may be repeated")
+    ] = None,
     calibration: CalibrationOption = None,
     start_from: FromOption = None,
-    jobs: Annotated[int, typer.Option(min=1, max=64, help="worker processes")] = 1,
+    jobs: Annotated[int, typer.Option(min=1, max=64, help="number of worker processes")] = 1,
     output: Output = "table",
     log_json: LogJson = False,
 ) -> None:
@@ -143,7 +147,7 @@ def lab_run(
 
 def _check(chart: Path | None) -> None:
     if chart is not None and chart.suffix.lower() != ".html":
-        raise click.UsageError(f"--chart {chart}: is not named like a page; allowed is .html")
+        raise click.UsageError(f"--chart {chart}: is not a page; must end in .html")
 
 
 def _draw(chart: Path, result: dict[str, Any]) -> None:
@@ -247,7 +251,7 @@ def _network_table(found: list[dict[str, Any]]) -> str:
 @app.command("replay", epilog=examples("lab replay month.jsonl.zst", "lab replay month.jsonl.zst -o json"))
 def lab_replay(
     file: Annotated[
-        Path, typer.Argument(click_type=FILE, metavar="FILE", help="as `lab run --log` writes it")
+        Path, typer.Argument(click_type=FILE, metavar="FILE", help="a log written by `lab run --log`")
     ],
     output: Output = "table",
 ) -> None:

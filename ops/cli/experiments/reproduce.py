@@ -23,11 +23,12 @@ def reproduce(
         list[str] | None,
         typer.Option(
             metavar="NAME...",
-            help="claims with this name, prefix (goodput) or pattern ('*/lf-*'); may be repeated",
+            help="compute only claims with this name, prefix (goodput) or pattern ('*/lf-*'); may be "
+            "repeated",
         ),
     ] = None,
     output: Annotated[
-        PageForm, typer.Option("-o", "--output", help="form; html draws the papers' figures as well")
+        PageForm, typer.Option("-o", "--output", help="output format; html draws the papers' figures too")
     ] = "table",
     out: Out = None,
     jobs: Annotated[
@@ -35,7 +36,7 @@ def reproduce(
         typer.Option(
             min=1,
             max=64,
-            help="worker processes of lab runs; unless given, as many as processors are free to use",
+            help="number of worker processes for lab runs [default: the number of available processors]",
         ),
     ] = None,
 ) -> None:

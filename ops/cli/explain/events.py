@@ -29,35 +29,45 @@ FOLLOW_WIDTHS = (16, 28, 20, 28, 0)
 Types = Annotated[
     list[str] | None,
     typer.Option(
-        "--type", click_type=MessageTypeParam(), metavar="TYPE", help="only this type; several: again"
+        "--type", click_type=MessageTypeParam(), metavar="TYPE", help="filter by type; may be repeated"
     ),
 ]
 Since = Annotated[
     str | None,
-    typer.Option(click_type=MomentParam(), metavar="2h", help="back from now, or since 3d02:15:04"),
+    typer.Option(
+        click_type=MomentParam(), metavar="2h", help="start: back from now, or a time such as 3d02:15:04"
+    ),
 ]
-Until = Annotated[str | None, typer.Option(click_type=MomentParam(), metavar="1h", help="the last moment")]
-Limit = Annotated[int | None, typer.Option(min=1, max=LIMIT_MAX, help="at most so many")]
+Until = Annotated[
+    str | None,
+    typer.Option(
+        click_type=MomentParam(), metavar="1h", help="end: back from now, or a time such as 3d02:15:04"
+    ),
+]
+Limit = Annotated[int | None, typer.Option(min=1, max=LIMIT_MAX, help="maximum number of rows")]
 
 app = command_app()
 
 
 @app.command(epilog=examples("events --since 2h --type SliceDegraded", "events --follow --for pod-0/ocs-17"))
 def events(
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="go on as they come, until Ctrl-C")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="follow new messages, until Ctrl-C")] = False,
     types: Types = None,
     name: Annotated[
         str | None,
         typer.Option(
-            "--for", click_type=PartNameParam(), metavar="NAME", help="only what is about this thing"
+            "--for",
+            click_type=PartNameParam(),
+            metavar="NAME",
+            help="filter by the object that the message is about",
         ),
     ] = None,
     cause: Annotated[
-        str | None, typer.Option(metavar="ID", help="only what followed from this message")
+        str | None, typer.Option(metavar="ID", help="filter by a direct or indirect cause")
     ] = None,
     since: Since = None,
     until: Until = None,
-    ticks: Annotated[bool, typer.Option("--ticks/--no-ticks", help="with or without Ticks")] = True,
+    ticks: Annotated[bool, typer.Option("--ticks/--no-ticks", help="include Tick messages")] = True,
     limit: Limit = None,
     fabric: Fabric = None,
     output: Output = "table",
@@ -75,7 +85,7 @@ def events(
         _show(client, found, output, limit, FILTERED_LIMIT if since or cause else DEFAULT_LIMIT)
         return
     if limit or until:
-        raise click.UsageError("--follow goes on for ever: it does not go with --limit or --until")
+        raise click.UsageError("--follow never ends; it cannot be combined with --limit or --until")
     if output == "table":
         echo(table_line(EVENT_HEADERS, FOLLOW_WIDTHS))
     _follow(client, _fabric_or_default(client, fabric or (name and name.split("/")[0])), ask, output)
@@ -150,7 +160,10 @@ def _print(message: dict[str, Any], output: Form) -> None:
 def why(
     message_id: Annotated[
         str,
-        typer.Argument(metavar="ID|NAME", help="a message, such as scheduler@pod-0/42, or pod-0/slice-7"),
+        typer.Argument(
+            metavar="ID|NAME",
+            help="a message, such as scheduler@pod-0/42, or an object, such as pod-0/slice-7",
+        ),
     ],
     at: At = None,
     output: Output = "table",

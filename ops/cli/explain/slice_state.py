@@ -46,7 +46,9 @@ def explain_slice(
 def explain_request(
     name: Annotated[
         str,
-        typer.Argument(metavar="REQUEST", help="its key, the id of its message, or the slice's name"),
+        typer.Argument(
+            metavar="REQUEST", help="an idempotency key, the id of the request's message, or the slice's name"
+        ),
     ],
     at: At = None,
     output: Output = "table",

@@ -96,18 +96,21 @@ app = command_app()
 def get(
     kind: KindArgument,
     name: Annotated[
-        str | None, typer.Argument(click_type=NameParam(), metavar="NAME", help="only this one")
+        str | None, typer.Argument(click_type=NameParam(), metavar="NAME", help="show only this object")
     ] = None,
     fabric: Annotated[
-        str | None, typer.Option(click_type=NameParam("fabrics"), help="only of this fabric")
+        str | None, typer.Option(click_type=NameParam("fabrics"), help="show only objects of this fabric")
     ] = None,
     state: Annotated[
-        list[str] | None, typer.Option(metavar="STATE", help="only in this state; may be repeated")
+        list[str] | None,
+        typer.Option(metavar="STATE", help="show only objects in this state; may be repeated"),
     ] = None,
     where: Annotated[
         list[str] | None,
         typer.Option(
-            click_type=FieldValueParam(), metavar="FIELD=VALUE", help="only with this value; may be repeated"
+            click_type=FieldValueParam(),
+            metavar="FIELD=VALUE",
+            help="show only objects with this value; may be repeated",
         ),
     ] = None,
     sort: Annotated[
@@ -117,10 +120,12 @@ def get(
             "--sort-by",
             click_type=SortOrderParam(),
             metavar="FIELDS",
-            help="such as `ber`; --sort=-ber has the highest first",
+            help="sort by these fields, such as ber; --sort=-ber sorts the highest first",
         ),
     ] = None,
-    top: Annotated[int | None, typer.Option(min=1, max=TOP_MAX, metavar="N", help="only the first N")] = None,
+    top: Annotated[
+        int | None, typer.Option(min=1, max=TOP_MAX, metavar="N", help="show only the first N")
+    ] = None,
     at: At = None,
     output: WideOutput = "table",
     watch: Watch = False,
@@ -132,13 +137,11 @@ def get(
     """
     given = {"--fabric": fabric, "--state": state, "--where": where, "--sort": sort, "--top": top}
     if name is not None and (unfit := [option for option, value in given.items() if value]):
-        raise click.UsageError(f"{unfit[0]} goes with a whole list, not with a NAME")
+        raise click.UsageError(f"{unfit[0]} cannot be combined with a NAME")
     query = {"fabric": fabric, "sort": sort, "limit": top} | values_by_field(state, where)
     order = split_link_order(query, is_wide=output == "wide") if kind == "links" else NO_ORDER
     if output == "wide" and kind != "links":
-        raise click.UsageError(
-            f"-o wide: shows what modules of links read, not {kind}; allowed is `get links`"
-        )
+        raise click.UsageError(f"-o wide: only `get links` has it, not `get {kind}`")
     if name == "":
         raise click.UsageError(f"NAME '': is empty; without one, `lightwave get {kind}` lists all")
     client = Client(at=at)
@@ -178,7 +181,9 @@ def describe(
     kind: Annotated[
         str,
         typer.Argument(
-            click_type=KindOrNameParam(), metavar="[KIND]", help=f"{', '.join(KINDS)}; or the name tells"
+            click_type=KindOrNameParam(),
+            metavar="[KIND]",
+            help=f"{', '.join(KINDS)}; optional if the name shows it",
         ),
     ],
     name: Annotated[

@@ -31,14 +31,17 @@ def goodput(
         typer.Option(
             click_type=MomentParam(),
             metavar="7d",
-            help="from the full hour before, by owner and slice the full day: back from now, or 3d02:15:04 "
-            "[default: the beginning]",
+            help="start: back from now, or 3d02:15:04; rounded down to the hour, or with --by owner or "
+            "slice to the day [default: the start of the twin]",
         ),
     ] = None,
     by: Annotated[str, typer.Option(click_type=ChoiceParam("grouping", BY), help=", ".join(BY))] = "pod",
     fabric: Annotated[
         str | None,
-        typer.Option(click_type=NameParam("fabrics"), help="[default: pod-0, or the first; --by pod: all]"),
+        typer.Option(
+            click_type=NameParam("fabrics"),
+            help="the fabric [default: pod-0, or the first; with --by pod all]",
+        ),
     ] = None,
     at: At = None,
     output: PageOutput = "table",
@@ -53,7 +56,7 @@ def goodput(
     ask: dict[str, object] = {"by": by, "since": since}
     if output == "html":
         if by != "pod":
-            raise click.UsageError(f"--by {by} goes without -o html, which draws pods over time")
+            raise click.UsageError(f"--by {by} cannot be combined with -o html, which draws pods over time")
         names = (
             [fabric] if fabric is not None else [row["name"] for row in client.rows("/v1/fabrics", "name")]
         )

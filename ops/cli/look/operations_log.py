@@ -21,9 +21,12 @@ app = command_app()
 @app.command(epilog=examples("operations", "operations --limit 20 -o json"))
 def operations(
     start: Annotated[
-        int | None, typer.Option("--from", min=0, metavar="NUMBER", help="[default: the last ones]")
+        int | None,
+        typer.Option(
+            "--from", min=0, metavar="NUMBER", help="number of the first entry [default: the last entries]"
+        ),
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1_000, help="at most so many")] = 100,
+    limit: Annotated[int, typer.Option(min=1, max=1_000, help="maximum number of rows")] = 100,
     output: Output = "table",
 ) -> None:
     """List clock changes, rebuilds, skips and who made them."""

@@ -15,11 +15,21 @@ app = command_app("telemetry")
 
 Begin = Annotated[
     str | None,
-    typer.Option("--from", click_type=MomentParam(), metavar="2h", help="back from now, or since 3d02:15:04"),
+    typer.Option(
+        "--from",
+        click_type=MomentParam(),
+        metavar="2h",
+        help="start: back from now, or a time such as 3d02:15:04",
+    ),
 ]
 End = Annotated[
     str | None,
-    typer.Option("--to", click_type=MomentParam(), metavar="1h", help="back from now, or up to 3d02:15:04"),
+    typer.Option(
+        "--to",
+        click_type=MomentParam(),
+        metavar="1h",
+        help="end: back from now, or a time such as 3d02:15:04",
+    ),
 ]
 
 
@@ -34,7 +44,9 @@ def telemetry() -> None:
     )
 )
 def export(
-    parquet: Annotated[Path, typer.Option(click_type=OUT_FILE, metavar="FILE", help="write it there")],
+    parquet: Annotated[
+        Path, typer.Option(click_type=OUT_FILE, metavar="FILE", help="write the output to this file")
+    ],
     fabric: Fabric = None,
     of: Annotated[
         str | None,
@@ -42,8 +54,8 @@ def export(
             "--of",
             click_type=ChoiceParam("of", ("links", "trunks", "ocs")),
             metavar="links|trunks|ocs",
-            help="whose: those of OCSes, a pod's link ends or a network's trunks "
-            "[default: link ends or trunks]",
+            help="source of the frames: OCSes, a pod's link ends or a network's trunks [default: link "
+            "ends or trunks]",
         ),
     ] = None,
     begin: Begin = None,

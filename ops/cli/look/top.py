@@ -30,14 +30,16 @@ def top(
     kind: Annotated[
         str,
         typer.Argument(
-            click_type=ChoiceParam("kind", ("links", "ocs")), metavar="links|ocs", help="of which"
+            click_type=ChoiceParam("kind", ("links", "ocs")), metavar="links|ocs", help="kind of objects"
         ),
     ],
     fabric: Annotated[
-        str | None, typer.Option(click_type=NameParam("fabrics"), help="only of this fabric")
+        str | None, typer.Option(click_type=NameParam("fabrics"), help="show only objects of this fabric")
     ] = None,
-    count: Annotated[int, typer.Option("-n", "--count", min=1, max=ROWS_MAX, help="so many")] = 10,
-    once: Annotated[bool, typer.Option("--once", help="and end; so it is where no terminal listens")] = False,
+    count: Annotated[int, typer.Option("-n", "--count", min=1, max=ROWS_MAX, help="number of rows")] = 10,
+    once: Annotated[
+        bool, typer.Option("--once", help="print once and exit (the default if stdout is not a terminal)")
+    ] = False,
 ) -> None:
     """Watch the link ends or OCSes with the worst readings.
 

@@ -41,7 +41,7 @@ def trace(
         typer.Argument(
             click_type=TraceableNameParam(),
             metavar="NAME",
-            help="such as pod-0/cube-12/+y/7 or dcn-0/block-3/trunk-7",
+            help="a link end or a trunk, such as pod-0/cube-12/+y/7 or dcn-0/block-3/trunk-7",
         ),
     ],
     at: At = None,

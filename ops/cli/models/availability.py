@@ -10,8 +10,8 @@ from ops.cli.common.options import Out, Output, PageOutput, check_page
 from ops.cli.common.output import Form, PageForm, render, show, write_or_print
 from ops.report.tables import text_table
 
-OcsAvailability = Annotated[float, typer.Option(help="of one OCS")]
-Cubes = Annotated[int, typer.Option(help="cubes of the pod")]
+OcsAvailability = Annotated[float, typer.Option(help="availability of one OCS")]
+Cubes = Annotated[int, typer.Option(help="number of cubes of the pod")]
 
 app = command_app("model")
 
@@ -37,7 +37,7 @@ class GoodputModel(TypedDict):
 def fabric_availability(
     ocs_availability: OcsAvailability = 0.999,
     kind: Annotated[
-        str, typer.Option(help="modules: cwdm4-duplex (96 OCSes), cwdm4-bidi (48) or cwdm8-bidi (24)")
+        str, typer.Option(help="kind of modules: cwdm4-duplex (96 OCSes), cwdm4-bidi (48) or cwdm8-bidi (24)")
     ] = "cwdm4-bidi",
     output: Output = "table",
 ) -> None:
@@ -71,22 +71,25 @@ def goodput_model(
     ] = None,
     target: Annotated[
         float,
-        typer.Option(help="probability with which the slices must be had: what both papers hold constant"),
+        typer.Option(help="probability that all promised slices are available; both papers keep it constant"),
     ] = 0.97,
     ocs_availability: Annotated[
         float | None,
-        typer.Option(help="of one OCS; the fabric then counts towards the target as well"),
+        typer.Option(help="availability of one OCS; the fabric then counts towards the target too"),
     ] = None,
     kind: Annotated[
         str,
         typer.Option(
-            help="modules, which set the number of OCSes: with 48 of 99.9 % no slice could meet 97 %"
+            help="kind of modules, which sets the number of OCSes; with 48 OCSes of 99.9 % no slice "
+            "meets 97 %"
         ),
     ] = "cwdm8-bidi",
     cubes: Cubes = 64,
     sweep: Annotated[
         bool,
-        typer.Option("--sweep", help="all sizes of slices, host availabilities and fabrics of the figure"),
+        typer.Option(
+            "--sweep", help="compute all slice sizes, host availabilities and fabrics of the figure"
+        ),
     ] = False,
     output: PageOutput = "table",
     out: Out = None,
@@ -100,11 +103,11 @@ def goodput_model(
     model = GoodputModel(target=target, cubes=cubes, ocs_availability=ocs_availability, kind=kind)
     if sweep:
         if slice_chips is not None:
-            raise click.UsageError("--slice-chips goes without --sweep, which takes every size")
+            raise click.UsageError("--slice-chips cannot be combined with --sweep, which takes every size")
         text = _goodput_sweep(host_availability, fabric, model, output)
     else:
         if output == "html":
-            raise click.UsageError("-o html goes with --sweep")
+            raise click.UsageError("-o html requires --sweep")
         text = _one_goodput(host_availability, slice_chips, fabric, model, output)
     write_or_print(text, out)
 
@@ -161,14 +164,14 @@ def _goodput_sweep(
     ),
 )
 def placement_model(
-    cube_availability: Annotated[float, typer.Option(help="share of the time that a cube can be had")],
+    cube_availability: Annotated[float, typer.Option(help="share of the time that a cube is available")],
     ocs_availability: OcsAvailability,
     slice_cubes: Annotated[int | None, typer.Option(help="cubes of the slice [default: every size]")] = None,
     cubes: Cubes = 64,
-    kind: Annotated[str, typer.Option(help="modules, which set the number of OCSes")] = "cwdm4-bidi",
+    kind: Annotated[str, typer.Option(help="kind of modules, which sets the number of OCSes")] = "cwdm4-bidi",
     faults_tolerated: Annotated[
         int | None,
-        typer.Option(help="failed OCSes that routing can go around at a time [default: any number]"),
+        typer.Option(help="number of failed OCSes that routing can avoid at once [default: any number]"),
     ] = None,
     output: PageOutput = "table",
     out: Out = None,
@@ -183,7 +186,7 @@ def placement_model(
     from shared.models.availability.slice_placement import placement_curve
 
     if output == "html" and slice_cubes is not None:
-        raise click.UsageError("--slice-cubes goes without -o html, which draws every size")
+        raise click.UsageError("--slice-cubes cannot be combined with -o html, which draws every size")
     check_page(out, output)
     curve = placement_curve(
         cube_availability, ocs_availability, cubes=cubes, kind=kind, faults_tolerated=faults_tolerated
@@ -210,14 +213,14 @@ def placement_model(
     ),
 )
 def rare_model(
-    machines: Annotated[int, typer.Option(help="machines that fail")],
-    crews: Annotated[int, typer.Option(help="crews that repair them")],
-    per_day: Annotated[float, typer.Option(help="share of the working machines that fail in a day")],
+    machines: Annotated[int, typer.Option(help="number of machines")],
+    crews: Annotated[int, typer.Option(help="number of repair crews")],
+    per_day: Annotated[float, typer.Option(help="failures per working machine and day")],
     repair_h: Annotated[float, typer.Option(help="mean repair time in hours, exponential")],
-    down: Annotated[int, typer.Option(help="machines that are to be down at a time, at least")],
-    seed: Annotated[int, typer.Option(min=0, help="of the draws")] = 0,
-    effort: Annotated[int, typer.Option(help="trials from each number down, in each repetition")] = 1_000,
-    repetitions: Annotated[int, typer.Option(help="independent repetitions, by which the interval is")] = 20,
+    down: Annotated[int, typer.Option(help="minimum number of machines down at once")],
+    seed: Annotated[int, typer.Option(min=0, help="seed of the random draws")] = 0,
+    effort: Annotated[int, typer.Option(help="trials from each level, in each repetition")] = 1_000,
+    repetitions: Annotated[int, typer.Option(help="independent repetitions, which give the interval")] = 20,
     output: Output = "table",
 ) -> None:
     """Print the probability that many machines are down at once.

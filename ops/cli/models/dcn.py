@@ -21,13 +21,11 @@ HOURS_MAX = 1_000_000
 FAILURE_KINDS = ("ocs", "rack", "power", "control", "block", "bundle")
 
 NetworkFile = Annotated[
-    Path, typer.Argument(click_type=FILE, metavar="FILE", help="a site with a network in it, as YAML")
+    Path, typer.Argument(click_type=FILE, metavar="FILE", help="a site file (YAML) with a network")
 ]
 Fabric = Annotated[
     str | None,
-    typer.Option(
-        "--fabric", metavar="NAME", help="which network, where the site has several", show_default=False
-    ),
+    typer.Option("--fabric", metavar="NAME", help="the network, if the site has several", show_default=False),
 ]
 Demand = Annotated[
     list[Path] | None,
@@ -35,20 +33,23 @@ Demand = Annotated[
         "--demand",
         click_type=FILE,
         metavar="FILE",
-        help="recorded, as .csv or .npz, in place of what the site draws; may be repeated",
+        help="recorded demand (.csv or .npz), instead of the site's random demand; may be repeated",
     ),
 ]
 Hour = Annotated[
     int,
     typer.Option(
-        "--hour", min=0, max=HOURS_MAX, help="of the demand that the site draws, from its beginning"
+        "--hour", min=0, max=HOURS_MAX, help="hour of the site's random demand, counted from the start"
     ),
 ]
-Seed = Annotated[int | None, seed_option("of the site's fabrics that have none of their own [default: 0]")]
+Seed = Annotated[int | None, seed_option("seed of the site's fabrics, unless the file sets it [default: 0]")]
 FromOption = Annotated[
     Path | None,
     typer.Option(
-        "--from", click_type=FILE, metavar="STATE", help="what runs, as `dcn plan -o json` printed it"
+        "--from",
+        click_type=FILE,
+        metavar="STATE",
+        help="the current topology, as printed by `dcn plan -o json`",
     ),
 ]
 Promise = Annotated[
@@ -56,13 +57,13 @@ Promise = Annotated[
     typer.Option(
         min=0.0,
         max=1.0,
-        help="share of every block's capacity that a stage leaves; else as topology.promise has it",
+        help="minimum share of every block's capacity during a stage [default: topology.promise]",
     ),
 ]
 Html = Annotated[
     Path | None,
     typer.Option(
-        "--html", click_type=OUT_FILE, metavar="PAGE", help="draw the topology with its loads there"
+        "--html", click_type=OUT_FILE, metavar="PAGE", help="draw the topology with its loads to this page"
     ),
 ]
 
@@ -158,13 +159,13 @@ def dcn_plan(
         typer.Argument(
             click_type=FileOrNetworkParam(),
             metavar="FILE",
-            help="a site, as YAML, with a network; with --live the name of a network that lives, such as "
-            "dcn-0",
+            help="a site file (YAML) with a network; with --live the name of a network of the twin, "
+            "such as dcn-0",
             show_default=False,
         ),
     ] = None,
     live: Annotated[
-        bool, typer.Option("--live", is_eager=True, help="let a network of the running twin plan now")
+        bool, typer.Option("--live", is_eager=True, help="plan for a network of the running twin")
     ] = False,
     fabric: Fabric = None,
     demand: Demand = None,
@@ -172,7 +173,7 @@ def dcn_plan(
     seed: Seed = None,
     state: FromOption = None,
     history: Annotated[
-        int, typer.Option(min=0, max=1_000, help="hours before that the links are to serve as well")
+        int, typer.Option(min=0, max=1_000, help="earlier hours of demand that the links must serve too")
     ] = 0,
     promise: Promise = None,
     chain: Annotated[
@@ -180,12 +181,12 @@ def dcn_plan(
         typer.Option(
             min=0,
             max=1_000,
-            help="circuits that may move for one new link; else as topology.chain_max has it",
+            help="maximum number of circuits that move for one new link [default: topology.chain_max]",
         ),
     ] = None,
     html: Html = None,
     wait: Annotated[
-        bool, typer.Option("--wait", help="with --live: until what is planned has been carried out")
+        bool, typer.Option("--wait", help="with --live: wait until the plan has been carried out")
     ] = False,
     timeout_s: Annotated[int | None, timeout_option()] = None,
     key: RequestKey = None,
@@ -208,7 +209,7 @@ def dcn_plan(
     from ops.models.dcn.study_report import plan_table
 
     if history and demand:
-        raise click.UsageError("--history goes without --demand: it is of what the site draws")
+        raise click.UsageError("--history cannot be combined with --demand; it uses the site's random demand")
     content, picture = _network(file, fabric, demand, hour, seed, state, history).planned(promise, chain)
     _draw(html, picture)
     show(content, output, lambda: plan_table(content))
@@ -238,18 +239,24 @@ def dcn_te(
         typer.Option(
             min=0.0,
             max=1.0,
-            help="share of every demand spread over all paths by capacity; else as traffic.hedge has it",
+            help="share of every demand that is spread over all paths by capacity [default: traffic.hedge]",
         ),
     ] = None,
-    entries: Annotated[int, typer.Option(min=1, max=4_096, help="of a pair's table")] = 128,
+    entries: Annotated[
+        int, typer.Option(min=1, max=4_096, help="maximum number of entries of a pair's forwarding table")
+    ] = 128,
     factor: Annotated[
-        float, typer.Option(min=1.0, max=100.0, help="how much more some pairs may turn out to want")
+        float, typer.Option(min=1.0, max=100.0, help="factor by which some pairs may exceed their demand")
     ] = 2.0,
     pairs: Annotated[
-        int | None, typer.Option(min=0, max=10_000, help="how many of them; else 4, or all if they are fewer")
+        int | None,
+        typer.Option(min=0, max=10_000, help="number of these pairs [default: 4, or all if fewer]"),
     ] = None,
     exact: Annotated[
-        bool, typer.Option("--exact", help="beside the linear program's optimum; minutes at 64 blocks")
+        bool,
+        typer.Option(
+            "--exact", help="compare with the optimum of the linear program; takes minutes at 64 blocks"
+        ),
     ] = False,
     html: Html = None,
     output: Output = "table",
@@ -283,8 +290,8 @@ def dcn_fail(
         list[str] | None,
         typer.Argument(
             metavar="[PART...]",
-            help="what fails at a time: ocs-17, rack-3, power-1, control-1, block-5, or block-5/bundle-3 for "
-            "the fibres between a block and a rack",
+            help="parts that fail together: ocs-17, rack-3, power-1, control-1, block-5, or "
+            "block-5/bundle-3 for the fibres between a block and a rack",
         ),
     ] = None,
     each: Annotated[
@@ -293,7 +300,7 @@ def dcn_fail(
             "--each",
             click_type=ChoiceParam("kind of part", FAILURE_KINDS),
             metavar="KIND",
-            help="every part of a kind by itself",
+            help="fail each part of a kind in turn",
         ),
     ] = None,
     fabric: Fabric = None,
@@ -316,11 +323,13 @@ def dcn_fail(
     if each is None and not parts:
         raise click.UsageError("Missing argument 'PART...': what fails, such as rack-3; or --each KIND")
     if each is not None and parts:
-        raise click.UsageError(f"PART {parts[0]!r} goes without --each, which lets every part of a kind fail")
+        raise click.UsageError(
+            f"PART {parts[0]!r} cannot be combined with --each, which fails each part of a kind"
+        )
     found = _network(file, fabric, demand, hour, seed, state)
     if each is not None:
         if html is not None:
-            raise click.UsageError("--html goes without --each: it draws one topology")
+            raise click.UsageError("--html cannot be combined with --each; it draws one topology")
         rows = found.each_failed(each)
         show(rows, output, lambda: rows_table(rows))
         return
@@ -339,7 +348,7 @@ def dcn_grow(
     file: NetworkFile,
     later: Annotated[
         Path,
-        typer.Argument(click_type=FILE, metavar="LATER", help="the site with the network as it is to become"),
+        typer.Argument(click_type=FILE, metavar="LATER", help="the site file with the larger network"),
     ],
     fabric: Fabric = None,
     demand: Demand = None,
@@ -381,11 +390,13 @@ def dcn_cost(
             "--price",
             click_type=PriceParam(),
             metavar="NAME=VALUE",
-            help="another unit price; may be repeated",
+            help="change a unit price; may be repeated",
         ),
     ] = None,
-    draws: Annotated[int, typer.Option(min=1, max=100_000, help="of all prices from their ranges")] = 1_000,
-    seed: Annotated[int, seed_option("of these draws")] = 0,
+    draws: Annotated[
+        int, typer.Option(min=1, max=100_000, help="number of random draws of all prices")
+    ] = 1_000,
+    seed: Annotated[int, seed_option("seed of these draws")] = 0,
     output: Output = "table",
 ) -> None:
     """Compare the cost and power of a network with Clos networks.

@@ -19,7 +19,7 @@ from ops.report.tables import text_table
 # What the commands of `lightwave topology` have in common: their parameters, and figures as a table.
 
 Shape = Annotated[str, typer.Argument(metavar="SHAPE", help="sides in chips, like 4x4x8")]
-Twisted = Annotated[bool, typer.Option("--twisted", help="n×n×2n and n×2n×2n only")]
+Twisted = Annotated[bool, typer.Option("--twisted", help="use a twisted torus; only for n×n×2n and n×2n×2n")]
 WithoutOption = Annotated[
     list[str] | None,
     typer.Option("--without", metavar="OCS...", help="number of a failed OCS; may be repeated"),
@@ -36,7 +36,7 @@ def ocs_number(word: str) -> int:
     match = re.fullmatch(r"(?:(?:pod-[0-9]+/)?ocs-)?([0-9]{1,6})", word.strip())
     if match is None:
         raise click.UsageError(
-            f"--without {word!r}: is no OCS; allowed are numbers 0 to {OCS_COUNT - 1}, like 17"
+            f"--without {word!r}: is not an OCS; must be a number from 0 to {OCS_COUNT - 1}, such as 17"
         )
     return int(match[1])
 
@@ -79,7 +79,7 @@ def chip_and_direction(word: str) -> tuple[int, int]:
     chip, _, direction = word.replace(" ", "").partition(",")
     if not (chip.isdecimal() and chip.isascii() and len(chip) <= 6) or direction not in FACES:
         raise click.UsageError(
-            f"--without-link {word!r}: is no link; allowed are a chip's number and one of "
+            f"--without-link {word!r}: is not a link; must be a chip's number and one of "
             f"{', '.join(FACES)}, like 5,+y"
         )
     return int(chip), FACES.index(direction)
@@ -95,7 +95,7 @@ def topology_route(
         typer.Option(
             "--without-link",
             metavar="CHIP,DIRECTION",
-            help="a failed link from either end, like 5,+y; may be repeated",
+            help="a failed link, named from either end, such as 5,+y; may be repeated",
         ),
     ] = None,
     output: Output = "table",
@@ -180,9 +180,12 @@ def _figures(figures: dict[str, Any]) -> str:
     epilog=examples("topology suggest --chips 256 --traffic all-to-all", "topology suggest --chips 512"),
 )
 def topology_suggest(
-    chips: Annotated[int, typer.Option(min=1, help="chips of the slice")],
+    chips: Annotated[int, typer.Option(min=1, help="number of chips of the slice")],
     traffic: Annotated[
-        str, typer.Option(metavar="PATTERN", help="all-to-all, ring:x, ring:y, ring:z or nearest")
+        str,
+        typer.Option(
+            metavar="PATTERN", help="traffic pattern: all-to-all, ring:x, ring:y, ring:z or nearest"
+        ),
     ] = "all-to-all",
     output: Output = "table",
 ) -> None:
@@ -211,7 +214,9 @@ def topology_suggest(
 )
 def topology_draw(
     shape: Shape,
-    out: Annotated[Path, typer.Option(click_type=OUT_FILE, metavar="FILE", help="to write: .html or .png")],
+    out: Annotated[
+        Path, typer.Option(click_type=OUT_FILE, metavar="FILE", help="the .html or .png file to write")
+    ],
     twisted: Twisted = False,
 ) -> None:
     """Draw a slice as a 3D page or a picture."""

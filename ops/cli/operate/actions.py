@@ -101,17 +101,19 @@ app = command_app()
     )
 )
 def commission(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="of the new fabric, such as pod-4")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="name of the new fabric, such as pod-4")],
     site: Annotated[
         str,
         typer.Option(
             click_type=SiteNameParam(),
             metavar="SITE",
-            help="that it joins; `lightwave get fabrics` shows them",
+            help="the site to join; `lightwave get fabrics` lists the sites",
         ),
     ],
     kind: KindOfFabric = None,
-    settings: Annotated[list[str] | None, settings_option("a parameter of the new fabric")] = None,
+    settings: Annotated[
+        list[str] | None, settings_option("set a parameter of the new fabric; may be repeated")
+    ] = None,
     seed: Annotated[int | None, seed_option("seed of the new fabric [default: 0]")] = None,
     key: RequestKey = None,
     comment: Comment = None,
@@ -164,10 +166,8 @@ def inject(
         typer.Argument(
             click_type=FaultTargetParam(),
             metavar="TARGET",
-            help="its name: pod-0/cube-12/host-3, …/host-3/chip-1, pod-0/cube-12/cable-77, "
-            "pod-0/cube-12 (cube-power, cooling), pod-0/cube-12/+y/7 (link, connector), "
-            "pod-0/ocs-17 or pod-0/ocs-17/N24; of a network dcn-0/block-3, dcn-0/block-3/bundle-5, "
-            "dcn-0/rack-5, dcn-0/control-2 or dcn-0/power-2; each kind has its own, below",
+            help="the part's name, such as pod-0/cube-12/host-3 or dcn-0/rack-5; the list below has an "
+            "example for each kind",
         ),
     ],
     duration_s: Annotated[
@@ -176,12 +176,12 @@ def inject(
             "--for",
             click_type=DurationParam(),
             metavar="2h",
-            help="simulated time; without it until repaired",
+            help="duration in simulated time [default: until repaired]",
         ),
     ] = None,
     severity: Annotated[
         str | None,
-        typer.Option(metavar="NUMBER", help="how bad, in the unit of the kind: 3 or 3dB [default: drawn]"),
+        typer.Option(metavar="NUMBER", help="severity in the unit of the kind: 3 or 3dB [default: random]"),
     ] = None,
     onset_s: Annotated[
         int | None,
@@ -189,7 +189,7 @@ def inject(
             "--onset",
             click_type=DurationParam(),
             metavar="12h",
-            help="time until it is as bad [default: none]",
+            help="time until the fault reaches its severity [default: none]",
         ),
     ] = None,
     key: RequestKey = None,
@@ -217,10 +217,10 @@ def clear(
         typer.Argument(
             click_type=NameParam("faults", state="active"),
             metavar="FAULT",
-            help="such as pod-0/fault-7; with --all a part, or a fabric",
+            help="a fault, such as pod-0/fault-7; with --all a part or a fabric",
         ),
     ] = None,
-    every: Annotated[bool, typer.Option("--all", help="all active faults, or those of a part")] = False,
+    every: Annotated[bool, typer.Option("--all", help="clear all active faults, or those of a part")] = False,
     key: RequestKey = None,
     comment: Comment = None,
     output: Output = "table",
@@ -229,7 +229,9 @@ def clear(
     client = Client()
     if every:
         if key is not None:
-            raise click.UsageError("--key goes with one FAULT: --all is a request for each")
+            raise click.UsageError(
+                "--key cannot be combined with --all, which sends one request for each fault"
+            )
         _clear_all(client, fault, comment, output)
         return
     if fault is None:
@@ -328,7 +330,7 @@ def release(
 @app.command(epilog=examples("drain pod-0/cube-12", "drain pod-0/cube-12 --wait --timeout 10m"))
 def drain(
     target: CubeArgument,
-    wait: Annotated[bool, typer.Option("--wait", help="until nothing runs there any more")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="wait until nothing runs on the cube")] = False,
     timeout_s: Annotated[int | None, timeout_option()] = None,
     key: RequestKey = None,
     comment: Comment = None,
@@ -339,7 +341,7 @@ def drain(
     A slice on the cube moves if a spare is free; otherwise it stays until it ends.
     """
     if timeout_s is not None and not wait:
-        raise click.UsageError("--timeout goes with --wait")
+        raise click.UsageError("--timeout requires --wait")
     client = Client()
     name = expand_name(client, target)
     path = f"/v1/cubes/{escape_path(name)}"
@@ -355,7 +357,7 @@ def drain(
 
     if poll_until(empty, timeout_s) is None:
         left = still_running_text(client.resource(path, "slices")["slices"])
-        raise RequestFailed(f"{name}: {left} after {timeout_s} s; it takes nothing new")
+        raise RequestFailed(f"{name}: {left} after {timeout_s} s; it accepts no new slices")
     if output == "table":
         echo(f"{name} is drained, nothing runs there")
 

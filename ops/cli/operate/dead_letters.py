@@ -18,7 +18,7 @@ LINE_SHOWN = 60
 
 app = command_app("dead-letters")
 
-Origin = Annotated[str, typer.Argument(metavar="ORIGIN", help="its place on the log, such as pod-0:41")]
+Origin = Annotated[str, typer.Argument(metavar="ORIGIN", help="position on the log, such as pod-0:41")]
 
 
 @app.callback()
@@ -28,7 +28,9 @@ def dead_letters() -> None:
 
 @app.command("list", epilog=examples("dead-letters list", "dead-letters list --all"))
 def list_letters(
-    every: Annotated[bool, typer.Option("--all", help="those that were replayed or dropped, too")] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="include letters that were replayed or dropped")
+    ] = False,
     output: Output = "table",
 ) -> None:
     """List the pending dead letters, oldest first."""
@@ -52,9 +54,7 @@ def show_one(origin: Origin, output: Output = "table") -> None:
 )
 def replay(
     origin: Origin,
-    comment: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="why, for whoever reads the log")
-    ] = None,
+    comment: Annotated[str | None, typer.Option(metavar="TEXT", help="reason, recorded on the log")] = None,
     output: Output = "table",
 ) -> None:
     """Send the request of a dead letter again, once.
@@ -73,8 +73,8 @@ def replay(
 
 @app.command(epilog=examples("dead-letters drop pod-0:41", "dead-letters drop --all"))
 def drop(
-    origin: Annotated[str | None, typer.Argument(metavar="[ORIGIN]", help="its place on the log")] = None,
-    every: Annotated[bool, typer.Option("--all", help="all that wait")] = False,
+    origin: Annotated[str | None, typer.Argument(metavar="[ORIGIN]", help="position on the log")] = None,
+    every: Annotated[bool, typer.Option("--all", help="drop all pending letters")] = False,
     output: Output = "table",
 ) -> None:
     """Drop one dead letter, or all that are pending.
@@ -82,7 +82,7 @@ def drop(
     Dropped letters are not listed any more. The log keeps them.
     """
     if (origin is None) != every:
-        raise click.UsageError("ORIGIN, --all: one of them is needed, and not both")
+        raise click.UsageError("give either ORIGIN or --all")
     client = Client()
     row = client.delete(
         "/v1/dead-letters" if origin is None else f"/v1/dead-letters/{escape_path(origin)}", "dropped"

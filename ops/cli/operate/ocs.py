@@ -31,8 +31,8 @@ def matrix(
     name: Annotated[
         str, typer.Argument(click_type=NameParam("ocs"), metavar="OCS", help="such as pod-0/ocs-17")
     ],
-    seed: Annotated[int, seed_option("the OCSes as manufactured")] = 0,
-    cubes: Annotated[int, typer.Option(min=4, max=144, help="of its pod")] = 64,
+    seed: Annotated[int, seed_option("seed of the manufactured OCSes")] = 0,
+    cubes: Annotated[int, typer.Option(min=4, max=144, help="cubes of the OCS's pod")] = 64,
     technology: Annotated[
         str,
         typer.Option(
@@ -40,7 +40,10 @@ def matrix(
         ),
     ] = "palomar",
     output: Annotated[
-        MatrixForm, typer.Option("-o", "--output", help="form; csv and parquet: a row for each pair of ports")
+        MatrixForm,
+        typer.Option(
+            "-o", "--output", help="output format; csv and parquet have one row for each pair of ports"
+        ),
     ] = "table",
     out: Out = None,
 ) -> None:
@@ -56,7 +59,7 @@ def matrix(
     content = found(name, seed, SuperpodConfig(pod=PodConfig(cubes=cubes), ocs=ocs_config))
     if output == "parquet":
         if out is None:
-            raise click.UsageError("-o parquet: is no text; name a file with --out")
+            raise click.UsageError("-o parquet: is binary; name a file with --out")
         write_parquet(content, out)
         echo(f"written to {out}", to_stderr=True)
     else:
@@ -70,7 +73,9 @@ def matrix(
 def loopback_test(
     end: Annotated[
         str,
-        typer.Argument(click_type=NameParam("links"), metavar="END", help="a dark one, pod-0/cube-12/+y/7"),
+        typer.Argument(
+            click_type=NameParam("links"), metavar="END", help="a dark link end, such as pod-0/cube-12/+y/7"
+        ),
     ],
     key: RequestKey = None,
     comment: Comment = None,
@@ -127,10 +132,10 @@ CrossConnectKeys = Annotated[
     typer.Argument(
         click_type=CrossConnectParam(),
         metavar="A:B...",
-        help="ports of either side, such as 1A:5B, or keys, 1A-5B",
+        help="two ports, one on each side, such as 1A:5B, or a key, such as 1A-5B",
     ),
 ]
-ContinueOption = Annotated[bool, typer.Option("--go-on", help="after one is refused, with the next")]
+ContinueOption = Annotated[bool, typer.Option("--go-on", help="continue with the next one if one is refused")]
 
 
 @app.command(

@@ -16,7 +16,7 @@ FIELDS = ("id", "key", "fabric", "type", "status", "asked_by", "comment", "ahead
 app = command_app("requests")
 
 Request = Annotated[
-    str, typer.Argument(metavar="REQUEST", help="its idempotency key, or the id of its message")
+    str, typer.Argument(metavar="REQUEST", help="the idempotency key, or the id of the request's message")
 ]
 
 

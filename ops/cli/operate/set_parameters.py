@@ -27,11 +27,12 @@ def set_parameters(
         typer.Argument(
             click_type=RuntimeSettingParam(),
             metavar="[KEY=VALUE]...",
-            help="such as failures.host_per_day=0.002; all of them, or none [default: lists them]",
+            help="parameters, such as failures.host_per_day=0.002; all are set, or none [default: list them]",
         ),
     ] = None,
     listed: Annotated[
-        bool, typer.Option("--list", help="which may change; of a FABRIC also what they are now")
+        bool,
+        typer.Option("--list", help="list the parameters that can change; with FABRIC also their values"),
     ] = False,
     kind: KindOfFabric = None,
     key: RequestKey = None,
@@ -43,11 +44,11 @@ def set_parameters(
     Changes apply from now on; another `set` reverts them.
     """
     if fabric is None and not listed:
-        raise click.UsageError("Missing argument 'FABRIC'; --list tells what may be set")
+        raise click.UsageError("Missing argument 'FABRIC'; --list shows what can be set")
     if kind is not None and fabric is not None:
-        raise click.UsageError("--kind goes with --list alone: a FABRIC has its own")
+        raise click.UsageError("--kind cannot be combined with a FABRIC, which has its own kind")
     if pairs and listed:
-        raise click.UsageError("--list changes nothing: leave it out, or KEY=VALUE")
+        raise click.UsageError("--list changes nothing; leave out either --list or KEY=VALUE")
     if fabric is None:
         _list(kind, {}, output)
         return

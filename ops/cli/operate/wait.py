@@ -48,7 +48,7 @@ def wait(
         ),
     ],
     wanted: Annotated[
-        str, typer.Option("--for", metavar="STATE", help="a state, or FIELD=VALUE of any field of `get`")
+        str, typer.Option("--for", metavar="STATE", help="a state, or FIELD=VALUE for any field of `get`")
     ],
     timeout_s: Annotated[int, timeout_option(f"{TIMEOUT_S}s")] = TIMEOUT_S,
 ) -> None:
@@ -59,7 +59,7 @@ def wait(
     word, _, name = resource.partition("/")
     kind = find_kind(word)
     if kind is None or not name:
-        raise click.UsageError(f"{resource!r} is no KIND/NAME, like slice/pod-0/slice-3")
+        raise click.UsageError(f"{resource!r} is not of the form KIND/NAME, such as slice/pod-0/slice-3")
     client = Client()
     name = expand_name(client, name)
     field, _, value = wanted.rpartition("=") if "=" in wanted else ("", "", wanted)

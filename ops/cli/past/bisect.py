@@ -38,16 +38,22 @@ def bisect(
         str,
         typer.Argument(
             metavar="CONDITION",
-            help="such as 'slices.pod-0/slice-42.state == degraded' or "
-            "'count(cubes, health == unhealthy) > 3'",
+            help="a condition, such as 'slices.pod-0/slice-42.state == degraded' or 'count(cubes, "
+            "health == unhealthy) > 3'",
         ),
     ],
     since: Annotated[
         str | None,
-        typer.Option("--from", metavar="TIME", help="a moment, as --at of `get` [default: its beginning]"),
+        typer.Option(
+            "--from", metavar="TIME", help="start, as for `get --at` [default: the start of the twin]"
+        ),
     ] = None,
-    until: Annotated[str | None, typer.Option("--to", metavar="TIME", help="another [default: now]")] = None,
-    every: Annotated[bool, typer.Option("--all", help="every change of it, and not only the first")] = False,
+    until: Annotated[
+        str | None, typer.Option("--to", metavar="TIME", help="end, as for `get --at` [default: now]")
+    ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="list every change of the condition, not only the first")
+    ] = False,
     fabric: Fabric = None,
     output: Output = "table",
 ) -> None:

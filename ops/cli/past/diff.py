@@ -51,13 +51,13 @@ class FieldDifference:
 
 @app.command(cls=MomentArgumentsCommand, epilog=examples("diff -2h now slices", "diff 3d 3d12h -o json"))
 def diff(
-    before: Annotated[
-        str, typer.Argument(metavar="FROM", help="a moment, as --at of `get` has them: -2h, 5d3h")
-    ],
-    after: Annotated[str, typer.Argument(metavar="TO", help="another one, or now")] = NOW,
+    before: Annotated[str, typer.Argument(metavar="FROM", help="a time, as for `get --at`: -2h, 5d3h")],
+    after: Annotated[str, typer.Argument(metavar="TO", help="another time, or now")] = NOW,
     kind: Annotated[
         str | None,
-        typer.Argument(click_type=KindParam(), metavar="[KIND]", help=f"only these: {', '.join(KINDS)}"),
+        typer.Argument(
+            click_type=KindParam(), metavar="[KIND]", help=f"compare only this kind: {', '.join(KINDS)}"
+        ),
     ] = None,
     output: Output = "table",
 ) -> None:

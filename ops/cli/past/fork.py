@@ -54,13 +54,13 @@ def fork() -> None:
     epilog=examples("fork make --name drill --set repairs.technicians=8", "fork make --name before --at -2h"),
 )
 def make(
-    name: Annotated[str, typer.Option(metavar="NAME", help=f"of the fork: {FORK_NAMES_ALLOWED}")],
+    name: Annotated[str, typer.Option(metavar="NAME", help=f"name of the fork: {FORK_NAMES_ALLOWED}")],
     at: Annotated[
         str | None,
         typer.Option(
             metavar="TIME",
-            help="from then on: -2h, 5d3h or 3d02:15:04 since the beginning, 432000000us, or the id of a "
-            "message and after it [default: now]",
+            help="fork at this time: -2h, 5d3h or 3d02:15:04 since the start, 432000000us, or right "
+            "after the message with this id [default: now]",
         ),
     ] = None,
     future: Annotated[
@@ -69,8 +69,8 @@ def make(
             min=1,
             max=SALT_MAX,
             metavar="N",
-            help="with other draws from then on, those of this future of `lightwave forecast` [default: its "
-            "own, with which it lives what its parent does]",
+            help="use the random draws of this future of `lightwave forecast` [default: the parent's "
+            "draws, which repeat the parent's future]",
         ),
     ] = None,
     settings: Annotated[
@@ -78,8 +78,8 @@ def make(
         typer.Option(
             "--set",
             metavar="KEY=VALUE",
-            help="a parameter from then on, such as failures.host_per_day=0.002; then, of several fabrics, "
-            ",fabric=pod-1; may be repeated",
+            help="change a parameter of the fork, such as failures.host_per_day=0.002; if there are "
+            "several fabrics, add ,fabric=pod-1; may be repeated",
         ),
     ] = None,
     data: Annotated[
@@ -87,7 +87,7 @@ def make(
         typer.Option(
             click_type=FILE,
             metavar="DIR",
-            help="the parent's folder [default: the twin that LIGHTWAVE_URL names, or else that of the "
+            help="the parent's folder [default: the twin at LIGHTWAVE_URL, otherwise the one in the "
             "user's state folder]",
         ),
     ] = None,
@@ -152,7 +152,7 @@ def _moment(at_us: int | None) -> str | None:
 
 @app.command("rm", epilog=examples("fork rm drill", "fork rm drill -o json"))
 def remove(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="of a fork that does not run")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="a fork that is not running")],
     output: Output = "table",
 ) -> None:
     """Remove a fork, without confirmation."""

@@ -29,7 +29,7 @@ def archive(
         typer.Option(
             click_type=DurationParam(),
             metavar="DURATION",
-            help="how much simulated time stays in the log's own file [default: 30d]",
+            help="span of simulated time to keep in the log's own file [default: 30d]",
             show_default=False,
         ),
     ] = KEEP_S,

@@ -24,11 +24,9 @@ app = command_app()
 
 @app.command(epilog=examples("backup twin-backup", "backup twin-backup --verify"))
 def backup(
-    folder: Annotated[
-        Path, typer.Argument(click_type=FILE, metavar="DIR", help="a new folder, or an empty one")
-    ],
+    folder: Annotated[Path, typer.Argument(click_type=FILE, metavar="DIR", help="a new or empty folder")],
     verify: Annotated[
-        bool, typer.Option("--verify", help="write nothing: hold every file of DIR against its digest")
+        bool, typer.Option("--verify", help="write nothing; check every file of DIR against its digest")
     ] = False,
     data: TwinData = None,
     redis: Annotated[
@@ -36,7 +34,7 @@ def backup(
         typer.Option(
             metavar="URL",
             envvar="LIGHTWAVE_UP_REDIS",
-            help="the Redis that a twin which does not run uses, if not its own",
+            help="the Redis of a stopped twin, if it is not the embedded one",
         ),
     ] = None,
     output: Output = "table",
@@ -50,7 +48,7 @@ def backup(
 
     if verify:
         if data is not None:
-            raise click.UsageError("--verify: looks at DIR alone, without --data")
+            raise click.UsageError("--verify: cannot be combined with --data; it checks only DIR")
         summary = _backup_row(folder, verified(folder))
         show(summary, output, lambda: f"{_line(summary)}; every file is as it was written")
         return
@@ -71,7 +69,7 @@ def restore(
         typer.Option(
             click_type=FILE,
             metavar="DIR",
-            help="the folder to make, new or empty [default: the user's state folder]",
+            help="the new or empty data folder [default: the user's state folder]",
         ),
     ] = None,
     redis: Annotated[
@@ -79,7 +77,7 @@ def restore(
         typer.Option(
             metavar="URL",
             envvar="LIGHTWAVE_UP_REDIS",
-            help="an empty Redis of yours for its states, as `up --redis` has it",
+            help="store the states in this Redis, which must be empty, as for `up --redis`",
         ),
     ] = None,
     output: Output = "table",

@@ -63,7 +63,7 @@ def resume(output: Output = "table") -> None:
 )
 def speed(
     times: Annotated[
-        float, typer.Argument(click_type=SpeedParam(), metavar="X", help="simulated over wall time")
+        float, typer.Argument(click_type=SpeedParam(), metavar="X", help="simulated time over wall time")
     ],
     output: Output = "table",
 ) -> None:
@@ -74,9 +74,13 @@ def speed(
 
 RunSpeed = Annotated[
     float | None,
-    typer.Option(click_type=SpeedParam(), metavar="X", help="times wall time [default: as fast as it can]"),
+    typer.Option(
+        click_type=SpeedParam(),
+        metavar="X",
+        help="simulated time over wall time [default: as fast as possible]",
+    ),
 ]
-Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="until the moment has come")]
+Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="wait until the time is reached")]
 
 
 @app.command(epilog=examples("clock advance 2h", "clock advance 1d --speed 5000"))
@@ -84,7 +88,7 @@ def advance(
     by: Annotated[
         int,
         typer.Argument(
-            click_type=DurationParam(), metavar="DURATION", help="simulated time from now, such as 2h"
+            click_type=DurationParam(), metavar="DURATION", help="span of simulated time, such as 2h"
         ),
     ],
     speed: RunSpeed = None,
@@ -102,7 +106,7 @@ def until(
         typer.Argument(
             click_type=FutureMomentParam(),
             metavar="MOMENT",
-            help="simulated time since the twin's beginning, such as 3d or 3d02:15:04",
+            help="simulated time since the twin's start, such as 3d or 3d02:15:04",
         ),
     ],
     speed: RunSpeed = None,

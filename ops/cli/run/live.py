@@ -40,7 +40,7 @@ SERVICES = service_names()
 app = command_app("live")
 
 Wait = Annotated[
-    bool, typer.Option("--wait", help="wait up to 90 s for Kafka, Redis and the twin, instead of ending")
+    bool, typer.Option("--wait", help="wait up to 90 s for Kafka, Redis and the twin, instead of exiting")
 ]
 
 
@@ -59,21 +59,25 @@ def init(
     pods: Pods = None,
     kind: KindOfFabric = None,
     site: SiteFiles = None,
-    seed: Annotated[int | None, seed_option("of every fabric that has none of its own [default: 0]")] = None,
-    pairs: Annotated[list[str] | None, settings_option("a parameter of every pod")] = None,
+    seed: Annotated[
+        int | None, seed_option("seed of the fabrics, unless a site file sets it [default: 0]")
+    ] = None,
+    pairs: Annotated[
+        list[str] | None, settings_option("set a parameter of every fabric; may be repeated")
+    ] = None,
     calibration: CalibrationOption = None,
-    partitions: Annotated[int | None, typer.Option(min=1, max=1_000, help="[default: 16]")] = None,
+    partitions: Annotated[
+        int | None, typer.Option(min=1, max=1_000, help="number of partitions [default: 16]")
+    ] = None,
     replication: Annotated[
-        int | None, typer.Option(min=1, max=9, help="copies on Kafka [default: 1]")
+        int | None, typer.Option(min=1, max=9, help="Kafka's replication factor [default: 1]")
     ] = None,
     speed: Annotated[
-        float | None, typer.Option(click_type=SpeedParam(), help="simulated over wall time [default: 1]")
+        float | None, typer.Option(click_type=SpeedParam(), help="simulated time over wall time [default: 1]")
     ] = None,
-    paused: Annotated[bool, typer.Option("--paused", help="with simulated time standing still")] = False,
+    paused: Annotated[bool, typer.Option("--paused", help="start with simulated time paused")] = False,
     wait: Annotated[bool, typer.Option("--wait", help="wait up to a minute for Kafka and Redis")] = False,
-    keep: Annotated[
-        bool, typer.Option("--keep", help="do nothing where there is a twin of this already")
-    ] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="do nothing if the twin exists already")] = False,
     config: Config = None,
     output: Output = "table",
 ) -> None:
@@ -194,9 +198,10 @@ def _process_options(
 
 @app.command(epilog=examples("live gateway --wait", "live gateway --port 8081 --replica gateway-2"))
 def gateway(
-    host: Annotated[str | None, typer.Option(help="[default: 127.0.0.1]")] = None,
+    host: Annotated[str | None, typer.Option(help="address to listen on [default: 127.0.0.1]")] = None,
     port: Annotated[
-        int | None, typer.Option(min=0, max=PORT_MAX, help="[default: 8080]; 0: any free one")
+        int | None,
+        typer.Option(min=0, max=PORT_MAX, help="port to listen on; 0 takes any free port [default: 8080]"),
     ] = None,
     token: Token = None,
     tokens: Tokens = None,
@@ -251,10 +256,11 @@ def skip(
 @app.command(epilog=examples("live rebuild", "live rebuild --all --jobs 4"))
 def rebuild(
     jobs: Annotated[
-        int | None, typer.Option(min=1, max=64, help="partitions at a time [default: as many as cores]")
+        int | None,
+        typer.Option(min=1, max=64, help="partitions to rebuild in parallel [default: the number of cores]"),
     ] = None,
     whole: Annotated[
-        bool, typer.Option("--all", help="from the log alone, without snapshots: all of it is folded")
+        bool, typer.Option("--all", help="rebuild from the whole log, without snapshots")
     ] = False,
     config: Config = None,
     output: Output = "table",
@@ -321,10 +327,12 @@ def redis(config: Config = None) -> None:
     ),
 )
 def supervise(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="under which its log lines stand")],
-    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND…", help="with its arguments")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="name in the log lines of the command")],
+    command: Annotated[
+        list[str], typer.Argument(metavar="-- COMMAND…", help="the command with its arguments")
+    ],
     with_parent: Annotated[
-        bool, typer.Option("--with-parent", help="end when the process that started it ends")
+        bool, typer.Option("--with-parent", help="stop when the parent process ends")
     ] = False,
     log_json: LogJson = False,
 ) -> None:

@@ -20,7 +20,7 @@ def schema() -> None:
 @app.command("export", epilog=examples("schema export schemas.json", "schema export /tmp/schemas"))
 def schema_export(
     directory: Annotated[
-        Path, typer.Argument(click_type=FILE, metavar="DIR", help="made where there is none")
+        Path, typer.Argument(click_type=FILE, metavar="DIR", help="the folder, created if it does not exist")
     ],
 ) -> None:
     """Write a JSON Schema for every external format.

@@ -30,7 +30,9 @@ def upgrade(
     redis: Annotated[
         str | None,
         typer.Option(
-            metavar="URL", envvar="LIGHTWAVE_UP_REDIS", help="the Redis that it uses, if not its own"
+            metavar="URL",
+            envvar="LIGHTWAVE_UP_REDIS",
+            help="the Redis that the twin uses, if it is not the embedded one",
         ),
     ] = None,
     output: Output = "table",

@@ -26,8 +26,8 @@ PartArgument = Annotated[
     typer.Argument(
         click_type=PartNameParam(),
         metavar="TARGET",
-        help="any part, such as pod-0/ocs-17, pod-0/ocs-17/N24, pod-0/cube-12, pod-0/cube-12/+y/7 or, of a "
-        "network, dcn-0/block-3, dcn-0/rack-5, dcn-0/control-2",
+        help="any part, such as pod-0/ocs-17, pod-0/ocs-17/N24, pod-0/cube-12, pod-0/cube-12/+y/7; "
+        "in a datacenter network dcn-0/block-3, dcn-0/rack-5, dcn-0/control-2",
     ),
 ]
 
@@ -92,11 +92,11 @@ def _loss_text(found: Mapping[str, Any]) -> str:
         changed = count_text(found["circuits_fixed"], "circuit")
         lines.append(f"nobody could change {changed} until the fault ends")
     if found["before"] is not None and found["before"] == found["at_once"] == found["after"]:
-        lines.append("traffic goes on as it is")
+        lines.append("traffic does not change")
     elif found["before"] is not None and found["after"] is not None:
         if found["at_once"] != found["after"]:
             lines.append(f"at once: {traffic_change_text(found['before'], found['at_once'])}")
-        lines.append(f"with weights solved anew: {traffic_change_text(found['before'], found['after'])}")
+        lines.append(f"with new weights: {traffic_change_text(found['before'], found['after'])}")
     if found["rewiring"] is not None:
         lines.append(f"{found['rewiring']['name']}: {found['rewiring']['effect']}")
     rows = [

@@ -39,8 +39,8 @@ def inevitable(
         str,
         typer.Argument(
             metavar="ID",
-            help="of what happened, such as scheduler@pod-0/42; of a thing "
-            "like pod-0/slice-7 what happened to it last",
+            help="a message, such as scheduler@pod-0/42, or an object, such as pod-0/slice-7, for its "
+            "last event",
         ),
     ],
     back_s: Annotated[
@@ -50,11 +50,13 @@ def inevitable(
             click_type=DurationParam(),
             show_default=False,
             metavar="3d",
-            help="how far before it to begin [default: 3d]",
+            help="how long before the event to start [default: 3d]",
         ),
     ] = THREE_DAYS_S,
-    moments: Annotated[int, typer.Option(min=1, max=64, help="from so many moments before it")] = 8,
-    futures: Annotated[int, typer.Option(min=1, max=FUTURES_MAX, help="so many from each")] = 20,
+    moments: Annotated[int, typer.Option(min=1, max=64, help="number of starting points")] = 8,
+    futures: Annotated[
+        int, typer.Option(min=1, max=FUTURES_MAX, help="number of futures from each starting point")
+    ] = 20,
     within_s: Annotated[
         int,
         typer.Option(
@@ -62,10 +64,12 @@ def inevitable(
             click_type=DurationParam(),
             show_default=False,
             metavar="1h",
-            help="it may come so much later, too [default: 1h]",
+            help="count events up to this much later as the same [default: 1h]",
         ),
     ] = HOUR_S,
-    jobs: Annotated[int | None, typer.Option(min=1, help="worker processes [default: one a core]")] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="number of worker processes [default: the number of cores]")
+    ] = None,
     output: Output = "table",
 ) -> None:
     """Find out when an event became more likely than not.
@@ -97,7 +101,7 @@ def _event(requested: str, chain: Sequence[Mapping[str, Any]]) -> "tuple[PastEve
 
     found = chain[0]
     if not found["about"]:
-        raise InvalidInput(f"{requested}: is about nothing that could be found again; name another message")
+        raise InvalidInput(f"{requested}: is not about an object that copies can have; name another message")
     event = PastEvent(int(found["at_us"]), found["fabric"], found["type"], found["about"][0])
     return event, f"{found['type']} {found['text']}".rstrip()
 

@@ -47,7 +47,8 @@ Within = Annotated[
         "--within",
         click_type=DurationParam(),
         metavar="6h",
-        help="how far to look ahead, at most 24h divided by the fabrics of the site [default: 1h]",
+        help="simulated time to look ahead; at most 24h divided by the number of fabrics of the "
+        "site [default: 1h]",
         show_default=False,
     ),
 ]
@@ -73,7 +74,10 @@ def inject(
         ),
     ],
     target: Annotated[
-        str, typer.Argument(click_type=FaultTargetParam(), metavar="TARGET", help="as of `lightwave inject`")
+        str,
+        typer.Argument(
+            click_type=FaultTargetParam(), metavar="TARGET", help="the part, as in `lightwave inject`"
+        ),
     ],
     duration_s: Annotated[
         int | None,
@@ -81,7 +85,7 @@ def inject(
             "--for",
             click_type=DurationParam(),
             metavar="2h",
-            help="simulated time; without it until repaired",
+            help="duration in simulated time [default: until repaired]",
         ),
     ] = None,
     within_s: Within = HOUR_S,

@@ -95,8 +95,8 @@ def test_a_site_file_names_one_for_all_its_fabrics(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "is not allowed; allowed: parameters"),
-        ("[1]", "is not allowed; allowed: parameters"),
+        ("", "is not allowed; must be parameters"),
+        ("[1]", "is not allowed; must be parameters"),
         (f"failures.hosts_per_day: {ROW}", "no such parameter; the nearest is failures.host_per_day"),
         ("failures.host_per_day: 3", "allowed: value, source, sure, all three"),
         ('failures.host_per_day: {value: 1, source: "s"}', "allowed: value, source, sure, all three"),

@@ -297,7 +297,7 @@ def test_no_answer_is_left_to_close_itself(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_stream_that_is_none_is_not_taken_up_again(line: bytes) -> None:
     with answering({"/v1/events/stream": [(200, "text/event-stream", line + b"\n\n")]}) as fake:
         stream = follow_events(Client(fake.url), "pod-0", {}, "pod-0:3", reconnect_s=0.0)
-        with pytest.raises(TwinUnreachable, match="is no twin of this version"):
+        with pytest.raises(TwinUnreachable, match="is not a twin of this version"):
             next(stream)
 
 

@@ -86,7 +86,7 @@ def test_what_cannot_be_is_one_sentence(what: str, text: str, problem: str) -> N
 @pytest.mark.parametrize("text", ["nan", "inf", "-inf", "1e999"])
 def test_what_is_no_finite_number_is_refused(text: str) -> None:
     with pytest.raises(
-        InvalidInput, match=rf"failures\.host_per_day: '?{text}'? is not allowed; allowed: a number"
+        InvalidInput, match=rf"failures\.host_per_day: '?{text}'? is not allowed; must be a number"
     ):
         parse_requests([("set", f"failures.host_per_day={text}")], PODS)
 

@@ -35,38 +35,38 @@ def test_a_site_has_its_fabrics_in_order_each_with_what_differs(file: Path) -> N
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "is empty; allowed: site and fabrics, with values"),
-        ("[1]", "the file: [1] is not allowed; allowed: site, fabrics, calibration, with values"),
+        ("", "is empty; must be site and fabrics, with values"),
+        ("[1]", "the file: [1] is not allowed; must be site, fabrics, calibration, with values"),
         ("fabrics: []", "site: is missing; names are like campus or pod-0"),
         ("site: Campus", "site: 'Campus' is no name; names are like campus or pod-0"),
         ('site: "c\\e\\u202e"', r"site: 'c\x1b\u202e' is no name; names are like campus or pod-0"),
         (f"site: {'x' * 10_000}", f"site: '{'x' * 58}… is no name; names are like campus or pod-0"),
-        ("site: campus", "fabrics: is missing; allowed: a list of one or more"),
-        ("site: campus\nfabrics: []", "fabrics: [] is not allowed; allowed: a list of one or more"),
-        ("{2024-01-01: 1}", "the file: no such field '2024-01-01'; allowed: site, fabrics, calibration"),
-        ('{"a\\0": 1}', r"the file: no such field 'a\x00'; allowed: site, fabrics, calibration"),
+        ("site: campus", "fabrics: is missing; must be a list of one or more"),
+        ("site: campus\nfabrics: []", "fabrics: [] is not allowed; must be a list of one or more"),
+        ("{2024-01-01: 1}", "the file: no such field '2024-01-01'; must be site, fabrics, calibration"),
+        ('{"a\\0": 1}', r"the file: no such field 'a\x00'; must be site, fabrics, calibration"),
         ("site: campus\nsite: annex", "line 2: site: given twice, first in line 1; keys are unique"),
         ("site: a\nfabrics: [{name: pod_0}]", "fabrics.0.name: 'pod_0' is no name; names are like pod-4"),
         ("site: a\nfabrics: [{kind: superpod}]", "fabrics.0.name: is missing; names are like pod-4"),
         (f"{HEAD}  - name: pod-0", "fabrics.1.name: pod-0 is given twice; names are unique"),
         (
             f"{HEAD}    kind: []",
-            "fabrics.0.kind []: no such kind of fabric; allowed are superpod, static-pod, dcn",
+            "fabrics.0.kind []: no such kind of fabric; must be superpod, static-pod, dcn",
         ),
-        (f"{CONFIG}0", "fabrics.0.config: 0 is not allowed; allowed: parameters by name, with values"),
+        (f"{CONFIG}0", "fabrics.0.config: 0 is not allowed; must be parameters by name, with values"),
         (
             f"{CONFIG}false",
-            "fabrics.0.config: False is not allowed; allowed: parameters by name, with values",
+            "fabrics.0.config: False is not allowed; must be parameters by name, with values",
         ),
-        (f"{CONFIG}''", "fabrics.0.config: '' is not allowed; allowed: parameters by name, with values"),
-        (f"{CONFIG}[]", "fabrics.0.config: [] is not allowed; allowed: parameters by name, with values"),
+        (f"{CONFIG}''", "fabrics.0.config: '' is not allowed; must be parameters by name, with values"),
+        (f"{CONFIG}[]", "fabrics.0.config: [] is not allowed; must be parameters by name, with values"),
         (
             f"{CONFIG}{{kind: static-pod}}",
             "fabrics.0.config.kind: is no parameter; the kind stands beside config: fabrics.0.kind",
         ),
         (
             f"{CONFIG}{{seed: 2024-13-45}}",
-            f"fabrics.0.config.seed: '2024-13-45' is not allowed; allowed: {WHOLE}",
+            f"fabrics.0.config.seed: '2024-13-45' is not allowed; must be {WHOLE}",
         ),
         (
             f"{CONFIG}{{failures: {{until_days: .nan}}}}",
@@ -77,11 +77,11 @@ def test_a_site_has_its_fabrics_in_order_each_with_what_differs(file: Path) -> N
         ),
         (
             f"{CONFIG}{{pod: {{cubes: 3}}}}",
-            "fabrics.0.config.pod.cubes: 3 is not allowed; allowed: a whole number at least 4 at most 144",
+            "fabrics.0.config.pod.cubes: 3 is not allowed; must be a whole number at least 4 at most 144",
         ),
         (
             f"{HEAD}    kind: static-pod\n    config: {{pod: {{cubes: 32}}}}",
-            "fabrics.0.config.pod.cubes: 32 is not allowed; allowed: 64",
+            "fabrics.0.config.pod.cubes: 32 is not allowed; must be 64",
         ),
         (
             f"{CONFIG}{{pod: {{cube: 8}}}}",
@@ -93,7 +93,7 @@ def test_a_site_has_its_fabrics_in_order_each_with_what_differs(file: Path) -> N
         ),
         (
             f"{CONFIG}{{pod: 5}}",
-            "fabrics.0.config.pod: 5 is not allowed; allowed: parameters by name, such as pod.cubes",
+            "fabrics.0.config.pod: 5 is not allowed; must be parameters by name, such as pod.cubes",
         ),
         (
             f"{CONFIG}{{transceivers: {{lane_rate: 1G}}}}",
@@ -177,7 +177,7 @@ def test_names_are_unique_over_all_files(file: Path, tmp_path: Path) -> None:
 
 
 def test_an_empty_kind_is_none() -> None:
-    with pytest.raises(InvalidInput, match=r"^--kind '': no such kind of fabric; allowed are superpod, stat"):
+    with pytest.raises(InvalidInput, match=r"^--kind '': no such kind of fabric; must be superpod, stat"):
         NewTwinOptions(kind="").sites()
     assert all(isinstance(plan, SitePlan) for plan in NewTwinOptions().sites())
 
@@ -189,7 +189,7 @@ def test_jobs_over_several_pods_want_a_network_that_joins_all_of_them(file: Path
     )
     file.write_text(pods[: pods.index("  - {name: pod-1}")])
     with pytest.raises(
-        InvalidInput, match=r"workload.multipod_pods 2: site campus has 1 pod; allowed is as many at most$"
+        InvalidInput, match=r"workload.multipod_pods 2: site campus has 1 pod; must be as many at most$"
     ):
         NewTwinOptions(site_files=(file,)).sites()
     network = "  - {name: dcn-0, kind: dcn, config: {network: {blocks: [{pod: pod-0}, {pod: POD}]}}}\n"
@@ -197,7 +197,7 @@ def test_jobs_over_several_pods_want_a_network_that_joins_all_of_them(file: Path
     with pytest.raises(
         InvalidInput,
         match=r"^pod-0: workload.multipod_share 0.1: site campus has no datacenter network that joins its pod"
-        r"s pod-0, pod-1; allowed is one pod$",
+        r"s pod-0, pod-1; must be one pod$",
     ):
         NewTwinOptions(site_files=(file,)).sites()
     file.write_text(f"{pods}  - {{name: pod-2}}\n{network.replace('POD', 'pod-2')}")
@@ -213,7 +213,7 @@ def test_jobs_over_several_pods_want_a_network_that_joins_all_of_them(file: Path
         with pytest.raises(
             InvalidInput,
             match=r"^pod-0: workload.multipod_share 0.1: pod-0 and pod-1 hang on dcn-0/block-0 and dcn-0"
-            rf"/block-1, which are never joined: {why}; allowed is one pod$",
+            rf"/block-1, which are never joined: {why}; must be one pod$",
         ):
             NewTwinOptions(site_files=(file,)).sites()
     file.write_text(pods + network.replace("POD", "pod-1"))

@@ -92,10 +92,10 @@ def test_programs_get_all_of_it(answers: Answers) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["what-if", "request", "4x4"], "'4x4' is no shape; allowed are three sides"),
+        (["what-if", "request", "4x4"], "'4x4' is not a valid shape; must be three sides"),
         (["what-if", "request", "4x4x4", "--tier", "urgent"], "tier 'urgent'"),
-        (["what-if", "slice", "4x4x4"], "no command 'slice'; allowed are drain, inject, repair, request"),
-        (["explain", "cube", "3"], "no command 'cube'; allowed are request, slice"),
+        (["what-if", "slice", "4x4x4"], "no command 'slice'; must be one of drain, inject, repair, request"),
+        (["explain", "cube", "3"], "no command 'cube'; must be one of request, slice"),
         (["explain", "slice"], "Missing argument 'SLICE'"),
     ],
 )

@@ -85,16 +85,16 @@ def test_suggest_ranks_shapes_and_names_the_figure_that_does() -> None:
         (["show", "16x16x20"], "it takes 80 cubes and the pod has 64; the nearest legal shape is 16x16x16"),
         (["show", "8x8x8", "--twisted"], "twisted true: shape 8x8x8 cannot be twisted"),
         (["show", "4x4"], "shape '4x4': not three sides in chips; write it like 4x4x8"),
-        (["show", "4x4x4", "--without", "48"], "ocs 48: does not exist; allowed are 0 to 47"),
-        (["show", "4x4x4", "--without", "all"], "--without 'all': is no OCS; allowed are numbers 0 to 47"),
+        (["show", "4x4x4", "--without", "48"], "ocs 48: does not exist; must be 0 to 47"),
+        (["show", "4x4x4", "--without", "all"], "--without 'all': is no OCS; must be numbers 0 to 47"),
         (["show", "4x4x4", "3"], "Got unexpected extra argument (3)"),
         (["suggest", "--chips", "100"], "the nearest are 64 and 128"),
-        (["suggest", "--chips", "64", "--traffic", "x"], "traffic 'x': not known; allowed are all-to-all,"),
+        (["suggest", "--chips", "64", "--traffic", "x"], "traffic 'x': not known; must be all-to-all,"),
         (
             ["draw", "4x4x4", "--out", "slice.gif"],
-            "--out slice.gif: ends in '.gif'; allowed are .html and .p",
+            "--out slice.gif: ends in '.gif'; must be .html and .p",
         ),
-        (["draw", "4x4x4", "--out", "slice"], "--out slice: has no ending; allowed are .html and .png"),
+        (["draw", "4x4x4", "--out", "slice"], "--out slice: has no ending; must be .html and .png"),
         (["draw", "8x4x4", "--out", "slice.png"], "the nearest legal shape is 4x4x8"),
     ],
     ids=" ".join,
@@ -110,7 +110,7 @@ def test_a_mistake_is_one_sentence(words: list[str], sentence: str) -> None:
 def test_a_mistake_ends_a_process_with_code_2_and_no_traceback() -> None:
     done = lightwave("topology", "show", "4x4x4", "--without", "48")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "lightwave: ocs 48: does not exist; allowed are 0 to 47; the nearest is 47\n"
+    assert done.stderr == "lightwave: ocs 48: does not exist; must be 0 to 47; the nearest is 47\n"
 
 
 def test_healthy_figures_need_no_scipy_and_the_command_no_numpy() -> None:

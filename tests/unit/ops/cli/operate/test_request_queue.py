@@ -121,7 +121,7 @@ def test_a_drain_that_takes_too_long_fails_with_who_is_there() -> None:
     with answering({f"{CUBE}/drain": [receipt(DRAINED)], CUBE: [cube(SLICE)]}) as twin:
         done = lightwave("drain", "pod-0/cube-59", "--wait", "--timeout", "1s", url=twin.url)
         assert done.returncode == REFUSED
-        sentence = f"pod-0/cube-59: {SLICE} still runs there after 1 s; it takes nothing new"
+        sentence = f"pod-0/cube-59: {SLICE} still runs there after 1 s; it accepts no new slices"
         assert done.stderr == f"lightwave: {sentence}\n"
 
 
@@ -140,8 +140,8 @@ def test_a_slice_is_asked_for_by_an_owner_and_a_tier() -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--owner", "Team 7"), "'Team 7' is no owner; allowed are one to four words of small letters"),
-        (("--tier", "gold"), "no tier 'gold'; allowed are production, research, filler"),
+        (("--owner", "Team 7"), "'Team 7' is not a valid owner; must be one to four words of small letters"),
+        (("--tier", "gold"), "no tier 'gold'; must be production, research, filler"),
         (("--tier", "reserch"), "no tier 'reserch'; did you mean research?"),
     ],
 )

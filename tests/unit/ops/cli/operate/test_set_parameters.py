@@ -69,13 +69,13 @@ def test_what_came_of_it_is_told(answer: Answer, code: int, words: str) -> None:
     ("words", "sentence"),
     [
         (("pod-0", "nonsense"), "'nonsense': not KEY=VALUE, such as failures.host_per_day=0.002"),
-        (("pod-0", f"{RATE}=many"), f"{RATE}: 'many' is not allowed; allowed: a number at least 0 at most"),
+        (("pod-0", f"{RATE}=many"), f"{RATE}: 'many' is not allowed; must be a number at least 0 at most"),
         (("pod-0", f"{RATE}=1", f"{RATE}=2"), f"{RATE}: given twice"),
         (
             ("pod-0", "failures.host_per_week=1"),
             f"failures.host_per_week: no parameter of a superpod; did you mean {RATE}?",
         ),
-        ((), "Missing argument 'FABRIC'; --list tells what may be set"),
+        ((), "Missing argument 'FABRIC'; --list shows what can be set"),
         (("pod-0", "--kind", "dcn"), "--kind goes with --list alone"),
         (("pod-0", f"{RATE}=1", "--list"), "--list changes nothing"),
     ],

@@ -188,4 +188,4 @@ def test_a_loss_without_links_says_what_it_is(more: dict[str, Any], said: str) -
         result = CliRunner(env={"LIGHTWAVE_URL": twin.url}).invoke(root, ["impact", "dcn-0/control-1"])
     lines = result.output.splitlines()
     assert said in lines
-    assert "traffic goes on as it is" in lines
+    assert "traffic does not change" in lines
