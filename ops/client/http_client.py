@@ -1,4 +1,4 @@
-"""A client of the gateway on the standard library alone: it must not slow down a query."""
+"""A gateway client that uses only the standard library, so that queries start fast."""
 
 import contextlib
 import http.client
@@ -20,13 +20,11 @@ from shared.basics.checks import check_range
 from shared.basics.errors import InvalidInput, LightwaveError, NotFound, TwinUnreachable
 from shared.storage.files.tls_files import TlsFiles
 
-# Where a twin is reached.
-
 DEFAULT_URL = "http://127.0.0.1:8080"
 
 
 def url_from_environment() -> str | None:
-    """The twin that the user names, or None."""
+    """The value of LIGHTWAVE_URL, or None."""
     return os.environ.get("LIGHTWAVE_URL") or None
 
 
@@ -75,7 +73,7 @@ SILENCE_S_MAX = 45.0
 
 
 class RequestFailed(LightwaveError):
-    """The twin answered that it will not, or cannot."""
+    """The twin refused the request, or could not carry it out."""
 
 
 class TwinBusy(RequestFailed):

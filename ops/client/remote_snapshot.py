@@ -1,4 +1,4 @@
-"""The states of a living twin's site, as its gateway gives them."""
+"""Fetches the states of a running twin's site from its gateway."""
 
 from dataclasses import dataclass
 

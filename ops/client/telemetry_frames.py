@@ -1,4 +1,4 @@
-"""Telemetry frames of a living twin, one after another, and as one Parquet file."""
+"""Fetches telemetry frames of a running twin, and writes them as one Parquet file."""
 
 from collections.abc import Iterator
 from functools import lru_cache

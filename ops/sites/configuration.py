@@ -1,6 +1,4 @@
-"""`--set KEY=VALUE`: dotted names of the configuration, its parameters as a table, and what is wrong with a
-value.
-"""
+"""`--set KEY=VALUE`: dotted parameter names, the table of parameters, and error texts for values."""
 
 import json
 import math

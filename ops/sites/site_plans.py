@@ -1,5 +1,4 @@
-"""What a twin is made of: its sites, each with its fabrics and their configurations; from options or from a
-file."""
+"""The sites of a new twin with their fabrics and configurations, from options or from a file."""
 
 import re
 from collections import Counter

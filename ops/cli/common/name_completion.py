@@ -1,4 +1,4 @@
-"""Names of things as arguments, completed from the running twin."""
+"""Parameter types for object names, completed from the running twin."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""Options that several commands share, as types of their parameters."""
+"""Options that several commands share, as annotated parameter types."""
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -70,7 +70,7 @@ At = Annotated[
         "or right after the message with this id [default: now]",
     ),
 ]
-"""A moment of the past, as the twin reads it."""
+"""A past time, in the forms that the twin accepts."""
 UpgradeCheck = Annotated[
     bool, typer.Option("--check", help="change nothing; report what would be done and what would differ")
 ]
@@ -187,7 +187,7 @@ MetricsPort = Annotated[
 
 
 def timeout_option(default: str | None = None) -> Any:
-    """`--timeout`, with its default as one would type it."""
+    """`--timeout`, with its default in the form that users type."""
     meaning = "maximum wall time to wait" + (f" [default: {default}]" if default else "")
     return typer.Option(
         "--timeout", click_type=DurationParam(), metavar="DURATION", help=meaning, show_default=False
@@ -195,12 +195,12 @@ def timeout_option(default: str | None = None) -> Any:
 
 
 def seed_option(meaning: str | None = None) -> Any:
-    """`--seed`, of what the help says."""
+    """`--seed`, with this help text."""
     return typer.Option("--seed", min=0, max=COUNT_MAX, help=meaning)
 
 
 def settings_option(meaning: str) -> Any:
-    """`--set KEY=VALUE`, which may be repeated."""
+    """`--set KEY=VALUE`, repeatable."""
     return typer.Option("--set", click_type=SettingParam(), metavar="KEY=VALUE", help=meaning)
 
 
@@ -216,7 +216,7 @@ CalibrationOption = Annotated[
 
 
 def check_page(out: Path | None, output: PageForm) -> None:
-    """A page is named .html, and nothing else is."""
+    """Check that the output file ends in .html if, and only if, the format is html."""
     if out is None or (out.suffix.lower() == ".html") == (output == "html"):
         return
     if output == "html":
@@ -225,10 +225,10 @@ def check_page(out: Path | None, output: PageForm) -> None:
 
 
 def split_repeated(words: list[str] | None, context: typer.Context) -> list[str]:
-    """The values of an option that may be given as `--only A B`, `--only A,B` or `--only A --only B`.
+    """The values of an option given as `--only A B`, `--only A,B` or `--only A --only B`.
 
-    Click takes the words behind the first for extra arguments, which the command must allow; without the
-    option they are none that it knows.
+    Click treats the words after the first as extra arguments, which the command must allow. Without the
+    option, extra arguments are an error.
     """
     if context.args and not words:
         raise click.UsageError(f"Got unexpected extra argument ({context.args[0]})")

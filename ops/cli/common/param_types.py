@@ -1,4 +1,4 @@
-"""Types of parameters: how people write kinds, durations, shapes, speeds, keys and files."""
+"""Parameter types: kinds, durations, shapes, speeds, keys and files."""
 
 import math
 import os
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class ChoiceParam(click.ParamType):
-    """One word of a few, in any case; completed, and with a hint at the nearest."""
+    """One of a few words, in any case, with completion and a spelling hint."""
 
     def __init__(self, name: str, words: Sequence[str]) -> None:
         self.name = name
@@ -44,7 +44,7 @@ class ChoiceParam(click.ParamType):
 
 
 class KindParam(ChoiceParam):
-    """A kind of thing: singular or plural, in any case."""
+    """A kind of object: singular or plural, in any case."""
 
     def __init__(self) -> None:
         super().__init__("kind", tuple(KINDS))
@@ -55,14 +55,14 @@ class KindParam(ChoiceParam):
 
 
 class KindOrNameParam(KindParam):
-    """The same, or a name, which stays as it is."""
+    """A kind, or a name, which is not converted."""
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         return self._match(value.lower()) or value
 
 
 class MessageTypeParam(click.ParamType):
-    """A type of message: completed; which there are is the twin's to say."""
+    """A message type, with completion. The twin checks the type."""
 
     name = "type"
 
@@ -77,7 +77,7 @@ class MessageTypeParam(click.ParamType):
 
 
 class CrossConnectParam(click.ParamType):
-    """Ports of either side of an OCS, `1A:5B`, or the key of a cross-connect, `1A-5B`: given as the key."""
+    """Two ports of an OCS, `1A:5B`, or a cross-connect's key, `1A-5B`. Converts to the key."""
 
     name = "cross-connect"
 
@@ -89,7 +89,7 @@ class CrossConnectParam(click.ParamType):
 
 
 class DurationParam(click.ParamType):
-    """`30s`, `15m`, `2h`, `1d12h`, as seconds."""
+    """A duration: `30s`, `15m`, `2h` or `1d12h`. Converts to seconds."""
 
     name = "duration"
 
@@ -104,7 +104,7 @@ class DurationParam(click.ParamType):
 
 
 class MomentParam(click.ParamType):
-    """`2h` back from now, or `3d02:15:04` since the beginning; as it was typed."""
+    """A past time: `2h` back from now, or `3d02:15:04` since the start. Not converted."""
 
     name = "time"
 
@@ -117,7 +117,7 @@ class MomentParam(click.ParamType):
 
 
 class FutureMomentParam(click.ParamType):
-    """`3d` or `3d02:15:04` since the twin's beginning, as microseconds."""
+    """A time since the twin's start: `3d` or `3d02:15:04`. Converts to microseconds."""
 
     name = "moment"
 
@@ -133,7 +133,7 @@ class FutureMomentParam(click.ParamType):
 
 
 class ShapeParam(click.ParamType):
-    """`4x4x8`: the form only; whether a pod can hold it is the twin's to say."""
+    """A slice shape, `4x4x8`. Checks only the form; the twin checks whether it fits."""
 
     name = "shape"
 
@@ -147,7 +147,7 @@ class ShapeParam(click.ParamType):
 
 
 class OwnerParam(click.ParamType):
-    """`team-7`: the form only; what its quota is, the twin knows."""
+    """An owner, `team-7`. Checks only the form; the twin knows the quota."""
 
     name = "owner"
 
@@ -158,7 +158,7 @@ class OwnerParam(click.ParamType):
 
 
 class RecoveryParam(click.ParamType):
-    """`swap,route:2%,wait`, as it was typed."""
+    """A recovery policy, `swap,route:2%,wait`. Not converted."""
 
     name = "recovery"
 
@@ -173,7 +173,7 @@ class RecoveryParam(click.ParamType):
 
 
 class PodsParam(click.ParamType):
-    """`2`, or `pod-0,pod-3`, as it was typed."""
+    """A number of pods, `2`, or their names, `pod-0,pod-3`. Not converted."""
 
     name = "pods"
 
@@ -188,7 +188,7 @@ class PodsParam(click.ParamType):
 
 
 class NumberParam(click.ParamType):
-    """A finite number from `least`, or with `above` only above it, up to `most`."""
+    """A finite number from `least` (exclusive with `above`) up to `most`."""
 
     name = "float"
 
@@ -207,7 +207,7 @@ class NumberParam(click.ParamType):
 
 
 class SpeedParam(click.ParamType):
-    """Simulated over wall time."""
+    """A speed: simulated time over wall time."""
 
     name = "speed"
 
@@ -222,7 +222,7 @@ class SpeedParam(click.ParamType):
 
 
 class IdempotencyKeyParam(click.ParamType):
-    """An idempotency key, as it may stand in an HTTP header."""
+    """An idempotency key that is valid in an HTTP header."""
 
     name = "key"
 
@@ -237,8 +237,7 @@ class IdempotencyKeyParam(click.ParamType):
 
 
 class FieldValueParam(click.ParamType):
-    """FIELD=VALUE, of which fields and values there are the twin knows; a field may be spelt as tables head
-    it."""
+    """FIELD=VALUE. A field may be spelt as in a table's heading; the twin checks field and value."""
 
     name = "field=value"
 
@@ -250,7 +249,7 @@ class FieldValueParam(click.ParamType):
 
 
 class SortOrderParam(click.ParamType):
-    """FIELDS, each with - in front where the highest comes first; which there are the twin knows."""
+    """Sort fields, each with a leading - for descending order. The twin checks the fields."""
 
     name = "fields"
 
@@ -265,12 +264,12 @@ class SortOrderParam(click.ParamType):
 
 
 def field_of_heading(heading: str) -> str:
-    """The field below a heading of a table, `USE-OUT`; of a field itself that one."""
+    """The field for a table's heading such as `USE-OUT`; a field stays as it is."""
     return heading.lower().replace("-", "_")
 
 
 class PriceParam(click.ParamType):
-    """`name=value` with a number for value."""
+    """A unit price, `name=value`, with a number as value."""
 
     name = "name=value"
 
@@ -283,7 +282,7 @@ class PriceParam(click.ParamType):
 
 
 class FileParam(click.Path):
-    """A path that is not the empty word, which would mean the current folder."""
+    """A path that is not empty; the empty path would mean the current folder."""
 
     name = "path"
 
@@ -294,7 +293,7 @@ class FileParam(click.Path):
 
 
 class OutFileParam(FileParam):
-    """A file to be written: refused before any work is done for it."""
+    """An output file, checked before any work is done."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         path = Path(super().convert(value, param, ctx))
@@ -312,7 +311,7 @@ OUT_FILE = OutFileParam(path_type=Path)
 
 
 def unknown_word_text(what: str, word: str, allowed: Sequence[str]) -> str:
-    """A sentence for a word that is not one of the allowed."""
+    """The error text for a word that is not one of the allowed words."""
     near = closest_match(word.lower(), allowed)
     hint = f"did you mean {near}? " if near else ""
     return f"no {what} {word!r}; {hint}must be one of {', '.join(allowed)}"
@@ -324,11 +323,11 @@ _INNER_PART = re.compile(
     r"|((?:[^/]+/)?cube-[0-9]{1,6}/host-[0-9]{1,3})/chip-[0-9]{1,3}"
     r"|((?:[^/]+/)?cube-[0-9]{1,6})/cable-[0-9]{1,3}"
 )
-"""A part that is shown with what it is in: one or a port of an OCS, a chip of a host, a cable of a cube."""
+"""A part without a description of its own: a part or port of an OCS, a chip of a host, a cable of a cube."""
 
 
 def unknown_name_text(word: str) -> str:
-    """A sentence for a name of a form that no thing has, with the name that may have been meant."""
+    """The error text for a name that no object can have, with the most similar valid name."""
     place, _, last = word.rpartition("/")
     if re.fullmatch(r"batch-[0-9]{1,6}", last):
         return (

@@ -1,4 +1,4 @@
-"""How far something long has come: one line on stderr that is written over, where a terminal listens."""
+"""Progress lines on stderr, overwritten in place on a terminal."""
 
 import contextlib
 import sys

@@ -1,4 +1,4 @@
-"""Which twin a command means, and where its data folder is."""
+"""Finds the twin that a command addresses, and its data folder."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`lightwave experiment`: questions about availability, answered by many runs of the lab."""
+"""`lightwave experiment`: availability experiments made of many lab runs."""
 
 import json
 import shlex

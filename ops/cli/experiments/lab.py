@@ -1,4 +1,4 @@
-"""`lightwave lab`: the same services in virtual time."""
+"""`lightwave lab`: runs the services in virtual time."""
 
 import functools
 import sys

@@ -1,5 +1,4 @@
-"""`lab run --from`: what the sites of a living twin held, by its folder, its URL, a fork's name or a
-snapshot."""
+"""`lab run --from`: the start state, taken from a twin's folder, its URL, a fork or a snapshot file."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`lightwave reproduce`: what the papers state, computed anew and put side by side."""
+"""`lightwave reproduce`: computes the papers' figures and compares them."""
 
 import os
 from typing import Annotated

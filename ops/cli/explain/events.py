@@ -1,4 +1,4 @@
-"""Commands that read the log: events, as they were or as they come, and why."""
+"""Commands that read the log: `events`, `history` and `why`."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any

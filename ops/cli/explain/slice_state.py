@@ -1,4 +1,4 @@
-"""`lightwave explain` and `lightwave plan`: questions to the scheduler, which change nothing."""
+"""`lightwave explain`: asks the scheduler why a slice waits, moved or recovers."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any

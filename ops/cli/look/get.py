@@ -1,4 +1,4 @@
-"""Commands that only look at things: get, describe, trace."""
+"""`lightwave get` and `lightwave describe`: lists objects and shows one of them."""
 
 from collections.abc import Mapping
 from functools import partial

@@ -1,4 +1,4 @@
-"""`lightwave goodput`: where the chip-time of the running twin went."""
+"""`lightwave goodput`: the chip-time accounting of the running twin."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any

@@ -1,4 +1,4 @@
-"""`lightwave operations`: what concerned all of the twin, with who did it and when."""
+"""`lightwave operations`: operations on the whole twin, with their time and user."""
 
 from datetime import UTC, datetime
 from typing import Annotated, Any

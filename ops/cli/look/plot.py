@@ -1,4 +1,4 @@
-"""The command that draws how a field of one link end or OCS went, in the terminal."""
+"""`lightwave plot`: draws one reading of a link end or OCS in the terminal."""
 
 import math
 import shutil

@@ -1,4 +1,4 @@
-"""How tables show what modules and OCSes read of themselves."""
+"""Tables of the readings of modules and OCSes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""`lightwave telemetry`: frames as files for whoever works with data."""
+"""`lightwave telemetry`: exports telemetry frames as files."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,5 +1,4 @@
-"""The command that shows the worst, again and again: link ends by what their modules read, and OCSes by what
-they and the link ends on them read."""
+"""`lightwave top`: watches the link ends and OCSes with the worst readings."""
 
 import sys
 from collections import defaultdict

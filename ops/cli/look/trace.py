@@ -1,4 +1,4 @@
-"""The command that follows the light: from a link end to the far one, and through all circuits of a trunk."""
+"""`lightwave trace`: traces the light path of a link end, or all circuits of a trunk."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any

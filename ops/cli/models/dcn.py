@@ -1,5 +1,4 @@
-"""`lightwave dcn`: datacenter networks without a spine, checked, planned and drawn; what is asked of living
-ones."""
+"""`lightwave dcn`: checks, plans and draws datacenter networks, and rewires those of the running twin."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any

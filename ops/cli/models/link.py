@@ -1,4 +1,4 @@
-"""`lightwave link`: budgets, sensitivity and error curves of the optics, of a twin's link or of one's own."""
+"""`lightwave link`: power budgets, sensitivities and error curves of optical links."""
 
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -15,9 +15,6 @@ from ops.cli.common.param_types import OUT_FILE
 
 if TYPE_CHECKING:
     from ops.models.optics.link_report import LinkCase
-
-
-# `lightwave link agree`: what two modules run a lane at, or why they do not.
 
 
 def link_agree(

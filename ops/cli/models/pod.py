@@ -1,4 +1,4 @@
-"""`lightwave pod`: what holds for a whole superpod, computed without a twin."""
+"""`lightwave pod`: computes the links of a whole superpod without a twin."""
 
 from typing import Annotated
 

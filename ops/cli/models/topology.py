@@ -1,4 +1,4 @@
-"""`lightwave topology`: slice shapes, what they can carry, and what they look like. No twin is asked."""
+"""`lightwave topology`: computes, routes and draws slice shapes without a twin."""
 
 import re
 from collections.abc import Mapping
@@ -13,10 +13,6 @@ from ops.cli.common.options import Output, split_repeated
 from ops.cli.common.output import echo, show
 from ops.cli.common.param_types import OUT_FILE
 from ops.report.tables import text_table
-
-# `lightwave topology route`: the routing table of a slice, whole or damaged, with its proof.
-
-# What the commands of `lightwave topology` have in common: their parameters, and figures as a table.
 
 Shape = Annotated[str, typer.Argument(metavar="SHAPE", help="sides in chips, like 4x4x8")]
 Twisted = Annotated[bool, typer.Option("--twisted", help="use a twisted torus; only for n×n×2n and n×2n×2n")]

@@ -1,4 +1,4 @@
-"""Commands that ask the twin for something: one line says what happened, and as which message."""
+"""Commands that send a request to the twin and print its outcome on one line."""
 
 import textwrap
 from typing import Annotated, Any, NamedTuple

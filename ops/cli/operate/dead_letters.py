@@ -1,4 +1,4 @@
-"""`lightwave dead-letters`: records of the log that nobody could read, or that were skipped."""
+"""`lightwave dead-letters`: log records that could not be read, or that were skipped."""
 
 from typing import Annotated, Any
 

@@ -1,4 +1,4 @@
-"""`lightwave ocs`: one optical circuit switch, as the factory made it and as the twin has it."""
+"""`lightwave ocs`: inspects, tests and operates one optical circuit switch."""
 
 from typing import Annotated, Any, Literal
 

@@ -1,4 +1,4 @@
-"""`lightwave requests`: what became of a request, what waits, and taking one back."""
+"""`lightwave requests`: lists pending requests, shows outcomes and cancels requests."""
 
 from typing import Annotated, Any
 

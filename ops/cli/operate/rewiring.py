@@ -1,4 +1,4 @@
-"""`lightwave dcn plan --live`, `dcn approve`, `dcn abort`: what is asked of a living network's topology."""
+"""`lightwave dcn plan --live`, `dcn approve` and `dcn abort`: rewires a network of the running twin."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any

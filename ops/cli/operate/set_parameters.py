@@ -1,4 +1,4 @@
-"""`lightwave set`: parameters of a fabric that change while it lives, and which those are."""
+"""`lightwave set`: lists and changes the runtime parameters of a fabric."""
 
 from typing import Annotated, Any
 

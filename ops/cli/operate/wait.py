@@ -1,4 +1,4 @@
-"""`lightwave wait`: until a thing is as one wants it."""
+"""`lightwave wait`: polls until an object reaches a state."""
 
 import time
 from collections.abc import Callable
@@ -13,8 +13,6 @@ from ops.cli.common.options import timeout_option
 from ops.cli.common.output import echo
 from ops.client.http_client import Client, RequestFailed, escape_path
 from schemas.kinds import find_kind
-
-# Waiting for something to come about in the twin.
 
 PolledT = TypeVar("PolledT")
 POLL_S = 0.3

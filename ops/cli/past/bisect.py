@@ -1,4 +1,4 @@
-"""`lightwave bisect`: since when a condition holds."""
+"""`lightwave bisect`: finds the message after which a condition is true."""
 
 import time
 from collections.abc import Iterator, Mapping

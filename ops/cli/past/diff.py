@@ -1,4 +1,4 @@
-"""`lightwave diff`: what is otherwise at one moment than at another, field by field."""
+"""`lightwave diff`: compares two points in time, field by field."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""`lightwave fork`: another twin, with the history of this one up to a moment."""
+"""`lightwave fork`: creates, lists and removes twins with a shared past."""
 
 import os
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""`lightwave archive`: what the log holds of long ago goes compressed into a folder."""
+"""`lightwave archive`: compresses the old part of the log into an archive folder."""
 
 import os
 from dataclasses import asdict

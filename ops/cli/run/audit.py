@@ -1,4 +1,4 @@
-"""`lightwave audit`: a twin's log and states against the lab on its root messages."""
+"""`lightwave audit`: compares a twin's log and states with a replay of its root messages in the lab."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`lightwave backup` and `lightwave restore`: a living twin in a folder that holds all of it, and back."""
+"""`lightwave backup` and `lightwave restore`: saves a whole twin to a folder, and restores it."""
 
 import os
 from datetime import UTC, datetime

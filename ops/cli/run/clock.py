@@ -1,4 +1,4 @@
-"""`lightwave clock`: the twin's simulated time and speed."""
+"""`lightwave clock`: shows and changes simulated time and speed."""
 
 import time
 from functools import partial

@@ -1,4 +1,4 @@
-"""`lightwave live`: the twin on Kafka and Redis, process by process."""
+"""`lightwave live`: runs and manages the processes of a twin on Kafka and Redis."""
 
 import importlib
 import socket

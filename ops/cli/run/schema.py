@@ -1,4 +1,4 @@
-"""`lightwave schema`: what crosses a border, as JSON Schema."""
+"""`lightwave schema`: exports external formats as JSON Schema."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""`lightwave completion`: the script by which a shell completes commands and names."""
+"""`lightwave completion`: prints the completion script of a shell."""
 
 import os
 from typing import Annotated

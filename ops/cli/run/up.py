@@ -1,4 +1,4 @@
-"""`lightwave up`: the living twin of this machine."""
+"""`lightwave up`: runs the embedded twin of this machine."""
 
 from pathlib import Path
 from typing import Annotated

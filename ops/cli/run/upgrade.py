@@ -1,4 +1,4 @@
-"""`lightwave upgrade`: this version takes over a twin that another one ran."""
+"""`lightwave upgrade`: upgrades a stopped twin to this version."""
 
 from pathlib import Path
 from typing import Annotated, Any

@@ -1,4 +1,4 @@
-"""`lightwave forecast`: what is to come, and what something that is not done would cost."""
+"""`lightwave forecast`: compares many random futures with and without a request."""
 
 import math
 import os

@@ -1,4 +1,4 @@
-"""`lightwave inevitable`: when something that happened could not be otherwise any more."""
+"""`lightwave inevitable`: finds the time from which an event was more likely than not."""
 
 import os
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""A network's files as one value, and what the commands ask of it: (content to print, page to draw)."""
+"""A datacenter network from its files, and the computations of `lightwave dcn` on it."""
 
 from dataclasses import dataclass
 from pathlib import Path

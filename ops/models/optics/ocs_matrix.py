@@ -1,4 +1,4 @@
-"""What `lightwave ocs matrix` shows: what the factory measured of one OCS, for programs and for people."""
+"""The report of `lightwave ocs matrix`: the factory measurements of one OCS."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""A slice's scene as an interactive page or a still picture."""
+"""Draws a slice's scene as an interactive page or a still picture."""
 
 import math
 from pathlib import Path
