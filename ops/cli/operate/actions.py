@@ -82,7 +82,7 @@ ANSWER_FIELDS = ("id", "status", "repeated", "complete", "outcome")
 
 
 class RequestNote(NamedTuple):
-    """What is said with a request: its idempotency key, and why."""
+    """The idempotency key and the comment of a request."""
 
     key: str | None
     comment: str | None
@@ -242,11 +242,11 @@ def clear(
 
 
 def _clear_all(client: Client, target: str | None, comment: str | None, output: Form) -> None:
-    """End the active faults within a part; one that has ended by itself meanwhile is no failure."""
+    """Clear the active faults within a part. A fault that ended in the meantime is not an error."""
     within = expand_name(client, target) if target is not None else None
     if within is not None:
-        # Of a name that nobody has there are no faults either, which would read as if all were well: the log
-        # knows whatever there is to break.
+        # An unknown name has no faults either, which would look as if all were well. The query of the log
+        # raises NotFound for it.
         client.rows("/v1/events", "id", **{"for": within}, limit=1)
     active = client.rows("/v1/faults", "name", "target", state="active")
     meant = [
@@ -262,7 +262,7 @@ def _clear_all(client: Client, target: str | None, comment: str | None, output: 
 
 
 def _show_other_faults(client: Client, answer: dict[str, Any], output: Form, how: str) -> None:
-    """Say which other faults strike the same part or what it is in."""
+    """Print the other active faults of the same part, or of a part that contains it."""
     with client.reading():
         found = fault_and_target(answer)
     if found is None or output != "table":
@@ -380,7 +380,7 @@ def undrain(
 def send_request(
     client: Client, verb: str, path: str, note: RequestNote, output: Form, body: dict[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Send a request and say what became of it; a refusal is the command's failure."""
+    """Send a request and print its outcome. RequestFailed if it is refused."""
     answer = request_answer(client, path, note, body, output)
     with client.reading():
         show(answer, output, lambda: outcome_text(verb, answer))
@@ -390,8 +390,10 @@ def send_request(
 def request_answer(
     client: Client, path: str, note: RequestNote, body: dict[str, Any] | None, output: Form
 ) -> dict[str, Any]:
-    """The twin's answer to a request. RequestFailed where it refuses it, after the whole answer is shown to
-    who wants it in another form than a sentence."""
+    """The twin's answer to a request.
+
+    RequestFailed if the request is refused; for JSON and YAML, the whole answer is printed first.
+    """
     answer = client.post(path_with_wait(path, note.comment), *ANSWER_FIELDS, body=body, key=note.key)
     with client.reading():
         refusal = refusal_of(answer)

@@ -19,7 +19,7 @@ POLL_S = 0.3
 
 
 def poll_until(look: Callable[[], PolledT | None], timeout_s: float | None) -> PolledT | None:
-    """What a look finds once it finds something; None if that takes longer than `timeout_s` of wall time."""
+    """Poll `look` until it returns a value; None if that takes longer than `timeout_s` of wall time."""
     end_s = None if timeout_s is None else time.monotonic() + timeout_s
     while (found := look()) is None:
         if end_s is not None and time.monotonic() >= end_s:
@@ -29,7 +29,7 @@ def poll_until(look: Callable[[], PolledT | None], timeout_s: float | None) -> P
 
 
 STATE_FIELD = {"cubes": "health"}
-"""Kind → the field that is its state, where it has another name."""
+"""Kind → its state field, if that is not `state`."""
 TIMEOUT_S = 30
 
 app = command_app()
@@ -63,7 +63,7 @@ def wait(
     field, _, value = wanted.rpartition("=") if "=" in wanted else ("", "", wanted)
     field = field or STATE_FIELD.get(kind.word, "state")
     path = f"/v1/{kind.word}/{escape_path(name)}"
-    client.resource(path, "name")  # that there is one, and below that it can ever be so
+    client.resource(path, "name")  # check that the object exists, and then that the field can have the value
     client.rows(f"/v1/{kind.word}", "name", **{field: value, "limit": 1})
 
     def look() -> dict[str, Any] | None:
@@ -71,17 +71,17 @@ def wait(
         if _text(row[field]) == value:
             return row
         if row.get("ended_us") is not None:
-            raise RequestFailed(f"{name} has ended with {field} {_text(row[field])}, and not {value}")
+            raise RequestFailed(f"{name} ended with {field} {_text(row[field])}, not {value}")
         return None
 
     if poll_until(look, timeout_s) is None:
         found = _text(client.resource(path, field)[field])
-        raise RequestFailed(f"{name}: {field} is {found} and not {value} after {timeout_s} s")
+        raise RequestFailed(f"{name}: {field} is still {found}, not {value}, after {timeout_s} s")
     echo(f"{name}: {field} is {value}")
 
 
 def _text(value: object) -> str:
-    """A value as lists are filtered by it."""
+    """A value in the form of a list filter."""
     if isinstance(value, bool):
         return str(value).lower()
     return "null" if value is None else str(value)

@@ -137,7 +137,7 @@ def test_nothing_to_draw_is_a_sentence() -> None:
     ("words", "sentence"),
     [
         (["plot", END, "--field", "power"], "no field 'power'"),
-        (["plot", END, "--hours", "0"], "--hours 0: allowed is above 0"),
+        (["plot", END, "--hours", "0"], "--hours 0: must be above 0"),
         (["plot", END, "--lane", "8"], "8 is not in the range"),
         (["telemetry", "export"], "Missing option"),
     ],

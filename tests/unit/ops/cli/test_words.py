@@ -77,7 +77,7 @@ def test_a_batch_is_told_where_it_shows(name: str) -> None:
 def test_a_part_is_told_with_what_it_is_described(name: str, shown: str) -> None:
     result = CliRunner().invoke(root, ["describe", name])
     assert isinstance(result.exception, NotFound)
-    assert f"is a part of what `lightwave describe {shown}` shows" in str(result.exception)
+    assert f"is part of {shown}; `lightwave describe {shown}` shows it" in str(result.exception)
     assert f"`lightwave history {name}`" in str(result.exception)
 
 

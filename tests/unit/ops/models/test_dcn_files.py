@@ -59,7 +59,7 @@ def test_rows_in_another_order_are_put_right(tmp_path: Path) -> None:
         ("a,b\n", "line 1: 'a,b'; must be from,to,mbps"),
         (HEAD + "ab-0,ab-1\n", "line 2: 2 values; must be three: from,to,mbps"),
         (HEAD + "ab-0,ab-11,4\n", "line 2: block 'ab-11': no such block; the nearest is ab-1"),
-        (HEAD + "ab-0,ab-1,-4\n", "line 2: mbps '-4' is not allowed; must be numbers from 0"),
+        (HEAD + "ab-0,ab-1,-4\n", "line 2: mbps '-4' is not allowed; must be 0 or more"),
         (HEAD + "ab-0,ab-1,nan\n", "line 2: mbps 'nan' is not allowed"),
         (HEAD + "ab-0,ab-1,4\nab-0,ab-1,4\n", "line 3: ab-0 → ab-1 is given twice, first in line 2"),
         (HEAD + "ab-0,ab-0,4\n", "demand ab-0 → ab-0: 4 Mb/s, but a block sends itself nothing"),
@@ -87,7 +87,7 @@ def refused(work: Callable[[], object], path: Path, sentence: str) -> None:
     ("arrays", "sentence"),
     [
         ({"load": MATRIX}, "has no array demand"),
-        ({"demand": np.array(["x"])}, "demand: an array of <U1; must be whole or real numbers"),
+        ({"demand": np.array(["x"])}, "demand: an array of <U1; must be numbers"),
         ({"demand": np.array(4)}, "demand: an array of no axes; must be blocks × blocks"),
         ({"demand": MATRIX[:2]}, "demand: a matrix of 2×3; must be one of 3×3"),
         ({"demand": -MATRIX}, "demand ab-0 → ab-1: -5 is negative"),
@@ -112,7 +112,7 @@ def test_what_is_no_file_of_demand_is_refused(tmp_path: Path) -> None:
     refused(lambda: read_demands(missing, FOUND), missing, "no file")
     other = tmp_path / "d.txt"
     other.write_text("x")
-    refused(lambda: read_demands(other, FOUND), other, "is no file of demand; must be .csv and .npz")
+    refused(lambda: read_demands(other, FOUND), other, "is not a demand file; must be .csv or .npz")
     broken = tmp_path / "b.npz"
     broken.write_bytes(b"PK\x03\x04 and no more")
     refused(lambda: read_demands(broken, FOUND), broken, "no arrays of numpy: ")
@@ -198,7 +198,7 @@ def test_of_a_damaged_archive_nothing_but_one_sentence_comes(tmp_path: Path, dat
     [
         ("{", "not JSON: "),
         ("[" * 100_000, "not JSON: "),
-        ("[]", "has no circuits; must be what `lightwave dcn plan -o json` prints"),
+        ("[]", "has no circuits; must be the output of `lightwave dcn plan -o json`"),
         ('{"circuits": [7]}', "circuits: None is no OCS; must be ocs-0 to ocs-127"),
         ('{"circuits": [{"ocs": "ocs-128"}]}', "circuits: 'ocs-128' is no OCS"),
         (
@@ -284,7 +284,9 @@ def test_a_network_is_named_where_a_site_has_several(tmp_path: Path) -> None:
     ):
         read_network(path, "pod-0")
     path.write_text("site: none\nfabrics: [{name: pod-0}]")
-    refused(lambda: read_network(path), path, "has no network; must be a site with a fabric of kind dcn")
+    refused(
+        lambda: read_network(path), path, "has no network; must describe a site with a fabric of kind dcn"
+    )
 
 
 @pytest.mark.parametrize(
@@ -321,7 +323,7 @@ def test_a_network_is_named_where_a_site_has_several(tmp_path: Path) -> None:
         (
             "uplinks: 256, pod",
             "uplinks: 256, pods",
-            "config.network.blocks.0.pods: no such field; must be count",
+            "config.network.blocks.0.pods: no such field; must be one of count",
         ),
         (
             "count: 5}",
@@ -334,7 +336,11 @@ def test_a_network_is_named_where_a_site_has_several(tmp_path: Path) -> None:
             "config.network.rack: no such parameter; did you mean network.racks?",
         ),
         ("chips: 64", "chip: 64", "config.demand.jobs.0.chips: is missing"),
-        ("chips: 64", "chips: 64, step: 4", "config.demand.jobs.0.step: no such field; must be pods, chips"),
+        (
+            "chips: 64",
+            "chips: 64, step: 4",
+            "config.demand.jobs.0.step: no such field; must be one of pods, chips",
+        ),
         (
             "step_s: 2.0",
             "step_s: 0.0",

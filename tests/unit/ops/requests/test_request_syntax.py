@@ -55,8 +55,8 @@ def test_a_name_may_lack_the_only_fabric() -> None:
 @pytest.mark.parametrize(
     ("what", "text", "problem"),
     [
-        ("drain", "", "allowed: CUBE@IN"),
-        ("drain", "pod-0/cube-1+2h", "allowed: CUBE@IN"),
+        ("drain", "", "must be CUBE@IN"),
+        ("drain", "pod-0/cube-1+2h", "must be CUBE@IN"),
         ("drain", "pod-0/cube-1@later", "'later' is no such time"),
         ("drain", "pod-9/cube-1", "no fabric 'pod-9'; there is pod-0, pod-1"),
         ("drain", "pod-0/ocs-1", "cube 'pod-0/ocs-1'"),

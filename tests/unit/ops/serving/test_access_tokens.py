@@ -49,7 +49,10 @@ def test_without_any_everybody_here_is_let_in() -> None:
     ("text", "why"),
     [
         ("mia reader", r"line 1: 2 words; must be three: NAME ROLE TOKEN"),
-        (f"\nmia king {FIRST}", r"line 2: 'king' is no role; must be reader, trainee, operator, admin"),
+        (
+            f"\nmia king {FIRST}",
+            r"line 2: 'king' is not a role; must be one of reader, trainee, operator, admin",
+        ),
         (f"m/a reader {FIRST}", r"line 1: 'm/a' is no name"),
         ("mia reader short", r"token of mia: 5 characters; must be 16 to 512"),
         (f"mia reader {FIRST}\nmax reader {FIRST}", r"token of max: mia has the same"),

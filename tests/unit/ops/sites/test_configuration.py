@@ -35,7 +35,7 @@ def test_a_word_in_any_case_and_the_nearest_one() -> None:
         superpod_config(["transceivers.lane_rate=25G"])
     assert str(raised.value) == (
         "--set transceivers.lane_rate: '25G' is not allowed; "
-        "allowed: 10G-NRZ, 25G-NRZ, 50G-PAM4 or 100G-PAM4; the nearest is 25G-NRZ"
+        "must be 10G-NRZ, 25G-NRZ, 50G-PAM4 or 100G-PAM4; the nearest is 25G-NRZ"
     )
 
 
@@ -116,7 +116,7 @@ def test_the_defaults_of_lists_are_told_as_a_file_says_them() -> None:
             64,
             (
                 "ocs.technology: guided-wave has 16 ports a side, and 64 cubes take 136 with 8 spares; "
-                "allowed: mems, robotic, piezo, palomar, or pod.cubes up to 4"
+                "must be mems, robotic, piezo, palomar, or pod.cubes up to 4"
             ),
         ),
         ("guided-wave", 5, "ocs.technology: guided-wave has 16 ports"),

@@ -35,7 +35,7 @@ def test_a_site_has_its_fabrics_in_order_each_with_what_differs(file: Path) -> N
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "is empty; must be site and fabrics, with values"),
+        ("", "is empty; must have site and fabrics, with values"),
         ("[1]", "the file: [1] is not allowed; must be site, fabrics, calibration, with values"),
         ("fabrics: []", "site: is missing; names are like campus or pod-0"),
         ("site: Campus", "site: 'Campus' is no name; names are like campus or pod-0"),
@@ -62,7 +62,7 @@ def test_a_site_has_its_fabrics_in_order_each_with_what_differs(file: Path) -> N
         (f"{CONFIG}[]", "fabrics.0.config: [] is not allowed; must be parameters by name, with values"),
         (
             f"{CONFIG}{{kind: static-pod}}",
-            "fabrics.0.config.kind: is no parameter; the kind stands beside config: fabrics.0.kind",
+            "fabrics.0.config.kind: is not a parameter; put the kind next to config: fabrics.0.kind",
         ),
         (
             f"{CONFIG}{{seed: 2024-13-45}}",
@@ -72,7 +72,7 @@ def test_a_site_has_its_fabrics_in_order_each_with_what_differs(file: Path) -> N
             f"{CONFIG}{{failures: {{until_days: .nan}}}}",
             (
                 "fabrics.0.config.failures.until_days: nan is not allowed; "
-                "allowed: a number at least 0 at most 36,500 or none"
+                "must be a number at least 0 at most 36,500 or none"
             ),
         ),
         (
@@ -99,21 +99,21 @@ def test_a_site_has_its_fabrics_in_order_each_with_what_differs(file: Path) -> N
             f"{CONFIG}{{transceivers: {{lane_rate: 1G}}}}",
             (
                 "fabrics.0.config.transceivers.lane_rate: '1G' is not allowed; "
-                "allowed: 10G-NRZ, 25G-NRZ, 50G-PAM4 or 100G-PAM4"
+                "must be 10G-NRZ, 25G-NRZ, 50G-PAM4 or 100G-PAM4"
             ),
         ),
         (
             f"{CONFIG}{{transceivers: {{degraded_above_ber: 0.001}}}}",
             (
                 "fabrics.0.config.transceivers.degraded_above_ber: 0.001 is not allowed; "
-                "allowed: at most down_above_ber, which is 0.0002"
+                "must be at most down_above_ber, which is 0.0002"
             ),
         ),
         (
             f"{CONFIG}{{trace: [5]}}",
             (
                 "fabrics.0.config.trace.0: 5 is not allowed; "
-                "allowed: recorded requests, each with submit_us, duration_us, shape, twisted, priority, "
+                "must be recorded requests, each with submit_us, duration_us, shape, twisted, priority, "
                 "owner, tier, estimate_us"
             ),
         ),
@@ -122,14 +122,14 @@ def test_a_site_has_its_fabrics_in_order_each_with_what_differs(file: Path) -> N
             f"{CONFIG}{{trace: [{{{ROW}, shape: [4, 4]}}]}}",
             (
                 "fabrics.0.config.trace.0.shape: [4, 4] is not allowed; "
-                "allowed: three sides in chips, such as [4, 4, 8]"
+                "must be three sides in chips, such as [4, 4, 8]"
             ),
         ),
         (
             f"{CONFIG}{{trace: [{{{ROW.replace('5', str(2**63 - 1))}, shape: [4, 4, 4]}}]}}",
             (
                 "fabrics.0.config.trace.0.duration_us: 9223372036854775807 is not allowed; "
-                "allowed: a whole number above 0 at most 3153600000000000"
+                "must be a whole number above 0 at most 3153600000000000"
             ),
         ),
         (

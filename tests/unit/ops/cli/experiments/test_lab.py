@@ -152,7 +152,7 @@ def test_a_line_that_cannot_be_meant_is_a_dead_letter(old: bytes, new: bytes, tm
         (
             "--set pod.cubes=16",
             "5,100,9216,,",
-            "line 4: chips 9216: not allowed; must be 1 to 1024, the chips of the pod",
+            "line 4: chips 9216: not allowed; allowed are 1 to 1024, the chips of the pod",
         ),
         (
             "--set pod.cubes=16",
@@ -202,25 +202,25 @@ def test_the_summary_of_an_interrupted_run_says_what_it_covers() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("--inject ocs", "--inject 'ocs': allowed: KIND:TARGET@TIME+FOR, such as ocs:pod-0/ocs-17@2d+10m"),
+        ("--inject ocs", "--inject 'ocs': must be KIND:TARGET@TIME+FOR, such as ocs:pod-0/ocs-17@2d+10m"),
         ("--inject lazer:pod-0/ocs-1@1h", "no fault of kind 'lazer'; must be host, chip, cable"),
         ("--inject ocs:pod-7/ocs-1@1h", "no fabric 'pod-7'; there is pod-0"),
         ("--inject ocs:pod-0/ocs-48@1h", "ocs-48"),
         ("--inject ocs:ocs-48@1h", "name 'pod-0/ocs-48': OCS 48 does not exist"),
         ("--inject ocs:ocs-1@1h --pods 2", "no fabric 'ocs-1'; there is pod-0, pod-1"),
-        ("--inject ocs:pod-0/ocs-4@soon", "'soon' is no such time; must be 0s, 30s"),
-        ("--inject ocs:pod-0/ocs-4@1h+0s", "'0s' is no such time; must be 30s"),
+        ("--inject ocs:pod-0/ocs-4@soon", "'soon' is not a valid duration; must be like 0s, 30s"),
+        ("--inject ocs:pod-0/ocs-4@1h+0s", "'0s' is not a valid duration; must be like 30s"),
         (
             "--inject connector:cube-12/+y/7@2h,sever=3",
             "'sever=3' is not understood; must be KIND:TARGET@TIME",
         ),
         ("--inject connector:cube-12/+y/7@2h,severity", "'severity' is not understood; must be KIND:TARGET"),
-        ("--inject connector:cube-12/+y/7@2h,severity=x", "severity 'x' is no number; must be numbers"),
+        ("--inject connector:cube-12/+y/7@2h,severity=x", "severity 'x' is no number; allowed are numbers"),
         (
             "--inject connector:cube-12/+y/7@2h,severity=nan",
-            "severity 'nan' is no number; must be numbers",
+            "severity 'nan' is no number; allowed are numbers",
         ),
-        ("--inject laser:cube-12/+y/7@2h,onset=soon", "'soon' is no such time; must be 30s"),
+        ("--inject laser:cube-12/+y/7@2h,onset=soon", "'soon' is not a valid duration; must be like 30s"),
         ("--inject laser:cube-12/+y/7@2h,onset=1h,onset=2h", "onset is given twice; leave one of them out"),
         (
             "--inject connector:cube-12/+y/7@2h,severity=99",

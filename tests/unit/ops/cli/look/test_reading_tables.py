@@ -221,7 +221,7 @@ def test_wide_lists_are_sorted_by_what_they_show(twin: FakeTwin) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("-o", "wide", "--where", "RX-DBM=-40"), "--where rx_dbm: is shown and not filtered by"),
+        (("-o", "wide", "--where", "RX-DBM=-40"), "--where rx_dbm: cannot be a filter"),
         (("-o", "wide", "--sort", "FLAGS"), "`lightwave top links` has the worst first"),
         (("--sort", "rx_dbm"), "is what modules read; sort so with -o wide"),
         (("-o", "wide", "--sort", "rx_dbm,state"), "--sort state: goes not with what modules read"),

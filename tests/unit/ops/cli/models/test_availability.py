@@ -94,7 +94,7 @@ def test_what_no_repetition_saw_has_no_interval() -> None:
     [
         (
             "model availability --kind lr4",
-            "kind 'lr4': no such kind of module; must be cwdm4-duplex, cw",
+            "kind 'lr4': no such kind of module; allowed are cwdm4-duplex, cw",
         ),
         ("model availability --ocs-availability 99.9", "ocs-availability 99.9: not a probability"),
         ("model goodput --slice-chips 1000", "slice-chips 1000: not allowed"),
@@ -103,8 +103,8 @@ def test_what_no_repetition_saw_has_no_interval() -> None:
         ("model goodput --fabric clos", "fabric 'clos': no such fabric"),
         ("model availability --ocs-availability 1.0000001", "ocs-availability 1.0000001: not a probability"),
         ("model goodput --fabric=", "fabric '': no such fabric"),
-        ("model goodput --sweep --out curves.html", "--out curves.html: is named like a page; -o html"),
-        ("model goodput --sweep -o html --out curves.txt", "--out curves.txt: is not named like a page"),
+        ("model goodput --sweep --out curves.html", "--out curves.html: ends in .html; use -o html"),
+        ("model goodput --sweep -o html --out curves.txt", "--out curves.txt: must end in .html"),
         (
             "model placement --cube-availability 0.9 --ocs-availability 1 --slice-cubes 3 -o html",
             "--slice-cubes cannot be combined with -o html, which draws every size",
@@ -113,24 +113,24 @@ def test_what_no_repetition_saw_has_no_interval() -> None:
         ("model goodput --sweep --slice-chips 64", "--slice-chips cannot be combined with --sweep"),
         (
             "model placement --cube-availability 0.9 --ocs-availability 1 --slice-cubes 65",
-            "slice-cubes 65: not allowed; must be 1 to 64; the nearest is 64",
+            "slice-cubes 65: not allowed; allowed are 1 to 64; the nearest is 64",
         ),
         ("model placement --ocs-availability 1", "Missing option '--cube-availability'"),
         (
             "model rare --machines 48 --crews 2 --per-day 0.0004 --repair-h 72 --down 49",
-            "down 49: not allowed; must be 1 to 48; the nearest is 48",
+            "down 49: not allowed; allowed are 1 to 48; the nearest is 48",
         ),
         (
             "model rare --machines 48 --crews 2 --per-day 0.0004 --repair-h 0 --down 4",
-            "repair-h 0: must be 2.4e-11 to 2.4e+13",
+            "repair-h 0: allowed are 2.4e-11 to 2.4e+13",
         ),
         (
             "model rare --machines 48 --crews 2 --per-day 1e308 --repair-h 72 --down 4",
-            "per-day 1e+308: must be 1e-12 to 1e+12; the nearest is 1e+12",
+            "per-day 1e+308: allowed are 1e-12 to 1e+12; the nearest is 1e+12",
         ),
         (
             "model rare --machines 9 --crews 2 --per-day 1 --repair-h 1 --down 4 --effort 999999",
-            "effort 999999: not allowed with 20 repetitions; must be 10,000,000 trials",
+            "effort 999999: not allowed with 20 repetitions; allowed are 10,000,000 trials",
         ),
     ],
 )

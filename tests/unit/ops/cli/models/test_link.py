@@ -136,7 +136,7 @@ def test_the_curve_is_a_page_that_needs_no_network(tmp_path: Path) -> None:
         ("budget --loss-db nan", "loss-db nan: not a number; must be 0 to 30 dB"),
         ("budget --loss-db 2 --return-loss-db 40", "allowed are -80 to -10 dB; did you mean -40?"),
         ("budget --loss-db 2 --rate 400G", "rate '400G': no such lane rate; must be 10G-NRZ, 25G-NRZ"),
-        ("budget --loss-db 2 --kind cwdm5", "kind 'cwdm5': no such kind of module; must be cwdm4-duplex"),
+        ("budget --loss-db 2 --kind cwdm5", "kind 'cwdm5': no such kind of module; allowed are cwdm4-duplex"),
         ("budget --loss-db 2 --to pod-0/cube-1/+x/1", "--to requires END, a link end of the twin"),
         ("budget pod-0/cube-1/+x/1 --loss-db 2", "--loss-db cannot be combined with END; the twin knows it"),
         ("sensitivity --mpi-db 2", "mpi-db 2 dB: must be -80 to 0 dB; did you mean -2?"),

@@ -139,11 +139,11 @@ def test_an_unknown_rewiring_is_not_found() -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["net.yaml", "--live"], "FILE 'net.yaml' goes without --live"),
-        (["--live", "dcn-0", "--demand", "m.csv"], "--demand goes without --live"),
+        (["net.yaml", "--live"], "FILE 'net.yaml' cannot be combined with --live"),
+        (["--live", "dcn-0", "--demand", "m.csv"], "--demand cannot be combined with --live"),
         (
             ["--live", "--promise", "0.8"],
-            "--promise goes without --live: a living network has its own demand",
+            "--promise cannot be combined with --live; a network of the twin has its own demand",
         ),
         (
             ["--live", "dcn-0", "--fabric", "dcn-1"],

@@ -76,7 +76,7 @@ def test_what_came_of_it_is_told(answer: Answer, code: int, words: str) -> None:
             f"failures.host_per_week: no parameter of a superpod; did you mean {RATE}?",
         ),
         ((), "Missing argument 'FABRIC'; --list shows what can be set"),
-        (("pod-0", "--kind", "dcn"), "--kind goes with --list alone"),
+        (("pod-0", "--kind", "dcn"), "--kind cannot be combined with a FABRIC"),
         (("pod-0", f"{RATE}=1", "--list"), "--list changes nothing"),
     ],
 )
