@@ -116,7 +116,7 @@ def test_the_defaults_of_lists_are_told_as_a_file_says_them() -> None:
             64,
             (
                 "ocs.technology: guided-wave has 16 ports a side, and 64 cubes take 136 with 8 spares; "
-                "must be mems, robotic, piezo, palomar, or pod.cubes up to 4"
+                "allowed: mems, robotic, piezo, palomar, or pod.cubes up to 4"
             ),
         ),
         ("guided-wave", 5, "ocs.technology: guided-wave has 16 ports"),
