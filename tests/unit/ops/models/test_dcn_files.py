@@ -89,7 +89,7 @@ def refused(work: Callable[[], object], path: Path, sentence: str) -> None:
         ({"load": MATRIX}, "has no array demand"),
         ({"demand": np.array(["x"])}, "demand: an array of <U1; must be numbers"),
         ({"demand": np.array(4)}, "demand: an array of no axes; must be blocks × blocks"),
-        ({"demand": MATRIX[:2]}, "demand: a matrix of 2×3; must be one of 3×3"),
+        ({"demand": MATRIX[:2]}, "demand: a matrix of 2×3; allowed is one of 3×3"),
         ({"demand": -MATRIX}, "demand ab-0 → ab-1: -5 is negative"),
         (
             {"demand": MATRIX, "blocks": np.array(["ab-0", "ab-1", "ab-7"])},
@@ -169,7 +169,7 @@ def shaped(shape: str) -> bytes:
         (npz(b"(" * 118), "no arrays of numpy: "),
         (npz(b"", b"hello"), "demand: no array of numpy"),
         (npz(b"", b"hello", "demand"), "demand: no array of numpy"),
-        (npz(shaped("(2, 3)"), b"\0" * 48), "demand: a matrix of 2×3; must be one of 3×3"),
+        (npz(shaped("(2, 3)"), b"\0" * 48), "demand: a matrix of 2×3; allowed is one of 3×3"),
     ],
 )
 def test_arrays_that_lie_are_refused(tmp_path: Path, content: bytes, sentence: str) -> None:
@@ -199,11 +199,11 @@ def test_of_a_damaged_archive_nothing_but_one_sentence_comes(tmp_path: Path, dat
         ("{", "not JSON: "),
         ("[" * 100_000, "not JSON: "),
         ("[]", "has no circuits; must be the output of `lightwave dcn plan -o json`"),
-        ('{"circuits": [7]}', "circuits: None is no OCS; must be ocs-0 to ocs-127"),
-        ('{"circuits": [{"ocs": "ocs-128"}]}', "circuits: 'ocs-128' is no OCS"),
+        ('{"circuits": [7]}', "circuits: None is not an OCS; must be ocs-0 to ocs-127"),
+        ('{"circuits": [{"ocs": "ocs-128"}]}', "circuits: 'ocs-128' is not an OCS"),
         (
             '{"circuits": [{"ocs": "ocs-4"}]}',
-            "ocs-4: None is no circuit; must be [north block, south block]",
+            "ocs-4: None is not a circuit; must be [north block, south block]",
         ),
         (
             '{"circuits": [{"ocs": "ocs-4", "circuits": [["ab-0", "ab-9"]]}]}',
@@ -211,11 +211,11 @@ def test_of_a_damaged_archive_nothing_but_one_sentence_comes(tmp_path: Path, dat
         ),
         (
             '{"circuits": [{"ocs": "ocs-4", "circuits": [["ab-0", "ab-0"]]}]}',
-            "ocs-4: ab-0 and ab-0 may not be joined",
+            "ocs-4: ab-0 and ab-0 must not be joined",
         ),
         (
             json.dumps({"circuits": [{"ocs": "ocs-4", "circuits": [["ab-0", "ab-1"]] * 3}]}),
-            "ocs-4: block ab-0 has 3 circuits on its North side; must be 2",
+            "ocs-4: block ab-0 has 3 circuits on its North side; must be at most 2",
         ),
     ],
     ids=lambda value: value[:40],
@@ -230,7 +230,7 @@ def test_blocks_of_two_customers_in_a_state_are_refused(tmp_path: Path) -> None:
     found = layout_of([Block("ab-0", 100, 512, customer="one"), Block("ab-1", 100, 512, customer="two")])
     path = tmp_path / "state.json"
     path.write_text('{"circuits": [{"ocs": "ocs-0", "circuits": [["ab-0", "ab-1"]]}]}')
-    refused(lambda: read_circuits(path, found), path, "ocs-0: ab-0 and ab-1 may not be joined")
+    refused(lambda: read_circuits(path, found), path, "ocs-0: ab-0 and ab-1 must not be joined")
 
 
 SITE = """
@@ -365,17 +365,17 @@ def test_a_network_is_named_where_a_site_has_several(tmp_path: Path) -> None:
         (
             "storage: [block-4]",
             "storage: [block-4, block-3, block-4]",
-            "config.demand.storage.2: block-4 is named twice; must be once",
+            "config.demand.storage.2: block-4 is named twice; allowed is once",
         ),
         (
             "chips: 64",
             "chips: 1000000000",
-            "config.demand.jobs.0: block-4 is to send 1e+10 Mb/s to block-0; must be up to 1,000,000",
+            "config.demand.jobs.0: block-4 is to send 1e+10 Mb/s to block-0; allowed are up to 1,000,000",
         ),
         (
             "chips: 64, step_s: 2.0, input_mbps: 10.0",
             "chips: 64, step_s: 2.0, checkpoint_gb: 1e6, checkpoint_every_s: 1.0e-300",
-            "config.demand.jobs.0: block-0 is to send inf Mb/s to block-4; must be up to 1,000,000",
+            "config.demand.jobs.0: block-0 is to send inf Mb/s to block-4; allowed are up to 1,000,000",
         ),
         (
             "storage: [block-4]",
