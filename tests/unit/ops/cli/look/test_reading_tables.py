@@ -224,7 +224,7 @@ def test_wide_lists_are_sorted_by_what_they_show(twin: FakeTwin) -> None:
         (("-o", "wide", "--where", "RX-DBM=-40"), "--where rx_dbm: cannot be a filter"),
         (("-o", "wide", "--sort", "FLAGS"), "`lightwave top links` has the worst first"),
         (("--sort", "rx_dbm"), "is what modules read; sort so with -o wide"),
-        (("-o", "wide", "--sort", "rx_dbm,state"), "--sort state: goes not with what modules read"),
+        (("-o", "wide", "--sort", "rx_dbm,state"), "--sort state: cannot be combined with module readings"),
     ],
 )
 def test_what_wide_lists_cannot_be_sorted_by_is_told(words: tuple[str, ...], sentence: str) -> None:

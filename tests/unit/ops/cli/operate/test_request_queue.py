@@ -141,7 +141,7 @@ def test_a_slice_is_asked_for_by_an_owner_and_a_tier() -> None:
     ("words", "sentence"),
     [
         (("--owner", "Team 7"), "'Team 7' is not a valid owner; must be one to four words of small letters"),
-        (("--tier", "gold"), "no tier 'gold'; must be production, research, filler"),
+        (("--tier", "gold"), "no tier 'gold'; must be one of production, research, filler"),
         (("--tier", "reserch"), "no tier 'reserch'; did you mean research?"),
     ],
 )

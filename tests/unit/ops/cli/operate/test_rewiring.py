@@ -82,7 +82,7 @@ def test_a_plan_waits_until_it_is_carried_out() -> None:
             {"/v1/events": [ended("taken-back", "block-1 would keep 60.0%")]},
             f"{NAME}: taken-back: block-1 would keep 60.0%",
         ),
-        ({"/v1/events": [as_json([])]}, f"{NAME}: has not ended after 1 s; it goes on"),
+        ({"/v1/events": [as_json([])]}, f"{NAME}: has not ended after 1 s; it continues"),
     ],
 )
 def test_a_plan_that_comes_to_nothing_is_a_failure(answers: dict[str, list[Answer]], sentence: str) -> None:
