@@ -88,9 +88,9 @@ def check_usage(done: subprocess.CompletedProcess[str], sentence: str) -> None:
         ),
         (
             ["lab", "run", "--site", "/dev/zero"],
-            "--site /dev/zero: no file of text, but a folder, pipe or dev",
+            "--site /dev/zero: must be a text file, not a folder, pipe or dev",
         ),
-        (["lab", "run", "--seed", "4", "--set", "seed=3"], "--seed 4: --set seed=3 says another"),
+        (["lab", "run", "--seed", "4", "--set", "seed=3"], "--seed 4: --set seed=3 differs"),
         (["schema", "export", ""], "'' is not a valid path"),
         (["experiment", "run", "hazards", "--out", ""], "'' is not a valid path"),
         (["experiment", "compare", ""], "'' is not a valid path"),

@@ -88,8 +88,8 @@ def test_what_is_not_there_is_told(answers: Answers) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--by", "rack"], "no grouping 'rack'; must be pod, owner, slice, tier"),
-        (["--since", "soon"], "'soon' is not a valid time; must be 2h, 1d12h and the like"),
+        (["--by", "rack"], "no grouping 'rack'; must be one of pod, owner, slice, tier"),
+        (["--since", "soon"], "'soon' is not a valid time; must be a time back from now"),
         (
             ["--by", "owner", "-o", "html"],
             "--by owner cannot be combined with -o html, which draws pods over time",

@@ -222,8 +222,8 @@ def test_wide_lists_are_sorted_by_what_they_show(twin: FakeTwin) -> None:
     ("words", "sentence"),
     [
         (("-o", "wide", "--where", "RX-DBM=-40"), "--where rx_dbm: cannot be a filter"),
-        (("-o", "wide", "--sort", "FLAGS"), "`lightwave top links` has the worst first"),
-        (("--sort", "rx_dbm"), "is what modules read; sort so with -o wide"),
+        (("-o", "wide", "--sort", "FLAGS"), "`lightwave top links` lists the worst first"),
+        (("--sort", "rx_dbm"), "is a module reading; use it with -o wide"),
         (("-o", "wide", "--sort", "rx_dbm,state"), "--sort state: cannot be combined with module readings"),
     ],
 )
@@ -242,7 +242,7 @@ def test_generation_and_age_are_spelt_as_they_are_shown() -> None:
 def test_wide_is_of_links_alone() -> None:
     done = CliRunner().invoke(root, ["get", "cubes", "-o", "wide"])
     assert done.exit_code == 2
-    assert "-o wide: shows what modules of links read, not cubes" in done.output
+    assert "-o wide: only `get links` has it, not `get cubes`" in done.output
 
 
 def test_describe_has_a_table_of_lanes(twin: FakeTwin) -> None:

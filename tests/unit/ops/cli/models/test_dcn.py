@@ -187,7 +187,7 @@ def test_a_wrong_option_is_one_sentence(network: str, words: list[str], told: st
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["te", "--pairs", "31"], "pairs 31: more than there are; must be 0 to 30"),
+        (["te", "--pairs", "31"], "pairs 31: too many; must be 0 to 30"),
         (["plan", "--from", "none.json"], "none.json: no file"),
         (["te", "--demand", "none.csv"], "none.csv: no file"),
     ],
@@ -228,7 +228,7 @@ def test_nothing_demanded_is_said_so(network: str, tmp_path: Path) -> None:
     path.write_text("from,to,mbps\n")
     for command in ("show", "plan", "te"):
         done = run(command, network, "--demand", str(path))
-        assert str(done.exception) == "demand (none.csv): nothing is demanded; must be one demand or more"
+        assert str(done.exception) == "demand (none.csv): no demand; must have at least one"
 
 
 def test_blocks_that_may_not_be_joined_are_said_so(tmp_path: Path) -> None:
@@ -375,7 +375,7 @@ def test_what_a_network_costs_comes_with_what_that_hangs_on(network: str) -> Non
 
 def test_a_price_is_a_name_and_a_number(network: str) -> None:
     assert (
-        "'ocs_cost' is not of the form NAME=VALUE, like ocs_cost=20000"
+        "'ocs_cost' is not of the form NAME=VALUE, such as ocs_cost=20000"
         in run("cost", network, "--price", "ocs_cost").output
     )
     done = run("cost", network, "--price", "ocs_cots=1")

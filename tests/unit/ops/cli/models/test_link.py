@@ -143,7 +143,7 @@ def test_the_curve_is_a_page_that_needs_no_network(tmp_path: Path) -> None:
         ("sensitivity --mpi-db -20", "an MPI of -20 dB, where interference and distortion alone leave 0.0"),
         ("sensitivity --mpi-db -32 --ber 1", "ber 1: must be 1e-15 to 0.1; the nearest is 0.1"),
         ("curve --mpi-db -90 --out none.html", "mpi-db -90 dB: must be -80 to 0 dB"),
-        ("curve --out none.png", "--out none.png: ends in '.png'; must be .html"),
+        ("curve --out none.png", "--out none.png: ends in '.png'; must end in .html"),
         ("curve --rate 1T --out none.html", "rate '1T': no such lane rate"),
     ],
 )
@@ -363,9 +363,13 @@ def test_options_change_a_twin_s_link(twin: FakeTwin) -> None:
         (
             (LINKED, "--to", "pod-0/cube-6"),
             2,
-            "not a link end of pod-0; must be ends like pod-0/cube-6/-z/3",
+            "not a link end of pod-0; must be a link end such as pod-0/cube-6/-z/3",
         ),
-        ((LINKED, "--to", "pod-1/cube-2/-z/3"), 2, "not a link end of pod-0; must be ends like pod-0/"),
+        (
+            (LINKED, "--to", "pod-1/cube-2/-z/3"),
+            2,
+            "not a link end of pod-0; must be a link end such as pod-0/",
+        ),
         (("pod-0/cube-0/+z/99",), NotFound.exit_code, "no such thing"),
     ],
 )

@@ -95,7 +95,7 @@ def test_suggest_ranks_shapes_and_names_the_figure_that_does() -> None:
         (["suggest", "--chips", "64", "--traffic", "x"], "traffic 'x': not known; must be all-to-all,"),
         (
             ["draw", "4x4x4", "--out", "slice.gif"],
-            "--out slice.gif: ends in '.gif'; must be .html and .p",
+            "--out slice.gif: ends in '.gif'; must end in .html or .p",
         ),
         (["draw", "4x4x4", "--out", "slice"], "--out slice: has no ending; must end in .html or .png"),
         (["draw", "8x4x4", "--out", "slice.png"], "the nearest legal shape is 4x4x8"),
