@@ -1,5 +1,4 @@
-"""The root of the command line: which word leads to which command, and how every failure ends in one
-sentence."""
+"""The root of the command line: finds commands, lists them by group, reports each failure in a sentence."""
 
 import contextlib
 import importlib
@@ -11,81 +10,122 @@ from typing import Annotated, Any, NoReturn, TextIO
 import click
 import typer
 
-from ops.cli.common.command_groups import CommandGroup, command_app, find_command
+from ops.cli.common.command_groups import (
+    CommandGroup,
+    command_app,
+    examples,
+    find_command,
+    summary_of,
+    write_commands,
+)
 from ops.cli.common.output import echo
 from ops.report.safe_text import one_line
 from shared.basics.errors import Interrupted, LightwaveError
 
-COMMANDS = {
-    "up": "run.up",
-    "clock": "run.clock",
-    "get": "look.get",
-    "describe": "look.get",
-    "diff": "past.diff",
-    "bisect": "past.bisect",
-    "trace": "look.trace",
-    "top": "look.top",
-    "plot": "look.plot",
-    "telemetry": "look.telemetry",
-    "impact": "what_if.impact",
-    "explain": "explain.slice_state",
-    "plan": "what_if.slice_request",
-    "fork": "past.fork",
-    "forecast": "what_if.forecast",
-    "inevitable": "what_if.inevitable",
-    "goodput": "look.goodput",
-    "operations": "look.operations_log",
-    "events": "explain.events",
-    "history": "explain.events",
-    "why": "explain.events",
-    "commission": "operate.actions",
-    "retire": "operate.actions",
-    "set": "operate.set_parameters",
-    "inject": "operate.actions",
-    "clear": "operate.actions",
-    "request": "operate.actions",
-    "requests": "operate.request_queue",
-    "dead-letters": "operate.dead_letters",
-    "release": "operate.actions",
-    "drain": "operate.actions",
-    "undrain": "operate.actions",
-    "wait": "operate.wait",
-    "topology": "models.topology",
-    "fabric-availability": "models.availability",
-    "goodput-model": "models.availability",
-    "placement-model": "models.availability",
-    "rare-model": "models.availability",
-    "link": "models.link",
-    "pod": "models.pod",
-    "ocs": "operate.ocs",
-    "dcn": "models.dcn",
-    "reproduce": "experiments.reproduce",
-    "lab": "experiments.lab",
-    "experiment": "experiments.experiment",
-    "live": "run.live",
-    "audit": "run.audit",
-    "backup": "run.backup",
-    "restore": "run.backup",
-    "upgrade": "run.upgrade",
-    "archive": "run.archive",
-    "schema": "run.schema",
-    "completion": "run.shell_completion",
+COMMAND_GROUPS = {
+    "Run": {
+        "up": "run.up",
+        "live": "run.live",
+        "clock": "run.clock",
+        "audit": "run.audit",
+        "backup": "run.backup",
+        "restore": "run.backup",
+        "upgrade": "run.upgrade",
+        "archive": "run.archive",
+        "schema": "run.schema",
+        "completion": "run.shell_completion",
+    },
+    "Look": {
+        "get": "look.get",
+        "describe": "look.get",
+        "top": "look.top",
+        "trace": "look.trace",
+        "plot": "look.plot",
+        "goodput": "look.goodput",
+        "telemetry": "look.telemetry",
+        "operations": "look.operations_log",
+    },
+    "Explain": {
+        "explain": "explain.slice_state",
+        "why": "explain.events",
+        "events": "explain.events",
+        "history": "explain.events",
+    },
+    "What if": {
+        "impact": "what_if.impact",
+        "what-if": "what_if.predict",
+        "forecast": "what_if.forecast",
+        "inevitable": "what_if.inevitable",
+    },
+    "Operate": {
+        "request": "operate.actions",
+        "release": "operate.actions",
+        "requests": "operate.request_queue",
+        "inject": "operate.actions",
+        "clear": "operate.actions",
+        "drain": "operate.actions",
+        "undrain": "operate.actions",
+        "wait": "operate.wait",
+        "set": "operate.set_parameters",
+        "ocs": "operate.ocs",
+        "commission": "operate.actions",
+        "retire": "operate.actions",
+        "dead-letters": "operate.dead_letters",
+    },
+    "Past and forks": {
+        "diff": "past.diff",
+        "bisect": "past.bisect",
+        "fork": "past.fork",
+    },
+    "Lab and experiments": {
+        "lab": "experiments.lab",
+        "experiment": "experiments.experiment",
+        "reproduce": "experiments.reproduce",
+    },
+    "Models": {
+        "model": "models.availability",
+        "topology": "models.topology",
+        "link": "models.link",
+        "pod": "models.pod",
+        "dcn": "models.dcn",
+    },
 }
-"""Command → the module below ops.cli whose `app` has it; imported only when it is called."""
+"""Group of the help → command → the module below ops.cli whose `app` has it. Modules load on first use."""
+
+COMMANDS = {name: module for commands in COMMAND_GROUPS.values() for name, module in commands.items()}
+
+ROOT_EXAMPLES = (
+    "up --speed 600 --seed 7            # start a superpod at 600x speed",
+    "get slices                         # list its slices",
+    "inject ocs pod-0/ocs-17 --for 30m  # break an optical switch",
+    "explain slice pod-0/slice-0        # explain what a slice waits for",
+    "lab run --days 30 --seed 7         # simulate a month in seconds",
+)
 
 COMPLETION_VARIABLE = "_LIGHTWAVE_COMPLETE"
-"""The variable by which a shell's completion script asks for completions."""
+"""The environment variable that a shell's completion script sets to request completions."""
 ONE_THREAD = ("OPENBLAS_NUM_THREADS", "1")
-"""Vectors here are short: more threads of the linear algebra would only wait for each other."""
+"""One thread for linear algebra: the vectors are short, and more threads would only wait for each other."""
 LIVE_MODULES = frozenset({"aiokafka", "faust", "kafka", "mode", "uvloop"})
-"""What only the extra `live` installs."""
+"""Modules that only the extra `live` installs."""
 
 
 class LazyCommandGroup(CommandGroup):
-    """Imports a command's module only when somebody names it."""
+    """Imports a command's module when the command is used or listed, and lists commands by group."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """`lightwave` alone shows the help."""
+        return super().parse_args(ctx, args or ([] if ctx.resilient_parsing else ["--help"]))
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        width = max(map(len, COMMANDS))
+        for title, names in COMMAND_GROUPS.items():
+            commands = [(name, self.get_command(ctx, name)) for name in names]
+            rows = [(name, summary_of(command)) for name, command in commands if command is not None]
+            write_commands(formatter, title, rows, width)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
@@ -94,13 +134,13 @@ class LazyCommandGroup(CommandGroup):
         return find_command(module.app, cmd_name)
 
     def main(self, *args: Any, **options: Any) -> Any:
-        """As click runs a command: Typer's own way differs where Ctrl-C ends it."""
+        """Run as click does: Typer handles Ctrl-C differently."""
         return click.Command.main(self, *args, **options)
 
     def _main_shell_completion(
         self, ctx_args: MutableMapping[str, Any], prog_name: str, complete_var: str | None = None
     ) -> None:
-        """As click's scripts ask, which `lightwave completion` prints: Typer's ask otherwise."""
+        """Answer click's completion scripts, which `lightwave completion` prints; Typer's differ."""
         if complete_var is not None and (instruction := os.environ.get(complete_var)):
             from click.shell_completion import shell_complete
 
@@ -118,15 +158,17 @@ def _print_version(ctx: typer.Context, value: bool) -> None:
 app = command_app(cls=LazyCommandGroup, context_settings={"help_option_names": ["-h", "--help"]})
 
 
-@app.callback()
+@app.callback(epilog=examples(*ROOT_EXAMPLES))
 def _root(
     _version: Annotated[
-        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="and exit")
+        bool,
+        typer.Option("--version", is_eager=True, callback=_print_version, help="Show the version and exit."),
     ] = False,
 ) -> None:
     """A living digital twin of optically reconfigured ML datacenters.
 
-    LIGHTWAVE_URL says which twin (default http://127.0.0.1:8080), LIGHTWAVE_TOKEN is its bearer token.
+    Commands talk to the twin at LIGHTWAVE_URL (default http://127.0.0.1:8080) with the bearer token
+    LIGHTWAVE_TOKEN. `lightwave COMMAND --help` shows a command's options and examples.
     """
 
 
@@ -134,8 +176,10 @@ root = typer.main.get_group(app)
 
 
 def main(command: click.Command = root, prog_name: str = "lightwave") -> NoReturn:
-    """Run one command; the exit code: 0 done, 1 refused or failed, 2 wrong usage, 3 not found, 4 no twin,
-    5 the twin deviated."""
+    """Run one command and exit.
+
+    Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 not found, 4 no twin, 5 the twin deviated.
+    """
     os.environ.setdefault(*ONE_THREAD)
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError):
@@ -162,7 +206,7 @@ def main(command: click.Command = root, prog_name: str = "lightwave") -> NoRetur
             raise
         _fail(f"`lightwave live` needs {error.name}: pip install 'lightwave-twin[live]'", 1)
     except RecursionError:
-        _fail("what was given is nested too deeply", 1)
+        _fail("the input is nested too deeply", 1)
     except BrokenPipeError:
         _close(sys.stdout)
         sys.exit(1)
@@ -174,7 +218,7 @@ def main(command: click.Command = root, prog_name: str = "lightwave") -> NoRetur
 
 
 def _close(stream: TextIO) -> None:
-    """Give up a stream that takes no more: what Python would flush at its end must not raise once more."""
+    """Redirect a broken stream to the null device, so that Python's final flush does not raise again."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
@@ -189,7 +233,7 @@ def _usage(error: click.UsageError) -> str:
 
 
 def _fail(sentence: str, code: int) -> NoReturn:
-    """Say on stderr what is wrong, in one line, and end."""
+    """Print what is wrong on stderr, in one line, and exit."""
     try:
         echo(f"lightwave: {one_line(' '.join(sentence.split()))}", to_stderr=True)
     except OSError:

@@ -1,4 +1,4 @@
-"""Messages as they come, over a twin that goes away and returns."""
+"""A stream of new messages that reconnects when the twin restarts."""
 
 import time
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""A client of the gateway on the standard library alone: it must not slow down a query."""
+"""A gateway client that uses only the standard library, so that queries start fast."""
 
 import contextlib
 import http.client
@@ -20,13 +20,11 @@ from shared.basics.checks import check_range
 from shared.basics.errors import InvalidInput, LightwaveError, NotFound, TwinUnreachable
 from shared.storage.files.tls_files import TlsFiles
 
-# Where a twin is reached.
-
 DEFAULT_URL = "http://127.0.0.1:8080"
 
 
 def url_from_environment() -> str | None:
-    """The twin that the user names, or None."""
+    """The value of LIGHTWAVE_URL, or None."""
     return os.environ.get("LIGHTWAVE_URL") or None
 
 
@@ -42,7 +40,7 @@ def parse_twin_url(url: str, named_by: str) -> tuple[str, int | None, str, bool]
     )
     if parts.scheme not in ("http", "https") or not host or not plain:
         raise InvalidInput(
-            f"{named_by} {quoted(url)}: not a twin's address; allowed are URLs like {DEFAULT_URL}"
+            f"{named_by} {quoted(url)}: not a twin's address; must be a URL such as {DEFAULT_URL}"
         )
     return host, port, parts.path.rstrip("/"), parts.scheme == "https"
 
@@ -75,7 +73,7 @@ SILENCE_S_MAX = 45.0
 
 
 class RequestFailed(LightwaveError):
-    """The twin answered that it will not, or cannot."""
+    """The twin refused the request, or could not carry it out."""
 
 
 class TwinBusy(RequestFailed):
@@ -116,7 +114,7 @@ class Client:
         if own := token or token_from_environment():
             if not re.fullmatch(r"[!-~]+", own):
                 raise InvalidInput(
-                    f"{'token' if token else TOKEN}: not a bearer token; allowed are visible ASCII characters"
+                    f"{'token' if token else TOKEN}: not a bearer token; must be visible ASCII characters"
                 )
             self._headers["Authorization"] = f"Bearer {own}"
 
@@ -186,7 +184,7 @@ class Client:
         """A request under an idempotency key, so that asking once more for a lost answer is safe."""
         if key is not None and not KEY_PATTERN.fullmatch(key):
             raise InvalidInput(
-                f"key {quoted(key)}: not allowed; allowed are 1 to "
+                f"key {quoted(key)}: is not allowed; must be 1 to "
                 f"{IDEMPOTENCY_KEY_MAX} visible ASCII characters"
             )
         key = key or str(uuid.uuid4())
@@ -248,7 +246,9 @@ class Client:
 
     def not_a_twin(self, why: str) -> TwinUnreachable:
         """The error for an answer that no twin gives."""
-        return TwinUnreachable(f"what answers at {self.url} is no twin of this version ({why}); {self._hint}")
+        return TwinUnreachable(
+            f"the server at {self.url} is not a twin of this version ({why}); {self._hint}"
+        )
 
     def _check(self, content: Any, fields: tuple[str, ...]) -> dict[str, Any]:
         if not isinstance(content, dict):

@@ -1,4 +1,4 @@
-"""The states of a living twin's site, as its gateway gives them."""
+"""Fetches the states of a running twin's site from its gateway."""
 
 from dataclasses import dataclass
 
@@ -30,7 +30,7 @@ def fetch_snapshot(client: Client, site: str) -> RemoteSnapshot:
     except SnapshotRefused:
         raise OperationFailed(
             f"the twin runs build {snapshot.software} of rules {snapshot.rules}, and this command is of "
-            f"{software_version()} of rules {RULES}: it cannot know its future; use the twin's own version"
+            f"{software_version()} of rules {RULES}: use the command of the twin's version"
         ) from None
     if client.answered_at_us is None:
         raise client.not_a_twin("its answer does not say of which moment it is")

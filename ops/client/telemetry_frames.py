@@ -1,4 +1,4 @@
-"""Telemetry frames of a living twin, one after another, and as one Parquet file."""
+"""Fetches telemetry frames of a running twin, and writes them as one Parquet file."""
 
 from collections.abc import Iterator
 from functools import lru_cache
@@ -32,7 +32,7 @@ def export_frames(
     tables = (frame_table(name, *frame) for frame in frames(client, name, begin, end, of_ocses=of == "ocs"))
     first = next(tables, None)
     if first is None:
-        raise NotFound(f"{name}: no telemetry frames of that time are kept")
+        raise NotFound(f"{name}: no telemetry frames from that time are kept")
     count, rows, last_us = 0, 0, 0
     with atomic_output_file(out) as file, pq.ParquetWriter(file, first.schema, compression="zstd") as writer:
         for table in chain((first,), tables):
@@ -54,9 +54,7 @@ def resolve_fabric(client: Client, fabric: str | None, of: str | None) -> str:
     row = rows[name]
     there = ["links" if row["network"] is None else "trunks", *(["ocs"] if row["ocs"] else [])]
     if of not in (None, *there):
-        raise InvalidInput(
-            f"--of {of}: {name} is a {row['kind']} and has none; allowed are {' and '.join(there)}"
-        )
+        raise InvalidInput(f"--of {of}: {name} is a {row['kind']} and has none; must be {' or '.join(there)}")
     return name
 
 
@@ -96,7 +94,7 @@ def time_range_us(client: Client, begin: str | None, end: str | None) -> tuple[i
     first_us = 0 if begin is None else max(0, bounds(begin)[0])
     last_us = now_us if end is None else max(0, bounds(end)[1])
     if end is not None and last_us < first_us:
-        raise InvalidInput(f"--to {end}: comes before --from {begin}")
+        raise InvalidInput(f"--to {end}: is before --from {begin}")
     return first_us - 1, last_us
 
 

@@ -1,4 +1,4 @@
-"""The tokens of this process: from its environment, or from a file that the environment names."""
+"""Reads this process's tokens from its environment, or from a file named there."""
 
 import os
 from pathlib import Path

@@ -65,6 +65,6 @@ def worker_death_reported() -> Iterator[None]:
         yield
     except BrokenProcessPool:
         raise OperationFailed(
-            "--jobs: a worker process was killed, as the system does where memory runs out, and the run is "
+            "--jobs: a worker process was killed, probably because memory ran out, and the run is "
             "lost; fewer --jobs need less memory"
         ) from None

@@ -1,5 +1,4 @@
-"""Where chip-time went, drawn: a page of stacked columns over time that needs no network, and a table of the
-same."""
+"""A self-contained HTML page of chip-time: stacked columns over time, and a table."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Intervals in JSON, which knows no infinity."""
+"""Confidence intervals as JSON, which has no infinity."""
 
 import math
 

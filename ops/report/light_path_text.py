@@ -1,4 +1,4 @@
-"""What a light path says of itself, as the twin traces it."""
+"""Texts about a traced light path."""
 
 from collections.abc import Mapping
 from typing import Any

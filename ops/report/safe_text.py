@@ -1,25 +1,21 @@
-"""Text of others as a terminal may have it: what would move its cursor, name its window or turn its letters
-round is shown, and not sent."""
+"""Escapes foreign text for the terminal: control and format characters are shown, not sent."""
 
 import re
 import unicodedata
 from collections.abc import Callable
 
-# What somebody gave, repeated in a sentence about it: never longer than one reads, never a control
-# character.
-
 QUOTED_MAX = 60
-"""Characters of a value that are repeated."""
+"""Maximum number of characters of a value that an error repeats."""
 _PLAIN = re.compile(r"[A-Za-z0-9_+-]{1,40}")
 
 
 def quoted(value: object) -> str:
-    """The value as Python writes it, with what cannot be printed escaped, cut where it is long."""
+    """The value as a Python literal, with unprintable characters escaped, shortened if it is long."""
     return shortened(repr(value))
 
 
 def shortened(text: str, most: int = QUOTED_MAX) -> str:
-    """The text, cut where it is longer than so many characters."""
+    """The text, shortened to a maximum number of characters."""
     return text if len(text) <= most else text[: most - 1] + "…"
 
 

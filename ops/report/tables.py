@@ -10,7 +10,7 @@ Table = tuple[Sequence[str], list[Sequence[object]]]
 
 
 def text_table(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Aligned columns, three spaces between."""
+    """Format rows as columns separated by three spaces."""
     cells = [[*headers], *[[_cell(value) for value in row] for row in rows]]
     widths = [max(len(row[n]) for row in cells) for n in range(len(headers))]
     return "\n".join(table_line(row, widths) for row in cells)

@@ -1,4 +1,4 @@
-"""A line drawn in a terminal with dots of Braille patterns: two columns and four rows of them a character."""
+"""Line charts in the terminal, drawn with Braille dots: two columns and four rows in each character."""
 
 from collections.abc import Callable, Sequence
 

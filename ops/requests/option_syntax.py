@@ -11,13 +11,15 @@ from shared.basics.units import US_PER_S
 def parse_options(
     option_text: str, words: Sequence[str], allowed: Collection[str], form: str
 ) -> dict[str, str]:
-    """What `severity=3` and `onset=12h` give, by name. InvalidInput begins with what was said, and shows the
-    form for a name that is not allowed."""
+    """Parse words like `severity=3` and `onset=12h` into values by name.
+
+    InvalidInput starts with the option's text and shows its form if a name is not allowed.
+    """
     found: dict[str, str] = {}
     for word in words:
         name, equals, value = word.partition("=")
         if name not in allowed or not equals:
-            raise InvalidInput(f"{option_text}: {quoted(word)} is not understood; allowed: {form}")
+            raise InvalidInput(f"{option_text}: {quoted(word)} is not understood; must be {form}")
         if name in found:
             raise InvalidInput(f"{option_text}: {name} is given twice; leave one of them out")
         found[name] = value
@@ -25,11 +27,11 @@ def parse_options(
 
 
 def parse_span_us(option_text: str, text: str, *, least_s: int) -> int:
-    """A span of at least so many seconds; InvalidInput begins with what was said."""
+    """Parse a duration of at least `least_s` seconds. InvalidInput starts with the option's text."""
     seconds = parse_duration_s(text)
     if seconds is None or seconds < least_s:
-        allowed = "are 0s," if least_s == 0 else "are"
+        zero = "0s, " if least_s == 0 else ""
         raise InvalidInput(
-            f"{option_text}: {quoted(text)} is no such time; allowed {allowed} 30s, 15m, 2h, 1d12h"
+            f"{option_text}: {quoted(text)} is not a valid duration; must be like {zero}30s, 15m, 2h, 1d12h"
         )
     return seconds * US_PER_S

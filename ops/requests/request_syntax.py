@@ -67,7 +67,7 @@ def _parse_request(what: str, text: str, fabrics: Mapping[str, str]) -> TimedReq
         before, plus, span = last, "", ""
     head, when = (head, before) if at else (before, "")
     if not head or (plus and what.endswith("drain")):
-        raise InvalidInput(f"{option_text}: allowed: {REQUEST_FORMS[what]}")
+        raise InvalidInput(f"{option_text}: must be {REQUEST_FORMS[what]}")
     after_us = parse_span_us(option_text, when, least_s=0) if at else 0
     for_us = parse_span_us(option_text, span, least_s=1) if plus else None
     given = parse_options(option_text, options, REQUEST_OPTIONS[what], REQUEST_FORMS[what])
@@ -102,7 +102,7 @@ def _body(
         kind, colon, target = head.partition(":")
         fault_kind = next((word for word in FAULTS if word == kind), None)
         if fault_kind is None or not colon:
-            raise InvalidInput(f"no fault of kind {quoted(kind)}; allowed: {REQUEST_FORMS[what]}")
+            raise InvalidInput(f"no fault of kind {quoted(kind)}; must be {REQUEST_FORMS[what]}")
         name = with_fabric(target, [*fabrics])
         how: dict[str, object] = {"kind": fault_kind, "target": name, "duration_us": for_us}
         if "severity" in given:

@@ -33,12 +33,12 @@ def _lines(file: Path) -> Iterator[tuple[str, Caller]]:
             continue
         where = f"tokens file {file}, line {number}"
         if len(words) != 3:
-            raise InvalidInput(f"{where}: {len(words)} words; allowed are three: NAME ROLE TOKEN")
+            raise InvalidInput(f"{where}: {len(words)} words; must be three: NAME ROLE TOKEN")
         name, role, token = words
         if not re.fullmatch(NAME, name):
             raise InvalidInput(
-                f"{where}: {quoted(name)} is no name; allowed are 1 to 64 letters, digits and . _ @ -"
+                f"{where}: {quoted(name)} is not a valid name; must be 1 to 64 letters, digits and . _ @ -"
             )
         if role not in [*Role]:
-            raise InvalidInput(f"{where}: {quoted(role)} is no role; allowed are {', '.join(Role)}")
+            raise InvalidInput(f"{where}: {quoted(role)} is not a role; must be one of {', '.join(Role)}")
         yield token, Caller(name, Role(role))

@@ -1,1 +1,1 @@
-"""What a twin is made of: site files, configuration, calibration, and the strict YAML reader."""
+"""The make-up of a twin: site files, configuration, calibrations and the strict YAML reader."""

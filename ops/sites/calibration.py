@@ -50,7 +50,7 @@ def read_calibration(name: str) -> tuple[CalibrationValue, ...]:
     if not _is_file(name):
         if name not in calibration_names():
             raise InvalidInput(
-                f"calibration {quoted(name)}: there is none; allowed: "
+                f"calibration {quoted(name)}: no such calibration; must be "
                 f"{', '.join(calibration_names())}, or a file"
                 f"{closest_match_hint(name, calibration_names())}"
             )
@@ -79,7 +79,7 @@ def calibration_values(name: str, kind: str) -> dict[str, Any]:
 def _read(path: Path) -> tuple[CalibrationValue, ...]:
     content = read_yaml(path)
     if not isinstance(content, dict) or not content:
-        raise InvalidInput(f"{quoted(content)} is not allowed; allowed: parameters, with {', '.join(FIELDS)}")
+        raise InvalidInput(f"{quoted(content)} is not allowed; must be parameters, with {', '.join(FIELDS)}")
     known = {parameter.name for kind in CONFIGS for parameter in parameters(kind)}
     rows = []
     for name, row in content.items():
@@ -89,14 +89,14 @@ def _read(path: Path) -> tuple[CalibrationValue, ...]:
             )
         if not isinstance(row, dict) or set(row) != set(FIELDS):
             raise InvalidInput(
-                f"{name}: {quoted(row)} is not allowed; allowed: {', '.join(FIELDS)}, all three"
+                f"{name}: {quoted(row)} is not allowed; must be {', '.join(FIELDS)}, all three"
             )
         if row["sure"] not in [*CONFIDENCE_LEVELS]:  # which may be a list as well
             raise InvalidInput(
-                f"{name}: sure {quoted(row['sure'])} is not allowed; allowed: {', '.join(CONFIDENCE_LEVELS)}"
+                f"{name}: sure {quoted(row['sure'])} is not allowed; must be {', '.join(CONFIDENCE_LEVELS)}"
             )
         if not isinstance(row["source"], str) or not row["source"].strip():
-            raise InvalidInput(f"{name}: source {quoted(row['source'])} is not allowed; allowed: text")
+            raise InvalidInput(f"{name}: source {quoted(row['source'])} is not allowed; must be text")
         rows.append(CalibrationValue(str(name), row["value"], row["source"], str(row["sure"])))
     for kind in CONFIGS:
         own = {parameter.name for parameter in parameters(kind)}

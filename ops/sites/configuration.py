@@ -1,6 +1,4 @@
-"""`--set KEY=VALUE`: dotted names of the configuration, its parameters as a table, and what is wrong with a
-value.
-"""
+"""`--set KEY=VALUE`: dotted parameter names, the table of parameters, and error texts for values."""
 
 import json
 import math
@@ -123,12 +121,12 @@ def config_from_pairs(
         given.add(name)
         if _is_list(known[name]):
             raise InvalidInput(
-                f"--set {name}: takes {allowed_text(known[name])}, which --set cannot say; write a site file "
-                "for --site, such as ops/sites/campus.yaml"
+                f"--set {name}: takes {allowed_text(known[name])}, which --set cannot express; write a site "
+                "file for --site, such as ops/sites/campus.yaml"
             )
         place[field] = _value(f"--set {name}", text.strip(), known[name])
     if seed is not None and values.setdefault("seed", seed) != seed:
-        raise InvalidInput(f"--seed {seed}: --set seed={values['seed']} says another; leave one of them out")
+        raise InvalidInput(f"--seed {seed}: --set seed={values['seed']} differs; leave one of them out")
     if trace is not None:
         values["trace"] = trace
     try:
@@ -180,11 +178,11 @@ def _complaint(
         if row is not None:
             fields = row.model_fields
             return (
-                f"{name}: no such field; allowed: "
+                f"{name}: no such field; must be one of "
                 f"{', '.join(fields)}{closest_match_hint(str(place[3]), fields)}"
             )
         return f"{name}: {_unknown(kind, '.'.join(map(str, place)), known)}"
-    return f"{name}: {quoted(first['input'])} is not allowed; allowed: {_allowed_at(place, known)}"
+    return f"{name}: {quoted(first['input'])} is not allowed; must be {_allowed_at(place, known)}"
 
 
 def _allowed_at(place: Sequence[str | int], known: Mapping[str, FieldInfo]) -> str:
@@ -247,7 +245,7 @@ def _value(label: str, text: str, field: FieldInfo) -> Any:
     except (KeyError, ValueError):
         hint = closest_match_hint(text.upper(), literal_values(field), similarity=0.3)
         raise InvalidInput(
-            f"{label}: {quoted(text)} is not allowed; allowed: {allowed_text(field)}{hint}"
+            f"{label}: {quoted(text)} is not allowed; must be {allowed_text(field)}{hint}"
         ) from None
 
 
@@ -287,11 +285,11 @@ def parse_pairs(kind: str, pairs: Sequence[str]) -> dict[str, bool | int | float
         if name not in known:
             near = closest_match(name, [one for one in RUNTIME_PARAMETERS if one in known], similarity=0.5)
             hint = f"did you mean {near}? " if near else ""
-            raise InvalidInput(f"{name}: no parameter of a {kind}; {hint}`lightwave set --list` tells them")
+            raise InvalidInput(f"{name}: no parameter of a {kind}; {hint}`lightwave set --list` shows them")
         single = not _is_list(known[name])
         value = parse_value(kind, name, text, option="") if single else text
         if isinstance(value, float) and not math.isfinite(value):  # as no message may have it
-            raise InvalidInput(f"{name}: {text} is not allowed; allowed: {allowed_text(known[name])}")
+            raise InvalidInput(f"{name}: {text} is not allowed; must be {allowed_text(known[name])}")
         found[name] = value
     return found
 

@@ -1,5 +1,4 @@
-"""What a twin is made of: its sites, each with its fabrics and their configurations; from options or from a
-file."""
+"""The sites of a new twin with their fabrics and configurations, from options or from a file."""
 
 import re
 from collections import Counter
@@ -66,9 +65,7 @@ class NewTwinOptions:
             ("--trace", trace),
         ):
             if given is not None:
-                raise InvalidInput(
-                    f"{name}: not together with --site, whose file says what the site is made of"
-                )
+                raise InvalidInput(f"{name}: cannot be combined with --site, whose file describes the site")
         sites = tuple(read_site(path) for path in self.site_files)
         check_sites(sites)
         return sites if self.seed is None else with_seed(sites, self.seed)
@@ -118,8 +115,8 @@ def with_seed(sites: Sequence[SitePlan], seed: int) -> tuple[SitePlan, ...]:
     have one."""
     if not lacks_seed(sites):
         raise InvalidInput(
-            f"--seed {seed}: every fabric of the site has a seed of its own there; leave it out, or leave "
-            "out theirs"
+            f"--seed {seed}: every fabric of the file has its own seed; leave out either --seed or "
+            "those seeds"
         )
     return tuple(
         SitePlan(
@@ -166,20 +163,18 @@ def read_site(path: Path, option: str = "--site ") -> SitePlan:
     try:
         content = read_yaml(path)
         if content is None:
-            raise InvalidInput("is empty; allowed: site and fabrics, with values")
+            raise InvalidInput("is empty; must have site and fabrics")
         file = _mapping("the file", content, ("site", "fabrics", "calibration"))
         calibration = file.get("calibration")
         if not isinstance(calibration, str | None):
-            raise InvalidInput(
-                f"calibration: {quoted(calibration)} is not allowed; allowed: a name or a file"
-            )
+            raise InvalidInput(f"calibration: {quoted(calibration)} is not allowed; must be a name or a file")
         site = file.get("site")
         if not isinstance(site, str) or re.fullmatch(SITE_PATTERN, site) is None:
             raise InvalidInput(_bad_name_text("site", site, "campus or pod-0"))
         rows = file.get("fabrics")
         if not isinstance(rows, list) or not rows:
             problem = "is missing" if rows is None else f"{quoted(rows)} is not allowed"
-            raise InvalidInput(f"fabrics: {problem}; allowed: a list of one or more")
+            raise InvalidInput(f"fabrics: {problem}; must be a list of one or more")
         fabrics: dict[str, FabricConfig] = {}
         for n, row in enumerate(rows):
             name, config = _fabric(f"fabrics.{n}", row, calibration)
@@ -207,7 +202,7 @@ def _fabric(where: str, row: object, calibration: str | None) -> tuple[str, Fabr
     given = {} if config is None else _mapping(f"{where}.config", config)
     if "kind" in given:
         raise InvalidInput(
-            f"{where}.config.kind: is no parameter; the kind stands beside config: {where}.kind"
+            f"{where}.config.kind: is not a parameter; put the kind next to config: {where}.kind"
         )
     base = {} if calibration is None else to_sections(calibration_values(calibration, str(kind)))
     return name, config_from_sections(str(kind), merge_sections(base, given), f"{where}.config")
@@ -222,8 +217,8 @@ def _mapping(where: str, value: object, known: tuple[str, ...] = ()) -> dict[str
     """The value, if it is a mapping of none but the known fields; without any, nobody looks at them here."""
     if not isinstance(value, dict):
         allowed = ", ".join(known) or "parameters by name"
-        raise InvalidInput(f"{where}: {quoted(value)} is not allowed; allowed: {allowed}, with values")
+        raise InvalidInput(f"{where}: {quoted(value)} is not allowed; must be {allowed}, with values")
     for name in value:
         if known and name not in known:
-            raise InvalidInput(f"{where}: no such field {quoted(name)}; allowed: {', '.join(known)}")
+            raise InvalidInput(f"{where}: no such field {quoted(name)}; must be one of {', '.join(known)}")
     return value

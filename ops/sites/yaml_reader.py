@@ -54,18 +54,18 @@ def read_text_file(path: Path) -> str:
     might never end."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
-            raise InvalidInput("no file of text, but a folder, pipe or device")
+            raise InvalidInput("must be a text file, not a folder, pipe or device")
         with path.open("rb") as file:
             content = file.read(BYTES_MAX + 1)
         if len(content) > BYTES_MAX:
-            raise InvalidInput(f"larger than {BYTES_MAX // 2**20} MB, which is the most")
+            raise InvalidInput(f"larger than {BYTES_MAX // 2**20} MB, the maximum")
         return content.decode()
     except OSError as error:
         raise InvalidInput(error.strerror or str(error)) from None
     except UnicodeDecodeError:
-        raise InvalidInput("not a text in UTF-8") from None
+        raise InvalidInput("not UTF-8 text") from None
     except ValueError:
-        raise InvalidInput("no path of a file: it has a character NUL") from None
+        raise InvalidInput("not a valid path: it contains a NUL character") from None
 
 
 class _Values(yaml.SafeLoader):
@@ -83,7 +83,7 @@ class _Values(yaml.SafeLoader):
         found = self._value()
         self._next()  # and its end
         if not isinstance(event := self._next(), yaml.StreamEndEvent):
-            raise _refused(event, "a second document; allowed is one")
+            raise _refused(event, "a second document; must be only one")
         return found
 
     def _next(self) -> Any:
@@ -99,7 +99,7 @@ class _Values(yaml.SafeLoader):
         if event.anchor is not None:
             raise _refused(event, f"the anchor &{shortened(str(event.anchor))}; write the values out")
         if event.tag is not None:
-            raise _refused(event, f"the tag {quoted(event.tag)}; allowed are values without tags")
+            raise _refused(event, f"the tag {quoted(event.tag)}; must be a value without a tag")
         self.lines.setdefault(place, event.start_mark.line + 1)
         if len(place) > DEPTH_MAX:
             raise _refused(event, f"nested deeper than {DEPTH_MAX}, which is the most")
@@ -157,8 +157,8 @@ class _Values(yaml.SafeLoader):
         number = self.construct_yaml_int(node) if len(node.value) <= DIGITS_MAX else None
         if number is None or not -COUNT_MAX <= number <= COUNT_MAX:
             name = f"{dotted(*place)}: " if place else ""
-            allowed = f"whole numbers of 64 bits, up to {COUNT_MAX:,}"
-            raise _refused(event, f"{name}{shortened(node.value)} is not allowed; allowed: {allowed}")
+            allowed = f"a whole number of 64 bits, up to {COUNT_MAX:,}"
+            raise _refused(event, f"{name}{shortened(node.value)} is not allowed; must be {allowed}")
         return number
 
 

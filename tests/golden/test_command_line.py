@@ -106,11 +106,11 @@ topology route 4x4x8 --twisted
 topology route 4x4x8 --without-link 5,up
 topology suggest --chips 256 --traffic all-to-all
 topology suggest --chips 100
-fabric-availability --kind cwdm8-bidi
-goodput-model --host-availability 0.99 --slice-chips 1024
-goodput-model --host-availability 0.99 --slice-chips 1024 --ocs-availability 0.999
-goodput-model --slice-chips 1000
-placement-model --cube-availability 0.882 --ocs-availability 0.9988 --slice-cubes 53
+model availability --kind cwdm8-bidi
+model goodput --host-availability 0.99 --slice-chips 1024
+model goodput --host-availability 0.99 --slice-chips 1024 --ocs-availability 0.999
+model goodput --slice-chips 1000
+model placement --cube-availability 0.882 --ocs-availability 0.9988 --slice-cubes 53
 link budget pod-0/cube-3/+z/7
 link budget pod-0/cube-3/+z/14 --to pod-0/cube-2/+z/14
 link budget --loss-db 2.5 --return-loss-db -30 --no-soft-fec

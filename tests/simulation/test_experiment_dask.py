@@ -206,4 +206,4 @@ def test_workers_here_go_without_a_cluster(here: tuple[Path, str], tmp_path: Pat
     process = begun(here[0], tmp_path / "r", "--dask", "tcp://127.0.0.1:1", "--workers", "2")
     _, error = process.communicate(timeout=ENDED_S_MAX)
     assert process.returncode == 2
-    assert error.startswith("lightwave: --workers goes without --dask")
+    assert error.startswith("lightwave: --workers cannot be combined with --dask")

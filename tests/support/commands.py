@@ -28,3 +28,14 @@ def leaf(group: click.Group, path: list[str]) -> click.Command:
         command = command.get_command(click.Context(command), word)
     assert command is not None
     return command
+
+
+def groups(group: click.Group, *path: str) -> list[list[str]]:
+    """The words of every group, the root first."""
+    context = click.Context(group)
+    found = [[*path]]
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            found += groups(command, *path, name)
+    return found

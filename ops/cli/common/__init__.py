@@ -1,1 +1,1 @@
-"""What several commands share: options, parameter types, completion, output, tables."""
+"""Helpers shared by several commands: options, parameter types, completion, output and tables."""

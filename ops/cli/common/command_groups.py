@@ -1,19 +1,61 @@
-"""How the commands of a module become one app, and how its groups know the nearest word to a mistyped one."""
+"""Builds the apps and groups of the command line, with complete listings, examples and spelling hints."""
 
+import inspect
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import click
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from ops.cli.common.param_types import unknown_word_text
 
+NO_WRAP = "\b\n"
+"""Click's help formatter keeps the lines of a paragraph that starts with this."""
+
+
+def examples(*lines: str) -> str:
+    """The epilog that lists a command's examples, given without the word `lightwave`."""
+    return "\n".join([f"{NO_WRAP}Examples:", *(f"  lightwave {line}" for line in lines)])
+
+
+def summary_of(command: click.Command) -> str:
+    """The first paragraph of a command's help, on one line and without the final period."""
+    paragraph = inspect.cleandoc(command.help or "").partition("\n\n")[0]
+    return " ".join(paragraph.split()).removesuffix(".")
+
+
+def write_commands(
+    formatter: click.HelpFormatter, title: str, rows: Iterable[tuple[str, str]], width: int
+) -> None:
+    """Write a titled list of (name, summary), one line each, with names padded to `width`."""
+    formatter.write(f"\n{title}:\n")
+    for name, summary in rows:
+        formatter.write(f"  {name:<{width}}  {summary}\n")
+
+
+class HelpCommand(TyperCommand):
+    """A command whose epilog starts at the left margin."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        _write_epilog(self, formatter)
+
 
 class CommandGroup(TyperGroup):
-    """A group that lists its commands by name, and names them all where a word is none of them."""
+    """A group that lists its commands by name with whole sentences, and suggests a command for an unknown
+    word."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(self.commands)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        names = self.list_commands(ctx)
+        commands = [(name, self.get_command(ctx, name)) for name in names]
+        rows = [(name, summary_of(command)) for name, command in commands if command is not None]
+        write_commands(formatter, "Commands", rows, max(map(len, names)))
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        _write_epilog(self, formatter)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -24,16 +66,23 @@ class CommandGroup(TyperGroup):
         return super().resolve_command(ctx, args)
 
 
+class CommandApp(typer.Typer):
+    """A Typer app whose commands are `HelpCommand`s unless they name another class."""
+
+    def command(self, *names: Any, **options: Any) -> Callable[..., Any]:
+        return super().command(*names, **{"cls": HelpCommand, **options})
+
+
 def command_app(
     name: str | None = None,
     cls: type[CommandGroup] = CommandGroup,
     context_settings: dict[str, Any] | None = None,
 ) -> typer.Typer:
-    """An app without Typer's panels, which would import rich and draw boxes around what is one sentence here.
+    """An app without Typer's panels, which would import rich and draw boxes around single sentences.
 
-    With a name, and a callback that explains it, it is a group; without them its commands stand at the root.
+    With a name and a callback, the app is a group. Without them, its commands belong to the root.
     """
-    return typer.Typer(
+    return CommandApp(
         name=name,
         cls=cls,
         context_settings=context_settings,
@@ -46,8 +95,14 @@ def command_app(
 
 
 def find_command(app: typer.Typer, word: str) -> click.Command:
-    """What a word of the command line leads to in its module's app: its group, or one of its commands."""
+    """The command for `word` in a module's app: the app's group, or one of its commands."""
     command = typer.main.get_command(app)
     if app.registered_callback is None and isinstance(command, click.Group):
         return command.commands[word]
     return command
+
+
+def _write_epilog(command: click.Command, formatter: click.HelpFormatter) -> None:
+    if command.epilog:
+        formatter.write_paragraph()
+        formatter.write_text(inspect.cleandoc(command.epilog))

@@ -1,4 +1,4 @@
-"""Messages of the log as people read them: a row each."""
+"""Formats messages of the log as table rows."""
 
 from typing import Any
 

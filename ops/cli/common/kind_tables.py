@@ -1,4 +1,4 @@
-"""What people see of each kind of thing that they can `get`: a row's cells."""
+"""The tables of `lightwave get`: the cells of a row for each kind of object."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

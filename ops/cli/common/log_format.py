@@ -1,6 +1,4 @@
-"""Logs on stderr: for people by default, as JSON lines on demand. Both carry message and cause ids where
-there are any.
-"""
+"""Log handlers for stderr: text by default, JSON lines on demand, both with message and cause ids."""
 
 import json
 import logging

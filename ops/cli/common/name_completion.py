@@ -1,4 +1,4 @@
-"""Names of things as arguments, completed from the running twin."""
+"""Parameter types for object names, completed from the running twin."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ops.client.http_client import Client
 
 COMPLETION_TIMEOUT_S = 0.3
-"""How long a person who pressed Tab waits for the twin."""
+"""Maximum wait for the twin during completion."""
 COMPLETIONS_MAX = 200
 KIND_OF_PART = {
     "host": "hosts",
@@ -32,16 +32,16 @@ KIND_OF_PART = {
     "control": "domains",
     "power": "domains",
 }
-"""Kind of part → the kind of thing whose names its own begins with."""
+"""Kind of part → the kind of object that is a prefix of its name."""
 DOMAINS = ("control", "power")
-"""Kinds of parts that are listed together."""
+"""Kinds of parts that one list contains."""
 FAULT_KINDS = tuple(FAULTS)
 TIERS = ("production", "research", "filler")
 CHIPS_PER_HOST = 4
 
 
 class NameParam(click.ParamType):
-    """A thing's name; of the given kind, or of the one that the command's KIND says."""
+    """An object's name, of the given kind or of the command's KIND."""
 
     name = "name"
 
@@ -57,7 +57,7 @@ class NameParam(click.ParamType):
 
 
 class TraceableNameParam(click.ParamType):
-    """The name of what light can be followed through: a link end, or a trunk."""
+    """The name of a link end or a trunk."""
 
     name = "name"
 
@@ -70,7 +70,7 @@ class TraceableNameParam(click.ParamType):
 
 
 class SensorNameParam(click.ParamType):
-    """The name of what reads itself: a link end, or an OCS."""
+    """The name of a link end or an OCS."""
 
     name = "name"
 
@@ -85,7 +85,7 @@ class SensorNameParam(click.ParamType):
 class KindAndNameParam(click.ParamType):
     """KIND/NAME, such as slice/pod-0/slice-3."""
 
-    name = "thing"
+    name = "object"
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
@@ -94,8 +94,8 @@ class KindAndNameParam(click.ParamType):
         if not slash:
             return _items([f"{kind.spellings[0]}/" for kind in KINDS.values()], incomplete)
         kind = find_kind(word)
-        found = list_names(kind.word, name) if kind is not None else []
-        return _items([f"{word}/{one}" for one in found], incomplete)
+        names = list_names(kind.word, name) if kind is not None else []
+        return _items([f"{word}/{name}" for name in names], incomplete)
 
 
 class SiteNameParam(click.ParamType):
@@ -110,7 +110,7 @@ class SiteNameParam(click.ParamType):
 
 
 class SettingParam(click.ParamType):
-    """KEY=VALUE; completed up to the value, with the parameters of the command's --kind."""
+    """KEY=VALUE, completed up to the value with the parameters of the command's --kind."""
 
     name = "setting"
 
@@ -124,7 +124,7 @@ class SettingParam(click.ParamType):
 
 
 class RuntimeSettingParam(click.ParamType):
-    """KEY=VALUE; completed up to the value, with the parameters that may change while a fabric lives."""
+    """KEY=VALUE, completed up to the value with the runtime parameters."""
 
     name = "setting"
 
@@ -137,7 +137,7 @@ class RuntimeSettingParam(click.ParamType):
 
 
 class PartNameParam(click.ParamType):
-    """The name of a part: OCSes and cubes, and behind a whole one's name what is in it."""
+    """The name of a part: OCSes and cubes first, and after the name of one, the parts in it."""
 
     name = "part"
 
@@ -152,7 +152,7 @@ class PartNameParam(click.ParamType):
 
 
 class FaultTargetParam(click.ParamType):
-    """What a fault of the command's KIND can strike."""
+    """A target for a fault of the command's KIND."""
 
     name = "target"
 
@@ -176,26 +176,25 @@ class FaultTargetParam(click.ParamType):
 
 
 def expand_name(client: "Client", name: str) -> str:
-    """A name with its fabric in front, where only one that can have it is there and none was said."""
+    """Prefix a name with its fabric if it has none and only one fabric fits."""
     if not lacks_fabric(name):
         return name
     try:
         rows = client.rows("/v1/fabrics", "name")
-    except NotFound:  # what answers there is no twin, and the next question says so
+    except NotFound:  # not a twin: the next query reports that
         return name
     fits = [str(row["name"]) for row in rows if can_be_in(name, network=row.get("network") is not None)]
     return with_fabric(name, fits)
 
 
 def list_names(kind: str, incomplete: str = "", state: str | None = None) -> list[str]:
-    """The names of all things of a kind, where a whole fabric's name is typed only its own; none where no
-    twin answers at once."""
+    """The names of all objects of a kind, or of the fabric that is typed; none if no twin answers in time."""
     fabric, slash, _ = incomplete.partition("/")
     return [str(row["name"]) for row in _rows(kind, fabric if slash else None, "name", state=state)]
 
 
 def _ports(incomplete: str) -> list[str]:
-    """The ports of the OCS whose whole name is typed."""
+    """The ports of the OCS whose name is typed."""
     fabric, ocs = incomplete.split("/")[:2]
     name = f"{fabric}/{ocs}"
     radix = next(

@@ -1,4 +1,4 @@
-"""Options that several commands share, as types of their parameters."""
+"""Options that several commands share, as annotated parameter types."""
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -31,8 +31,7 @@ Pods = Annotated[
     typer.Option(
         min=1,
         max=PODS_MAX,
-        help="so many fabrics, each a site of its own: pod-0, pod-1 and so on, of kind dcn dcn-0 and so on "
-        "[default: 1]",
+        help="number of fabrics, each in its own site: pod-0, pod-1, …; dcn-0, … for kind dcn [default: 1]",
     ),
 ]
 KindOfFabric = Annotated[
@@ -40,7 +39,7 @@ KindOfFabric = Annotated[
     typer.Option(
         "--kind",
         click_type=ChoiceParam("kind of fabric", KINDS_OF_FABRIC),
-        help=f"{' or '.join(KINDS_OF_FABRIC)} [default: superpod]",
+        help=f"kind of the fabrics: {', '.join(KINDS_OF_FABRIC)} [default: superpod]",
     ),
 ]
 SiteFiles = Annotated[
@@ -49,61 +48,63 @@ SiteFiles = Annotated[
         "--site",
         click_type=FILE,
         metavar="FILE",
-        help="a site from YAML, of up to 1 MB, in place of --pods; may be repeated",
+        help="a site file (YAML, up to 1 MB), instead of --pods; may be repeated",
     ),
 ]
 
 WideOutput = Annotated[
     Literal["table", "wide", "json", "yaml"],
-    typer.Option("-o", "--output", help="form; wide: links by what their modules read"),
+    typer.Option("-o", "--output", help="output format; wide adds the module readings of links"),
 ]
-Output = Annotated[Form, typer.Option("-o", "--output", help="form")]
-PageOutput = Annotated[PageForm, typer.Option("-o", "--output", help="form; html draws it")]
-Out = Annotated[Path | None, typer.Option(click_type=OUT_FILE, metavar="FILE", help="write it there")]
+Output = Annotated[Form, typer.Option("-o", "--output", help="output format")]
+PageOutput = Annotated[PageForm, typer.Option("-o", "--output", help="output format; html draws a page")]
+Out = Annotated[
+    Path | None, typer.Option(click_type=OUT_FILE, metavar="FILE", help="write the output to this file")
+]
 At = Annotated[
     str | None,
     typer.Option(
         "--at",
         metavar="TIME",
-        help="as it was then: -2h, 5d3h or 3d02:15:04 since the beginning, 432000000us, or the id of a "
-        "message and after it [default: now]",
+        help="show the state at this time: -2h, 5d3h or 3d02:15:04 since the start, 432000000us, "
+        "or right after the message with this id [default: now]",
     ),
 ]
-"""A moment of the past, as the twin reads it."""
+"""A past time, in the forms that the twin accepts."""
 UpgradeCheck = Annotated[
-    bool, typer.Option("--check", help="change nothing: say what would be done, and what would differ")
+    bool, typer.Option("--check", help="change nothing; report what would be done and what would differ")
 ]
 TwinData = Annotated[
     Path | None,
     typer.Option(
         click_type=FILE,
         metavar="DIR",
-        help="the twin's folder [default: the twin that LIGHTWAVE_URL names, or else that of the user's "
-        "state folder]",
+        help="the twin's folder [default: the twin at LIGHTWAVE_URL, otherwise the one in the "
+        "user's state folder]",
     ),
 ]
-Watch = Annotated[bool, typer.Option("--watch", "-w", help="look again every second, until Ctrl-C")]
-LogJson = Annotated[bool, typer.Option("--log-json", help="logs on stderr as JSON lines")]
+Watch = Annotated[bool, typer.Option("--watch", "-w", help="refresh every second, until Ctrl-C")]
+LogJson = Annotated[bool, typer.Option("--log-json", help="write logs to stderr as JSON lines")]
 
 Fabric = Annotated[
     str | None,
     typer.Option(
         click_type=NameParam("fabrics"),
-        help="[default: pod-0, or the first where there is none of this name]",
+        help="the fabric [default: pod-0, or the first if there is no pod-0]",
     ),
 ]
 SliceShape = Annotated[
-    str, typer.Argument(click_type=ShapeParam(), metavar="SHAPE", help="in chips, such as 4x4x8")
+    str, typer.Argument(click_type=ShapeParam(), metavar="SHAPE", help="sides in chips, such as 4x4x8")
 ]
-Twisted = Annotated[bool, typer.Option("--twisted", help="as a twisted torus")]
+Twisted = Annotated[bool, typer.Option("--twisted", help="make it a twisted torus")]
 RunTimeOption = Annotated[
     int | None,
     typer.Option(
-        "--for", click_type=DurationParam(), metavar="6h", help="run time; without it until released"
+        "--for", click_type=DurationParam(), metavar="6h", help="run time [default: until released]"
     ),
 ]
 OwnerOption = Annotated[
-    str, typer.Option("--owner", click_type=OwnerParam(), metavar="OWNER", help="for whom, such as team-7")
+    str, typer.Option("--owner", click_type=OwnerParam(), metavar="OWNER", help="the owner, such as team-7")
 ]
 TierOption = Annotated[
     str,
@@ -111,19 +112,21 @@ TierOption = Annotated[
         "--tier",
         click_type=ChoiceParam("tier", TIERS),
         metavar="TIER",
-        help="production is never pre-empted, research may be, filler runs in the holes",
+        help="production is never pre-empted, research may be, filler only uses free cubes",
     ),
 ]
-PriorityOption = Annotated[int, typer.Option("--priority", help="-100 to 100, higher first within a tier")]
+PriorityOption = Annotated[
+    int, typer.Option("--priority", help="-100 to 100; higher starts first within a tier")
+]
 RecoveryOption = Annotated[
     str | None,
     typer.Option(
         "--recovery",
         click_type=RecoveryParam(),
         metavar="CHOICES",
-        help="what may be done when hardware fails, preferred first: of spare, swap, route, wait, evict; "
-        "route:2% goes around at that tax on a step at most [default: all, but not route for "
-        "those whom scheduler.route_around_share leaves out]",
+        help="recovery choices when hardware fails, the preferred one first: spare, swap, route, "
+        "wait, evict; route:2% limits the slowdown of a step to 2 % [default: all; route only "
+        "for the share scheduler.route_around_share]",
     ),
 ]
 MultiPodOption = Annotated[
@@ -132,7 +135,8 @@ MultiPodOption = Annotated[
         "--pods",
         click_type=PodsParam(),
         metavar="N",
-        help="a job over several pods of a site, a slice in each, all or none: how many, or pod-0,pod-3",
+        help="run one job in several pods of a site, with a slice in each, all or none: a number, "
+        "or names such as pod-0,pod-3",
     ),
 ]
 RequestKey = Annotated[
@@ -140,30 +144,30 @@ RequestKey = Annotated[
     typer.Option(
         "--key",
         click_type=IdempotencyKeyParam(),
-        help="idempotency key: the same key is the same request [default: a new one]",
+        help="idempotency key: a repeated key repeats the same request [default: a new key]",
     ),
 ]
 Comment = Annotated[
     str | None,
-    typer.Option("--comment", metavar="TEXT", help="why, for whoever reads the log later"),
+    typer.Option("--comment", metavar="TEXT", help="reason, recorded on the log"),
 ]
 
 Config = Annotated[
     Path | None,
-    typer.Option(click_type=FILE, metavar="FILE", help="settings as TOML [default: LIGHTWAVE_CONFIG]"),
+    typer.Option(click_type=FILE, metavar="FILE", help="settings file (TOML) [default: LIGHTWAVE_CONFIG]"),
 ]
 Replica = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="name of this process, its own among all of the twin's [default: its kind and the host's name]",
+        help="name of this process, unique in the twin [default: its kind and the host's name]",
     ),
 ]
 Token = Annotated[
     str | None,
     typer.Option(
-        help="bearer token of an administrator, which `ps` shows [default: LIGHTWAVE_TOKEN, or what the file "
-        "LIGHTWAVE_TOKEN_FILE holds]"
+        help="an administrator's bearer token; other users can see it with `ps` [default: "
+        "LIGHTWAVE_TOKEN, or the content of the file LIGHTWAVE_TOKEN_FILE]"
     ),
 ]
 Tokens = Annotated[
@@ -171,30 +175,32 @@ Tokens = Annotated[
     typer.Option(
         click_type=FILE,
         metavar="FILE",
-        help="who may do what: NAME ROLE TOKEN a line, mode 600 [default: LIGHTWAVE_TOKENS]",
+        help="file of users and roles: one NAME ROLE TOKEN per line, mode 600 [default: LIGHTWAVE_TOKENS]",
     ),
 ]
 MetricsPort = Annotated[
     int,
-    typer.Option(min=0, max=PORT_MAX, show_default=False, help="of /metrics and /healthz; 0: any"),
+    typer.Option(
+        min=0, max=PORT_MAX, show_default=False, help="port of /metrics and /healthz; 0 takes any free port"
+    ),
 ]
 
 
 def timeout_option(default: str | None = None) -> Any:
-    """`--timeout`, with its default as one would type it."""
-    told = "wall time to wait at most" + (f" [default: {default}]" if default else "")
+    """`--timeout`, with its default in the form that users type."""
+    meaning = "maximum wall time to wait" + (f" [default: {default}]" if default else "")
     return typer.Option(
-        "--timeout", click_type=DurationParam(), metavar="DURATION", help=told, show_default=False
+        "--timeout", click_type=DurationParam(), metavar="DURATION", help=meaning, show_default=False
     )
 
 
 def seed_option(meaning: str | None = None) -> Any:
-    """`--seed`, of what the help says."""
+    """`--seed`, with this help text."""
     return typer.Option("--seed", min=0, max=COUNT_MAX, help=meaning)
 
 
 def settings_option(meaning: str) -> Any:
-    """`--set KEY=VALUE`, which may be repeated."""
+    """`--set KEY=VALUE`, repeatable."""
     return typer.Option("--set", click_type=SettingParam(), metavar="KEY=VALUE", help=meaning)
 
 
@@ -203,26 +209,26 @@ CalibrationOption = Annotated[
     typer.Option(
         "--calibration",
         metavar="NAME",
-        help="parameters that belong together, over the defaults and under --set: field, strict, or a file "
-        "like those; `lab config --calibration NAME` lists one",
+        help="a named set of parameters: field, strict, or a file of the same form; overrides the "
+        "defaults, and --set overrides it; `lab config --calibration NAME` lists one",
     ),
 ]
 
 
 def check_page(out: Path | None, output: PageForm) -> None:
-    """A page is named .html, and nothing else is."""
+    """Check that the output file ends in .html if, and only if, the format is html."""
     if out is None or (out.suffix.lower() == ".html") == (output == "html"):
         return
     if output == "html":
-        raise click.UsageError(f"--out {out}: is not named like a page; -o html writes .html")
-    raise click.UsageError(f"--out {out}: is named like a page; -o html writes one")
+        raise click.UsageError(f"--out {out}: must end in .html for -o html")
+    raise click.UsageError(f"--out {out}: ends in .html; use -o html to write a page")
 
 
 def split_repeated(words: list[str] | None, context: typer.Context) -> list[str]:
-    """The values of an option that may be given as `--only A B`, `--only A,B` or `--only A --only B`.
+    """The values of an option given as `--only A B`, `--only A,B` or `--only A --only B`.
 
-    Click takes the words behind the first for extra arguments, which the command must allow; without the
-    option they are none that it knows.
+    Click treats the words after the first as extra arguments, which the command must allow. Without the
+    option, extra arguments are an error.
     """
     if context.args and not words:
         raise click.UsageError(f"Got unexpected extra argument ({context.args[0]})")

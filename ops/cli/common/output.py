@@ -1,4 +1,4 @@
-"""What commands print: tables for people, JSON and YAML for programs, once or again and again."""
+"""Output of commands: tables, JSON or YAML, printed once or refreshed."""
 
 import json
 import sys
@@ -13,15 +13,15 @@ from ops.report.safe_text import escape_control
 
 Form = Literal["table", "json", "yaml"]
 PageForm = Literal["table", "json", "yaml", "html"]
-"""With a page that draws what the others list."""
+"""The output formats, with an HTML page."""
 
 WATCH_S = 1.0
 CLEAR = "\x1b[H\x1b[2J"
-"""Cursor home, and nothing left on the screen."""
+"""Terminal codes: move the cursor home and clear the screen."""
 
 
 def render(content: Any, form: Form, table: Callable[[], str]) -> str:
-    """The content as JSON or YAML, or the table made of it, fit for a terminal; without the last newline."""
+    """Format the content as JSON, YAML or a table, escaped for the terminal, without the last newline."""
     if form == "json":
         return escape_control(_json(content), _json_escape)
     if form == "yaml":
@@ -32,17 +32,17 @@ def render(content: Any, form: Form, table: Callable[[], str]) -> str:
 
 
 def echo(text: str, *, to_stderr: bool = False) -> None:
-    """Print text with what a terminal would obey shown; `aside` on stderr, where nobody reads results."""
+    """Print text with control characters escaped, on stdout or stderr."""
     typer.echo(escape_control(text), err=to_stderr)
 
 
 def show(content: Any, form: Form, table: Callable[[], str]) -> None:
-    """Print the content in one of the three forms."""
+    """Print the content in one of the three formats."""
     echo(render(content, form, table))
 
 
 def write_or_print(text: str, out: Path | None) -> None:
-    """Print the text as it is, for it may be a page, or put it into a file of its own and say so."""
+    """Print the text unchanged, because it may be a page, or write it to a file and report that."""
     if out is None:
         typer.echo(text)
     else:
@@ -51,10 +51,10 @@ def write_or_print(text: str, out: Path | None) -> None:
 
 
 def _json(content: Any) -> str:
-    """Indented; of a list one row a line, for lists may be long."""
+    """Indented JSON; lists have one row per line, because they may be long."""
     if not isinstance(content, list) or not content:
         return json.dumps(content, indent=2, ensure_ascii=False)
-    encode = json.JSONEncoder(ensure_ascii=False).encode  # one for all: `dumps` would make one a row
+    encode = json.JSONEncoder(ensure_ascii=False).encode  # `dumps` would create an encoder for each row
     rows = ",\n".join(f"  {encode(row)}" for row in content)
     return f"[\n{rows}\n]"
 

@@ -1,4 +1,4 @@
-"""Types of parameters: how people write kinds, durations, shapes, speeds, keys and files."""
+"""Parameter types: kinds, durations, shapes, speeds, keys and files."""
 
 import math
 import os
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class ChoiceParam(click.ParamType):
-    """One word of a few, in any case; completed, and with a hint at the nearest."""
+    """One of a few words, in any case, with completion and a spelling hint."""
 
     def __init__(self, name: str, words: Sequence[str]) -> None:
         self.name = name
@@ -44,7 +44,7 @@ class ChoiceParam(click.ParamType):
 
 
 class KindParam(ChoiceParam):
-    """A kind of thing: singular or plural, in any case."""
+    """A kind of object: singular or plural, in any case."""
 
     def __init__(self) -> None:
         super().__init__("kind", tuple(KINDS))
@@ -55,14 +55,14 @@ class KindParam(ChoiceParam):
 
 
 class KindOrNameParam(KindParam):
-    """The same, or a name, which stays as it is."""
+    """A kind, or a name, which is not converted."""
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         return self._match(value.lower()) or value
 
 
 class MessageTypeParam(click.ParamType):
-    """A type of message: completed; which there are is the twin's to say."""
+    """A message type, with completion. The twin checks the type."""
 
     name = "type"
 
@@ -77,19 +77,19 @@ class MessageTypeParam(click.ParamType):
 
 
 class CrossConnectParam(click.ParamType):
-    """Ports of either side of an OCS, `1A:5B`, or the key of a cross-connect, `1A-5B`: given as the key."""
+    """Two ports of an OCS, `1A:5B`, or a cross-connect's key, `1A-5B`. Converts to the key."""
 
     name = "cross-connect"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         key = value.replace(":", "-")
         if not re.fullmatch(r"[1-9][0-9]{0,3}A-[1-9][0-9]{0,3}B", key):
-            self.fail(f"{value!r}: allowed are two ports, one of either side, such as 1A:5B", param, ctx)
+            self.fail(f"{value!r}: must be two ports, one on each side, such as 1A:5B", param, ctx)
         return key
 
 
 class DurationParam(click.ParamType):
-    """`30s`, `15m`, `2h`, `1d12h`, as seconds."""
+    """A duration: `30s`, `15m`, `2h` or `1d12h`. Converts to seconds."""
 
     name = "duration"
 
@@ -98,26 +98,26 @@ class DurationParam(click.ParamType):
             return value
         found_s = parse_duration_s(str(value))
         if not found_s:
-            allowed = "30s, 15m, 2h, 1d12h and the like, up to 100 years"
-            self.fail(f"{str(value)!r} is no duration; allowed are {allowed}", param, ctx)
+            allowed = "like 30s, 15m, 2h or 1d12h, up to 100 years"
+            self.fail(f"{str(value)!r} is not a valid duration; must be {allowed}", param, ctx)
         return found_s
 
 
 class MomentParam(click.ParamType):
-    """`2h` back from now, or `3d02:15:04` since the beginning; as it was typed."""
+    """A past time: `2h` back from now, or `3d02:15:04` since the start. Not converted."""
 
     name = "time"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
         text = str(value)
         if parse_duration_s(text) is None and parse_time_us(text) is None:
-            allowed = "2h, 1d12h and the like, back from now, and moments like 3d02:15:04"
-            self.fail(f"{text!r} is no time; allowed are {allowed}", param, ctx)
+            allowed = "a time back from now, such as 2h or 1d12h, or a time such as 3d02:15:04"
+            self.fail(f"{text!r} is not a valid time; must be {allowed}", param, ctx)
         return text
 
 
 class FutureMomentParam(click.ParamType):
-    """`3d` or `3d02:15:04` since the twin's beginning, as microseconds."""
+    """A time since the twin's start: `3d` or `3d02:15:04`. Converts to microseconds."""
 
     name = "moment"
 
@@ -127,36 +127,38 @@ class FutureMomentParam(click.ParamType):
         text = str(value)
         span_s, moment = parse_duration_s(text), parse_time_us(text)
         if not span_s and moment is None:
-            allowed = "3d, 1d12h and the like, and moments like 3d02:15:04, since the twin's beginning"
-            self.fail(f"{text!r} is no moment; allowed are {allowed}", param, ctx)
+            allowed = "a time since the twin's start, such as 3d, 1d12h or 3d02:15:04"
+            self.fail(f"{text!r} is not a valid time; must be {allowed}", param, ctx)
         return moment[0] if moment is not None else (span_s or 0) * US_PER_S
 
 
 class ShapeParam(click.ParamType):
-    """`4x4x8`: the form only; whether a pod can hold it is the twin's to say."""
+    """A slice shape, `4x4x8`. Checks only the form; the twin checks whether it fits."""
 
     name = "shape"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         sides = parse_sides(value)
         if sides is None:
-            self.fail(f"{value!r} is no shape; allowed are three sides in chips, like 4x4x8", param, ctx)
+            self.fail(
+                f"{value!r} is not a valid shape; must be three sides in chips, such as 4x4x8", param, ctx
+            )
         return "x".join(map(str, sides))
 
 
 class OwnerParam(click.ParamType):
-    """`team-7`: the form only; what its quota is, the twin knows."""
+    """An owner, `team-7`. Checks only the form; the twin knows the quota."""
 
     name = "owner"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if not is_owner_name(value):
-            self.fail(f"{value!r} is no owner; allowed are {OWNERS_ALLOWED}", param, ctx)
+            self.fail(f"{value!r} is not a valid owner; must be {OWNERS_ALLOWED}", param, ctx)
         return value
 
 
 class RecoveryParam(click.ParamType):
-    """`swap,route:2%,wait`, as it was typed."""
+    """A recovery policy, `swap,route:2%,wait`. Not converted."""
 
     name = "recovery"
 
@@ -171,7 +173,7 @@ class RecoveryParam(click.ParamType):
 
 
 class PodsParam(click.ParamType):
-    """`2`, or `pod-0,pod-3`, as it was typed."""
+    """A number of pods, `2`, or their names, `pod-0,pod-3`. Not converted."""
 
     name = "pods"
 
@@ -186,7 +188,7 @@ class PodsParam(click.ParamType):
 
 
 class NumberParam(click.ParamType):
-    """A finite number from `least`, or with `above` only above it, up to `most`."""
+    """A finite number from `least` (exclusive with `above`) up to `most`."""
 
     name = "float"
 
@@ -200,12 +202,12 @@ class NumberParam(click.ParamType):
         except ValueError:
             number = math.nan
         if not self._least <= number <= self._most or (self._above and number == self._least):
-            self.fail(f"{str(value)!r} is not allowed; allowed are {self._allowed}", param, ctx)
+            self.fail(f"{str(value)!r} is not allowed; must be {self._allowed}", param, ctx)
         return number
 
 
 class SpeedParam(click.ParamType):
-    """Simulated over wall time."""
+    """A speed: simulated time over wall time."""
 
     name = "speed"
 
@@ -215,19 +217,19 @@ class SpeedParam(click.ParamType):
         except ValueError:
             speed = math.nan
         if not 0 < speed <= SPEED_MAX:
-            self.fail(f"{value!r} is no speed; allowed are numbers above 0 up to {SPEED_MAX:g}", param, ctx)
+            self.fail(f"{value!r} is not a valid speed; must be above 0, up to {SPEED_MAX:g}", param, ctx)
         return speed
 
 
 class IdempotencyKeyParam(click.ParamType):
-    """An idempotency key, as it may stand in an HTTP header."""
+    """An idempotency key that is valid in an HTTP header."""
 
     name = "key"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if not 0 < len(value) <= IDEMPOTENCY_KEY_MAX or not re.fullmatch(r"[!-~]+", value):
             self.fail(
-                f"{value!r} is no key; allowed are 1 to {IDEMPOTENCY_KEY_MAX} visible ASCII characters",
+                f"{value!r} is not a valid key; must be 1 to {IDEMPOTENCY_KEY_MAX} visible ASCII characters",
                 param,
                 ctx,
             )
@@ -235,20 +237,19 @@ class IdempotencyKeyParam(click.ParamType):
 
 
 class FieldValueParam(click.ParamType):
-    """FIELD=VALUE, of which fields and values there are the twin knows; a field may be spelt as tables head
-    it."""
+    """FIELD=VALUE. A field may be spelt as in a table's heading; the twin checks field and value."""
 
     name = "field=value"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if not re.match(r"[A-Za-z_-]+=", value):
-            self.fail(f"{value!r} is no FIELD=VALUE, like state=down", param, ctx)
+            self.fail(f"{value!r} is not of the form FIELD=VALUE, such as state=down", param, ctx)
         field, _, wanted = value.partition("=")
         return f"{field_of_heading(field)}={wanted}"
 
 
 class SortOrderParam(click.ParamType):
-    """FIELDS, each with - in front where the highest comes first; which there are the twin knows."""
+    """Sort fields, each with a leading - for descending order. The twin checks the fields."""
 
     name = "fields"
 
@@ -263,36 +264,36 @@ class SortOrderParam(click.ParamType):
 
 
 def field_of_heading(heading: str) -> str:
-    """The field below a heading of a table, `USE-OUT`; of a field itself that one."""
+    """The field for a table's heading such as `USE-OUT`; a field stays as it is."""
     return heading.lower().replace("-", "_")
 
 
 class PriceParam(click.ParamType):
-    """`name=value` with a number for value."""
+    """A unit price, `name=value`, with a number as value."""
 
     name = "name=value"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if re.fullmatch(r"[a-z_]{1,60}=-[0-9.]+", value):
-            self.fail(f"{value!r} is below 0; allowed are numbers from 0, like ocs_cost=20000", param, ctx)
+            self.fail(f"{value!r} is negative; must be 0 or more, such as ocs_cost=20000", param, ctx)
         if not re.fullmatch(r"[a-z_]{1,60}=[0-9]{1,12}(\.[0-9]{1,9})?", value):
-            self.fail(f"{value!r} is no NAME=VALUE, like ocs_cost=20000", param, ctx)
+            self.fail(f"{value!r} is not of the form NAME=VALUE, such as ocs_cost=20000", param, ctx)
         return value
 
 
 class FileParam(click.Path):
-    """A path that is not the empty word, which would mean the current folder."""
+    """A path that is not empty; the empty path would mean the current folder."""
 
     name = "path"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not str(value) or "\0" in str(value):
-            self.fail(f"{value!r} is no path", param, ctx)
+            self.fail(f"{value!r} is not a valid path", param, ctx)
         return super().convert(value, param, ctx)
 
 
 class OutFileParam(FileParam):
-    """A file to be written: refused before any work is done for it."""
+    """An output file, checked before any work is done."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         path = Path(super().convert(value, param, ctx))
@@ -310,10 +311,10 @@ OUT_FILE = OutFileParam(path_type=Path)
 
 
 def unknown_word_text(what: str, word: str, allowed: Sequence[str]) -> str:
-    """A sentence for a word that is not one of the allowed."""
+    """The error text for a word that is not one of the allowed words."""
     near = closest_match(word.lower(), allowed)
     hint = f"did you mean {near}? " if near else ""
-    return f"no {what} {word!r}; {hint}allowed are {', '.join(allowed)}"
+    return f"no {what} {word!r}; {hint}must be one of {', '.join(allowed)}"
 
 
 _INNER_PART = re.compile(
@@ -322,27 +323,25 @@ _INNER_PART = re.compile(
     r"|((?:[^/]+/)?cube-[0-9]{1,6}/host-[0-9]{1,3})/chip-[0-9]{1,3}"
     r"|((?:[^/]+/)?cube-[0-9]{1,6})/cable-[0-9]{1,3}"
 )
-"""A part that is shown with what it is in: one or a port of an OCS, a chip of a host, a cable of a cube."""
+"""A part without a description of its own: a part or port of an OCS, a chip of a host, a cable of a cube."""
 
 
 def unknown_name_text(word: str) -> str:
-    """A sentence for a name of a form that no thing has, with the name that may have been meant."""
+    """The error text for a name that no object can have, with the most similar valid name."""
     place, _, last = word.rpartition("/")
     if re.fullmatch(r"batch-[0-9]{1,6}", last):
         return (
-            f"NAME {quoted(word)}: modules that were made together are not described as one; "
-            f"`lightwave impact {word}` tells what hangs on them, "
-            f"`lightwave get verdicts --where batch={last}` what is held of them"
+            f"NAME {quoted(word)}: a batch of modules has no description of its own; "
+            f"`lightwave impact {word}` shows what depends on them, "
+            f"`lightwave get verdicts --where batch={last}` lists their verdicts"
         )
     if (inner := _INNER_PART.fullmatch(word)) is not None:
         whole = inner[1] or inner[2] or inner[3]
         return (
-            f"NAME {quoted(word)}: is a part of what `lightwave describe {whole}` shows; "
-            f"`lightwave history {word}` has what happened to it"
+            f"NAME {quoted(word)}: is part of {whole}; `lightwave describe {whole}` shows it; "
+            f"`lightwave history {word}` shows its events"
         )
-    told = (
-        f"NAME {quoted(word)}: nothing has such a name; names are like pod-0/cube-12 or dcn-0/block-3/trunk-7"
-    )
+    told = f"NAME {quoted(word)}: is not a valid name; names are like pod-0/cube-12 or dcn-0/block-3/trunk-7"
     spelt = re.fullmatch(r"([A-Za-z]+)[-_]?([0-9]{1,6})", last)
     near = closest_match(spelt[1].lower(), tuple(KIND_BY_NAME_PREFIX)) if spelt else None
     return told if spelt is None or near is None else f"{told}; did you mean {place}/{near}-{spelt[2]}?"

@@ -1,4 +1,4 @@
-"""How far something long has come: one line on stderr that is written over, where a terminal listens."""
+"""Progress lines on stderr, overwritten in place on a terminal."""
 
 import contextlib
 import sys
@@ -13,13 +13,15 @@ from shared.basics.units import US_PER_S
 
 REFRESH_S = 0.5
 PACE_WINDOW_S = 20.0
-"""Time left goes by the pace of so long."""
+"""The remaining time is estimated from the pace of this many seconds."""
 CLEAR_LINE = "\r\x1b[K"
 
 
 class StatusLine:
-    """One line on stderr that is written over, at most every half second; nothing where that is no terminal.
-    It is gone when the work is done, or has failed."""
+    """One line on stderr, overwritten at most every half second and removed at the end.
+
+    Writes nothing if stderr is not a terminal.
+    """
 
     def __init__(self) -> None:
         self._shown = sys.stderr is not None and sys.stderr.isatty()
@@ -34,27 +36,27 @@ class StatusLine:
             sys.stderr.flush()
 
     def is_due(self) -> bool:
-        """Whether somebody listens, and has not been told anything just now."""
+        """Whether stderr is a terminal and the last refresh is old enough."""
         return self._shown and (self._shown_s is None or time.monotonic() - self._shown_s >= REFRESH_S)
 
-    def say(self, said: str, *, is_last: bool = False) -> None:
-        """Show that in its place, if it is due, or the last for a while."""
+    def say(self, text: str, *, is_last: bool = False) -> None:
+        """Show the text if a refresh is due or if it is the last one."""
         if self.is_due() or (is_last and self._shown):
             self._shown_s = time.monotonic()
-            sys.stderr.write(CLEAR_LINE + said)
+            sys.stderr.write(CLEAR_LINE + text)
             sys.stderr.flush()
 
 
 class ProgressLine(StatusLine):
-    """Tells of a number that rises to `whole`, in the caller's words for both."""
+    """Shows a number that rises to `whole`, formatted by the caller."""
 
-    def __init__(self, said: Callable[[float, float], str], whole: float) -> None:
+    def __init__(self, text_of: Callable[[float, float], str], whole: float) -> None:
         super().__init__()
-        self._text_of, self._whole = said, whole
+        self._text_of, self._whole = text_of, whole
         self._samples: deque[tuple[float, float]] = deque()
 
     def report_progress(self, done: float) -> None:
-        """So much is done by now."""
+        """Report the amount done so far."""
         if not self.is_due():
             return
         now_s = time.monotonic()
@@ -65,10 +67,12 @@ class ProgressLine(StatusLine):
 
 
 def progress_line(
-    samples: deque[tuple[float, float]], whole: float, said: Callable[[float, float], str]
+    samples: deque[tuple[float, float]], whole: float, text_of: Callable[[float, float], str]
 ) -> str:
-    """What is told after these (seconds, done): how much, which share, and how long it still takes at their
-    pace, once there is one. `said` is given what is done, and how much of it in a second."""
+    """The progress text after these samples of (seconds, done): amount, share and estimated remaining time.
+
+    `text_of` formats the amount done and the amount per second.
+    """
     (first_s, first), (now_s, done) = samples[0], samples[-1]
     pace = (done - first) / (now_s - first_s) if now_s > first_s else 0.0
     share = f"{min(done / whole, 1.0):.0%}" if whole > 0 else "100%"
@@ -77,18 +81,18 @@ def progress_line(
         if pace > 0 and done < whole
         else ""
     )
-    return f"{said(done, pace)}, {share}{left}"
+    return f"{text_of(done, pace)}, {share}{left}"
 
 
 class AuditProgress(contextlib.ExitStack):
-    """Tells of the messages of one site after the other that were compared."""
+    """Shows the number of compared messages, one site after the other."""
 
     def __init__(self) -> None:
         super().__init__()
         self._lines: dict[str, ProgressLine] = {}
 
     def report_progress(self, site: str, done: int, whole: int) -> None:
-        """So many of a site's messages are compared by now, of so many."""
+        """Report the number of a site's messages compared so far, and their total."""
         if site not in self._lines:
             self.close()
             self._lines[site] = self.enter_context(ProgressLine(partial(_compared_text, site, whole), whole))

@@ -1,4 +1,4 @@
-"""Which twin a command means, and where its data folder is."""
+"""Finds the twin that a command addresses, and its data folder."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,30 +11,33 @@ LIVE_BACKUP_HINT = "Kafka and Redis, which keep it, are backed up"
 
 @dataclass(frozen=True, slots=True)
 class TargetTwin:
-    """A twin: `place` is its folder, or the name of a live one; `client` reaches it, None of one that is
-    named by its folder."""
+    """A twin: `place` is its folder, or a live twin's name. `client` is None if the user gave a folder."""
 
     place: str
     client: Client | None = None
     is_live: bool = False
 
     def folder(self, live: str = LIVE_BACKUP_HINT) -> Path:
-        """NotFound where it has none, for the reason that `live` says, or it is not on this machine."""
+        """The data folder. NotFound if the twin is live (`live` is the reason), or on another machine."""
         if self.client is None:
             return Path(self.place)
         if self.is_live:
-            raise NotFound(f"twin at {self.client.url}: is live, without a data folder; {live}")
+            raise NotFound(
+                f"twin at {self.client.url}: runs on Kafka and Redis, without a data folder; {live}"
+            )
         if not Path(self.place).is_dir():
             raise NotFound(
-                f"twin at {self.client.url}: is kept in {self.place}, which is not on this machine; "
-                "do it there"
+                f"twin at {self.client.url}: its folder {self.place} is not on this machine; "
+                "run the command there"
             )
         return Path(self.place)
 
 
 def target_twin(data: Path | None) -> TargetTwin:
-    """That of the folder that is given; without one, the twin that LIGHTWAVE_URL names, and without a word of
-    it and where none answers, that of the user's folder."""
+    """The twin in `data`, or else at LIGHTWAVE_URL, or else at the default URL.
+
+    If LIGHTWAVE_URL is not set and no twin answers, the twin in the user's state folder.
+    """
     from ops.twin.data_folder import default_data
 
     if data is not None:
@@ -50,6 +53,6 @@ def target_twin(data: Path | None) -> TargetTwin:
 
 
 def target_folder(data: Path | None, live: str = LIVE_BACKUP_HINT) -> tuple[Path, Client | None]:
-    """The folder of the twin that is meant, and who reaches it; NotFound as in `TwinMeant.folder`."""
+    """The addressed twin's folder and its client. NotFound as in `TargetTwin.folder`."""
     meant = target_twin(data)
     return meant.folder(live), meant.client

@@ -1,4 +1,4 @@
-"""`lightwave experiment`: questions about availability, answered by many runs of the lab."""
+"""`lightwave experiment`: availability experiments made of many lab runs."""
 
 import json
 import shlex
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import click
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.options import Output
 from ops.cli.common.output import Form, echo, show, write_or_print
 from ops.cli.common.param_types import FILE, OUT_FILE
@@ -31,21 +31,22 @@ if TYPE_CHECKING:
 
 SUFFIX, QUICK_SUFFIX = ".results", ".quick.results"
 Document = Annotated[
-    str, typer.Argument(metavar="FILE", help="an experiment's file, or the name of a ready one (`list`)")
+    str,
+    typer.Argument(
+        metavar="FILE", help="an experiment's file, or the name of a predefined one (`experiment list`)"
+    ),
 ]
 Out = Annotated[
     Path | None,
     typer.Option(
         click_type=FILE,
         metavar="DIR",
-        help="folder of the results [default: the file's name with .results, here]",
+        help="folder of the results [default: the file's name with .results, in this folder]",
     ),
 ]
 Quick = Annotated[
     bool,
-    typer.Option(
-        "--quick", help="two seeds of a day, to see that it runs; its results are in a folder of their own"
-    ),
+    typer.Option("--quick", help="run two seeds of one day as a trial, with results in a separate folder"),
 ]
 
 app = command_app("experiment")
@@ -53,31 +54,33 @@ app = command_app("experiment")
 
 @app.callback()
 def experiment() -> None:
-    """Ask how available a fabric is, over years and seeds, with intervals."""
+    """Run availability experiments over many years and seeds."""
 
 
-@app.command("run")
+@app.command(
+    "run", epilog=examples("experiment run hazards --quick", "experiment run mine.yaml --workers 8 --resume")
+)
 def run(
     file: Document,
     workers: Annotated[
-        int | None, typer.Option(min=1, max=256, help="processes that work at a time [default: 1]")
+        int | None, typer.Option(min=1, max=256, help="number of worker processes [default: 1]")
     ] = None,
     dask: Annotated[
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="work on the Dask cluster whose scheduler is there, such as tcp://10.0.0.7:8786",
+            help="use the Dask cluster with this scheduler, such as tcp://10.0.0.7:8786",
         ),
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="go on with what is there already")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="continue with the existing results")] = False,
     quick: Quick = False,
     out: Out = None,
     html: Annotated[
-        Path | None, typer.Option(click_type=OUT_FILE, metavar="FILE", help="write the report")
+        Path | None, typer.Option(click_type=OUT_FILE, metavar="FILE", help="write the report as a page")
     ] = None,
     output: Output = "table",
 ) -> None:
-    """Do all runs of an experiment that are not there yet, and say what came of it."""
+    """Run the missing runs of an experiment and report on it."""
     from ops.experiments.dask_cluster import cluster_at
     from ops.experiments.dataset import open_dataset
     from ops.experiments.results import results_of
@@ -85,7 +88,7 @@ def run(
     from ops.local.software_version import software_version
 
     if dask is not None and workers is not None:
-        raise click.UsageError("--workers goes without --dask, whose cluster has its own")
+        raise click.UsageError("--workers cannot be combined with --dask, whose cluster has its own workers")
     signal.signal(signal.SIGTERM, _interrupt)
     planned = _planned(file, quick=quick)
     folder = _folder(file, out, quick=quick)
@@ -107,9 +110,12 @@ def run(
         sys.exit(1)
 
 
-@app.command("validate")
+@app.command("validate", epilog=examples("experiment validate mine.yaml", "experiment validate hazards"))
 def validate(file: Document) -> None:
-    """Read an experiment and every variant of it, and run nothing."""
+    """Check an experiment and all its variants.
+
+    Runs nothing.
+    """
     planned = _planned(file)
     echo(
         f"{file}: sound; {len(planned.variants)} variants, {_runs_max(planned)} runs at most; "
@@ -117,9 +123,12 @@ def validate(file: Document) -> None:
     )
 
 
-@app.command("plan")
+@app.command("plan", epilog=examples("experiment plan hazards", "experiment plan mine.yaml --quick"))
 def plan(file: Document, quick: Quick = False, output: Output = "table") -> None:
-    """Say what an experiment will take: runs, processor time and disk, by a pilot of one short run."""
+    """Estimate the runs, processor time and disk space needed.
+
+    A short pilot run measures the cost.
+    """
     from ops.experiments.sweep import estimate_cost
 
     planned = _planned(file, quick=quick)
@@ -131,9 +140,9 @@ def plan(file: Document, quick: Quick = False, output: Output = "table") -> None
     )
 
 
-@app.command("status")
+@app.command("status", epilog=examples("experiment status hazards", "experiment status mine.yaml -o json"))
 def status(file: Document, quick: Quick = False, out: Out = None, output: Output = "table") -> None:
-    """Say how far an experiment's runs are."""
+    """Show the progress of an experiment's runs."""
     planned, folder = _planned(file, quick=quick), _folder(file, out, quick=quick)
     rows = _finished_runs(planned, file, folder)
     failed = sum(row.error is not None for row in rows.values())
@@ -141,17 +150,17 @@ def status(file: Document, quick: Quick = False, out: Out = None, output: Output
     show(found, output, lambda: text_table([word.upper() for word in found], [list(found.values())]))
 
 
-@app.command("report")
+@app.command("report", epilog=examples("experiment report hazards", "experiment report mine.yaml -o json"))
 def report(
     file: Document,
     quick: Quick = False,
     out: Out = None,
     html: Annotated[
-        Path | None, typer.Option(click_type=OUT_FILE, metavar="FILE", help="write the page")
+        Path | None, typer.Option(click_type=OUT_FILE, metavar="FILE", help="write the report as a page")
     ] = None,
     output: Output = "table",
 ) -> None:
-    """Say what the runs that are there say, and run nothing."""
+    """Report the results so far, without running anything."""
     from ops.experiments.dataset import Dataset
     from ops.experiments.results import results_of
     from ops.experiments.sweep import partial_result
@@ -162,39 +171,45 @@ def report(
     swept = partial_result(planned, rows)
     if not swept.seeds:
         raise NotFound(
-            f"{folder}: of no seed all variants are done yet; {len(rows)} "
-            f"runs are there, of {_runs_max(planned)}"
+            f"{folder}: no seed has all variants yet; {len(rows)} of {_runs_max(planned)} runs exist"
         )
     results = results_of(planned, swept, series)
     _show(results, folder, _command(file, out, quick=quick), html, output)
 
 
-@app.command("compare")
+@app.command(
+    "compare",
+    epilog=examples("experiment compare old.results new.results", "experiment compare hazards.results"),
+)
 def compare(
     first: Annotated[Path, typer.Argument(click_type=FILE, metavar="DIR", help="a folder of results")],
     second: Annotated[
         Path | None,
-        typer.Argument(click_type=FILE, metavar="[DIR]", help="another, such as of another build"),
+        typer.Argument(
+            click_type=FILE, metavar="[DIR]", help="a second folder, such as that of another build"
+        ),
     ] = None,
     against: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME=VALUE",
-            help="of one folder: the variant from which all others' differences are told; may be given again",
+            help="compare the variants of one folder with this variant; may be repeated",
         ),
     ] = None,
     output: Output = "table",
 ) -> None:
-    """Say how much more measures are in the second of two folders of results, variant by variant.
+    """Compare the results of two experiments, or of variants.
 
-    Variants are matched by their values, or the only ones of both. Where both have the same seeds, runs are
-    compared seed by seed, else as two samples (Welch). Chances are read among all differences (Holm)."""
+    Variants are matched by their values, or if each folder has only one. If both have the same seeds, runs
+    are compared seed by seed; otherwise as two samples (Welch). p-values are corrected for all differences
+    (Holm).
+    """
     from ops.experiments.comparison import compare as compared
     from ops.experiments.comparison import compare_within, read_stored
     from ops.experiments.comparison import comparison_json as results_json
 
     if (second is None) == (not against):
-        raise click.UsageError("give a second folder, or of one folder the variant to compare --against")
+        raise click.UsageError("give a second folder, or a variant with --against")
     found = (
         compare_within(read_stored(first), against or ())
         if second is None
@@ -204,9 +219,9 @@ def compare(
     show(folders | results_json(found), output, lambda: _comparison_text(found))
 
 
-@app.command("list")
+@app.command("list", epilog=examples("experiment list", "experiment list -o json"))
 def list_ready(output: Output = "table") -> None:
-    """List the ready experiments, each with its question."""
+    """List the predefined experiments and their questions."""
     from ops.experiments.library import ready
 
     rows = [{"name": name, "question": question} for name, question in ready()]
@@ -217,9 +232,9 @@ def list_ready(output: Output = "table") -> None:
     )
 
 
-@app.command("show")
+@app.command("show", epilog=examples("experiment show hazards", "experiment show mine.yaml"))
 def show_document(file: Document) -> None:
-    """Print an experiment's document as it is written."""
+    """Print an experiment's document as written."""
     from ops.sites.yaml_reader import read_text_file
 
     try:
@@ -228,24 +243,24 @@ def show_document(file: Document) -> None:
         raise InvalidInput(f"{file}: {error}") from None
 
 
-@app.command("new")
+@app.command("new", epilog=examples("experiment new mine.yaml", "experiment new spares.yaml"))
 def new(
-    file: Annotated[Path, typer.Argument(click_type=FILE, metavar="FILE", help="where to write it")],
+    file: Annotated[Path, typer.Argument(click_type=FILE, metavar="FILE", help="the file to write")],
 ) -> None:
-    """Write a document to begin with."""
+    """Write a template of an experiment's document."""
     from ops.experiments.library import TEMPLATE
 
     try:
         with file.open("x", encoding="utf-8") as fresh:
             fresh.write(TEMPLATE)
     except FileExistsError:
-        raise NotFound(f"{file}: is there already; give another name") from None
+        raise NotFound(f"{file}: already exists; choose another name") from None
     echo(f"written to {file}; `lightwave experiment run {file}` runs it", to_stderr=True)
 
 
-@app.command("measures")
+@app.command("measures", epilog=examples("experiment measures", "experiment measures -o json"))
 def measures(output: Output = "table") -> None:
-    """List what can be measured, with units."""
+    """List the measures and their units."""
     from ops.experiments.measures import MEASURES
 
     rows = [
@@ -262,9 +277,12 @@ def measures(output: Output = "table") -> None:
     show(rows, output, lambda: text_table(("NAME", "UNIT", "OF", "MEANING"), table))
 
 
-@app.command("schema")
+@app.command("schema", epilog=examples("experiment schema", "experiment schema > experiment.schema.json"))
 def schema() -> None:
-    """Print the JSON Schema of a document, by which an editor completes it."""
+    """Print the JSON Schema of an experiment's document.
+
+    Editors use it to complete the document.
+    """
     from ops.experiments.schema import Experiment
 
     echo(json.dumps(Experiment.model_json_schema(), indent=2, ensure_ascii=False))
@@ -312,7 +330,7 @@ def _finished_runs(planned: "PlannedExperiment", file: str, folder: Path) -> "di
     from ops.experiments.dataset import Dataset, require_same_identity
 
     if not folder.is_dir():
-        raise NotFound(f"{folder}: there are no results yet; `lightwave experiment run {file}` makes them")
+        raise NotFound(f"{folder}: there are no results yet; `lightwave experiment run {file}` creates them")
     require_same_identity(folder, planned)
     return Dataset(folder, planned.experiment.measure).done()
 

@@ -1,4 +1,4 @@
-"""`lightwave lab`: the same services in virtual time."""
+"""`lightwave lab`: runs the services in virtual time."""
 
 import functools
 import sys
@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import click
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.options import (
     CalibrationOption,
     KindOfFabric,
@@ -35,9 +35,9 @@ TraceOption = Annotated[
     typer.Option(
         click_type=FILE,
         metavar="FILE",
-        help="CSV of recorded requests, played in place of arrivals in every pod alike: a header of "
-        "submit_s, duration_s, chips and, if you like, shape, twisted, priority, owner, tier and "
-        "estimate_s; then a row a request",
+        help="CSV file of recorded requests, used in every pod instead of random arrivals; columns "
+        "submit_s, duration_s, chips and optionally shape, twisted, priority, owner, tier and "
+        "estimate_s",
     ),
 ]
 WarmupOption = Annotated[
@@ -45,16 +45,16 @@ WarmupOption = Annotated[
     typer.Option(
         click_type=NumberParam("days", 0, DAYS_MAX),
         metavar="DAYS",
-        help="simulate so many days first that no figure counts",
+        help="days to simulate before measuring starts",
     ),
 ]
 InjectOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="KIND:TARGET@TIME+FOR[,severity=N][,onset=12h]",
-        help="inject a fault, such as ocs:pod-0/ocs-17@2d+10m; TIME counts from the beginning, warm-up "
-        "included; without +FOR it lasts until it is repaired; severity and onset as of `lightwave "
-        "inject`; may be repeated",
+        help="inject a fault, such as ocs:pod-0/ocs-17@2d+10m; TIME counts from the start, "
+        "including the warm-up; without +FOR the fault lasts until repaired; severity and "
+        "onset as in `lightwave inject`; may be repeated",
     ),
 ]
 FromOption = Annotated[
@@ -62,8 +62,8 @@ FromOption = Annotated[
     typer.Option(
         "--from",
         metavar="TWIN[@TIME]",
-        help="go on from what a living twin held then, in place of new fabrics: its data folder, its URL or "
-        "a fork's name, and a moment as of --at [default: now]; or a .snapshot file of it",
+        help="start from a twin's state instead of new fabrics: its data folder, its URL or a "
+        "fork's name, and a time as for --at [default: now]; or a .snapshot file",
     ),
 ]
 
@@ -72,16 +72,24 @@ app = command_app("lab")
 
 @app.callback()
 def lab() -> None:
-    """Run the same services in virtual time."""
+    """Simulate fabrics in virtual time, faster than real time."""
 
 
-@app.command("run")
+@app.command(
+    "run",
+    epilog=examples(
+        "lab run --days 30 --seed 7 --log month.jsonl.zst",
+        "lab run --pods 4 --days 7 --inject ocs:pod-0/ocs-17@2d+10m",
+    ),
+)
 def lab_run(
     pods: Pods = None,
     kind: KindOfFabric = None,
     site: SiteFiles = None,
     days: Annotated[float, typer.Option(click_type=NumberParam("days", 0, DAYS_MAX, above=True))] = 1.0,
-    seed: Annotated[int | None, seed_option("of every fabric that has none of its own [default: 0]")] = None,
+    seed: Annotated[
+        int | None, seed_option("seed of the fabrics, unless a site file sets it [default: 0]")
+    ] = None,
     trace: TraceOption = None,
     warmup: WarmupOption = 0.0,
     inject: InjectOption = None,
@@ -91,18 +99,21 @@ def lab_run(
     ] = None,
     chart: Annotated[
         Path | None,
-        typer.Option(click_type=OUT_FILE, metavar="FILE", help="draw goodput over time there: .html"),
+        typer.Option(click_type=OUT_FILE, metavar="FILE", help="draw goodput over time to this .html file"),
     ] = None,
-    pairs: Annotated[list[str] | None, settings_option("a parameter; `lab config` lists them")] = None,
+    pairs: Annotated[
+        list[str] | None, settings_option("set a parameter; `lab config` lists them; may be repeated")
+    ] = None,
     calibration: CalibrationOption = None,
     start_from: FromOption = None,
-    jobs: Annotated[int, typer.Option(min=1, max=64, help="worker processes")] = 1,
+    jobs: Annotated[int, typer.Option(min=1, max=64, help="number of worker processes")] = 1,
     output: Output = "table",
     log_json: LogJson = False,
 ) -> None:
-    """Run fabrics for simulated days and print what came of them.
+    """Simulate fabrics for a number of days and print a report.
 
-    With --from the draws are the twin's own: it is what the twin will live, if nobody asks for anything else.
+    With --from, the random draws are the twin's own: the result is the twin's future if nobody requests
+    anything else.
     """
     from ops.cli.common.log_format import configure_logging
     from ops.cli.experiments.lab_start import check_start_options, start_snapshots
@@ -136,7 +147,7 @@ def lab_run(
 
 def _check(chart: Path | None) -> None:
     if chart is not None and chart.suffix.lower() != ".html":
-        raise click.UsageError(f"--chart {chart}: is not named like a page; allowed is .html")
+        raise click.UsageError(f"--chart {chart}: is not a page; must end in .html")
 
 
 def _draw(chart: Path, result: dict[str, Any]) -> None:
@@ -237,14 +248,14 @@ def _network_table(found: list[dict[str, Any]]) -> str:
     return text_table(headers, rows)
 
 
-@app.command("replay")
+@app.command("replay", epilog=examples("lab replay month.jsonl.zst", "lab replay month.jsonl.zst -o json"))
 def lab_replay(
     file: Annotated[
-        Path, typer.Argument(click_type=FILE, metavar="FILE", help="as `lab run --log` writes it")
+        Path, typer.Argument(click_type=FILE, metavar="FILE", help="a log written by `lab run --log`")
     ],
     output: Output = "table",
 ) -> None:
-    """Fold a recorded log again and report the first difference, if any."""
+    """Replay a recorded log and report the first difference."""
     from ops.lab.replay import replay
 
     report = replay(file).report()
@@ -284,13 +295,14 @@ def _replay_text(report: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-@app.command("config")
+@app.command("config", epilog=examples("lab config", "lab config --kind dcn -o yaml"))
 def lab_config(
     kind: KindOfFabric = None, calibration: CalibrationOption = None, output: Output = "table"
 ) -> None:
-    """List every parameter of a kind of fabric, with unit, default and source; or those of a calibration.
+    """List the parameters of a kind of fabric or a calibration.
 
-    --set takes all but lists, which a site file takes (--site).
+    Each with its unit, default and source. --set takes every parameter except lists, which a site file
+    (--site) takes.
     """
     from dataclasses import asdict
 

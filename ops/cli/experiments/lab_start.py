@@ -1,5 +1,4 @@
-"""`lab run --from`: what the sites of a living twin held, by its folder, its URL, a fork's name or a
-snapshot."""
+"""`lab run --from`: the start state, taken from a twin's folder, its URL, a fork or a snapshot file."""
 
 from pathlib import Path
 
@@ -30,8 +29,8 @@ def check_start_options(requested: NewTwinOptions, trace: Path | None) -> None:
     ):
         if given is not None:
             raise InvalidInput(
-                f"{name}: not together with --from, whose fabrics are commissioned; `lightwave fork` makes a "
-                "twin with other draws and parameters, whose name --from takes"
+                f"{name}: cannot be combined with --from, whose fabrics exist already; `lightwave fork` "
+                "makes a twin with other draws and parameters, whose name --from takes"
             )
 
 
@@ -50,7 +49,7 @@ def start_snapshots(given: str) -> tuple[list[SiteSnapshot], str]:
     for place, at in _folder_and_time(given):
         if str(place) in fork_names():
             return _from_folder(fork_folder(str(place)), at)
-    raise NotFound(f"--from {quoted(given)}: no such fork, folder or file; allowed: {FORMS}")
+    raise NotFound(f"--from {quoted(given)}: no such fork, folder or file; must be {FORMS}")
 
 
 def _folder_and_time(given: str) -> list[tuple[Path, str | None]]:

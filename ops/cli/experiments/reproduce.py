@@ -1,11 +1,11 @@
-"""`lightwave reproduce`: what the papers state, computed anew and put side by side."""
+"""`lightwave reproduce`: computes the papers' figures and compares them."""
 
 import os
 from typing import Annotated
 
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.options import Out, split_repeated
 from ops.cli.common.output import PageForm, render, write_or_print
 
@@ -13,18 +13,22 @@ app = command_app()
 
 
 # The words behind the first of --only are extra arguments to click: `--only goodput mix`.
-@app.command(context_settings={"allow_extra_args": True})
+@app.command(
+    context_settings={"allow_extra_args": True},
+    epilog=examples("reproduce --only 'twist/*' 'goodput/*'", "reproduce --jobs 4 -o html --out claims.html"),
+)
 def reproduce(
     context: typer.Context,
     only: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME...",
-            help="claims with this name, prefix (goodput) or pattern ('*/lf-*'); may be repeated",
+            help="compute only claims with this name, prefix (goodput) or pattern ('*/lf-*'); may be "
+            "repeated",
         ),
     ] = None,
     output: Annotated[
-        PageForm, typer.Option("-o", "--output", help="form; html draws the papers' figures as well")
+        PageForm, typer.Option("-o", "--output", help="output format; html draws the papers' figures too")
     ] = "table",
     out: Out = None,
     jobs: Annotated[
@@ -32,14 +36,14 @@ def reproduce(
         typer.Option(
             min=1,
             max=64,
-            help="worker processes of lab runs; unless given, as many as processors are free to use",
+            help="number of worker processes for lab runs [default: the number of available processors]",
         ),
     ] = None,
 ) -> None:
-    """Compute what the papers state, and say whether it holds.
+    """Compute the papers' figures and check them.
 
-    Every row is computed now, by closed form, model or runs of the lab with several seeds, and says what kind
-    of evidence it is: predictions count. One that does not hold says why.
+    Every row is computed now: in closed form, by a model, or by lab runs with several seeds. Each row states
+    its kind of evidence; predictions count. A row that does not match says why.
     """
     from ops.reproduce.claim_tables import claim_table
     from ops.reproduce.lab_runs import run_ahead

@@ -1,4 +1,4 @@
-"""Commands that read the log: events, as they were or as they come, and why."""
+"""Commands that read the log: `events`, `history` and `why`."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import click
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.event_table import EVENT_HEADERS, event_row, event_rows
 from ops.cli.common.name_completion import PartNameParam, expand_name
 from ops.cli.common.options import At, Fabric, Output
@@ -29,40 +29,53 @@ FOLLOW_WIDTHS = (16, 28, 20, 28, 0)
 Types = Annotated[
     list[str] | None,
     typer.Option(
-        "--type", click_type=MessageTypeParam(), metavar="TYPE", help="only this type; several: again"
+        "--type", click_type=MessageTypeParam(), metavar="TYPE", help="filter by type; may be repeated"
     ),
 ]
 Since = Annotated[
     str | None,
-    typer.Option(click_type=MomentParam(), metavar="2h", help="back from now, or since 3d02:15:04"),
+    typer.Option(
+        click_type=MomentParam(), metavar="2h", help="start: back from now, or a time such as 3d02:15:04"
+    ),
 ]
-Until = Annotated[str | None, typer.Option(click_type=MomentParam(), metavar="1h", help="the last moment")]
-Limit = Annotated[int | None, typer.Option(min=1, max=LIMIT_MAX, help="at most so many")]
+Until = Annotated[
+    str | None,
+    typer.Option(
+        click_type=MomentParam(), metavar="1h", help="end: back from now, or a time such as 3d02:15:04"
+    ),
+]
+Limit = Annotated[int | None, typer.Option(min=1, max=LIMIT_MAX, help="maximum number of rows")]
 
 app = command_app()
 
 
-@app.command()
+@app.command(epilog=examples("events --since 2h --type SliceDegraded", "events --follow --for pod-0/ocs-17"))
 def events(
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="go on as they come, until Ctrl-C")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="follow new messages, until Ctrl-C")] = False,
     types: Types = None,
     name: Annotated[
         str | None,
         typer.Option(
-            "--for", click_type=PartNameParam(), metavar="NAME", help="only what is about this thing"
+            "--for",
+            click_type=PartNameParam(),
+            metavar="NAME",
+            help="filter by the object that the message is about",
         ),
     ] = None,
     cause: Annotated[
-        str | None, typer.Option(metavar="ID", help="only what followed from this message")
+        str | None, typer.Option(metavar="ID", help="filter by a direct or indirect cause")
     ] = None,
     since: Since = None,
     until: Until = None,
-    ticks: Annotated[bool, typer.Option("--ticks/--no-ticks", help="with or without Ticks")] = True,
+    ticks: Annotated[bool, typer.Option("--ticks/--no-ticks", help="include Tick messages")] = True,
     limit: Limit = None,
     fabric: Fabric = None,
     output: Output = "table",
 ) -> None:
-    """Show messages of the log, oldest first; without --since, --cause or --limit the last hundred."""
+    """List messages of the log, oldest first.
+
+    Without --since, --cause or --limit, the last hundred.
+    """
     client = Client()
     name = expand_name(client, name) if name is not None else None
     ask: dict[str, object] = {"type": types, "for": name, "cause": cause, "since": since}
@@ -72,13 +85,13 @@ def events(
         _show(client, found, output, limit, FILTERED_LIMIT if since or cause else DEFAULT_LIMIT)
         return
     if limit or until:
-        raise click.UsageError("--follow goes on for ever: it does not go with --limit or --until")
+        raise click.UsageError("--follow never ends; it cannot be combined with --limit or --until")
     if output == "table":
         echo(table_line(EVENT_HEADERS, FOLLOW_WIDTHS))
     _follow(client, _fabric_or_default(client, fabric or (name and name.split("/")[0])), ask, output)
 
 
-@app.command()
+@app.command(epilog=examples("history pod-0/ocs-17", "history pod-0/cube-12/+y/7 --limit 20"))
 def history(
     name: Annotated[
         str, typer.Argument(click_type=PartNameParam(), metavar="NAME", help="such as pod-0/cube-12/+y/7")
@@ -90,7 +103,10 @@ def history(
     at: At = None,
     output: Output = "table",
 ) -> None:
-    """Show all that has happened to a thing: who used a cube, the partners of a link, what a slice met."""
+    """List everything that happened to an object.
+
+    The users of a cube, the partners of a link end, the faults of a slice.
+    """
     client = Client(at=at)
     ask = {"for": expand_name(client, name), "type": types, "since": since, "until": until, "ticks": "false"}
     _show(client, ask, output, limit, FILTERED_LIMIT)
@@ -140,16 +156,22 @@ def _print(message: dict[str, Any], output: Form) -> None:
         echo("---\n" + render(message, output, str))
 
 
-@app.command()
+@app.command(epilog=examples("why scheduler@pod-0/42", "why pod-0/slice-7"))
 def why(
     message_id: Annotated[
         str,
-        typer.Argument(metavar="ID|NAME", help="a message, such as scheduler@pod-0/42, or pod-0/slice-7"),
+        typer.Argument(
+            metavar="ID|NAME",
+            help="a message, such as scheduler@pod-0/42, or an object, such as pod-0/slice-7",
+        ),
     ],
     at: At = None,
     output: Output = "table",
 ) -> None:
-    """Show the chain of causes from a message, or from the last state of a thing, back to its root."""
+    """Show the chain of causes of a message, back to its root.
+
+    For the name of an object, start from the last change of its state.
+    """
     client = Client(at=at)
     chain = client.rows(f"/v1/why/{escape_path(expand_name(client, message_id))}", *MESSAGE)
     with client.reading():

@@ -1,11 +1,11 @@
-"""`lightwave explain` and `lightwave plan`: questions to the scheduler, which change nothing."""
+"""`lightwave explain`: asks the scheduler why a slice waits, moved or recovers."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.name_completion import NameParam, expand_name
 from ops.cli.common.options import At, Output
 from ops.cli.common.output import show
@@ -26,10 +26,10 @@ app = command_app("explain")
 
 @app.callback()
 def explain() -> None:
-    """Say why a slice waits, was refused, moved, was pre-empted or recovers."""
+    """Explain why a slice waits, moved or recovers."""
 
 
-@app.command("slice")
+@app.command("slice", epilog=examples("explain slice pod-0/slice-3", "explain slice pod-0/slice-3 -o json"))
 def explain_slice(
     name: Annotated[
         str, typer.Argument(click_type=NameParam("slices"), metavar="SLICE", help="such as pod-0/slice-3")
@@ -37,21 +37,23 @@ def explain_slice(
     at: At = None,
     output: Output = "table",
 ) -> None:
-    """Say what is in the way of a slice, and when it starts."""
+    """Explain what blocks a slice, and when it should start."""
     client = Client(at=at)
     _explain(client, f"/v1/explain/slices/{escape_path(expand_name(client, name))}", output)
 
 
-@app.command("request")
+@app.command("request", epilog=examples("explain request spring-7", "explain request operator@pod-0/3"))
 def explain_request(
     name: Annotated[
         str,
-        typer.Argument(metavar="REQUEST", help="its key, the id of its message, or the slice's name"),
+        typer.Argument(
+            metavar="REQUEST", help="an idempotency key, the id of the request's message, or the slice's name"
+        ),
     ],
     at: At = None,
     output: Output = "table",
 ) -> None:
-    """Say the same of the slice that a request asked for."""
+    """Explain the slice that a request created."""
     client = Client(at=at)
     name = expand_name(client, name) if name.startswith("slice-") else name
     _explain(client, f"/v1/explain/requests/{escape_path(name)}", output)

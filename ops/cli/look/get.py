@@ -1,4 +1,4 @@
-"""Commands that only look at things: get, describe, trace."""
+"""`lightwave get` and `lightwave describe`: lists objects and shows one of them."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import click
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.event_table import event_rows
 from ops.cli.common.kind_tables import table_of
 from ops.cli.common.name_completion import NameParam, expand_name
@@ -92,22 +92,25 @@ KindArgument = Annotated[str, typer.Argument(click_type=KindParam(), metavar="KI
 app = command_app()
 
 
-@app.command()
+@app.command(epilog=examples("get slices", "get links --where state=up --sort=-ber --top 5"))
 def get(
     kind: KindArgument,
     name: Annotated[
-        str | None, typer.Argument(click_type=NameParam(), metavar="NAME", help="only this one")
+        str | None, typer.Argument(click_type=NameParam(), metavar="NAME", help="show only this object")
     ] = None,
     fabric: Annotated[
-        str | None, typer.Option(click_type=NameParam("fabrics"), help="only of this fabric")
+        str | None, typer.Option(click_type=NameParam("fabrics"), help="show only objects of this fabric")
     ] = None,
     state: Annotated[
-        list[str] | None, typer.Option(metavar="STATE", help="only in this state; may be repeated")
+        list[str] | None,
+        typer.Option(metavar="STATE", help="show only objects in this state; may be repeated"),
     ] = None,
     where: Annotated[
         list[str] | None,
         typer.Option(
-            click_type=FieldValueParam(), metavar="FIELD=VALUE", help="only with this value; may be repeated"
+            click_type=FieldValueParam(),
+            metavar="FIELD=VALUE",
+            help="show only objects with this value; may be repeated",
         ),
     ] = None,
     sort: Annotated[
@@ -117,28 +120,28 @@ def get(
             "--sort-by",
             click_type=SortOrderParam(),
             metavar="FIELDS",
-            help="such as `ber`; --sort=-ber has the highest first",
+            help="sort by these fields, such as ber; --sort=-ber sorts the highest first",
         ),
     ] = None,
-    top: Annotated[int | None, typer.Option(min=1, max=TOP_MAX, metavar="N", help="only the first N")] = None,
+    top: Annotated[
+        int | None, typer.Option(min=1, max=TOP_MAX, metavar="N", help="show only the first N")
+    ] = None,
     at: At = None,
     output: WideOutput = "table",
     watch: Watch = False,
 ) -> None:
-    """List things of a KIND, or show one by NAME.
+    """List the objects of a KIND, or show one by NAME.
 
-    Fields are those of `-o json`, or as the table heads them; names may lack their fabric; `null` is no
-    value. `get links --where state=up --sort=-ber --top 5`
+    Fields are those of `-o json`, or the table's headings. Names may omit their fabric. `null` means no
+    value.
     """
     given = {"--fabric": fabric, "--state": state, "--where": where, "--sort": sort, "--top": top}
     if name is not None and (unfit := [option for option, value in given.items() if value]):
-        raise click.UsageError(f"{unfit[0]} goes with a whole list, not with a NAME")
+        raise click.UsageError(f"{unfit[0]} cannot be combined with a NAME")
     query = {"fabric": fabric, "sort": sort, "limit": top} | values_by_field(state, where)
     order = split_link_order(query, is_wide=output == "wide") if kind == "links" else NO_ORDER
     if output == "wide" and kind != "links":
-        raise click.UsageError(
-            f"-o wide: shows what modules of links read, not {kind}; allowed is `get links`"
-        )
+        raise click.UsageError(f"-o wide: only `get links` has it, not `get {kind}`")
     if name == "":
         raise click.UsageError(f"NAME '': is empty; without one, `lightwave get {kind}` lists all")
     client = Client(at=at)
@@ -173,12 +176,14 @@ def _table(client: Client, rows: list[dict[str, Any]], *, kind: str) -> str:
         return text_table(*table_of(kind, rows, now_us))
 
 
-@app.command()
+@app.command(epilog=examples("describe pod-0/cube-12", "describe slice pod-0/slice-3 --at -2h"))
 def describe(
     kind: Annotated[
         str,
         typer.Argument(
-            click_type=KindOrNameParam(), metavar="[KIND]", help=f"{', '.join(KINDS)}; or the name tells"
+            click_type=KindOrNameParam(),
+            metavar="[KIND]",
+            help=f"{', '.join(KINDS)}; optional if the name shows it",
         ),
     ],
     name: Annotated[
@@ -189,7 +194,7 @@ def describe(
     output: Output = "table",
     watch: Watch = False,
 ) -> None:
-    """Show one thing, what stands around it, and its last events."""
+    """Show one object, related objects and its last events."""
     if name is None:
         kind, name = _kind_and_name(kind)
     elif kind not in KINDS:

@@ -1,4 +1,4 @@
-"""`lightwave goodput`: where the chip-time of the running twin went."""
+"""`lightwave goodput`: the chip-time accounting of the running twin."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import click
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.name_completion import NameParam
 from ops.cli.common.options import At, Out, PageOutput, check_page
 from ops.cli.common.output import render, write_or_print
@@ -24,36 +24,39 @@ FIRST_POD = "pod-0"
 app = command_app()
 
 
-@app.command()
+@app.command(epilog=examples("goodput --by tier", "goodput --by slice --since 2d -o html --out goodput.html"))
 def goodput(
     since: Annotated[
         str | None,
         typer.Option(
             click_type=MomentParam(),
             metavar="7d",
-            help="from the full hour before, by owner and slice the full day: back from now, or 3d02:15:04 "
-            "[default: the beginning]",
+            help="start: back from now, or 3d02:15:04; rounded down to the hour, or with --by owner or "
+            "slice to the day [default: the start of the twin]",
         ),
     ] = None,
     by: Annotated[str, typer.Option(click_type=ChoiceParam("grouping", BY), help=", ".join(BY))] = "pod",
     fabric: Annotated[
         str | None,
-        typer.Option(click_type=NameParam("fabrics"), help="[default: pod-0, or the first; --by pod: all]"),
+        typer.Option(
+            click_type=NameParam("fabrics"),
+            help="the fabric [default: pod-0, or the first; with --by pod all]",
+        ),
     ] = None,
     at: At = None,
     output: PageOutput = "table",
     out: Out = None,
 ) -> None:
-    """Show where chip-time went: every chip-second of a pod is in one place.
+    """Show where every chip-second of a pod went.
 
-    -o html draws it over time. What is called what: docs/scheduler.md.
+    -o html draws it over time. docs/scheduler.md defines the terms.
     """
     check_page(out, output)
     client = Client(at=at)
     ask: dict[str, object] = {"by": by, "since": since}
     if output == "html":
         if by != "pod":
-            raise click.UsageError(f"--by {by} goes without -o html, which draws pods over time")
+            raise click.UsageError(f"--by {by} cannot be combined with -o html, which draws pods over time")
         names = (
             [fabric] if fabric is not None else [row["name"] for row in client.rows("/v1/fabrics", "name")]
         )

@@ -1,11 +1,11 @@
-"""`lightwave operations`: what concerned all of the twin, with who did it and when."""
+"""`lightwave operations`: operations on the whole twin, with their time and user."""
 
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.options import Output
 from ops.cli.common.output import show
 from ops.client.http_client import Client
@@ -18,15 +18,18 @@ FIELDS = ("number", "wall_us", "who", "type", "body")
 app = command_app()
 
 
-@app.command()
+@app.command(epilog=examples("operations", "operations --limit 20 -o json"))
 def operations(
     start: Annotated[
-        int | None, typer.Option("--from", min=0, metavar="NUMBER", help="[default: the last ones]")
+        int | None,
+        typer.Option(
+            "--from", min=0, metavar="NUMBER", help="number of the first entry [default: the last entries]"
+        ),
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1_000, help="at most so many")] = 100,
+    limit: Annotated[int, typer.Option(min=1, max=1_000, help="maximum number of rows")] = 100,
     output: Output = "table",
 ) -> None:
-    """Show clock changes, rebuilds, skips and the like: who did what, and when."""
+    """List clock changes, rebuilds, skips and who made them."""
     client = Client()
     rows = client.rows("/v1/operations", *FIELDS, start=start, limit=limit)
     with client.reading():

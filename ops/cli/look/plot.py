@@ -1,4 +1,4 @@
-"""The command that draws how a field of one link end or OCS went, in the terminal."""
+"""`lightwave plot`: draws one reading of a link end or OCS in the terminal."""
 
 import math
 import shutil
@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import click
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.name_completion import SensorNameParam, expand_name
 from ops.cli.common.options import Output
 from ops.cli.common.output import show
@@ -30,12 +30,14 @@ NO_SAMPLES = (
 app = command_app()
 
 
-@app.command()
+@app.command(epilog=examples("plot pod-0/cube-12/+y/7 --field temperature_c", "plot pod-0/ocs-17 --hours 6"))
 def plot(
     name: Annotated[
         str,
         typer.Argument(
-            click_type=SensorNameParam(), metavar="NAME", help="such as pod-0/cube-12/+y/7, or pod-0/ocs-17"
+            click_type=SensorNameParam(),
+            metavar="NAME",
+            help="a link end or an OCS, such as pod-0/cube-12/+y/7 or pod-0/ocs-17",
         ),
     ],
     field: Annotated[
@@ -47,21 +49,21 @@ def plot(
             "[default: rx_power_dbm, or mirror_error_urad]",
         ),
     ] = None,
-    hours: Annotated[float, typer.Option(help="of simulated time back from now")] = 24.0,
+    hours: Annotated[float, typer.Option(help="span of simulated time back from now")] = 24.0,
     lane: Annotated[
-        int | None, typer.Option(min=0, max=LANES_MAX, help="of this lane [default: the worst]")
+        int | None, typer.Option(min=0, max=LANES_MAX, help="number of the lane [default: the worst]")
     ] = None,
     of: Annotated[
         str | None,
         typer.Option(
-            metavar="N24", help="of this mirror, camera (S), supply or fan (1) of an OCS [default: the worst]"
+            metavar="N24", help="mirror, camera (S), supply or fan (1) of an OCS [default: the worst]"
         ),
     ] = None,
     output: Output = "table",
 ) -> None:
-    """Draw how a field of one link end or OCS went, as its module or the OCS itself read it."""
+    """Plot one reading of a link end or OCS over time."""
     if not 0.0 < hours <= HOURS_MAX:
-        raise click.UsageError(f"--hours {hours:g}: allowed is above 0, up to {HOURS_MAX:,.0f}")
+        raise click.UsageError(f"--hours {hours:g}: must be above 0, up to {HOURS_MAX:,.0f}")
     client = Client()
     full = expand_name(client, name)
     of_which = {"field": field, "lane": lane, "of": of}

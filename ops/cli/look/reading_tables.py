@@ -1,4 +1,4 @@
-"""How tables show what modules and OCSes read of themselves."""
+"""Tables of the readings of modules and OCSes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -73,23 +73,25 @@ def split_link_order(query: dict[str, Any], *, is_wide: bool) -> ReadingOrder:
             query["generation"] = query.pop("gen")
         elif field in ("age", "flags", *FIELD_BY_HEADING):
             raise click.UsageError(
-                f"--where {field}: is shown and not filtered by; sort by it, or see `lightwave top links`"
+                f"--where {field}: cannot be a filter; sort by it, or see `lightwave top links`"
             )
     words = query["sort"].split(",") if query["sort"] else []
     order = [(word.removeprefix("-"), not word.startswith("-")) for word in words]
     if "flags" in dict(order):
-        raise click.UsageError("--sort flags: is no order; `lightwave top links` has the worst first")
+        raise click.UsageError(
+            "--sort flags: is not a sort field; `lightwave top links` lists the worst first"
+        )
     if not FIELD_BY_HEADING.keys() & dict(order).keys():
         own = {"gen": ("generation", False), "age": ("installed_us", True)}
         found = [(own[name][0], up != own[name][1]) if name in own else (name, up) for name, up in order]
         query["sort"] = ",".join(name if up else f"-{name}" for name, up in found) or None
         return ReadingOrder()
     if not is_wide:
-        raise click.UsageError(f"--sort {query['sort']}: is what modules read; sort so with -o wide")
+        raise click.UsageError(f"--sort {query['sort']}: is a module reading; use it with -o wide")
     if unfit := [name for name, _ in order if name not in FIELD_BY_HEADING]:
         raise click.UsageError(
-            f"--sort {unfit[0]}: goes not with what modules read; allowed "
-            f"beside it are {', '.join(FIELD_BY_HEADING)}"
+            f"--sort {unfit[0]}: cannot be combined with module readings; must be "
+            f"one of {', '.join(FIELD_BY_HEADING)}"
         )
     found_top = query["limit"]
     query["sort"] = query["limit"] = None

@@ -1,11 +1,11 @@
-"""`lightwave telemetry`: frames as files for whoever works with data."""
+"""`lightwave telemetry`: exports telemetry frames as files."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.options import Fabric
 from ops.cli.common.output import echo
 from ops.cli.common.param_types import OUT_FILE, ChoiceParam, MomentParam
@@ -15,22 +15,38 @@ app = command_app("telemetry")
 
 Begin = Annotated[
     str | None,
-    typer.Option("--from", click_type=MomentParam(), metavar="2h", help="back from now, or since 3d02:15:04"),
+    typer.Option(
+        "--from",
+        click_type=MomentParam(),
+        metavar="2h",
+        help="start: back from now, or a time such as 3d02:15:04",
+    ),
 ]
 End = Annotated[
     str | None,
-    typer.Option("--to", click_type=MomentParam(), metavar="1h", help="back from now, or up to 3d02:15:04"),
+    typer.Option(
+        "--to",
+        click_type=MomentParam(),
+        metavar="1h",
+        help="end: back from now, or a time such as 3d02:15:04",
+    ),
 ]
 
 
 @app.callback()
 def telemetry() -> None:
-    """Work with telemetry frames: what modules and OCSes read of themselves, or the loads of trunks."""
+    """Export telemetry frames."""
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "telemetry export --parquet frames.parquet", "telemetry export --parquet last.parquet --from 6h"
+    )
+)
 def export(
-    parquet: Annotated[Path, typer.Option(click_type=OUT_FILE, metavar="FILE", help="write it there")],
+    parquet: Annotated[
+        Path, typer.Option(click_type=OUT_FILE, metavar="FILE", help="write the output to this file")
+    ],
     fabric: Fabric = None,
     of: Annotated[
         str | None,
@@ -38,17 +54,17 @@ def export(
             "--of",
             click_type=ChoiceParam("of", ("links", "trunks", "ocs")),
             metavar="links|trunks|ocs",
-            help="whose: those of OCSes, a pod's link ends or a network's trunks "
-            "[default: link ends or trunks]",
+            help="source of the frames: OCSes, a pod's link ends or a network's trunks [default: link "
+            "ends or trunks]",
         ),
     ] = None,
     begin: Begin = None,
     end: End = None,
 ) -> None:
-    """Write the frames that the twin still has into one Parquet file.
+    """Export the twin's telemetry frames to a Parquet file.
 
-    A row a link end (or OCS, or trunk) and frame, with its name and the frame's simulated time before the
-    columns of docs/diagnosis.md. The twin keeps the newest 96 frames of a fabric.
+    Each row holds one frame of a link end, OCS or trunk: its name, the simulated time, and the columns of
+    docs/diagnosis.md. The twin keeps the newest 96 frames of each fabric.
     """
     from ops.client.telemetry_frames import export_frames
 

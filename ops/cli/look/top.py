@@ -1,5 +1,4 @@
-"""The command that shows the worst, again and again: link ends by what their modules read, and OCSes by what
-they and the link ends on them read."""
+"""`lightwave top`: watches the link ends and OCSes with the worst readings."""
 
 import sys
 from collections import defaultdict
@@ -7,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.name_completion import NameParam
 from ops.cli.common.output import echo, watch_loop
 from ops.cli.common.param_types import ChoiceParam
@@ -25,25 +24,28 @@ NONE_YET = "no readings: nothing is connected, or no telemetry frame came yet"
 app = command_app()
 
 
-@app.command()
+@app.command(epilog=examples("top links", "top ocs -n 20 --once"))
 def top(
     kind: Annotated[
         str,
         typer.Argument(
-            click_type=ChoiceParam("kind", ("links", "ocs")), metavar="links|ocs", help="of which"
+            click_type=ChoiceParam("kind", ("links", "ocs")), metavar="links|ocs", help="kind of objects"
         ),
     ],
     fabric: Annotated[
-        str | None, typer.Option(click_type=NameParam("fabrics"), help="only of this fabric")
+        str | None, typer.Option(click_type=NameParam("fabrics"), help="show only objects of this fabric")
     ] = None,
-    count: Annotated[int, typer.Option("-n", "--count", min=1, max=ROWS_MAX, help="so many")] = 10,
-    once: Annotated[bool, typer.Option("--once", help="and end; so it is where no terminal listens")] = False,
+    count: Annotated[int, typer.Option("-n", "--count", min=1, max=ROWS_MAX, help="number of rows")] = 10,
+    once: Annotated[
+        bool, typer.Option("--once", help="print once and exit (the default if stdout is not a terminal)")
+    ] = False,
 ) -> None:
-    """Show the worst link ends or OCSes by what modules and OCSes read, every second anew until Ctrl-C.
+    """Watch the link ends or OCSes with the worst readings.
 
-    Those with alarms (!!), or of which nothing is read (?), come first, then those with warnings (!), then by
-    bit error rate. OCSes go by how many link ends on them are down, then by their own flags (? is what they
-    should read and do not), then by those of the link ends.
+    Rows with alarms (!!) or missing readings (?) come first, then rows with warnings (!), then by bit error
+    rate. OCSes are ordered by the number of their link ends that are down, then by their own flags, then by
+    those of the link ends. For an OCS, ? marks a reading that is missing. The table refreshes every second
+    until Ctrl-C.
     """
     client = Client()
 

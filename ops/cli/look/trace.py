@@ -1,11 +1,11 @@
-"""The command that follows the light: from a link end to the far one, and through all circuits of a trunk."""
+"""`lightwave trace`: traces the light path of a link end, or all circuits of a trunk."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.name_completion import TraceableNameParam, expand_name
 from ops.cli.common.options import At, Output
 from ops.cli.common.output import show
@@ -34,20 +34,20 @@ CIRCUIT = ("OCS", "NORTH", "FROM", "SOUTH", "TO", "RACK", "DOMAIN", "MADE", "LIT
 app = command_app()
 
 
-@app.command()
+@app.command(epilog=examples("trace pod-0/cube-12/+y/7", "trace dcn-0/block-3/trunk-7 -o json"))
 def trace(
     name: Annotated[
         str,
         typer.Argument(
             click_type=TraceableNameParam(),
             metavar="NAME",
-            help="such as pod-0/cube-12/+y/7 or dcn-0/block-3/trunk-7",
+            help="a link end or a trunk, such as pod-0/cube-12/+y/7 or dcn-0/block-3/trunk-7",
         ),
     ],
     at: At = None,
     output: Output = "table",
 ) -> None:
-    """Show the whole light path from a link end, or a trunk of a network down to its circuits."""
+    """Trace the light path of a link end, or a trunk's circuits."""
     client = Client(at=at)
     is_trunk = kind_by_name_form(name) is TRUNKS
     fields = TRUNK_FIELDS if is_trunk else PATH_FIELDS

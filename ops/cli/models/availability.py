@@ -1,19 +1,24 @@
-"""`lightwave fabric-availability`, `goodput-model`, `placement-model`: closed forms; no twin is asked."""
+"""`lightwave model`: availability, goodput, placement and rare events in closed form, without a twin."""
 
 from typing import Annotated, Any, TypedDict
 
 import click
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.options import Out, Output, PageOutput, check_page
 from ops.cli.common.output import Form, PageForm, render, show, write_or_print
 from ops.report.tables import text_table
 
-OcsAvailability = Annotated[float, typer.Option(help="of one OCS")]
-Cubes = Annotated[int, typer.Option(help="cubes of the pod")]
+OcsAvailability = Annotated[float, typer.Option(help="availability of one OCS")]
+Cubes = Annotated[int, typer.Option(help="number of cubes of the pod")]
 
-app = command_app()
+app = command_app("model")
+
+
+@app.callback()
+def model() -> None:
+    """Compute availability, goodput, placement and rare events."""
 
 
 class GoodputModel(TypedDict):
@@ -25,11 +30,14 @@ class GoodputModel(TypedDict):
     kind: str
 
 
-@app.command("fabric-availability")
+@app.command(
+    "availability",
+    epilog=examples("model availability --ocs-availability 0.999", "model availability --kind cwdm8-bidi"),
+)
 def fabric_availability(
     ocs_availability: OcsAvailability = 0.999,
     kind: Annotated[
-        str, typer.Option(help="modules: cwdm4-duplex (96 OCSes), cwdm4-bidi (48) or cwdm8-bidi (24)")
+        str, typer.Option(help="kind of modules: cwdm4-duplex (96 OCSes), cwdm4-bidi (48) or cwdm8-bidi (24)")
     ] = "cwdm4-bidi",
     output: Output = "table",
 ) -> None:
@@ -44,7 +52,13 @@ def fabric_availability(
     show(found, output, lambda: text_table(("KIND", "OCS", "AVAILABILITY"), [_row(found)]))
 
 
-@app.command("goodput-model")
+@app.command(
+    "goodput",
+    epilog=examples(
+        "model goodput --host-availability 0.999 --slice-chips 1024",
+        "model goodput --sweep -o html --out goodput.html",
+    ),
+)
 def goodput_model(
     host_availability: Annotated[
         float | None, typer.Option(help="share of the time that a host works [default: 0.999]")
@@ -57,40 +71,43 @@ def goodput_model(
     ] = None,
     target: Annotated[
         float,
-        typer.Option(help="probability with which the slices must be had: what both papers hold constant"),
+        typer.Option(help="probability that all promised slices are available; both papers keep it constant"),
     ] = 0.97,
     ocs_availability: Annotated[
         float | None,
-        typer.Option(help="of one OCS; the fabric then counts towards the target as well"),
+        typer.Option(help="availability of one OCS; the fabric then counts towards the target too"),
     ] = None,
     kind: Annotated[
         str,
         typer.Option(
-            help="modules, which set the number of OCSes: with 48 of 99.9 % no slice could meet 97 %"
+            help="kind of modules, which sets the number of OCSes; with 48 OCSes of 99.9 % no slice "
+            "meets 97 %"
         ),
     ] = "cwdm8-bidi",
     cubes: Cubes = 64,
     sweep: Annotated[
         bool,
-        typer.Option("--sweep", help="all sizes of slices, host availabilities and fabrics of the figure"),
+        typer.Option(
+            "--sweep", help="compute all slice sizes, host availabilities and fabrics of the figure"
+        ),
     ] = False,
     output: PageOutput = "table",
     out: Out = None,
 ) -> None:
-    """Print the share of a pod that can be promised to equal slices.
+    """Print the share of a pod that can be promised to slices.
 
-    Lightwave Fabrics, 4.2.2, Figure 15b; TPU v4, 2.3, Figure 4. With --sweep the other options keep the
-    curves that they name.
+    All slices have the same size. With --sweep the other options select curves. Lightwave Fabrics, 4.2.2,
+    Figure 15b; TPU v4, 2.3, Figure 4.
     """
     check_page(out, output)
     model = GoodputModel(target=target, cubes=cubes, ocs_availability=ocs_availability, kind=kind)
     if sweep:
         if slice_chips is not None:
-            raise click.UsageError("--slice-chips goes without --sweep, which takes every size")
+            raise click.UsageError("--slice-chips cannot be combined with --sweep, which takes every size")
         text = _goodput_sweep(host_availability, fabric, model, output)
     else:
         if output == "html":
-            raise click.UsageError("-o html goes with --sweep")
+            raise click.UsageError("-o html requires --sweep")
         text = _one_goodput(host_availability, slice_chips, fabric, model, output)
     write_or_print(text, out)
 
@@ -139,23 +156,29 @@ def _goodput_sweep(
     return render(rows, output, lambda: _table(rows))
 
 
-@app.command("placement-model")
+@app.command(
+    "placement",
+    epilog=examples(
+        "model placement --cube-availability 0.99 --ocs-availability 0.999",
+        "model placement --cube-availability 0.9 --ocs-availability 1 -o json",
+    ),
+)
 def placement_model(
-    cube_availability: Annotated[float, typer.Option(help="share of the time that a cube can be had")],
+    cube_availability: Annotated[float, typer.Option(help="share of the time that a cube is available")],
     ocs_availability: OcsAvailability,
     slice_cubes: Annotated[int | None, typer.Option(help="cubes of the slice [default: every size]")] = None,
     cubes: Cubes = 64,
-    kind: Annotated[str, typer.Option(help="modules, which set the number of OCSes")] = "cwdm4-bidi",
+    kind: Annotated[str, typer.Option(help="kind of modules, which sets the number of OCSes")] = "cwdm4-bidi",
     faults_tolerated: Annotated[
         int | None,
-        typer.Option(help="failed OCSes that routing can go around at a time [default: any number]"),
+        typer.Option(help="number of failed OCSes that routing can avoid at once [default: any number]"),
     ] = None,
     output: PageOutput = "table",
     out: Out = None,
 ) -> None:
-    """Print how probable it is that a slice can be placed.
+    """Print the probability that a slice can be placed.
 
-    With and without routing around failed OCSes; without it any failed one is fatal.
+    With and without routing around failed OCSes. Without it, any failed OCS is fatal.
     """
     from dataclasses import asdict
 
@@ -163,7 +186,7 @@ def placement_model(
     from shared.models.availability.slice_placement import placement_curve
 
     if output == "html" and slice_cubes is not None:
-        raise click.UsageError("--slice-cubes goes without -o html, which draws every size")
+        raise click.UsageError("--slice-cubes cannot be combined with -o html, which draws every size")
     check_page(out, output)
     curve = placement_curve(
         cube_availability, ocs_availability, cubes=cubes, kind=kind, faults_tolerated=faults_tolerated
@@ -182,22 +205,28 @@ def placement_model(
     write_or_print(render(rows, output, lambda: _table(rows)), out)
 
 
-@app.command("rare-model")
+@app.command(
+    "rare",
+    epilog=examples(
+        "model rare --machines 48 --crews 2 --per-day 1 --repair-h 9 --down 9",
+        "model rare --machines 9 --crews 1 --per-day 1 --repair-h 8 --down 3",
+    ),
+)
 def rare_model(
-    machines: Annotated[int, typer.Option(help="machines that fail")],
-    crews: Annotated[int, typer.Option(help="crews that repair them")],
-    per_day: Annotated[float, typer.Option(help="share of the working machines that fail in a day")],
+    machines: Annotated[int, typer.Option(help="number of machines")],
+    crews: Annotated[int, typer.Option(help="number of repair crews")],
+    per_day: Annotated[float, typer.Option(help="failures per working machine and day")],
     repair_h: Annotated[float, typer.Option(help="mean repair time in hours, exponential")],
-    down: Annotated[int, typer.Option(help="machines that are to be down at a time, at least")],
-    seed: Annotated[int, typer.Option(min=0, help="of the draws")] = 0,
-    effort: Annotated[int, typer.Option(help="trials from each number down, in each repetition")] = 1_000,
-    repetitions: Annotated[int, typer.Option(help="independent repetitions, by which the interval is")] = 20,
+    down: Annotated[int, typer.Option(help="minimum number of machines down at once")],
+    seed: Annotated[int, typer.Option(min=0, help="seed of the random draws")] = 0,
+    effort: Annotated[int, typer.Option(help="trials from each level, in each repetition")] = 1_000,
+    repetitions: Annotated[int, typer.Option(help="independent repetitions, which give the interval")] = 20,
     output: Output = "table",
 ) -> None:
-    """Print how probable it is that so many machines are down at a time, however rare.
+    """Print the probability that many machines are down at once.
 
-    Within a busy period, from the first failure until all work again: by splitting, with a 95 % interval,
-    and in closed form.
+    Within a busy period: from the first failure until all machines work again. Computed by splitting, with a
+    95 % interval, and in closed form.
     """
     from shared.basics.checks import check_range
     from shared.models.reliability.splitting import RATE_MAX, RATE_MIN, exceeds, split

@@ -1,5 +1,4 @@
-"""`lightwave dcn`: datacenter networks without a spine, checked, planned and drawn; what is asked of living
-ones."""
+"""`lightwave dcn`: checks, plans and draws datacenter networks, and rewires those of the running twin."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -7,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.options import Comment, Output, RequestKey, seed_option, timeout_option
 from ops.cli.common.output import echo, show
 from ops.cli.common.param_types import FILE, OUT_FILE, ChoiceParam, PriceParam
@@ -21,13 +20,11 @@ HOURS_MAX = 1_000_000
 FAILURE_KINDS = ("ocs", "rack", "power", "control", "block", "bundle")
 
 NetworkFile = Annotated[
-    Path, typer.Argument(click_type=FILE, metavar="FILE", help="a site with a network in it, as YAML")
+    Path, typer.Argument(click_type=FILE, metavar="FILE", help="a site file (YAML) with a network")
 ]
 Fabric = Annotated[
     str | None,
-    typer.Option(
-        "--fabric", metavar="NAME", help="which network, where the site has several", show_default=False
-    ),
+    typer.Option("--fabric", metavar="NAME", help="the network, if the site has several", show_default=False),
 ]
 Demand = Annotated[
     list[Path] | None,
@@ -35,20 +32,23 @@ Demand = Annotated[
         "--demand",
         click_type=FILE,
         metavar="FILE",
-        help="recorded, as .csv or .npz, in place of what the site draws; may be repeated",
+        help="recorded demand (.csv or .npz), instead of the site's random demand; may be repeated",
     ),
 ]
 Hour = Annotated[
     int,
     typer.Option(
-        "--hour", min=0, max=HOURS_MAX, help="of the demand that the site draws, from its beginning"
+        "--hour", min=0, max=HOURS_MAX, help="hour of the site's random demand, counted from the start"
     ),
 ]
-Seed = Annotated[int | None, seed_option("of the site's fabrics that have none of their own [default: 0]")]
+Seed = Annotated[int | None, seed_option("seed of the site's fabrics, unless the file sets it [default: 0]")]
 FromOption = Annotated[
     Path | None,
     typer.Option(
-        "--from", click_type=FILE, metavar="STATE", help="what runs, as `dcn plan -o json` printed it"
+        "--from",
+        click_type=FILE,
+        metavar="STATE",
+        help="the current topology, as printed by `dcn plan -o json`",
     ),
 ]
 Promise = Annotated[
@@ -56,13 +56,13 @@ Promise = Annotated[
     typer.Option(
         min=0.0,
         max=1.0,
-        help="share of every block's capacity that a stage leaves; else as topology.promise has it",
+        help="minimum share of every block's capacity during a stage [default: topology.promise]",
     ),
 ]
 Html = Annotated[
     Path | None,
     typer.Option(
-        "--html", click_type=OUT_FILE, metavar="PAGE", help="draw the topology with its loads there"
+        "--html", click_type=OUT_FILE, metavar="PAGE", help="draw the topology with its loads to this page"
     ),
 ]
 
@@ -71,7 +71,7 @@ app = command_app("dcn")
 
 @app.callback()
 def dcn() -> None:
-    """Datacenter networks of blocks joined through OCSes: plans, weights, pictures; living ones rewired."""
+    """Plan, draw and rewire datacenter networks without a spine."""
 
 
 def _network(
@@ -89,9 +89,14 @@ def _network(
     return study_of(read_network(file, fabric, seed), demand or [], hour, state, history_h)
 
 
-@app.command("check")
+@app.command(
+    "check", epilog=examples("dcn check ops/sites/campus.yaml", "dcn check ops/sites/campus.yaml -o json")
+)
 def dcn_check(file: NetworkFile, fabric: Fabric = None, output: Output = "table") -> None:
-    """Say whether a site file describes a network: one sentence with block and field if not."""
+    """Check that a site file describes a valid network.
+
+    If it does not, the error names the block and the field.
+    """
     from ops.models.dcn.input_files import read_network
     from ops.models.dcn.network_study import study_of
     from ops.models.dcn.study_report import plant_line
@@ -111,7 +116,12 @@ def _pick(content: dict[str, Any], *names: str) -> dict[str, Any]:
     return {name: content[name] for name in names}
 
 
-@app.command("show")
+@app.command(
+    "show",
+    epilog=examples(
+        "dcn show ops/sites/campus.yaml", "dcn show ops/sites/campus.yaml --hour 30 --html network.html"
+    ),
+)
 def dcn_show(
     file: NetworkFile,
     fabric: Fabric = None,
@@ -122,9 +132,9 @@ def dcn_show(
     html: Html = None,
     output: Output = "table",
 ) -> None:
-    """Print blocks with what they want to send, and the trunks with their loads.
+    """Print the blocks with their demand, and the trunk loads.
 
-    Without --from the trunks are those of a uniform mesh.
+    Without --from, the trunks form a uniform mesh.
     """
     from ops.models.dcn.study_report import plant_table, trunk_table
 
@@ -138,7 +148,9 @@ def dcn_show(
     )
 
 
-@app.command("plan")
+@app.command(
+    "plan", epilog=examples("dcn plan ops/sites/campus.yaml -o json", "dcn plan --live dcn-0 --wait")
+)
 def dcn_plan(
     ctx: typer.Context,
     file: Annotated[
@@ -146,13 +158,13 @@ def dcn_plan(
         typer.Argument(
             click_type=FileOrNetworkParam(),
             metavar="FILE",
-            help="a site, as YAML, with a network; with --live the name of a network that lives, such as "
-            "dcn-0",
+            help="a site file (YAML) with a network; with --live the name of a network of the twin, "
+            "such as dcn-0",
             show_default=False,
         ),
     ] = None,
     live: Annotated[
-        bool, typer.Option("--live", is_eager=True, help="let a network of the running twin plan now")
+        bool, typer.Option("--live", is_eager=True, help="plan for a network of the running twin")
     ] = False,
     fabric: Fabric = None,
     demand: Demand = None,
@@ -160,7 +172,7 @@ def dcn_plan(
     seed: Seed = None,
     state: FromOption = None,
     history: Annotated[
-        int, typer.Option(min=0, max=1_000, help="hours before that the links are to serve as well")
+        int, typer.Option(min=0, max=1_000, help="earlier hours of demand that the links must serve too")
     ] = 0,
     promise: Promise = None,
     chain: Annotated[
@@ -168,25 +180,26 @@ def dcn_plan(
         typer.Option(
             min=0,
             max=1_000,
-            help="circuits that may move for one new link; else as topology.chain_max has it",
+            help="maximum number of circuits that move for one new link [default: topology.chain_max]",
         ),
     ] = None,
     html: Html = None,
     wait: Annotated[
-        bool, typer.Option("--wait", help="with --live: until what is planned has been carried out")
+        bool, typer.Option("--wait", help="with --live: wait until the plan has been carried out")
     ] = False,
     timeout_s: Annotated[int | None, timeout_option()] = None,
     key: RequestKey = None,
     comment: Comment = None,
     output: Output = "table",
 ) -> None:
-    """Plan trunks for a demand, circuits on every OCS, what changes and in which stages.
+    """Plan trunks for a demand, and the stages to get there.
 
-    Of several matrices, or with --history, the links are for every one, each by weights of its own; loads
-    and tables are those of the last. Without --from nothing runs yet, and there are no stages.
+    Shows the trunks, the circuits on every OCS, the changes and their stages. For several demand matrices, or
+    with --history, the links serve every matrix, each with its own weights; loads and tables are those of the
+    last. Without --from nothing runs yet, and there are no stages.
 
-    With --live a network of the running twin looks for better trunks now, for its own demand and from its own
-    state: what it plans it carries out at once, or once approved.
+    With --live, a network of the running twin plans better trunks for its own demand and state. It carries
+    out the plan at once, or after approval.
     """
     check_plan(ctx, file, live)
     if live:
@@ -195,17 +208,24 @@ def dcn_plan(
     from ops.models.dcn.study_report import plan_table
 
     if history and demand:
-        raise click.UsageError("--history goes without --demand: it is of what the site draws")
+        raise click.UsageError("--history cannot be combined with --demand; it uses the site's random demand")
     content, picture = _network(file, fabric, demand, hour, seed, state, history).planned(promise, chain)
     _draw(html, picture)
     show(content, output, lambda: plan_table(content))
 
 
-app.command("approve")(approve)
-app.command("abort")(abort)
+app.command(
+    "approve", epilog=examples("dcn approve dcn-0/rewiring-2", "dcn approve dcn-0/rewiring-2 --key spring-7")
+)(approve)
+app.command(
+    "abort",
+    epilog=examples("dcn abort dcn-0/rewiring-2", "dcn abort dcn-0/rewiring-2 --comment 'peak hours'"),
+)(abort)
 
 
-@app.command("te")
+@app.command(
+    "te", epilog=examples("dcn te ops/sites/campus.yaml", "dcn te ops/sites/campus.yaml --hour 30 -o json")
+)
 def dcn_te(
     file: NetworkFile,
     fabric: Fabric = None,
@@ -218,30 +238,37 @@ def dcn_te(
         typer.Option(
             min=0.0,
             max=1.0,
-            help="share of every demand spread over all paths by capacity; else as traffic.hedge has it",
+            help="share of every demand that is spread over all paths by capacity [default: traffic.hedge]",
         ),
     ] = None,
-    entries: Annotated[int, typer.Option(min=1, max=4_096, help="of a pair's table")] = 128,
+    entries: Annotated[
+        int, typer.Option(min=1, max=4_096, help="maximum number of entries of a pair's forwarding table")
+    ] = 128,
     factor: Annotated[
-        float, typer.Option(min=1.0, max=100.0, help="how much more some pairs may turn out to want")
+        float, typer.Option(min=1.0, max=100.0, help="factor by which some pairs may exceed their demand")
     ] = 2.0,
     pairs: Annotated[
-        int | None, typer.Option(min=0, max=10_000, help="how many of them; else 4, or all if they are fewer")
+        int | None,
+        typer.Option(min=0, max=10_000, help="number of these pairs [default: 4, or all if fewer]"),
     ] = None,
     exact: Annotated[
-        bool, typer.Option("--exact", help="beside the linear program's optimum; minutes at 64 blocks")
+        bool,
+        typer.Option(
+            "--exact", help="compare with the optimum of the linear program; takes minutes at 64 blocks"
+        ),
     ] = False,
     html: Html = None,
     output: Output = "table",
 ) -> None:
-    """Split demand over direct and one-transit paths: how full trunks get, and the tables that do it.
+    """Split demand over direct and one-transit paths.
 
-    largest_use is that of the fullest trunk, lower_bound one that no weights can better; worst_use is the
-    largest where --pairs of blocks want --factor times as much. mean_path counts the trunks that a bit
-    passes. throughput is the share of all demand that flows get where they share full trunks fairly;
-    slowdown is how much longer they take in the mean as trunks fill, and none where one is full.
+    Shows how full the trunks get, and the forwarding tables. largest_use is the utilisation of the fullest
+    trunk; lower_bound is a limit that no weights can beat. worst_use is the largest utilisation if --pairs
+    pairs of blocks want --factor times as much. mean_path is the number of trunks that a bit passes.
+    throughput is the share of all demand that flows get if they share full trunks fairly. slowdown is the
+    mean factor by which flows take longer as trunks fill; it is empty if a trunk is full.
 
-    Without --from the trunks are those of a uniform mesh.
+    Without --from, the trunks form a uniform mesh.
     """
     from ops.models.dcn.study_report import figure_table, trunk_table
 
@@ -252,15 +279,18 @@ def dcn_te(
     show(content, output, lambda: f"{figure_table(figures)}\n\n{trunk_table(content['trunks'])}")
 
 
-@app.command("fail")
+@app.command(
+    "fail",
+    epilog=examples("dcn fail ops/sites/campus.yaml rack-3", "dcn fail ops/sites/campus.yaml ocs-17 power-1"),
+)
 def dcn_fail(
     file: NetworkFile,
     parts: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[PART...]",
-            help="what fails at a time: ocs-17, rack-3, power-1, control-1, block-5, or block-5/bundle-3 for "
-            "the fibres between a block and a rack",
+            help="parts that fail together: ocs-17, rack-3, power-1, control-1, block-5, or "
+            "block-5/bundle-3 for the fibres between a block and a rack",
         ),
     ] = None,
     each: Annotated[
@@ -269,7 +299,7 @@ def dcn_fail(
             "--each",
             click_type=ChoiceParam("kind of part", FAILURE_KINDS),
             metavar="KIND",
-            help="every part of a kind by itself",
+            help="fail each part of a kind in turn",
         ),
     ] = None,
     fabric: Fabric = None,
@@ -281,21 +311,24 @@ def dcn_fail(
     html: Html = None,
     output: Output = "table",
 ) -> None:
-    """Print what a failure leaves: capacity, loads by old weights and by new ones, a topology planned anew.
+    """Print the capacity and the loads that a failure leaves.
 
-    A control domain that is lost keeps its circuits, and none of them can be changed. Without --from what
-    fails is the topology that is planned for the demand.
+    Loads are with the old and with new weights, and with a topology planned again. A lost control domain
+    keeps its circuits, but none of them can be changed. Without --from, the failure hits the topology that is
+    planned for the demand.
     """
     from ops.models.dcn.study_report import failure_table, rows_table
 
     if each is None and not parts:
         raise click.UsageError("Missing argument 'PART...': what fails, such as rack-3; or --each KIND")
     if each is not None and parts:
-        raise click.UsageError(f"PART {parts[0]!r} goes without --each, which lets every part of a kind fail")
+        raise click.UsageError(
+            f"PART {parts[0]!r} cannot be combined with --each, which fails each part of a kind"
+        )
     found = _network(file, fabric, demand, hour, seed, state)
     if each is not None:
         if html is not None:
-            raise click.UsageError("--html goes without --each: it draws one topology")
+            raise click.UsageError("--html cannot be combined with --each; it draws one topology")
         rows = found.each_failed(each)
         show(rows, output, lambda: rows_table(rows))
         return
@@ -304,12 +337,17 @@ def dcn_fail(
     show(content, output, lambda: failure_table(content))
 
 
-@app.command("grow")
+@app.command(
+    "grow",
+    epilog=examples(
+        "dcn grow ops/sites/campus.yaml later.yaml", "dcn grow ops/sites/campus.yaml later.yaml --promise 0.5"
+    ),
+)
 def dcn_grow(
     file: NetworkFile,
     later: Annotated[
         Path,
-        typer.Argument(click_type=FILE, metavar="LATER", help="the site with the network as it is to become"),
+        typer.Argument(click_type=FILE, metavar="LATER", help="the site file with the larger network"),
     ],
     fabric: Fabric = None,
     demand: Demand = None,
@@ -319,14 +357,15 @@ def dcn_grow(
     promise: Promise = None,
     output: Output = "table",
 ) -> None:
-    """Plan the steps to a larger network: racks, newer blocks, blocks more, one at a time.
+    """Plan the steps to a larger network, one step at a time.
 
-    Beside each what people do by hand, and for how long, where trunks are jumpers at a patch panel, and
-    where blocks hang on a spine that is built whole at first, or grows along. Demand is that of LATER, of
-    the blocks that are there. Without --from what grows is what is planned for the demand of FILE.
+    Steps add racks, replace blocks with newer ones, or add blocks. Each step also shows the manual work, and
+    its duration, for three alternatives: trunks as jumpers at a patch panel, a spine built in full at first,
+    and a spine that grows. The demand is that of LATER, limited to the present blocks. Without --from, the
+    network that grows is planned for the demand of FILE.
 
-    The promise binds the stages in which circuits move. Racks and modules that people change by hand take
-    what they take: such steps that keep less are told.
+    The promise applies to the stages in which circuits move. Manual changes of racks and modules may leave
+    less capacity; such steps are marked.
     """
     from ops.models.dcn.input_files import read_network
     from ops.models.dcn.study_report import growth_table
@@ -337,7 +376,10 @@ def dcn_grow(
     show(rows, output, lambda: growth_table(rows, found.promise(promise)) if rows else nothing)
 
 
-@app.command("cost")
+@app.command(
+    "cost",
+    epilog=examples("dcn cost ops/sites/campus.yaml", "dcn cost ops/sites/campus.yaml --price ocs_cost=1.5"),
+)
 def dcn_cost(
     file: NetworkFile,
     fabric: Fabric = None,
@@ -347,16 +389,19 @@ def dcn_cost(
             "--price",
             click_type=PriceParam(),
             metavar="NAME=VALUE",
-            help="another unit price; may be repeated",
+            help="change a unit price; may be repeated",
         ),
     ] = None,
-    draws: Annotated[int, typer.Option(min=1, max=100_000, help="of all prices from their ranges")] = 1_000,
-    seed: Annotated[int, seed_option("of these draws")] = 0,
+    draws: Annotated[
+        int, typer.Option(min=1, max=100_000, help="number of random draws of all prices")
+    ] = 1_000,
+    seed: Annotated[int, seed_option("seed of these draws")] = 0,
     output: Output = "table",
 ) -> None:
-    """Print what a network costs and draws beside a Clos network, and a superpod's fabric beside others.
+    """Compare the cost and power of a network with Clos networks.
 
-    Every unit price is an assumption: the answers come with how they move with each, and how they spread.
+    Also compares a superpod's fabric with its alternatives. Every unit price is an assumption: the answers
+    show their sensitivity to each price, and their spread.
     """
     from ops.models.dcn.cost_report import cost_content, cost_table
     from ops.models.dcn.input_files import read_network

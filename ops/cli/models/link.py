@@ -1,4 +1,4 @@
-"""`lightwave link`: budgets, sensitivity and error curves of the optics, of a twin's link or of one's own."""
+"""`lightwave link`: power budgets, sensitivities and error curves of optical links."""
 
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.name_completion import NameParam
 from ops.cli.common.options import Output
 from ops.cli.common.output import echo, show
@@ -17,17 +17,14 @@ if TYPE_CHECKING:
     from ops.models.optics.link_report import LinkCase
 
 
-# `lightwave link agree`: what two modules run a lane at, or why they do not.
-
-
 def link_agree(
     module: Annotated[str, typer.Argument(metavar="MODULE", help="such as cwdm4-bidi-800G")],
     other: Annotated[str, typer.Argument(metavar="OTHER", help="such as cwdm4-bidi-400G")],
     output: Output = "table",
 ) -> None:
-    """Print the best rate of a lane that a MODULE and an OTHER have in common, or why there is none.
+    """Print the best lane rate that two modules share.
 
-    A module is a kind and a generation. Lightwave Fabrics, 2.3, 3.3.1.
+    If they share none, print why. A module is a kind and a generation. Lightwave Fabrics, 2.3, 3.3.1.
     """
     from shared.models.optics.module_kinds import agree, parse_module
 
@@ -55,10 +52,15 @@ app = command_app("link")
 
 @app.callback()
 def link() -> None:
-    """Optical links: power, interference and bit error rates."""
+    """Compute optical links: power, interference, bit errors."""
 
 
-app.command("agree")(link_agree)
+app.command(
+    "agree",
+    epilog=examples(
+        "link agree cwdm4-bidi-800G cwdm4-bidi-400G", "link agree cwdm4-bidi-800G cwdm4-bidi-800G -o json"
+    ),
+)(link_agree)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,13 @@ class LinkOptions:
         return found if self.rate is None else found | {"rate": lane_rate(self.rate)}
 
 
-@app.command("budget")
+@app.command(
+    "budget",
+    epilog=examples(
+        "link budget pod-0/cube-12/+y/7 --to pod-0/cube-3/-y/7",
+        "link budget --loss-db 2.5 --return-loss-db -30",
+    ),
+)
 def link_budget(
     end: Annotated[
         str | None,
@@ -99,38 +107,45 @@ def link_budget(
     to: Annotated[
         str | None,
         typer.Option(
-            click_type=NameParam("links"), metavar="END", help="not the far end of now, but this one"
+            click_type=NameParam("links"),
+            metavar="END",
+            help="compute for this far end instead of the current one",
         ),
     ] = None,
-    loss_db: Annotated[
-        float | None, typer.Option(help="insertion loss of the OCS, where no END names one")
-    ] = None,
+    loss_db: Annotated[float | None, typer.Option(help="insertion loss of the OCS, instead of END")] = None,
     return_loss_db: Annotated[
-        float | None, typer.Option(help="what each of its ports reflects [default: -46, or as made]")
+        float | None, typer.Option(help="return loss of each OCS port [default: -46, or as manufactured]")
     ] = None,
     excess_db: Annotated[
-        float | None, typer.Option(help="of a dirty connector at the receiving end [default: 0]")
+        float | None, typer.Option(help="loss of a dirty connector at the receiving end [default: 0]")
     ] = None,
     warmer_k: Annotated[
-        float, typer.Option(help="how much warmer END's module is than the far one: lasers drift")
+        float,
+        typer.Option(help="temperature of END's module above the far one's, which makes the lasers drift"),
     ] = 0.0,
     rate: Annotated[str | None, typer.Option(help=f"{RATES} [default: the twin's, or 50G-PAM4]")] = None,
     kind: Annotated[
-        str | None, typer.Option(help="of the modules, where no END names a link [default: cwdm4-bidi]")
+        str | None, typer.Option(help="kind of the modules, if END is not given [default: cwdm4-bidi]")
     ] = None,
-    launch_dbm: Annotated[float | None, typer.Option(help="average power of a lane into the mux")] = None,
-    fibre_loss_db: Annotated[float | None, typer.Option(help="fibre and connectors of both ends")] = None,
-    length_km: Annotated[float | None, typer.Option(help="of the fibre, for its dispersion")] = None,
+    launch_dbm: Annotated[
+        float | None, typer.Option(help="average power of a lane at the multiplexer")
+    ] = None,
+    fibre_loss_db: Annotated[
+        float | None, typer.Option(help="loss of the fibre and the connectors of both ends")
+    ] = None,
+    length_km: Annotated[float | None, typer.Option(help="length of the fibre, for its dispersion")] = None,
     mitigation: Annotated[
         bool | None, typer.Option(help="interference mitigation [default: the twin's, or on]")
     ] = None,
-    soft_fec: Annotated[bool | None, typer.Option(help="the inner code [default: the twin's, or on]")] = None,
+    soft_fec: Annotated[
+        bool | None, typer.Option(help="soft FEC, the inner code [default: the twin's, or on]")
+    ] = None,
     output: Output = "table",
 ) -> None:
-    """Print a link's budget, element by element and lane by lane, as one end receives it.
+    """Print the power budget of a link, element by element.
 
-    END is a link end of the running twin; without one, --loss-db describes the OCS and no twin is asked.
-    Lightwave Fabrics, 3.3, 4.1.2.
+    The budget is that of the receiving END, a link end of the running twin. Without END, --loss-db describes
+    the OCS and no twin is needed. Lightwave Fabrics, 3.3, 4.1.2.
     """
     options = LinkOptions(
         loss_db=loss_db,
@@ -161,13 +176,15 @@ def _link(end: str | None, to: str | None, options: LinkOptions) -> "LinkCase":
     if end is not None:
         for name in ("loss_db", "kind"):
             if name in given:
-                raise click.UsageError(f"--{name.replace('_', '-')} goes without an END: the twin knows it")
+                raise click.UsageError(
+                    f"--{name.replace('_', '-')} cannot be combined with END; the twin knows it"
+                )
         return _twin_link(end, to, options)
     if to is not None or options.warmer_k:
         word = "--to" if to is not None else "--warmer-k"
-        raise click.UsageError(f"{word} goes with the END of a twin's link")
+        raise click.UsageError(f"{word} requires END, a link end of the twin")
     if options.loss_db is None:
-        raise click.UsageError("needs the END of a twin's link, or --loss-db of one's own")
+        raise click.UsageError("requires END, a link end of the twin, or --loss-db")
     return _custom_link(options.loss_db, options)
 
 
@@ -208,18 +225,23 @@ def _twin_link(end: str, to: str | None, options: LinkOptions) -> "LinkCase":
     )
 
 
-@app.command("sensitivity")
+@app.command(
+    "sensitivity",
+    epilog=examples("link sensitivity --mpi-db -32 --mitigation", "link sensitivity --mpi-db -32 --ber 1e-5"),
+)
 def link_sensitivity(
-    mpi_db: Annotated[float, typer.Option(help="interference over the signal: -80 to 0")],
+    mpi_db: Annotated[float, typer.Option(help="interference relative to the signal: -80 to 0")],
     rate: Rate = "50G-PAM4",
-    ber: Annotated[float, typer.Option(help="before the outer code, KP4")] = 2e-4,
+    ber: Annotated[float, typer.Option(help="bit error rate before the outer code, KP4")] = 2e-4,
     mitigation: Annotated[
         bool, typer.Option(show_default=False, help="interference mitigation [default: off]")
     ] = False,
-    soft_fec: Annotated[bool, typer.Option(show_default=False, help="the inner code [default: off]")] = False,
+    soft_fec: Annotated[
+        bool, typer.Option(show_default=False, help="soft FEC, the inner code [default: off]")
+    ] = False,
     output: Output = "table",
 ) -> None:
-    """Print the least received power at which a lane keeps to a bit error rate.
+    """Print the lowest received power that meets a BER limit.
 
     Lightwave Fabrics, 4.1.2, Figures 11 and 12.
     """
@@ -236,23 +258,25 @@ def link_sensitivity(
     show({"sensitivity_dbm": needed_dbm} | asked, output, lambda: f"{needed_dbm:.2f} dBm")
 
 
-@app.command("curve")
+@app.command(
+    "curve", epilog=examples("link curve --out curve.html", "link curve --out curve.html --mpi-db -28")
+)
 def link_curve(
-    out: Annotated[Path, typer.Option(click_type=OUT_FILE, metavar="FILE", help="page to write: .html")],
+    out: Annotated[Path, typer.Option(click_type=OUT_FILE, metavar="FILE", help="the .html page to write")],
     rate: Rate = "50G-PAM4",
     mpi_db: Annotated[
         list[float] | None,
-        typer.Option(help="interference over the signal; may be repeated [default: -32]"),
+        typer.Option(help="interference relative to the signal; may be repeated [default: -32]"),
     ] = None,
 ) -> None:
-    """Draw bit error rate against received power, with and without mitigation and soft FEC.
+    """Draw bit error rate against received power.
 
-    Lightwave Fabrics, 4.1.2, Figures 11 and 12.
+    With and without interference mitigation and soft FEC. Lightwave Fabrics, 4.1.2, Figures 11 and 12.
     """
     from ops.models.optics.ber_curves import ber_curves, curve_page, gain_sentences
 
     if out.suffix != ".html":
-        raise click.UsageError(f"--out {out}: ends in {out.suffix!r}; allowed is .html")
+        raise click.UsageError(f"--out {out}: ends in {out.suffix!r}; must end in .html")
     found = ber_curves(rate, tuple(mpi_db or MPI_DB))
     out.write_text(curve_page(rate.upper(), found), encoding="utf-8")
     echo("\n".join([*gain_sentences(found), f"written to {out}"]))

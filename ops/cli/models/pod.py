@@ -1,11 +1,11 @@
-"""`lightwave pod`: what holds for a whole superpod, computed without a twin."""
+"""`lightwave pod`: computes the links of a whole superpod without a twin."""
 
 from typing import Annotated
 
 import click
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.options import Out, PageOutput, seed_option
 from ops.cli.common.output import render, write_or_print
 
@@ -14,39 +14,49 @@ app = command_app("pod")
 
 @app.callback()
 def pod() -> None:
-    """Compute what holds for a whole superpod, without a twin."""
+    """Compute the links of a whole superpod."""
 
 
-@app.command()
+@app.command(epilog=examples("pod qualify --seed 7", "pod qualify --cubes 16 --rate 100G-PAM4"))
 def qualify(
-    seed: Annotated[int, seed_option("the OCSes as manufactured")] = 0,
+    seed: Annotated[int, seed_option("seed of the manufactured OCSes")] = 0,
     cubes: Annotated[int, typer.Option(min=4, max=144)] = 64,
     no_mitigation: Annotated[
-        bool, typer.Option("--no-mitigation", help="without the notch against interference")
+        bool, typer.Option("--no-mitigation", help="switch interference mitigation off")
     ] = False,
-    no_soft_fec: Annotated[bool, typer.Option("--no-soft-fec", help="without the inner code")] = False,
+    no_soft_fec: Annotated[
+        bool, typer.Option("--no-soft-fec", help="switch soft FEC, the inner code, off")
+    ] = False,
     rate: Annotated[str, typer.Option(help="10G-NRZ, 25G-NRZ, 50G-PAM4 or 100G-PAM4")] = "50G-PAM4",
     launch_dbm: Annotated[
-        float | None, typer.Option(help="average power of a lane into the mux [default: of the rate's laser]")
+        float | None,
+        typer.Option(help="average power of a lane at the multiplexer [default: that of the rate's laser]"),
     ] = None,
     circulator: Annotated[
         str,
-        typer.Option(click_type=click.Choice(["integrated", "external"]), help="in the module, or before it"),
+        typer.Option(
+            click_type=click.Choice(["integrated", "external"]),
+            help="circulator in the module, or in front of it",
+        ),
     ] = "integrated",
     laser: Annotated[
-        str, typer.Option(click_type=click.Choice(["EML", "DML"]), help="modulated externally, or directly")
+        str,
+        typer.Option(
+            click_type=click.Choice(["EML", "DML"]),
+            help="laser with external (EML) or direct (DML) modulation",
+        ),
     ] = "EML",
     return_loss_db: Annotated[
         float | None,
-        typer.Option(help="every port of every OCS reflects so much [default: as made]"),
+        typer.Option(help="return loss of every OCS port [default: as manufactured]"),
     ] = None,
-    worst: Annotated[int, typer.Option(min=0, max=1_000, help="pairings by name")] = 10,
+    worst: Annotated[int, typer.Option(min=0, max=1_000, help="number of worst pairings to list")] = 10,
     output: PageOutput = "table",
     out: Out = None,
 ) -> None:
-    """Compute the bit error rate of every link end with every possible partner.
+    """Compute the bit error rate of every possible link.
 
-    Lightwave Fabrics, 4.1.2, Figure 13.
+    Pairs every link end with every possible partner. Lightwave Fabrics, 4.1.2, Figure 13.
     """
     from ops.models.optics.qualification_report import qualification_report, qualification_table
     from shared.models.optics.budget import check_ranges

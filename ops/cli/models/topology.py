@@ -1,4 +1,4 @@
-"""`lightwave topology`: slice shapes, what they can carry, and what they look like. No twin is asked."""
+"""`lightwave topology`: computes, routes and draws slice shapes without a twin."""
 
 import re
 from collections.abc import Mapping
@@ -8,18 +8,14 @@ from typing import Annotated, Any
 import click
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.options import Output, split_repeated
 from ops.cli.common.output import echo, show
 from ops.cli.common.param_types import OUT_FILE
 from ops.report.tables import text_table
 
-# `lightwave topology route`: the routing table of a slice, whole or damaged, with its proof.
-
-# What the commands of `lightwave topology` have in common: their parameters, and figures as a table.
-
 Shape = Annotated[str, typer.Argument(metavar="SHAPE", help="sides in chips, like 4x4x8")]
-Twisted = Annotated[bool, typer.Option("--twisted", help="n×n×2n and n×2n×2n only")]
+Twisted = Annotated[bool, typer.Option("--twisted", help="use a twisted torus; only for n×n×2n and n×2n×2n")]
 WithoutOption = Annotated[
     list[str] | None,
     typer.Option("--without", metavar="OCS...", help="number of a failed OCS; may be repeated"),
@@ -36,7 +32,7 @@ def ocs_number(word: str) -> int:
     match = re.fullmatch(r"(?:(?:pod-[0-9]+/)?ocs-)?([0-9]{1,6})", word.strip())
     if match is None:
         raise click.UsageError(
-            f"--without {word!r}: is no OCS; allowed are numbers 0 to {OCS_COUNT - 1}, like 17"
+            f"--without {word!r}: is not an OCS; must be a number from 0 to {OCS_COUNT - 1}, such as 17"
         )
     return int(match[1])
 
@@ -79,7 +75,7 @@ def chip_and_direction(word: str) -> tuple[int, int]:
     chip, _, direction = word.replace(" ", "").partition(",")
     if not (chip.isdecimal() and chip.isascii() and len(chip) <= 6) or direction not in FACES:
         raise click.UsageError(
-            f"--without-link {word!r}: is no link; allowed are a chip's number and one of "
+            f"--without-link {word!r}: is not a link; must be a chip's number and one of "
             f"{', '.join(FACES)}, like 5,+y"
         )
     return int(chip), FACES.index(direction)
@@ -95,14 +91,14 @@ def topology_route(
         typer.Option(
             "--without-link",
             metavar="CHIP,DIRECTION",
-            help="a failed link from either end, like 5,+y; may be repeated",
+            help="a failed link, named from either end, such as 5,+y; may be repeated",
         ),
     ] = None,
     output: Output = "table",
 ) -> None:
-    """Route a slice around what has failed, and prove that every chip is reached without deadlock.
+    """Route a slice around failed OCSes and links.
 
-    Chips are numbered with x slowest and z fastest.
+    Proves that every chip is reachable without deadlock. Chips are numbered with x slowest and z fastest.
     """
     from dataclasses import asdict
 
@@ -135,13 +131,21 @@ app = command_app("topology")
 
 @app.callback()
 def topology() -> None:
-    """Slice shapes: figures, pictures, routes, and which suits what."""
+    """Compute and draw slice shapes and their routes."""
 
 
-app.command("route", context_settings=EXTRA_ARGUMENTS)(topology_route)
+app.command(
+    "route",
+    context_settings=EXTRA_ARGUMENTS,
+    epilog=examples("topology route 4x4x4 --without 3", "topology route 4x4x8 --without-link 5,+y"),
+)(topology_route)
 
 
-@app.command("show", context_settings=EXTRA_ARGUMENTS)
+@app.command(
+    "show",
+    context_settings=EXTRA_ARGUMENTS,
+    epilog=examples("topology show 4x4x8 --twisted", "topology show 8x8x8 --without 17"),
+)
 def topology_show(
     context: typer.Context,
     shape: Shape,
@@ -149,7 +153,7 @@ def topology_show(
     lost: WithoutOption = None,
     output: Output = "table",
 ) -> None:
-    """Print what a slice is made of and what it can carry.
+    """Show the size, bisection and bandwidth of a slice.
 
     Bandwidths are in units of one link in one direction.
     """
@@ -167,15 +171,21 @@ def _figures(figures: dict[str, Any]) -> str:
     return "\n".join([figure_table(listed, UNITS), "", *figures["notes"]]).rstrip()
 
 
-@app.command("suggest")
+@app.command(
+    "suggest",
+    epilog=examples("topology suggest --chips 256 --traffic all-to-all", "topology suggest --chips 512"),
+)
 def topology_suggest(
-    chips: Annotated[int, typer.Option(min=1, help="chips of the slice")],
+    chips: Annotated[int, typer.Option(min=1, help="number of chips of the slice")],
     traffic: Annotated[
-        str, typer.Option(metavar="PATTERN", help="all-to-all, ring:x, ring:y, ring:z or nearest")
+        str,
+        typer.Option(
+            metavar="PATTERN", help="traffic pattern: all-to-all, ring:x, ring:y, ring:z or nearest"
+        ),
     ] = "all-to-all",
     output: Output = "table",
 ) -> None:
-    """List the shapes of so many chips, the best for a traffic pattern first."""
+    """List the shapes for a number of chips, the best one first."""
     from dataclasses import asdict
 
     from shared.models.topology.suggest import ranked_shapes, traffic_measure
@@ -194,13 +204,18 @@ def topology_suggest(
     show(result, output, lambda: f"{text_table(headers, table)}\n\n{measure.meaning}")
 
 
-@app.command("draw")
+@app.command(
+    "draw",
+    epilog=examples("topology draw 4x4x8 --twisted --out slice.html", "topology draw 8x8x8 --out slice.png"),
+)
 def topology_draw(
     shape: Shape,
-    out: Annotated[Path, typer.Option(click_type=OUT_FILE, metavar="FILE", help="to write: .html or .png")],
+    out: Annotated[
+        Path, typer.Option(click_type=OUT_FILE, metavar="FILE", help="the .html or .png file to write")
+    ],
     twisted: Twisted = False,
 ) -> None:
-    """Draw a slice: chips, cubes, links around, links twisted; as a page to turn about or as a picture."""
+    """Draw a slice as a 3D page or a picture."""
     from ops.models.topology.slice_drawing import draw_slice
     from shared.models.superpod.shapes import parse_shape
 

@@ -1,11 +1,12 @@
-"""Commands that ask the twin for something: one line says what happened, and as which message."""
+"""Commands that send a request to the twin and print its outcome on one line."""
 
+import textwrap
 from typing import Annotated, Any, NamedTuple
 
 import click
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import NO_WRAP, command_app, examples
 from ops.cli.common.name_completion import (
     FAULT_KINDS,
     FaultTargetParam,
@@ -48,18 +49,24 @@ from ops.report.tables import text_table
 from shared.models.faults.fault_definition import FaultDefinition
 from shared.models.faults.fault_kinds import FAULTS, severity_of
 
-# The kinds of faults as `lightwave inject --help` lists them.
-
-NO_WRAP = "\b\n"
-"""What tells the help's formatter to leave the lines of a paragraph alone."""
+HELP_WIDTH = 78
 
 
 def fault_list() -> str:
-    """Every kind: what it strikes, how bad it may be, and what it does."""
-    rows = [[kind, row.example, _severity(row), row.meaning] for kind, row in FAULTS.items()]
+    """List every kind with its target, its range of severity and its effect."""
+    table = text_table(
+        ("KIND", "TARGET", "SEVERITY"), [[kind, row.example, _severity(row)] for kind, row in FAULTS.items()]
+    )
+    heading, *rows = table.splitlines()
+    lines = [f"Kinds of faults:\n  {heading}"]
+    for line, row in zip(rows, FAULTS.values(), strict=True):
+        lines += [
+            f"  {line}",
+            textwrap.fill(row.meaning, HELP_WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 6),
+        ]
     slow = ", ".join(kind for kind, row in FAULTS.items() if row.onset_h is not None)
-    table = text_table(("KIND", "TARGET", "SEVERITY", "WHAT IT DOES"), rows)
-    return f"{NO_WRAP}{table}\n\nWith --onset a fault grows to its severity: {slow}."
+    listed = "\n".join(lines)
+    return f"{NO_WRAP}{listed}\n\nWith --onset a fault grows to its severity: {slow}."
 
 
 def _severity(row: FaultDefinition) -> str:
@@ -75,7 +82,7 @@ ANSWER_FIELDS = ("id", "status", "repeated", "complete", "outcome")
 
 
 class RequestNote(NamedTuple):
-    """What is said with a request: its idempotency key, and why."""
+    """The idempotency key and the comment of a request."""
 
     key: str | None
     comment: str | None
@@ -88,25 +95,31 @@ CubeArgument = Annotated[
 app = command_app()
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "commission pod-4 --site pod-0", "commission pod-4 --site pod-0 --seed 5 --set pod.cubes=16"
+    )
+)
 def commission(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="of the new fabric, such as pod-4")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="name of the new fabric, such as pod-4")],
     site: Annotated[
         str,
         typer.Option(
             click_type=SiteNameParam(),
             metavar="SITE",
-            help="that it joins; `lightwave get fabrics` shows them",
+            help="the site to join; `lightwave get fabrics` lists the sites",
         ),
     ],
     kind: KindOfFabric = None,
-    settings: Annotated[list[str] | None, settings_option("a parameter of the new fabric")] = None,
+    settings: Annotated[
+        list[str] | None, settings_option("set a parameter of the new fabric; may be repeated")
+    ] = None,
     seed: Annotated[int | None, seed_option("seed of the new fabric [default: 0]")] = None,
     key: RequestKey = None,
     comment: Comment = None,
     output: Output = "table",
 ) -> None:
-    """Let a new fabric join a site of the living twin."""
+    """Add a new fabric to a site of the running twin."""
     from ops.sites.configuration import DEFAULT_KIND, config_from_pairs
 
     config = config_from_pairs(kind or DEFAULT_KIND, settings or [], seed=seed)
@@ -118,7 +131,7 @@ def commission(
         show(answer, output, lambda: commission_text(name, site, answer))
 
 
-@app.command()
+@app.command(epilog=examples("retire pod-4", "retire pod-4 --comment 'end of lease'"))
 def retire(
     fabric: Annotated[
         str, typer.Argument(click_type=NameParam("fabrics"), metavar="FABRIC", help="such as pod-4")
@@ -127,7 +140,7 @@ def retire(
     comment: Comment = None,
     output: Output = "table",
 ) -> None:
-    """End a fabric for good: all in it stops, and its name is never used again."""
+    """Retire a fabric for good; its name is never reused."""
     client = Client()
     answer = client.post(
         path_with_wait(f"/v1/fabrics/{escape_path(fabric)}/retire", comment), *ANSWER_FIELDS, "at_us", key=key
@@ -136,7 +149,11 @@ def retire(
         show(answer, output, lambda: retire_text(fabric, answer))
 
 
-@app.command(epilog=fault_list())
+@app.command(
+    epilog="\n\n".join(
+        (examples("inject ocs pod-0/ocs-17 --for 30m", "inject host pod-0/cube-12/host-3"), fault_list())
+    )
+)
 def inject(
     kind: Annotated[
         str,
@@ -149,10 +166,8 @@ def inject(
         typer.Argument(
             click_type=FaultTargetParam(),
             metavar="TARGET",
-            help="its name: pod-0/cube-12/host-3, …/host-3/chip-1, pod-0/cube-12/cable-77, "
-            "pod-0/cube-12 (cube-power, cooling), pod-0/cube-12/+y/7 (link, connector), "
-            "pod-0/ocs-17 or pod-0/ocs-17/N24; of a network dcn-0/block-3, dcn-0/block-3/bundle-5, "
-            "dcn-0/rack-5, dcn-0/control-2 or dcn-0/power-2; each kind has its own, below",
+            help="the part's name, such as pod-0/cube-12/host-3 or dcn-0/rack-5; the list below has an "
+            "example for each kind",
         ),
     ],
     duration_s: Annotated[
@@ -161,12 +176,12 @@ def inject(
             "--for",
             click_type=DurationParam(),
             metavar="2h",
-            help="simulated time; without it until repaired",
+            help="duration in simulated time [default: until repaired]",
         ),
     ] = None,
     severity: Annotated[
         str | None,
-        typer.Option(metavar="NUMBER", help="how bad, in the unit of the kind: 3 or 3dB [default: drawn]"),
+        typer.Option(metavar="NUMBER", help="severity in the unit of the kind: 3 or 3dB [default: random]"),
     ] = None,
     onset_s: Annotated[
         int | None,
@@ -174,15 +189,17 @@ def inject(
             "--onset",
             click_type=DurationParam(),
             metavar="12h",
-            help="time until it is as bad [default: none]",
+            help="time until the fault reaches its severity [default: none]",
         ),
     ] = None,
     key: RequestKey = None,
     comment: Comment = None,
     output: Output = "table",
 ) -> None:
-    """Break something: a host, chip, cable, link, connector, OCS or port, power or cooling of a cube; of a
-    network a block, fibre bundle, OCS rack, control or power domain too."""
+    """Inject a fault into a part.
+
+    The list below shows the kinds, their targets and their effects.
+    """
     client = Client()
     badness = (
         None if severity is None else severity_of(next(one for one in FAULT_KINDS if one == kind), severity)
@@ -193,26 +210,28 @@ def inject(
     _show_other_faults(client, answer, output, "is faulty already by")
 
 
-@app.command()
+@app.command(epilog=examples("clear pod-0/fault-7", "clear --all pod-0/cube-12"))
 def clear(
     fault: Annotated[
         str | None,
         typer.Argument(
             click_type=NameParam("faults", state="active"),
             metavar="FAULT",
-            help="such as pod-0/fault-7; with --all a part, or a fabric",
+            help="a fault, such as pod-0/fault-7; with --all a part or a fabric",
         ),
     ] = None,
-    every: Annotated[bool, typer.Option("--all", help="all active faults, or those of a part")] = False,
+    every: Annotated[bool, typer.Option("--all", help="clear all active faults, or those of a part")] = False,
     key: RequestKey = None,
     comment: Comment = None,
     output: Output = "table",
 ) -> None:
-    """End a fault, or with --all those of the twin or of a part."""
+    """End a fault, or all faults of the twin or of a part."""
     client = Client()
     if every:
         if key is not None:
-            raise click.UsageError("--key goes with one FAULT: --all is a request for each")
+            raise click.UsageError(
+                "--key cannot be combined with --all, which sends one request for each fault"
+            )
         _clear_all(client, fault, comment, output)
         return
     if fault is None:
@@ -223,11 +242,11 @@ def clear(
 
 
 def _clear_all(client: Client, target: str | None, comment: str | None, output: Form) -> None:
-    """End the active faults within a part; one that has ended by itself meanwhile is no failure."""
+    """Clear the active faults within a part. A fault that ended in the meantime is not an error."""
     within = expand_name(client, target) if target is not None else None
     if within is not None:
-        # Of a name that nobody has there are no faults either, which would read as if all were well: the log
-        # knows whatever there is to break.
+        # An unknown name has no faults either, which would look as if all were well. The query of the log
+        # raises NotFound for it.
         client.rows("/v1/events", "id", **{"for": within}, limit=1)
     active = client.rows("/v1/faults", "name", "target", state="active")
     meant = [
@@ -243,7 +262,7 @@ def _clear_all(client: Client, target: str | None, comment: str | None, output: 
 
 
 def _show_other_faults(client: Client, answer: dict[str, Any], output: Form, how: str) -> None:
-    """Say which other faults strike the same part or what it is in."""
+    """Print the other active faults of the same part, or of a part that contains it."""
     with client.reading():
         found = fault_and_target(answer)
     if found is None or output != "table":
@@ -259,7 +278,11 @@ def _show_other_faults(client: Client, answer: dict[str, Any], output: Form, how
         echo(f"{target} {how} {', '.join(others)}")
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "request 4x4x8 --twisted --for 6h --owner team-7", "request 8x8x8 --pods 2 --tier research"
+    )
+)
 def request(
     shape: SliceShape,
     twisted: Twisted = False,
@@ -274,7 +297,7 @@ def request(
     comment: Comment = None,
     output: Output = "table",
 ) -> None:
-    """Ask for a slice of SHAPE, or with --pods for one in each of several pods."""
+    """Request a slice of SHAPE, or one in each of several pods."""
     body = {
         "fabric": fabric,
         "shape": shape,
@@ -289,7 +312,7 @@ def request(
     send_request(Client(), "request", "/v1/slices", RequestNote(key, comment), output, body)
 
 
-@app.command()
+@app.command(epilog=examples("release pod-0/slice-3", "release pod-0/slice-3 --comment 'job is done'"))
 def release(
     slice_name: Annotated[
         str, typer.Argument(click_type=NameParam("slices"), metavar="SLICE", help="such as pod-0/slice-3")
@@ -298,24 +321,27 @@ def release(
     comment: Comment = None,
     output: Output = "table",
 ) -> None:
-    """Release a slice, or withdraw it while it waits."""
+    """Release a slice, or withdraw it while it is queued."""
     client = Client()
     path = f"/v1/slices/{escape_path(expand_name(client, slice_name))}/release"
     send_request(client, "release", path, RequestNote(key, comment), output)
 
 
-@app.command()
+@app.command(epilog=examples("drain pod-0/cube-12", "drain pod-0/cube-12 --wait --timeout 10m"))
 def drain(
     target: CubeArgument,
-    wait: Annotated[bool, typer.Option("--wait", help="until nothing runs there any more")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="wait until nothing runs on the cube")] = False,
     timeout_s: Annotated[int | None, timeout_option()] = None,
     key: RequestKey = None,
     comment: Comment = None,
     output: Output = "table",
 ) -> None:
-    """Take a cube out of use; what runs there moves if a spare is idle, and else stays until it ends."""
+    """Drain a cube: take it out of use.
+
+    A slice on the cube moves if a spare is free; otherwise it stays until it ends.
+    """
     if timeout_s is not None and not wait:
-        raise click.UsageError("--timeout goes with --wait")
+        raise click.UsageError("--timeout requires --wait")
     client = Client()
     name = expand_name(client, target)
     path = f"/v1/cubes/{escape_path(name)}"
@@ -331,16 +357,16 @@ def drain(
 
     if poll_until(empty, timeout_s) is None:
         left = still_running_text(client.resource(path, "slices")["slices"])
-        raise RequestFailed(f"{name}: {left} after {timeout_s} s; it takes nothing new")
+        raise RequestFailed(f"{name}: {left} after {timeout_s} s; it accepts no new slices")
     if output == "table":
         echo(f"{name} is drained, nothing runs there")
 
 
-@app.command()
+@app.command(epilog=examples("undrain pod-0/cube-12", "undrain pod-0/cube-12 --comment 'repaired'"))
 def undrain(
     target: CubeArgument, key: RequestKey = None, comment: Comment = None, output: Output = "table"
 ) -> None:
-    """Take a drained cube into use again."""
+    """Put a drained cube back into use."""
     client = Client()
     send_request(
         client,
@@ -354,7 +380,7 @@ def undrain(
 def send_request(
     client: Client, verb: str, path: str, note: RequestNote, output: Form, body: dict[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Send a request and say what became of it; a refusal is the command's failure."""
+    """Send a request and print its outcome. RequestFailed if it is refused."""
     answer = request_answer(client, path, note, body, output)
     with client.reading():
         show(answer, output, lambda: outcome_text(verb, answer))
@@ -364,8 +390,10 @@ def send_request(
 def request_answer(
     client: Client, path: str, note: RequestNote, body: dict[str, Any] | None, output: Form
 ) -> dict[str, Any]:
-    """The twin's answer to a request. RequestFailed where it refuses it, after the whole answer is shown to
-    who wants it in another form than a sentence."""
+    """The twin's answer to a request.
+
+    RequestFailed if the request is refused; for JSON and YAML, the whole answer is printed first.
+    """
     answer = client.post(path_with_wait(path, note.comment), *ANSWER_FIELDS, body=body, key=note.key)
     with client.reading():
         refusal = refusal_of(answer)

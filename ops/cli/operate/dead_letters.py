@@ -1,11 +1,11 @@
-"""`lightwave dead-letters`: records of the log that nobody could read, or that were skipped."""
+"""`lightwave dead-letters`: log records that could not be read, or that were skipped."""
 
 from typing import Annotated, Any
 
 import click
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.options import Output
 from ops.cli.common.output import show
 from ops.cli.operate.outcome_text import refusal_of
@@ -18,44 +18,49 @@ LINE_SHOWN = 60
 
 app = command_app("dead-letters")
 
-Origin = Annotated[str, typer.Argument(metavar="ORIGIN", help="its place on the log, such as pod-0:41")]
+Origin = Annotated[str, typer.Argument(metavar="ORIGIN", help="position on the log, such as pod-0:41")]
 
 
 @app.callback()
 def dead_letters() -> None:
-    """Look at records of the log that nobody could read: replay those that ask for something, drop others."""
+    """List, replay or drop log records that could not be read."""
 
 
-@app.command("list")
+@app.command("list", epilog=examples("dead-letters list", "dead-letters list --all"))
 def list_letters(
-    every: Annotated[bool, typer.Option("--all", help="those that were replayed or dropped, too")] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="include letters that were replayed or dropped")
+    ] = False,
     output: Output = "table",
 ) -> None:
-    """Show the letters that wait for somebody, the oldest first."""
+    """List the pending dead letters, oldest first."""
     client = Client()
     rows = client.rows("/v1/dead-letters", *FIELDS, every="true" if every else None)
     with client.reading():
         show(rows, output, lambda: _table(rows, every=every))
 
 
-@app.command("show")
+@app.command("show", epilog=examples("dead-letters show pod-0:41", "dead-letters show pod-0:41 -o json"))
 def show_one(origin: Origin, output: Output = "table") -> None:
-    """Show one letter, with its line as it is kept."""
+    """Show one dead letter and its original line."""
     client = Client()
     row = client.resource(f"/v1/dead-letters/{escape_path(origin)}", *FIELDS)
     with client.reading():
         show(row, output, lambda: _letter(row))
 
 
-@app.command()
+@app.command(
+    epilog=examples("dead-letters replay pod-0:41", "dead-letters replay pod-0:41 --comment 'schema fixed'")
+)
 def replay(
     origin: Origin,
-    comment: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="why, for whoever reads the log")
-    ] = None,
+    comment: Annotated[str | None, typer.Option(metavar="TEXT", help="reason, recorded on the log")] = None,
     output: Output = "table",
 ) -> None:
-    """Ask again for what a letter asks for: a new request with a place of its own on the log, once."""
+    """Send the request of a dead letter again, once.
+
+    The replay is a new request with its own position on the log.
+    """
     client = Client()
     path = path_with_wait(f"/v1/dead-letters/{escape_path(origin)}/replay", comment)
     row = client.post(path, "id", "status", "repeated")
@@ -66,15 +71,18 @@ def replay(
         show(row, output, lambda: f"{told}, as before" if row["repeated"] else told)
 
 
-@app.command()
+@app.command(epilog=examples("dead-letters drop pod-0:41", "dead-letters drop --all"))
 def drop(
-    origin: Annotated[str | None, typer.Argument(metavar="[ORIGIN]", help="its place on the log")] = None,
-    every: Annotated[bool, typer.Option("--all", help="all that wait")] = False,
+    origin: Annotated[str | None, typer.Argument(metavar="[ORIGIN]", help="position on the log")] = None,
+    every: Annotated[bool, typer.Option("--all", help="drop all pending letters")] = False,
     output: Output = "table",
 ) -> None:
-    """Put a letter aside, or all that wait: they are not listed any more. The log keeps them."""
+    """Drop one dead letter, or all that are pending.
+
+    Dropped letters are not listed any more. The log keeps them.
+    """
     if (origin is None) != every:
-        raise click.UsageError("ORIGIN, --all: one of them is needed, and not both")
+        raise click.UsageError("give either ORIGIN or --all")
     client = Client()
     row = client.delete(
         "/v1/dead-letters" if origin is None else f"/v1/dead-letters/{escape_path(origin)}", "dropped"

@@ -1,11 +1,11 @@
-"""`lightwave ocs`: one optical circuit switch, as the factory made it and as the twin has it."""
+"""`lightwave ocs`: inspects, tests and operates one optical circuit switch."""
 
 from typing import Annotated, Any, Literal
 
 import click
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.name_completion import NameParam
 from ops.cli.common.options import Comment, Out, Output, RequestKey, seed_option
 from ops.cli.common.output import Form, echo, render, write_or_print
@@ -21,16 +21,18 @@ app = command_app("ocs")
 
 @app.callback()
 def ocs() -> None:
-    """Look at one optical circuit switch: as the factory made it, and what the twin's tells."""
+    """Inspect, test and operate one optical circuit switch."""
 
 
-@app.command()
+@app.command(
+    epilog=examples("ocs matrix pod-0/ocs-17 --seed 7", "ocs matrix pod-0/ocs-17 -o csv --out matrix.csv")
+)
 def matrix(
     name: Annotated[
         str, typer.Argument(click_type=NameParam("ocs"), metavar="OCS", help="such as pod-0/ocs-17")
     ],
-    seed: Annotated[int, seed_option("the OCSes as manufactured")] = 0,
-    cubes: Annotated[int, typer.Option(min=4, max=144, help="of its pod")] = 64,
+    seed: Annotated[int, seed_option("seed of the manufactured OCSes")] = 0,
+    cubes: Annotated[int, typer.Option(min=4, max=144, help="cubes of the OCS's pod")] = 64,
     technology: Annotated[
         str,
         typer.Option(
@@ -38,13 +40,16 @@ def matrix(
         ),
     ] = "palomar",
     output: Annotated[
-        MatrixForm, typer.Option("-o", "--output", help="form; csv and parquet: a row for each pair of ports")
+        MatrixForm,
+        typer.Option(
+            "-o", "--output", help="output format; csv and parquet have one row for each pair of ports"
+        ),
     ] = "table",
     out: Out = None,
 ) -> None:
-    """Give what the factory measured: losses of all pairs of ports, reflections, mirrors.
+    """Print an OCS's factory measurements of all port pairs.
 
-    Lightwave Fabrics, 3.2.2, 4.1.1, Figure 10.
+    Insertion losses, return losses and mirrors. Lightwave Fabrics, 3.2.2, 4.1.1, Figure 10.
     """
     from ops.models.optics.ocs_matrix import as_csv, matrix_table, write_parquet
     from ops.models.optics.ocs_matrix import ocs_matrix as found
@@ -54,7 +59,7 @@ def matrix(
     content = found(name, seed, SuperpodConfig(pod=PodConfig(cubes=cubes), ocs=ocs_config))
     if output == "parquet":
         if out is None:
-            raise click.UsageError("-o parquet: is no text; name a file with --out")
+            raise click.UsageError("-o parquet: is binary; name a file with --out")
         write_parquet(content, out)
         echo(f"written to {out}", to_stderr=True)
     else:
@@ -64,19 +69,22 @@ def matrix(
         )
 
 
-@app.command("test")
+@app.command("test", epilog=examples("ocs test pod-0/cube-12/+y/7", "ocs test pod-0/cube-12/+y/7 -o json"))
 def loopback_test(
     end: Annotated[
         str,
-        typer.Argument(click_type=NameParam("links"), metavar="END", help="a dark one, pod-0/cube-12/+y/7"),
+        typer.Argument(
+            click_type=NameParam("links"), metavar="END", help="a dark link end, such as pod-0/cube-12/+y/7"
+        ),
     ],
     key: RequestKey = None,
     comment: Comment = None,
     output: Output = "table",
 ) -> None:
-    """Send a dark link end its own light back, and say what its module makes of it.
+    """Run a loopback test on a dark link end.
 
-    An end in use is refused with the slice's name. Lightwave Fabrics, 3.1.
+    The OCS returns the end's own light, and its module measures it. A link end in use is refused with the
+    name of its slice. Lightwave Fabrics, 3.1.
     """
     from ops.cli.common.name_completion import expand_name
     from ops.cli.operate.actions import RequestNote, send_request
@@ -92,7 +100,7 @@ def loopback_test(
     )
 
 
-@app.command()
+@app.command(epilog=examples("ocs restart pod-0/ocs-17", "ocs restart pod-0/ocs-17 --comment 'new release'"))
 def restart(
     name: Annotated[
         str, typer.Argument(click_type=NameParam("ocs"), metavar="OCS", help="such as pod-0/ocs-17")
@@ -101,7 +109,10 @@ def restart(
     comment: Comment = None,
     output: Output = "table",
 ) -> None:
-    """Restart the software of an OCS: for some tens of seconds it does nothing that it is told."""
+    """Restart the software of an OCS.
+
+    The OCS executes no commands for some tens of seconds.
+    """
     from ops.cli.common.name_completion import expand_name
     from ops.cli.operate.actions import RequestNote, send_request
     from ops.client.http_client import Client, escape_path
@@ -121,13 +132,17 @@ CrossConnectKeys = Annotated[
     typer.Argument(
         click_type=CrossConnectParam(),
         metavar="A:B...",
-        help="ports of either side, such as 1A:5B, or keys, 1A-5B",
+        help="two ports, one on each side, such as 1A:5B, or a key, such as 1A-5B",
     ),
 ]
-ContinueOption = Annotated[bool, typer.Option("--go-on", help="after one is refused, with the next")]
+ContinueOption = Annotated[bool, typer.Option("--go-on", help="continue with the next one if one is refused")]
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "ocs connect pod-0/ocs-17 121A:122B", "ocs connect pod-0/ocs-17 121A:122B 123A:124B --go-on"
+    )
+)
 def connect(
     name: Annotated[
         str, typer.Argument(click_type=NameParam("ocs"), metavar="OCS", help="such as pod-0/ocs-17")
@@ -138,14 +153,19 @@ def connect(
     comment: Comment = None,
     output: Output = "table",
 ) -> None:
-    """Make cross-connects by hand, one after another up to the first that is refused.
+    """Make manual cross-connects, in order.
 
-    Only of ports that nothing else has. They go when a slice takes their ports, or with the chassis' power.
+    Stops at the first one that is refused. Only free ports can be connected. A manual cross-connect is
+    removed when a slice needs its ports, or when the chassis loses power.
     """
     _change_cross_connects("connect", name, keys, go_on, (key, comment), output)
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "ocs disconnect pod-0/ocs-17 121A-122B", "ocs disconnect pod-0/ocs-17 121A-122B 123A-124B"
+    )
+)
 def disconnect(
     name: Annotated[
         str, typer.Argument(click_type=NameParam("ocs"), metavar="OCS", help="such as pod-0/ocs-17")
@@ -156,7 +176,10 @@ def disconnect(
     comment: Comment = None,
     output: Output = "table",
 ) -> None:
-    """Take away cross-connects that were made by hand, up to the first that is refused."""
+    """Remove manual cross-connects, in order.
+
+    Stops at the first one that is refused.
+    """
     _change_cross_connects("disconnect", name, keys, go_on, (key, comment), output)
 
 
@@ -179,14 +202,17 @@ def _change_cross_connects(
         raise typer.Exit(1)
 
 
-@app.command()
+@app.command(epilog=examples("ocs show pod-0/ocs-17", "ocs show pod-0/ocs-17 -o json"))
 def show(
     name: Annotated[
         str, typer.Argument(click_type=NameParam("ocs"), metavar="OCS", help="such as pod-0/ocs-17")
     ],
     output: Output = "table",
 ) -> None:
-    """Show an OCS of the twin as a device: ports 1A and 1B on, cross-connects by key, as SAI has them."""
+    """Show an OCS as a device, with ports as SAI numbers them.
+
+    Ports start at 1A and 1B; cross-connects are listed by key.
+    """
     from ops.cli.common.name_completion import expand_name
     from ops.client.http_client import Client, escape_path
 

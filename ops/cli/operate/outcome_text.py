@@ -1,4 +1,4 @@
-"""What became of a request, in one sentence, from the messages that followed from it at once."""
+"""The outcome of a request in one sentence, from the messages that it caused."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

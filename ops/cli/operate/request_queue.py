@@ -1,10 +1,10 @@
-"""`lightwave requests`: what became of a request, what waits, and taking one back."""
+"""`lightwave requests`: lists pending requests, shows outcomes and cancels requests."""
 
 from typing import Annotated, Any
 
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.options import Output
 from ops.cli.common.output import show
 from ops.client.http_client import Client, escape_path
@@ -16,36 +16,39 @@ FIELDS = ("id", "key", "fabric", "type", "status", "asked_by", "comment", "ahead
 app = command_app("requests")
 
 Request = Annotated[
-    str, typer.Argument(metavar="REQUEST", help="its idempotency key, or the id of its message")
+    str, typer.Argument(metavar="REQUEST", help="the idempotency key, or the id of the request's message")
 ]
 
 
 @app.callback()
 def requests() -> None:
-    """Look at operators' requests by key or message: what became of one, what waits; take one back."""
+    """List, show and cancel operators' requests."""
 
 
-@app.command("list")
+@app.command("list", epilog=examples("requests list", "requests list -o json"))
 def list_waiting(output: Output = "table") -> None:
-    """Show the requests that wait for their place on the log, the oldest first."""
+    """List the pending requests, oldest first."""
     client = Client()
     rows = client.rows("/v1/requests", *FIELDS)
     with client.reading():
         show(rows, output, lambda: _table(rows))
 
 
-@app.command("show")
+@app.command("show", epilog=examples("requests show spring-7", "requests show operator@pod-0/3 -o json"))
 def show_one(request: Request, output: Output = "table") -> None:
-    """Show what became of a request."""
+    """Show the outcome of a request."""
     client = Client()
     row = client.resource(f"/v1/requests/{escape_path(request)}", *FIELDS)
     with client.reading():
         show(row, output, lambda: _sentence(row))
 
 
-@app.command()
+@app.command(epilog=examples("requests cancel spring-7", "requests cancel operator@pod-0/3"))
 def cancel(request: Request, output: Output = "table") -> None:
-    """Take back a request that still waits; its key is not used again for a day."""
+    """Cancel a request that is still pending.
+
+    Its idempotency key stays reserved for a day.
+    """
     client = Client()
     row = client.delete(f"/v1/requests/{escape_path(request)}", *FIELDS)
     with client.reading():

@@ -1,4 +1,4 @@
-"""`lightwave dcn plan --live`, `dcn approve`, `dcn abort`: what is asked of a living network's topology."""
+"""`lightwave dcn plan --live`, `dcn approve` and `dcn abort`: rewires a network of the running twin."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -37,8 +37,8 @@ class FileOrNetworkParam(click.ParamType):
         if ctx is not None and ctx.params.get("live"):
             if "/" in value or "." in value:
                 raise click.UsageError(
-                    f"FILE {value!r} goes without --live, which asks the running twin for a plan of a "
-                    "network such as dcn-0"
+                    f"FILE {value!r} cannot be combined with --live, which plans for a "
+                    "network of the running twin, such as dcn-0"
                 )
             return value
         return FILE.convert(value, param, ctx)
@@ -62,14 +62,15 @@ def check_plan(ctx: click.Context, file: Path | str | None, live: bool) -> None:
             continue
         if live and name not in LIVE_PARAMETERS:
             raise click.UsageError(
-                f"{param.opts[0]} goes without --live: a living network has its own demand and state"
+                f"{param.opts[0]} cannot be combined with --live; "
+                "a network of the twin has its own demand and state"
             )
         if not live and name in LIVE_PARAMETERS:
-            raise click.UsageError(f"{param.opts[0]} goes with --live")
+            raise click.UsageError(f"{param.opts[0]} requires --live")
     if live and file is not None and ctx.params["fabric"] is not None:
-        raise click.UsageError("--fabric goes without another name of the network")
+        raise click.UsageError("--fabric cannot be combined with a network's name as FILE")
     if ctx.params["timeout_s"] is not None and not ctx.params["wait"]:
-        raise click.UsageError("--timeout goes with --wait")
+        raise click.UsageError("--timeout requires --wait")
     if not live and file is None:
         raise click.UsageError("Missing argument 'FILE'; --live plans for a network of the running twin")
 
@@ -99,7 +100,7 @@ def _complete_report(client: Client, request: str, timeout_s: int | None) -> dic
 
     report = poll_until(look, timeout_s)
     if report is None:
-        raise RequestFailed(f"{request}: nothing is planned after {timeout_s} s")
+        raise RequestFailed(f"{request}: nothing was planned within {timeout_s} s")
     if report["status"] == "refused":
         raise RequestFailed(f"{report['reason']} ({request})")
     return report
@@ -113,7 +114,7 @@ def _wait_until_ended(client: Client, name: str, timeout_s: int | None, output: 
 
     found = poll_until(look, timeout_s)
     if found is None:
-        raise RequestFailed(f"{name}: has not ended after {timeout_s} s; it goes on")
+        raise RequestFailed(f"{name}: has not ended after {timeout_s} s; it continues")
     with client.reading():
         outcome, reason = found["body"]["outcome"], found["body"]["reason"]
     if outcome != "completed":
@@ -125,12 +126,15 @@ def _wait_until_ended(client: Client, name: str, timeout_s: int | None, output: 
 def approve(
     name: Rewiring, key: RequestKey = None, comment: Comment = None, output: Output = "table"
 ) -> None:
-    """Carry out a rewiring that was planned and waits for it."""
+    """Carry out a planned rewiring that waits for approval."""
     _act_on_rewiring(name, "approve", RequestNote(key, comment), output)
 
 
 def abort(name: Rewiring, key: RequestKey = None, comment: Comment = None, output: Output = "table") -> None:
-    """Drop a planned rewiring; one that is under way ends after the stage that it is in."""
+    """Abort a rewiring.
+
+    A rewiring that is under way stops after its current stage.
+    """
     _act_on_rewiring(name, "abort", RequestNote(key, comment), output)
 
 

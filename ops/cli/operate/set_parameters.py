@@ -1,11 +1,11 @@
-"""`lightwave set`: parameters of a fabric that change while it lives, and which those are."""
+"""`lightwave set`: lists and changes the runtime parameters of a fabric."""
 
 from typing import Annotated, Any
 
 import click
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.name_completion import NameParam, RuntimeSettingParam
 from ops.cli.common.options import Comment, KindOfFabric, Output, RequestKey
 from ops.cli.common.output import show
@@ -16,7 +16,7 @@ from ops.report.tables import setting_text, text_table
 app = command_app()
 
 
-@app.command("set")
+@app.command("set", epilog=examples("set --list", "set pod-0 failures.host_per_day=0.002"))
 def set_parameters(
     fabric: Annotated[
         str | None,
@@ -27,24 +27,28 @@ def set_parameters(
         typer.Argument(
             click_type=RuntimeSettingParam(),
             metavar="[KEY=VALUE]...",
-            help="such as failures.host_per_day=0.002; all of them, or none [default: lists them]",
+            help="parameters, such as failures.host_per_day=0.002; all are set, or none [default: list them]",
         ),
     ] = None,
     listed: Annotated[
-        bool, typer.Option("--list", help="which may change; of a FABRIC also what they are now")
+        bool,
+        typer.Option("--list", help="list the parameters that can change; with FABRIC also their values"),
     ] = False,
     kind: KindOfFabric = None,
     key: RequestKey = None,
     comment: Comment = None,
     output: Output = "table",
 ) -> None:
-    """Change parameters of a fabric that lives, from now on; another `set` undoes it."""
+    """Change parameters of a running fabric.
+
+    Changes apply from now on; another `set` reverts them.
+    """
     if fabric is None and not listed:
-        raise click.UsageError("Missing argument 'FABRIC'; --list tells what may be set")
+        raise click.UsageError("Missing argument 'FABRIC'; --list shows what can be set")
     if kind is not None and fabric is not None:
-        raise click.UsageError("--kind goes with --list alone: a FABRIC has its own")
+        raise click.UsageError("--kind cannot be combined with a FABRIC, which has its own kind")
     if pairs and listed:
-        raise click.UsageError("--list changes nothing: leave it out, or KEY=VALUE")
+        raise click.UsageError("--list changes nothing; leave out either --list or KEY=VALUE")
     if fabric is None:
         _list(kind, {}, output)
         return

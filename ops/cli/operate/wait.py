@@ -1,4 +1,4 @@
-"""`lightwave wait`: until a thing is as one wants it."""
+"""`lightwave wait`: polls until an object reaches a state."""
 
 import time
 from collections.abc import Callable
@@ -7,21 +7,19 @@ from typing import Annotated, Any, TypeVar
 import click
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.name_completion import KindAndNameParam, expand_name
 from ops.cli.common.options import timeout_option
 from ops.cli.common.output import echo
 from ops.client.http_client import Client, RequestFailed, escape_path
 from schemas.kinds import find_kind
 
-# Waiting for something to come about in the twin.
-
 PolledT = TypeVar("PolledT")
 POLL_S = 0.3
 
 
 def poll_until(look: Callable[[], PolledT | None], timeout_s: float | None) -> PolledT | None:
-    """What a look finds once it finds something; None if that takes longer than `timeout_s` of wall time."""
+    """Poll `look` until it returns a value; None if that takes longer than `timeout_s` of wall time."""
     end_s = None if timeout_s is None else time.monotonic() + timeout_s
     while (found := look()) is None:
         if end_s is not None and time.monotonic() >= end_s:
@@ -31,13 +29,15 @@ def poll_until(look: Callable[[], PolledT | None], timeout_s: float | None) -> P
 
 
 STATE_FIELD = {"cubes": "health"}
-"""Kind → the field that is its state, where it has another name."""
+"""Kind → its state field, if that is not `state`."""
 TIMEOUT_S = 30
 
 app = command_app()
 
 
-@app.command()
+@app.command(
+    epilog=examples("wait slice/pod-0/slice-3 --for running", "wait ocs/pod-0/ocs-17 --for up --timeout 10m")
+)
 def wait(
     resource: Annotated[
         str,
@@ -46,21 +46,24 @@ def wait(
         ),
     ],
     wanted: Annotated[
-        str, typer.Option("--for", metavar="STATE", help="a state, or FIELD=VALUE of any field of `get`")
+        str, typer.Option("--for", metavar="STATE", help="a state, or FIELD=VALUE for any field of `get`")
     ],
     timeout_s: Annotated[int, timeout_option(f"{TIMEOUT_S}s")] = TIMEOUT_S,
 ) -> None:
-    """Wait until a thing is in a STATE; exit code 1 if it does not come to it in time."""
+    """Wait until an object reaches a state.
+
+    The exit code is 1 if it does not reach the state before the timeout.
+    """
     word, _, name = resource.partition("/")
     kind = find_kind(word)
     if kind is None or not name:
-        raise click.UsageError(f"{resource!r} is no KIND/NAME, like slice/pod-0/slice-3")
+        raise click.UsageError(f"{resource!r} is not of the form KIND/NAME, such as slice/pod-0/slice-3")
     client = Client()
     name = expand_name(client, name)
     field, _, value = wanted.rpartition("=") if "=" in wanted else ("", "", wanted)
     field = field or STATE_FIELD.get(kind.word, "state")
     path = f"/v1/{kind.word}/{escape_path(name)}"
-    client.resource(path, "name")  # that there is one, and below that it can ever be so
+    client.resource(path, "name")  # check that the object exists, and then that the field can have the value
     client.rows(f"/v1/{kind.word}", "name", **{field: value, "limit": 1})
 
     def look() -> dict[str, Any] | None:
@@ -68,17 +71,17 @@ def wait(
         if _text(row[field]) == value:
             return row
         if row.get("ended_us") is not None:
-            raise RequestFailed(f"{name} has ended with {field} {_text(row[field])}, and not {value}")
+            raise RequestFailed(f"{name} ended with {field} {_text(row[field])}, not {value}")
         return None
 
     if poll_until(look, timeout_s) is None:
         found = _text(client.resource(path, field)[field])
-        raise RequestFailed(f"{name}: {field} is {found} and not {value} after {timeout_s} s")
+        raise RequestFailed(f"{name}: {field} is still {found}, not {value}, after {timeout_s} s")
     echo(f"{name}: {field} is {value}")
 
 
 def _text(value: object) -> str:
-    """A value as lists are filtered by it."""
+    """A value in the form of a list filter."""
     if isinstance(value, bool):
         return str(value).lower()
     return "null" if value is None else str(value)

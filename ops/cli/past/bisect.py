@@ -1,4 +1,4 @@
-"""`lightwave bisect`: since when a condition holds."""
+"""`lightwave bisect`: finds the message after which a condition is true."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.event_table import EVENT_HEADERS, event_row
 from ops.cli.common.options import Fabric, Output
 from ops.cli.common.output import show
@@ -27,30 +27,41 @@ BisectPart = Mapping[str, Any]
 app = command_app()
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "bisect 'slices.pod-0/slice-42.state == degraded'",
+        "bisect 'count(cubes, health == unhealthy) > 3' --from -12h --all",
+    )
+)
 def bisect(
     condition: Annotated[
         str,
         typer.Argument(
             metavar="CONDITION",
-            help="such as 'slices.pod-0/slice-42.state == degraded' or "
-            "'count(cubes, health == unhealthy) > 3'",
+            help="a condition, such as 'slices.pod-0/slice-42.state == degraded' or 'count(cubes, "
+            "health == unhealthy) > 3'",
         ),
     ],
     since: Annotated[
         str | None,
-        typer.Option("--from", metavar="TIME", help="a moment, as --at of `get` [default: its beginning]"),
+        typer.Option(
+            "--from", metavar="TIME", help="start, as for `get --at` [default: the start of the twin]"
+        ),
     ] = None,
-    until: Annotated[str | None, typer.Option("--to", metavar="TIME", help="another [default: now]")] = None,
-    every: Annotated[bool, typer.Option("--all", help="every change of it, and not only the first")] = False,
+    until: Annotated[
+        str | None, typer.Option("--to", metavar="TIME", help="end, as for `get --at` [default: now]")
+    ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="list every change of the condition, not only the first")
+    ] = False,
     fabric: Fabric = None,
     output: Output = "table",
 ) -> None:
-    """Find the first message after which a condition held, and why; or all that made and ended it.
+    """Find the first message after which a condition is true.
 
-    Conditions are about what `get -o json` shows: KIND.NAME.FIELD with == != < <= > >= or in [A, B],
-    KIND.NAME exists or absent, count(KIND, FIELD == VALUE) > 3; with and, or, not. Exit code 1 where it was
-    never held.
+    Conditions are about the fields of `get -o json`: KIND.NAME.FIELD with == != < <= > >= or in [A, B],
+    KIND.NAME exists or absent, count(KIND, FIELD == VALUE) > 3; combine them with and, or, not. With --all,
+    list every change of the condition. The exit code is 1 if the condition was never true.
     """
     client = Client()
     query = {"condition": condition, "fabric": fabric, "all": "true" if every else None}

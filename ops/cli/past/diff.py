@@ -1,4 +1,4 @@
-"""`lightwave diff`: what is otherwise at one moment than at another, field by field."""
+"""`lightwave diff`: compares two points in time, field by field."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,9 +7,8 @@ from typing import Annotated, Any
 
 import click
 import typer
-from typer.core import TyperCommand
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import HelpCommand, command_app, examples
 from ops.cli.common.options import Output
 from ops.cli.common.output import show
 from ops.cli.common.param_types import KindParam
@@ -31,7 +30,7 @@ Row = Mapping[str, Any]
 app = command_app()
 
 
-class MomentArgumentsCommand(TyperCommand):
+class MomentArgumentsCommand(HelpCommand):
     """A command whose arguments may be moments before now: `-2h` is none of its options."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -50,21 +49,21 @@ class FieldDifference:
     after: Any
 
 
-@app.command(cls=MomentArgumentsCommand)
+@app.command(cls=MomentArgumentsCommand, epilog=examples("diff -2h now slices", "diff 3d 3d12h -o json"))
 def diff(
-    before: Annotated[
-        str, typer.Argument(metavar="FROM", help="a moment, as --at of `get` has them: -2h, 5d3h")
-    ],
-    after: Annotated[str, typer.Argument(metavar="TO", help="another one, or now")] = NOW,
+    before: Annotated[str, typer.Argument(metavar="FROM", help="a time, as for `get --at`: -2h, 5d3h")],
+    after: Annotated[str, typer.Argument(metavar="TO", help="another time, or now")] = NOW,
     kind: Annotated[
         str | None,
-        typer.Argument(click_type=KindParam(), metavar="[KIND]", help=f"only these: {', '.join(KINDS)}"),
+        typer.Argument(
+            click_type=KindParam(), metavar="[KIND]", help=f"compare only this kind: {', '.join(KINDS)}"
+        ),
     ] = None,
     output: Output = "table",
 ) -> None:
-    """Show what is otherwise at one moment than at another: every thing that changed, field by field.
+    """Compare two points in time, field by field.
 
-    What time alone changes is left out. Exit code 1 where something differs.
+    Fields that only time changes are left out. The exit code is 1 if anything differs.
     """
     one, other = (Client(at=_at(text)) for text in (before, after))
     found: list[FieldDifference] = []

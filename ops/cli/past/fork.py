@@ -1,4 +1,4 @@
-"""`lightwave fork`: another twin, with the history of this one up to a moment."""
+"""`lightwave fork`: creates, lists and removes twins with a shared past."""
 
 import os
 from dataclasses import asdict
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import click
 import typer
 
-from ops.cli.common.command_groups import CommandGroup, command_app
+from ops.cli.common.command_groups import CommandGroup, command_app, examples
 from ops.cli.common.options import Output
 from ops.cli.common.output import show
 from ops.cli.common.param_types import FILE
@@ -43,21 +43,24 @@ app = command_app("fork", cls=OptionsOrCommandGroup)
 
 @app.callback()
 def fork() -> None:
-    """Make another twin, whose history is this one's up to a moment; list and remove such forks.
+    """Create, list and remove forks: twins with a shared past.
 
-    `lightwave fork --name NAME` is `lightwave fork make --name NAME`.
+    `lightwave fork --name NAME` is short for `lightwave fork make --name NAME`.
     """
 
 
-@app.command(MAKE_COMMAND)
+@app.command(
+    MAKE_COMMAND,
+    epilog=examples("fork make --name drill --set repairs.technicians=8", "fork make --name before --at -2h"),
+)
 def make(
-    name: Annotated[str, typer.Option(metavar="NAME", help=f"of the fork: {FORK_NAMES_ALLOWED}")],
+    name: Annotated[str, typer.Option(metavar="NAME", help=f"name of the fork: {FORK_NAMES_ALLOWED}")],
     at: Annotated[
         str | None,
         typer.Option(
             metavar="TIME",
-            help="from then on: -2h, 5d3h or 3d02:15:04 since the beginning, 432000000us, or the id of a "
-            "message and after it [default: now]",
+            help="fork at this time: -2h, 5d3h or 3d02:15:04 since the start, 432000000us, or right "
+            "after the message with this id [default: now]",
         ),
     ] = None,
     future: Annotated[
@@ -66,8 +69,8 @@ def make(
             min=1,
             max=SALT_MAX,
             metavar="N",
-            help="with other draws from then on, those of this future of `lightwave forecast` [default: its "
-            "own, with which it lives what its parent does]",
+            help="use the random draws of this future of `lightwave forecast` [default: the parent's "
+            "draws, which repeat the parent's future]",
         ),
     ] = None,
     settings: Annotated[
@@ -75,8 +78,8 @@ def make(
         typer.Option(
             "--set",
             metavar="KEY=VALUE",
-            help="a parameter from then on, such as failures.host_per_day=0.002; then, of several fabrics, "
-            ",fabric=pod-1; may be repeated",
+            help="change a parameter of the fork, such as failures.host_per_day=0.002; if there are "
+            "several fabrics, add ,fabric=pod-1; may be repeated",
         ),
     ] = None,
     data: Annotated[
@@ -84,15 +87,16 @@ def make(
         typer.Option(
             click_type=FILE,
             metavar="DIR",
-            help="the parent's folder [default: the twin that LIGHTWAVE_URL names, or else that of the "
+            help="the parent's folder [default: the twin at LIGHTWAVE_URL, otherwise the one in the "
             "user's state folder]",
         ),
     ] = None,
     output: Output = "table",
 ) -> None:
-    """Make another twin, whose history is this one's up to a moment, while this one runs or not.
+    """Create a twin that shares this one's history up to a time.
 
-    Nothing happens to this one. Requests that wait are not the fork's. `lightwave up --fork NAME` runs it.
+    The parent may be running; nothing happens to it. Pending requests are not copied. `lightwave up --fork
+    NAME` runs the fork.
     """
     from ops.twin.forks.create_fork import ForkOptions, run_fork
     from shared.storage.files.atomic_files import PRIVATE_UMASK
@@ -113,9 +117,9 @@ def _made_text(origin: "ForkOrigin") -> str:
     )
 
 
-@app.command("list")
+@app.command("list", epilog=examples("fork list", "fork list -o json"))
 def list_forks(output: Output = "table") -> None:
-    """Show the forks that there are: of which twin, from which moment, where they are now, which run."""
+    """List the forks and where each one is now."""
     from ops.twin.forks.fork_folders import fork_names, fork_row
 
     rows = [fork_row(name) for name in fork_names()]
@@ -146,12 +150,12 @@ def _moment(at_us: int | None) -> str | None:
     return None if at_us is None else format_time(at_us)
 
 
-@app.command("rm")
+@app.command("rm", epilog=examples("fork rm drill", "fork rm drill -o json"))
 def remove(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="of a fork that does not run")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="a fork that is not running")],
     output: Output = "table",
 ) -> None:
-    """Remove a fork, without asking again."""
+    """Remove a fork, without confirmation."""
     from ops.twin.forks.fork_folders import remove_fork as removed
 
     size = removed(name)

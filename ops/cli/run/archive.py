@@ -1,4 +1,4 @@
-"""`lightwave archive`: what the log holds of long ago goes compressed into a folder."""
+"""`lightwave archive`: compresses the old part of the log into an archive folder."""
 
 import os
 from dataclasses import asdict
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.options import Output, TwinData
 from ops.cli.common.output import show
 from ops.cli.common.param_types import DurationParam
@@ -22,23 +22,23 @@ KEEP_S = 30 * 86_400
 app = command_app()
 
 
-@app.command()
+@app.command(epilog=examples("archive", "archive --keep 90d"))
 def archive(
     keep: Annotated[
         int,
         typer.Option(
             click_type=DurationParam(),
             metavar="DURATION",
-            help="how much simulated time stays in the log's own file [default: 30d]",
+            help="span of simulated time to keep in the log's own file [default: 30d]",
             show_default=False,
         ),
     ] = KEEP_S,
     data: TwinData = None,
     output: Output = "table",
 ) -> None:
-    """Compress what the log holds of long ago into a folder beside it, while the twin runs or not.
+    """Compress the old part of the log into an archive folder.
 
-    Whatever reads the log goes on reading all of it.
+    The twin may be running. Everything that reads the log still reads all of it.
     """
     from ops.twin.log_archive import run_archive
     from shared.storage.files.atomic_files import PRIVATE_UMASK

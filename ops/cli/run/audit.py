@@ -1,4 +1,4 @@
-"""`lightwave audit`: a twin's log and states against the lab on its root messages."""
+"""`lightwave audit`: compares a twin's log and states with a replay of its root messages in the lab."""
 
 import sys
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import click
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.options import Output, TwinData
 from ops.cli.common.output import show
 from ops.cli.common.param_types import FILE
@@ -18,39 +18,49 @@ from shared.basics.time_format import format_time
 app = command_app()
 
 
-@app.command()
+@app.command(epilog=examples("audit", "audit --data ~/twin --jobs 4"))
 def audit(
     data: TwinData = None,
     redis: Annotated[
         str | None,
         typer.Option(
-            metavar="URL", envvar="LIGHTWAVE_UP_REDIS", help="the Redis that the twin uses, if not its own"
+            metavar="URL",
+            envvar="LIGHTWAVE_UP_REDIS",
+            help="the Redis that the twin uses, if it is not the embedded one",
         ),
     ] = None,
     live: Annotated[
-        bool, typer.Option("--live", help="the twin on Kafka and Redis, instead of a folder's")
+        bool, typer.Option("--live", help="audit the twin on Kafka and Redis, not one in a folder")
     ] = False,
     config: Annotated[
-        Path | None, typer.Option(click_type=FILE, metavar="FILE", help="settings of the live twin as TOML")
+        Path | None,
+        typer.Option(click_type=FILE, metavar="FILE", help="settings file of the live twin (TOML)"),
     ] = None,
     jobs: Annotated[
         int | None,
         typer.Option(
             min=1,
             max=64,
-            help="worker processes, each for parts of the log between snapshots, which are compared, too "
-            "[default: 1, which needs none]",
+            help="number of worker processes; each replays parts of the log between snapshots, and "
+            "compares the snapshots too [default: 1, without snapshots]",
         ),
     ] = None,
     output: Output = "table",
 ) -> None:
-    """Compare a twin's log and states with the lab on its root messages."""
+    """Compare a twin's log and states with a replay in the lab.
+
+    The replay starts from the log's root messages.
+    """
     if live and (data is not None or redis is not None):
-        raise click.UsageError("--live: goes by the live twin's settings, without --data and --redis")
+        raise click.UsageError(
+            "--live: cannot be combined with --data or --redis; it uses the live twin's settings"
+        )
     if config is not None and not live:
-        raise click.UsageError("--config: belongs to --live")
+        raise click.UsageError("--config: requires --live")
     if live and jobs is not None:
-        raise click.UsageError("--jobs: is of an embedded twin, which keeps snapshots beside its log")
+        raise click.UsageError(
+            "--jobs: cannot be combined with --live; only an embedded twin keeps snapshots next to its log"
+        )
     if live:
         report = _audit_live(config)
     elif data is not None or redis is not None:
@@ -70,7 +80,7 @@ def _audit_target_twin(jobs: int | None) -> dict[str, Any]:
         return _audit_folder(meant.folder(), None, jobs)
     if jobs is not None:
         at = meant.client.url if meant.client is not None else meant.place
-        raise click.UsageError(f"--jobs: is of an embedded twin, and that at {at} is live")
+        raise click.UsageError(f"--jobs: requires an embedded twin, and the twin at {at} is live")
     return _audit_live(None, twin=meant.place)
 
 

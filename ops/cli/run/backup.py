@@ -1,4 +1,4 @@
-"""`lightwave backup` and `lightwave restore`: a living twin in a folder that holds all of it, and back."""
+"""`lightwave backup` and `lightwave restore`: saves a whole twin to a folder, and restores it."""
 
 import os
 from datetime import UTC, datetime
@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import click
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.options import Output, TwinData
 from ops.cli.common.output import show
 from ops.cli.common.param_types import FILE
@@ -22,13 +22,11 @@ MB = 1e6
 app = command_app()
 
 
-@app.command()
+@app.command(epilog=examples("backup twin-backup", "backup twin-backup --verify"))
 def backup(
-    folder: Annotated[
-        Path, typer.Argument(click_type=FILE, metavar="DIR", help="a new folder, or an empty one")
-    ],
+    folder: Annotated[Path, typer.Argument(click_type=FILE, metavar="DIR", help="a new or empty folder")],
     verify: Annotated[
-        bool, typer.Option("--verify", help="write nothing: hold every file of DIR against its digest")
+        bool, typer.Option("--verify", help="write nothing; check every file of DIR against its digest")
     ] = False,
     data: TwinData = None,
     redis: Annotated[
@@ -36,20 +34,21 @@ def backup(
         typer.Option(
             metavar="URL",
             envvar="LIGHTWAVE_UP_REDIS",
-            help="the Redis that a twin which does not run uses, if not its own",
+            help="the Redis of a stopped twin, if it is not the embedded one",
         ),
     ] = None,
     output: Output = "table",
 ) -> None:
-    """Write all that a twin is to a folder, as it is at one moment, while it runs or not.
+    """Back up a whole twin to a folder, running or stopped.
 
-    Tokens and passwords are not in it. `lightwave restore` makes a twin of it.
+    The backup is consistent at one point in time. Tokens and passwords are not in it. `lightwave restore`
+    restores it.
     """
     from ops.twin.backups.manifest import verify_backup as verified
 
     if verify:
         if data is not None:
-            raise click.UsageError("--verify: looks at DIR alone, without --data")
+            raise click.UsageError("--verify: cannot be combined with --data; it checks only DIR")
         summary = _backup_row(folder, verified(folder))
         show(summary, output, lambda: f"{_line(summary)}; every file is as it was written")
         return
@@ -62,7 +61,7 @@ def backup(
     show(summary, output, lambda: f"{_line(summary)}; tokens and passwords are not in it")
 
 
-@app.command()
+@app.command(epilog=examples("restore twin-backup", "restore twin-backup --data ~/twin"))
 def restore(
     folder: Annotated[Path, typer.Argument(click_type=FILE, metavar="DIR", help="the backup")],
     data: Annotated[
@@ -70,7 +69,7 @@ def restore(
         typer.Option(
             click_type=FILE,
             metavar="DIR",
-            help="the folder to make, new or empty [default: the user's state folder]",
+            help="the new or empty data folder [default: the user's state folder]",
         ),
     ] = None,
     redis: Annotated[
@@ -78,12 +77,15 @@ def restore(
         typer.Option(
             metavar="URL",
             envvar="LIGHTWAVE_UP_REDIS",
-            help="an empty Redis of yours for its states, as `up --redis` has it",
+            help="store the states in this Redis, which must be empty, as for `up --redis`",
         ),
     ] = None,
     output: Output = "table",
 ) -> None:
-    """Make a twin's data folder from a backup: another twin, that goes on from there with `lightwave up`."""
+    """Restore a twin's data folder from a backup.
+
+    The result is another twin; `lightwave up` resumes it.
+    """
     from ops.twin.backups.restore import run_restore
     from ops.twin.data_folder import default_data
     from shared.storage.files.atomic_files import PRIVATE_UMASK

@@ -1,4 +1,4 @@
-"""`lightwave clock`: the twin's simulated time and speed."""
+"""`lightwave clock`: shows and changes simulated time and speed."""
 
 import time
 from functools import partial
@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.options import Output, Watch
 from ops.cli.common.output import Form, render, show, watch_loop
 from ops.cli.common.param_types import DurationParam, FutureMomentParam, SpeedParam
@@ -27,10 +27,10 @@ app = command_app("clock")
 
 @app.callback()
 def clock() -> None:
-    """Look at the simulated clock, stop it, change its speed, let it run to a moment."""
+    """Show or change simulated time and its speed."""
 
 
-@app.command("show")
+@app.command("show", epilog=examples("clock show", "clock show --watch"))
 def show_clock(output: Output = "table", watch: Watch = False) -> None:
     """Show simulated time and speed."""
     client = Client()
@@ -43,71 +43,77 @@ def show_clock(output: Output = "table", watch: Watch = False) -> None:
     watch_loop(look, watch)
 
 
-@app.command()
+@app.command(epilog=examples("clock pause", "clock pause -o json"))
 def pause(output: Output = "table") -> None:
-    """Let simulated time stand still."""
+    """Pause simulated time."""
     client = Client()
     _show_clock(client, client.post("/v1/clock/pause", *FIELDS), output)
 
 
-@app.command()
+@app.command(epilog=examples("clock resume", "clock resume -o json"))
 def resume(output: Output = "table") -> None:
-    """Let simulated time go on."""
+    """Resume simulated time."""
     client = Client()
     _show_clock(client, client.post("/v1/clock/resume", *FIELDS), output)
 
 
 # Every word is an argument here, so that -5 is a wrong speed and not an unknown option.
-@app.command(context_settings={"ignore_unknown_options": True})
+@app.command(
+    context_settings={"ignore_unknown_options": True}, epilog=examples("clock speed 600", "clock speed 1")
+)
 def speed(
     times: Annotated[
-        float, typer.Argument(click_type=SpeedParam(), metavar="X", help="simulated over wall time")
+        float, typer.Argument(click_type=SpeedParam(), metavar="X", help="simulated time over wall time")
     ],
     output: Output = "table",
 ) -> None:
-    """Run X times as fast as wall time."""
+    """Set the speed to X times wall time."""
     client = Client()
     _show_clock(client, client.put("/v1/clock/speed", {"speed": times}, *FIELDS), output)
 
 
 RunSpeed = Annotated[
     float | None,
-    typer.Option(click_type=SpeedParam(), metavar="X", help="times wall time [default: as fast as it can]"),
+    typer.Option(
+        click_type=SpeedParam(),
+        metavar="X",
+        help="simulated time over wall time [default: as fast as possible]",
+    ),
 ]
-Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="until the moment has come")]
+Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="wait until the time is reached")]
 
 
-@app.command()
+@app.command(epilog=examples("clock advance 2h", "clock advance 1d --speed 5000"))
 def advance(
     by: Annotated[
         int,
         typer.Argument(
-            click_type=DurationParam(), metavar="DURATION", help="simulated time from now, such as 2h"
+            click_type=DurationParam(), metavar="DURATION", help="span of simulated time, such as 2h"
         ),
     ],
     speed: RunSpeed = None,
     wait: Wait = True,
     output: Output = "table",
 ) -> None:
-    """Let time run so much further, and stand still there."""
+    """Run for a span of simulated time, then pause."""
     _run({"for_s": by}, speed, wait, output)
 
 
-@app.command()
+@app.command(epilog=examples("clock until 3d02:15:04", "clock until 5d --no-wait"))
 def until(
     at: Annotated[
         int,
         typer.Argument(
             click_type=FutureMomentParam(),
             metavar="MOMENT",
-            help="simulated time since the twin's beginning, such as 3d or 3d02:15:04",
+            help="simulated time since the twin's start, such as 3d or 3d02:15:04",
         ),
     ],
     speed: RunSpeed = None,
     wait: Wait = True,
     output: Output = "table",
 ) -> None:
-    """Let time run to a moment, and stand still there."""
+    """Run to a point in simulated time, then pause."""
     _run({"until_us": at}, speed, wait, output)
 
 

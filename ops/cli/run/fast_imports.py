@@ -1,4 +1,4 @@
-"""Imports of processes that then run for long."""
+"""Pauses garbage collection during the imports of long-running processes."""
 
 import gc
 from collections.abc import Iterator

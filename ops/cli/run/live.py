@@ -1,4 +1,4 @@
-"""`lightwave live`: the twin on Kafka and Redis, process by process."""
+"""`lightwave live`: runs and manages the processes of a twin on Kafka and Redis."""
 
 import importlib
 import socket
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.options import (
     PORT_MAX,
     CalibrationOption,
@@ -40,42 +40,51 @@ SERVICES = service_names()
 app = command_app("live")
 
 Wait = Annotated[
-    bool, typer.Option("--wait", help="wait up to 90 s for Kafka, Redis and the twin, instead of ending")
+    bool, typer.Option("--wait", help="wait up to 90 s for Kafka, Redis and the twin, instead of exiting")
 ]
 
 
 @app.callback()
 def live() -> None:
-    """Run and mind a twin of separate processes on Kafka and Redis.
+    """Run and manage a multi-process twin on Kafka and Redis.
 
     LIGHTWAVE_KAFKA, LIGHTWAVE_REDIS, LIGHTWAVE_PREFIX and the other settings are in docs/live.md.
     """
 
 
-@app.command()
+@app.command(
+    epilog=examples("live init --pods 4 --seed 7", "live init --site ops/sites/campus.yaml --speed 60 --keep")
+)
 def init(
     pods: Pods = None,
     kind: KindOfFabric = None,
     site: SiteFiles = None,
-    seed: Annotated[int | None, seed_option("of every fabric that has none of its own [default: 0]")] = None,
-    pairs: Annotated[list[str] | None, settings_option("a parameter of every pod")] = None,
+    seed: Annotated[
+        int | None, seed_option("seed of the fabrics, unless a site file sets it [default: 0]")
+    ] = None,
+    pairs: Annotated[
+        list[str] | None, settings_option("set a parameter of every fabric; may be repeated")
+    ] = None,
     calibration: CalibrationOption = None,
-    partitions: Annotated[int | None, typer.Option(min=1, max=1_000, help="[default: 16]")] = None,
+    partitions: Annotated[
+        int | None, typer.Option(min=1, max=1_000, help="number of partitions [default: 16]")
+    ] = None,
     replication: Annotated[
-        int | None, typer.Option(min=1, max=9, help="copies on Kafka [default: 1]")
+        int | None, typer.Option(min=1, max=9, help="Kafka's replication factor [default: 1]")
     ] = None,
     speed: Annotated[
-        float | None, typer.Option(click_type=SpeedParam(), help="simulated over wall time [default: 1]")
+        float | None, typer.Option(click_type=SpeedParam(), help="simulated time over wall time [default: 1]")
     ] = None,
-    paused: Annotated[bool, typer.Option("--paused", help="with simulated time standing still")] = False,
+    paused: Annotated[bool, typer.Option("--paused", help="start with simulated time paused")] = False,
     wait: Annotated[bool, typer.Option("--wait", help="wait up to a minute for Kafka and Redis")] = False,
-    keep: Annotated[
-        bool, typer.Option("--keep", help="do nothing where there is a twin of this already")
-    ] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="do nothing if the twin exists already")] = False,
     config: Config = None,
     output: Output = "table",
 ) -> None:
-    """Make a twin: its topics, its fabrics, its clock; or go on with one whose making was cut off."""
+    """Create a twin: its topics, fabrics and clock.
+
+    Run it again to complete a creation that was interrupted.
+    """
     from ops.live.init import NewTwin, init_twin
     from ops.live.settings import live_settings
     from ops.sites.site_plans import NewTwinOptions
@@ -104,7 +113,7 @@ def _made_text(made: dict[str, Any]) -> str:
     return f"twin {made['twin']}: {named} on {made['partitions']} partitions, {seeds}"
 
 
-@app.command()
+@app.command(epilog=examples("live worker scheduler --wait", "live worker cubes --replica cubes-2"))
 def worker(
     service: Annotated[
         str,
@@ -118,7 +127,7 @@ def worker(
     config: Config = None,
     log_json: LogJson = False,
 ) -> None:
-    """Run a worker of one service, wherever it occurs."""
+    """Run a worker of one service."""
     with gc_paused():
         from ops.cli.common.log_format import configure_logging
         from services.service_names import kinds_with, services_by_name
@@ -133,7 +142,7 @@ def worker(
     serve_worker(ServedService(service, by_kind, services_by_name), options)
 
 
-@app.command()
+@app.command(epilog=examples("live sequencer --wait", "live sequencer --replica sequencer-2"))
 def sequencer(
     replica: Replica = None,
     metrics_port: MetricsPort = 0,
@@ -141,7 +150,7 @@ def sequencer(
     config: Config = None,
     log_json: LogJson = False,
 ) -> None:
-    """Run the only writer of the log."""
+    """Run a sequencer, the single writer of the log."""
     with gc_paused():
         from ops.cli.common.log_format import configure_logging
         from ops.live.sequencer import run_sequencer
@@ -151,7 +160,7 @@ def sequencer(
     run_sequencer(options)
 
 
-@app.command()
+@app.command(epilog=examples("live historian --wait", "live historian --replica historian-1"))
 def historian(
     replica: Replica = None,
     metrics_port: MetricsPort = 0,
@@ -159,7 +168,10 @@ def historian(
     config: Config = None,
     log_json: LogJson = False,
 ) -> None:
-    """Keep snapshots for questions about the past, and compare log and states all the while."""
+    """Run the historian: keep snapshots and audit the log.
+
+    Snapshots answer queries about the past.
+    """
     with gc_paused():
         from ops.cli.common.log_format import configure_logging
         from ops.live.historian import run_historian
@@ -184,11 +196,12 @@ def _process_options(
     return ProcessOptions(found.endpoints, name, software_version(), found.metrics_host, metrics_port, wait_s)
 
 
-@app.command()
+@app.command(epilog=examples("live gateway --wait", "live gateway --port 8081 --replica gateway-2"))
 def gateway(
-    host: Annotated[str | None, typer.Option(help="[default: 127.0.0.1]")] = None,
+    host: Annotated[str | None, typer.Option(help="address to listen on [default: 127.0.0.1]")] = None,
     port: Annotated[
-        int | None, typer.Option(min=0, max=PORT_MAX, help="[default: 8080]; 0: any free one")
+        int | None,
+        typer.Option(min=0, max=PORT_MAX, help="port to listen on; 0 takes any free port [default: 8080]"),
     ] = None,
     token: Token = None,
     tokens: Tokens = None,
@@ -197,7 +210,7 @@ def gateway(
     config: Config = None,
     log_json: LogJson = False,
 ) -> None:
-    """Run the HTTP API that every other command talks to."""
+    """Run the HTTP API that all other commands use."""
     with gc_paused():
         from ops.cli.common.log_format import configure_logging
         from ops.live.gateway import run_gateway
@@ -217,9 +230,9 @@ def gateway(
     )
 
 
-@app.command()
+@app.command(epilog=examples("live status", "live status -o json"))
 def status(config: Config = None, output: Output = "table") -> None:
-    """Show every process, and how far each service has come."""
+    """Show all processes and the progress of each service."""
     from ops.live.settings import live_settings
     from ops.live.status import live_status, status_table
 
@@ -227,11 +240,11 @@ def status(config: Config = None, output: Output = "table") -> None:
     show(found, output, lambda: status_table(found))
 
 
-@app.command()
+@app.command(epilog=examples("live skip pod-0", "live skip pod-0 --config twin.toml"))
 def skip(
     fabric: Annotated[str, typer.Argument(metavar="FABRIC", help="such as pod-0")], config: Config = None
 ) -> None:
-    """Let the service that stopped FABRIC pass over the message that it raises on."""
+    """Skip the message at which a service of FABRIC fails."""
     from ops.live.settings import live_settings
     from ops.live.skip import skip_message
     from shared.runtimes.live.kafka.operations_topic import KafkaOperations
@@ -240,18 +253,19 @@ def skip(
     echo(skip_message(settings, fabric, KafkaOperations(settings.endpoints)))
 
 
-@app.command()
+@app.command(epilog=examples("live rebuild", "live rebuild --all --jobs 4"))
 def rebuild(
     jobs: Annotated[
-        int | None, typer.Option(min=1, max=64, help="partitions at a time [default: as many as cores]")
+        int | None,
+        typer.Option(min=1, max=64, help="partitions to rebuild in parallel [default: the number of cores]"),
     ] = None,
     whole: Annotated[
-        bool, typer.Option("--all", help="from the log alone, without snapshots: all of it is folded")
+        bool, typer.Option("--all", help="rebuild from the whole log, without snapshots")
     ] = False,
     config: Config = None,
     output: Output = "table",
 ) -> None:
-    """Make every state in Redis again from the newest snapshots and the log behind them."""
+    """Rebuild all states in Redis from snapshots and the log."""
     from ops.live.rebuild import rebuild_twin
     from ops.live.settings import live_settings
 
@@ -260,16 +274,16 @@ def rebuild(
     show(found, output, lambda: f"{found['messages']:,} messages read again, digest {found['state_sha256']}")
 
 
-@app.command()
+@app.command(epilog=examples("live upgrade --check", "live upgrade"))
 def upgrade(
     check: UpgradeCheck = False,
     config: Config = None,
     output: Output = "table",
 ) -> None:
-    """Take over a live twin that another version ran, and whose processes have ended.
+    """Upgrade a stopped live twin to this version.
 
-    The log is told, and snapshots of that moment are kept as record beside those of the historian. With
-    --check the exit code is 5 where this version would have made something else of the log so far.
+    The upgrade is recorded on the log, and snapshots of that time are kept next to the historian's. With
+    --check, the exit code is 5 if this version would have produced another log.
     """
     from ops.cli.run.upgrade import NOTHING_TO_UPGRADE, show_check, upgraded_text
     from ops.live.settings import live_settings
@@ -287,34 +301,42 @@ def upgrade(
     show(rows, output, lambda: upgraded_text(rows) or NOTHING_TO_UPGRADE)
 
 
-@app.command()
+@app.command(epilog=examples("live kafka", "live kafka --config twin.toml"))
 def kafka(config: Config = None) -> None:
-    """Run a Kafka broker for this machine in the foreground."""
+    """Run a local Kafka broker in the foreground."""
     from ops.live.settings import live_settings
     from ops.servers.local_servers import run_kafka
 
     sys.exit(run_kafka(live_settings(config)))
 
 
-@app.command()
+@app.command(epilog=examples("live redis", "live redis --config twin.toml"))
 def redis(config: Config = None) -> None:
-    """Run a Redis for this machine in the foreground."""
+    """Run a local Redis in the foreground."""
     from ops.live.settings import live_settings
     from ops.servers.local_servers import run_redis
 
     sys.exit(run_redis(live_settings(config)))
 
 
-@app.command(context_settings={"ignore_unknown_options": True})
+@app.command(
+    context_settings={"ignore_unknown_options": True},
+    epilog=examples(
+        "live supervise scheduler -- lightwave live worker scheduler",
+        "live supervise --with-parent cubes -- lightwave live worker cubes",
+    ),
+)
 def supervise(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="under which its log lines stand")],
-    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND…", help="with its arguments")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="name in the log lines of the command")],
+    command: Annotated[
+        list[str], typer.Argument(metavar="-- COMMAND…", help="the command with its arguments")
+    ],
     with_parent: Annotated[
-        bool, typer.Option("--with-parent", help="end when the process that started it ends")
+        bool, typer.Option("--with-parent", help="stop when the parent process ends")
     ] = False,
     log_json: LogJson = False,
 ) -> None:
-    """Run a command, and run it again whenever it ends badly."""
+    """Run a command and restart it whenever it fails."""
     from ops.cli.common.log_format import configure_logging
     from ops.live.supervisor import supervise as run_supervised
 

@@ -1,4 +1,4 @@
-"""`lightwave schema export DIR`: everything that crosses a border, as JSON Schema."""
+"""Writes the JSON Schema of every external format."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`lightwave completion`: the script by which a shell completes commands and names."""
+"""`lightwave completion`: prints the completion script of a shell."""
 
 import os
 from typing import Annotated
@@ -6,7 +6,7 @@ from typing import Annotated
 import click
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.output import write_or_print
 from ops.cli.common.param_types import ChoiceParam
 
@@ -15,7 +15,9 @@ SHELLS = ("bash", "zsh", "fish")
 app = command_app()
 
 
-@app.command()
+@app.command(
+    epilog=examples("completion bash", "completion fish > ~/.config/fish/completions/lightwave.fish")
+)
 def completion(
     shell: Annotated[
         str,
@@ -24,7 +26,7 @@ def completion(
 ) -> None:
     """Print the completion script for bash, zsh or fish.
 
-    bash: source <(lightwave completion bash)
+    For bash: source <(lightwave completion bash)
     """
     from click.shell_completion import get_completion_class
 

@@ -1,4 +1,4 @@
-"""`lightwave up`: the living twin of this machine."""
+"""`lightwave up`: runs the embedded twin of this machine."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,7 +6,7 @@ from typing import Annotated
 import click
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.options import (
     PORT,
     PORT_MAX,
@@ -28,17 +28,18 @@ PortOption = Annotated[
     typer.Option(
         min=0,
         max=PORT_MAX,
-        help=f"0: any free one [default: {PORT}; of a fork any free one, which it says]",
+        help=f"port to listen on; 0 takes any free port [default: {PORT}; for a fork any free "
+        "port, which is printed]",
     ),
 ]
 ForkOption = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="the fork of this name (`fork list` has them), in place of --data"),
+    typer.Option(metavar="NAME", help="run this fork instead of --data; `fork list` lists them"),
 ]
 SpeedOption = Annotated[
     float | None,
     typer.Option(
-        click_type=SpeedParam(), metavar="X", help="simulated over wall time [default: as before, or 1]"
+        click_type=SpeedParam(), metavar="X", help="simulated time over wall time [default: as before, or 1]"
     ),
 ]
 RedisOption = Annotated[
@@ -46,40 +47,44 @@ RedisOption = Annotated[
     typer.Option(
         metavar="URL",
         envvar="LIGHTWAVE_UP_REDIS",
-        help="a Redis of yours in place of the embedded server; a command line is not secret",
+        help="use this Redis instead of the embedded server; other users can see the command line",
     ),
 ]
 
 app = command_app()
 
 
-@app.command()
+@app.command(epilog=examples("up --speed 600 --seed 7", "up --fork drill"))
 def up(
     pods: Pods = None,
     kind: KindOfFabric = None,
     site: SiteFiles = None,
     speed: SpeedOption = None,
     seed: Annotated[
-        int | None, seed_option("of every fabric of a new twin that has none of its own [default: 0]")
+        int | None, seed_option("seed of a new twin's fabrics, unless a site file sets it [default: 0]")
     ] = None,
-    settings: Annotated[list[str] | None, settings_option("a parameter of a new twin")] = None,
+    settings: Annotated[
+        list[str] | None, settings_option("set a parameter of a new twin; may be repeated")
+    ] = None,
     calibration: CalibrationOption = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="forget the twin in the data folder")] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="delete the twin in the data folder and start a new one")
+    ] = False,
     rebuild: Annotated[
         bool,
         typer.Option(
-            "--rebuild", help="make every state again from the newest snapshots and the logs behind them"
+            "--rebuild", help="rebuild all states from the newest snapshots and the logs after them"
         ),
     ] = False,
     rebuild_all: Annotated[
-        bool, typer.Option("--rebuild-all", help="the same from the logs alone, without snapshots")
+        bool, typer.Option("--rebuild-all", help="rebuild all states from the logs alone, without snapshots")
     ] = False,
     host: str = "127.0.0.1",
     port: PortOption = None,
     data: Annotated[
         Path | None,
         typer.Option(
-            click_type=FILE, metavar="DIR", help="where the twin is kept [default: the user's state folder]"
+            click_type=FILE, metavar="DIR", help="the twin's data folder [default: the user's state folder]"
         ),
     ] = None,
     fork: ForkOption = None,
@@ -88,7 +93,7 @@ def up(
     tokens: Tokens = None,
     log_json: LogJson = False,
 ) -> None:
-    """Start a living twin, or resume it; Ctrl-C ends it."""
+    """Start a twin, or resume it; stop it with Ctrl-C."""
     with gc_paused():
         from ops.cli.common.log_format import configure_logging
         from ops.client.token_variables import token_from_environment, tokens_file_from_environment
@@ -100,12 +105,12 @@ def up(
     configure_logging(as_json=log_json)
     if fork is not None and (data is not None or fresh):
         raise click.UsageError(
-            "--fork: goes without --data, for it has a folder of its own, and without --fresh: "
-            "`lightwave fork rm` forgets it"
+            "--fork: cannot be combined with --data, because a fork has its own folder, or with --fresh; "
+            "`lightwave fork rm` removes it"
         )
     if fresh and (rebuild or rebuild_all):
         raise click.UsageError(
-            "--fresh: forgets the twin, of which --rebuild and --rebuild-all make states again; leave one out"
+            "--fresh: deletes the twin, which --rebuild and --rebuild-all need; leave one out"
         )
     place = existing_fork_folder(fork) if fork is not None else data or default_data()
     options = UpOptions(

@@ -1,11 +1,11 @@
-"""`lightwave upgrade`: this version takes over a twin that another one ran."""
+"""`lightwave upgrade`: upgrades a stopped twin to this version."""
 
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.options import Output, UpgradeCheck
 from ops.cli.common.output import Form, show
 from ops.cli.common.param_types import FILE
@@ -18,7 +18,7 @@ EXIT_DIFFERS = 5
 """The exit code of `--check` where something would be otherwise; what could not be looked at ends with 1."""
 
 
-@app.command()
+@app.command(epilog=examples("upgrade --check", "upgrade --data ~/twin"))
 def upgrade(
     check: UpgradeCheck = False,
     data: Annotated[
@@ -30,15 +30,17 @@ def upgrade(
     redis: Annotated[
         str | None,
         typer.Option(
-            metavar="URL", envvar="LIGHTWAVE_UP_REDIS", help="the Redis that it uses, if not its own"
+            metavar="URL",
+            envvar="LIGHTWAVE_UP_REDIS",
+            help="the Redis that the twin uses, if it is not the embedded one",
         ),
     ] = None,
     output: Output = "table",
 ) -> None:
-    """Take over a twin that another version ran, and that is stopped: bring its states into this version's
-    form, and write down that it goes on by this version's rules.
+    """Upgrade a stopped twin to this version.
 
-    With --check the exit code is 5 where this version would have made something else of the log so far.
+    Converts its states and records on the log that this version's rules apply from now on. With --check, the
+    exit code is 5 if this version would have produced another log.
     """
     from ops.twin.data_folder import default_data
     from ops.twin.version_upgrade import check_upgrade, run_upgrade

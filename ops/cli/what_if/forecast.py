@@ -1,4 +1,4 @@
-"""`lightwave forecast`: what is to come, and what something that is not done would cost."""
+"""`lightwave forecast`: compares many random futures with and without a request."""
 
 import math
 import os
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.options import At, Output
 from ops.cli.common.output import show
 from ops.cli.common.param_types import NumberParam
@@ -33,64 +33,76 @@ FUTURES = 20
 FUTURES_MAX = 10_000
 FORECAST_MODULE = "ops.forecast.paired_forecast"
 """The module whose functions the workers call."""
-INJECT = "KIND:TARGET@IN+FOR, such as ocs:pod-0/ocs-17@3h+2h: a fault; @IN and +FOR may be left out"
+INJECT = "inject a fault: KIND:TARGET@IN+FOR, such as ocs:pod-0/ocs-17@3h+2h; @IN and +FOR are optional"
 
 app = command_app()
 
 RequestWords = list[str] | None
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "forecast --drain pod-0/cube-12 --days 2 --futures 20", "forecast --request 4x4x8+2h --days 1"
+    )
+)
 def forecast(
     days: Annotated[
-        float, typer.Option(click_type=NumberParam("days", 0, DAYS_MAX, above=True), help="how far to look")
+        float, typer.Option(click_type=NumberParam("days", 0, DAYS_MAX, above=True), help="days to simulate")
     ] = 7.0,
     futures: Annotated[
         int | None,
         typer.Option(
-            min=2, max=FUTURES_MAX, help=f"so many, each with draws of its own [default: {FUTURES}]"
+            min=2,
+            max=FUTURES_MAX,
+            help=f"number of futures, each with its own random draws [default: {FUTURES}]",
         ),
     ] = None,
     inject: Annotated[RequestWords, typer.Option(metavar="FAULT", help=INJECT)] = None,
     drain: Annotated[
-        RequestWords, typer.Option(metavar="CUBE@IN", help="a cube, such as pod-0/cube-12@3h")
+        RequestWords, typer.Option(metavar="CUBE@IN", help="drain a cube, such as pod-0/cube-12@3h")
     ] = None,
     undrain: Annotated[RequestWords, typer.Option(metavar="CUBE@IN", help="a cube")] = None,
     request: Annotated[
-        RequestWords, typer.Option(metavar="SHAPE@IN+FOR", help="a slice, such as 4x4x8@3h+6h,tier=research")
+        RequestWords,
+        typer.Option(metavar="SHAPE@IN+FOR", help="request a slice, such as 4x4x8@3h+6h,tier=research"),
     ] = None,
     settings: Annotated[
         RequestWords,
-        typer.Option("--set", metavar="KEY=VALUE@IN", help="a parameter, such as failures.host_per_day=0.02"),
+        typer.Option(
+            "--set", metavar="KEY=VALUE@IN", help="set a parameter, such as failures.host_per_day=0.02"
+        ),
     ] = None,
     future: Annotated[
-        int | None, typer.Option(min=1, max=FUTURES_MAX, help="show what happens in this one of them")
+        int | None, typer.Option(min=1, max=FUTURES_MAX, help="show the events of this future")
     ] = None,
     own_draws: Annotated[
         bool,
         typer.Option(
             "--own-draws",
-            help="show the one future that the twin will live if nobody asks for anything else: to see, and "
-            "no statistics",
+            help="show the twin's own future, which comes true if nobody requests anything else; no "
+            "statistics",
         ),
     ] = False,
-    site: Annotated[str | None, typer.Option(help="of several: the one that is looked at")] = None,
+    site: Annotated[str | None, typer.Option(help="the site, if the twin has several")] = None,
     at: At = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="worker processes [default: one a core]")] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="number of worker processes [default: the number of cores]")
+    ] = None,
     output: Output = "table",
 ) -> None:
-    """Drive copies of the twin into many futures, each with and without what is asked, and tell the
-    difference with its interval. Nothing happens to the twin.
+    """Forecast the effect of a request over many random futures.
 
-    Futures differ in all that is random: faults, repairs, who asks for slices. Hardware is as it was made.
+    Copies of the twin run with and without the requests. The result is the difference of each measure, with a
+    confidence interval. Nothing happens to the twin. Futures differ in everything random: faults, repairs and
+    slice requests. The hardware is the same in all.
     """
     from ops.local.process_pool import WorkerPool
 
     if own_draws and future is not None:
-        raise InvalidInput("--own-draws: goes without --future, which has draws of its own")
+        raise InvalidInput("--own-draws: cannot be combined with --future, which has its own draws")
     if futures is not None and (own_draws or future is not None):
         alone = "--own-draws" if own_draws else "--future"
-        raise InvalidInput(f"--futures {futures}: goes without {alone}, which is one alone")
+        raise InvalidInput(f"--futures {futures}: cannot be combined with {alone}, which is a single future")
     given = {"inject": inject, "drain": drain, "undrain": undrain, "request": request, "set": settings}
     words = [(what, text) for what, texts in given.items() for text in texts or ()]
     client = Client(at=at or NOW)
@@ -116,8 +128,8 @@ def _check_in_time(requests: "Sequence[TimedRequest]", for_us: int, days: float)
     if late > for_us:
         raise InvalidInput(
             f"--days {days:g}: the futures end {format_duration(for_us)} "
-            "from now, and something is asked for after "
-            f"{format_duration(late)}; allowed is what comes before their end"
+            "from now, and a request comes after "
+            f"{format_duration(late)}; must be before the end of the futures"
         )
 
 
@@ -164,7 +176,7 @@ def _requests_and_site(
     requests = parse_requests(words, {name: str(living[name]["kind"]) for name in names})
     places = list(dict.fromkeys(of[ask.fabric] for ask in requests))
     if len(places) > 1:
-        raise InvalidInput(f"{', '.join(places)}: a forecast is of one site; ask for one after the other")
+        raise InvalidInput(f"{', '.join(places)}: a forecast covers one site; run one forecast for each site")
     return requests, places[0] if places else of[names[0]]
 
 

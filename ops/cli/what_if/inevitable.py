@@ -1,4 +1,4 @@
-"""`lightwave inevitable`: when something that happened could not be otherwise any more."""
+"""`lightwave inevitable`: finds the time from which an event was more likely than not."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ops.cli.common.command_groups import command_app
+from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.name_completion import expand_name
 from ops.cli.common.options import Output
 from ops.cli.common.output import show
@@ -31,14 +31,16 @@ FUTURES_MAX = 10_000
 app = command_app()
 
 
-@app.command()
+@app.command(
+    epilog=examples("inevitable scheduler@pod-0/42", "inevitable pod-0/slice-7 --back 12h --futures 40")
+)
 def inevitable(
     message_id: Annotated[
         str,
         typer.Argument(
             metavar="ID",
-            help="of what happened, such as scheduler@pod-0/42; of a thing "
-            "like pod-0/slice-7 what happened to it last",
+            help="a message, such as scheduler@pod-0/42, or an object, such as pod-0/slice-7, for its "
+            "last event",
         ),
     ],
     back_s: Annotated[
@@ -48,11 +50,13 @@ def inevitable(
             click_type=DurationParam(),
             show_default=False,
             metavar="3d",
-            help="how far before it to begin [default: 3d]",
+            help="how long before the event to start [default: 3d]",
         ),
     ] = THREE_DAYS_S,
-    moments: Annotated[int, typer.Option(min=1, max=64, help="from so many moments before it")] = 8,
-    futures: Annotated[int, typer.Option(min=1, max=FUTURES_MAX, help="so many from each")] = 20,
+    moments: Annotated[int, typer.Option(min=1, max=64, help="number of starting points")] = 8,
+    futures: Annotated[
+        int, typer.Option(min=1, max=FUTURES_MAX, help="number of futures from each starting point")
+    ] = 20,
     within_s: Annotated[
         int,
         typer.Option(
@@ -60,16 +64,19 @@ def inevitable(
             click_type=DurationParam(),
             show_default=False,
             metavar="1h",
-            help="it may come so much later, too [default: 1h]",
+            help="count events up to this much later as the same [default: 1h]",
         ),
     ] = HOUR_S,
-    jobs: Annotated[int | None, typer.Option(min=1, help="worker processes [default: one a core]")] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="number of worker processes [default: the number of cores]")
+    ] = None,
     output: Output = "table",
 ) -> None:
-    """Drive copies of the twin on from several moments before something happened, with other draws in each,
-    and show in how many of them it happens again.
+    """Find out when an event became more likely than not.
 
-    What people asked for meanwhile they ask for again. Nothing happens to the twin.
+    Copies of the twin run from several points before the event, each with other random draws. The result is
+    the share of copies in which the event happens again. Operator requests made in the meantime are repeated.
+    Nothing happens to the twin.
     """
     from ops.forecast.inevitability import earliest_inevitable, try_start_points
     from ops.local.process_pool import WorkerPool
@@ -94,7 +101,7 @@ def _event(requested: str, chain: Sequence[Mapping[str, Any]]) -> "tuple[PastEve
 
     found = chain[0]
     if not found["about"]:
-        raise InvalidInput(f"{requested}: is about nothing that could be found again; name another message")
+        raise InvalidInput(f"{requested}: is not about an object that copies can have; name another message")
     event = PastEvent(int(found["at_us"]), found["fabric"], found["type"], found["about"][0])
     return event, f"{found['type']} {found['text']}".rstrip()
 

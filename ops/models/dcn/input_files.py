@@ -75,7 +75,7 @@ def read_network(path: Path, fabric: str | None = None, seed: int | None = None)
     if fabric is None and len(networks) > 1:
         raise InvalidInput(f"{path}: has several networks, {named}; --fabric says which")
     if fabric is None and not networks:
-        raise InvalidInput(f"{path}: has no network; allowed is a site with a fabric of kind dcn")
+        raise InvalidInput(f"{path}: has no network; must describe a site with a fabric of kind dcn")
     name = next(iter(networks)) if fabric is None else fabric
     if name not in networks:
         raise InvalidInput(f"--fabric {name}: no network of {path}, which has {named or 'none'}")
@@ -88,7 +88,7 @@ def read_demands(path: Path, plant: NetworkLayout) -> list[IntArray]:
     reader = readers.get(path.suffix.lower())
     try:
         if reader is None:
-            raise InvalidInput("is no file of demand; allowed are .csv and .npz")
+            raise InvalidInput("is not a demand file; must be .csv or .npz")
         return reader(_bytes_of(path), plant)
     except InvalidInput as error:
         raise InvalidInput(f"{path}: {error}") from None
@@ -104,7 +104,7 @@ def read_circuits(path: Path, plant: NetworkLayout) -> IntArray:
             raise InvalidInput(f"not JSON: {shortened(str(error), 120)}") from None
         rows = content.get("circuits") if isinstance(content, dict) else None
         if not isinstance(rows, list):
-            raise InvalidInput("has no circuits; allowed is what `lightwave dcn plan -o json` prints")
+            raise InvalidInput("has no circuits; must be the output of `lightwave dcn plan -o json`")
         return _checked(plant, _circuits(rows, plant))
     except InvalidInput as error:
         raise InvalidInput(f"{path}: {error}") from None
@@ -119,7 +119,7 @@ def _bytes_of(path: Path) -> bytes:
     except OSError as error:
         raise InvalidInput(error.strerror or str(error)) from None
     if len(content) > BYTES_MAX:
-        raise InvalidInput(f"larger than {BYTES_MAX // 2**20} MB, which is the most")
+        raise InvalidInput(f"larger than {BYTES_MAX // 2**20} MB, the maximum")
     return content
 
 
@@ -128,7 +128,7 @@ def _of_csv(content: bytes, plant: NetworkLayout) -> list[IntArray]:
         rows = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True)
         header = [word.strip() for word in next(rows, [])]
         if header != COLUMNS:
-            raise InvalidInput(f"line 1: {quoted(','.join(header))}; allowed is {','.join(COLUMNS)}")
+            raise InvalidInput(f"line 1: {quoted(','.join(header))}; must be {','.join(COLUMNS)}")
         numbers = {block.name: n for n, block in enumerate(plant.blocks)}
         matrix = np.zeros(plant.rates.shape)
         seen: dict[tuple[int, int], int] = {}
@@ -136,7 +136,7 @@ def _of_csv(content: bytes, plant: NetworkLayout) -> list[IntArray]:
             if row:
                 _add_demand_row(matrix, seen, numbers, [word.strip() for word in row], rows.line_num)
     except UnicodeDecodeError:
-        raise InvalidInput("not a text in UTF-8") from None
+        raise InvalidInput("not UTF-8 text") from None
     except csv.Error as error:
         raise InvalidInput(f"line {rows.line_num}: not CSV: {error}") from None
     return [recorded_demand(plant, matrix)]
@@ -147,14 +147,14 @@ def _add_demand_row(
 ) -> None:
     """One demand of a CSV file into the matrix; InvalidInput names the line and what is wrong there."""
     if len(row) != len(COLUMNS):
-        raise InvalidInput(f"line {line}: {len(row)} values; allowed are three: {','.join(COLUMNS)}")
+        raise InvalidInput(f"line {line}: {len(row)} values; must be three: {','.join(COLUMNS)}")
     for name in row[:2]:
         if name not in numbers:
             raise InvalidInput(
                 f"line {line}: block {quoted(name)}: no such block{closest_match_hint(name, numbers)}"
             )
     if not _MBPS.fullmatch(row[2]):
-        raise InvalidInput(f"line {line}: mbps {quoted(row[2])} is not allowed; allowed are numbers from 0")
+        raise InvalidInput(f"line {line}: mbps {quoted(row[2])} is not allowed; must be 0 or more")
     pair = numbers[row[0]], numbers[row[1]]
     if pair in seen:
         raise InvalidInput(f"line {line}: {row[0]} → {row[1]} is given twice, first in line {seen[pair]}")
@@ -168,14 +168,14 @@ def _of_npz(content: bytes, plant: NetworkLayout) -> list[IntArray]:
         raise InvalidInput("has no array demand")
     stack = given["demand"]
     if stack.dtype.kind not in "iuf":
-        raise InvalidInput(f"demand: an array of {stack.dtype}; allowed are whole or real numbers")
+        raise InvalidInput(f"demand: an array of {stack.dtype}; must be numbers")
     if stack.dtype.kind == "f":
         stack = stack.astype(np.float64)
     stack = stack[None] if stack.ndim == 2 else stack
     if stack.ndim != 3 or not 1 <= len(stack) <= MATRICES_MAX:
         shape = "×".join(map(str, given["demand"].shape))
         raise InvalidInput(
-            f"demand: an array of {shape or 'no axes'}; allowed are blocks × blocks, and up to "
+            f"demand: an array of {shape or 'no axes'}; must be blocks × blocks, and up to "
             f"{MATRICES_MAX:,} of these"
         )
     square = stack.shape[1] == stack.shape[2]  # what is not is refused below
@@ -191,7 +191,7 @@ def _arrays_of(content: bytes) -> dict[str, NDArray[Any]]:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             unpacked = sum(member.file_size for member in archive.infolist())
         if unpacked > BYTES_MAX:
-            raise InvalidInput(f"unpacks to more than {BYTES_MAX // 2**20} MB, which is the most")
+            raise InvalidInput(f"unpacks to more than {BYTES_MAX // 2**20} MB, the maximum")
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
             given = {name: arrays[name] for name in ("demand", "blocks") if name in arrays.files}
     except InvalidInput:
@@ -224,13 +224,13 @@ def _circuits(rows: list[Any], plant: NetworkLayout) -> IntArray:
         matched = re.fullmatch(r"ocs-(0|[1-9][0-9]{0,5})", name) if isinstance(name, str) else None
         if matched is None or int(matched[1]) >= plant.ocs_count:
             raise InvalidInput(
-                f"circuits: {quoted(name)} is no OCS; allowed are ocs-0 to ocs-{plant.ocs_count - 1}"
+                f"circuits: {quoted(name)} is not an OCS; must be ocs-0 to ocs-{plant.ocs_count - 1}"
             )
         pairs = row.get("circuits")
         for pair in pairs if isinstance(pairs, list) else [pairs]:
             if not isinstance(pair, list) or len(pair) != 2 or not all(isinstance(one, str) for one in pair):
                 raise InvalidInput(
-                    f"{name}: {quoted(pair)} is no circuit; allowed are [north block, south block]"
+                    f"{name}: {quoted(pair)} is not a circuit; must be [north block, south block]"
                 )
             for one in pair:
                 if one not in numbers:
@@ -242,19 +242,19 @@ def _circuits(rows: list[Any], plant: NetworkLayout) -> IntArray:
 
 
 def _checked(plant: NetworkLayout, circuits: IntArray) -> IntArray:
-    """The circuits, if this plant can have them: ports enough, and no two blocks that may not be joined."""
+    """The circuits, if this plant can have them: ports enough, and no two blocks that must not be joined."""
     names = [block.name for block in plant.blocks]
     apart = (circuits > 0) & ~plant.may_join
     if apart.any():
         switch, tail, head = np.argwhere(apart)[0].tolist()
-        raise InvalidInput(f"ocs-{switch}: {names[tail]} and {names[head]} may not be joined")
+        raise InvalidInput(f"ocs-{switch}: {names[tail]} and {names[head]} must not be joined")
     for axis, side in ((2, "North"), (1, "South")):
         over = circuits.sum(axis=axis) > plant.ports
         if over.any():
             switch, block = np.argwhere(over)[0].tolist()
             taken = int(circuits.sum(axis=axis)[switch, block])
             raise InvalidInput(
-                f"ocs-{switch}: block {names[block]} has {taken} circuits on its {side} side; allowed are "
-                f"{int(plant.ports[block])}"
+                f"ocs-{switch}: block {names[block]} has {taken} circuits on its {side} side; must be at "
+                f"most {int(plant.ports[block])}"
             )
     return circuits

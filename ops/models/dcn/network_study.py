@@ -1,4 +1,4 @@
-"""A network's files as one value, and what the commands ask of it: (content to print, page to draw)."""
+"""A datacenter network from its files, and the computations of `lightwave dcn` on it."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -130,7 +130,7 @@ class NetworkStudy:
         self._check_demanded()
         most = len(self.plant.blocks) * (len(self.plant.blocks) - 1)
         if pairs is not None and pairs > most:
-            raise InvalidInput(f"pairs {pairs}: more than there are; allowed are 0 to {most}")
+            raise InvalidInput(f"pairs {pairs}: too many; must be 0 to {most}")
         pairs = min(WORST_PAIRS, most) if pairs is None else pairs
         links, topology = self._links()
         carries = self._carries(links)
@@ -277,12 +277,10 @@ class NetworkStudy:
             return
         if not self.plant.may_join.any():
             raise InvalidInput(
-                f"{self.fabric}: no two of its blocks may be joined, for each has another customer or other "
-                "modules; allowed are two or more that are alike"
+                f"{self.fabric}: no two of its blocks can be joined; two must have the same customer "
+                "and compatible modules"
             )
-        raise InvalidInput(
-            f"demand ({self.demand_label}): nothing is demanded; allowed is one demand or more"
-        )
+        raise InvalidInput(f"demand ({self.demand_label}): no demand; must have at least one")
 
     def _part(self, name: str) -> str:
         """A part as the model calls it, which a living twin calls `dcn-0/rack-3`; cut where it is none for

@@ -1,4 +1,4 @@
-"""What the commands of `lightwave dcn` print: plants, plans and splits as JSON or a table."""
+"""Reports of `lightwave dcn`: plants, plans and splits as JSON or tables."""
 
 from typing import Any
 

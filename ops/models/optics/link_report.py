@@ -1,4 +1,4 @@
-"""What `lightwave link budget` shows: every element, every lane; a report for programs, tables for people."""
+"""The report of `lightwave link budget`: every element and every lane, as JSON or tables."""
 
 from dataclasses import asdict, dataclass, replace
 from typing import Any

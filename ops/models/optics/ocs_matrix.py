@@ -1,4 +1,4 @@
-"""What `lightwave ocs matrix` shows: what the factory measured of one OCS, for programs and for people."""
+"""The report of `lightwave ocs matrix`: the factory measurements of one OCS."""
 
 import csv
 import io
@@ -41,7 +41,7 @@ def ocs_matrix(name: str, seed: int, config: SuperpodConfig) -> dict[str, Any]:
         raise NotFound(plant.absence("ocs", name, name.split("/", maxsplit=1)[0]))
     part = plant.parse(name)
     if part.kind != "ocs":
-        raise InvalidInput(f"ocs {name}: is no OCS; allowed are names such as pod-0/ocs-17")
+        raise InvalidInput(f"ocs {name}: is not an OCS; must be a name such as pod-0/ocs-17")
     # A twin lays all out for as many ports as a Palomar has: of a smaller switch the first are there.
     fabric, radix = name.split("/", maxsplit=1)[0], ocs_radix(cubes)
     ports = technology_ports(ocs_technology(technology), radix)

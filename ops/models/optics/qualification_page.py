@@ -1,4 +1,4 @@
-"""The page of a qualification: [LF] Figure 13 for the pod of a seed, every pairing counted beside it."""
+"""The page of a pod qualification, after [LF] Figure 13, with a count of every pairing."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What `lightwave pod qualify` shows: a report for programs, a table for people."""
+"""The report of `lightwave pod qualify`, as JSON or a table."""
 
 from typing import Any
 

@@ -102,8 +102,8 @@ def _config(client: Client, fabric: str) -> SuperpodConfig:
     )
     if content["kind"] != "superpod":
         raise InvalidInput(
-            f"link of {fabric}: a {content['kind']} has no OCS to lose light in; "
-            "allowed are links of superpods, or --loss-db of a link of one's own"
+            f"link of {fabric}: a {content['kind']} has no OCSes; "
+            "must be a link of a superpod, or use --loss-db"
         )
     try:
         return SuperpodConfig.model_validate(content)
@@ -115,7 +115,7 @@ def _partner(fabric: str, end: LinkEnd, to: str, cubes: int) -> LinkEnd:
     part = superpod_plant(cubes).parse(to)
     if part.kind != "end" or part.fabric != fabric:
         nearest = LinkEnd(dict(part.at).get("cube", 0), end.face ^ 1, end.index).name(fabric)
-        raise InvalidInput(f"to {to}: not a link end of {fabric}; allowed are ends like {nearest}")
+        raise InvalidInput(f"to {to}: not a link end of {fabric}; must be a link end such as {nearest}")
     check_peer(fabric, end.number, part.number)
     return link_end(part.number)
 

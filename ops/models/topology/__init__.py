@@ -1,1 +1,1 @@
-"""Slices drawn and measured: what stands behind `lightwave topology`."""
+"""Drawings and figures of slices for `lightwave topology`."""

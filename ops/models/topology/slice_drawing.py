@@ -1,4 +1,4 @@
-"""A slice's scene as an interactive page or a still picture."""
+"""Draws a slice's scene as an interactive page or a still picture."""
 
 import math
 from pathlib import Path
@@ -40,7 +40,7 @@ def draw_slice(shape: Shape, twisted: bool, out: Path) -> str:
     writer = writers.get(out.suffix.lower())
     if writer is None:
         ending = f"ends in {out.suffix!r}" if out.suffix else "has no ending"
-        raise InvalidInput(f"--out {out}: {ending}; allowed are .html and .png")
+        raise InvalidInput(f"--out {out}: {ending}; must end in .html or .png")
     scene = slice_scene(shape, twisted)
     writer(scene, out)
     return f"{out}: {scene.title}"

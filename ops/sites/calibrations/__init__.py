@@ -1,1 +1,1 @@
-"""The ready calibrations, a file each."""
+"""The predefined calibrations, one file each."""

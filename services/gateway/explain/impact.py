@@ -31,7 +31,7 @@ def impact_of(twin: TwinPorts, target: str) -> ImpactReport:
     if part.kind in PART and part.kind != "ocs":
         raise InvalidInput(
             f"target {target!r}: must not be a part of an OCS; use "
-            f"`lightwave impact inject {part.kind} {target}`"
+            f"`lightwave what-if inject {part.kind} {target}`"
         )
     fabric = part.fabric
     plant = fabric_plant(twin, fabric)

@@ -95,11 +95,11 @@ def test_a_site_file_names_one_for_all_its_fabrics(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "is not allowed; allowed: parameters"),
-        ("[1]", "is not allowed; allowed: parameters"),
+        ("", "is not allowed; must be parameters"),
+        ("[1]", "is not allowed; must be parameters"),
         (f"failures.hosts_per_day: {ROW}", "no such parameter; the nearest is failures.host_per_day"),
-        ("failures.host_per_day: 3", "allowed: value, source, sure, all three"),
-        ('failures.host_per_day: {value: 1, source: "s"}', "allowed: value, source, sure, all three"),
+        ("failures.host_per_day: 3", "must be value, source, sure, all three"),
+        ('failures.host_per_day: {value: 1, source: "s"}', "must be value, source, sure, all three"),
         ('failures.host_per_day: {value: 0.1, source: "s", sure: very}', "sure 'very' is not allowed"),
         ('failures.host_per_day: {value: 0.1, source: "s", sure: []}', "sure [] is not allowed"),
         ("failures.host_per_day: {value: 0.1, source: null, sure: assumed}", "source None is not allowed"),

@@ -37,7 +37,7 @@ def test_it_is_as_large_as_its_grid() -> None:
     assert isinstance(config, StaticPodConfig)
     assert pod_config(config).cubes == 64
     assert config_from_pairs("static-pod", ["pod.cubes=64"]) == config
-    with pytest.raises(InvalidInput, match=r"^--set pod\.cubes: 27 is not allowed; allowed: 64$"):
+    with pytest.raises(InvalidInput, match=r"^--set pod\.cubes: 27 is not allowed; must be 64$"):
         config_from_pairs("static-pod", ["pod.cubes=27"])
 
 

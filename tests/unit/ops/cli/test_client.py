@@ -63,7 +63,7 @@ def check(done: subprocess.CompletedProcess[str], code: int, sentence: str) -> N
     ],
 )
 @pytest.mark.parametrize(
-    "foreign",
+    "not_a_twin",
     [
         HTML,
         as_json({"hello": "world"}),
@@ -77,7 +77,9 @@ def check(done: subprocess.CompletedProcess[str], code: int, sentence: str) -> N
 )
 def test_what_is_no_twin_is_not_taken_for_one(words: str, not_a_twin: Answer) -> None:
     with answering(otherwise=not_a_twin) as twin:
-        check(lightwave(*words.split(), url=twin.url), UNREACHABLE, f"what answers at {twin.url} is no twin")
+        check(
+            lightwave(*words.split(), url=twin.url), UNREACHABLE, f"what answers at {twin.url} is not a twin"
+        )
 
 
 @pytest.mark.parametrize(
@@ -299,7 +301,7 @@ def test_no_answer_is_left_to_close_itself(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_stream_that_is_none_is_not_taken_up_again(line: bytes) -> None:
     with answering({"/v1/events/stream": [(200, "text/event-stream", line + b"\n\n")]}) as fake:
         stream = follow_events(Client(fake.url), "pod-0", {}, "pod-0:3", reconnect_s=0.0)
-        with pytest.raises(TwinUnreachable, match="is no twin of this version"):
+        with pytest.raises(TwinUnreachable, match="is not a twin of this version"):
             next(stream)
 
 

@@ -139,7 +139,7 @@ def test_nothing_to_draw_is_a_sentence() -> None:
     ("words", "sentence"),
     [
         (["plot", END, "--field", "power"], "no field 'power'"),
-        (["plot", END, "--hours", "0"], "--hours 0: allowed is above 0"),
+        (["plot", END, "--hours", "0"], "--hours 0: must be above 0"),
         (["plot", END, "--lane", "8"], "8 is not in the range"),
         (["telemetry", "export"], "Missing option"),
     ],
@@ -196,9 +196,9 @@ POD, STATIC, NETWORK = (
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ("--of trunks", "--of trunks: pod-0 is a superpod and has none; allowed are links and ocs"),
-        ("--of ocs --fabric pod-1", "--of ocs: pod-1 is a static-pod and has none; allowed are links"),
-        ("--of links --fabric dcn-0", "--of links: dcn-0 is a dcn and has none; allowed are trunks and ocs"),
+        ("--of trunks", "--of trunks: pod-0 is a superpod and has none; must be links and ocs"),
+        ("--of ocs --fabric pod-1", "--of ocs: pod-1 is a static-pod and has none; must be links"),
+        ("--of links --fabric dcn-0", "--of links: dcn-0 is a dcn and has none; must be trunks and ocs"),
         ("--fabric ../x --of ocs", "--fabric '../x': no such fabric; there is pod-0, pod-1, dcn-0"),
     ],
 )

@@ -152,14 +152,14 @@ def test_a_field_goes_over_the_frames_of_the_worst_or_of_one(gateway: Client) ->
 @pytest.mark.parametrize(
     ("name", "query", "sentence"),
     [
-        (DRIFTED, {"field": "ber"}, "field ber: an OCS does not read it; allowed are mirror_drive_v"),
+        (DRIFTED, {"field": "ber"}, "field ber: an OCS does not read it; must be mirror_drive_v"),
         ("pod-0/cube-0/+x/1", {"field": "fan_rpm"}, "field fan_rpm: a module does not read it"),
         (DRIFTED, {"lane": 3}, "lane 3: an OCS has none"),
         ("pod-0/cube-0/+x/1", {"of": "N3"}, "of N3: is of OCSes"),
         (DRIFTED, {"field": "inlet_c", "of": "1"}, "of 1: inlet_c is of the chassis as a whole"),
-        (DRIFTED, {"of": "N136"}, "of N136: no mirror of an OCS; allowed are N0 to S135"),
-        (DRIFTED, {"field": "camera_snr_db", "of": "1"}, "of 1: no array of an OCS; allowed are N and S"),
-        (DRIFTED, {"field": "fan_rpm", "of": "4"}, "of 4: no fan of an OCS; allowed are 0 to 3"),
+        (DRIFTED, {"of": "N136"}, "of N136: no mirror of an OCS; must be N0 to S135"),
+        (DRIFTED, {"field": "camera_snr_db", "of": "1"}, "of 1: no array of an OCS; must be N and S"),
+        (DRIFTED, {"field": "fan_rpm", "of": "4"}, "of 4: no fan of an OCS; must be 0 to 3"),
         ("pod-0/cube-0", {}, "pod-0/cube-0: is no link end or OCS"),
     ],
 )

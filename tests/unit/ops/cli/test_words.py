@@ -52,7 +52,7 @@ def test_a_name_of_no_form_is_no_kind(name: str, told: str) -> None:
     result = CliRunner().invoke(root, ["describe", name])
     assert isinstance(result.exception, NotFound)
     said = str(result.exception)
-    assert f"NAME '{name}': nothing has such a name" in said
+    assert f"NAME '{name}': is not a valid name" in said
     assert f"{said}\n".count(told) == 1
 
 
@@ -77,11 +77,11 @@ def test_a_batch_is_told_where_it_shows(name: str) -> None:
 def test_a_part_is_told_with_what_it_is_described(name: str, shown: str) -> None:
     result = CliRunner().invoke(root, ["describe", name])
     assert isinstance(result.exception, NotFound)
-    assert f"is a part of what `lightwave describe {shown}` shows" in str(result.exception)
+    assert f"is part of {shown}; `lightwave describe {shown}` shows it" in str(result.exception)
     assert f"`lightwave history {name}`" in str(result.exception)
 
 
 def test_a_price_below_zero_is_a_price() -> None:
     result = CliRunner().invoke(root, ["dcn", "cost", "site.yaml", "--price", "ocs_cost=-5"])
     assert result.exit_code == 2
-    assert "'ocs_cost=-5' is below 0; allowed are numbers from 0" in result.output
+    assert "'ocs_cost=-5' is negative; must be 0 or more" in result.output

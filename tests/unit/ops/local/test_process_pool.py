@@ -71,11 +71,11 @@ def test_what_one_raises_is_raised() -> None:
 
 TELLS = """
 import os, time
-from ops.local.process_pool import Workers
+from ops.local.process_pool import WorkerPool
 from tests.unit.ops.local.test_process_pool import HERE, own_pid
 
 if __name__ == "__main__":
-    with Workers(2, HERE) as workers:
+    with WorkerPool(2, HERE) as workers:
         print(*workers.each(own_pid, range(4)), flush=True)
         time.sleep(60)
 """

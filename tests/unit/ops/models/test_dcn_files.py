@@ -55,11 +55,11 @@ def test_rows_in_another_order_are_put_right(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "line 1: ''; allowed is from,to,mbps"),
-        ("a,b\n", "line 1: 'a,b'; allowed is from,to,mbps"),
-        (HEAD + "ab-0,ab-1\n", "line 2: 2 values; allowed are three: from,to,mbps"),
-        (HEAD + "ab-0,ab-11,4\n", "line 2: block: 'ab-11' does not exist; the nearest is ab-1"),
-        (HEAD + "ab-0,ab-1,-4\n", "line 2: mbps '-4' is not allowed; allowed are numbers from 0"),
+        ("", "line 1: ''; must be from,to,mbps"),
+        ("a,b\n", "line 1: 'a,b'; must be from,to,mbps"),
+        (HEAD + "ab-0,ab-1\n", "line 2: 2 values; must be three: from,to,mbps"),
+        (HEAD + "ab-0,ab-11,4\n", "line 2: block 'ab-11': no such block; the nearest is ab-1"),
+        (HEAD + "ab-0,ab-1,-4\n", "line 2: mbps '-4' is not allowed; must be 0 or more"),
         (HEAD + "ab-0,ab-1,nan\n", "line 2: mbps 'nan' is not allowed"),
         (HEAD + "ab-0,ab-1,4\nab-0,ab-1,4\n", "line 3: ab-0 → ab-1 is given twice, first in line 2"),
         (HEAD + "ab-0,ab-0,4\n", "demand ab-0 → ab-0: 4 Mb/s is not allowed: a block cannot send to itself"),
@@ -87,9 +87,9 @@ def refused(work: Callable[[], object], path: Path, sentence: str) -> None:
     ("arrays", "sentence"),
     [
         ({"load": MATRIX}, "has no array demand"),
-        ({"demand": np.array(["x"])}, "demand: an array of <U1; allowed are whole or real numbers"),
-        ({"demand": np.array(4)}, "demand: an array of no axes; allowed are blocks × blocks"),
-        ({"demand": MATRIX[:2]}, "demand: a matrix of 2×3 is not allowed; must be 3×3"),
+        ({"demand": np.array(["x"])}, "demand: an array of <U1; must be numbers"),
+        ({"demand": np.array(4)}, "demand: an array of no axes; must be blocks × blocks"),
+        ({"demand": MATRIX[:2]}, "demand: a matrix of 2×3; allowed is one of 3×3"),
         ({"demand": -MATRIX}, "demand ab-0 → ab-1: -5 is negative"),
         (
             {"demand": MATRIX, "blocks": np.array(["ab-0", "ab-1", "ab-7"])},
@@ -112,13 +112,13 @@ def test_what_is_no_file_of_demand_is_refused(tmp_path: Path) -> None:
     refused(lambda: read_demands(missing, FOUND), missing, "no file")
     other = tmp_path / "d.txt"
     other.write_text("x")
-    refused(lambda: read_demands(other, FOUND), other, "is no file of demand; allowed are .csv and .npz")
+    refused(lambda: read_demands(other, FOUND), other, "is not a demand file; must be .csv or .npz")
     broken = tmp_path / "b.npz"
     broken.write_bytes(b"PK\x03\x04 and no more")
     refused(lambda: read_demands(broken, FOUND), broken, "no arrays of numpy: ")
     latin = tmp_path / "l.csv"
     latin.write_bytes(b"from,to,mbps\n\xff\n")
-    refused(lambda: read_demands(latin, FOUND), latin, "not a text in UTF-8")
+    refused(lambda: read_demands(latin, FOUND), latin, "not UTF-8 text")
 
 
 def test_arrays_that_unpack_to_too_much_are_not_unpacked(tmp_path: Path) -> None:
@@ -198,12 +198,12 @@ def test_of_a_damaged_archive_nothing_but_one_sentence_comes(tmp_path: Path, dat
     [
         ("{", "not JSON: "),
         ("[" * 100_000, "not JSON: "),
-        ("[]", "has no circuits; allowed is what `lightwave dcn plan -o json` prints"),
-        ('{"circuits": [7]}', "circuits: None is no OCS; allowed are ocs-0 to ocs-127"),
-        ('{"circuits": [{"ocs": "ocs-128"}]}', "circuits: 'ocs-128' is no OCS"),
+        ("[]", "has no circuits; must be the output of `lightwave dcn plan -o json`"),
+        ('{"circuits": [7]}', "circuits: None is not an OCS; must be ocs-0 to ocs-127"),
+        ('{"circuits": [{"ocs": "ocs-128"}]}', "circuits: 'ocs-128' is not an OCS"),
         (
             '{"circuits": [{"ocs": "ocs-4"}]}',
-            "ocs-4: None is no circuit; allowed are [north block, south block]",
+            "ocs-4: None is not a circuit; must be [north block, south block]",
         ),
         (
             '{"circuits": [{"ocs": "ocs-4", "circuits": [["ab-0", "ab-9"]]}]}',
@@ -211,11 +211,11 @@ def test_of_a_damaged_archive_nothing_but_one_sentence_comes(tmp_path: Path, dat
         ),
         (
             '{"circuits": [{"ocs": "ocs-4", "circuits": [["ab-0", "ab-0"]]}]}',
-            "ocs-4: ab-0 and ab-0 may not be joined",
+            "ocs-4: ab-0 and ab-0 must not be joined",
         ),
         (
             json.dumps({"circuits": [{"ocs": "ocs-4", "circuits": [["ab-0", "ab-1"]] * 3}]}),
-            "ocs-4: block ab-0 has 3 circuits on its North side; allowed are 2",
+            "ocs-4: block ab-0 has 3 circuits on its North side; must be at most 2",
         ),
     ],
     ids=lambda value: value[:40],
@@ -230,7 +230,7 @@ def test_blocks_of_two_customers_in_a_state_are_refused(tmp_path: Path) -> None:
     found = layout_of([Block("ab-0", 100, 512, customer="one"), Block("ab-1", 100, 512, customer="two")])
     path = tmp_path / "state.json"
     path.write_text('{"circuits": [{"ocs": "ocs-0", "circuits": [["ab-0", "ab-1"]]}]}')
-    refused(lambda: read_circuits(path, found), path, "ocs-0: ab-0 and ab-1 may not be joined")
+    refused(lambda: read_circuits(path, found), path, "ocs-0: ab-0 and ab-1 must not be joined")
 
 
 SITE = """
@@ -284,7 +284,9 @@ def test_a_network_is_named_where_a_site_has_several(tmp_path: Path) -> None:
     ):
         read_network(path, "pod-0")
     path.write_text("site: none\nfabrics: [{name: pod-0}]")
-    refused(lambda: read_network(path), path, "has no network; allowed is a site with a fabric of kind dcn")
+    refused(
+        lambda: read_network(path), path, "has no network; must describe a site with a fabric of kind dcn"
+    )
 
 
 @pytest.mark.parametrize(
@@ -298,7 +300,7 @@ def test_a_network_is_named_where_a_site_has_several(tmp_path: Path) -> None:
         (
             "generation: 100",
             "generation: fast",
-            "config.network.blocks.1.generation: 'fast' is not allowed; allowed: 40, 100, 200, 400 or 800",
+            "config.network.blocks.1.generation: 'fast' is not allowed; must be 40, 100, 200, 400 or 800",
         ),
         ("uplinks: 256, pod", "uplinks: 255, pod", "block block-0: uplinks 255 is not allowed"),
         (
@@ -326,7 +328,7 @@ def test_a_network_is_named_where_a_site_has_several(tmp_path: Path) -> None:
         (
             "count: 5}",
             "count: 5}\n          - 7",
-            "config.network.blocks.2: 7 is not allowed; allowed: rows of ",
+            "config.network.blocks.2: 7 is not allowed; must be rows of ",
         ),
         (
             "racks: 8\n",
@@ -342,7 +344,7 @@ def test_a_network_is_named_where_a_site_has_several(tmp_path: Path) -> None:
         (
             "step_s: 2.0",
             "step_s: 0.0",
-            "config.demand.jobs.0.step_s: 0.0 is not allowed; allowed: a number above",
+            "config.demand.jobs.0.step_s: 0.0 is not allowed; must be a number above",
         ),
         (
             "jobs: [{pods: [pod-0]",
@@ -352,7 +354,7 @@ def test_a_network_is_named_where_a_site_has_several(tmp_path: Path) -> None:
         (
             "jobs: [{pods: [pod-0]",
             "jobs: [{pods: [7]",
-            "config.demand.jobs.0.pods: 7 is not allowed; allowed: names of pods that hang on blocks",
+            "config.demand.jobs.0.pods: 7 is not allowed; must be names of pods that hang on blocks",
         ),
         (
             "storage: [block-4]",
@@ -378,7 +380,7 @@ def test_a_network_is_named_where_a_site_has_several(tmp_path: Path) -> None:
         (
             "storage: [block-4]",
             "storage: [4]",
-            "config.demand.storage.0: 4 is not allowed; allowed: names of ",
+            "config.demand.storage.0: 4 is not allowed; must be names of ",
         ),
         (
             "uplinks: 256, pod",

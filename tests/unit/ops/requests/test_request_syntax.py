@@ -55,15 +55,15 @@ def test_a_name_may_lack_the_only_fabric() -> None:
 @pytest.mark.parametrize(
     ("what", "text", "problem"),
     [
-        ("drain", "", "allowed: CUBE@IN"),
-        ("drain", "pod-0/cube-1+2h", "allowed: CUBE@IN"),
-        ("drain", "pod-0/cube-1@later", "'later' is no such time"),
+        ("drain", "", "must be CUBE@IN"),
+        ("drain", "pod-0/cube-1+2h", "must be CUBE@IN"),
+        ("drain", "pod-0/cube-1@later", "'later' is not a valid duration"),
         ("drain", "pod-9/cube-1", "no fabric 'pod-9'; there is pod-0, pod-1"),
         ("drain", "pod-0/ocs-1", "cube 'pod-0/ocs-1'"),
         ("drain", "pod-0/cube-1,severity=3", "'severity=3' is not understood"),
         ("inject", "dragon:pod-0/ocs-1", "no fault of kind 'dragon'"),
         ("inject", "ocs", "no fault of kind 'ocs'"),
-        ("inject", "ocs:pod-0/ocs-1+0s", "'0s' is no such time"),
+        ("inject", "ocs:pod-0/ocs-1+0s", "'0s' is not a valid duration"),
         ("inject", "connector:pod-0/cube-1/+x/7,severity=1,severity=2", "severity is given twice"),
         ("inject", "connector:pod-0/cube-1/+x/7,severity=much", "much"),
         ("request", "4x4", "4x4"),
@@ -86,7 +86,7 @@ def test_what_cannot_be_is_one_sentence(what: str, text: str, problem: str) -> N
 @pytest.mark.parametrize("text", ["nan", "inf", "-inf", "1e999"])
 def test_what_is_no_finite_number_is_refused(text: str) -> None:
     with pytest.raises(
-        InvalidInput, match=rf"failures\.host_per_day: '?{text}'? is not allowed; allowed: a number"
+        InvalidInput, match=rf"failures\.host_per_day: '?{text}'? is not allowed; must be a number"
     ):
         parse_requests([("set", f"failures.host_per_day={text}")], PODS)
 

@@ -48,10 +48,13 @@ def test_without_any_everybody_here_is_let_in() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("mia reader", r"line 1: 2 words; allowed are three: NAME ROLE TOKEN"),
-        (f"\nmia king {FIRST}", r"line 2: 'king' is no role; allowed are reader, trainee, operator, admin"),
+        ("mia reader", r"line 1: 2 words; must be three: NAME ROLE TOKEN"),
+        (
+            f"\nmia king {FIRST}",
+            r"line 2: 'king' is not a role; must be one of reader, trainee, operator, admin",
+        ),
         (f"m/a reader {FIRST}", r"line 1: 'm/a' is no name"),
-        ("mia reader short", r"token of mia: 5 characters; allowed are 16 to 512"),
+        ("mia reader short", r"token of mia: 5 characters; must be 16 to 512"),
         (f"mia reader {FIRST}\nmax reader {FIRST}", r"token of max: mia has the same"),
     ],
 )
@@ -82,9 +85,7 @@ def test_a_file_that_others_may_use_is_refused(
 ) -> None:
     path = written(tmp_path / "tokens", f"mia reader {FIRST}", mode)
     owned_by(user, monkeypatch)
-    with pytest.raises(
-        InvalidInput, match=rf"other users can access it \(mode {mode:o}\); the mode must be .*chmod go="
-    ):
+    with pytest.raises(InvalidInput, match=rf"others may use it \(mode {mode:o}\); must be .*chmod go="):
         known_tokens(None, path)
 
 

@@ -26,7 +26,7 @@ def test_every_default_may_be_typed(known: ParameterInfo) -> None:
 def test_what_no_parameter_may_be_is_one_sentence(known: ParameterInfo) -> None:
     with pytest.raises(InvalidInput) as raised:
         superpod_config([f"{known.name}=much"])
-    assert str(raised.value) == f"--set {known.name}: 'much' is not allowed; allowed: {known.allowed}"
+    assert str(raised.value) == f"--set {known.name}: 'much' is not allowed; must be {known.allowed}"
 
 
 def test_a_word_in_any_case_and_the_nearest_one() -> None:
@@ -35,7 +35,7 @@ def test_a_word_in_any_case_and_the_nearest_one() -> None:
         superpod_config(["transceivers.lane_rate=25G"])
     assert str(raised.value) == (
         "--set transceivers.lane_rate: '25G' is not allowed; "
-        "allowed: 10G-NRZ, 25G-NRZ, 50G-PAM4 or 100G-PAM4; the nearest is 25G-NRZ"
+        "must be 10G-NRZ, 25G-NRZ, 50G-PAM4 or 100G-PAM4; the nearest is 25G-NRZ"
     )
 
 
@@ -59,11 +59,11 @@ def test_two_values_that_do_not_go_together_are_named() -> None:
     [
         (
             "failures.until_days=nan",
-            "failures.until_days: nan is not allowed; allowed: a number at least 0 at",
+            "failures.until_days: nan is not allowed; must be a number at least 0 at",
         ),
         (
             "failures.until_days=inf",
-            "failures.until_days: inf is not allowed; allowed: a number at least 0 at",
+            "failures.until_days: inf is not allowed; must be a number at least 0 at",
         ),
         ("seed=" + "9" * 5_000, f"seed: '{'9' * 58}… is not allowed"),
         ("a\x1b\u202e=1", r"'a\x1b\u202e=1': no such parameter; `lightwave lab config` lists them"),
@@ -81,7 +81,7 @@ def test_what_is_no_setting_is_one_short_sentence(pair: str, sentence: str) -> N
 
 def test_two_seeds_that_contradict_each_other_are_refused() -> None:
     assert superpod_config(["seed=4"], seed=4).seed == 4
-    with pytest.raises(InvalidInput, match=r"^--seed 4: --set seed=3 says another; leave one of them out$"):
+    with pytest.raises(InvalidInput, match=r"^--seed 4: --set seed=3 differs; leave one of them out$"):
         superpod_config(["seed=3"], seed=4)
 
 
@@ -91,8 +91,8 @@ def test_a_list_is_for_a_site_file(name: str) -> None:
     with pytest.raises(InvalidInput) as raised:
         config_from_pairs("dcn", [f"{name}=3"])
     assert str(raised.value) == (
-        f"--set {name}: takes {known.allowed}, which --set cannot say; write a site file for --site, such as "
-        "ops/sites/campus.yaml"
+        f"--set {name}: takes {known.allowed}, which --set cannot express; write a site file for "
+        "--site, such as ops/sites/campus.yaml"
     )
 
 

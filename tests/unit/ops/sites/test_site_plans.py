@@ -35,16 +35,19 @@ def test_a_site_has_its_fabrics_in_order_each_with_what_differs(file: Path) -> N
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "is empty; allowed: site and fabrics, with values"),
-        ("[1]", "the file: [1] is not allowed; allowed: site, fabrics, calibration, with values"),
+        ("", "is empty; must have site and fabrics"),
+        ("[1]", "the file: [1] is not allowed; must be site, fabrics, calibration, with values"),
         ("fabrics: []", "site: is missing; names are like campus or pod-0"),
         ("site: Campus", "site: 'Campus' is no name; names are like campus or pod-0"),
         ('site: "c\\e\\u202e"', r"site: 'c\x1b\u202e' is no name; names are like campus or pod-0"),
         (f"site: {'x' * 10_000}", f"site: '{'x' * 58}… is no name; names are like campus or pod-0"),
-        ("site: campus", "fabrics: is missing; allowed: a list of one or more"),
-        ("site: campus\nfabrics: []", "fabrics: [] is not allowed; allowed: a list of one or more"),
-        ("{2024-01-01: 1}", "the file: no such field '2024-01-01'; allowed: site, fabrics, calibration"),
-        ('{"a\\0": 1}', r"the file: no such field 'a\x00'; allowed: site, fabrics, calibration"),
+        ("site: campus", "fabrics: is missing; must be a list of one or more"),
+        ("site: campus\nfabrics: []", "fabrics: [] is not allowed; must be a list of one or more"),
+        (
+            "{2024-01-01: 1}",
+            "the file: no such field '2024-01-01'; must be one of site, fabrics, calibration",
+        ),
+        ('{"a\\0": 1}', r"the file: no such field 'a\x00'; must be one of site, fabrics, calibration"),
         ("site: campus\nsite: annex", "line 2: site: given twice, first in line 1; keys are unique"),
         ("site: a\nfabrics: [{name: pod_0}]", "fabrics.0.name: 'pod_0' is no name; names are like pod-4"),
         ("site: a\nfabrics: [{kind: superpod}]", "fabrics.0.name: is missing; names are like pod-4"),
@@ -53,35 +56,35 @@ def test_a_site_has_its_fabrics_in_order_each_with_what_differs(file: Path) -> N
             f"{HEAD}    kind: []",
             "fabrics.0.kind []: no such kind of fabric; must be one of superpod, static-pod, dcn",
         ),
-        (f"{CONFIG}0", "fabrics.0.config: 0 is not allowed; allowed: parameters by name, with values"),
+        (f"{CONFIG}0", "fabrics.0.config: 0 is not allowed; must be parameters by name, with values"),
         (
             f"{CONFIG}false",
-            "fabrics.0.config: False is not allowed; allowed: parameters by name, with values",
+            "fabrics.0.config: False is not allowed; must be parameters by name, with values",
         ),
-        (f"{CONFIG}''", "fabrics.0.config: '' is not allowed; allowed: parameters by name, with values"),
-        (f"{CONFIG}[]", "fabrics.0.config: [] is not allowed; allowed: parameters by name, with values"),
+        (f"{CONFIG}''", "fabrics.0.config: '' is not allowed; must be parameters by name, with values"),
+        (f"{CONFIG}[]", "fabrics.0.config: [] is not allowed; must be parameters by name, with values"),
         (
             f"{CONFIG}{{kind: static-pod}}",
-            "fabrics.0.config.kind: is no parameter; the kind stands beside config: fabrics.0.kind",
+            "fabrics.0.config.kind: is not a parameter; put the kind next to config: fabrics.0.kind",
         ),
         (
             f"{CONFIG}{{seed: 2024-13-45}}",
-            f"fabrics.0.config.seed: '2024-13-45' is not allowed; allowed: {WHOLE}",
+            f"fabrics.0.config.seed: '2024-13-45' is not allowed; must be {WHOLE}",
         ),
         (
             f"{CONFIG}{{failures: {{until_days: .nan}}}}",
             (
                 "fabrics.0.config.failures.until_days: nan is not allowed; "
-                "allowed: a number at least 0 at most 36,500 or none"
+                "must be a number at least 0 at most 36,500 or none"
             ),
         ),
         (
             f"{CONFIG}{{pod: {{cubes: 3}}}}",
-            "fabrics.0.config.pod.cubes: 3 is not allowed; allowed: a whole number at least 4 at most 144",
+            "fabrics.0.config.pod.cubes: 3 is not allowed; must be a whole number at least 4 at most 144",
         ),
         (
             f"{HEAD}    kind: static-pod\n    config: {{pod: {{cubes: 32}}}}",
-            "fabrics.0.config.pod.cubes: 32 is not allowed; allowed: 64",
+            "fabrics.0.config.pod.cubes: 32 is not allowed; must be 64",
         ),
         (
             f"{CONFIG}{{pod: {{cube: 8}}}}",
@@ -93,13 +96,13 @@ def test_a_site_has_its_fabrics_in_order_each_with_what_differs(file: Path) -> N
         ),
         (
             f"{CONFIG}{{pod: 5}}",
-            "fabrics.0.config.pod: 5 is not allowed; allowed: parameters by name, such as pod.cubes",
+            "fabrics.0.config.pod: 5 is not allowed; must be parameters by name, such as pod.cubes",
         ),
         (
             f"{CONFIG}{{transceivers: {{lane_rate: 1G}}}}",
             (
                 "fabrics.0.config.transceivers.lane_rate: '1G' is not allowed; "
-                "allowed: 10G-NRZ, 25G-NRZ, 50G-PAM4 or 100G-PAM4"
+                "must be 10G-NRZ, 25G-NRZ, 50G-PAM4 or 100G-PAM4"
             ),
         ),
         (
@@ -113,7 +116,7 @@ def test_a_site_has_its_fabrics_in_order_each_with_what_differs(file: Path) -> N
             f"{CONFIG}{{trace: [5]}}",
             (
                 "fabrics.0.config.trace.0: 5 is not allowed; "
-                "allowed: recorded requests, each with submit_us, duration_us, shape, twisted, priority, "
+                "must be recorded requests, each with submit_us, duration_us, shape, twisted, priority, "
                 "owner, tier, estimate_us"
             ),
         ),
@@ -122,14 +125,14 @@ def test_a_site_has_its_fabrics_in_order_each_with_what_differs(file: Path) -> N
             f"{CONFIG}{{trace: [{{{ROW}, shape: [4, 4]}}]}}",
             (
                 "fabrics.0.config.trace.0.shape: [4, 4] is not allowed; "
-                "allowed: three sides in chips, such as [4, 4, 8]"
+                "must be three sides in chips, such as [4, 4, 8]"
             ),
         ),
         (
             f"{CONFIG}{{trace: [{{{ROW.replace('5', str(2**63 - 1))}, shape: [4, 4, 4]}}]}}",
             (
                 "fabrics.0.config.trace.0.duration_us: 9223372036854775807 is not allowed; "
-                "allowed: a whole number above 0 at most 3153600000000000"
+                "must be a whole number above 0 at most 3153600000000000"
             ),
         ),
         (
@@ -160,9 +163,7 @@ def test_a_seed_is_that_of_the_fabrics_that_have_none_of_their_own(file: Path) -
 
 def test_a_seed_that_no_fabric_would_take_is_refused(file: Path) -> None:
     file.write_text("site: a\nfabrics: [{name: pod-0, config: {seed: 5}}]\n")
-    with pytest.raises(
-        InvalidInput, match=r"^--seed 5: every fabric of the site has a seed of its own there;"
-    ):
+    with pytest.raises(InvalidInput, match=r"^--seed 5: every fabric of the file has its own seed;"):
         NewTwinOptions(seed=5, site_files=(file,)).sites()
 
 
@@ -215,7 +216,7 @@ def test_jobs_over_several_pods_want_a_network_that_joins_all_of_them(file: Path
         with pytest.raises(
             InvalidInput,
             match=r"^pod-0: workload.multipod_share 0.1: pod-0 and pod-1 hang on dcn-0/block-0 and dcn-0"
-            rf"/block-1, which cannot be joined: {why}; must be one pod$",
+            rf"/block-1, which are never joined: {why}; must be one pod$",
         ):
             NewTwinOptions(site_files=(file,)).sites()
     file.write_text(pods + network.replace("POD", "pod-1"))

@@ -187,7 +187,7 @@ def test_a_recorded_trace_has_so_many_rows_at_most(tmp_path: Path) -> None:
     trace.write_text("submit_s,duration_s,chips\n" + "0,60,64\n" * (TRACE_ROWS_MAX + 1))
     said = run("run", "--trace", str(trace), "--days", "0.1")
     assert isinstance(said.exception, InvalidInput)
-    assert str(said.exception).endswith(": 29,001 rows; allowed are at most 29,000")
+    assert str(said.exception).endswith(": 29,001 rows; must be at most 29,000")
 
 
 def test_the_summary_of_an_interrupted_run_says_what_it_covers() -> None:
@@ -203,28 +203,28 @@ def test_the_summary_of_an_interrupted_run_says_what_it_covers() -> None:
     ("words", "said"),
     [
         ("--inject ocs", "--inject 'ocs': must be KIND:TARGET@TIME+FOR, such as ocs:pod-0/ocs-17@2d+10m"),
-        ("--inject lazer:pod-0/ocs-1@1h", "no such fault kind 'lazer'; must be one of host, chip, cable"),
-        ("--inject ocs:pod-7/ocs-1@1h", "no such fabric 'pod-7'; must be one of pod-0"),
+        ("--inject lazer:pod-0/ocs-1@1h", "no fault of kind 'lazer'; must be host, chip, cable"),
+        ("--inject ocs:pod-7/ocs-1@1h", "no fabric 'pod-7'; there is pod-0"),
         ("--inject ocs:pod-0/ocs-48@1h", "ocs-48"),
         ("--inject ocs:ocs-48@1h", "name 'pod-0/ocs-48': OCS 48 does not exist"),
-        ("--inject ocs:ocs-1@1h --pods 2", "no such fabric 'ocs-1'; must be one of pod-0, pod-1"),
-        ("--inject ocs:pod-0/ocs-4@soon", "'soon' is no such time; allowed are 0s, 30s"),
-        ("--inject ocs:pod-0/ocs-4@1h+0s", "'0s' is no such time; allowed are 30s"),
+        ("--inject ocs:ocs-1@1h --pods 2", "no fabric 'ocs-1'; there is pod-0, pod-1"),
+        ("--inject ocs:pod-0/ocs-4@soon", "'soon' is not a valid duration; must be like 0s, 30s"),
+        ("--inject ocs:pod-0/ocs-4@1h+0s", "'0s' is not a valid duration; must be like 30s"),
         (
             "--inject connector:cube-12/+y/7@2h,sever=3",
-            "'sever=3' is not understood; allowed: KIND:TARGET@TIME",
+            "'sever=3' is not understood; must be KIND:TARGET@TIME",
         ),
-        ("--inject connector:cube-12/+y/7@2h,severity", "'severity' is not understood; allowed: KIND:TARGET"),
-        ("--inject connector:cube-12/+y/7@2h,severity=x", "severity: 'x' is not a number; must be a number"),
+        ("--inject connector:cube-12/+y/7@2h,severity", "'severity' is not understood; must be KIND:TARGET"),
+        ("--inject connector:cube-12/+y/7@2h,severity=x", "severity 'x' is no number; allowed are numbers"),
         (
             "--inject connector:cube-12/+y/7@2h,severity=nan",
             "severity: 'nan' is not a number; must be a number",
         ),
-        ("--inject laser:cube-12/+y/7@2h,onset=soon", "'soon' is no such time; allowed are 30s"),
+        ("--inject laser:cube-12/+y/7@2h,onset=soon", "'soon' is not a valid duration; must be like 30s"),
         ("--inject laser:cube-12/+y/7@2h,onset=1h,onset=2h", "onset is given twice; leave one of them out"),
         (
             "--inject connector:cube-12/+y/7@2h,severity=99",
-            "severity 99: not what a fault of kind 'connector' can have; allowed are 0.05 to 30 dB",
+            "severity 99: not what a fault of kind 'connector' can have; must be 0.05 to 30 dB",
         ),
         (
             "--inject ocs:ocs-1@2h,severity=3",
@@ -236,7 +236,7 @@ def test_the_summary_of_an_interrupted_run_says_what_it_covers() -> None:
         ),
         ("--inject ocs:pod-0/ocs-4@1d1h", "--inject at 1d01:00:00: is after the end of the run"),
         ("--set pod.cubes=4 --set pod.cubes=8", "--set pod.cubes: given twice; leave one of them out"),
-        ("--set seed=3 --seed 4", "--seed 4: --set seed=3 says another; leave one of them out"),
+        ("--set seed=3 --seed 4", "--seed 4: --set seed=3 differs; leave one of them out"),
     ],
 )
 def test_a_run_that_cannot_be_meant_is_refused_in_a_sentence(words: str, said: str) -> None:

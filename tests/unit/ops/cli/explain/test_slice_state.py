@@ -1,4 +1,4 @@
-"""`lightwave explain` and `lightwave plan`: what people read of a real gateway's answers."""
+"""`lightwave explain` and `lightwave what-if request`: what people read of a real gateway's answers."""
 
 import json
 from collections.abc import Iterator
@@ -69,7 +69,7 @@ def test_of_a_long_history_the_newest_is_shown(answers: Answers) -> None:
 
 
 def test_a_plan_is_told_in_lines(answers: Answers) -> None:
-    lines = ran(answers["plan/slices?shape=4x4x4"], "plan", "request", "4x4x4").output.splitlines()
+    lines = ran(answers["plan/slices?shape=4x4x4"], "what-if", "request", "4x4x4").output.splitlines()
     assert lines[0].startswith("4x4x4 for operator (production) at 0d00:")
     assert lines[0].endswith(": would be placed as soon as others have left")
     assert "cubes: pod-0/cube-3" in lines
@@ -79,7 +79,7 @@ def test_a_plan_is_told_in_lines(answers: Answers) -> None:
 
 
 def test_who_would_wait_is_told_why(answers: Answers) -> None:
-    words = ("plan", "request", "4x4x4", "--tier", "filler")
+    words = ("what-if", "request", "4x4x4", "--tier", "filler")
     lines = ran(answers["plan/slices?shape=4x4x4&tier=filler"], *words).output.splitlines()
     assert lines[0].endswith(": would wait")
     assert lines[1].startswith("why: needs 1 healthy idle cube that nobody else wants: of 4 cubes 0 idle")
@@ -88,16 +88,16 @@ def test_who_would_wait_is_told_why(answers: Answers) -> None:
 
 def test_programs_get_all_of_it(answers: Answers) -> None:
     answer = answers["plan/slices?shape=4x4x4"]
-    assert json.loads(ran(answer, "plan", "request", "4x4x4", "-o", "json").output) == answer.json()
+    assert json.loads(ran(answer, "what-if", "request", "4x4x4", "-o", "json").output) == answer.json()
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["plan", "request", "4x4"], "'4x4' is no shape; allowed are three sides"),
-        (["plan", "request", "4x4x4", "--tier", "urgent"], "tier 'urgent'"),
-        (["plan", "slice", "4x4x4"], "no command 'slice'; allowed are request"),
-        (["explain", "cube", "3"], "no command 'cube'; allowed are request, slice"),
+        (["what-if", "request", "4x4"], "'4x4' is not a valid shape; must be three sides"),
+        (["what-if", "request", "4x4x4", "--tier", "urgent"], "tier 'urgent'"),
+        (["what-if", "slice", "4x4x4"], "no command 'slice'; must be one of drain, inject, repair, request"),
+        (["explain", "cube", "3"], "no command 'cube'; must be one of request, slice"),
         (["explain", "slice"], "Missing argument 'SLICE'"),
     ],
 )

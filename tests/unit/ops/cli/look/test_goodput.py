@@ -90,10 +90,13 @@ def test_what_is_not_there_is_told(answers: Answers) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--by", "rack"], "no grouping 'rack'; allowed are pod, owner, slice, tier"),
-        (["--since", "soon"], "'soon' is no time; allowed are 2h, 1d12h and the like"),
-        (["--by", "owner", "-o", "html"], "--by owner goes without -o html, which draws pods over time"),
-        (["--out", "x.html"], "--out x.html: is named like a page; -o html writes one"),
+        (["--by", "rack"], "no grouping 'rack'; must be one of pod, owner, slice, tier"),
+        (["--since", "soon"], "'soon' is not a valid time; must be a time back from now"),
+        (
+            ["--by", "owner", "-o", "html"],
+            "--by owner cannot be combined with -o html, which draws pods over time",
+        ),
+        (["--out", "x.html"], "--out x.html: ends in .html; use -o html to write a page"),
     ],
 )
 def test_what_cannot_be_asked_is_one_sentence(words: list[str], sentence: str) -> None:

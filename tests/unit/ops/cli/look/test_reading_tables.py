@@ -223,10 +223,10 @@ def test_wide_lists_are_sorted_by_what_they_show(twin: FakeTwin) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("-o", "wide", "--where", "RX-DBM=-40"), "--where rx_dbm: is shown and not filtered by"),
-        (("-o", "wide", "--sort", "FLAGS"), "`lightwave top links` has the worst first"),
-        (("--sort", "rx_dbm"), "is what modules read; sort so with -o wide"),
-        (("-o", "wide", "--sort", "rx_dbm,state"), "--sort state: goes not with what modules read"),
+        (("-o", "wide", "--where", "RX-DBM=-40"), "--where rx_dbm: cannot be a filter"),
+        (("-o", "wide", "--sort", "FLAGS"), "`lightwave top links` lists the worst first"),
+        (("--sort", "rx_dbm"), "is a module reading; use it with -o wide"),
+        (("-o", "wide", "--sort", "rx_dbm,state"), "--sort state: cannot be combined with module readings"),
     ],
 )
 def test_what_wide_lists_cannot_be_sorted_by_is_told(words: tuple[str, ...], sentence: str) -> None:
@@ -244,7 +244,7 @@ def test_generation_and_age_are_spelt_as_they_are_shown() -> None:
 def test_wide_is_of_links_alone() -> None:
     done = CliRunner().invoke(root, ["get", "cubes", "-o", "wide"])
     assert done.exit_code == 2
-    assert "-o wide: shows what modules of links read, not cubes" in done.output
+    assert "-o wide: only `get links` has it, not `get cubes`" in done.output
 
 
 def test_describe_has_a_table_of_lanes(twin: FakeTwin) -> None:

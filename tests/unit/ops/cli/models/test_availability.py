@@ -1,4 +1,4 @@
-"""`lightwave fabric-availability`, `goodput-model` and `placement-model` at the command line."""
+"""`lightwave model availability`, `goodput` and `placement` at the command line."""
 
 import json
 from pathlib import Path
@@ -18,48 +18,48 @@ def printed(*words: str) -> Any:
 
 
 def test_fabric_availability_prints_kind_ocs_and_availability() -> None:
-    found = printed("fabric-availability", "--ocs-availability", "0.999", "--kind", "cwdm8-bidi")
+    found = printed("model", "availability", "--ocs-availability", "0.999", "--kind", "cwdm8-bidi")
     assert found == {"kind": "cwdm8-bidi", "ocs": 24, "availability": pytest.approx(0.999**24)}
 
 
 def test_goodput_model_prints_exactly_what_it_promises() -> None:
     words = ("--host-availability", "0.99", "--slice-chips", "1024", "--fabric", "reconfigurable")
-    found = printed("goodput-model", *words)
+    found = printed("model", "goodput", *words)
     assert found == {
         "goodput": 0.75,
         "slices": 3,
         "probability": pytest.approx(0.98940, abs=1e-5),
         "held_back_cubes": 16,
     }
-    held = printed("goodput-model", *words, "--ocs-availability", "0.999")
+    held = printed("model", "goodput", *words, "--ocs-availability", "0.999")
     assert isinstance(held, dict)
     assert (held["goodput"], held["slices"]) == (0.5, 2)
 
 
 def test_the_sweep_is_a_table_json_and_a_page_that_needs_no_network(tmp_path: Path) -> None:
-    rows = printed("goodput-model", "--sweep")
+    rows = printed("model", "goodput", "--sweep")
     assert isinstance(rows, list)
     assert len(rows) == 48
-    table = lightwave("goodput-model", "--sweep", "--fabric", "static", "--host-availability", "0.999")
+    table = lightwave("model", "goodput", "--sweep", "--fabric", "static", "--host-availability", "0.999")
     assert table.stdout.splitlines()[0].split() == [
         *("HOST-AVAILABILITY", "SLICE-CHIPS", "FABRIC", "GOODPUT", "SLICES", "PROBABILITY"),
         "HELD-BACK-CUBES",
     ]
     assert len(table.stdout.splitlines()) == 1 + 8
     page = tmp_path / "goodput.html"
-    done = lightwave("goodput-model", "--sweep", "-o", "html", "--out", str(page))
+    done = lightwave("model", "goodput", "--sweep", "-o", "html", "--out", str(page))
     assert (done.returncode, done.stdout, done.stderr) == (0, "", f"written to {page}\n")
     text = page.read_text(encoding="utf-8")
     assert "Plotly.newPlot" in text
     assert "stated in the papers" in text
     assert '<script src="http' not in text
     other = ("--fabric", "static", "--host-availability", "0.95")
-    assert lightwave("goodput-model", "--sweep", *other, "-o", "html", "--out", str(page)).returncode == 0
+    assert lightwave("model", "goodput", "--sweep", *other, "-o", "html", "--out", str(page)).returncode == 0
     assert "stated in the papers" not in page.read_text(encoding="utf-8")
 
 
 def test_placement_model_prints_a_curve_or_one_slice(tmp_path: Path) -> None:
-    words = ("placement-model", "--cube-availability", "0.882", "--ocs-availability", "0.9988")
+    words = ("model", "placement", "--cube-availability", "0.882", "--ocs-availability", "0.9988")
     curve = printed(*words)
     assert isinstance(curve, list)
     assert len(curve) == 64
@@ -73,7 +73,8 @@ def test_placement_model_prints_a_curve_or_one_slice(tmp_path: Path) -> None:
 
 def test_what_no_repetition_saw_has_no_interval() -> None:
     words = [
-        "rare-model",
+        "model",
+        "rare",
         "--machines",
         "10",
         "--crews",
@@ -94,46 +95,43 @@ def test_what_no_repetition_saw_has_no_interval() -> None:
     ("command", "sentence"),
     [
         (
-            "fabric-availability --kind lr4",
-            "kind: 'lr4' is not a known kind of module; must be one of cwdm4-duplex, cw",
+            "model availability --kind lr4",
+            "kind 'lr4': no such kind of module; allowed are cwdm4-duplex, cw",
         ),
-        ("fabric-availability --ocs-availability 99.9", "ocs-availability 99.9: must be a probability"),
-        ("goodput-model --slice-chips 1000", "slice-chips 1000: not allowed"),
-        ("goodput-model --host-availability nan", "host-availability nan: must be a probability"),
-        ("goodput-model --host-availability often", "'often' is not a valid float"),
-        ("goodput-model --fabric clos", "fabric 'clos': no such fabric"),
+        ("model availability --ocs-availability 99.9", "ocs-availability 99.9: not a probability"),
+        ("model goodput --slice-chips 1000", "slice-chips 1000: not allowed"),
+        ("model goodput --host-availability nan", "host-availability nan: not a probability"),
+        ("model goodput --host-availability often", "'often' is not a valid float"),
+        ("model goodput --fabric clos", "fabric 'clos': no such fabric"),
+        ("model availability --ocs-availability 1.0000001", "ocs-availability 1.0000001: not a probability"),
+        ("model goodput --fabric=", "fabric '': no such fabric"),
+        ("model goodput --sweep --out curves.html", "--out curves.html: ends in .html; use -o html"),
+        ("model goodput --sweep -o html --out curves.txt", "--out curves.txt: must end in .html"),
         (
-            "fabric-availability --ocs-availability 1.0000001",
-            "ocs-availability 1.0000001: must be a probability",
+            "model placement --cube-availability 0.9 --ocs-availability 1 --slice-cubes 3 -o html",
+            "--slice-cubes cannot be combined with -o html, which draws every size",
         ),
-        ("goodput-model --fabric=", "fabric '': no such fabric"),
-        ("goodput-model --sweep --out curves.html", "--out curves.html: is named like a page; -o html"),
-        ("goodput-model --sweep -o html --out curves.txt", "--out curves.txt: is not named like a page"),
+        ("model goodput -o html", "-o html requires --sweep"),
+        ("model goodput --sweep --slice-chips 64", "--slice-chips cannot be combined with --sweep"),
         (
-            "placement-model --cube-availability 0.9 --ocs-availability 1 --slice-cubes 3 -o html",
-            "--slice-cubes goes without -o html, which draws every size",
+            "model placement --cube-availability 0.9 --ocs-availability 1 --slice-cubes 65",
+            "slice-cubes 65: not allowed; allowed are 1 to 64; the nearest is 64",
         ),
-        ("goodput-model -o html", "-o html goes with --sweep"),
-        ("goodput-model --sweep --slice-chips 64", "--slice-chips goes without --sweep"),
+        ("model placement --ocs-availability 1", "Missing option '--cube-availability'"),
         (
-            "placement-model --cube-availability 0.9 --ocs-availability 1 --slice-cubes 65",
-            "slice-cubes 65: must be between 1 and 64; the nearest is 64",
-        ),
-        ("placement-model --ocs-availability 1", "Missing option '--cube-availability'"),
-        (
-            "rare-model --machines 48 --crews 2 --per-day 0.0004 --repair-h 72 --down 49",
-            "down 49: must be between 1 and 48; the nearest is 48",
+            "model rare --machines 48 --crews 2 --per-day 0.0004 --repair-h 72 --down 49",
+            "down 49: not allowed; allowed are 1 to 48; the nearest is 48",
         ),
         (
-            "rare-model --machines 48 --crews 2 --per-day 0.0004 --repair-h 0 --down 4",
+            "model rare --machines 48 --crews 2 --per-day 0.0004 --repair-h 0 --down 4",
             "repair-h 0: allowed are 2.4e-11 to 2.4e+13",
         ),
         (
-            "rare-model --machines 48 --crews 2 --per-day 1e308 --repair-h 72 --down 4",
-            "per-day 1e+308: must be between 1e-12 and 1e+12; the nearest is 1e+12",
+            "model rare --machines 48 --crews 2 --per-day 1e308 --repair-h 72 --down 4",
+            "per-day 1e+308: allowed are 1e-12 to 1e+12; the nearest is 1e+12",
         ),
         (
-            "rare-model --machines 9 --crews 2 --per-day 1 --repair-h 1 --down 4 --effort 999999",
+            "model rare --machines 9 --crews 2 --per-day 1 --repair-h 1 --down 4 --effort 999999",
             "effort 999999: not allowed with 20 repetitions; allowed are 10,000,000 trials",
         ),
     ],

@@ -112,8 +112,8 @@ def test_a_switch_has_its_own_ports_and_no_more_than_a_pod_uses(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("pod-0/cube-1",), "ocs pod-0/cube-1: is no OCS; allowed are names such as pod-0/ocs-17"),
-        (("pod-0/ocs-48",), "OCS 'pod-0/ocs-48': OCS 48 does not exist; must be between 0 and 47"),
+        (("pod-0/cube-1",), "ocs pod-0/cube-1: is not an OCS; must be a name such as pod-0/ocs-17"),
+        (("pod-0/ocs-48",), "OCS 'pod-0/ocs-48': OCS 48 does not exist; allowed are 0 to 47"),
         ((NAME, "--technology", "wavelength"), "wavelength has 100 ports a side"),
     ],
 )
@@ -126,7 +126,7 @@ def test_mistakes_are_one_sentence(words: tuple[str, ...], said: str) -> None:
 def test_parquet_goes_into_a_file() -> None:
     found = run(*CALL, "-o", "parquet")
     assert found.exit_code == 2
-    assert "-o parquet: is no text; name a file with --out" in found.output
+    assert "-o parquet: is binary; name a file with --out" in found.output
 
 
 def test_the_technologies_are_those_of_a_pod() -> None:

@@ -123,7 +123,7 @@ def test_a_drain_that_takes_too_long_fails_with_who_is_there() -> None:
     with answering({f"{CUBE}/drain": [receipt(DRAINED)], CUBE: [cube(SLICE)]}) as twin:
         done = lightwave("drain", "pod-0/cube-59", "--wait", "--timeout", "1s", url=twin.url)
         assert done.returncode == REFUSED
-        sentence = f"pod-0/cube-59: {SLICE} still runs there after 1 s; it takes nothing new"
+        sentence = f"pod-0/cube-59: {SLICE} still runs there after 1 s; it accepts no new slices"
         assert done.stderr == f"lightwave: {sentence}\n"
 
 
@@ -142,8 +142,8 @@ def test_a_slice_is_asked_for_by_an_owner_and_a_tier() -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--owner", "Team 7"), "'Team 7' is no owner; allowed are one to four words of small letters"),
-        (("--tier", "gold"), "no tier 'gold'; allowed are production, research, filler"),
+        (("--owner", "Team 7"), "'Team 7' is not a valid owner; must be one to four words of small letters"),
+        (("--tier", "gold"), "no tier 'gold'; must be one of production, research, filler"),
         (("--tier", "reserch"), "no tier 'reserch'; did you mean research?"),
     ],
 )
@@ -171,13 +171,13 @@ def test_a_thing_is_waited_for() -> None:
 
 def test_what_does_not_come_in_time_fails() -> None:
     with answering(waiting("queued")) as twin:
-        late = "lightwave: pod-0/slice-3: state is queued and not running after 1 s\n"
+        late = "lightwave: pod-0/slice-3: state is still queued, not running, after 1 s\n"
         assert wait_for(twin, "running", "--timeout", "1s") == (REFUSED, late)
 
 
 def test_what_can_come_no_more_is_not_waited_for() -> None:
     with answering(waiting("completed", ended_us=5)) as twin:
-        over = "lightwave: pod-0/slice-3 has ended with state completed, and not running\n"
+        over = "lightwave: pod-0/slice-3 ended with state completed, not running\n"
         assert wait_for(twin, "running", "--timeout", "1h") == (REFUSED, over)
 
 
@@ -316,4 +316,4 @@ def test_what_became_of_cross_connects_is_told_in_a_line(
 def test_what_is_no_pair_of_ports_is_not_sent(key: str) -> None:
     done = lightwave("ocs", "connect", OCS, key, url="http://127.0.0.1:1")
     assert done.returncode == 2
-    assert "allowed are two ports, one of either side, such as 1A:5B" in " ".join(done.stderr.split())
+    assert "must be two ports, one on each side, such as 1A:5B" in " ".join(done.stderr.split())

@@ -84,7 +84,7 @@ def test_a_plan_waits_until_it_is_carried_out() -> None:
             {"/v1/events": [ended("taken-back", "block-1 would keep 60.0%")]},
             f"{NAME}: taken-back: block-1 would keep 60.0%",
         ),
-        ({"/v1/events": [as_json([])]}, f"{NAME}: has not ended after 1 s; it goes on"),
+        ({"/v1/events": [as_json([])]}, f"{NAME}: has not ended after 1 s; it continues"),
     ],
 )
 def test_a_plan_that_comes_to_nothing_is_a_failure(answers: dict[str, list[Answer]], sentence: str) -> None:
@@ -94,7 +94,7 @@ def test_a_plan_that_comes_to_nothing_is_a_failure(answers: dict[str, list[Answe
 
 
 def test_a_refused_plan_is_a_failure() -> None:
-    reason = f"{NAME} is planned or under way; must be the only one at a time"
+    reason = f"{NAME} is planned or under way; must be one at a time"
     refused = {
         "id": ID,
         "status": "refused",
@@ -141,16 +141,19 @@ def test_an_unknown_rewiring_is_not_found() -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["net.yaml", "--live"], "FILE 'net.yaml' goes without --live"),
-        (["--live", "dcn-0", "--demand", "m.csv"], "--demand goes without --live"),
+        (["net.yaml", "--live"], "FILE 'net.yaml' cannot be combined with --live"),
+        (["--live", "dcn-0", "--demand", "m.csv"], "--demand cannot be combined with --live"),
         (
             ["--live", "--promise", "0.8"],
-            "--promise goes without --live: a living network has its own demand",
+            "--promise cannot be combined with --live; a network of the twin has its own demand",
         ),
-        (["--live", "dcn-0", "--fabric", "dcn-1"], "--fabric goes without another name of the network"),
-        (["--live", "--timeout", "1m"], "--timeout goes with --wait"),
-        (["net.yaml", "--wait"], "--wait goes with --live"),
-        (["net.yaml", "--key", "k"], "--key goes with --live"),
+        (
+            ["--live", "dcn-0", "--fabric", "dcn-1"],
+            "--fabric cannot be combined with a network's name as FILE",
+        ),
+        (["--live", "--timeout", "1m"], "--timeout requires --wait"),
+        (["net.yaml", "--wait"], "--wait requires --live"),
+        (["net.yaml", "--key", "k"], "--key requires --live"),
         ([], "Missing argument 'FILE'; --live plans for a network of the running twin"),
     ],
 )
@@ -211,7 +214,7 @@ def test_a_loss_is_told_in_sentences_and_by_block() -> None:
         "2 more pairs of blocks cut off"
     )
     assert carried == (
-        "with weights solved anew: largest use 70.0% to 75.0%, served 100.0% to 99.9%, "
+        "with new weights: largest use 70.0% to 75.0%, served 100.0% to 99.9%, "
         "transit 10.0% to 12.0%, 2 more pairs of blocks cut off"
     )
     assert rewiring == f"{NAME}: could go on"

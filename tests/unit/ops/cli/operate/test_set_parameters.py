@@ -77,8 +77,8 @@ def test_what_came_of_it_is_told(answer: Answer, code: int, words: str) -> None:
             ("pod-0", "failures.host_per_week=1"),
             f"failures.host_per_week: no parameter of a superpod; did you mean {RATE}?",
         ),
-        ((), "Missing argument 'FABRIC'; --list tells what may be set"),
-        (("pod-0", "--kind", "dcn"), "--kind goes with --list alone"),
+        ((), "Missing argument 'FABRIC'; --list shows what can be set"),
+        (("pod-0", "--kind", "dcn"), "--kind cannot be combined with a FABRIC"),
         (("pod-0", f"{RATE}=1", "--list"), "--list changes nothing"),
     ],
 )

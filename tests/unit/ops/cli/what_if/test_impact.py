@@ -1,4 +1,4 @@
-"""`lightwave impact`: what people read of a real gateway's answers, and that the old way of asking stays."""
+"""`lightwave impact` and `lightwave what-if`: their output for the answers of a real gateway."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -19,7 +19,7 @@ HOST, CUBE = "pod-0/cube-0/host-1", "pod-0/cube-0"
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Answers]:
-    """Of a pod of four cubes, of which a slice has two."""
+    """Answers about a pod of four cubes, where one slice has two of them."""
     driven = DrivenTwin(tmp_path_factory.mktemp("twin"), ["pod.cubes=4", *QUIET])
     client = driven.client()
     client.post("/v1/slices", json={"shape": "4x4x8"}, params={"wait": 20})
@@ -41,11 +41,11 @@ def ran(answers: Answers, path: str, *words: str) -> Result:
     answer = answers[path]
     with answering({"/v1/clock": [as_json(answers["clock"].json())]}) as twin:
         twin.otherwise = as_json(answer.json(), answer.status_code)
-        return CliRunner(env={"LIGHTWAVE_URL": twin.url}).invoke(root, ["impact", *words])
+        return CliRunner(env={"LIGHTWAVE_URL": twin.url}).invoke(root, [*words])
 
 
 def test_a_fault_is_told_with_its_choice_and_what_others_would_cost(answers: Answers) -> None:
-    result = ran(answers, f"foresee/fault?kind=host&target={HOST}", "inject", "host", HOST)
+    result = ran(answers, f"foresee/fault?kind=host&target={HOST}", "what-if", "inject", "host", HOST)
     lines = result.output.splitlines()
     assert lines[0].startswith(f"inject host {HOST} at 0d01:00:00, looked at until 0d02:00:00: ")
     assert lines[0].endswith("1 slice, 128 circuits to make")
@@ -59,30 +59,34 @@ def test_a_fault_is_told_with_its_choice_and_what_others_would_cost(answers: Ans
 
 
 def test_a_drain_is_told_by_who_takes_whose_place(answers: Answers) -> None:
-    lines = ran(answers, f"foresee/drain?target={CUBE}", "drain", CUBE).output.splitlines()
+    lines = ran(answers, f"foresee/drain?target={CUBE}", "what-if", "drain", CUBE).output.splitlines()
     assert f"{CUBE}: CubeDrained" in lines
     assert ["pod-0/slice-0", CUBE, "pod-0/cube-2", "drained"] in [line.split() for line in lines]
 
 
-@pytest.mark.parametrize("words", [(CUBE,), ("part", CUBE), ("-o", "table", CUBE), (CUBE, "-o", "table")])
-def test_a_part_needs_no_word_before_it(answers: Answers, words: tuple[str, ...]) -> None:
-    lines = ran(answers, f"impact/{CUBE}", *words).output.splitlines()
+@pytest.mark.parametrize("words", [(CUBE,), ("-o", "table", CUBE), (CUBE, "-o", "table")])
+def test_impact_names_what_goes_out_of_use(answers: Answers, words: tuple[str, ...]) -> None:
+    lines = ran(answers, f"impact/{CUBE}", "impact", *words).output.splitlines()
     assert lines[0] == f"{CUBE} goes out of use"
 
 
 @pytest.mark.parametrize(
     ("path", "words", "sentence"),
     [
-        (f"foresee/repair?target={CUBE}", ("repair", CUBE), "nothing is broken there"),
+        (f"foresee/repair?target={CUBE}", ("what-if", "repair", CUBE), "nothing is broken there"),
         (
             f"foresee/fault?kind=ocs&target={CUBE}",
-            ("inject", "ocs", CUBE),
+            ("what-if", "inject", "ocs", CUBE),
             f"target {CUBE!r}: not what a fault",
         ),
-        ("foresee/drain?target=pod-0/cube-0&within_s=100000", ("drain", CUBE), "less than or equal to 86400"),
+        (
+            "foresee/drain?target=pod-0/cube-0&within_s=100000",
+            ("what-if", "drain", CUBE),
+            "less than or equal to 86400",
+        ),
     ],
 )
-def test_what_cannot_be_is_said_in_a_sentence(
+def test_an_impossible_change_is_refused_in_a_sentence(
     answers: Answers, path: str, words: tuple[str, ...], sentence: str
 ) -> None:
     result = ran(answers, path, *words)
@@ -135,12 +139,12 @@ def test_a_job_over_pods_is_told_from_what_to_what() -> None:
     row = ["pod-0/slice-753", "stands", "97.2%", "to", "0.0%", "23,075", "to", "0"]
     row += ["pod-0/slice-753,", "pod-1/slice-745"]
     for words, answer, span in (
-        (("inject", "block", target), foreseen, ["0d01:00:00", "0d02:00:00"]),
-        ((target,), lost, []),
+        (("what-if", "inject", "block", target), foreseen, ["0d01:00:00", "0d02:00:00"]),
+        (("impact", target), lost, []),
     ):
         with answering({}) as twin:
             twin.otherwise = as_json(answer)
-            result = CliRunner(env={"LIGHTWAVE_URL": twin.url}).invoke(root, ["impact", *words])
+            result = CliRunner(env={"LIGHTWAVE_URL": twin.url}).invoke(root, [*words])
         lines = result.output.splitlines()
         assert "largest use 78.1% to 103.2%, served 100.0% to 75.3%" in result.output
         assert [*row, *span] in [line.split() for line in lines]
@@ -186,4 +190,4 @@ def test_a_loss_without_links_says_what_it_is(more: dict[str, Any], said: str) -
         result = CliRunner(env={"LIGHTWAVE_URL": twin.url}).invoke(root, ["impact", "dcn-0/control-1"])
     lines = result.output.splitlines()
     assert said in lines
-    assert "traffic goes on as it is" in lines
+    assert "traffic does not change" in lines

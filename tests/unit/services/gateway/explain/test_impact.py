@@ -167,7 +167,7 @@ def test_a_patched_port_leaves_what_hung_on_it_to_the_spare(tmp_path: Path) -> N
 def test_a_part_of_an_ocs_is_asked_for_by_a_fault_of_it(client: Client) -> None:
     answer = client.get("/v1/impact/pod-0/ocs-5/camera-N")
     assert answer.status_code == 422
-    assert answer.json()["error"].endswith("`lightwave impact inject camera pod-0/ocs-5/camera-N`")
+    assert answer.json()["error"].endswith("`lightwave what-if inject camera pod-0/ocs-5/camera-N`")
 
 
 def test_an_ocs_that_latches_takes_nothing_with_it(tmp_path: Path) -> None:
