@@ -118,11 +118,12 @@ def test_here_is_the_end_of_which_the_evidence_is_told() -> None:
     [found] = both(dirty, {"rx_db": LOW, "mpi_db": (6.5, 6.1), "snr_db": (-2.4, -2.4)})
     assert (
         found.evidence_at(NEAR)
-        == "1.5 dB are lost in both directions, and 7.7 dB more light comes back here (4.8 dB at the other end)"
+        == "1.5 dB are lost in both directions, and 7.7 dB more light comes back here "
+        "(4.8 dB at the other end)"
     )
     assert (
-        found.evidence_at(FAR)
-        == "1.5 dB are lost in both directions, and 4.8 dB more light comes back here (7.7 dB at the other end)"
+        found.evidence_at(FAR) == "1.5 dB are lost in both directions, and 4.8 dB more light comes back here "
+        "(7.7 dB at the other end)"
     )
 
 
