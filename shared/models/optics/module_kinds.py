@@ -154,7 +154,7 @@ def module(kind: str, gbps: int) -> OpticalModule:
         nearest = min(exists, key=lambda other: (abs(other - gbps), other))
         allowed = ", ".join(str(other) for other in exists)
         raise InvalidInput(
-            f"generation: {gbps} is not allowed for {chosen.name}; must be {allowed} (Gb/s); "
+            f"generation: {gbps} is not allowed for {chosen.name}; must be {allowed} Gb/s; "
             f"the nearest is {nearest}"
         )
     return OpticalModule(chosen, GENERATIONS[gbps])

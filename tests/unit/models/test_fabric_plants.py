@@ -44,7 +44,7 @@ def row(shape: Shape, twisted: bool = False) -> TraceRow:
             row((4, 4, 4), True),
             "twisted: true is not allowed; shape 4x4x4 cannot be twisted",
         ),
-        (SuperpodConfig(pod=PodConfig(cubes=4)), row((4, 8, 12)), "takes 6 cubes and the pod has 4"),
+        (SuperpodConfig(pod=PodConfig(cubes=4)), row((4, 8, 12)), "needs 6 cubes and the pod has 4"),
         (StaticPodConfig(), row((4, 4, 8), True), "the links of a static pod are fixed"),
     ],
 )

@@ -136,8 +136,8 @@ def test_the_parts_of_a_chassis_share_out_its_faults_and_a_networks_ocs_fails_as
             "host",
             "pod-0/ocs-3",
             (
-                "target 'pod-0/ocs-3': not what a fault of kind 'host' can strike; "
-                "allowed are names like pod-0/cube-12/host-3"
+                "target: 'pod-0/ocs-3' cannot have a fault of kind 'host'; "
+                "must be a name like pod-0/cube-12/host-3"
             ),
         ),
     ],

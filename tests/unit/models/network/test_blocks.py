@@ -55,7 +55,11 @@ REFUSED = [
     (BLOCKS[:1], {}, "blocks 1: not allowed; allowed are 2"),
     (BLOCKS, {"racks": 7}, "racks: 7 of 32 is not allowed; must be 4, 8, 16, 32"),
     (BLOCKS, {"switches": 3}, "block ab-0: 512 uplinks over 96 OCSes give no even number of ports"),
-    (BLOCKS, {"racks": 1, "racks_full": 8, "switches": 1}, "racks 1: 1 OCSes don't make 4 control domains"),
+    (
+        BLOCKS,
+        {"racks": 1, "racks_full": 8, "switches": 1},
+        "racks: 1 is not allowed; 1 OCSes do not make 4 control domains",
+    ),
     ([Block(f"ab-{n}", 100, 512) for n in range(65)], {}, "blocks: 65 take 130 ports of each side of an OCS"),
     (BLOCKS, {"technology": "mirrors"}, "technology: 'mirrors' is not a known OCS"),
 ]
@@ -71,7 +75,7 @@ def test_what_cannot_be_built_is_one_sentence(
 
 
 def test_an_unknown_block_names_the_nearest() -> None:
-    with pytest.raises(InvalidInput, match="block ab-00: no such block; the nearest is ab-0"):
+    with pytest.raises(InvalidInput, match="block: ab-00 does not exist; the nearest is ab-0"):
         plant(2).number("ab-00")
 
 

@@ -161,8 +161,8 @@ def test_nobody_can_change_what_all_share() -> None:
     ("ocs", "north", "south", "told"),
     [
         (48, 0, 0, "OCS 48, port 0: does not exist; OCS must be between 0 and 47, port between 0 and 135"),
-        (0, 136, 0, "OCS 0, port 136: no such port"),
-        (0, 0, -1, "OCS 0, port -1: no such port"),
+        (0, 136, 0, "OCS 0, port 136: does not exist"),
+        (0, 0, -1, "OCS 0, port -1: does not exist"),
     ],
 )
 def test_ports_that_do_not_exist(ocs: int, north: int, south: int, told: str) -> None:
@@ -173,7 +173,7 @@ def test_ports_that_do_not_exist(ocs: int, north: int, south: int, told: str) ->
 def test_what_is_no_switch() -> None:
     with pytest.raises(InvalidInput, match="ports: 0 is not allowed; must be between 1 and 768"):
         manufactured_ocses(1, FABRIC, 0)
-    with pytest.raises(InvalidInput, match="side 'E': not a side"):
+    with pytest.raises(InvalidInput, match="side: 'E' is not a side"):
         return_loss_db(1, FABRIC, np.array([0]), "E", np.array([0]))
 
 

@@ -94,7 +94,7 @@ def test_a_row_lies_along_z_first_and_may_lie_across_the_end_of_the_torus() -> N
             (4, 4, 32),
             False,
             (
-                "shape 4x4x32: side 32 is longer than the fixed grid of a static pod, 16 chips; "
+                "shape 4x4x32: side 32 is longer than the fixed grid of a static pod (16 chips); "
                 "the nearest that fits is 4x4x16"
             ),
         ),

@@ -36,10 +36,10 @@ PARTS = st.sampled_from(WORDS).flatmap(
     )
 )
 LIKE = (
-    "names like pod-0/ocs-17, pod-0/ocs-17/N24, pod-0/ocs-17/supply-1, pod-0/ocs-17/fan-2, pod-0/ocs-17/cpu, "
+    "a name like pod-0/ocs-17, pod-0/ocs-17/N24, pod-0/ocs-17/supply-1, pod-0/ocs-17/fan-2, pod-0/ocs-17/cpu, "
     "pod-0/ocs-17/fpga, pod-0/ocs-17/driver-5, pod-0/ocs-17/camera-N, pod-0/ocs-17/injector-S, "
     "pod-0/cube-12, pod-0/cube-12/host-3, pod-0/cube-12/host-3/chip-1, "
-    "pod-0/cube-12/cable-77, pod-0/cube-12/+y/7 and pod-0/batch-7"
+    "pod-0/cube-12/cable-77, pod-0/cube-12/+y/7 or pod-0/batch-7"
 )
 
 
@@ -106,7 +106,8 @@ def test_a_name_says_kind_number_and_place(name: str, number: int, at: dict[str,
 def test_a_name_of_nothing_is_refused_with_what_is_allowed(name: str, sentence: str) -> None:
     with pytest.raises(InvalidInput) as raised:
         POD.parse(name)
-    assert str(raised.value) == f"name {name!r}: {sentence}"
+    reason = sentence if sentence.startswith("is ") else f"is not allowed: {sentence}"
+    assert str(raised.value) == f"name: {name!r} {reason}"
     assert not POD.contains(name)
 
 
