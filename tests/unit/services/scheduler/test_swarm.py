@@ -91,7 +91,8 @@ POLICIES = st.builds(
 )
 TABLES = (
     "slices pending_joins interruptions claims notices promises preflights moves suspects unhealthy "
-    "module_failed_cubes ocs_down drained ocs_down_causes driver_boards_down bad_ends tickets queued chips_allocated wakes_us"
+    "module_failed_cubes ocs_down drained ocs_down_causes "
+    "driver_boards_down bad_ends tickets queued chips_allocated wakes_us"
 )
 """What a scheduler has of slices, and of what is out of order."""
 
