@@ -131,7 +131,7 @@ def _timed(decide: Callable[[SchedulerState], Result], state: SchedulerState) ->
 
 def _ours(state: SchedulerState) -> Result:
     decision = next_firm(state)
-    return None if decision.offer is None else decision.move.row.number, decision.promises
+    return None if decision.offer is None else decision.offer.row.number, decision.promises
 
 
 def plain_easy(state: SchedulerState) -> Result:

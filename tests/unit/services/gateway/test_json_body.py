@@ -27,6 +27,6 @@ def test_a_key_that_stands_twice_is_found_without_comparing_all_with_all(
     monkeypatch.setattr(Key, "compared", 0)
     pairs = [(Key(n), n) for n in range(KEYS)]
     assert _object_without_duplicates([*pairs]) == dict(pairs)
-    with pytest.raises(InvalidInput, match=f"'{KEYS - 1}': stands twice in one JSON object"):
+    with pytest.raises(InvalidInput, match=f"'{KEYS - 1}': duplicate key; must be given once"):
         _object_without_duplicates([*pairs, (Key(KEYS - 1), 0)])
     assert Key.compared < 10 * KEYS

@@ -91,8 +91,9 @@ POLICIES = st.builds(
     quotas=st.sampled_from(["", "team-1=64", "team-0=25%,team-1=0"]),
 )
 TABLES = (
-    "slices awaited stalls claims notices promises preflights moves suspects unhealthy lame ocs_down drained "
-    "ocs_reasons boards bad_ends tickets queued chips_allocated wakes_us"
+    "slices pending_joins interruptions claims notices promises preflights moves suspects unhealthy "
+    "module_failed_cubes ocs_down drained ocs_down_causes "
+    "driver_boards_down bad_ends tickets queued chips_allocated wakes_us"
 )
 """What a scheduler has of slices, and of what is out of order."""
 

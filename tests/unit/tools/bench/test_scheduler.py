@@ -16,7 +16,7 @@ def test_a_plain_scheduler_starts_the_same_slices_and_promises_the_same(cubes: i
         state = free_one_cube(pod.state)
         decision = next_firm(state)
         slice_, promises = plain_easy(state)
-        assert slice_ == (None if decision.offer is None else decision.move.row.number)
+        assert slice_ == (None if decision.offer is None else decision.offer.row.number)
         assert promises == decision.promises
         passed += slice_ is not None and slice_ not in promises and bool(promises)
     assert passed > 5
