@@ -55,7 +55,7 @@ def fabric_order(name: str) -> tuple[str, int]:
 OwnerName = Annotated[str, Field(pattern=rf"^{OWNER_PATTERN}$", examples=["operator", "team-7"])]
 """Who wants slices: a user, a team or a project, whichever has the quota."""
 Tier = Literal["production", "research", "filler"]
-"""What a slice may do to others: one of production is never pre-empted, research may be, by production and by
+"""What a slice may do to others: one of production is never preempted, research may be, by production and by
 older research, and filler runs in the holes that both leave."""
 
 FaultKind = Literal[

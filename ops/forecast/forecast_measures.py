@@ -162,7 +162,7 @@ MEASURES: dict[str, ForecastMeasure] = {
     ),
     "displaced": ForecastMeasure(
         "slices",
-        "slices, but for filler, that were pre-empted or evicted: left their cubes and did not want to",
+        "slices, but for filler, that were preempted or evicted: left their cubes and did not want to",
         lambda pods, _n, seen, _u: float(len(seen.lost)) if pods else None,
     ),
     "recovery": ForecastMeasure(

@@ -36,7 +36,7 @@ class SchedulerConfig(Model):
     )
     grace_s: int = parameter(
         120,
-        "how long a slice that is pre-empted has to write a checkpoint",
+        "how long a slice that is preempted has to write a checkpoint",
         unit="seconds",
         source="GKE Spot: up to 120 s",
         ge=1,
@@ -44,16 +44,16 @@ class SchedulerConfig(Model):
     )
     production_waits_h: float = parameter(
         0.5,
-        "how long production waits before it pre-empts research; filler makes room at once",
+        "how long production waits before it preempts research; filler makes room at once",
         unit="hours",
-        source="calibrated: fewer pre-emptions, and large slices start in 8 h still",
+        source="calibrated: fewer preemptions, and large slices start in 8 h still",
         ge=0,
         le=10_000,
         allow_inf_nan=False,
     )
     research_waits_h: float = parameter(
         6.0,
-        "how long research waits before it pre-empts research that was requested later",
+        "how long research waits before it preempts research that was requested later",
         unit="hours",
         source="calibrated: all large slices start in 96 h",
         ge=0,
@@ -62,7 +62,7 @@ class SchedulerConfig(Model):
     )
     research_runs_h: float = parameter(
         1.0,
-        "how long research has its cubes before older research may pre-empt it",
+        "how long research has its cubes before older research may preempt it",
         unit="hours",
         source="assumption; Meta's research clusters have 2 h (HPCA 2025)",
         ge=0,

@@ -167,7 +167,7 @@ class WorkloadConfig(Model):
     )
     production_share: float = parameter(
         0.2,
-        "campaigns of production, which is never pre-empted; the others are research",
+        "campaigns of production, which is never preempted; the others are research",
         unit="fraction",
         source="assumption",
         ge=0,

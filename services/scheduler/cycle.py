@@ -38,7 +38,7 @@ class CycleDecision:
     promises: dict[int, int]
     """Slice → latest start that is promised to it."""
     wakes_us: int | None = None
-    """When a waiting slice may pre-empt more slices than now; None if never."""
+    """When a waiting slice may preempt more slices than now; None if never."""
 
 
 def cycle(state: SchedulerState) -> list[Output]:

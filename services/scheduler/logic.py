@@ -51,7 +51,7 @@ def _next_decision_us(state: SchedulerState) -> int | None:
     """The next time at which a decision is due.
 
     Candidates: a recovery decision, the end of a grace period, move, estimate, hold or backoff, the health
-    check of a suspected cube, or the time at which the first slice in line may pre-empt more slices.
+    check of a suspected cube, or the time at which the first slice in line may preempt more slices.
     """
     times = (
         next_decision_us(state),

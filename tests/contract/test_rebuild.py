@@ -31,7 +31,7 @@ from shared.runtimes.live.live_clock import read_epoch
 from shared.runtimes.live.partition_replay import OutputMismatch
 from shared.runtimes.live.process.process_registry import processes
 from shared.runtimes.operations_log import new_operation
-from shared.runtimes.poll import until as wait_until
+from shared.runtimes.poll import poll_until as wait_until
 from shared.storage.store.redis_store import RedisStore
 from tests.simulation.test_live_swarm import PODS, SITES
 from tests.support.live_swarm import PARTITIONS, TWIN, LiveSwarm

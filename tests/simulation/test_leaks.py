@@ -1,4 +1,4 @@
-"""Ten thousand random lifetimes of slices on a small pod, with faults, drains, pre-emptions, repairs and
+"""Ten thousand random lifetimes of slices on a small pod, with faults, drains, preemptions, repairs and
 releases in any order: when all have ended nothing of them is left, anywhere, and no state has grown."""
 
 import random

@@ -29,7 +29,7 @@ DECISIONS = 1_000
 PODS = (64, 144)
 LOST_CUBES = 8
 LONG_QUEUE = SchedulerConfig(research_waits_h=10_000.0)
-"""Nobody is pre-empted."""
+"""Nobody is preempted."""
 
 Result = tuple[int | None, dict[int, int]]
 """(the slice that gets cubes next, slice → when it is promised its start)."""
@@ -87,7 +87,7 @@ def _plans() -> list[BenchFigure]:
 
 
 def _beside_plain(count: int) -> list[BenchFigure]:
-    """What starts next when a slice has left, on whole cubes and without pre-emption."""
+    """What starts next when a slice has left, on whole cubes and without preemption."""
     pod = FullPod(PODS[0], WAITING, LONG_QUEUE, tiers=("research",), smallest_chips=CHIPS_PER_CUBE)
     ours_s, peer_s = [], []
     for _ in range(count):
@@ -100,7 +100,7 @@ def _beside_plain(count: int) -> list[BenchFigure]:
         if plain != found:
             raise OperationFailed(f"scheduler: ours decides {found}, a plain one {plain}")
     ours_ms, peer_ms = 1e3 * statistics.median(ours_s), 1e3 * statistics.median(peer_s)
-    how = f"who starts next of {WAITING:,}, whole cubes, no pre-emption; median of {count}"
+    how = f"who starts next of {WAITING:,}, whole cubes, no preemption; median of {count}"
     plainly = "sorts all that wait anew and tries each on a list of cubes; the same answers"
     return [
         BenchFigure("who starts next", round(ours_ms, 2), "ms", "-", how),
@@ -135,7 +135,7 @@ def _ours(state: SchedulerState) -> Result:
 
 
 def plain_easy(state: SchedulerState) -> Result:
-    """EASY as a textbook has it, for slices of whole cubes of which none is pre-empted: all that wait in
+    """EASY as a textbook has it, for slices of whole cubes of which none is preempted: all that wait in
     order, the first promised the moment at which enough cubes are free by the estimates, each of the others
     tried by itself."""
     now_us = state.now_us

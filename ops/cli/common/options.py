@@ -112,7 +112,7 @@ TierOption = Annotated[
         "--tier",
         click_type=ChoiceParam("tier", TIERS),
         metavar="TIER",
-        help="production is never pre-empted, research may be, filler only uses free cubes",
+        help="production is never preempted, research may be, filler only uses free cubes",
     ),
 ]
 PriorityOption = Annotated[

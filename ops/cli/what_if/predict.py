@@ -133,7 +133,7 @@ def plan_request(
 ) -> None:
     """Predict the placement of a slice if it were requested now.
 
-    Shows the cubes and circuits it would get, and the slices that would be pre-empted.
+    Shows the cubes and circuits it would get, and the slices that would be preempted.
     """
     client = Client()
     ask: dict[str, Any] = {"fabric": fabric, "shape": shape, "owner": owner, "tier": tier}

@@ -117,7 +117,7 @@ def _cubes(state: SchedulerState, row: Slice) -> list[Obstacle]:
 
 
 def _holders(state: SchedulerState, row: Slice) -> list[Obstacle]:
-    """The slices on cubes that it cannot pre-empt, by expected end."""
+    """The slices on cubes that it cannot preempt, by expected end."""
     first = row.number == wait_summary_of(state).first
     yielding = {} if row.tier == "filler" else preemptable_by(state, row if first else None)
     holders = {
@@ -184,6 +184,6 @@ def _rules(state: SchedulerState, row: Slice) -> list[Obstacle]:
             "research_waits_h": config.research_waits_h,
             "research_runs_h": config.research_runs_h,
         }
-        why = f"it may pre-empt more slices from {format_time(from_us)}"
+        why = f"it may preempt more slices from {format_time(from_us)}"
         rows.append(Obstacle(kind="rule", name=f"scheduler.{rule} {hours[rule]:g}", why=why))
     return rows

@@ -70,19 +70,19 @@ def _by_promise(state: SchedulerState, row: Slice) -> ExpectedStart:
     depends_on = _ends_before(state, at_us)
     reason = f"promised, if nothing fails and the estimates of {_slices(len(depends_on))} are right"
     if preemptable_by(state, row if row.number == wait_summary_of(state).first else None):
-        reason += f"; slices that it pre-empts then have {state.config.grace_s} s to leave"
+        reason += f"; slices that it preempts then have {state.config.grace_s} s to leave"
     reason += _preemption_text(state, row, at_us)
     return ExpectedStart(at_us=at_us, basis="promise", reason=reason, depends_on=depends_on)
 
 
 def _preemption_text(state: SchedulerState, row: Slice, before_us: int) -> str:
-    """When the first slice in line may pre-empt research, if that is before `before_us`."""
+    """When the first slice in line may preempt research, if that is before `before_us`."""
     if row.number != wait_summary_of(state).first:
         return ""
     grows = strength_of(state, row, placed_slices(state)).grows
     if grows is None or grows[0] >= before_us:
         return ""
-    return f"; from {format_time(grows[0])} it may pre-empt research"
+    return f"; from {format_time(grows[0])} it may preempt research"
 
 
 def _by_plan(state: SchedulerState, row: Slice) -> ExpectedStart:
@@ -106,7 +106,7 @@ def _by_plan(state: SchedulerState, row: Slice) -> ExpectedStart:
         return _unknown(f"{reason} ({promised})")
     if policy == "none":  # no slice passes, so none starts before the slices ahead of it
         at_us = max(starts.values())
-    if at_us <= state.now_us:  # the plan ignores that the first in line pre-empts research
+    if at_us <= state.now_us:  # the plan ignores that the first in line preempts research
         return _unknown(f"cubes are free now, but it {queue_order_reason(state, wait_summary_of(state))}")
     depends_on = _ends_before(state, at_us)
     reason = (
@@ -117,7 +117,7 @@ def _by_plan(state: SchedulerState, row: Slice) -> ExpectedStart:
 
 
 def _unknown_ends_text(state: SchedulerState, row: Slice, before: Iterable[int]) -> str:
-    """Why cubes have no known end: slices without an estimate that cannot be pre-empted, such slices ahead in
+    """Why cubes have no known end: slices without an estimate that cannot be preempted, such slices ahead in
     line, and cubes out of use."""
     yielding = preemptable_by(state, row if row.number == wait_summary_of(state).first else None)
     holders = len(

@@ -1,1 +1,1 @@
-"""The queue: order, backfill, pre-emption, compaction and reservations."""
+"""The queue: order, backfill, preemption, compaction and reservations."""

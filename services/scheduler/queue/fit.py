@@ -45,7 +45,7 @@ class FitFinder:
         return fit if fit is not None and self._leaves_enough(fit) else None
 
     def for_backfill(self, shape: Shape) -> FitWithVictims | None:
-        """A fit on idle cubes or filler cubes. A slice that is not first in line may pre-empt only filler."""
+        """A fit on idle cubes or filler cubes. A slice that is not first in line may preempt only filler."""
         if shape not in self._backfill_fits:
             self._backfill_fits[shape] = self.with_preemption(shape, self.fillers)
         return self._backfill_fits[shape]

@@ -1,13 +1,13 @@
-"""Pre-emption rules: which slices may make others leave, and what that costs.
+"""Preemption rules: which slices may make others leave, and what that costs.
 
-Production is never pre-empted. Filler yields to production and research at once.
+Production is never preempted. Filler yields to production and research at once.
 
 Research yields to production that has waited for `production_waits_h`, so that slices that end soon are not
 torn down.
 
 Research also yields to larger research that has waited for `research_waits_h`, if the victim was requested
 later and has had its cubes for `research_runs_h`. So a slice that finds no room in time becomes strong enough
-to take it. The pre-emptor must be larger: otherwise a victim could pre-empt the next slice of its kind, and
+to take it. The preemptor must be larger: otherwise a victim could preempt the next slice of its kind, and
 so on.
 
 Waiting time counts from the slice's last entry into the queue.
@@ -23,17 +23,17 @@ from shared.basics.units import US_PER_HOUR, US_PER_S
 from shared.models.jobs.progress import progress_at
 
 Rule = Literal["production_waits_h", "research_waits_h", "research_runs_h"]
-"""The scheduler parameter that delays a pre-emption."""
+"""The scheduler parameter that delays a preemption."""
 
 
 @dataclass(frozen=True, slots=True)
 class Strength:
-    """Which research a waiting slice may pre-empt."""
+    """Which research a waiting slice may preempt."""
 
     weaker: dict[int, int]
-    """Slices that it may pre-empt now → what that costs."""
+    """Slices that it may preempt now → what that costs."""
     grows: tuple[int, Rule] | None
-    """(when it may next pre-empt another slice, the parameter that delays it); None if never."""
+    """(when it may next preempt another slice, the parameter that delays it); None if never."""
 
 
 def strength_of(state: SchedulerState, preemptor: Slice, held: Sequence[Slice]) -> Strength:
@@ -51,7 +51,7 @@ def strength_of(state: SchedulerState, preemptor: Slice, held: Sequence[Slice]) 
 def _preemptable_research(
     state: SchedulerState, preemptor: Slice, held: Sequence[Slice]
 ) -> Iterator[tuple[Slice, int, Rule]]:
-    """(research slice that may be pre-empted, from when on, the parameter that delays it)."""
+    """(research slice that may be preempted, from when on, the parameter that delays it)."""
     if preemptor.tier == "filler":
         return
     config = state.config
@@ -73,8 +73,8 @@ def _preemptable_research(
 
 
 def preemptable_by(state: SchedulerState, preemptor: Slice | None) -> dict[int, int]:
-    """The slices that this one may pre-empt now → what that costs. None: a slice that is not first in line,
-    which may only pre-empt filler. Any research costs more than all filler."""
+    """The slices that this one may preempt now → what that costs. None: a slice that is not first in line,
+    which may only preempt filler. Any research costs more than all filler."""
     held = placed_slices(state)
     preemptable = always_preemptable(state, held)
     return preemptable if preemptor is None else preemptable | strength_of(state, preemptor, held).weaker

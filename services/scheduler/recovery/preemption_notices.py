@@ -1,6 +1,6 @@
-"""Pre-emption: notices to leave, claims on the cubes, and evictions.
+"""Preemption: notices to leave, claims on the cubes, and evictions.
 
-A slice that pre-empts others claims concrete cubes until the last victim has left; no other slice gets them.
+A slice that preempts others claims concrete cubes until the last victim has left; no other slice gets them.
 A claim ends when its slice is admitted or withdrawn, or when one of its cubes fails or is drained. In the
 last case the slice goes back to the queue, but the victims still leave.
 """
@@ -46,7 +46,7 @@ def give_notice(state: SchedulerState, row: Slice, victims: tuple[int, ...], cau
     for number in victims:
         if number in state.notices:
             continue
-        reason = f"pre-empted by {row.tier} slice {slice_name(state, row.number)}"
+        reason = f"preempted by {row.tier} slice {slice_name(state, row.number)}"
         state.notices[number] = LeaveNotice("preempted", state.now_us, until_us, cause, reason, row.number)
         store_slice(state, state.slices[number])
         notice = SliceNoticed(slice=slice_name(state, number), why="preempted", until_us=until_us)
@@ -101,13 +101,13 @@ def serve_claims(state: SchedulerState) -> list[Output]:
 
 
 def graces_end_us(state: SchedulerState) -> int | None:
-    """When the next grace period of a pre-empted slice ends."""
+    """When the next grace period of a preempted slice ends."""
     ends = [notice.until_us for notice in state.notices.values() if notice.why == "preempted"]
     return min(ends, default=None)
 
 
 def evict_overdue(state: SchedulerState) -> list[Output]:
-    """Evict pre-empted slices whose grace period has expired."""
+    """Evict preempted slices whose grace period has expired."""
     overdue = [
         number
         for number, notice in sorted(state.notices.items())
@@ -131,7 +131,7 @@ def uncommitted_us(state: SchedulerState, number: int) -> int:
 
 
 def leave_preempted(state: SchedulerState, number: int) -> list[Output]:
-    """Requeue a pre-empted slice. Its checkpoint keeps its work up to the notice."""
+    """Requeue a preempted slice. Its checkpoint keeps its work up to the notice."""
     row, notice = state.slices[number], state.notices[number]
     if row.progress is not None and is_single_pod(state, row):
         progress = given_notice(row.progress, max(notice.given_us, row.progress.since_us))

@@ -177,7 +177,7 @@ def _evict(state: SchedulerState, row: Slice, interruption: Interruption) -> lis
 def _preempt_for(
     state: SchedulerState, row: Slice, interruption: Interruption, hit: RecoveryInput
 ) -> list[Output]:
-    """Pre-empt slices for one that waits for a cube, those that lose least. Then it waits for at most one
+    """Preempt slices for one that waits for a cube, those that lose least. Then it waits for at most one
     grace period."""
     if not hit.moves or recovery_plan([hit], hit.cubes, 0, recovery_delays(state))[0].choice != "swap":
         return []  # the slice would wait even with free cubes

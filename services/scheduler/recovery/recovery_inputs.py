@@ -154,9 +154,9 @@ def _cubes_short(state: SchedulerState, row: Slice, dead: int, by_ocs: bool) -> 
 
 
 def preemptable_for_recovery(state: SchedulerState, row: Slice) -> dict[int, int]:
-    """The slices that a slice which lost a cube may pre-empt → what that costs.
+    """The slices that a slice which lost a cube may preempt → what that costs.
 
-    These are the slices that it could pre-empt if it were first in line, so that it does not idle for hours
+    These are the slices that it could preempt if it were first in line, so that it does not idle for hours
     on its other cubes. Only slices of whole cubes count, because nothing is reserved for it that comes free
     in parts.
     """
@@ -173,7 +173,7 @@ def preemptable_for_recovery(state: SchedulerState, row: Slice) -> dict[int, int
 
 def _leaves_us(state: SchedulerState, other: Slice, yields: bool) -> int | None:
     """Time until another slice is expected to leave its cubes; None if unknown. At most the grace period if
-    it can be pre-empted."""
+    it can be preempted."""
     left_us = None if other.ends_us is None else max(other.ends_us - state.now_us, 0)
     if not yields:
         return left_us

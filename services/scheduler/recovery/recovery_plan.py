@@ -60,7 +60,7 @@ class RecoveryDelays:
     circuits_us: int
     preflight_us: int
     grace_us: int
-    """The grace period in which pre-empted slices leave their cubes."""
+    """The grace period in which preempted slices leave their cubes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from shared.models.superpod.wiring import ENDS_PER_CUBE
 Fit = tuple[tuple[int, ...], Corner | None]
 """(cubes, corner): where a slice fits."""
 LossBySlice = dict[int, int]
-"""Slice that may be pre-empted → what it would lose, in chip-microseconds."""
+"""Slice that may be preempted → what it would lose, in chip-microseconds."""
 
 
 VictimNumbers = tuple[int, ...]

@@ -1,4 +1,4 @@
-"""Chooses the slices to pre-empt: those that lose least work, and no more than needed.
+"""Chooses the slices to preempt: those that lose least work, and no more than needed.
 
 A choice frees whole cubes. Its cost is the work that its slices lose, then their number. So a slice whose
 cubes are not needed never leaves: without it, the choice would be no dearer and smaller.
@@ -54,7 +54,7 @@ def cheapest_groups(groups: Sequence[VictimGroup], needed: int) -> tuple[VictimG
 def cheapest_place(places: Iterable[frozenset[int]], lost: dict[int, int]) -> frozenset[int] | None:
     """The place whose slices lose least, if only certain places will do: blocks of a cube or boxes of a grid.
 
-    Each place is given as the set of slices on it. `lost` has the slices that may be pre-empted and their
+    Each place is given as the set of slices on it. `lost` has the slices that may be preempted and their
     losses; a place with any other slice is skipped. Ties go to the first place.
     """
     best: tuple[Cost, frozenset[int]] | None = None

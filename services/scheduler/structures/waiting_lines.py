@@ -2,7 +2,7 @@
 highest first; age).
 
 The order among lines changes all the time and is computed in `order`. A decision looks at lines rather than
-slices: a fit depends only on the shape, and the right to pass or pre-empt only on the tier. So its cost does
+slices: a fit depends only on the shape, and the right to pass or preempt only on the tier. So its cost does
 not depend on the number of waiting slices.
 """
 

@@ -66,7 +66,7 @@ def test_a_whole_life_is_found_in_order() -> None:
         judged(
             [BEGIN, connect(JOINS)],
             [SWAP, disconnect(sorted(gone)), connect(sorted(new))],
-            [LeaveCircuits(slice=NAME, joins=MOVED), SliceRequeued(slice=NAME, reason="pre-empted")],
+            [LeaveCircuits(slice=NAME, joins=MOVED), SliceRequeued(slice=NAME, reason="preempted")],
             [BEGIN.model_copy(update={"cubes": (2, 7)}), connect(MOVED)],
             [LeaveCircuits(slice=NAME, joins=MOVED), DONE],
             [MESH.model_copy(update={"cubes": (4,)})],

@@ -33,7 +33,7 @@ NAME = "pod-0/slice-0"
 CHIPS = 128
 TERMS = JobTerms(work_us=100, checkpoint_every_us=30, write_us=5, startup_us=7)
 NOTICED = SliceNoticed(slice=NAME, why="preempted", until_us=1_000)
-REQUEUED = SliceRequeued(slice=NAME, reason="pre-empted")
+REQUEUED = SliceRequeued(slice=NAME, reason="preempted")
 RECOVERING = SliceRecovering(slice=NAME, part="pod-0/cube-1", choice=None, costs_chip_us=None)
 SWAPPED = CubeSwapped(slice=NAME, left=1, spare=3, corner=None, reason="failed")
 

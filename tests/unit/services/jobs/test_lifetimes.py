@@ -59,7 +59,7 @@ def live(driver: Driver, draw: Random) -> int:
             driver.feed(draw.choice(EVENTS), now_us)
         now_us += draw.randint(0, 120)
         driver.run(now_us)
-        driver.feed(SliceRequeued(slice=NAME, reason="pre-empted"), now_us)
+        driver.feed(SliceRequeued(slice=NAME, reason="preempted"), now_us)
         had_us += now_us - admitted_us
     driver.feed(ended(), now_us)
     how: Body = draw.choice(

@@ -84,7 +84,7 @@ def test_all_slices_of_a_job_say_which_one_is_slow(lab: Lab) -> None:
 
 
 def test_the_scheduler_knows_how_far_a_job_is_that_was_told_its_share_before_it_began() -> None:
-    """And after it stood: whom to pre-empt and what work is left are decided by that."""
+    """And after it stood: whom to preempt and what work is left are decided by that."""
     config = superpod_config(["pod.cubes=4", "workload.enabled=false", "failures.enabled=false"], seed=3)
     lab = Lab("campus", dict.fromkeys(PODS, config), services_of)
     lab.run(2 * US_PER_S, [LabRequest(US_PER_S, "pod-0", RequestSlice(shape=(4, 4, 8), pods=PODS), 1)])

@@ -148,7 +148,7 @@ def test_when_the_grace_is_over_the_cubes_are_taken() -> None:
     assert world.held.due_us == notice.until_us
     emitted = world.tick()
     assert admitted(emitted) == [preemptor]
-    assert SliceRequeued(slice=victim, reason=f"pre-empted for {preemptor}, which is research") in emitted
+    assert SliceRequeued(slice=victim, reason=f"preempted for {preemptor}, which is research") in emitted
     world.check()
 
 
@@ -221,7 +221,7 @@ def test_research_has_a_bounded_number_of_lives_and_filler_has_not() -> None:
             world.check()
     (evicted_for_good,) = [body for body in world.ended.values() if isinstance(body, SliceEvicted)]
     assert evicted_for_good.reason == (
-        "pre-empted for pod-0/slice-2, which is production; it came back 1 times already "
+        "preempted for pod-0/slice-2, which is production; it came back 1 times already "
         "(scheduler.retries_max)"
     )
 

@@ -389,7 +389,7 @@ def test_what_has_waited_for_too_long_is_given_up() -> None:
     bench.run(begun_us + 2 * US_PER_HOUR - 1)
     assert len(bodies(bench.log, RewiringEnded)) == 1
     bench.run(begun_us + 2 * US_PER_HOUR)
-    assert outcome(bench) == ("aborted", f"waited 2 h: {waits.reason}")
+    assert outcome(bench) == ("aborted", f"the stage has waited for 2 h: {waits.reason}")
     assert_holds(bench)
 
 

@@ -254,7 +254,7 @@ def test_the_next_filler_takes_the_place_of_one_that_is_placed() -> None:
         assert after.job is not None
         names.add(after.slice)
         works.add(after.job.work_us)
-        assert driver.feed(admitted(body)) == []  # pre-empted, and placed again
+        assert driver.feed(admitted(body)) == []  # preempted, and placed again
         driver.feed(SliceCompleted(slice=body.slice, reason="finished"))
     assert len(names) == len(works) == 2 * len(first)
     assert driver.state.fillers_waiting == filler_backlog(FILLED.workload, 64)
