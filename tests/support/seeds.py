@@ -64,7 +64,10 @@ def in_words() -> str:
 
 def rotating(cases: Iterable[Any], why: str) -> list[Any]:
     """All cases of a test, for `parametrize`: those outside this commit's tenth are slow, for this reason."""
+    slow = pytest.mark.slow(why)
     return [
-        case if place % SLICES == slice_number() else pytest.param(case, marks=pytest.mark.slow(why))
+        case
+        if place % SLICES == slice_number()
+        else pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=slow)
         for place, case in enumerate(cases)
     ]

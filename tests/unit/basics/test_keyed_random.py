@@ -54,6 +54,7 @@ def test_the_first_numbers_never_change() -> None:
 PINNED = "bd774a79b07975be"
 
 
+@pytest.mark.integration
 def test_draws_do_not_depend_on_the_hash_seed() -> None:
     code = "from shared.basics.keyed_random import draw_bits; print(draw_bits(7, 'pod-0', 'arrival', 3))"
     printed = {

@@ -81,6 +81,7 @@ def test_a_form_is_of_what_is_stored_down_to_the_records() -> None:
     assert len({state_layout(state) for state in (State, First, Second, Third, Fourth, Fifth)}) == 6
 
 
+@pytest.mark.integration
 def test_forms_are_the_same_in_every_process() -> None:
     code = (
         "from services.fleet import FLEET; from shared.engine.compatibility import state_layouts; "

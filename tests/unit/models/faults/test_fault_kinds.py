@@ -158,6 +158,7 @@ def test_a_fabric_without_switches_has_no_faults_of_them() -> None:
     )
 
 
+@pytest.mark.integration
 def test_the_table_can_be_shown_at_once() -> None:
     program = (
         "import sys, shared.models.faults.fault_kinds; "

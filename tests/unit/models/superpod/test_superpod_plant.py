@@ -240,6 +240,7 @@ def test_a_link_needs_both_strands_at_the_same_end() -> None:
     assert (whole[a], whole[b], (whole >= 0).sum()) == (b, a, 2)
 
 
+@pytest.mark.integration
 def test_the_plant_is_there_without_networkx() -> None:
     program = (
         "import sys, shared.models.plant.impact; from "

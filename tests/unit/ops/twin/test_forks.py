@@ -153,6 +153,7 @@ def test_after_a_message_is_after_all_that_followed_from_it_at_once(parent: Path
     assert now.position == len(lines)
 
 
+@pytest.mark.slow("a twin, its fork and a forecast of days")
 def test_its_tail_begins_with_other_draws_and_parameters_and_is_the_future_of_a_forecast(
     parent: Path, lines: list[bytes]
 ) -> None:

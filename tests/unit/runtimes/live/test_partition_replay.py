@@ -17,6 +17,8 @@ from shared.storage.store.fabric_registry import registered_fabrics
 from tests.simulation.test_live_swarm import PODS, SITES
 from tests.support.live_swarm import PARTITIONS, TWIN, LiveSwarm
 
+SLOW = pytest.mark.slow("folds a log again in many small parts")
+
 
 @pytest.fixture(scope="module")
 def swarm() -> LiveSwarm:
@@ -43,7 +45,7 @@ def refolded(records: list[Record], partition: int = 0, stride: int = 7) -> Part
     return anew
 
 
-@pytest.mark.parametrize("stride", [1, 7, 10_000])
+@pytest.mark.parametrize("stride", [pytest.param(1, marks=SLOW), pytest.param(7, marks=SLOW), 10_000])
 def test_it_comes_to_what_the_workers_came_to(swarm: LiveSwarm, stride: int) -> None:
     for partition in range(PARTITIONS):
         records = swarm.log.records[partition]

@@ -88,7 +88,7 @@ def test_where_no_file_descriptor_is_left_anybody_s_traceback_is_a_sentence(
     try:
         raise StoreUnreachable("Redis at x does not answer") from OSError(errno.EMFILE, "Too many open files")
     except StoreUnreachable:
-        log.exception("a batch")
+        log.exception("batch failed")
     loop = asyncio.new_event_loop()
     with socket.create_server(("127.0.0.1", 0)) as server:
         asked: dict[str, Any] = {

@@ -68,7 +68,7 @@ def test_shapes(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["4x4", "4x4x", "axbxc", "4x4x4x4", "-4x4x4", "44444x4x4"])
 def test_what_is_no_shape(text: str) -> None:
-    with pytest.raises(click.BadParameter, match="no shape"):
+    with pytest.raises(click.BadParameter, match="is not a valid shape; must be three sides in chips"):
         ShapeParam().convert(text, None, None)
 
 

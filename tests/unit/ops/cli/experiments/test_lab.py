@@ -53,7 +53,9 @@ def test_a_log_of_a_site_is_replayed_in_words(tmp_path: Path) -> None:
 def test_what_is_no_file_is_no_log(path: str) -> None:
     done = run("replay", path)
     assert isinstance(done.exception, InvalidInput)
-    assert str(done.exception).startswith(f"log file {path}: no file, but a folder, pipe or device")
+    assert str(done.exception).startswith(
+        f"log file {path}: is a folder, pipe or device; must be a regular file"
+    )
 
 
 def test_a_run_of_a_site_says_of_each_fabric_what_it_is(tmp_path: Path) -> None:
@@ -162,12 +164,12 @@ def test_a_line_that_cannot_be_meant_is_a_dead_letter(old: bytes, new: bytes, tm
         (
             "--kind static-pod",
             "0,100,64,4x4x20,",
-            "line 4: shape 4x4x20: side 20 is longer than the fixed grid of a static pod, 16 chips",
+            "line 4: shape 4x4x20: side 20 is longer than the fixed grid of a static pod (16 chips)",
         ),
         (
             "--kind static-pod",
             "0,100,64,4x4x8,1",
-            "line 4: twisted true: the links of a static pod are fixed",
+            "line 4: twisted: true is not allowed; the links of a static pod are fixed",
         ),
     ],
 )
@@ -203,11 +205,11 @@ def test_the_summary_of_an_interrupted_run_says_what_it_covers() -> None:
     ("words", "said"),
     [
         ("--inject ocs", "--inject 'ocs': must be KIND:TARGET@TIME+FOR, such as ocs:pod-0/ocs-17@2d+10m"),
-        ("--inject lazer:pod-0/ocs-1@1h", "no fault of kind 'lazer'; must be host, chip, cable"),
-        ("--inject ocs:pod-7/ocs-1@1h", "no fabric 'pod-7'; there is pod-0"),
+        ("--inject lazer:pod-0/ocs-1@1h", "no such fault kind 'lazer'; must be one of host, chip, cable"),
+        ("--inject ocs:pod-7/ocs-1@1h", "no such fabric 'pod-7'; must be one of pod-0"),
         ("--inject ocs:pod-0/ocs-48@1h", "ocs-48"),
-        ("--inject ocs:ocs-48@1h", "name 'pod-0/ocs-48': OCS 48 does not exist"),
-        ("--inject ocs:ocs-1@1h --pods 2", "no fabric 'ocs-1'; there is pod-0, pod-1"),
+        ("--inject ocs:ocs-48@1h", "target: 'pod-0/ocs-48' is not allowed: OCS 48 does not exist"),
+        ("--inject ocs:ocs-1@1h --pods 2", "no such fabric 'ocs-1'; must be one of pod-0, pod-1"),
         ("--inject ocs:pod-0/ocs-4@soon", "'soon' is not a valid duration; must be like 0s, 30s"),
         ("--inject ocs:pod-0/ocs-4@1h+0s", "'0s' is not a valid duration; must be like 30s"),
         (
@@ -215,7 +217,10 @@ def test_the_summary_of_an_interrupted_run_says_what_it_covers() -> None:
             "'sever=3' is not understood; must be KIND:TARGET@TIME",
         ),
         ("--inject connector:cube-12/+y/7@2h,severity", "'severity' is not understood; must be KIND:TARGET"),
-        ("--inject connector:cube-12/+y/7@2h,severity=x", "severity 'x' is no number; allowed are numbers"),
+        (
+            "--inject connector:cube-12/+y/7@2h,severity=x",
+            "severity: 'x' is not a number; must be a number",
+        ),
         (
             "--inject connector:cube-12/+y/7@2h,severity=nan",
             "severity: 'nan' is not a number; must be a number",
@@ -224,7 +229,7 @@ def test_the_summary_of_an_interrupted_run_says_what_it_covers() -> None:
         ("--inject laser:cube-12/+y/7@2h,onset=1h,onset=2h", "onset is given twice; leave one of them out"),
         (
             "--inject connector:cube-12/+y/7@2h,severity=99",
-            "severity 99: not what a fault of kind 'connector' can have; must be 0.05 to 30 dB",
+            "severity: 99 is not allowed for a fault of kind 'connector'; must be between 0.05 and 30 dB",
         ),
         (
             "--inject ocs:ocs-1@2h,severity=3",
@@ -232,7 +237,7 @@ def test_the_summary_of_an_interrupted_run_says_what_it_covers() -> None:
         ),
         (
             "--inject flap:cube-12/+y/7@2h,onset=1h",
-            "onset_s 3600: a fault of kind 'flap' strikes at once; allowed are",
+            "onset_s: 3600 is not allowed; a fault of kind 'flap' has no onset; the kind must be one of",
         ),
         ("--inject ocs:pod-0/ocs-4@1d1h", "--inject at 1d01:00:00: is after the end of the run"),
         ("--set pod.cubes=4 --set pod.cubes=8", "--set pod.cubes: given twice; leave one of them out"),

@@ -236,7 +236,7 @@ def test_blocks_that_may_not_be_joined_are_said_so(tmp_path: Path) -> None:
     path.write_text(site_of("{blocks: [{customer: team-1}, {customer: team-2}]}"))
     for words in (["show"], ["plan"], ["te"], ["fail", "rack-1"]):
         done = run(words[0], str(path), *words[1:])
-        assert str(done.exception).startswith("dcn-0: no two of its blocks may be joined, for each has")
+        assert str(done.exception).startswith("dcn-0: no two of its blocks can be joined; two must have")
 
 
 def test_a_rack_costs_its_share_everywhere(tmp_path: Path) -> None:
@@ -311,10 +311,10 @@ def test_parts_that_fail_go_by_the_names_of_a_living_network(network: str) -> No
 @pytest.mark.parametrize(
     ("part", "sentence"),
     [
-        ("rack-9", "rack-9: nothing of this name can fail; must be ocs-0 to ocs-31"),
-        ("dcn-1/rack-3", "dcn-1/rack-3: nothing of this name can fail; allowed are"),
-        ("block-1/bundle-99", "block-1/bundle-99: nothing of this name can fail; must be bundle-0 to"),
-        ("rack-" + "1" * 5_000, f"rack-{'1' * 54}…: nothing of this name can fail"),
+        ("rack-9", "rack-9: no part that can fail has this name; must be ocs-0 to ocs-31"),
+        ("dcn-1/rack-3", "dcn-1/rack-3: no part that can fail has this name; must be"),
+        ("block-1/bundle-99", "block-1/bundle-99: no part that can fail has this name; must be bundle-0 to"),
+        ("rack-" + "1" * 5_000, f"rack-{'1' * 54}…: no part that can fail has this name"),
     ],
 )
 def test_a_part_that_there_is_not_is_one_sentence(network: str, part: str, sentence: str) -> None:
@@ -352,7 +352,7 @@ def test_growth_is_steps_with_what_they_disturb(network: str, tmp_path: Path) ->
     assert "block-3, block-4, block-5 keep less than the promise of 0.9, by hand: " in told
     assert run("grow", network, network).stdout == "nothing to do: the networks are the same\n"
     done = run("grow", str(later), network)
-    assert str(done.exception).startswith("racks 8 of 32: not allowed after 16 of 32")
+    assert str(done.exception).startswith("racks: 8 of 32 is not allowed after 16 of 32")
 
 
 def test_what_a_network_costs_comes_with_what_that_hangs_on(network: str) -> None:

@@ -52,7 +52,7 @@ def test_parts_and_rate_of_the_modules_are_taken_and_said() -> None:
         *("50G-PAM4", 0.4, "integrated", "EML")
     ]
     said_no = run(*SMALL, "--launch-dbm", "11")
-    assert "launch-dbm 11 dBm: must be -20 to 10 dBm; the nearest is 10" in str(said_no.exception)
+    assert "launch-dbm 11 dBm: must be between -20 and 10 dBm; the nearest is 10" in str(said_no.exception)
 
 
 def test_return_loss_is_taken_for_every_port() -> None:
@@ -90,9 +90,9 @@ def test_mistakes(words: list[str], told: str) -> None:
 @pytest.mark.parametrize(
     ("value", "told"),
     [
-        ("-9", "return-loss-db -9 dB: must be -80 to -10 dB; the nearest is -10"),
-        ("nan", "return-loss-db nan: not a number; must be -80 to -10 dB"),
-        ("30", "return-loss-db 30 dB: must be -80 to -10 dB; did you mean -30?"),
+        ("-9", "return-loss-db -9 dB: must be between -80 and -10 dB; the nearest is -10"),
+        ("nan", "return-loss-db nan: not a number; must be between -80 and -10 dB"),
+        ("30", "return-loss-db 30 dB: must be between -80 and -10 dB; did you mean -30?"),
     ],
 )
 def test_a_return_loss_out_of_range_is_refused_as_in_budgets(value: str, told: str) -> None:

@@ -19,7 +19,7 @@ def test_a_twin_kept_elsewhere_is_audited_there(monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setenv("LIGHTWAVE_URL", twin.url)
         said = CliRunner().invoke(root, ["audit"])
     assert isinstance(said.exception, NotFound)
-    assert "is kept in /no/such/folder, which is not on this machine" in str(said.exception)
+    assert "its folder /no/such/folder is not on this machine" in str(said.exception)
 
 
 def test_a_named_twin_that_does_not_answer_is_not_taken_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,4 +50,4 @@ def test_a_live_twin_is_audited_by_its_name_and_without_jobs(monkeypatch: pytest
         assert CliRunner().invoke(root, ["audit"]).exit_code == 0
         refused = CliRunner().invoke(root, ["audit", "--jobs", "2"])
     assert asked == ["a" * 32]
-    assert "--jobs: is of an embedded twin, and that at" in refused.output
+    assert "--jobs: requires an embedded twin, and the twin at" in refused.output
