@@ -241,4 +241,4 @@ def test_a_report_of_too_few_runs_says_so(document: Path) -> None:
     words = [sys.executable, "-m", "ops.cli", "experiment", "report", str(document), "--out", str(folder)]
     found = subprocess.run(words, capture_output=True, text=True, check=False)
     assert found.returncode == 3
-    assert found.stderr.endswith("of no seed all variants are done yet; 1 runs are there, of 8\n")
+    assert found.stderr.endswith("no seed has all variants yet; 1 of 8 runs exist\n")

@@ -209,15 +209,13 @@ def test_a_job_does_not_begin_before_the_network_reaches_its_pods() -> None:
         ((number, row),) = state.slices.items()
         why = pods_wait_reason(state, row)
         assert why is not None
-        assert why.startswith("8 cubes are kept for it until ")
-        assert why.endswith(" for a link of the network to lead to pod-1")
+        assert why.startswith("holds 8 cubes until ")
+        assert why.endswith(" while the network does not reach pod-1")
         assert unreachable_pods(state, state.members[number]) == ["pod-1"]
     lab.run(back_us - 1)
     assert cubes(lab) == [0, 0]
     given_up = [m.body.reason for m in log if isinstance(m.body, PodWaits) and m.body.reason]
-    assert set(given_up) == {
-        "no link of the network leads to pod-1, nor did one within 600 s (scheduler.pods_hold_s)"
-    }
+    assert set(given_up) == {"the network did not reach pod-1 within 600 s (scheduler.pods_hold_s)"}
     lab.run(back_us + US_PER_HOUR // 60)
     assert cubes(lab) == [8, 8]
     assert told_mbps(log)[-1][1] > 0

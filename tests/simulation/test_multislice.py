@@ -210,9 +210,7 @@ def test_a_fault_in_one_pod_stalls_the_job_in_all_and_frees_nothing() -> None:
     assert isinstance(scheduler.state, SchedulerState)
     assert len(scheduler.state.slices[0].cubes) == 2
     document = scheduler.service.document(scheduler.state, ("slices", "pod-0/slice-0"))
-    assert getattr(document, "reason", None) == (
-        "stands for pod-1/slice-0 of the same job, which cannot go on"
-    )
+    assert getattr(document, "reason", None) == ("stopped: pod-1/slice-0 of the same job cannot run")
     lab.run(2 * US_PER_HOUR)
     assert isinstance(jobs["pod-0"], JobsState)
     assert jobs["pod-0"].jobs[0].progress.phase == "stepping"
@@ -222,7 +220,7 @@ def test_a_fault_in_one_pod_stalls_the_job_in_all_and_frees_nothing() -> None:
 def test_a_pod_that_is_not_there_refuses_the_job() -> None:
     log = two_pods((US_PER_S, over_both(pods=("pod-0", "pod-7"))), hold_s=60)
     (parted,) = of(log, PodsParted)
-    assert getattr(parted.body, "reason", "") == "pod pod-7 of its job is not in this site"
+    assert getattr(parted.body, "reason", "") == "pods: pod-7 is not a pod of this site"
     assert parted.at_us == 61 * US_PER_S
 
 

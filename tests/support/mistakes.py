@@ -152,7 +152,7 @@ USAGE_CASES: list[tuple[list[str], str]] = [
     (["inject", "osc", "pod-0/ocs-1"], "no kind of fault 'osc'; did you mean ocs? must be one of host,"),
     (["request", "4x4"], "'4x4' is not a valid shape; must be three sides in chips, such as 4x4x8"),
     (["request", "4x4x4", "--key", "two words"], "'two words' is not a valid key"),
-    (["request", "4x4x4", "--key", "k" * 201], "allowed are 1 to 200 visible ASCII characters"),
+    (["request", "4x4x4", "--key", "k" * 201], "must be 1 to 200 visible ASCII characters"),
     (["request", "4x4x4", "--priority", "9.5"], "'9.5' is not a valid integer"),
     (["clock", "advance", "2x"], "Invalid value for 'DURATION': '2x' is not a valid duration"),
     (
@@ -194,7 +194,7 @@ USAGE_CASES: list[tuple[list[str], str]] = [
     (["reproduce", "--out", "/no/such/rows"], "/no/such/rows: there is no folder /no/such"),
     (["pod", "qualify", "--out", "/"], "/ is a folder, not a file"),
     (["link", "curve", "--out", "/no/such.html"], "/no/such.html: there is no folder /no"),
-    (["goodput-model", "--sweep", "--out", "/no/such"], "/no/such: there is no folder /no"),
+    (["model", "goodput", "--sweep", "--out", "/no/such"], "/no/such: there is no folder /no"),
     (["completion", "tcsh"], "no shell 'tcsh'; "),
 ]
 """(words, part of the sentence): what is refused before any twin is reached."""

@@ -36,7 +36,8 @@ PARTS = st.sampled_from(WORDS).flatmap(
     )
 )
 LIKE = (
-    "a name like pod-0/ocs-17, pod-0/ocs-17/N24, pod-0/ocs-17/supply-1, pod-0/ocs-17/fan-2, pod-0/ocs-17/cpu, "
+    "a name like pod-0/ocs-17, pod-0/ocs-17/N24, pod-0/ocs-17/supply-1, pod-0/ocs-17/fan-2, "
+    "pod-0/ocs-17/cpu, "
     "pod-0/ocs-17/fpga, pod-0/ocs-17/driver-5, pod-0/ocs-17/camera-N, pod-0/ocs-17/injector-S, "
     "pod-0/cube-12, pod-0/cube-12/host-3, pod-0/cube-12/host-3/chip-1, "
     "pod-0/cube-12/cable-77, pod-0/cube-12/+y/7 or pod-0/batch-7"
