@@ -166,7 +166,7 @@ def test_ports_are_named_with_their_ocs_and_joins_with_their_faces() -> None:
 
 
 def test_a_field_that_may_name_one_thing_or_another_is_refused() -> None:
-    with pytest.raises(TypeError, match="does not tell of which"):
+    with pytest.raises(TypeError, match="its value does not show the type"):
         type("Unclear", (Body,), {"__annotations__": {"thing": CubeIndex | OcsIndex}})
 
 

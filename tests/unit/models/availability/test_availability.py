@@ -320,7 +320,7 @@ def test_a_fabric_has_no_fewer_than_no_ocses() -> None:
     [
         ({"cube_availability": 1.5}, f"cube-availability 1.5: {PROBABILITY}"),
         ({"ocs_availability": -1.0}, f"ocs-availability -1.0: {PROBABILITY}"),
-        ({"cubes": 200}, "cubes 200: not allowed; allowed are 1 to 144"),
+        ({"cubes": 200}, "cubes 200: must be between 1 and 144"),
         (
             {"faults_tolerated": 49},
             "faults-tolerated 49: must be between 0 and 48; the nearest is 48",

@@ -103,9 +103,9 @@ def test_more_crews_never_make_anybody_wait_longer(rollout: Rollout, seed: int) 
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
-        ({"racks": 0}, "racks 0: not allowed; allowed are 1 to 4,096"),
-        ({"racks_per_week": 0.0}, "racks_per_week 0.0: not allowed"),
-        ({"late_days": -1.0}, "late_days -1.0: not allowed"),
+        ({"racks": 0}, "racks 0: must be between 1 and 4,096"),
+        ({"racks_per_week": 0.0}, "racks_per_week 0.0: must be a finite number above 0"),
+        ({"late_days": -1.0}, "late_days -1.0: must be a finite number of at least 0"),
         ({"crews": 1.5}, "crews: 1.5 is not allowed; must be a whole number of at least 1"),
         ({"faulty": 1.0}, "faulty: 1.0 is not allowed; must be at least 0 and below 1"),
     ],

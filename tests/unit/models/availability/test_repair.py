@@ -124,9 +124,9 @@ def test_limits(up: float, down: float) -> None:
     ("values", "sentence"),
     [
         ((0, 1, 1.0, 1.0), "machines 0: must be between 1 and 100,000; the nearest is 1"),
-        ((1, 0, 1.0, 1.0), "crews 0: not allowed"),
+        ((1, 0, 1.0, 1.0), "crews 0: must be between 1 and 100,000"),
         ((1, 1, 0.0, 1.0), "failure-rate 0.0: must be a finite number above 0"),
-        ((1, 1, 1.0, math.inf), "repair-rate inf: not allowed"),
+        ((1, 1, 1.0, math.inf), "repair-rate inf: must be a finite number above 0"),
     ],
 )
 def test_machine_repair_says_what_is_allowed(values: tuple[int, int, float, float], sentence: str) -> None:
@@ -141,7 +141,7 @@ def test_rates_at_the_ends_of_floating_point_overflow_nothing() -> None:
 
 
 def test_alternating_renewal_says_what_is_allowed() -> None:
-    with pytest.raises(InvalidInput, match=r"mean-up -1\.0: not allowed"):
+    with pytest.raises(InvalidInput, match=r"mean-up -1\.0: must be a finite number above 0"):
         AlternatingRenewal(-1.0, 1.0)
     with pytest.raises(InvalidInput, match="mean-down nan: not allowed"):
         AlternatingRenewal(1.0, math.nan)

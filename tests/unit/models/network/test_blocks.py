@@ -52,7 +52,7 @@ REFUSED = [
         {},
         "pod pod-0: attached 2 times, to ab-0, ab-1; must be attached to one block",
     ),
-    (BLOCKS[:1], {}, "blocks 1: not allowed; allowed are 2"),
+    (BLOCKS[:1], {}, "blocks 1: must be between 2"),
     (BLOCKS, {"racks": 7}, "racks: 7 of 32 is not allowed; must be 4, 8, 16, 32"),
     (BLOCKS, {"switches": 3}, "block ab-0: 512 uplinks over 96 OCSes give no even number of ports"),
     (
@@ -82,5 +82,5 @@ def test_an_unknown_block_names_the_nearest() -> None:
 def test_too_many_blocks_are_counted_before_they_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shared.models.network.blocks.Block", None)  # TypeError for whoever makes one
     rows = tuple([BlockGroupConfig(count=1_024)] * 1_024)
-    with pytest.raises(InvalidInput, match="blocks 1048576: not allowed; allowed are 2 to 1,024"):
+    with pytest.raises(InvalidInput, match="blocks 1048576: must be between 2 and 1,024"):
         network_of(NetworkConfig(blocks=rows))

@@ -171,16 +171,16 @@ def test_many_dirty_connectors_add_up_to_more_than_one_may_lose() -> None:
     ("sentence", "change"),
     [
         ("loss-db -1 dB: must be between 0 and 30 dB; the nearest is 0", {"loss_db": -1.0}),
-        ("return-loss-db 40 dB: allowed are -80 to -10 dB; did you mean -40?", {"near_return_db": 40.0}),
+        ("return-loss-db 40 dB: must be between -80 and -10 dB; did you mean -40?", {"near_return_db": 40.0}),
         (
             "return-loss-db -81 dB: must be between -80 and -10 dB; the nearest is -80",
             {"far_return_db": -81.0},
         ),
         ("excess-db -1.0: must be a finite number of at least 0", {"far_excess_db": -1.0}),
-        ("launch-dbm 11 dBm: allowed are -20 to 10 dBm", {"design": LinkDesign(launch_dbm=11.0)}),
-        ("length-km 80 km: allowed are 0 to 10 km", {"design": LinkDesign(length_km=80.0)}),
+        ("launch-dbm 11 dBm: must be between -20 and 10 dBm", {"design": LinkDesign(launch_dbm=11.0)}),
+        ("length-km 80 km: must be between 0 and 10 km", {"design": LinkDesign(length_km=80.0)}),
         (
-            "fibre-loss-db nan: not a number; allowed are 0 to 20 dB",
+            "fibre-loss-db nan: not a number; must be between 0 and 20 dB",
             {"design": LinkDesign(fibre_loss_db=float("nan"))},
         ),
     ],

@@ -58,7 +58,7 @@ def test_a_laser_that_wears_shows_in_its_bias_before_its_light_falls() -> None:
 
 
 def test_a_kind_that_strikes_no_end_is_refused() -> None:
-    with pytest.raises(ValueError, match="does nothing to a link end"):
+    with pytest.raises(ValueError, match="has no effect on a link end"):
         impairment("host", None, 1.0, None)
 
 

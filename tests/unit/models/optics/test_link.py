@@ -346,12 +346,12 @@ def test_a_value_out_of_range_is_one_sentence(value: float, nearest: float) -> N
     ],
 )
 def test_of_negative_decibels_a_sign_may_have_been_forgotten(value: float, said: str) -> None:
-    with pytest.raises(InvalidInput, match=rf"allowed are -80 to -10 dB; {said}$"):
+    with pytest.raises(InvalidInput, match=rf"must be between -80 and -10 dB; {said}$"):
         check_range("return-loss-db", value, -80.0, -10.0, "dB")
 
 
 def test_nothing_is_nearest_to_what_is_not_a_number() -> None:
-    with pytest.raises(InvalidInput, match=r"^mpi-db nan: not a number; allowed are -80 to 0 dB$"):
+    with pytest.raises(InvalidInput, match=r"^mpi-db nan: not a number; must be between -80 and 0 dB$"):
         check_range("mpi-db", math.nan, -80.0, 0.0, "dB")
 
 

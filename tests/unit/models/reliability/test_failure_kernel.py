@@ -95,7 +95,7 @@ def told(shop: Shop, pieces: list[FaultPiece], end: float) -> list[tuple[float, 
 def test_the_kernel_does_what_the_rules_tell(
     shop: Shop, delay: float, form: Callable[[], Loop], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(failure_kernel, "PIECE", 50)
+    monkeypatch.setattr(failure_kernel, "FAULTS_PER_PIECE", 50)
     pieces = [
         FaultPiece(
             piece.end, piece.at, piece.struck_parts, piece.at + delay * ((piece.struck_parts % 7) + 1.0) / 7.0
@@ -119,7 +119,7 @@ def test_compiled_it_has_the_same_bits(shop: Shop) -> None:
 
 def test_pieces_of_any_length_make_the_same_history(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = simulate(MANY, 2, 400.0), simulate(MANY, 2, 400.0, compiled())
-    monkeypatch.setattr(failure_kernel, "PIECE", 37)
+    monkeypatch.setattr(failure_kernel, "FAULTS_PER_PIECE", 37)
     assert same(whole[0], simulate(MANY, 2, 400.0))
     assert same(whole[1], simulate(MANY, 2, 400.0, compiled()))
 
@@ -152,7 +152,7 @@ def test_a_part_that_is_down_does_not_fail_again() -> None:
 
 
 def test_without_numba_one_sentence_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiling, "njit", None)
+    monkeypatch.setattr("shared.models.reliability.compiled.njit", None)
     compiled.cache_clear()
     with pytest.raises(InvalidInput, match="numba is not installed"):
         compiled()
@@ -163,12 +163,12 @@ def test_without_numba_one_sentence_says_so(monkeypatch: pytest.MonkeyPatch) -> 
     ("make", "said"),
     [
         (lambda: Shop((), 1), "classes: none"),
-        (lambda: machine_shop(0, 1, 1.0, 1.0), "machines 0: not allowed"),
-        (lambda: machine_shop(1, 0, 1.0, 1.0), "crews 0: not allowed"),
-        (lambda: machine_shop(1, 1, 0.0, 1.0), "failure-rate 0.0: not allowed"),
-        (lambda: machine_shop(1, 1, 1.0, -1.0), "repair-rate -1.0: not allowed"),
-        (lambda: PartClass("a", 1, 1.0, 1.0, rank=16), "rank 16: not allowed"),
-        (lambda: simulate(ONE, 1, 0.0), "until 0.0: not allowed"),
+        (lambda: machine_shop(0, 1, 1.0, 1.0), "machines 0: must be between 1 and 100,000"),
+        (lambda: machine_shop(1, 0, 1.0, 1.0), "crews 0: must be between 1 and 100,000"),
+        (lambda: machine_shop(1, 1, 0.0, 1.0), "failure-rate 0.0: must be a finite number above 0"),
+        (lambda: machine_shop(1, 1, 1.0, -1.0), "repair-rate -1.0: must be a finite number above 0"),
+        (lambda: PartClass("a", 1, 1.0, 1.0, rank=16), "rank 16: must be between 0 and 15"),
+        (lambda: simulate(ONE, 1, 0.0), "until 0.0: must be a finite number above 0"),
     ],
 )
 def test_what_cannot_be_is_refused(make: Callable[[], object], said: str) -> None:

@@ -38,7 +38,7 @@ def test_its_intervals_cover_the_closed_form_as_often_as_they_say() -> None:
 
 def test_one_machine_down_is_certain_and_more_than_there_are_is_refused() -> None:
     assert exceeds(*SHOP, 1) == 1.0
-    with pytest.raises(InvalidInput, match="down 49: not allowed"):
+    with pytest.raises(InvalidInput, match="down 49: must be between 1 and 48"):
         split(*SHOP, 49, seed=1)
     with pytest.raises(InvalidInput, match="repetitions 5: not allowed"):
         split(*SHOP, 3, seed=1, repetitions=5)

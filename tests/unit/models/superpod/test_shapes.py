@@ -63,12 +63,12 @@ def test_parse(text: str, shape: Shape) -> None:
 @pytest.mark.parametrize(
     ("text", "named"),
     [
-        ("", "write it like 4x4x8"),
-        ("4x4", "write it like 4x4x8"),
-        ("4x4x4x4", "write it like 4x4x8"),
-        ("-4x4x4", "write it like 4x4x8"),
-        ("4x4x٤", "write it like 4x4x8"),
-        ("4x4x99999999999999999999", "write it like 4x4x8"),
+        ("", "must be written like 4x4x8"),
+        ("4x4", "must be written like 4x4x8"),
+        ("4x4x4x4", "must be written like 4x4x8"),
+        ("-4x4x4", "must be written like 4x4x8"),
+        ("4x4x٤", "must be written like 4x4x8"),
+        ("4x4x99999999999999999999", "must be written like 4x4x8"),
         ("0x4x4", "side 0"),
         ("4x4x577", "side 577"),
     ],

@@ -77,9 +77,7 @@ def check(done: subprocess.CompletedProcess[str], code: int, sentence: str) -> N
 )
 def test_what_is_no_twin_is_not_taken_for_one(words: str, not_a_twin: Answer) -> None:
     with answering(otherwise=not_a_twin) as twin:
-        check(
-            lightwave(*words.split(), url=twin.url), UNREACHABLE, f"what answers at {twin.url} is not a twin"
-        )
+        check(lightwave(*words.split(), url=twin.url), UNREACHABLE, f"the server at {twin.url} is not a twin")
 
 
 @pytest.mark.parametrize(

@@ -199,7 +199,7 @@ POD, STATIC, NETWORK = (
         ("--of trunks", "--of trunks: pod-0 is a superpod and has none; must be links and ocs"),
         ("--of ocs --fabric pod-1", "--of ocs: pod-1 is a static-pod and has none; must be links"),
         ("--of links --fabric dcn-0", "--of links: dcn-0 is a dcn and has none; must be trunks and ocs"),
-        ("--fabric ../x --of ocs", "--fabric '../x': no such fabric; there is pod-0, pod-1, dcn-0"),
+        ("--fabric ../x --of ocs", "--fabric '../x': no such fabric; must be one of pod-0, pod-1, dcn-0"),
     ],
 )
 def test_frames_of_what_is_not_there_are_not_exported(words: str, sentence: str, tmp_path: Path) -> None:

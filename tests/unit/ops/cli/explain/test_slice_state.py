@@ -49,7 +49,9 @@ def test_why_it_waits_is_told_in_lines(answers: Answers, word: str) -> None:
     assert result.exit_code == 0, result.output
     lines = result.output.splitlines()
     assert lines[0].startswith("pod-0/slice-2 (4x4x8, research of operator, priority 0): queued since 0d00:")
-    assert lines[1].startswith("why: first in line; needs 2 healthy idle cubes: of 4 cubes 0 idle, 1 used by")
+    assert lines[1].startswith(
+        "why: first in line; needs 2 healthy idle cubes: of 4 cubes, 0 idle, 1 used by"
+    )
     assert lines[2] == "queue: 1 of 1"
     assert lines[3].startswith("expected to start: 0d02:0")
     assert lines[3].endswith("(promise)")

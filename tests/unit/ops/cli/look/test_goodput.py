@@ -84,7 +84,7 @@ def test_a_page_is_drawn(answers: Answers, tmp_path: Path) -> None:
 def test_what_is_not_there_is_told(answers: Answers) -> None:
     result = ran(answers["by=tier&fabric=pod-9"], "--by", "tier", "--fabric", "pod-9")
     assert isinstance(result.exception, NotFound)
-    assert str(result.exception) == "fabric 'pod-9': no such fabric; there is pod-0"
+    assert str(result.exception) == "fabric 'pod-9': no such fabric; must be one of pod-0"
 
 
 @pytest.mark.parametrize(

@@ -96,15 +96,18 @@ def test_what_no_repetition_saw_has_no_interval() -> None:
     [
         (
             "model availability --kind lr4",
-            "kind 'lr4': no such kind of module; allowed are cwdm4-duplex, cw",
+            "kind: 'lr4' is not a known kind of module; must be one of cwdm4-duplex, cw",
         ),
-        ("model availability --ocs-availability 99.9", "ocs-availability 99.9: not a probability"),
-        ("model goodput --slice-chips 1000", "slice-chips 1000: not allowed"),
-        ("model goodput --host-availability nan", "host-availability nan: not a probability"),
+        ("model availability --ocs-availability 99.9", "ocs-availability 99.9: must be a probability"),
+        ("model goodput --slice-chips 1000", "slice-chips: 1000 is not allowed"),
+        ("model goodput --host-availability nan", "host-availability nan: must be a probability"),
         ("model goodput --host-availability often", "'often' is not a valid float"),
-        ("model goodput --fabric clos", "fabric 'clos': no such fabric"),
-        ("model availability --ocs-availability 1.0000001", "ocs-availability 1.0000001: not a probability"),
-        ("model goodput --fabric=", "fabric '': no such fabric"),
+        ("model goodput --fabric clos", "fabric: 'clos' is not a known fabric"),
+        (
+            "model availability --ocs-availability 1.0000001",
+            "ocs-availability 1.0000001: must be a probability",
+        ),
+        ("model goodput --fabric=", "fabric: '' is not a known fabric"),
         ("model goodput --sweep --out curves.html", "--out curves.html: ends in .html; use -o html"),
         ("model goodput --sweep -o html --out curves.txt", "--out curves.txt: must end in .html"),
         (
@@ -115,24 +118,24 @@ def test_what_no_repetition_saw_has_no_interval() -> None:
         ("model goodput --sweep --slice-chips 64", "--slice-chips cannot be combined with --sweep"),
         (
             "model placement --cube-availability 0.9 --ocs-availability 1 --slice-cubes 65",
-            "slice-cubes 65: not allowed; allowed are 1 to 64; the nearest is 64",
+            "slice-cubes 65: must be between 1 and 64; the nearest is 64",
         ),
         ("model placement --ocs-availability 1", "Missing option '--cube-availability'"),
         (
             "model rare --machines 48 --crews 2 --per-day 0.0004 --repair-h 72 --down 49",
-            "down 49: not allowed; allowed are 1 to 48; the nearest is 48",
+            "down 49: must be between 1 and 48; the nearest is 48",
         ),
         (
             "model rare --machines 48 --crews 2 --per-day 0.0004 --repair-h 0 --down 4",
-            "repair-h 0: allowed are 2.4e-11 to 2.4e+13",
+            "repair-h 0: must be between 2.4e-11 and 2.4e+13",
         ),
         (
             "model rare --machines 48 --crews 2 --per-day 1e308 --repair-h 72 --down 4",
-            "per-day 1e+308: allowed are 1e-12 to 1e+12; the nearest is 1e+12",
+            "per-day 1e+308: must be between 1e-12 and 1e+12; the nearest is 1e+12",
         ),
         (
             "model rare --machines 9 --crews 2 --per-day 1 --repair-h 1 --down 4 --effort 999999",
-            "effort 999999: not allowed with 20 repetitions; allowed are 10,000,000 trials",
+            "effort: 999999 is not allowed with 20 repetitions; all together must have at most 10,000,000",
         ),
     ],
 )

@@ -134,19 +134,25 @@ def test_the_curve_is_a_page_that_needs_no_network(tmp_path: Path) -> None:
     ("words", "sentence"),
     [
         ("budget", "requires END, a link end of the twin, or --loss-db"),
-        ("budget --loss-db 31", "loss-db 31 dB: must be 0 to 30 dB; the nearest is 30"),
-        ("budget --loss-db nan", "loss-db nan: not a number; must be 0 to 30 dB"),
-        ("budget --loss-db 2 --return-loss-db 40", "allowed are -80 to -10 dB; did you mean -40?"),
-        ("budget --loss-db 2 --rate 400G", "rate '400G': no such lane rate; must be 10G-NRZ, 25G-NRZ"),
-        ("budget --loss-db 2 --kind cwdm5", "kind 'cwdm5': no such kind of module; allowed are cwdm4-duplex"),
+        ("budget --loss-db 31", "loss-db 31 dB: must be between 0 and 30 dB; the nearest is 30"),
+        ("budget --loss-db nan", "loss-db nan: not a number; must be between 0 and 30 dB"),
+        ("budget --loss-db 2 --return-loss-db 40", "must be between -80 and -10 dB; did you mean -40?"),
+        (
+            "budget --loss-db 2 --rate 400G",
+            "rate: '400G' is not a known lane rate; must be one of 10G-NRZ, 25G-NRZ",
+        ),
+        (
+            "budget --loss-db 2 --kind cwdm5",
+            "kind: 'cwdm5' is not a known kind of module; must be one of cwdm4-duplex",
+        ),
         ("budget --loss-db 2 --to pod-0/cube-1/+x/1", "--to requires END, a link end of the twin"),
         ("budget pod-0/cube-1/+x/1 --loss-db 2", "--loss-db cannot be combined with END; the twin knows it"),
-        ("sensitivity --mpi-db 2", "mpi-db 2 dB: must be -80 to 0 dB; did you mean -2?"),
-        ("sensitivity --mpi-db -20", "an MPI of -20 dB, where interference and distortion alone leave 0.0"),
-        ("sensitivity --mpi-db -32 --ber 1", "ber 1: must be 1e-15 to 0.1; the nearest is 0.1"),
-        ("curve --mpi-db -90 --out none.html", "mpi-db -90 dB: must be -80 to 0 dB"),
+        ("sensitivity --mpi-db 2", "mpi-db 2 dB: must be between -80 and 0 dB; did you mean -2?"),
+        ("sensitivity --mpi-db -20", "an MPI of -20 dB, because interference and distortion alone leave 0.0"),
+        ("sensitivity --mpi-db -32 --ber 1", "ber 1: must be between 1e-15 and 0.1; the nearest is 0.1"),
+        ("curve --mpi-db -90 --out none.html", "mpi-db -90 dB: must be between -80 and 0 dB"),
         ("curve --out none.png", "--out none.png: ends in '.png'; must end in .html"),
-        ("curve --rate 1T --out none.html", "rate '1T': no such lane rate"),
+        ("curve --rate 1T --out none.html", "rate: '1T' is not a known lane rate"),
     ],
 )
 def test_a_mistake_is_one_sentence(words: str, sentence: str) -> None:
@@ -157,7 +163,7 @@ def test_a_mistake_is_one_sentence(words: str, sentence: str) -> None:
 def test_a_mistake_ends_a_process_with_code_2_and_no_traceback() -> None:
     done = lightwave("link", "budget", "--loss-db", "-1")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "lightwave: loss-db -1 dB: must be 0 to 30 dB; the nearest is 0\n"
+    assert done.stderr == "lightwave: loss-db -1 dB: must be between 0 and 30 dB; the nearest is 0\n"
     assert lightwave("link", "budget", LINKED).returncode == 4
 
 
@@ -360,8 +366,8 @@ def test_options_change_a_twin_s_link(twin: FakeTwin) -> None:
         ((DARK,), 2, f"link {DARK}: no circuit is wanted; name an end with --to, such as pod-0/cube-5/-y/7"),
         ((LINKED, "--to", "pod-0/cube-6/+z/3"), 2, "the nearest is pod-0/cube-6/-z/3"),
         ((LINKED, "--to", "pod-0/cube-6/-z/4"), 2, "the nearest is pod-0/cube-6/-z/3"),
-        ((LINKED, "--to", ""), 2, "name '': not a part of a pod"),
-        ((LINKED, "--to", "pod-0/cube-8/-z/3"), 2, "cube 8 does not exist; must be 0 to 7"),
+        ((LINKED, "--to", ""), 2, "name: '' is not a part of a pod"),
+        ((LINKED, "--to", "pod-0/cube-8/-z/3"), 2, "cube 8 does not exist; must be between 0 and 7"),
         (
             (LINKED, "--to", "pod-0/cube-6"),
             2,

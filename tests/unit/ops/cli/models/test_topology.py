@@ -83,18 +83,24 @@ def test_suggest_ranks_shapes_and_names_the_figure_that_does() -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["show", "5x4x4"], "shape 5x4x4: sides must not fall from x to z; the nearest legal shape is 4x4x4"),
-        (["show", "16x16x20"], "it takes 80 cubes and the pod has 64; the nearest legal shape is 16x16x16"),
-        (["show", "8x8x8", "--twisted"], "twisted true: shape 8x8x8 cannot be twisted"),
-        (["show", "4x4"], "shape '4x4': not three sides in chips; write it like 4x4x8"),
-        (["show", "4x4x4", "--without", "48"], "ocs 48: does not exist; must be 0 to 47"),
+        (
+            ["show", "5x4x4"],
+            "shape 5x4x4: sides must not decrease from x to z; the nearest legal shape is 4x4x4",
+        ),
+        (["show", "16x16x20"], "it needs 80 cubes and the pod has 64; the nearest legal shape is 16x16x16"),
+        (["show", "8x8x8", "--twisted"], "twisted: true is not allowed; shape 8x8x8 cannot be twisted"),
+        (["show", "4x4"], "shape: '4x4' is not three sides in chips; must be written like 4x4x8"),
+        (["show", "4x4x4", "--without", "48"], "ocs: 48 does not exist; must be between 0 and 47"),
         (
             ["show", "4x4x4", "--without", "all"],
             "--without 'all': is not an OCS; must be a number from 0 to 47",
         ),
         (["show", "4x4x4", "3"], "Got unexpected extra argument (3)"),
         (["suggest", "--chips", "100"], "the nearest are 64 and 128"),
-        (["suggest", "--chips", "64", "--traffic", "x"], "traffic 'x': not known; must be all-to-all,"),
+        (
+            ["suggest", "--chips", "64", "--traffic", "x"],
+            "traffic: 'x' is not a known pattern; must be one of all-to-all,",
+        ),
         (
             ["draw", "4x4x4", "--out", "slice.gif"],
             "--out slice.gif: ends in '.gif'; must end in .html or .p",
@@ -115,7 +121,7 @@ def test_a_mistake_is_one_sentence(words: list[str], sentence: str) -> None:
 def test_a_mistake_ends_a_process_with_code_2_and_no_traceback() -> None:
     done = lightwave("topology", "show", "4x4x4", "--without", "48")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "lightwave: ocs 48: does not exist; must be 0 to 47; the nearest is 47\n"
+    assert done.stderr == "lightwave: ocs: 48 does not exist; must be between 0 and 47; the nearest is 47\n"
 
 
 def test_healthy_figures_need_no_scipy_and_the_command_no_numpy() -> None:
@@ -152,5 +158,5 @@ def test_throughput_says_that_it_counts_a_chips_own_share() -> None:
     assert said in str(found["notes"])
     for words in (("show", "1x1x2"), ("route", "1x1x2")):
         assert "links one way, a chip, its own share included" in called(*words).output
-    assert "(N-1)/N of it leave the chip" in called("suggest", "--chips", "2").output
+    assert "(N-1)/N of it leaves the chip" in called("suggest", "--chips", "2").output
     assert "share to itself" not in str(as_json("show", "8x8x8")["notes"])

@@ -56,7 +56,7 @@ def test_what_failed_may_be_written_as_it_comes(words: list[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["4x4x4", "--without", "48"], "ocs 48: does not exist; must be 0 to 47; the nearest is 47"),
+        (["4x4x4", "--without", "48"], "ocs: 48 does not exist; must be between 0 and 47; the nearest is 47"),
         (
             ["4x4x4", "--without", "x"],
             "--without 'x': is not an OCS; must be a number from 0 to 47, such as 17",
@@ -64,11 +64,11 @@ def test_what_failed_may_be_written_as_it_comes(words: list[str]) -> None:
         (["4x4x4", "17"], "Got unexpected extra argument (17)"),
         (["4x4x4", "--without-link", "5,up"], "--without-link '5,up': is not a link"),
         (["4x4x4", "--without", "myocs-17"], "--without 'myocs-17': is not an OCS"),
-        (["4x4x4", "--without-link", "64,+x"], "chip 64: does not exist; must be 0 to 63"),
+        (["4x4x4", "--without-link", "64,+x"], "chip: 64 does not exist; must be between 0 and 63"),
         (["2x2x2", "--without-link", "0,-x"], "link -x of chip 0: does not exist in this slice"),
         (["5x4x4"], "the nearest legal shape is 4x4x4"),
         (["4x4x4", "--twisted"], "twisted: true is not allowed; shape 4x4x4 cannot be twisted"),
-        (["1x1x2", "--without-link", "0,+z"], "from chip (0, 0, 0) no way leads to (0, 0, 1)"),
+        (["1x1x2", "--without-link", "0,+z"], "chip (0, 0, 0) cannot reach (0, 0, 1)"),
     ],
 )
 def test_mistakes_are_one_sentence(words: list[str], sentence: str) -> None:
