@@ -116,7 +116,6 @@ LAB_CASES = [
     Case("lab replay /no/such/log.zst", NOT_FOUND, "/no/such/log.zst"),
     Case("lab replay", USAGE, "FILE"),
     Case("audit --data /no/such/data", NOT_FOUND, "/no/such/data"),
-    Case("bench --only nonsense", USAGE, "nonsense"),
     Case("schema export /dev/null", REFUSED, "/dev/null"),
     Case("up --speed 0", USAGE, "speed"),
     Case("up --pods 0", USAGE, "--pods"),

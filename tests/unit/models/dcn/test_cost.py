@@ -105,7 +105,9 @@ def test_ranges_hold_the_values_and_papers_are_named() -> None:
 def test_a_price_that_there_is_not_is_named() -> None:
     with pytest.raises(InvalidInput, match="price: ocs_cots does not exist; the nearest is ocs_cost"):
         prices_of({"ocs_cots": 1.0})
-    with pytest.raises(InvalidInput, match=re.escape("price ocs_cost -1: must be a finite number of at least 0")):
+    with pytest.raises(
+        InvalidInput, match=re.escape("price ocs_cost -1: must be a finite number of at least 0")
+    ):
         prices_of({"ocs_cost": -1})
     assert prices_of({"ocs_cost": 5.0})["ocs_cost"] == 5.0
 

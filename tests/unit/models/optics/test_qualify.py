@@ -194,7 +194,8 @@ def test_loss_is_the_same_both_ways() -> None:
 def test_only_links_of_two_strands() -> None:
     design = LinkDesign(kind=MODULE_KINDS["cwdm8-bidi"])
     with pytest.raises(
-        InvalidInput, match="module: cwdm8-bidi has 1 strands a link, but the pod has 2; must be one of cwdm4-bidi"
+        InvalidInput,
+        match="module: cwdm8-bidi has 1 strands a link, but the pod has 2; must be one of cwdm4-bidi",
     ):
         qualified(Conditions(1, design=design))
 

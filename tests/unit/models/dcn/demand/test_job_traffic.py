@@ -78,7 +78,11 @@ def test_storage_on_the_pods_own_block_takes_no_trunk() -> None:
             "pods: pod-0, pod-0 is not allowed; must be one or more, each once",
         ),
         ({"pods": ("pod-0",), "step_s": 0.0}, [], "step_s 0.0: must be a finite number above 0"),
-        ({"pods": ("pod-0",), "gradient_gb": -1.0}, [], "gradient_gb -1.0: must be a finite number of at least 0"),
+        (
+            {"pods": ("pod-0",), "gradient_gb": -1.0},
+            [],
+            "gradient_gb -1.0: must be a finite number of at least 0",
+        ),
     ],
 )
 def test_a_slip_is_one_sentence(job: dict[str, object], storage: list[str], sentence: str) -> None:
