@@ -9,7 +9,6 @@ import pytest
 from shared.basics.errors import InvalidInput
 from shared.models.reliability import failure_kernel
 from shared.models.reliability.compiled import compiled
-from shared.models.reliability.compiled import compiled as compiling
 from shared.models.reliability.failure_kernel import (
     FailureHistory,
     FaultPiece,

@@ -1,6 +1,7 @@
 """The figures of a slice against closed forms, linear programs, brute force over cuts, and the papers."""
 
 import re
+import sys
 from itertools import combinations
 from typing import Any
 
@@ -22,7 +23,6 @@ from shared.models.topology import (
     slice_topology,
     without_links,
 )
-from shared.models.topology import slice_figures as figures
 from shared.models.topology.concurrent_flow import GAP_MAX, concurrent_flow
 from shared.models.topology.cuts import best_plane_cut, links_between, plane_families
 from shared.models.topology.flow_program import FlowProgram
@@ -168,7 +168,9 @@ def test_several_ocses_out_of_a_large_slice_are_bounded_closely() -> None:
 
 def test_bounds_that_do_not_meet_are_printed_as_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     bounds = all_to_all_bounds(degraded((8, 8, 16), True, (3, 20)))
-    monkeypatch.setattr(figures, "all_to_all_bounds", lambda _topology: bounds)  # they take some seconds
+    # They take some seconds. The name `slice_figures` of the package is the function, so: by path.
+    module = sys.modules["shared.models.topology.slice_figures"]
+    monkeypatch.setattr(module, "all_to_all_bounds", lambda _topology: bounds)
     found = slice_figures((8, 8, 16), True, (3, 20))
     said = [note for note in found.notes if note.startswith("all_to_all_throughput: at least")]
     least, most = map(float, re.findall(r"at least ([0-9.]+), at most ([0-9.]+)", said[0])[0])

@@ -64,7 +64,7 @@ def test_release_disconnects_completes_and_admits_the_next_in_one_answer() -> No
     second, nothing = world.request((4, 8, 8))
     assert nothing == []
     assert world.status(second).reason == (
-        "first in line; needs 4 healthy idle cubes: of 4 cubes 0 idle and 4 used"
+        "first in line; needs 4 healthy idle cubes: of 4 cubes, 0 idle and 4 used"
     )
     emitted = world.release(first, after_us=1_000)
     assert [type(body) for body in emitted] == [
@@ -101,7 +101,7 @@ def test_a_waiting_slice_that_is_released_is_withdrawn() -> None:
     world.start((4, 8, 8))
     waiting, _ = world.request((4, 4, 4))
     emitted = world.release(waiting)
-    assert emitted == [SliceRefused(slice=waiting, reason="withdrawn while it waited (operator)")]
+    assert emitted == [SliceRefused(slice=waiting, reason="withdrawn before it started (operator)")]
     world.check()
 
 
@@ -145,7 +145,7 @@ def test_nobody_crowds_out_another_owner() -> None:
     world.request((4, 8, 8))
     world.request((4, 4, 4))
     name, emitted = world.request((4, 4, 4))
-    reason = "2 slices of team wait, of 2 that may (scheduler.queue_max)"
+    reason = "team has 2 waiting slices; must be at most 2 (scheduler.queue_max)"
     assert emitted == [SliceRefused(slice=name, reason=reason)]
     assert world.status(name).reason == reason
     world.check()
@@ -160,7 +160,7 @@ def test_who_may_let_nothing_wait_still_gets_what_fits() -> None:
     world = World(cubes=4, policy=SchedulerConfig(queue_max=0))
     assert admitted(world.request((4, 4, 4))[1]) == ["pod-0/slice-0"]
     name, emitted = world.request((4, 8, 8))
-    reason = "0 slices of team wait, of 0 that may (scheduler.queue_max)"
+    reason = "team has 0 waiting slices; must be at most 0 (scheduler.queue_max)"
     assert emitted == [SliceRefused(slice=name, reason=reason)]
 
 

@@ -73,7 +73,7 @@ def test_without_back_filling_nobody_passes() -> None:
     head, _ = world.request(WHOLE)
     short, emitted = world.request(CUBE, estimate_us=1)
     assert emitted == []
-    reason = f"{head} is first in line, and nobody passes it (scheduler.backfill none)"
+    reason = f"may not pass {head}, the first in line (scheduler.backfill none)"
     assert world.status(short).reason == reason
 
 

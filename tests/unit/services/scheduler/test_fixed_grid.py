@@ -96,7 +96,7 @@ def test_a_box_is_taken_only_where_all_its_cubes_are_idle() -> None:
     for number in (0, 5, 10):  # three idle cubes, no two of them adjacent
         bench.say(SliceReleased(slice=name(number), reason="finished"), 6)
     assert bench.say(requested(64, (4, 4, 8)), 7) == []
-    reason = "first in line; needs 1×1×2 adjacent healthy idle cubes: of 64 cubes 3 idle and 61 used"
+    reason = "first in line; needs 1×1×2 adjacent healthy idle cubes: of 64 cubes, 3 idle and 61 used"
     assert bench.documents["slices", name(64)].reason == reason
     emitted = bodies(bench.say(SliceReleased(slice=name(1), reason="finished"), 9), SliceAdmitted)
     assert emitted == [admitted(64, (4, 4, 8), (0, 1), waited_us=2)]

@@ -28,7 +28,7 @@ def test_firm_slices_leave_so_many_cubes_and_filler_may_stand_on_them() -> None:
     waits, emitted = world.request(CUBE, tier="production")
     assert admitted(emitted) == []
     assert world.status(waits).reason == (
-        "first in line; needs 1 healthy idle cube: of 4 cubes 2 idle and 2 used; 2 are held back "
+        "first in line; needs 1 healthy idle cube: of 4 cubes, 2 idle and 2 used; 2 are held back "
         "(scheduler.hold_back fixed)"
     )
     assert world.summary().chips_by_category["held_back"] == 128
@@ -43,7 +43,7 @@ def test_what_would_wait_for_ever_for_the_reserve_is_refused() -> None:
     _, (emitted,) = world.request((4, 4, 12))
     assert isinstance(emitted, SliceRefused)
     assert emitted.reason == (
-        "shape 4x4x12: it takes 3 cubes, and of 4 at most 2 are to be had beside those in reserve "
+        "shape: 4x4x12 needs 3 cubes; must be at most 2 of 4, because the rest is reserved "
         "(scheduler.hold_back, scheduler.hot_spares)"
     )
     filler, said_of_filler = world.request((4, 4, 12), tier="filler")

@@ -241,8 +241,8 @@ def test_who_does_not_let_its_traffic_go_around_waits_for_the_ocs_without_cubes(
     row = world.status(name)
     assert (row.state, row.queue_position) == ("queued", 1)
     assert row.reason == (
-        "waits for pod-0/ocs-7, expected back at 3d00:00:00: its traffic may not go around "
-        "(recovery spare,swap,wait,evict)"
+        "waits for pod-0/ocs-7, expected back at 3d00:00:00: its recovery policy does not allow "
+        "rerouted traffic (recovery spare,swap,wait,evict)"
     )
     assert SliceAdmitted in [type(body) for body in world.feed(OcsUp(ocs=7))]
     world.train()
@@ -259,7 +259,9 @@ def test_whoever_asks_while_an_ocs_is_down_is_passed_by_those_who_can_use_cubes(
     assert SliceAdmitted in [type(body) for body in emitted]
     too_many, emitted = world.request((4, 4, 8))
     assert emitted == [
-        SliceRefused(slice=too_many, reason="1 slices of team wait, of 1 that may (scheduler.queue_max)")
+        SliceRefused(
+            slice=too_many, reason="team has 1 waiting slices; must be at most 1 (scheduler.queue_max)"
+        )
     ]
     world.check()
     world.feed(OcsDown(ocs=9))
@@ -299,8 +301,8 @@ def test_who_finds_a_bad_link_on_every_cube_stays_leaves_backs_off_and_not_for_e
     document = world.status(name)
     assert (document.state, document.restarts) == ("evicted", 1)
     assert document.reason == (
-        "pod-0/cube-0/+x/0 failed, preflight 4 in a row found 1 link down, over pod-0/ocs-0 (1), and it "
-        "leaves its cubes; it came back 1 times already (scheduler.retries_max)"
+        "pod-0/cube-0/+x/0 failed, preflight 4 in a row found 1 link down: pod-0/ocs-0 (1), and the slice "
+        "leaves its cubes; it was already requeued 1 times (scheduler.retries_max)"
     )
     assert world.state.preflight_failures == {}
     world.check()
@@ -312,7 +314,7 @@ def test_who_backs_off_says_so_and_comes_back_after_that() -> None:
     (hit,) = [*world.train(down=(0, 16)), *world.tick()][-1:]
     assert isinstance(hit, SliceRecovering)
     assert hit.choice == "wait"
-    assert "and it waits for its links until 0d00:07:00" in (world.status(name).reason or "")
+    assert "and the slice waits for its links until 0d00:07:00" in (world.status(name).reason or "")
     *_, evicted, left, requeued, backed_off = world.tick()
     assert [type(evicted), type(left), type(requeued)] == [SliceRecovering, LeaveCircuits, SliceRequeued]
     until_us = world.now_us + 300 * US_PER_S
@@ -322,7 +324,7 @@ def test_who_backs_off_says_so_and_comes_back_after_that() -> None:
     row = world.status(name)
     assert (row.state, row.queue_position) == ("queued", 1)
     assert row.reason == (
-        "backs off until 0d00:12:00: preflight 1 in a row found 1 link down, over pod-0/ocs-0 (1) "
+        "backs off until 0d00:12:00: preflight 1 in a row found 1 link down: pod-0/ocs-0 (1) "
         "(scheduler.preflight_backoff_s)"
     )
     explained = explain_slice(world.state, name)
@@ -366,7 +368,7 @@ def test_who_may_not_start_anew_waits_where_its_link_fails_every_preflight() -> 
     name, _ = world.request((4, 4, 4), recovery=stays)
     assert choices_on_bad_cubes(world, name) == ["swap", "swap", "wait"]
     assert world.status(name).reason == (
-        "pod-0/cube-0/+x/0 failed, preflight 3 in a row found 1 link down, over pod-0/ocs-0 (1), and it "
+        "pod-0/cube-0/+x/0 failed, preflight 3 in a row found 1 link down: pod-0/ocs-0 (1), and the slice "
         "waits for the repair"
     )
     world.check()

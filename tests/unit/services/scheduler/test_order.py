@@ -47,8 +47,8 @@ def test_who_is_within_its_quota_comes_before_who_borrows_whatever_the_priority(
     within, _ = world.request((4, 4, 8), owner="large")
     assert world.status(borrower).queue_position == 1
     assert world.status(within).reason == (
-        "needs 2 healthy idle cubes: of 8 cubes 0 idle and 8 used; "
-        "large has 384 chips of a quota of 384 and comes after those who have less"
+        "needs 2 healthy idle cubes: of 8 cubes, 0 idle and 8 used; "
+        "large has 384 chips of a quota of 384; owners below their quota go first"
     )
     assert admitted(world.release(running[1])) == [within, borrower]
 

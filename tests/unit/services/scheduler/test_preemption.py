@@ -120,7 +120,7 @@ def test_whoever_leaves_writes_its_checkpoint_first_and_comes_back_at_its_old_pl
     preemptor, emitted = world.request(PAIR)
     until_us = world.now_us + 120 * US_PER_S
     assert emitted == [SliceNoticed(slice=victim, why="preempted", until_us=until_us)]
-    assert world.status(preemptor).reason == f"has cube-0, cube-1 as soon as {victim} left"
+    assert world.status(preemptor).reason == f"gets cube-0, cube-1 when {victim} left"
     assert world.status(victim).state == "running"
     world.check()
     emitted = world.checkpoint(victim, after_us=10 * US_PER_S)
@@ -148,7 +148,7 @@ def test_when_the_grace_is_over_the_cubes_are_taken() -> None:
     assert world.held.due_us == notice.until_us
     emitted = world.tick()
     assert admitted(emitted) == [preemptor]
-    assert SliceRequeued(slice=victim, reason=f"preempted for {preemptor}, which is research") in emitted
+    assert SliceRequeued(slice=victim, reason=f"preempted by research slice {preemptor}") in emitted
     world.check()
 
 
@@ -221,7 +221,7 @@ def test_research_has_a_bounded_number_of_lives_and_filler_has_not() -> None:
             world.check()
     (evicted_for_good,) = [body for body in world.ended.values() if isinstance(body, SliceEvicted)]
     assert evicted_for_good.reason == (
-        "preempted for pod-0/slice-2, which is production; it came back 1 times already "
+        "preempted by production slice pod-0/slice-2; it was already requeued 1 times "
         "(scheduler.retries_max)"
     )
 

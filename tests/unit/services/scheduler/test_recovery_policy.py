@@ -74,7 +74,7 @@ def test_who_tolerates_less_than_the_tax_waits_in_the_queue_with_when_the_ocs_is
     name, emitted = world.request((4, 4, 4), recovery=parse_recovery_policy("route:1%,wait"))
     assert emitted == []
     assert world.status(name).reason == (
-        "waits for pod-0/ocs-7, expected back at 3d01:00:00: to go around would slow its steps by 2.0% "
+        "waits for pod-0/ocs-7, expected back at 3d01:00:00: rerouted traffic would slow its steps by 2.0% "
         "(recovery route:1%,wait)"
     )
     world.check()
@@ -88,7 +88,7 @@ def test_around_all_sixteen_ocses_of_a_dimension_no_way_leads_for_anybody() -> N
         world.feed(OcsDown(ocs=ocs))
     name, emitted = world.request((4, 4, 4))
     assert emitted == []
-    assert ": no way leads around (recovery spare,swap,route,wait,evict)" in (world.status(name).reason or "")
+    assert ": no route avoids them (recovery spare,swap,route,wait,evict)" in (world.status(name).reason or "")
     assert SliceAdmitted in [type(body) for body in world.request((2, 2, 2))[1]]
     world.check()
 

@@ -65,8 +65,8 @@ def test_the_first_in_line_without_a_promise_hears_from_when_on_research_leaves_
     found = explained(world, name)
     assert told.start == found.start
     assert reason(found) == (
-        "nobody knows when enough cubes come free: 2 slices without an estimate have cubes; from "
-        f"{format_time(world.now_us + US_PER_HOUR // 2)} on it may make research leave"
+        "it is unknown when enough cubes come free: 2 slices without an estimate have cubes; from "
+        f"{format_time(world.now_us + US_PER_HOUR // 2)} it may preempt research"
     )
 
 
@@ -76,7 +76,7 @@ def test_one_with_a_promise_hears_it_too() -> None:
     name, _ = world.request(WHOLE, tier="production")
     at_us = world.now_us + US_PER_HOUR // 2
     assert reason(explained(world, name)).endswith(
-        f"; from {format_time(at_us)} on it may make research leave"
+        f"; from {format_time(at_us)} it may preempt research"
     )
 
 
@@ -86,7 +86,7 @@ def test_who_needs_cubes_of_filler_then_starts_within_its_grace_of_what_was_prom
     filler = world.start(PAIR, tier="filler")
     name, _ = world.request(WHOLE)
     promised_us = world.status(name).promised_us
-    assert reason(explained(world, name)).endswith("; those whom it makes leave then have 120 s for that")
+    assert reason(explained(world, name)).endswith("; slices that it preempts then have 120 s to leave")
     assert promised_us is not None
     world.now_us = promised_us
     (told,) = [body for body in world.release(holder) if isinstance(body, SliceNoticed)]
@@ -111,7 +111,7 @@ def test_the_rule_is_named_from_which_the_moment_comes(tier: Tier, runs_h: float
     assert rules(found) == [rule]
     (why,) = [row.why for row in found.obstacles if row.kind == "rule"]
     assert world.held.due_us is not None
-    assert why == f"it may make more of the others leave from {format_time(world.held.due_us)} on"
+    assert why == f"it may preempt more slices from {format_time(world.held.due_us)}"
 
 
 def test_who_is_behind_one_that_research_makes_room_for_is_not_told_to_start_now() -> None:
@@ -129,7 +129,7 @@ def test_who_is_behind_one_that_research_makes_room_for_is_not_told_to_start_now
     assert start is not None
     assert (start.at_us, start.basis) == (None, "unknown")
     rule = f"would delay {head}, the first in line (scheduler.backfill easy)"
-    assert start.reason == f"there are cubes for it now, but {rule}"
+    assert start.reason == f"cubes are free now, but it {rule}"
 
 
 def test_where_nobody_passes_nobody_is_told_to_start_before_those_before_it() -> None:
@@ -150,7 +150,7 @@ def test_who_lacks_cubes_that_are_out_of_order_does_not_hear_of_slices() -> None
     world.fail(0)
     name, _ = world.request(WHOLE)
     assert reason(explained(world, name)) == (
-        "nobody knows when enough cubes come free: 1 cube is out of order or drained"
+        "it is unknown when enough cubes come free: 1 cube is unhealthy or drained"
     )
 
 
@@ -160,7 +160,7 @@ def test_who_comes_after_one_without_an_estimate_hears_of_that_one() -> None:
     world.request(WHOLE)
     behind, _ = world.request((1, 1, 1))
     assert reason(explained(world, behind)) == (
-        "nobody knows when enough cubes come free: 1 slice before it in line has no estimate "
+        "it is unknown when enough cubes come free: 1 slice ahead in line has no estimate "
         "(only the first in line has a promise)"
     )
     assert str(world.status(behind).reason).startswith("needs room for 1 chip in one healthy cube")
@@ -173,7 +173,7 @@ def test_a_single_cube_is_held_back_in_the_singular() -> None:
     name, _ = world.request(CUBE)
     found = explained(world, name)
     assert [row.why for row in found.obstacles if row.name == "scheduler.hold_back fixed"] == [
-        "1 healthy cube is left to slices that lose one"
+        "1 healthy cube is reserved for slices that lose one"
     ]
     assert str(found.reason).endswith("; 1 is held back (scheduler.hold_back fixed)")
 

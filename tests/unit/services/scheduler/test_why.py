@@ -106,7 +106,7 @@ def check_reason(world: World, row: Slice, cubes: Cubes) -> str:
     state, reason = world.state, world.status(f"{FABRIC}/slice-{row.number}").reason
     assert reason is not None
     if row.number in state.claims:
-        assert reason.startswith("has cube-")
+        assert reason.startswith("gets cube-")
         return "claim"
     if reason.startswith("waits for pod-0/ocs-"):
         assert world.ocs_out
