@@ -221,8 +221,7 @@ def test_research_has_a_bounded_number_of_lives_and_filler_has_not() -> None:
             world.check()
     (evicted_for_good,) = [body for body in world.ended.values() if isinstance(body, SliceEvicted)]
     assert evicted_for_good.reason == (
-        "preempted by production slice pod-0/slice-2; it was already requeued 1 times "
-        "(scheduler.retries_max)"
+        "preempted by production slice pod-0/slice-2; it was already requeued 1 times (scheduler.retries_max)"
     )
 
 

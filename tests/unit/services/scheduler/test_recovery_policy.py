@@ -88,7 +88,9 @@ def test_around_all_sixteen_ocses_of_a_dimension_no_way_leads_for_anybody() -> N
         world.feed(OcsDown(ocs=ocs))
     name, emitted = world.request((4, 4, 4))
     assert emitted == []
-    assert ": no route avoids them (recovery spare,swap,route,wait,evict)" in (world.status(name).reason or "")
+    assert ": no route avoids them (recovery spare,swap,route,wait,evict)" in (
+        world.status(name).reason or ""
+    )
     assert SliceAdmitted in [type(body) for body in world.request((2, 2, 2))[1]]
     world.check()
 

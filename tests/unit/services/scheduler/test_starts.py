@@ -75,9 +75,7 @@ def test_one_with_a_promise_hears_it_too() -> None:
     world.start(PAIR, estimate_us=5 * US_PER_HOUR)
     name, _ = world.request(WHOLE, tier="production")
     at_us = world.now_us + US_PER_HOUR // 2
-    assert reason(explained(world, name)).endswith(
-        f"; from {format_time(at_us)} it may preempt research"
-    )
+    assert reason(explained(world, name)).endswith(f"; from {format_time(at_us)} it may preempt research")
 
 
 def test_who_needs_cubes_of_filler_then_starts_within_its_grace_of_what_was_promised() -> None:
