@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import pytest
 import typer
 
 from ops.cli.live import SERVICES, app
@@ -29,6 +30,7 @@ def test_every_command_says_what_it_does() -> None:
     assert all(command.help for command in typer.main.get_group(app).commands.values())
 
 
+@pytest.mark.integration
 def test_without_its_libraries_it_names_the_extra() -> None:
     done = subprocess.run([sys.executable, "-c", WITHOUT_FAUST], capture_output=True, text=True)
     assert done.returncode == 1
