@@ -22,47 +22,47 @@ from tests.support.stage_run import CORES, Meter, Result, Stage, judged, run, sa
 TOTAL_S = 900.0
 """The gate's budget with the installation, from a fresh clone."""
 STAGES = (
-    Stage("types", "mypy, strict, over product and tests", (("mypy",),), budget_s=240),
+    Stage("types", "mypy, strict, over product and tests", (("mypy",),), budget_s=150),
     Stage(
         "lint",
         "ruff's rules and formatting",
         (("ruff", "check", "."), ("ruff", "format", "--check", ".")),
-        budget_s=20,
+        budget_s=15,
     ),
-    Stage("imports", "layers import one way; pure modules stay pure", (("lint-imports",),), budget_s=20),
+    Stage("imports", "layers import one way; pure modules stay pure", (("lint-imports",),), budget_s=15),
     Stage(
         "unit",
         "rules with plain values, without processes; the tree is tidy",
         tests=("tests/unit", "-m", "not integration"),
         dist="load",
-        budget_s=300,
+        budget_s=450,
     ),
     Stage(
         "live-test",
         "the contracts and one fault, on one real Kafka and Redis that all tests share",
         tests=("tests/contract", "tests/e2e", "-m", "live"),
-        budget_s=240,
+        budget_s=270,
     ),
     Stage(
         "integration",
         "parts that start processes, drive a whole twin or run labs",
         tests=("tests/unit", "tests/integration", "-m", "integration"),
         dist="loadfile",
-        budget_s=240,
+        budget_s=320,
     ),
     Stage(
         "contract",
         "one test class per port, against every implementation but the live one",
         tests=("tests/contract", "-m", "not live"),
         dist="loadfile",
-        budget_s=180,
+        budget_s=100,
     ),
     Stage(
         "simulation",
         "the lab: determinism, invariants, this commit's slice of every swarm",
         tests=("tests/simulation",),
         dist="loadgroup",
-        budget_s=240,
+        budget_s=200,
     ),
     Stage(
         "e2e",
@@ -71,7 +71,7 @@ STAGES = (
         dist="loadfile",
         budget_s=180,
     ),
-    Stage("compare", "logs, schemas and output equal the stored files", tests=("tests/golden",), budget_s=60),
+    Stage("compare", "logs, schemas and output equal the stored files", tests=("tests/golden",), budget_s=70),
     Stage("secure", "a twin on Kafka and Redis with TLS, logins and few rights", tests=("tests/secure",)),
     Stage("ratios", "speed ratios, each measured in one run, reach their goals", tests=("tests/ratios",)),
 )

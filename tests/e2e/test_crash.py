@@ -13,13 +13,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from ops.soak.joins import POLICIES
 from shared.runtimes.waiting import until
 from tests.support.child_processes import kill
 from tests.support.living import READY_S_MAX, LivingTwin, cli
 
-TWIN_KILLS = 16
-SERVER_KILLS = 6
+KILLS = [
+    (5, 2),
+    pytest.param(16, 6, marks=pytest.mark.slow("kills a twin 16 times and its server six times")),
+]
+"""How often the twin is killed, and how often its server."""
 ASKED_MIN = 100
 SEED = 20
 CAMPUS = f"""
@@ -162,7 +167,10 @@ def join(twin: LivingTwin) -> None:
     raise AssertionError("pod-2 could not join")
 
 
-def test_nothing_is_lost_and_nothing_is_done_twice(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("twin_kills", "server_kills"), KILLS)
+def test_nothing_is_lost_and_nothing_is_done_twice(
+    tmp_path: Path, twin_kills: int, server_kills: int
+) -> None:
     draw = random.Random(SEED)
     site = tmp_path / "campus.yaml"
     site.write_text(CAMPUS)
@@ -171,7 +179,7 @@ def test_nothing_is_lost_and_nothing_is_done_twice(tmp_path: Path) -> None:
     twin.options = ()  # it keeps its parameters
     operator = Operator(twin, SEED)
     operator.start()
-    faults = ["twin"] * TWIN_KILLS + ["server"] * SERVER_KILLS
+    faults = ["twin"] * twin_kills + ["server"] * server_kills
     draw.shuffle(faults)
     try:
         for n, fault in enumerate(faults):
@@ -216,6 +224,7 @@ def test_nothing_is_lost_and_nothing_is_done_twice(tmp_path: Path) -> None:
     assert len(asked) <= len(operator.received) + 1
 
 
+@pytest.mark.slow("starts a twin three times and audits it twice; contract tests rebuild, too")
 def test_rebuild_restores_the_identical_states_from_the_log_alone(tmp_path: Path) -> None:
     twin = LivingTwin(tmp_path / "data", ("--set", "pod.cubes=8", "--set", "failures.host_per_day=0.2"))
     twin.start("--speed", "50000", "--seed", "5")

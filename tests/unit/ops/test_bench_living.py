@@ -5,6 +5,7 @@ import pytest
 from ops.bench import living
 
 
+@pytest.mark.slow("runs labs to measure them")
 def test_a_month_a_year_and_a_campus_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(living, "BLOCKS", 4)
     monkeypatch.setattr(living, "MONTH_DAYS", 1.0)
