@@ -47,12 +47,12 @@ soak: .venv/servers ## strike a live twin, then audit it: make soak MINUTES=30 A
 servers: .venv/servers ## install what runs Kafka and Redis here, and fetch Kafka
 	@echo "installed: $(BIN)/lightwave live kafka, $(BIN)/lightwave live redis"
 
-# --- tests: tests/stages.py has all commands and time budgets, docs/testing.md says what each stage proves ---
+# --- tests: commands and time budgets are in tests/stages.py; see docs/testing.md --------------------------
 
 test: .venv/installed-test .venv/servers ## the gate: at most 15 minutes on two cores, always the same tests
 	@exec $(BIN)/python -m tests.stages gate --since $(STARTED)
 
-test-all: .venv/installed-test .venv/servers nginx chromium ## everything: slow tests, whole swarms, random examples, TLS
+test-all: .venv/installed-test .venv/servers nginx chromium ## everything: slow tests, random examples, TLS
 	@exec $(BIN)/python -m tests.stages all --since $(STARTED)
 
 lint: ## style: ruff's rules and formatting

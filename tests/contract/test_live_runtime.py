@@ -158,4 +158,5 @@ class TestLive(RuntimeContract):
 
     @pytest.mark.slow("starts a second live twin")
     def test_another_seed_gives_another_log(self, drive: Drive, driven: Driven) -> None:
+        assert driven.log
         super().test_another_seed_gives_another_log(drive, driven)

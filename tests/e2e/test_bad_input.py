@@ -161,6 +161,7 @@ def test_other_pods_or_seed_than_the_folder_has(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow("fills a file, then audits twice")
 def test_a_full_disk_stops_the_twin_with_a_sentence_and_loses_nothing(tmp_path: Path) -> None:
     """A limit on the size of the twin's files stands for a disk without room; Redis has its own."""
     data = tmp_path / "data"

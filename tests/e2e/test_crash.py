@@ -13,13 +13,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from shared.runtimes.poll import poll_until
 from tests.soak.fabric_joins import POLICIES
 from tests.support.child_processes import kill
 from tests.support.living import READY_S_MAX, LivingTwin, cli
 
-TWIN_KILLS = 16
-SERVER_KILLS = 6
+KILLS = [
+    (5, 2),
+    pytest.param(16, 6, marks=pytest.mark.slow("kills a twin 16 times and its server six times")),
+]
+"""How often the twin is killed, and how often its server."""
 ASKED_MIN = 100
 SEED = 20
 CAMPUS = f"""
@@ -54,7 +59,7 @@ PODS = ("pod-0", "pod-1")
 
 @dataclass
 class Operator(threading.Thread):
-    """Asks for one thing after the other under a key each, again and again until an answer comes."""
+    """Asks for one thing after the other under a key each, again and again poll_until an answer comes."""
 
     twin: LivingTwin
     seed: int
@@ -125,7 +130,7 @@ class Operator(threading.Thread):
 
 
 def kill_server(twin: LivingTwin) -> None:
-    """Kill the twin's server, and wait until it has another: before that its pid is nobody's."""
+    """Kill the twin's server, and wait poll_until it has another: before that its pid is nobody's."""
     killed = twin.server_pid()
     kill(killed)
     assert poll_until(lambda: started_since(twin, killed), READY_S_MAX), (
@@ -164,7 +169,10 @@ def join(twin: LivingTwin) -> None:
     raise AssertionError("pod-2 could not join")
 
 
-def test_nothing_is_lost_and_nothing_is_done_twice(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("twin_kills", "server_kills"), KILLS)
+def test_nothing_is_lost_and_nothing_is_done_twice(
+    tmp_path: Path, twin_kills: int, server_kills: int
+) -> None:
     draw = random.Random(SEED)
     site = tmp_path / "campus.yaml"
     site.write_text(CAMPUS)
@@ -173,7 +181,7 @@ def test_nothing_is_lost_and_nothing_is_done_twice(tmp_path: Path) -> None:
     twin.options = ()  # it keeps its parameters
     operator = Operator(twin, SEED)
     operator.start()
-    faults = ["twin"] * TWIN_KILLS + ["server"] * SERVER_KILLS
+    faults = ["twin"] * twin_kills + ["server"] * server_kills
     draw.shuffle(faults)
     try:
         for n, fault in enumerate(faults):
@@ -218,6 +226,7 @@ def test_nothing_is_lost_and_nothing_is_done_twice(tmp_path: Path) -> None:
     assert len(asked) <= len(operator.received) + 1
 
 
+@pytest.mark.slow("starts a twin three times and audits it twice; contract tests rebuild, too")
 def test_rebuild_restores_the_identical_states_from_the_log_alone(tmp_path: Path) -> None:
     twin = LivingTwin(tmp_path / "data", ("--set", "pod.cubes=8", "--set", "failures.host_per_day=0.2"))
     twin.start("--speed", "50000", "--seed", "5")

@@ -41,7 +41,7 @@ def test_every_command_of_the_tour_runs_as_written(document: str, twin: LivingTw
     assert poll_until(lambda: twin.get("/v1/clock")["now_us"] > 6_000 * US_PER_S, 120)
     script = "set -euo pipefail\n" + "\n".join(blocks)
     done = subprocess.run(
-        ["/bin/bash", "-x", "-c", script], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=240
+        ["/bin/bash", "-x", "-c", script], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0, done.stdout + done.stderr
     output = done.stdout

@@ -223,6 +223,7 @@ def is_plain(log: LogBytes) -> None:
     assert not truncated_path(log).exists()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("earlier", [(), (5_000,)])
 @pytest.mark.parametrize("at", range(1, FORCED + 3))
 def test_killed_at_any_step_it_is_read_as_before_and_archived_again(

@@ -101,6 +101,7 @@ def all_of(image: Commit, letters: Mapping[int, bytes]) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow("drawn lives of a live twin, folded twice")
 @settings(max_examples=15)
 @given(data=st.data())
 def test_an_image_from_snapshots_is_the_one_from_the_beginning(

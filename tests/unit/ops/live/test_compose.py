@@ -206,6 +206,7 @@ def test_kafka_and_redis_are_on_a_network_that_leads_nowhere() -> None:
         assert service["networks"] == ["inside", *(["outside"] if name == "gateway" else [])], name
 
 
+@pytest.mark.integration
 def test_each_secret_is_made_and_used(tmp_path: Path) -> None:
     made = make_secrets(tmp_path)
     secrets = compose()["secrets"]
@@ -215,6 +216,7 @@ def test_each_secret_is_made_and_used(tmp_path: Path) -> None:
     assert all(f"/run/secrets/{name}" in text for name in made)
 
 
+@pytest.mark.integration
 def test_secrets_are_for_their_owner_and_stay(tmp_path: Path) -> None:
     made = make_secrets(tmp_path)
     modes = {name: (tmp_path / "secrets" / name).stat().st_mode & 0o777 for name in made}
@@ -227,6 +229,7 @@ def test_secrets_are_for_their_owner_and_stay(tmp_path: Path) -> None:
     assert make_secrets(tmp_path) == made
 
 
+@pytest.mark.integration
 def test_the_rights_in_redis_are_those_that_are_documented(tmp_path: Path) -> None:
     rights = " ".join((ROOT / "ops/deploy/redis-rights").read_text().split())
     assert rights in " ".join((ROOT / "docs/security.md").read_text().split())

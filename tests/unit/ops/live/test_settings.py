@@ -104,6 +104,7 @@ def test_settings_that_are_made_directly_look_nowhere_else(monkeypatch: pytest.M
     assert LiveSettings(redis="redis://a:1/0").port == 8080
 
 
+@pytest.mark.integration
 class TestKafka:
     """How Kafka is reached, from settings that go together."""
 

@@ -130,6 +130,7 @@ def test_a_full_disk_at_any_moment_leaves_nothing(
     assert files_in(data) == before
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("command", ["backup", "restore"])
 def test_killed_at_any_moment_it_is_done_again(data: Path, tmp_path: Path, command: str) -> None:
     run, sync = commands(data, tmp_path)[command], os.fsync

@@ -34,6 +34,8 @@ from shared.storage.snapshots.snapshot_folder import SnapshotFolder
 from tests.support.pods import POD, pod_lab
 from tests.unit.storage.test_snapshots import Recorded
 
+pytestmark = pytest.mark.integration
+
 DAY = US_PER_DAY
 CONFIG = SuperpodConfig(
     seed=5, pod=PodConfig(cubes=8), failures=FailuresConfig(host_per_day=0.002, ocs_per_day=0.01)

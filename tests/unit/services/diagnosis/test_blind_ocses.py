@@ -92,6 +92,7 @@ def test_what_does_not_look_like_drift_is_seen_to_meanwhile(bench: Bench, kind: 
     assert [verdict.kind for verdict in verdicts(bench)] == [kind]
 
 
+@pytest.mark.slow("days of a pod with a blind camera")
 def test_what_looks_like_drift_is_seen_to_when_the_camera_is_back(bench: Bench) -> None:
     blind_for(bench, US_PER_DAY)
     inject(bench, "fibre", "pod-0/cube-1/+x/7", 9 * US_PER_DAY, 1.5)

@@ -121,6 +121,7 @@ def test_what_cannot_be_patched_is_said_with_the_reason(
     assert said == [PortNotPatched(repair="pod-0/repair-0", ocs=17, side="N", port=port, reason=reason)]
 
 
+@pytest.mark.slow("days of a pod until a repair fails")
 def test_without_a_spare_the_repair_is_in_vain_and_clearing_the_fault_is_not() -> None:
     config = CONFIG.model_copy(update={"ocs": PodOcsConfig(technology="guided-wave")})
     bench = Bench(ALL, config)

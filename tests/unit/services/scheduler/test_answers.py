@@ -5,6 +5,8 @@ from collections.abc import Iterator, Sequence
 from random import Random
 from typing import TypeVar
 
+import pytest
+
 from schemas.api.explain import SlicePlan
 from schemas.config.scheduler import SchedulerConfig
 from schemas.messages.scheduler import (
@@ -162,6 +164,7 @@ def test_what_a_recovery_is_said_to_come_to_is_what_is_decided() -> None:
     assert decided.total() > 20, decided
 
 
+@pytest.mark.slow("tries every shape at many times")
 def test_no_larger_shape_would_fit_than_the_largest_that_is_told() -> None:
     found: Counter[bool] = Counter()
     for world, _ in moments(8, every=25):

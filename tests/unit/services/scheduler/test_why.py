@@ -126,6 +126,7 @@ def check_reason(world: World, row: Slice, cubes: Cubes) -> str:
     return "would delay"
 
 
+@pytest.mark.slow("drawn lives of a scheduler, each changed and run again")
 def test_what_a_slice_is_said_to_wait_for_is_true() -> None:
     happened: Counter[str] = Counter()
     for seed in range(60):

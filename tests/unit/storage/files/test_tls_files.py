@@ -13,6 +13,8 @@ from shared.storage.store.redis_client import RedisClient
 from tests.support.authority import Authority
 from tests.support.descriptors import no_descriptor_left
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:

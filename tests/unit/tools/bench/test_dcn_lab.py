@@ -5,6 +5,7 @@ import pytest
 from tools.bench import dcn_lab
 
 
+@pytest.mark.slow("runs labs to measure them")
 def test_a_month_a_year_and_a_campus_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dcn_lab, "BLOCKS", 4)
     monkeypatch.setattr(dcn_lab, "MONTH_DAYS", 1.0)
