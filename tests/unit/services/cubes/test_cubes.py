@@ -218,8 +218,8 @@ def test_drain_and_undrain_leave_health_alone() -> None:
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        (DrainCube(cube="pod-0/cube-4"), ["cube 4 does not exist", "0 to 3"]),
-        (UndrainCube(cube="pod-0/cube-99999999999"), ["does not exist", "0 to 3"]),
+        (DrainCube(cube="pod-0/cube-4"), ["cube 4 does not exist", "between 0 and 3"]),
+        (UndrainCube(cube="pod-0/cube-99999999999"), ["does not exist", "between 0 and 3"]),
         (DrainCube(cube="pod-7/cube-1"), ["pod-7/cube-1", "must be a cube of pod-0"]),
         (DrainCube(cube="pod-0/cube-0"), ["is already drained"]),
         (UndrainCube(cube="pod-0/cube-1"), ["is not drained"]),

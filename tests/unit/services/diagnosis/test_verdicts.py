@@ -221,7 +221,7 @@ def test_a_verdict_outlives_the_link_and_a_test_tells_whether_the_repair_helped(
     assert not [body for body in said if isinstance(body, VerdictWithdrawn)]
     assert [body for body in said if isinstance(body, TestWanted)]
     assert bench.documents["summaries", "pod-0/failures"].active == 0
-    assert not bench.state("diagnosis").looks
+    assert not bench.state("diagnosis").outliers
 
 
 def test_an_end_that_is_bad_with_every_partner_is_at_fault_not_they(bench: Bench) -> None:

@@ -39,7 +39,7 @@ def test_a_fault_of_a_part_that_is_not_there_is_refused(kind: FaultKind, target:
     (refused,) = bodies(bench.say(InjectFault(kind=kind, target=target), 5))
     assert refused == FaultRefused(
         subject=target,
-        reason=f"kind {kind!r}: pod-0 has nothing that it strikes; allowed are {KINDS}",
+        reason=f"kind: {kind!r} strikes no part of pod-0; must be one of {KINDS}",
     )
 
 

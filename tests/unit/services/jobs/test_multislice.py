@@ -68,7 +68,7 @@ def test_a_job_that_gets_nothing_is_said_to_take_no_steps(lab: Lab) -> None:
     say(lab, JobBandwidthSet(job=JOB, mbps=0), "dcn-0", "traffic", 1)
     assert progress(lab).speed_ppm == 1
     assert [reason(lab, pod) for pod in PODS] == 2 * [
-        "takes no steps: the network has no path between pod-0, pod-1 for what they exchange"
+        "takes no steps: the network has no path between pod-0, pod-1"
     ]
 
 

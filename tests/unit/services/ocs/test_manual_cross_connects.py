@@ -161,7 +161,7 @@ def test_ports_that_slices_have_or_may_have_next_are_taken() -> None:
     )
     bench.say(LeaveCircuits(slice="pod-0/slice-0", joins=(JOIN,)))
     assert bodies(bench.say(create("5A-5B"))) == refused(
-        "5A-5B: 5A is taken by a circuit that stands for whichever slice wants it next"
+        "5A-5B: 5A is taken by an unowned circuit that is kept for reuse"
     )
     assert clean(bench)
 

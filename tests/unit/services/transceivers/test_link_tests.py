@@ -113,7 +113,7 @@ def test_an_end_in_use_is_refused_with_the_slice_and_a_slice_finds_the_ports_fre
     found = asked(bench)
     assert found == LinkTestRefused(
         end=END,
-        reason="in use: the circuit at N4 of pod-0/ocs-17 is pod-0/slice-5's; "
+        reason="in use: the circuit at N4 of pod-0/ocs-17 belongs to pod-0/slice-5; "
         "must be an end without a circuit: drain the cube or release the slice",
     )
     bench.run(bench.now_us + 10 * SWITCHING_US)
