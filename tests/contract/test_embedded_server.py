@@ -133,8 +133,8 @@ def test_leaves_a_process_alone_that_only_has_the_leftover_s_number(server: Embe
 def test_dies_with_the_twin_that_started_it(tmp_path: Path) -> None:
     code = (
         "import sys, pathlib\n"
-        "from shared.runtimes.embedded.valkey_server import EmbeddedServer\n"
-        f"server = EmbeddedServer(pathlib.Path({str(tmp_path / 'redis')!r}))\n"
+        "from shared.runtimes.embedded.valkey_server import EmbeddedValkey\n"
+        f"server = EmbeddedValkey(pathlib.Path({str(tmp_path / 'redis')!r}))\n"
         "server.ensure()\n"
         "print(server.pid, flush=True)\n"
         "sys.stdin.read()\n"

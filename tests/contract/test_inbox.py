@@ -148,7 +148,7 @@ class InboxContract:
         assert store.put(0, "pod-0", body) == InboxReceipt(9 * 10**15, repeated=True)
         assert store.find_repeat(0, "pod-0", body) == InboxReceipt(9 * 10**15, repeated=True)
         for partition, fabric, other in ((0, "pod-0", BODIES[0]), (1, "pod-1", BODIES[1])):
-            with pytest.raises(InvalidInput, match="used before"):
+            with pytest.raises(InvalidInput, match="was used for another request"):
                 store.put(partition, fabric, under("k", other))
         assert store.put(0, "pod-0", BODIES[0]).number > 9 * 10**15
         assert store.size(0) == 1

@@ -161,7 +161,7 @@ class TestTopics:
             topic_id(endpoints.kafka, "none.log")
 
     def test_no_kafka_is_one_sentence(self) -> None:
-        with pytest.raises(LogUnreachable, match=f"Kafka at {NOWHERE}: .*; see that it runs there"):
+        with pytest.raises(LogUnreachable, match=f"Kafka at {NOWHERE}: .*; check that it runs there"):
             topic_id(NOWHERE, "any.log")
 
     def test_a_kafka_that_is_not_reached_leaves_nothing_behind(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,7 +176,9 @@ class TestTopics:
                 "127.0.0.1:99999",
             )
             for bootstrap in endpoints:
-                with pytest.raises(LogUnreachable, match=f"Kafka at {bootstrap}: .*; see that it runs there"):
+                with pytest.raises(
+                    LogUnreachable, match=f"Kafka at {bootstrap}: .*; check that it runs there"
+                ):
                     topic_id(Brokers(bootstrap), "any.log")
         assert set(threading.enumerate()) <= before
 

@@ -89,7 +89,10 @@ def test_states_that_do_not_say_whose_they_are_ask_for_a_rebuild(tmp_path: Path)
         keys = [key for key in twin.store.values(0) if key.startswith("fabric:")]
         twin.store.set_globals("{0}:progress", {f"value:{key}": None for key in keys})
     with (
-        pytest.raises(LogDamaged, match=r"campus: its states are of a version .* `lightwave up --rebuild`"),
+        pytest.raises(
+            LogDamaged,
+            match=r"campus: the version that wrote its states did not .*; `lightwave up --rebuild`",
+        ),
         living(tmp_path),
     ):
         pass
@@ -118,7 +121,7 @@ def test_a_server_s_file_that_cannot_be_read_is_put_aside_for_a_rebuild(
     damage(tmp_path / "redis")
     with (
         pytest.raises(
-            StoreDamaged, match=r"cannot read its files: .*`lightwave up --rebuild` puts the folder"
+            StoreDamaged, match=r"cannot read its files: .*`lightwave up --rebuild` sets the folder aside"
         ),
         living(tmp_path),
     ):
@@ -236,6 +239,6 @@ def test_a_server_that_is_killed_as_the_twin_begins_is_its_own(
 
     monkeypatch.setattr(EmbeddedValkey, "ensure", killed)
     with pytest.raises(
-        StoreUnreachable, match=r"^embedded Valkey in .*/redis: ended, .*`lightwave up` again$"
+        StoreUnreachable, match=r"^embedded Valkey in .*/redis: stopped, .*`lightwave up` again$"
     ):
         run_up(UpOptions(data=tmp_path, port=0))

@@ -145,7 +145,7 @@ class TestCluster:
             return {"redis_version": "6.2.14" if port == old.port else "7.0.15"}
 
         monkeypatch.setattr("redis.Redis.info", info)
-        sentence = f"^redis_version 6.2.14 at {old.address}: needed is 7.0 or newer$"
+        sentence = f"^redis_version 6.2.14 at {old.address}: must be 7.0 or newer$"
         with pytest.raises(OperationFailed, match=sentence):
             store.check()
 
@@ -299,6 +299,6 @@ class TestEntry:
     )
     def test_a_url_that_names_no_cluster_is_one_sentence(self, url: str) -> None:
         with pytest.raises(
-            InvalidInput, match=rf"^Redis URL '{url}': .*; allowed: redis://HOST:PORT, rediss://…$"
+            InvalidInput, match=rf"^Redis URL '{url}': .*; must be redis://HOST:PORT, rediss://…$"
         ):
             RedisStore(url, cluster=True)

@@ -29,9 +29,9 @@ from tests.support.child_processes import children, has_ended, runs
 
 RUN = (
     "import sys\n"
-    "from ops.servers import both\n"
+    "from ops.servers import local_servers\n"
     "from ops.live.settings import live_settings\n"
-    "sys.exit(getattr(both, sys.argv[1])(live_settings()))\n"
+    "sys.exit(getattr(local_servers, sys.argv[1])(live_settings()))\n"
 )
 
 
@@ -221,7 +221,7 @@ def test_redis_in_the_foreground_ends_in_good_order(
     process = foreground("run_redis", environment)
     try:
         assert process.stderr is not None
-        assert process.stderr.readline().startswith("Redis answers at 127.0.0.1:")
+        assert process.stderr.readline().startswith("Redis listens at 127.0.0.1:")
         with redis.Redis.from_url(environment["LIGHTWAVE_REDIS"]) as client:
             pid = int(client.info("server")["process_id"])
         process.send_signal(sign)
@@ -253,7 +253,7 @@ def test_a_server_dies_with_the_one_that_runs_it(environment: dict[str, str]) ->
     process = foreground("run_redis", environment)
     try:
         assert process.stderr is not None
-        assert process.stderr.readline().startswith("Redis answers")
+        assert process.stderr.readline().startswith("Redis listens")
         with redis.Redis.from_url(environment["LIGHTWAVE_REDIS"]) as client:
             pid = int(client.info("server")["process_id"])
         process.kill()
@@ -274,7 +274,7 @@ def test_a_server_that_ends_by_itself_is_told_of(environment: dict[str, str]) ->
         _, said = process.communicate(timeout=60)
         assert process.returncode == 1
         assert "OperationFailed: Redis in " in said
-        assert "ended with -9" in said
+        assert "exited with code -9" in said
     finally:
         process.kill()
         process.communicate()
@@ -320,7 +320,9 @@ def test_a_local_server_is_for_this_machine_alone(host: str) -> None:
 
 
 def test_a_local_kafka_takes_no_logins() -> None:
-    with pytest.raises(InvalidInput, match=r"^LIGHTWAVE_KAFKA_SECURITY_PROTOCOL: SSL is not .*: PLAINTEXT$"):
+    with pytest.raises(
+        InvalidInput, match=r"^LIGHTWAVE_KAFKA_SECURITY_PROTOCOL: SSL is not .*; must be PLAINTEXT$"
+    ):
         kafka_address(LiveSettings(kafka_security_protocol="SSL"))
 
 
@@ -351,9 +353,9 @@ def program(folder: Path, name: str, text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("echo 'openjdk version \"11.0.2\" 2019-01-15' >&2", "Java 11 is no Java"),
-        ("echo 'java version \"1.8.0_292\"' >&2", "Java 1 is no Java"),
-        ("echo no runtime >&2; exit 1", "Java no runtime is no Java"),
+        ("echo 'openjdk version \"11.0.2\" 2019-01-15' >&2", "Java 11 is too old"),
+        ("echo 'java version \"1.8.0_292\"' >&2", "Java 1 is too old"),
+        ("echo no runtime >&2; exit 1", "Java no runtime is too old"),
     ],
 )
 def test_a_java_that_is_too_old_is_one_sentence(

@@ -521,10 +521,10 @@ class TestRedisStore(StateStoreContract):
     @pytest.mark.parametrize(
         ("about", "sentence"),
         [
-            ({"redis_version": "6.2.14"}, "redis_version 6.2.14 at unix://.*: needed is 7.0 or newer"),
+            ({"redis_version": "6.2.14"}, "redis_version 6.2.14 at unix://.*: must be 7.0 or newer"),
             (
                 {"redis_version": "7.2.4", "valkey_version": "7.1.9"},
-                "valkey_version 7.1.9 at unix://.*: needed is 7.2 or newer",
+                "valkey_version 7.1.9 at unix://.*: must be 7.2 or newer",
             ),
             ({"dragonfly_version": "1"}, "reports no version of Redis or Valkey"),
         ],
@@ -601,7 +601,7 @@ class TestRedisStore(StateStoreContract):
         assert "s3cret" not in str(refused.value)
 
     def test_a_url_that_is_none_is_one_sentence(self) -> None:
-        with pytest.raises(InvalidInput, match=r"Redis URL 'nonsense': .*allowed: redis://HOST"):
+        with pytest.raises(InvalidInput, match=r"Redis URL 'nonsense': .*must be redis://HOST"):
             RedisStore("nonsense")
 
     @pytest.mark.parametrize(

@@ -170,7 +170,7 @@ def test_a_damaged_one_is_told_of_and_an_older_one_is_used(
         moment = history(tmp_path).at(last + 1)
     assert moment.position - moment.folded == before
     assert digest(moment.site) == from_zero()[moment.position]
-    assert f"snapshot {path}: is not as it was written" in caplog.text
+    assert f"snapshot {path}: content changed since it was written: its digest differs" in caplog.text
     assert history(tmp_path).take_due_snapshots(EVERY) == 1
     assert folder(tmp_path).read(last).position == last
 
@@ -178,9 +178,9 @@ def test_a_damaged_one_is_told_of_and_an_older_one_is_used(
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"rules": RULES + 1}, f"is of rules {RULES + 1}; allowed is {RULES}"),
-        ({"site": "pod-9"}, "is of site 'pod-9'; allowed is 'pod-0'"),
-        ({"position": 7}, "is of position 7; allowed is 303"),
+        ({"rules": RULES + 1}, f"rules is {RULES + 1}; must be {RULES}"),
+        ({"site": "pod-9"}, "site is 'pod-9'; must be 'pod-0'"),
+        ({"position": 7}, "position is 7; must be 303"),
     ],
 )
 def test_one_of_something_else_is_refused(tmp_path: Path, change: dict[str, Any], sentence: str) -> None:

@@ -367,8 +367,8 @@ def test_a_log_that_is_shorter_than_the_states_is_told(tmp_path: Path) -> None:
     twin.path.write_bytes(b"".join(lines[:-2]))
     with pytest.raises(
         LogDamaged,
-        match=rf"^pod-0: its states have read {len(lines)} messages, but .*pod-0\.jsonl holds only "
-        rf"{len(lines) - 2}: the log lost its end; `lightwave up --rebuild` takes it as it is$",
+        match=rf"^pod-0: its states have read {len(lines)} messages, but .*pod-0\.jsonl contains only "
+        rf"{len(lines) - 2}: the log lost its end; `lightwave up --rebuild` accepts it as it is$",
     ):
         twin.start()
     twin.runner.rebuild()
@@ -400,7 +400,7 @@ def test_services_that_stand_at_different_positions_are_told(tmp_path: Path) -> 
     position = twin.runner.position
     assert twin.store.commit(Commit(0, {}, {"ocs": position - 1}))
     with pytest.raises(
-        LogDamaged, match=rf"pod-0: its services stand at different positions \[{position - 1}, {position}\]"
+        LogDamaged, match=rf"pod-0: its services are at different positions \[{position - 1}, {position}\]"
     ):
         twin.start()
 

@@ -82,7 +82,7 @@ def test_a_whole_log_is_gone_on_with(store: Store, log: FakeLog) -> None:
 
 def test_what_nobody_has_read_yet_is_missed(store: Store, log: FakeLog) -> None:
     del log.records[0][WRITTEN - 1 :]
-    with pytest.raises(LogDamaged, match="partition 0: 5 messages were written, but the log holds only 4"):
+    with pytest.raises(LogDamaged, match="partition 0: 5 messages were written, but the log has only 4"):
         asyncio.run(sequencer(store, log).step(EPOCH))
 
 

@@ -107,7 +107,7 @@ def test_a_service_that_says_more_is_refused_by_name(swarm: LiveSwarm) -> None:
     service, fabric = left_out["source"].split("@")
     with pytest.raises(
         OutputMismatch,
-        match=rf"^partition 0, offset \d+: {service} of {fabric} in this version says {left_out['type']} "
+        match=rf"^partition 0, offset \d+: {service} of {fabric} in this version emits {left_out['type']} "
         rf"{left_out['id']}, which is not on the log; nothing was changed",
     ):
         refolded(gone).image()
@@ -120,15 +120,15 @@ def test_a_service_that_says_less_or_otherwise_is_refused_by_name(swarm: LiveSwa
     other = {**fields, "at_us": fields["at_us"] + 1}
     changed = list(records)
     changed[place] = replace(records[place], value=json.dumps(other).encode())
-    with pytest.raises(OutputMismatch, match=rf"^partition 0, offset {place}: .* where the log holds"):
+    with pytest.raises(OutputMismatch, match=rf"^partition 0, offset {place}: .* where the log has"):
         refolded(changed)
     more = {**fields, "seq": 10**6, "id": f"{fields['source']}/{10**6}"}
     headers = output_headers(fields["type"], fields["source"], TWIN)
     records.append(Record(0, len(records), json.dumps(more).encode(), headers))
     with pytest.raises(
         OutputMismatch,
-        match=rf"^partition 0, offset {len(records) - 1}: the log holds {fields['type']} {more['id']}, which "
-        rf"{fields['source']} of this version does not say; nothing was changed",
+        match=rf"^partition 0, offset {len(records) - 1}: the log has {fields['type']} {more['id']}, which "
+        rf"{fields['source']} of this version does not emit; nothing was changed",
     ):
         refolded(records)
 

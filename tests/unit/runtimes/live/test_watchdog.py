@@ -188,7 +188,7 @@ class TestWorkerWatch:
             assert not self.shown(watch)
             assert self.looks(watch, 20) is None
             assert self.shown(watch) == ["partition 1: ocs has more to read, but no worker reads it"]
-            assert "partition 1: ocs stands at 7" in (self.looks(watch, 30) or "")
+            assert "partition 1: ocs is at 7" in (self.looks(watch, 30) or "")
 
     def test_a_partition_that_another_worker_reads_is_no_reason(self) -> None:
         watch = self.watch()
