@@ -88,7 +88,7 @@ def test_a_site_file_names_one_for_all_its_fabrics(tmp_path: Path) -> None:
     config = read_site(path).fabrics["pod-0"]
     assert isinstance(config, SuperpodConfig)
     assert (config.repairs.burn_in_h, config.repairs.misdiagnosed) == (3.0, 0.1)
-    with pytest.raises(InvalidInput, match="--calibration: not together with --site"):
+    with pytest.raises(InvalidInput, match="--calibration: cannot be combined with --site"):
         NewTwinOptions(site_files=(path,), calibration="field").sites()
 
 

@@ -146,7 +146,7 @@ def test_a_refusal_is_one_that_none_should_get(before: tuple[str, ...]) -> None:
     """Also where it was received before: the key is known then."""
     found, welcomed = commission(Gateway(*before, refused()))
     assert found.unexpected_answer is not None
-    assert ": 422 name pod-2: is a fabric" in found.unexpected_answer
+    assert ": 422 name pod-2: is already a fabric" in found.unexpected_answer
     assert (found.joined, welcomed) == ([], [])
 
 

@@ -235,7 +235,7 @@ def test_a_folder_that_may_not_be_read_is_told(tmp_path: Path, monkeypatch: pyte
 
     fill(tmp_path / "r", [(ONE, 3)])
     monkeypatch.setattr(Path, "open", refused)
-    with pytest.raises(OperationFailed, match=r"r/.lock: Permission denied; runs that are done are kept"):
+    with pytest.raises(OperationFailed, match=r"r/.lock: Permission denied; finished runs are kept"):
         fill(tmp_path / "r", [])
 
 
@@ -255,7 +255,7 @@ def test_a_full_disk_costs_the_run_that_is_written_and_no_other(
 
     with monkeypatch.context() as patched:
         patched.setattr(pq, "write_table", full)
-        with pytest.raises(OperationFailed, match="r: No space left on device; runs that are done are kept"):
+        with pytest.raises(OperationFailed, match="r: No space left on device; finished runs are kept"):
             fill(tmp_path / "r", [(TWO, 0)])
     assert [path.name for path in (tmp_path / "r" / RUNS).iterdir()] == [f"{ONE.key}-3.parquet"]
     fill(tmp_path / "r", [(TWO, 0)])
@@ -266,7 +266,7 @@ def test_a_disk_that_is_really_full(tmp_path: Path) -> None:
     fill(tmp_path / "r", [(ONE, 3)])
     (tmp_path / "r" / "costs.jsonl").unlink()
     (tmp_path / "r" / "costs.jsonl").symlink_to("/dev/full")
-    with pytest.raises(OperationFailed, match="No space left on device; runs that are done are kept"):
+    with pytest.raises(OperationFailed, match="No space left on device; finished runs are kept"):
         fill(tmp_path / "r", [(TWO, 0)])
     assert [path.name for path in (tmp_path / "r" / RUNS).iterdir()] == [f"{ONE.key}-3.parquet"]
 
@@ -324,9 +324,9 @@ def test_columns_are_of_the_type_of_their_parameter(tmp_path: Path) -> None:
 def test_runs_that_nobody_tells_of_what_are_no_ones(tmp_path: Path) -> None:
     fill(tmp_path / "r", [(ONE, 3)])
     (tmp_path / "r" / "identity.json").unlink()
-    with pytest.raises(InvalidInput, match=r"has 1 runs, and no identity.json that tells of what"):
+    with pytest.raises(InvalidInput, match=r"has 1 runs, but no identity.json to identify them"):
         fill(tmp_path / "r", [])
-    with pytest.raises(InvalidInput, match=r"has 1 runs, and no identity.json that tells of what"):
+    with pytest.raises(InvalidInput, match=r"has 1 runs, but no identity.json to identify them"):
         require_same_identity(tmp_path / "r", planned())
 
 
@@ -335,7 +335,7 @@ def test_runs_answer_the_document_that_they_are_of_and_what_asks_for_less(tmp_pa
     fill(tmp_path / "r", [(ONE, 3)])
     require_same_identity(tmp_path / "r", planned())
     require_same_identity(tmp_path / "r", planned(measure=("goodput",), confidence=0.9))
-    with pytest.raises(InvalidInput, match=r"of another fabric, \{'days': 1.0\} and not \{'days': 2"):
+    with pytest.raises(InvalidInput, match=r"have another fabric, \{'days': 1.0\} instead of \{'days': 2"):
         require_same_identity(tmp_path / "r", planned(fabric={"days": 2.0}))
     with pytest.raises(InvalidInput, match=r"1 runs have another measure"):
         require_same_identity(tmp_path / "r", planned(measure=("utilisation",)))

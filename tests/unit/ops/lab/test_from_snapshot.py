@@ -91,7 +91,7 @@ def test_a_snapshot_may_be_gone_on_from(data: Path, tmp_path: Path) -> None:
     (found,), again = start_snapshots(str(file))
     assert (to_bytes(found), again) == (to_bytes(held[0]), str(file))
     file.write_bytes(to_bytes(held[0])[:-1])
-    with pytest.raises(SnapshotRefused, match="is not as it was written"):
+    with pytest.raises(SnapshotRefused, match="content changed since it was written"):
         start_snapshots(str(file))
     file.write_bytes(to_bytes(replace(held[0], software="0+0")))
     with pytest.raises(
@@ -128,14 +128,14 @@ def test_a_fork_may_be_gone_on_from_by_its_name(
     ],
 )
 def test_what_a_fabric_has_already_is_not_asked_for(given: NewTwinOptions, said: str) -> None:
-    with pytest.raises(InvalidInput, match=f"^{said}: not together with --from"):
+    with pytest.raises(InvalidInput, match=f"^{said}: cannot be combined with --from"):
         check_start_options(given, None)
 
 
 def test_what_is_no_twin_and_no_moment_is_one_sentence(data: Path, tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match=r"^--from .*: no such fork, folder or file; allowed: a fork's name"):
+    with pytest.raises(NotFound, match=r"^--from .*: no such fork, folder or file; must be a fork's name"):
         start_snapshots(str(tmp_path / "nowhere"))
     with pytest.raises(NotFound, match="holds no twin"):
         start_snapshots(str(tmp_path))
-    with pytest.raises(InvalidInput, match="the twin has not lived then"):
+    with pytest.raises(InvalidInput, match="at '900d': is in the future; must be at most"):
         start_snapshots(f"{data}@900d")

@@ -155,7 +155,7 @@ def test_what_is_damaged_or_of_another_log_is_told_of_and_an_older_one_is_used(
     assert all_of(folded(swarm, start), past.letters()) == all_of(folded(swarm), {})
     for site, third in positions.items():
         told = [record.getMessage() for record in caplog.records if site in record.getMessage()]
-        assert "its digest is another one; an older one is used" in told[0]
+        assert "its digest differs; using an older one" in told[0]
         assert told[1].startswith(f"{site}, snapshot of position {third}: ")
     assert caplog.text.count("belongs to another log; using an older one") == 2
 

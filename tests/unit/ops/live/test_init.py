@@ -135,7 +135,7 @@ def test_what_was_begun_otherwise_is_refused_by_name() -> None:
     for other, sentence in (
         (
             new(NewTwinOptions(pods=6, seed=7)),
-            r"--pods 6: the twin is of 5 sites: pod-0, .*; its making was",
+            r"--pods 6: the twin has 5 sites: pod-0, .*; its creation has begun",
         ),
         (
             new(NewTwinOptions(pods=5, seed=8)),

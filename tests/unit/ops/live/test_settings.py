@@ -71,7 +71,7 @@ def test_what_is_wrong_is_named(
         ("brokers = 3", "brokers: no such setting; must be one of kafka, kafka_security_protocol"),
         ("PORT = 3", "PORT: no such setting"),
         ("port = -1", "port: -1 is not allowed"),
-        ("port =", "no TOML"),
+        ("port =", "is not valid TOML"),
     ],
 )
 def test_a_wrong_file_is_named_with_the_key(
@@ -90,7 +90,7 @@ def test_a_file_that_cannot_be_read_is_not_passed_over(
     with pytest.raises(InvalidInput, match=rf"^settings file {tmp_path}: Is a directory$"):
         live_settings(tmp_path)
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(InvalidInput, match=rf"^settings file {tmp_path}/pipe: a pipe, no file$"):
+    with pytest.raises(InvalidInput, match=rf"^settings file {tmp_path}/pipe: is a pipe, not a file$"):
         live_settings(tmp_path / "pipe")
     assert live_settings(Path("/dev/null")) == live_settings()
     monkeypatch.setenv("HOME", str(tmp_path))

@@ -63,7 +63,10 @@ def test_rows_in_another_order_are_put_right(tmp_path: Path) -> None:
         (HEAD + "ab-0,ab-1,nan\n", "line 2: mbps 'nan' is not allowed"),
         (HEAD + "ab-0,ab-1,4\nab-0,ab-1,4\n", "line 3: ab-0 → ab-1 is given twice, first in line 2"),
         (HEAD + "ab-0,ab-0,4\n", "demand ab-0 → ab-0: 4 Mb/s is not allowed: a block cannot send to itself"),
-        (HEAD + "ab-0,ab-1,999999999999\n", "Mb/s, the most"),
+        (
+            HEAD + "ab-0,ab-1,999999999999\n",
+            "999999999999.0 is not allowed; must be at most 1,000,000,000 Mb/s",
+        ),
         (HEAD + 'ab-0,"ab-1,4\n', "not CSV: unexpected end of data"),
         (HEAD + "\x00\n", "line 2: "),
     ],
@@ -89,13 +92,13 @@ def refused(work: Callable[[], object], path: Path, sentence: str) -> None:
         ({"load": MATRIX}, "has no array demand"),
         ({"demand": np.array(["x"])}, "demand: an array of <U1; must be numbers"),
         ({"demand": np.array(4)}, "demand: an array of no axes; must be blocks × blocks"),
-        ({"demand": MATRIX[:2]}, "demand: a matrix of 2×3; allowed is one of 3×3"),
+        ({"demand": MATRIX[:2]}, "demand: a matrix of 2×3 is not allowed; must be 3×3"),
         ({"demand": -MATRIX}, "demand ab-0 → ab-1: -5 is negative"),
         (
             {"demand": MATRIX, "blocks": np.array(["ab-0", "ab-1", "ab-7"])},
             "blocks: not the network's, each once",
         ),
-        ({"demand": np.full((3, 3), np.nan)}, "demand ab-0 → ab-0: nan is no number"),
+        ({"demand": np.full((3, 3), np.nan)}, "demand ab-0 → ab-0: nan is not a number"),
     ],
 )
 def test_a_slip_in_arrays_names_them(tmp_path: Path, arrays: dict[str, Any], sentence: str) -> None:
@@ -359,9 +362,13 @@ def test_a_network_is_named_where_a_site_has_several(tmp_path: Path) -> None:
         (
             "storage: [block-4]",
             "storage: []",
-            "config.demand.jobs.0: writes or reads, but demand.storage is empty",
+            "config.demand.jobs.0: the job writes or reads, but demand.storage is empty",
         ),
-        ("storage: [block-4]", "storage: [block-9]", "config.demand.storage.0: block block-9: no such block"),
+        (
+            "storage: [block-4]",
+            "storage: [block-9]",
+            "config.demand.storage.0: block: block-9 does not exist",
+        ),
         (
             "storage: [block-4]",
             "storage: [block-4, block-3, block-4]",

@@ -53,9 +53,9 @@ def test_without_any_everybody_here_is_let_in() -> None:
             f"\nmia king {FIRST}",
             r"line 2: 'king' is not a role; must be one of reader, trainee, operator, admin",
         ),
-        (f"m/a reader {FIRST}", r"line 1: 'm/a' is no name"),
-        ("mia reader short", r"token of mia: 5 characters; must be 16 to 512"),
-        (f"mia reader {FIRST}\nmax reader {FIRST}", r"token of max: mia has the same"),
+        (f"m/a reader {FIRST}", r"line 1: 'm/a' is not a valid name"),
+        ("mia reader short", r"token of mia: has 5 characters; must have 16 to 512"),
+        (f"mia reader {FIRST}\nmax reader {FIRST}", r"token of max: must differ from the token of mia"),
     ],
 )
 def test_a_line_that_is_none_is_named_without_its_token(tmp_path: Path, text: str, why: str) -> None:
@@ -85,7 +85,9 @@ def test_a_file_that_others_may_use_is_refused(
 ) -> None:
     path = written(tmp_path / "tokens", f"mia reader {FIRST}", mode)
     owned_by(user, monkeypatch)
-    with pytest.raises(InvalidInput, match=rf"others may use it \(mode {mode:o}\); must be .*chmod go="):
+    with pytest.raises(
+        InvalidInput, match=rf"other users can access it \(mode {mode:o}\); the mode must be .*chmod go="
+    ):
         known_tokens(None, path)
 
 
@@ -111,10 +113,10 @@ def test_a_file_that_cannot_be_opened_now_is_not_said_to_be_wrong(tmp_path: Path
 def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe", 0o600)
     for path, why in (
-        (tmp_path / "pipe", "no file"),
+        (tmp_path / "pipe", "not a regular file"),
         (tmp_path, "directory"),
         (tmp_path / "none", "No such file"),
-        (Path("/dev/zero"), "no file"),
+        (Path("/dev/zero"), "not a regular file"),
         (written(tmp_path / "large", "x" * 1_000_001), "larger than"),
     ):
         with pytest.raises(InvalidInput, match=why):

@@ -192,15 +192,16 @@ def test_jobs_over_several_pods_want_a_network_that_joins_all_of_them(file: Path
     )
     file.write_text(pods[: pods.index("  - {name: pod-1}")])
     with pytest.raises(
-        InvalidInput, match=r"workload.multipod_pods 2: site campus has 1 pod; allowed is as many at most$"
+        InvalidInput,
+        match=r"workload.multipod_pods: 2 is not allowed; site campus has 1 pod; must be at most 1$",
     ):
         NewTwinOptions(site_files=(file,)).sites()
     network = "  - {name: dcn-0, kind: dcn, config: {network: {blocks: [{pod: pod-0}, {pod: POD}]}}}\n"
     file.write_text(pods)
     with pytest.raises(
         InvalidInput,
-        match=r"^pod-0: workload.multipod_share 0.1: site campus has no datacenter network that joins its pod"
-        r"s pod-0, pod-1; must be one pod$",
+        match=r"^pod-0: workload.multipod_share: 0.1 is not allowed: site campus has no datacenter network "
+        r"that joins its pods pod-0, pod-1; must be one pod$",
     ):
         NewTwinOptions(site_files=(file,)).sites()
     file.write_text(f"{pods}  - {{name: pod-2}}\n{network.replace('POD', 'pod-2')}")
@@ -215,8 +216,8 @@ def test_jobs_over_several_pods_want_a_network_that_joins_all_of_them(file: Path
         file.write_text(pods + network.replace("POD", f"pod-1{more}"))
         with pytest.raises(
             InvalidInput,
-            match=r"^pod-0: workload.multipod_share 0.1: pod-0 and pod-1 hang on dcn-0/block-0 and dcn-0"
-            rf"/block-1, which are never joined: {why}; must be one pod$",
+            match=r"^pod-0: workload.multipod_share: 0.1 is not allowed: pod-0 and pod-1 are attached to "
+            rf"dcn-0/block-0 and dcn-0/block-1, which cannot be joined: {why}; must be one pod$",
         ):
             NewTwinOptions(site_files=(file,)).sites()
     file.write_text(pods + network.replace("POD", "pod-1"))

@@ -10,7 +10,7 @@ from shared.basics.errors import InvalidInput
 
 DEEP = "nested deeper than 20, which is the most"
 ESCAPE = r"not YAML: the number of an escape (\U…) or of %YAML is too large"
-WIDE = "is not allowed; must be whole numbers of 64 bits, up to 9,223,372,036,854,775,807"
+WIDE = "is not allowed; must be a whole number of 64 bits, up to 9,223,372,036,854,775,807"
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def test_what_is_no_file_of_text_is_not_waited_for(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"^No such file or directory$"):
         read_yaml(tmp_path / "none")
     (tmp_path / "bytes").write_bytes(b"a: \xff")
-    with pytest.raises(InvalidInput, match=r"^not a text in UTF-8$"):
+    with pytest.raises(InvalidInput, match=r"^not UTF-8 text$"):
         read_yaml(tmp_path / "bytes")
 
 

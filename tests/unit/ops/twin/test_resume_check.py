@@ -79,7 +79,7 @@ def test_a_site_is_resumed_by_its_files_and_by_none(files: Files) -> None:
 @pytest.mark.parametrize(
     ("requested", "said"),
     [
-        (NewTwinOptions(1), "--pods 1: the twin is of 2 sites: pod-0, pod-1"),
+        (NewTwinOptions(1), "--pods 1: the twin has 2 sites: pod-0, pod-1"),
         (NewTwinOptions(kind="static-pod"), "--kind static-pod: pod-0 is a superpod"),
         (NewTwinOptions(seed=6), "--seed 6: pod-0 has 5"),
         (NewTwinOptions(pairs=("seed=6",)), "--set seed=6: pod-0 has 5"),
@@ -112,11 +112,14 @@ def test_of_what_was_changed_since_both_values_are_said(
     folder.open_or_create(made)
     change(folder, "pod-1", "pod-1", name, 0.1, 0.3)
     folder.open_or_create(made)
-    assert f"--set {name}=0.1: pod-1 was made with it, and has 0.3 since `lightwave set`" in caplog.text
+    assert (
+        f"--set {name}=0.1: pod-1 was created with it; `lightwave set` has changed it to 0.3 since"
+        in caplog.text
+    )
     assert "pod-0" not in caplog.text
     change(folder, "pod-0", "pod-0", name, 0.1, 0.2)
     assert refusal(folder, NewTwinOptions(pairs=(f"{name}=0.2",))) == (
-        f"--set {name}=0.2: pod-0 was made with 0.1, and has 0.2 since `lightwave set`"
+        f"--set {name}=0.2: pod-0 was created with 0.1; `lightwave set` has changed it to 0.2 since"
     )
 
 
@@ -126,8 +129,8 @@ def test_of_what_was_changed_since_a_file_is_told_both_values(files: Files) -> N
     change(files.folder, "campus", "pod-0", "repairs.technicians", 2, 5)
     files.campus.write_text(CAMPUS.replace("seed: 7, ", "seed: 7, repairs: {technicians: 5}, "))
     said = refusal(files.folder, requested)
-    assert "has repairs.technicians 5 there and " in said
-    assert said.endswith(" in the twin, where it is 5 since `lightwave set`")
+    assert "has repairs.technicians 5 in the file and " in said
+    assert said.endswith(" in the twin, where `lightwave set` has changed it to 5 since")
 
 
 def test_another_calibration_is_refused(tmp_path: Path) -> None:
@@ -141,10 +144,10 @@ def test_another_calibration_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("requested", "said"),
     [
-        (NewTwinOptions(2), "--pods 2: the twin is of 2 sites: campus (pod-0, pod-1), annex (pod-5)"),
+        (NewTwinOptions(2), "--pods 2: the twin has 2 sites: campus (pod-0, pod-1), annex (pod-5)"),
         (NewTwinOptions(kind="superpod"), "--kind superpod: pod-1 of the site campus is a static-pod"),
         (NewTwinOptions(seed=7), "--seed 7: pod-1 of the site campus has 0"),
-        (NewTwinOptions(pairs=("pod.cubes=8",)), "--set pod.cubes: 8 is not allowed; allowed: 64"),
+        (NewTwinOptions(pairs=("pod.cubes=8",)), "--set pod.cubes: 8 is not allowed; must be 64"),
     ],
 )
 def test_other_options_than_those_of_the_files_are_refused(
@@ -157,15 +160,19 @@ def test_other_options_than_those_of_the_files_are_refused(
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [
-        ("cubes: 8", "cubes: 12", "pod-0 of the site campus has pod.cubes 12 there and 8 in the twin"),
-        ("seed: 7, ", "seed: 8, ", "pod-0 of the site campus has seed 8 there and 7 in the twin"),
+        ("cubes: 8", "cubes: 12", "pod-0 of the site campus has pod.cubes 12 in the file and 8 in the twin"),
+        ("seed: 7, ", "seed: 8, ", "pod-0 of the site campus has seed 8 in the file and 7 in the twin"),
         (
             "static-pod",
             "superpod",
-            "pod-1 of the site campus is a superpod there and a static-pod in the twin",
+            "pod-1 of the site campus is a superpod in the file and a static-pod in the twin",
         ),
         ("pod-1", "pod-3", "the site campus of the twin began with pod-0, pod-1"),
-        ("campus", "court", "the twin has no site court, but 2 sites: campus (pod-0, pod-1), annex (pod-5)"),
+        (
+            "campus",
+            "court",
+            "the twin has no site court; it has 2 sites: campus (pod-0, pod-1), annex (pod-5)",
+        ),
     ],
 )
 def test_a_file_that_says_something_else_by_now_is_refused(
@@ -180,9 +187,9 @@ def test_a_file_that_says_something_else_by_now_is_refused(
 def test_some_of_the_files_are_not_all_of_the_twin(files: Files) -> None:
     files.folder.open_or_create(NewTwinOptions(site_files=(files.campus, files.annex)))
     assert refusal(files.folder, NewTwinOptions(site_files=(files.annex,))) == (
-        f"--site {files.annex}: the twin is of 2 sites: campus (pod-0, pod-1), annex (pod-5)"
+        f"--site {files.annex}: the twin has 2 sites: campus (pod-0, pod-1), annex (pod-5)"
     )
     other_seed = NewTwinOptions(seed=3, site_files=(files.campus, files.annex))
     assert refusal(files.folder, other_seed) == (
-        f"--site {files.campus}: pod-1 of the site campus has seed 3 there and 0 in the twin"
+        f"--site {files.campus}: pod-1 of the site campus has seed 3 in the file and 0 in the twin"
     )

@@ -166,8 +166,8 @@ def test_a_snapshot_that_is_wrong_is_told_of_and_the_log_is_not(
     found = in_parts(site)
     assert told_of(found) == told_of(audit_segment(site, whole_log(site)))
     assert [*found.wrong] == [position]
-    assert f"snapshot of position {position}: is not what the log gives there (" in found.wrong[position]
-    assert "it is the snapshot that is wrong, and not the log" in found.wrong[position]
+    assert f"snapshot of position {position}: differs from the fold of the log (" in found.wrong[position]
+    assert "the snapshot is wrong, not the log" in found.wrong[position]
 
 
 def test_where_all_are_wrong_the_log_is_folded_as_one(kept: Path, tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_states_that_are_others_are_told_of_in_parts_too(kept: Path) -> None:
     }
     site = replace(site, states=other)
     found = in_parts(site)
-    assert "cubes@pod-0: _book" in found.differing
+    assert "cubes@pod-0: _counters" in found.differing
     assert told_of(found) == told_of(audit_segment(site, whole_log(site)))
 
 
@@ -202,6 +202,6 @@ def test_what_cannot_be_used_is_passed_over_and_told(kept: Path, tmp_path: Path)
     damaged, foreign, elsewhere = found.refused
     assert "content changed since it was written" in damaged
     assert f"rules is {RULES + 1}; must be {RULES}" in foreign
-    assert elsewhere == f"snapshot of position {third}: is of another log"
+    assert elsewhere == f"snapshot of position {third}: belongs to another log"
     assert second
     assert in_parts(audited(tmp_path)) == audit_segment(audited(tmp_path), LogSegment(0, 0, None, ()))

@@ -130,7 +130,7 @@ def test_a_twin_whose_file_is_lost_is_what_was_planned(text: str | None, tmp_pat
     if text is not None:
         (tmp_path / IDENTITY_FILE).write_text(text)
     assert folder.identity() == made
-    with pytest.raises(InvalidInput, match="--pods 3: the twin is of 2 sites"):
+    with pytest.raises(InvalidInput, match="--pods 3: the twin has 2 sites"):
         folder.open_or_create(NewTwinOptions(3))
     assert folder.open_or_create(NewTwinOptions()) == made
     assert (tmp_path / IDENTITY_FILE).read_text() == whole
