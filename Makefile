@@ -19,8 +19,8 @@ PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constra
 STARTED := $(shell date +%s.%N)
 STAGES := lint types imports unit integration contract live-test simulation compare e2e
 
-.PHONY: help install install-test run live soak servers test test-all $(STAGES) secure browser ratios nginx chromium \
-    golden format coverage bench clean
+.PHONY: help install install-test run live soak servers test test-all $(STAGES) secure browser ratios nginx \
+    chromium golden format coverage bench clean
 
 help: ## say what there is to do
 	@echo "make TARGET, where TARGET is one of"

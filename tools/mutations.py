@@ -2,7 +2,7 @@
 
     python -m tools.mutations list
     python -m tools.mutations check TREE          every mutation fits exactly one place of the tree
-    python -m tools.mutations plant NAME TREE     change the one file (uncommitted; `git -C TREE checkout .` takes it back)
+    python -m tools.mutations plant NAME TREE     change the one file; `git -C TREE checkout .` takes it back
 
 A mutation is described by the code it changes, as a pattern in which names that a renaming may change are
 free (\\w+). Files are not named: all product modules are searched.
@@ -26,18 +26,19 @@ MUTATIONS: dict[str, tuple[str, str, str, str]] = {
     "engine-repeat": (
         "engine",
         "a message that a service has read already is read again (< in place of <=)",
-        rf"return (message\.seq) <= (self\.{W}\.get\(message\.source, -1\)) or (message\.at_us < self\.{W})\n",
+        rf"return (message\.seq) <= (self\.{W}\.get\(message\.source, -1\)) or "
+        rf"(message\.at_us < self\.{W})\n",
         r"return \1 < \2 or \3\n",
     ),
     "engine-audit": (
         "engine",
-        "the fold compares only ids of recorded and expected messages, not their bodies: forgery passes the audit",
+        "the fold compares only ids of recorded and expected messages, not bodies: forgery passes the audit",
         rf"( +)({W}) = (self\.{W})\.popleft\(\)\n +if \2 != message:\n",
         r"\1\2 = \3.popleft()\n\1if \2.id != message.id:\n",
     ),
     "storage-fence": (
         "storage",
-        "a commit from an older position than the stored one is accepted in memory: a stale worker overwrites",
+        "a commit from an older position than the stored one is accepted: a stale worker overwrites",
         rf"if any\(({W})\.positions\.get\(({W}), 0\) != ({W}) for (.*?) in ({W}\.expected)\.items\(\)\):",
         r"if any(\1.positions.get(\2, 0) < \3 for \4 in \5.items()):",
     ),
@@ -85,7 +86,7 @@ MUTATIONS: dict[str, tuple[str, str, str, str]] = {
     ),
     "gateway-refusal": (
         "gateway",
-        "a refusal of another slice, caused by the same request, is told as the refusal of the request itself",
+        "a refusal of another slice, caused by the same request, is reported as that of the request itself",
         rf"if {W} is not None and isinstance\(message\.body, ({W})\) and ({W}):\n",
         r"if \1 is not None and isinstance(message.body, \1):\n",
     ),

@@ -1,4 +1,4 @@
-"""The service `scheduler`: its rules by message type."""
+"""The rules of the service `scheduler`, by message type."""
 
 from schemas.messages.cubes import CubeDrained, CubeHealthy, CubeUndrained, CubeUnhealthy, HostDown
 from schemas.messages.failures import ParametersChanged

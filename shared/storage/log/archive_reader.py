@@ -49,6 +49,8 @@ LOG_START = LogPosition(position=0, offset=0, at_us=0, seqs={})
 
 @dataclass(frozen=True, slots=True)
 class LiveFileStart:
+    """Where the live file of a log starts, behind its archived segments."""
+
     place: LogPosition
     """Where in the log the live file starts."""
     head: int

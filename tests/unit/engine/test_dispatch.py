@@ -221,7 +221,7 @@ def test_sayings_may_be_made_one_after_the_other() -> None:
 def test_a_service_may_write_its_own_types_only() -> None:
     for foreign in (OcsDown(ocs=1), CausedBy("x/1", OcsUp(ocs=1)), Tick(service="cubes", due_us=1, count=1)):
         instance = held_of(saying(CubeHealthy(cube=1), foreign))
-        with pytest.raises(ServiceFailed, match=r"cubes of pod-0 said \w+, which only \w+ may write, on"):
+        with pytest.raises(ServiceFailed, match=r"cubes of pod-0 emitted \w+, which only \w+ may write, on"):
             deliver(instance, drain(1))
 
 

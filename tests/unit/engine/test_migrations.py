@@ -57,7 +57,7 @@ def test_each_form_leads_to_the_present_one_step_by_step(form: str, stored: Stor
     ("form", "sentence"),
     [
         ("third", f"cubes: no migration leads from states of form third to this version's, {OWN}"),
-        (None, "cubes: is new in this version, and nothing makes its states of a twin"),
+        (None, "cubes: is new in this version; no migration creates its state in an existing twin"),
     ],
 )
 def test_a_form_from_which_nothing_leads_is_refused(form: str | None, sentence: str) -> None:

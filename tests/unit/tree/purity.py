@@ -60,7 +60,7 @@ PURE_NAMES_BY_MODULE = {
     "scipy.optimize": "linear_sum_assignment linprog minimize",
     "scipy.sparse": "coo_array csr_array",
     "scipy.sparse.csgraph": "connected_components dijkstra maximum_flow",
-    "scipy.special": "bdtr betainc betaincinv log_ndtr ndtr ndtri ndtri_exp stdtr stdtrit",
+    "scipy.special": "betainc log_ndtr ndtr ndtri ndtri_exp stdtr stdtrit",
     "statistics": "NormalDist",
 }
 """Module of a library → what of it a pure module may use, with all that is in it: the rest draws, reads,

@@ -84,7 +84,7 @@ REFUSED = [
     (tidy.service_tables, "services/ocs/service.py", "'''A.'''\nSERVICE: S = Service()\nX: int = 1"),
     (tidy.service_tables, "services/ocs/service.py", "'''A.'''\nSERVICE: S = Service()\ndef f(): ..."),
     (tidy.service_tables, "services/ocs/service.py", "'''A.'''\nfrom a import SERVICE"),
-    (tidy.service_tables, TABLE, OCS_TABLE.replace("which rule handles which", "what answers what")),
+    (tidy.service_tables, TABLE, OCS_TABLE.replace("by message type", "by type")),
     (tidy.service_tables, TABLE, OCS_TABLE.replace("logic.due", "faults.due")),
     (tidy.service_tables, TABLE, OCS_TABLE.replace("logic.on_tick", "on_tick")),
     (tidy.service_tables, TABLE, OCS_TABLE.replace("documents.document,", "document,")),

@@ -35,7 +35,7 @@ REFUSED = [
     (words.banned_words, LOGIC, "problem = InvalidInput('nobody waits')"),
     (words.banned_words, "ops/cli/main.py", "x = Option(help='a moment')"),
     (words.banned_words, LOGIC, "x = SliceRefused(slice=3, reason='the cube was asked for')"),
-    (words.spellings, LOGIC, "raise ValueError('it is preempted')"),
+    (words.spellings, LOGIC, "raise ValueError('it is pre-empted')"),
     (words.spellings, LOGIC, "raise ValueError('no back-filling')"),
     (words.spellings, LOGIC, "x = Field(description='Hold-back of cubes')"),
     (words.spellings, "tools/bench/loads.py", "x = Option(help='two link-ends')"),

@@ -276,7 +276,7 @@ def service_tables(source: Source) -> Iterator[Problem]:
     match = re.fullmatch(r"services/(\w+)/service\.py", source.path)
     if match is None:
         return
-    title = f"The table of the service `{match[1]}`: which rule handles which message."
+    title = f"The rules of the service `{match[1]}`, by message type."
     if ast.get_docstring(source.tree) != title:
         yield 1, f"the docstring is not {title!r}"
     declared = []

@@ -39,7 +39,7 @@ SPELLINGS = {
     "holdback": r"hold-back\w*|hold back",
     "link end": r"link-ends?|linkends?",
     "multislice": r"multi-slice|multi slice",
-    "preemption": r"preempt\w*",
+    "preemption": r"pre-empt\w*",
 }
 """The one spelling of a term → what it is not written like."""
 MISSPELT = {term: re.compile(rf"\b(?:{wrong})\b", re.IGNORECASE) for term, wrong in SPELLINGS.items()}

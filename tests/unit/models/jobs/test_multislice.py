@@ -70,7 +70,7 @@ def test_what_is_no_job_is_refused_in_a_sentence() -> None:
         ring_bytes(0, 1)
     with pytest.raises(InvalidInput, match=r"^gradient_bytes -1: must be a finite number of at least 0"):
         ring_bytes(2, -1)
-    with pytest.raises(InvalidInput, match=r"^gbps 0.0: not allowed"):
+    with pytest.raises(InvalidInput, match=r"^gbps 0.0: must be a finite number above 0"):
         exchange_us(2, 1, 0.0)
     with pytest.raises(InvalidInput, match=r"^hidden 1.5 *: allowed are 0 to 1"):
         joint_step_us(1, 2, 1, 1.0, hidden=1.5)

@@ -40,5 +40,5 @@ def test_how_many_draws_are_made_at_once_is_no_matter(monkeypatch: pytest.Monkey
 def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(InvalidInput, match="begin 10: must be between 0 and 9"):
         count_down(9, 2, 0.3, 1.0, seed=1, replications=10, events=10, begin=10)
-    with pytest.raises(InvalidInput, match="replications 1: not allowed"):
+    with pytest.raises(InvalidInput, match="replications 1: must be between 2 and 10,000,000"):
         count_down(9, 2, 0.3, 1.0, seed=1, replications=1, events=10)

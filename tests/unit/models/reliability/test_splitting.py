@@ -40,5 +40,5 @@ def test_one_machine_down_is_certain_and_more_than_there_are_is_refused() -> Non
     assert exceeds(*SHOP, 1) == 1.0
     with pytest.raises(InvalidInput, match="down 49: must be between 1 and 48"):
         split(*SHOP, 49, seed=1)
-    with pytest.raises(InvalidInput, match="repetitions 5: not allowed"):
+    with pytest.raises(InvalidInput, match="repetitions 5: must be between 20 and 10,000"):
         split(*SHOP, 3, seed=1, repetitions=5)
