@@ -26,8 +26,10 @@ MUTATIONS: dict[str, tuple[str, str, str, str]] = {
     "engine-repeat": (
         "engine",
         "a message that a service has read already is read again (< in place of <=)",
-        rf"return (message\.seq) <= (self\.{W}\.get\(message\.source, -1\)) or "
-        rf"(message\.at_us < self\.{W})\n",
+        (
+            rf"return (message\.seq) <= (self\.{W}\.get\(message\.source, -1\)) or "
+            rf"(message\.at_us < self\.{W})\n"
+        ),
         r"return \1 < \2 or \3\n",
     ),
     "engine-audit": (

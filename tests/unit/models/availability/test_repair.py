@@ -146,7 +146,7 @@ def test_alternating_renewal_says_what_is_allowed() -> None:
     with pytest.raises(InvalidInput, match="mean-down nan: must be a finite number above 0"):
         AlternatingRenewal(1.0, math.nan)
     process = AlternatingRenewal(1.0, 1.0)
-    with pytest.raises(InvalidInput, match=r"time 0\.0: not allowed"):
+    with pytest.raises(InvalidInput, match=r"time 0\.0: must be a finite number above 0"):
         process.interval_availability(0.0)
 
 

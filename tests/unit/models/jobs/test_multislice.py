@@ -72,5 +72,5 @@ def test_what_is_no_job_is_refused_in_a_sentence() -> None:
         ring_bytes(2, -1)
     with pytest.raises(InvalidInput, match=r"^gbps 0.0: must be a finite number above 0"):
         exchange_us(2, 1, 0.0)
-    with pytest.raises(InvalidInput, match=r"^hidden 1.5 *: allowed are 0 to 1"):
+    with pytest.raises(InvalidInput, match=r"^hidden 1.5: must be between 0 and 1; the nearest is 1"):
         joint_step_us(1, 2, 1, 1.0, hidden=1.5)
