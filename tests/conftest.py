@@ -3,6 +3,7 @@
 import signal
 import sys
 import threading
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ ROOT = HERE.parent
 
 GATE, EXPLORE = "gate", "explore"
 GATE_SHARE = 4
-"""The gate runs one of so many examples that a test asks for."""
+"""The gate runs one of so many examples that a property asks for, and of the cases of an integration test."""
 EXAMPLES_MIN = 5
 
 # No profile has a deadline: how long an example takes depends on how busy the machine is.
@@ -122,9 +123,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.clear()
     slow = [item for item in items if (mark := item.get_closest_marker("slow")) and _has_reason(item, mark)]
     named = any("::" in str(argument) for argument in config.args)
-    if slow and not (config.getoption("--slow") or named):
-        config.hook.pytest_deselected(items=slow)
-        items[:] = [item for item in items if item.get_closest_marker("slow") is None]
+    if not (config.getoption("--slow") or named):
+        skipped = {*slow, *_other_cases(items)}
+        config.hook.pytest_deselected(items=[*skipped])
+        items[:] = [item for item in items if item not in skipped]
+
+
+def _other_cases(items: list[pytest.Item]) -> Iterator[pytest.Item]:
+    """The cases of integration tests that are not in this commit's share. `make test-all` runs all of them.
+
+    A test with fewer cases than shares keeps all of its cases, so every test runs at every commit.
+    """
+    cases = defaultdict[str, list[pytest.Item]](list)
+    for item in items:
+        if item.get_closest_marker("integration") is not None and hasattr(item, "callspec"):
+            cases[item.nodeid.partition("[")[0]].append(item)
+    for of_one_test in cases.values():
+        if len(of_one_test) >= GATE_SHARE:
+            first = seeds.slice_number() % GATE_SHARE
+            yield from (item for place, item in enumerate(of_one_test) if place % GATE_SHARE != first)
 
 
 def _run_fewer_examples(item: pytest.Item) -> None:

@@ -45,7 +45,7 @@ def test_killed_in_the_middle_it_is_finished_and_no_smaller_twin_is_made_of_it(
     ):
         rebuild_twin(settings, lambda _: None, jobs=1)
     with pytest.raises(
-        InvalidInput, match="--pods 2: the twin is of 3 sites: pod-0, pod-1, pod-2; its making"
+        InvalidInput, match="--pods 2: the twin has 3 sites: pod-0, pod-1, pod-2; its creation has begun"
     ):
         init_twin(settings, new(2, keep=True))
     made = init_twin(settings, new(3, keep=True))

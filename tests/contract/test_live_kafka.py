@@ -214,11 +214,11 @@ class TestTopics:
         assert [
             sentence.partition(":")[0] + sentence.partition(":")[2].partition(":")[0] for sentence in told
         ] == [
-            f"topic {topics.log} cleanup.policy is compact,delete, needed is delete",
-            f"topic {topics.log} retention.ms is 1000, needed is -1",
-            f"topic {topics.operations} retention.ms is 5, needed is -1",
-            f"topic {topics.telemetry} max.message.bytes is 1000000, needed is 8000000",
-            f"topic {topics.dead_letters} retention.bytes is 5, needed is -1",
+            f"topic {topics.log} cleanup.policy is compact,delete, must be delete",
+            f"topic {topics.log} retention.ms is 1000, must be -1",
+            f"topic {topics.operations} retention.ms is 5, must be -1",
+            f"topic {topics.telemetry} max.message.bytes is 1000000, must be 8000000",
+            f"topic {topics.dead_letters} retention.bytes is 5, must be -1",
         ]
         command = f"--entity-name {topics.log} --add-config retention.ms=-1` sets it"
         assert told[1].endswith(command)
@@ -228,7 +228,7 @@ class TestTopics:
         remove_before(endpoints, 1, 3)
         (told,) = check_settings(endpoints.kafka, endpoints.topics)
         assert told.startswith(
-            f"topic {endpoints.topics.log}: partition 1 begins at 3, not at 0: Kafka removed"
+            f"topic {endpoints.topics.log}: partition 1 starts at 3, not at 0: Kafka removed"
         )
 
     def test_settings_of_a_topic_that_is_missing_are_one_sentence(self, endpoints: Endpoints) -> None:
@@ -236,7 +236,9 @@ class TestTopics:
             check_settings(endpoints.kafka, Topics("none"))
 
     def test_more_copies_than_brokers_is_one_sentence(self, endpoints: Endpoints) -> None:
-        with pytest.raises(InvalidInput, match=r"^--replication 3: Kafka at \S+ has fewer .*: 1 to 1$"):
+        with pytest.raises(
+            InvalidInput, match=r"^--replication 3: Kafka at \S+ has fewer brokers; must be between 1 and 1$"
+        ):
             create_topics(endpoints.kafka, Topics("copies"), 2, 3)
 
     def test_an_old_kafka_is_one_sentence_for_whoever_asks(
@@ -248,7 +250,7 @@ class TestTopics:
             lambda: topic_id(endpoints.kafka, endpoints.topics.log),
             lambda: create_topics(endpoints.kafka, endpoints.topics, 2, 1),
         ):
-            with pytest.raises(OperationFailed, match=r"version \d+\.\d+.*; needed is 99\.1") as told:
+            with pytest.raises(OperationFailed, match=r"version \d+\.\d+.*; must be 99\.1 or newer") as told:
                 ask_it()
             assert not isinstance(told.value, LogUnreachable)  # to wait would not help
 
@@ -380,7 +382,7 @@ class TestStrangers:
     ) -> None:
         set_topic(endpoints, endpoints.topics.log, {"cleanup.policy": "compact"})
         assert strange
-        with pytest.raises(OperationFailed, match=r"cleanup\.policy is compact, needed is delete"):
+        with pytest.raises(OperationFailed, match=r"cleanup\.policy is compact, must be delete"):
             list(read_partition(endpoints.kafka, endpoints.topics.log, 0))
 
     def test_a_log_without_its_beginning_is_told_by_every_reader(
@@ -388,7 +390,7 @@ class TestStrangers:
     ) -> None:
         append(endpoints, 0, [as_root(first(), 0), *(as_saying(say(n)) for n in range(1, 6))])
         remove_before(endpoints, 0, 3)
-        told = f"topic {endpoints.topics.log}: partition 0 begins at 3, not at 0: Kafka removed"
+        told = f"topic {endpoints.topics.log}: partition 0 starts at 3, not at 0: Kafka removed"
         with pytest.raises(OperationFailed, match=told):
             list(read_partition(endpoints.kafka, endpoints.topics.log, 0))
         assert (
@@ -537,7 +539,7 @@ class TestMirror:
     ) -> None:
         victim = tmp_path / "victim"
         victim.mkdir()
-        with pytest.raises(OperationFailed, match="no name of a folder in"):
+        with pytest.raises(OperationFailed, match="must be the name of a folder in"):
             LogMirror(tmp_path / "mirror", endpoints, TwinRecord(name.format(home=tmp_path), 2, "topic"))
         assert victim.is_dir()
 

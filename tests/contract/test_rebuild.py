@@ -124,7 +124,7 @@ def test_where_a_service_says_otherwise_nothing_is_changed(settings: LiveSetting
     unsaid = swarm_saying(1)
     write(settings, [unsaid])
     with pytest.raises(
-        OutputMismatch, match=r"^partition 1, offset \d+: the log holds CubeDrained cubes@pod-1/9"
+        OutputMismatch, match=r"^partition 1, offset \d+: the log has CubeDrained cubes@pod-1/9"
     ):
         rebuild_twin(settings, lambda _: None, jobs=1)
     assert content(settings) == before
@@ -156,7 +156,7 @@ def test_one_that_was_killed_is_gone_on_with_though_the_log_has_grown(
         write(settings, swarm.log.records[partition][ends[partition] :])
     said: list[str] = []
     rebuild_twin(settings, said.append, jobs=1)
-    assert said[0] == f"partition 0: {ends[0]:,} messages made before, by a rebuild that did not end"
+    assert said[0] == f"partition 0: {ends[0]:,} messages folded before, by an unfinished rebuild"
     check_same(store, swarm)
     # Killed once all images are there, before the second has taken its place:
     taken: list[int] = []
@@ -176,7 +176,7 @@ def test_one_that_was_killed_is_gone_on_with_though_the_log_has_grown(
     monkeypatch.undo()
     said.clear()
     rebuild_twin(settings, said.append, jobs=1)
-    assert [line.split(": ")[0] for line in said if "made before" in line] == ["partition 0", "partition 1"]
+    assert [line.split(": ")[0] for line in said if "folded before" in line] == ["partition 0", "partition 1"]
     check_same(store, swarm)
 
 
@@ -202,9 +202,7 @@ def test_from_snapshots_redis_holds_what_the_fold_from_the_beginning_gives(
     found = rebuild_twin(settings, said.append, jobs=1)
     assert found == whole
     for site, (*_, last) in positions.items():
-        assert any(
-            f"{site} (position {last:,})" in line for line in said if "behind the snapshots of" in line
-        )
+        assert any(f"{site} (position {last:,})" in line for line in said if "from the snapshots of" in line)
     assert made_of_the_log(settings) == wanted
 
 
@@ -229,7 +227,7 @@ def test_one_that_began_with_snapshots_and_was_killed_is_gone_on_with_unless_all
         first = next(iter(begun))
         said: list[str] = []
         rebuild_twin(settings, said.append, jobs=1, by_snapshots=by_snapshots)
-        behind = f"made before, by a rebuild that did not end, and folded behind the snapshots of {first}"
+        behind = f"folded before, by an unfinished rebuild, from the snapshots of {first}"
         assert (behind in said[0]) == by_snapshots
         check_same(store, swarm)
 

@@ -73,7 +73,9 @@ def test_what_is_half_made_is_noticed_or_does_no_harm(store: RedisStore, made: i
         client.execute_command(*command)
     client.close()
     if form.state_key(0, *NAMES[0]) in {str(command[1]) for command in COMMANDS[:made]} and made < HEAD:
-        with pytest.raises(LogDamaged, match=r"ocs in pod-0: half of a commit, .*`lightwave live rebuild`"):
+        with pytest.raises(
+            LogDamaged, match=r"ocs in pod-0: contains half of a commit, .*`lightwave live rebuild`"
+        ):
             store.snapshot(0, NAMES)
         return
     after = store.snapshot(0, NAMES)

@@ -93,7 +93,7 @@ def test_a_sweep_is_that_of_the_command_line(tmp_path: Path) -> None:
     assert len(answer.series()) == 4 * 3
     with pytest.raises(lightwave.NotFound, match="is in 2 variants"):
         answer.figure("cube_availability")
-    with pytest.raises(lightwave.InvalidInput, match="go on with --resume"):
+    with pytest.raises(lightwave.InvalidInput, match="continue with --resume"):
         lightwave.sweep(QUESTION, folder=tmp_path / "here")
 
 
@@ -128,16 +128,25 @@ WRONG: list[tuple[Callable[[], object], str]] = [
         "pod.cube=4: no such parameter; did you mean pod.cubes?",
     ),
     (lambda: lightwave.lab(site="nowhere.yaml"), "site nowhere.yaml: "),
-    (lambda: lightwave.lab(faults=["ocs"]), "inject 'ocs': allowed: KIND:TARGET@TIME"),
+    (
+        lambda: lightwave.lab(faults=["ocs"]),
+        "inject 'ocs': must be KIND:TARGET@TIME+FOR, such as ocs:pod-0/ocs-17@2d+10m; without +FOR",
+    ),
     (lambda: lightwave.lab(kind="pod"), "kind "),
     (lambda: lightwave.parameters("pod"), "kind "),
     (lambda: lightwave.sweep({**QUESTION, "sedes": 3}), "sedes: no such field; "),
     (lambda: lightwave.sweep(QUESTION, workers=2, dask="tcp://a:1"), "workers: cannot be combined with dask"),
-    (lambda: lightwave.sweep(QUESTION, dask="nonsense"), "dask 'nonsense': not the address of a scheduler"),
+    (
+        lambda: lightwave.sweep(QUESTION, dask="nonsense"),
+        "dask 'nonsense': is not the address of a scheduler; must be like tcp://10.0.0.7:8786 or",
+    ),
     (lambda: lightwave.connect("ftp://a"), "url 'ftp://a': not a twin's address"),
     (lambda: lightwave.connect("http://a", token="a" + " b"), "token: not a bearer token"),
     (lambda: topology.figures("4x4"), "shape: '4x4' is not three sides in chips"),
-    (lambda: topology.routing("4x4x4", without_ocs=[99]), "ocs 99: does not exist"),
+    (
+        lambda: topology.routing("4x4x4", without_ocs=[99]),
+        "ocs: 99 does not exist; must be between 0 and 47; the nearest is 47",
+    ),
     (lambda: availability.goodput(1.5), "host-availability 1.5: must be a probability"),
     (lambda: optics.budget(1.0, return_loss_db=46.0), "return-loss-db 46 dB: "),
     (lambda: optics.agree("cwdm", "cwdm4-bidi-400G"), "module: 'cwdm' is not a module"),
@@ -147,59 +156,74 @@ WRONG: list[tuple[Callable[[], object], str]] = [
 # What a checker of types would find, where nobody ran one.
 ANY: Any = lightwave
 WRONG += [
-    (lambda: ANY.topology.figures(None), "shape None: not allowed; allowed is text"),
+    (lambda: ANY.topology.figures(None), "shape None: must be text"),
     (
         lambda: ANY.topology.figures("4x4x4", without_ocs="3"),
-        "without_ocs '3': not allowed; allowed is a list",
+        "without_ocs '3': must be a list, each a whole number",
     ),
-    (lambda: ANY.topology.suggest("64"), "chips '64': not allowed; allowed is a whole number"),
-    (lambda: ANY.optics.budget("1.5"), "ocs_loss_db '1.5': not allowed; allowed is a number"),
-    (lambda: ANY.optics.budget(1.5, excess_db=1e9), "excess-db 1e+09 dB: allowed are 0 to 40"),
-    (lambda: ANY.optics.sensitivity(-32, rate=50), "rate 50: not allowed; allowed is text"),
-    (lambda: ANY.optics.qualify(cubes=0), "cubes 0: not allowed; allowed are 1 to 144"),
+    (lambda: ANY.topology.suggest("64"), "chips '64': must be a whole number"),
+    (lambda: ANY.optics.budget("1.5"), "ocs_loss_db '1.5': must be a number"),
+    (
+        lambda: ANY.optics.budget(1.5, excess_db=1e9),
+        "excess-db 1e+09 dB: must be between 0 and 40 dB; the nearest is 40",
+    ),
+    (lambda: ANY.optics.sensitivity(-32, rate=50), "rate 50: must be text"),
+    (lambda: ANY.optics.qualify(cubes=0), "cubes 0: must be between 1 and 144; the nearest is 1"),
     (lambda: ANY.optics.qualify(cubes=4, return_loss_db=46), "return-loss-db 46 dB: "),
-    (lambda: ANY.availability.goodput(0.99, "1024"), "slice_chips '1024': not allowed; allowed is a whole"),
+    (lambda: ANY.availability.goodput(0.99, "1024"), "slice_chips '1024': must be a whole number"),
     (
         lambda: ANY.availability.machine_repair(4, 1, "1", 1),
-        "failure_rate '1': not allowed; allowed is a num",
+        "failure_rate '1': must be a number",
     ),
-    (lambda: ANY.lab(days=True), "days True: not allowed; allowed is a number"),
+    (lambda: ANY.lab(days=True), "days True: must be a number"),
     (
         lambda: ANY.lab(faults="ocs:pod-0/ocs-1@1h"),
-        "faults 'ocs:pod-0/ocs-1@1h': not allowed; allowed is a list",
+        "faults 'ocs:pod-0/ocs-1@1h': must be a list, each text",
     ),
     (
         lambda: ANY.lab(parameters={"pod.cubes": [4]}),
-        "parameters {'pod.cubes': [4]}: not allowed; allowed is a",
+        "parameters {'pod.cubes': [4]}: must be a mapping with text as names, each True or False",
     ),
     (
         lambda: ANY.sweep(3),
-        "experiment 3: not allowed; allowed is a mapping with text as names or text or a path",
+        "experiment 3: must be a mapping with text as names or text or a path",
     ),
-    (lambda: ANY.sweep(QUESTION, progress=3), "progress 3: not allowed; allowed is a function or None"),
-    (lambda: ANY.sweep({**QUESTION, "title": {1}}), "title: {1} is not allowed; allowed: text, numbers"),
-    (lambda: ANY.read_runs(3), "folder 3: not allowed; allowed is text or a path"),
+    (lambda: ANY.sweep(QUESTION, progress=3), "progress 3: must be a function or None"),
+    (
+        lambda: ANY.sweep({**QUESTION, "title": {1}}),
+        "title: {1} is not allowed; must be text, a number, true, false or null, a list or a dict",
+    ),
+    (lambda: ANY.read_runs(3), "folder 3: must be text or a path"),
     (
         lambda: lightwave.lab(site="a\0"),
-        "site 'a\\x00': not allowed; allowed is text without NUL",
+        "site 'a\\x00': must be text without NUL",
     ),
-    (lambda: lightwave.connect(timeout_s=float("nan")), "timeout_s nan: not a number; allowed are 0.002 to"),
-    (lambda: lightwave.connect(timeout_s=-1), "timeout_s -1 s: allowed are 0.002 to 86400 s"),
+    (
+        lambda: lightwave.connect(timeout_s=float("nan")),
+        "timeout_s nan: not a number; must be between 0.002 and 86400 s",
+    ),
+    (
+        lambda: lightwave.connect(timeout_s=-1),
+        "timeout_s -1 s: must be between 0.002 and 86400 s; the nearest is 0.002",
+    ),
     (
         lambda: lightwave.topology.figures("\ud800"),
-        "shape '\\ud800': not allowed; allowed is text without NUL",
+        "shape '\\ud800': must be text without NUL",
     ),
-    (lambda: lightwave.Twin(Client("http://127.0.0.1:1")).clear("f", key="a\nb"), "key 'a\\nb': not allowed"),
+    (
+        lambda: lightwave.Twin(Client("http://127.0.0.1:1")).clear("f", key="a\nb"),
+        "key 'a\\nb': is not allowed; must be 1 to 200 visible ASCII",
+    ),
     (
         lambda: lightwave.Twin(Client("http://127.0.0.1:1")).clear("f", key=""),
-        "key '': not allowed; allowed are",
+        "key '': is not allowed; must be 1 to 200 visible ASCII characters",
     ),
     (
         lambda: ANY.Twin(Client("http://127.0.0.1:1")).slices(3),
-        "fabric 3: not allowed; allowed is text or None",
+        "fabric 3: must be text or None",
     ),
-    (lambda: ANY.connect(8080), "url 8080: not allowed; allowed is text or None"),
-    (lambda: ANY.Twin.plan(None, 4), "shape 4: not allowed; allowed is text"),
+    (lambda: ANY.connect(8080), "url 8080: must be text or None"),
+    (lambda: ANY.Twin.plan(None, 4), "shape 4: must be text"),
 ]
 
 
@@ -266,7 +290,7 @@ def test_answers_are_typed_and_refusals_are_errors() -> None:
         twin = lightwave.connect(fake.url)
         assert twin.clock().speed == 60.0
         with pytest.raises(
-            lightwave.TwinUnreachable, match=r"no twin of this version \(its answer has speed"
+            lightwave.TwinUnreachable, match=r"is not a twin of this version \(its answer has speed"
         ):
             twin.clock()
         begun = twin.inject("ocs", "pod-0/ocs-17")

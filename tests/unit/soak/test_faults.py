@@ -202,7 +202,7 @@ def test_what_ended_before_it_was_killed_is_tried_again_and_told(
     rebuilds.kill_init(context, fault_at("twin", "twin", duration_s=1.0, number=7))
     rebuilds.init_again(context, fault_at("twin", "twin", duration_s=0.5))
     assert len(asked) == 2 * rebuilds.TRIES + 1
-    assert context.missed == ["`lightwave live it` ended with 0: why before it was killed, 4 times"] * 2
+    assert context.missed == ["`lightwave live it` exited with code 0: why before it was killed, 4 times"] * 2
     assert context.problems == []
 
 

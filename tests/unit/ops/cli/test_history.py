@@ -69,11 +69,23 @@ def test_history_has_a_sample_a_frame(gateway: Client) -> None:
     ("path", "status", "sentence"),
     [
         (f"readings/{END}?field=power", 422, "field 'power'"),
-        (f"readings/{END}?field=supply_v&lane=2", 422, "lane 2: supply_v is of the module as a whole"),
-        (f"readings/{END}?since=soon", 422, "since 'soon': not a time"),
-        ("readings/pod-0/cube-0", 422, "is no link end"),
+        (
+            f"readings/{END}?field=supply_v&lane=2",
+            422,
+            "lane 2: must be omitted, because supply_v belongs to the whole module",
+        ),
+        (
+            f"readings/{END}?since=soon",
+            422,
+            "since 'soon': must be a duration before now like 30s, 15m, 2h or 1d12h, or a time like",
+        ),
+        (
+            "readings/pod-0/cube-0",
+            422,
+            "pod-0/cube-0: must be a link end like pod-0/cube-12/+y/7, or an OCS like pod-0/ocs-17",
+        ),
         ("readings/pod-0/cube-99/+y/7", 404, ""),
-        ("telemetry/pod-0?after_us=9000000000", 404, "no telemetry frame of that time is kept"),
+        ("telemetry/pod-0?after_us=9000000000", 404, "pod-0: no telemetry frame of that time is stored"),
     ],
 )
 def test_what_cannot_be_told_is_a_sentence(gateway: Client, path: str, status: int, sentence: str) -> None:
@@ -196,10 +208,10 @@ POD, STATIC, NETWORK = (
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ("--of trunks", "--of trunks: pod-0 is a superpod and has none; must be links and ocs"),
+        ("--of trunks", "--of trunks: pod-0 is a superpod and has none; must be links or ocs"),
         ("--of ocs --fabric pod-1", "--of ocs: pod-1 is a static-pod and has none; must be links"),
-        ("--of links --fabric dcn-0", "--of links: dcn-0 is a dcn and has none; must be trunks and ocs"),
-        ("--fabric ../x --of ocs", "--fabric '../x': no such fabric; must be one of pod-0, pod-1, dcn-0"),
+        ("--of links --fabric dcn-0", "--of links: dcn-0 is a dcn and has none; must be trunks or ocs"),
+        ("--fabric ../x --of ocs", "--fabric '../x': no such fabric; there is pod-0, pod-1, dcn-0"),
     ],
 )
 def test_frames_of_what_is_not_there_are_not_exported(words: str, sentence: str, tmp_path: Path) -> None:
@@ -220,5 +232,5 @@ def test_without_frames_nothing_is_written(gateway: Client, tmp_path: Path) -> N
         assert code == NotFound.exit_code, said
         early = ("--from", "0d01:00", "--to", "0d00:30")
         code, said = invoke(twin.url, "telemetry", "export", "--parquet", str(out), *early)
-    assert (code, said) == (InvalidInput.exit_code, "--to 0d00:30: comes before --from 0d01:00")
+    assert (code, said) == (InvalidInput.exit_code, "--to 0d00:30: is before --from 0d01:00")
     assert list(tmp_path.iterdir()) == []

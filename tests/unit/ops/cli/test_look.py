@@ -184,8 +184,8 @@ def test_the_budget_of_a_link_that_is_wanted_keeps_its_dirt(twin: FakeTwin) -> N
 
 NAMED = "names are like pod-0/cube-12/+y/7, on the faces +x, -x, +y, -y, +z, -z"
 SENTENCES = (
-    "cube 99 does not exist; must be 0 to 3; the nearest is pod-0/cube-3/+y/7",
-    "face index 16 does not exist; must be 0 to 15; the nearest is pod-0/cube-0/+y/15",
+    "cube 99 does not exist; must be between 0 and 3; the nearest is pod-0/cube-3/+y/7",
+    "face index 16 does not exist; must be between 0 and 15; the nearest is pod-0/cube-0/+y/15",
     "no such link; the nearest is pod-0/cube-0/+y/7",
     *(f"no such link; {NAMED}",) * 2,
     "no such link; the nearest is pod-0/cube-0/+y/7",
@@ -203,7 +203,7 @@ def test_an_end_that_is_not_there_is_told_what_is_allowed(
     if command == "get link" and not end:
         assert (code, "NAME '': is empty" in said) == (2, True)
         return
-    whole = "fabric 'pod-7': no such fabric; there is pod-0" if why is None else f"link {end!r}: {why}"
+    whole = "fabric 'pod-7': no such fabric; must be one of pod-0" if why is None else f"link {end!r}: {why}"
     assert (code, said) == (NotFound.exit_code, whole)
 
 

@@ -152,15 +152,31 @@ def test_a_field_goes_over_the_frames_of_the_worst_or_of_one(gateway: Client) ->
 @pytest.mark.parametrize(
     ("name", "query", "sentence"),
     [
-        (DRIFTED, {"field": "ber"}, "field ber: an OCS does not read it; must be mirror_drive_v"),
-        ("pod-0/cube-0/+x/1", {"field": "fan_rpm"}, "field fan_rpm: a module does not read it"),
-        (DRIFTED, {"lane": 3}, "lane 3: an OCS has none"),
-        ("pod-0/cube-0/+x/1", {"of": "N3"}, "of N3: is of OCSes"),
-        (DRIFTED, {"field": "inlet_c", "of": "1"}, "of 1: inlet_c is of the chassis as a whole"),
-        (DRIFTED, {"of": "N136"}, "of N136: no mirror of an OCS; must be N0 to S135"),
-        (DRIFTED, {"field": "camera_snr_db", "of": "1"}, "of 1: no array of an OCS; must be N and S"),
-        (DRIFTED, {"field": "fan_rpm", "of": "4"}, "of 4: no fan of an OCS; must be 0 to 3"),
-        ("pod-0/cube-0", {}, "pod-0/cube-0: is no link end or OCS"),
+        (
+            DRIFTED,
+            {"field": "ber"},
+            "field ber: not a field of an OCS; must be one of mirror_drive_v, mirror_error_urad,",
+        ),
+        (
+            "pod-0/cube-0/+x/1",
+            {"field": "fan_rpm"},
+            "field fan_rpm: not a field of a module; must be one of rx_power_dbm, tx_power_dbm,",
+        ),
+        (DRIFTED, {"lane": 3}, "lane 3: must not be given for an OCS; use `of`, such as N24"),
+        ("pod-0/cube-0/+x/1", {"of": "N3"}, "of N3: must not be given for a link end; use `lane`, 0 to 7"),
+        (
+            DRIFTED,
+            {"field": "inlet_c", "of": "1"},
+            "of 1: must be omitted, because inlet_c belongs to the whole chassis",
+        ),
+        (DRIFTED, {"of": "N136"}, "of N136: no such mirror of an OCS; must be N0 to S135"),
+        (DRIFTED, {"field": "camera_snr_db", "of": "1"}, "of 1: no such array of an OCS; must be N or S"),
+        (DRIFTED, {"field": "fan_rpm", "of": "4"}, "of 4: no such fan of an OCS; must be 0 to 3"),
+        (
+            "pod-0/cube-0",
+            {},
+            "pod-0/cube-0: must be a link end like pod-0/cube-12/+y/7, or an OCS like pod-0/ocs-17",
+        ),
     ],
 )
 def test_bad_questions_are_answered_in_a_sentence(
@@ -177,7 +193,7 @@ def test_frames_are_found_one_after_another(gateway: Client) -> None:
         assert reader.schema.metadata[b"at_us"] == b"900000000"
     late = gateway.get("/v1/telemetry/pod-0/ocs", params={"after_us": 1_800_000_000})
     assert late.status_code == 404
-    assert "pod-0/ocs: no telemetry frame of that time is kept" in late.text
+    assert "pod-0/ocs: no telemetry frame of that time is stored" in late.text
     assert gateway.get("/v1/telemetry/pod-9/ocs").status_code == 404
 
 

@@ -220,9 +220,17 @@ def test_what_is_no_name_is_one_sentence(parent: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("asked", "error", "said"),
     [
-        (ForkOptions("x", "36d"), InvalidInput, "at '36d': the twin has not lived then"),
-        (ForkOptions("x", "soon"), InvalidInput, "at 'soon': not a moment"),
-        (ForkOptions("x", "scheduler@pod-0/99999999"), NotFound, "not in any log"),
+        (
+            ForkOptions("x", "36d"),
+            InvalidInput,
+            "at '36d': is in the future; must be at most 35d00:00:00.000 (3024000000000 us)",
+        ),
+        (
+            ForkOptions("x", "soon"),
+            InvalidInput,
+            "at 'soon': must be a duration before now like -2h, a time since the start like 5d3h,",
+        ),
+        (ForkOptions("x", "scheduler@pod-0/99999999"), NotFound, "not on any log"),
         (ForkOptions("x", settings=("pod.cubes=4",)), InvalidInput, "pod.cubes"),
         (ForkOptions("x", settings=("failures.host_per_day=500",)), InvalidInput, "500.0 is not allowed"),
         (ForkOptions("x", settings=("repairs.technicians=3@2h",)), InvalidInput, "leave @IN out"),

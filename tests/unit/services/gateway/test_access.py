@@ -51,7 +51,7 @@ def guarded(twin: DrivenTwin, monkeypatch: pytest.MonkeyPatch) -> Client:
     """A gateway that knows one of each role. What may be done at once comes back so slowly that a test may
     take as long as it likes."""
     monkeypatch.setattr(guard, "WRITES_PER_S", 0.01)
-    monkeypatch.setattr(guard, "WRONG_PER_S", 0.01)
+    monkeypatch.setattr(guard, "WRONG_TOKENS_PER_S", 0.01)
     known = Tokens((token, Caller(f"the-{role}", role)) for role, token in TOKENS.items())
     return Client(create_app(twin.ports, tokens=known))
 
@@ -185,13 +185,13 @@ def test_what_is_wrong_is_told_to_those_who_may_read(twin: DrivenTwin) -> None:
     "token", ["short", "x" * 15, "x" * 513, "with a blank in the middle", "ümlaut-of-some-length"]
 )
 def test_a_token_that_can_be_guessed_or_sent_by_nobody_is_refused(token: str) -> None:
-    with pytest.raises(InvalidInput, match=r"token of mia: .*allowed are") as caught:
+    with pytest.raises(InvalidInput, match=r"token of mia: .*must have 16 to 512") as caught:
         Tokens([(token, Caller("mia", Role.READER))])
     assert token not in str(caught.value)
 
 
 def test_two_may_not_have_one_token() -> None:
-    with pytest.raises(InvalidInput, match="token of max: mia has the same"):
+    with pytest.raises(InvalidInput, match="token of max: must differ from the token of mia"):
         Tokens([("x" * 16, Caller("mia", Role.READER)), ("x" * 16, Caller("max", Role.READER))])
 
 
@@ -357,4 +357,4 @@ def test_who_waits_when_the_gateway_ends_gets_one_sentence() -> None:
 
     start, body = asyncio.run(end())
     assert start["status"] == 503
-    assert b"ask again under the same key" in body["body"]
+    assert b"retry with the same idempotency key" in body["body"]

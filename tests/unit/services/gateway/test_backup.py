@@ -29,13 +29,13 @@ def test_the_point_comes_whole_and_is_of_the_running_twin(twin: DrivenTwin) -> N
     client = twin.client(backup_point=lambda: POINT)
     assert BackupPoint.model_validate_json(client.get("/v1/backup").content) == POINT
     past = client.get("/v1/backup?at=0us")
-    assert (past.status_code, "of the twin as it runs" in past.text) == (422, True)
+    assert (past.status_code, "about the running twin" in past.text) == (422, True)
 
 
 def test_a_twin_without_a_folder_says_what_keeps_it(client: Client) -> None:
     answer = client.get("/v1/backup")
     assert answer.status_code == 404
-    assert "Kafka and Redis, which keep it, are backed up" in answer.text
+    assert "backup: this twin has no data folder; back up its Kafka and Redis instead" in answer.text
 
 
 def test_only_administrators_read_all_of_a_twin(twin: DrivenTwin) -> None:

@@ -34,5 +34,5 @@ def test_time_runs_to_a_moment_and_stands_still_there(tmp_path: Path) -> None:
     assert late.json()["error"].startswith(said)
     for body in ({}, {"until_us": 5, "for_s": 1}):
         answer = client.request("PUT", "/v1/clock/run", json=body)
-        assert "until_us, for_s: one of them is needed, and not both" in answer.json()["error"]
+        assert "until_us, for_s: must be given, exactly one of them" in answer.json()["error"]
     twin.close()

@@ -206,7 +206,7 @@ def test_what_is_in_the_way_of_a_job_in_the_network_is_told(campus: DrivenTwin, 
     fault = broken(campus, "rack", "rack-2")
     first, second = obstacles()
     assert (first["kind"], first["name"]) == ("fault", fault)
-    assert first["why"].startswith(f"rack {NETWORK}/rack-2 is out of use since ")
+    assert first["why"].startswith(f"rack {NETWORK}/rack-2 has been out of use since ")
     assert second["kind"] == "trunk"
     mended(campus, fault)
 

@@ -83,9 +83,7 @@ def test_what_is_asked_of_it_is_refused_with_one_sentence(twin: DrivenTwin) -> N
     assert drained.status_code == 200
     first = retire(client, key="mine").json()
     log = twin.messages("campus")
-    sentence = (
-        "fabric pod-1: retired at 0d12:00:00; it takes no requests any more, and its name is never used again"
-    )
+    sentence = "fabric pod-1: retired at 0d12:00:00; it accepts no requests, and its name is never reused"
     for path, body in (
         ("/v1/cubes/pod-1/cube-2/drain", None),
         ("/v1/slices", {"fabric": "pod-1", "shape": "4x4x4"}),
@@ -100,7 +98,7 @@ def test_what_is_asked_of_it_is_refused_with_one_sentence(twin: DrivenTwin) -> N
     again = client.post("/v1/fabrics", json={"name": "pod-1", "site": "campus"})
     assert (again.status_code, again.json()["error"]) == (
         422,
-        "name pod-1: was a fabric of the site campus and has retired; names of fabrics are never used again",
+        "name pod-1: was a fabric of site campus and has retired; fabric names are never reused",
     )
     assert retire(client, "pod-9").status_code == 404
     assert twin.messages("campus") == log
@@ -114,7 +112,7 @@ def test_what_waits_behind_the_end_is_dropped_and_its_asker_is_told(twin: Driven
     twin.store.put(0, "pod-1", FabricRetired())
     said = twin.client().post("/v1/cubes/pod-1/cube-2/drain", params={"wait": 5})
     assert said.status_code == 422
-    assert said.json()["error"].startswith("fabric pod-1: retired at 0d12:00:00; it takes no requests")
+    assert said.json()["error"].startswith("fabric pod-1: retired at 0d12:00:00; it accepts no requests")
     assert twin.store.size(0) == 0
     kinds = [m["type"] for m in twin.messages("campus") if m["source"] != "tick.transceivers@pod-0"]
     assert kinds[-1] == "FabricRetired"

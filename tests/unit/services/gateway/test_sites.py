@@ -112,7 +112,7 @@ def test_a_stream_of_a_fabric_goes_on_where_its_reader_stopped(twin: DrivenTwin)
         seen.append(json.loads(took[1]["data"])["id"])
         query = replace(query, start=event_stream.parse_place(twin.ports, "cursor", took[1]["id"], site) + 1)
     assert seen == own
-    with pytest.raises(InvalidInput, match="not on the log of campus, which is asked for"):
+    with pytest.raises(InvalidInput, match="not on the log of campus, which the query reads"):
         event_stream.parse_place(twin.ports, "cursor", f"{APART}:3", "campus")
 
 
@@ -180,7 +180,7 @@ def cube_of(end: str) -> str:
         (
             "faults",
             {"kind": "ocs", "target": f"{FIXED}/ocs-3"},
-            f"kind 'ocs': {FIXED} has nothing that it strikes; allowed are host, chip, cable, ",
+            f"kind: 'ocs' strikes no part of {FIXED}; must be one of host, chip, cable, ",
         ),
         (
             "links/pod-2/cube-64/+x/0",
@@ -193,7 +193,7 @@ def cube_of(end: str) -> str:
             "cube 4 does not exist; must be between 0 and 3; the nearest is pod-1/cube-3",
         ),
         ("cubes/cube-1", None, "cube 'cube-1': no such cube; the nearest is pod-1/cube-1"),
-        ("cubes/pod-3/cube-4", None, "fabric 'pod-3': no such fabric; there is pod-1, pod-2, pod-7"),
+        ("cubes/pod-3/cube-4", None, "fabric 'pod-3': no such fabric; must be one of pod-1, pod-2, pod-7"),
     ],
 )
 def test_what_cannot_be_is_said_by_the_kinds_own_rules(
@@ -216,7 +216,10 @@ def test_a_fabric_whose_beginning_is_not_read_again_yet_is_not_denied(twin: Driv
     behind = twin.client(config=config)
     said = behind.post("/v1/slices", json={"fabric": APART, "shape": "4x4x8"})
     assert said.status_code == 503
-    assert said.json()["error"] == "fabric pod-7: its beginning has not been read from the log yet; ask again"
+    assert (
+        said.json()["error"]
+        == "fabric pod-7: its commissioning has not been read from the log yet; try again"
+    )
     assert behind.get(f"/v1/cubes/{SWITCHED}/cube-1").status_code == 200
 
 

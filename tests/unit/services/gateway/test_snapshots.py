@@ -55,4 +55,4 @@ def test_there_is_none_of_a_site_that_is_not_there(twin: DrivenTwin) -> None:
     client: Client = twin.client()
     answer = client.get("/v1/snapshots/campus")
     assert answer.status_code == 404
-    assert answer.json()["error"] == "site 'campus': no such site; there is pod-0"
+    assert answer.json()["error"] == "site 'campus': no such site; must be one of pod-0"

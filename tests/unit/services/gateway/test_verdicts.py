@@ -139,7 +139,7 @@ def test_verdicts_are_counted_for_prometheus(client: Client) -> None:
     text = client.get("/metrics").text
     assert 'lightwave_verdicts_open{fabric="pod-0"} 1.0' in text
     assert 'lightwave_verdicts_total{fabric="pod-0"} 1.0' in text
-    assert 'lightwave_repairs_in_vain_total{fabric="pod-0"} 0.0' in text
+    assert 'lightwave_repairs_ineffective_total{fabric="pod-0"} 0.0' in text
 
 
 def test_modules_of_one_batch_that_stand_out_alike_are_told_together(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def slices(twin: DrivenTwin) -> dict[str, Any]:
 def test_the_first_in_line_is_told_what_has_become_of_all_cubes(twin: DrivenTwin) -> None:
     twin.advance(0.5)
     head = slices(twin)["slice-2"]
-    assert head["reason"] == "first in line; needs 8 healthy idle cubes: of 8 cubes 6 idle and 2 used"
+    assert head["reason"] == "first in line; needs 8 healthy idle cubes: of 8 cubes, 6 idle and 2 used"
     assert (head["queue_position"], head["promised_us"]) == (1, None)
 
 
@@ -50,7 +50,7 @@ def test_who_waits_behind_the_first_has_the_next_places(twin: DrivenTwin) -> Non
     ask(client, {"shape": "4x8x16", "priority": 1})
     found = slices(twin)
     assert [found[f"slice-{number}"]["queue_position"] for number in (4, 2, 3)] == [1, 2, 3]
-    assert found["slice-3"]["reason"] == "needs 7 healthy idle cubes: of 8 cubes 6 idle and 2 used"
+    assert found["slice-3"]["reason"] == "needs 7 healthy idle cubes: of 8 cubes, 6 idle and 2 used"
     assert client.get("/v1/slices/pod-0/slice-3").json()["reason"] == found["slice-3"]["reason"]
 
 

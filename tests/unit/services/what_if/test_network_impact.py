@@ -167,9 +167,9 @@ def test_what_becomes_of_a_rewiring_is_told(net: DrivenTwin) -> None:
     assert impact(net, "control-2")["rewiring"] is None
     (plan,) = client.post("/v1/rewirings", json={}, params=WAIT).json()["outcome"]
     name, stages = plan["body"]["rewiring"], plan["body"]["stages"]
-    assert impact(net, "rack-3")["rewiring"] == {"name": name, "effect": "could go on"}
+    assert impact(net, "rack-3")["rewiring"] == {"name": name, "effect": "can continue"}
     effects = {n: impact(net, f"control-{n}")["rewiring"]["effect"] for n in range(4)}
-    waiting = {n for n, effect in effects.items() if effect != "could go on"}
+    waiting = {n for n, effect in effects.items() if effect != "can continue"}
     for n in waiting:
         assert effects[n] in {f"stage {m} would wait: control-{n} is lost" for m in range(stages)}
     domain = {"kind": "control", "target": f"{NETWORK}/control-{min(waiting)}"}
@@ -189,7 +189,7 @@ def test_what_becomes_of_a_rewiring_is_told(net: DrivenTwin) -> None:
     ("target", "status", "sentence"),
     [
         (f"{NETWORK}/rack-16", 404, "rack 16 does not exist; must be between 0 and 15"),
-        (f"{NETWORK}/block-3/trunk-7", 404, "not a part of a dcn; allowed are names like dcn-0/control-2"),
+        (f"{NETWORK}/block-3/trunk-7", 404, "is not a part of a dcn; must be a name like dcn-0/control-2"),
         (f"{NETWORK}/cube-3", 404, "not a part of a dcn"),
         ("dcn-9/rack-1", 404, "no such fabric"),
     ],

@@ -55,7 +55,9 @@ def test_why_it_waits_is_told_in_lines(answers: Answers, word: str) -> None:
     assert lines[2] == "queue: 1 of 1"
     assert lines[3].startswith("expected to start: 0d02:0")
     assert lines[3].endswith("(promise)")
-    assert lines[4].startswith("how sure: promised: by the estimates of 1 slice, which may be wrong")
+    assert lines[4].startswith(
+        "how sure: promised, if nothing fails and the estimates of 1 slice are right; slices that"
+    )
     assert lines[5] == "largest shape that would fit now: 4x4x4"
     assert [line.split()[:2] for line in lines[7:9]] == [["KIND", "IN-THE-WAY"], ["slice", "pod-0/slice-0"]]
     assert "SliceRequested" in lines[-1]
@@ -84,7 +86,9 @@ def test_who_would_wait_is_told_why(answers: Answers) -> None:
     words = ("what-if", "request", "4x4x4", "--tier", "filler")
     lines = ran(answers["plan/slices?shape=4x4x4&tier=filler"], *words).output.splitlines()
     assert lines[0].endswith(": would wait")
-    assert lines[1].startswith("why: needs 1 healthy idle cube that nobody else wants: of 4 cubes 0 idle")
+    assert lines[1].startswith(
+        "why: needs 1 healthy idle cube that no other slice wants: of 4 cubes, 0 idle, 1 used by"
+    )
     assert lines[3] == "expected to start: nobody knows when"
 
 

@@ -73,11 +73,15 @@ def test_impact_names_what_goes_out_of_use(answers: Answers, words: tuple[str, .
 @pytest.mark.parametrize(
     ("path", "words", "sentence"),
     [
-        (f"foresee/repair?target={CUBE}", ("what-if", "repair", CUBE), "nothing is broken there"),
+        (
+            f"foresee/repair?target={CUBE}",
+            ("what-if", "repair", CUBE),
+            "target 'pod-0/cube-0': has no active faults; `lightwave get faults` lists them",
+        ),
         (
             f"foresee/fault?kind=ocs&target={CUBE}",
             ("what-if", "inject", "ocs", CUBE),
-            f"target {CUBE!r}: not what a fault",
+            f"target: {CUBE!r} cannot have a fault of kind 'ocs'",
         ),
         (
             "foresee/drain?target=pod-0/cube-0&within_s=100000",

@@ -140,7 +140,10 @@ def test_while_time_stands_still_a_fabric_is_still_to_join(tmp_path: Any) -> Non
     twin._loop.join()
     said = client.post("/v1/fabrics", json=ASKED)
     assert (said.status_code, said.json()["status"]) == (202, "received")
-    assert "pod-1: is a fabric of campus already" in refusal(client, ASKED)
+    assert (
+        "name pod-1: is already a fabric of campus, or requested as one; fabric names are unique"
+        in refusal(client, ASKED)
+    )
     assert [row["name"] for row in client.get("/v1/fabrics").json()] == ["pod-0", "pod-7"]
     assert client.get("/v1/cubes?fabric=pod-1").status_code == 404
     assert client.get("/metrics").status_code == 200
@@ -151,7 +154,10 @@ def test_a_name_that_was_taken_and_never_used_can_be_used_by_its_site(twin: Driv
     """A gateway died between the two."""
     assert twin.ports.claim("pod-1", "campus") == "campus"
     client = twin.client()
-    assert "is asked for as a fabric of the site campus; moving" in refusal(client, ASKED | {"site": "annex"})
+    assert (
+        "name pod-1: is requested as a fabric of site campus; a pod cannot move to another site"
+        in refusal(client, ASKED | {"site": "annex"})
+    )
     assert ask(client, ASKED).json()["status"] == "accepted"
 
 
@@ -174,8 +180,8 @@ def test_a_key_of_another_request_does_not_take_the_name(twin: DrivenTwin) -> No
 def test_what_was_refused_is_refused_again_under_its_key(twin: DrivenTwin) -> None:
     client = twin.client()
     taken = ASKED | {"name": "pod-0"}
-    assert "is a fabric of campus already" in refusal(client, taken, "again")
-    assert "is a fabric of campus already" in refusal(client, taken, "again")
+    assert "is already a fabric of campus" in refusal(client, taken, "again")
+    assert "is already a fabric of campus" in refusal(client, taken, "again")
 
 
 @pytest.mark.parametrize("number", ["NaN", "-Infinity", "99999999999999999999", "9" * 400])
@@ -198,19 +204,19 @@ def test_a_number_that_cannot_be_written_down_is_refused(
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"name": "pod-7"}, "name pod-7: is a fabric of the site annex; moving a pod into another site is"),
-        ({"name": "Pod 1"}, "name 'Pod 1': no name of a fabric; names are like pod-4"),
-        ({"name": "pod-01"}, "name 'pod-01': no name of a fabric"),
+        ({"name": "pod-7"}, "name pod-7: is a fabric of site annex; a pod cannot move to another site"),
+        ({"name": "Pod 1"}, "name 'Pod 1': must be a fabric name like pod-4"),
+        ({"name": "pod-01"}, "name 'pod-01': must be a fabric name like pod-4"),
         (
             {"site": "moon"},
-            "site 'moon': no such site; allowed are campus, annex; sites are made with their",
+            "site 'moon': no such site; must be one of campus, annex; sites are only created with",
         ),
         ({"kind": "wan"}, "kind 'wan': no such kind of fabric; must be one of superpod, static-pod, dcn"),
         ({"settings": {"pod": {"cubes": 3}}}, "settings: pod.cubes 3: input should be greater than or equal"),
         ({"settings": {"pods": 1}}, "settings: pods 1: no such field"),
         ({"settings": {"kind": "static-pod"}}, "settings: kind 'static-pod': input should be 'superpod'"),
         ({"settings": {"seed": 2**70}}, f"settings: seed {2**70}: input should be less than or equal to"),
-        ({"settings": {"seed": "\ud800"}}, "settings: not a text in UTF-8"),
+        ({"settings": {"seed": "\ud800"}}, "settings: must be valid UTF-8"),
         (
             {"settings": {"workload": {"slices_per_day": float("nan")}}},
             "settings: workload.slices_per_day nan: input should be a finite number",
@@ -226,11 +232,11 @@ def test_a_number_that_cannot_be_written_down_is_refused(
         ),
         (
             {"settings": {"nope": {"a": [1]}}},
-            'settings: nope {"a": [1]}: no such field; allowed are kind, seed, pod, workload,',
+            'settings: nope {"a": [1]}: no such field; must be one of kind, seed, pod, workload,',
         ),
         (
             {"settings": {"trace": [ROW | {"colour": "red"}]}},
-            "settings: trace.0.colour 'red': no such field; allowed are submit_us, duration_us, shape,",
+            "settings: trace.0.colour 'red': no such field; must be one of submit_us, duration_us,",
         ),
         ({"settings": {"pod": [4]}}, "settings: pod [4]: input should be a JSON object"),
         (
@@ -240,7 +246,7 @@ def test_a_number_that_cannot_be_written_down_is_refused(
         # What only a look at the plant tells: taken on the log, it would end every service that folds it.
         (
             dcn({"count": 1024}, {"count": 1024}),
-            "settings: network: blocks 2048: not allowed",
+            "settings: network: blocks 2048: must be between 2 and 1,024; the nearest is 1024",
         ),
         (
             dcn({"count": 2}, {"pod": "pod-77"}),
@@ -251,7 +257,7 @@ def test_a_number_that_cannot_be_written_down_is_refused(
             "settings: workload.mix: 16x16x16=1 is not allowed; the smallest shape takes 64 cubes",
         ),
         ({"kind": ["superpod"]}, 'kind ["superpod"]: input should be a valid string'),
-        ({"colour": 1}, "colour 1: no such field; allowed are name, site, kind, settings"),
+        ({"colour": 1}, "colour 1: no such field; must be one of name, site, kind, settings"),
         ({"settings": 7}, "settings 7: input should be a JSON object"),
     ],
 )
@@ -268,4 +274,6 @@ def test_a_store_that_was_emptied_does_not_say_that_there_is_no_such_site(twin: 
     said = ask(emptied, ASKED | {"site": "lost"})
     assert said.status_code == 503
     assert said.json()["error"] == "site 'lost': cannot be looked up now: Redis at r no longer has a twin"
-    assert refusal(twin.client(), ASKED | {"site": "lost"}).startswith("site 'lost': no such site; allowed")
+    assert refusal(twin.client(), ASKED | {"site": "lost"}).startswith(
+        "site 'lost': no such site; must be one of campus, annex; sites are only created with"
+    )

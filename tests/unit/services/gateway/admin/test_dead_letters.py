@@ -85,21 +85,41 @@ def test_a_replay_under_a_key_that_was_used_does_nothing_twice(twin: DrivenTwin,
     ("error", "line", "why"),
     [
         ("not JSON", b"garbage", "not JSON"),
-        ("not JSON", b"x" * 3_000, "of its 3000 bytes only the beginning is kept"),
-        (SKIPPED, stray(DrainCube(cube="pod-0/cube-1")), "have read it where it stands on the log"),
-        (FOREIGN, stray(FabricRetired(), source="sequencer@pod-0"), "is said by the twin itself"),
+        (
+            "not JSON",
+            b"x" * 3_000,
+            "dead letter pod-0:9: cannot be replayed: only the start of its 3000 bytes is stored",
+        ),
+        (
+            SKIPPED,
+            stray(DrainCube(cube="pod-0/cube-1")),
+            "have read it; send a new request for what is missing",
+        ),
+        (FOREIGN, stray(FabricRetired(), source="sequencer@pod-0"), "is emitted by the twin itself"),
         (
             FOREIGN,
             stray(ReleaseRefused(slice="pod-0/slice-1", reason="gone"), source="workload@pod-0"),
-            "is said by the twin itself",
+            "is emitted by the twin itself",
         ),
         (FOREIGN, stray(DrainCube(cube="pod-0/cube-4")), "cube-4"),
-        (FOREIGN, stray(UndrainCube(cube="pod-1/cube-1")), "asks pod-0 for what is of pod-1"),
-        (FOREIGN, stray(DrainCube(cube="pod-0/cube-1"), fabric="pod-7"), "asks pod-7 for what is of pod-0"),
+        (
+            FOREIGN,
+            stray(UndrainCube(cube="pod-1/cube-1")),
+            "it was sent to pod-0 but names a resource of pod-1",
+        ),
+        (
+            FOREIGN,
+            stray(DrainCube(cube="pod-0/cube-1"), fabric="pod-7"),
+            "dead letter pod-0:9: cannot be replayed: it was sent to pod-7 but names a resource of pod-0",
+        ),
         (FOREIGN, stray(RequestSlice(shape=(4, 4, 40))), "4x4x40"),
         (FOREIGN, stray(InjectFault(kind="ocs", target="pod-0/ocs-99")), "ocs-99"),
         (FOREIGN, stray(ReleaseSlice(slice="pod-9/slice-1")), "pod-9"),
-        (FOREIGN, stray(ClearFault(fault="pod-1/fault-1")), "asks pod-0 for what is of pod-1"),
+        (
+            FOREIGN,
+            stray(ClearFault(fault="pod-1/fault-1")),
+            "it was sent to pod-0 but names a resource of pod-1",
+        ),
     ],
 )
 def test_what_cannot_be_replayed_is_refused_with_the_reason(

@@ -224,7 +224,7 @@ def test_parts_come_to_the_same(lived: Lived, monkeypatch: pytest.MonkeyPatch) -
     texts = [text for text, _ in conditions(lived)[2:6]]
     whole = [all_turns(lived.client, text) for text in texts]
     for folded, transitions in ((37, 1_000), (20_000, 1)):
-        monkeypatch.setattr(bisect, "FOLDED_MAX", folded)
+        monkeypatch.setattr(bisect, "FOLDED_MESSAGES_MAX", folded)
         monkeypatch.setattr(bisect, "TURNS_MAX", transitions)
         assert [all_turns(lived.client, text) for text in texts] == whole
 
@@ -310,40 +310,76 @@ def test_a_fabric_whose_services_have_not_read_its_beginning_yet_is_not_there(li
 @pytest.mark.parametrize(
     ("condition", "query", "emitted"),
     [
-        ("dragons.pod-0/cube-1.health == healthy", {}, "no kind 'dragons'"),
-        ("cubes.pod-0/cube-1.wealth == healthy", {}, "have no field 'wealth'; allowed are name, health"),
+        (
+            "dragons.pod-0/cube-1.health == healthy",
+            {},
+            "condition: no such kind 'dragons'; must be one of fabrics, ocs, cubes, hosts, links,",
+        ),
+        (
+            "cubes.pod-0/cube-1.wealth == healthy",
+            {},
+            "condition: cubes have no field 'wealth'; must be one of name, health, reasons, drained,",
+        ),
         ("cubes.pod-0/cube-1.health == sick", {}, "health 'sick'"),
-        ("cubes.pod-0/cube-1.health > healthy", {}, "health: is no number"),
+        ("cubes.pod-0/cube-1.health > healthy", {}, "health: is not a number"),
         ("cubes.pod-0/cube-1.health", {}, "ends where one of == != < <= > >= is expected"),
         ("cubes.pod-0/cube-1.health == healthy cubes", {}, "`and`, `or` or the end is expected"),
-        ("cubes.pod-0/cube-1", {}, "ends where `exists` or `absent` behind"),
-        ("cubes == unhealthy", {}, "allowed is KIND.NAME.FIELD"),
-        ("cubes.health == unhealthy", {}, "behind cubes.health, or a field of it"),
+        ("cubes.pod-0/cube-1", {}, "ends where `exists` or `absent` after"),
+        (
+            "cubes == unhealthy",
+            {},
+            "condition 'cubes': must be KIND.NAME.FIELD, such as cubes.pod-0/cube-12.health",
+        ),
+        ("cubes.health == unhealthy", {}, "after cubes.health, or a field of it is expected"),
         ("cubes.pod-0/cube-99.health == unhealthy", {}, "cube-99"),
         ("cubes.pod-0/ocs-1.health == unhealthy", {}, "no such cube"),
         ("cubes.pod-9/cube-1.health == unhealthy", {}, "no such fabric"),
         (
             "slices.pod-0/slice-99999.state == running",
             {},
-            "there is no slice pod-0/slice-99999 at any moment",
+            "condition: slice pod-0/slice-99999 did not exist at any time from 0d00:00:00 to 0d12:00:00",
         ),
-        ("slices.pod-0/slice-0.ran_us > 5", {}, "goes on with time alone"),
-        ("fabrics.pod-0.utilisation > 0.5", {}, "goes on with time alone"),
-        ("fabrics.pod-0.links > 5", {}, "is no plain value; allowed are its fields up, degraded"),
+        ("slices.pod-0/slice-0.ran_us > 5", {}, "changes with time alone"),
+        ("fabrics.pod-0.utilisation > 0.5", {}, "changes with time alone"),
+        (
+            "fabrics.pod-0.links > 5",
+            {},
+            "condition: fabrics field 'links' is not a plain value; must be one of its fields up,",
+        ),
         ("fabrics.pod-0.links.up > many", {}, "up 'many'"),
         ("count(cubes, health == unhealthy) > many", {}, "count 'many'"),
         ("count(cubes, health == unhealthy > 3", {}, "`)` is expected"),
         ("", {}, "ends where a test such as"),
-        ('cubes.pod-0/cube-1.health == "unhealthy', {}, "not understood at"),
+        ('cubes.pod-0/cube-1.health == "unhealthy', {}, "syntax error at '"),
         ("(" * 99, {}, "nested too deeply"),
         ("cubes.pod-0/cube-1.health == healthy and cubes.pod-2/cube-1 exists", {}, "sites campus and annex"),
-        ("cubes.pod-0/cube-1 exists", {"from": "5h", "to": "3h"}, "from '5h': is after to '3h'"),
-        ("cubes.pod-0/cube-1 exists", {"to": "300d"}, "to '300d': the twin has not lived then"),
-        ("cubes.pod-0/cube-1 exists", {"from": "tomorrow"}, "from 'tomorrow': not a moment"),
-        ("cubes.pod-0/cube-1 exists", {"cursor": "campus:9:3:0:0:0"}, "not one that was given"),
-        ("cubes.pod-0/cube-1 exists", {"cursor": "annex:0:3:0:0:0"}, "not one that was given"),
-        ("cubes.pod-0/cube-1 exists", {"at": "3h"}, "at: not allowed for bisect"),
-        ("x" * 2_001, {}, "allowed are 2000"),
+        ("cubes.pod-0/cube-1 exists", {"from": "5h", "to": "3h"}, "from '5h': must not be after to '3h'"),
+        (
+            "cubes.pod-0/cube-1 exists",
+            {"to": "300d"},
+            "to '300d': is in the future; must be at most 0d12:00:00.000 (43200000000 us)",
+        ),
+        (
+            "cubes.pod-0/cube-1 exists",
+            {"from": "tomorrow"},
+            "from 'tomorrow': must be a duration before now like -2h, a time since the start like 5d3h",
+        ),
+        (
+            "cubes.pod-0/cube-1 exists",
+            {"cursor": "campus:9:3:0:0:0"},
+            "must be a cursor returned for this condition",
+        ),
+        (
+            "cubes.pod-0/cube-1 exists",
+            {"cursor": "annex:0:3:0:0:0"},
+            "must be a cursor returned for this condition",
+        ),
+        (
+            "cubes.pod-0/cube-1 exists",
+            {"at": "3h"},
+            "at: must not be used with bisect, which is about the running twin",
+        ),
+        ("x" * 2_001, {}, "must have at most 2000"),
     ],
 )
 def test_what_cannot_be_is_one_sentence(
@@ -393,4 +429,4 @@ def test_one_at_a_time(lived: Lived) -> None:
     on.set()
     first.join()
     assert (answer.status_code, answer.headers["retry-after"]) == (429, "2")
-    assert "ask again" in answer.json()["error"]
+    assert "must be at most 1; try again later" in answer.json()["error"]

@@ -90,7 +90,7 @@ def test_a_link_of_a_static_pod_is_lost_with_either_end(client: Client) -> None:
 @pytest.mark.parametrize(
     ("target", "sentence"),
     [
-        ("pod-9/ocs-1", "no such fabric; there is pod-0, pod-1"),
+        ("pod-9/ocs-1", "fabric 'pod-9': no such fabric; must be one of pod-0, pod-1"),
         ("pod-0/ocs-48", "OCS 48 does not exist; must be between 0 and 47"),
         ("pod-1/ocs-3", "is not a part of a pod; must be a name like"),
         ("pod-0", "not a part of a pod"),
@@ -124,7 +124,7 @@ def test_a_batch_takes_its_modules_which_are_dealt_over_the_pod(client: Client) 
     rows = [row["name"] for row in client.get("/v1/links?fabric=pod-0").json()]
     assert {*rows[1::4]} <= {*found["link_ends"]}
     assert len(rows[1::4]) == 96
-    assert found["note"] == "pod-0/batch-1 is 96 modules that were made together"
+    assert found["note"] == "pod-0/batch-1 is 96 modules of one production batch"
     assert found["links"]
     assert {"pod-0/slice-0", "pod-0/slice-1"} == {row["name"] for row in found["slices"]}
     assert found["domain"] == "pod-0/batch-1"
@@ -148,7 +148,7 @@ def test_a_patched_port_leaves_what_hung_on_it_to_the_spare(tmp_path: Path) -> N
                 break
         spare = patches[0]["spare"]
         at_spare = impact(client, f"pod-0/ocs-17/{spare}")
-        assert at_spare["note"] == "the fibre of N2 is at this spare port"
+        assert at_spare["note"] == "the fibre of N2 is connected to this spare port"
         fields = ("links", "link_ends", "cubes", "hosts")
         assert [at_spare[field] for field in fields] == [before[field] for field in fields]
         left = impact(client, port)
@@ -176,5 +176,5 @@ def test_an_ocs_that_latches_takes_nothing_with_it(tmp_path: Path) -> None:
         found = impact(twin.client(), "pod-0/ocs-17")
     finally:
         twin.close()
-    said = "pod-0/ocs-17 keeps its circuits without power (robotic), and takes no command until it is back"
+    said = "pod-0/ocs-17 keeps its circuits without power (robotic), but takes no commands until it is back"
     assert (found["note"], found["links"], found["link_ends"]) == (said, [], [])

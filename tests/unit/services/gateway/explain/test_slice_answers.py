@@ -55,7 +55,7 @@ def test_a_slice_on_a_hot_cube_is_told_of_it_and_the_cube_says_why(client: Clien
     client.post("/v1/faults", json={"kind": "cooling", "target": cube}, params=WAIT)
     twin.advance(0.05)
     told = client.get(f"/v1/explain/slices/{name}").json()
-    assert told["obstacles"] == [{"kind": "cube", "name": cube, "why": "too hot: its chips run slower"}]
+    assert told["obstacles"] == [{"kind": "cube", "name": cube, "why": "its chips are throttled"}]
     assert client.get(f"/v1/cubes/{cube}").json()["throttled"]
     chain = [message["type"] for message in client.get(f"/v1/why/{cube}").json()]
     assert chain == ["CubeOverheated", "FaultBegan", "InjectFault"]
@@ -67,7 +67,7 @@ def test_who_waits_is_told_what_is_in_its_way_and_when_it_starts(client: Client)
     second = ask_for(client, "4x4x12", duration_s=60)
     told = client.get(f"/v1/explain/slices/{first}").json()
     assert (told["state"], told["queue_position"], told["queue_length"]) == ("queued", 1, 2)
-    assert told["reason"] == "first in line; needs 4 healthy idle cubes: of 4 cubes 0 idle and 4 used"
+    assert told["reason"] == "first in line; needs 4 healthy idle cubes: of 4 cubes, 0 idle and 4 used"
     assert told["start"]["basis"] == "promise"
     assert told["start"]["depends_on"] == [holder]
     assert [row["name"] for row in told["obstacles"]] == [holder]
@@ -108,9 +108,7 @@ def test_a_promise_comes_with_how_estimates_fared_lately(client: Client, twin: D
     ask_for(client, "4x4x16", duration_s=7_200)
     told = client.get("/v1/plan/slices?shape=4x4x16").json()["start"]
     assert told["basis"] == "promise"
-    assert told["recent_estimates"] == (
-        "of 1 slice that ended in the last 7 days 0 had their cubes for longer than was estimated"
-    )
+    assert told["recent_estimates"] == ("of 1 slice that ended in the last 7 days, 0 overran the estimate")
 
 
 def test_a_request_leads_to_its_slice_by_key_and_by_id(client: Client) -> None:
@@ -126,7 +124,7 @@ def test_what_cannot_be_explained_is_said_in_a_sentence(client: Client) -> None:
     drained = client.post("/v1/cubes/pod-0/cube-1/drain", params=WAIT).json()["id"]
     for path, status, begins in (
         ("explain/slices/pod-0/slice-7", 404, "slice 'pod-0/slice-7': no such slice in pod-0"),
-        ("explain/slices/pod-0/cube-1", 404, "slice 'pod-0/cube-1': no such name; names are like"),
+        ("explain/slices/pod-0/cube-1", 404, "slice 'pod-0/cube-1': no such slice; names are like"),
         ("explain/slices/pod-9/slice-1", 404, "fabric 'pod-9': no such fabric"),
         ("explain/requests/nobody", 404, "request 'nobody': neither the key nor the message"),
         ("explain/requests/workload@pod-0/9", 404, "request 'workload@pod-0/9': no message by which"),
@@ -137,10 +135,10 @@ def test_what_cannot_be_explained_is_said_in_a_sentence(client: Client) -> None:
             422,
             "shape 8x8x8: it needs 8 cubes and the pod has 4; the nearest",
         ),
-        ("plan/slices?shape=4x4x4&owner=A b", 422, "owner 'A b': allowed are"),
+        ("plan/slices?shape=4x4x4&owner=A b", 422, "owner 'A b': must be one to four words"),
         ("plan/slices?shape=4x4x4&tier=urgent", 422, "tier 'urgent'"),
         ("plan/slices?shape=4x4x4&priority=1000", 422, "priority '1000'"),
-        ("plan/slices?shape=4x4x4&for=3", 422, "query 'for': no such parameter; allowed are shape, "),
+        ("plan/slices?shape=4x4x4&for=3", 422, "query 'for': no such parameter; must be one of shape, "),
     ):
         answer = client.get(f"/v1/{path}")
         assert (answer.status_code, answer.json()["error"][: len(begins)]) == (status, begins)
@@ -176,7 +174,12 @@ def test_plans_come_true_on_pods_that_people_use(tmp_path: Path, kind: str) -> N
 def test_no_more_questions_are_worked_out_at_once_than_may_be() -> None:
     """Who comes then holds no thread that probes and other reads need."""
     gate = ConcurrencyLimit(2)
-    with gate.slot(), gate.slot(), pytest.raises(RateLimited, match="2 questions") as refusal, gate.slot():
+    with (
+        gate.slot(),
+        gate.slot(),
+        pytest.raises(RateLimited, match="concurrent queries: must be at most 2; try again later") as refusal,
+        gate.slot(),
+    ):
         pass
     assert refusal.value.retry_after_s > 0
     with pytest.raises(ZeroDivisionError), gate.slot():
@@ -189,7 +192,7 @@ def test_every_question_goes_through_the_gate(client: Client, monkeypatch: pytes
     def full(_gate: ConcurrencyLimit) -> None:
         raise RateLimited("as many as may be", 2)
 
-    monkeypatch.setattr(ConcurrencyLimit, "one", full)
+    monkeypatch.setattr(ConcurrencyLimit, "slot", full)
     for path in (
         "explain/slices/pod-0/slice-0",
         "explain/requests/operator@pod-0/1",

@@ -60,7 +60,7 @@ def test_a_repair_is_foreseen_once_something_is_broken(campus: DrivenTwin) -> No
     client, target = campus.client(), f"{SWITCHED}/ocs-5"
     nothing = client.get(f"/v1/foresee/repair?target={target}")
     assert nothing.status_code == 422
-    assert nothing.json()["error"].startswith(f"target '{target}': nothing is broken there")
+    assert nothing.json()["error"].startswith(f"target '{target}': has no active faults")
     client.post("/v1/faults", json={"kind": "ocs", "target": target}, params=WAIT)
     campus.advance(0.2)
     told = foreseen(client, f"repair?target={target}")
@@ -75,7 +75,7 @@ def test_a_whole_site_is_looked_ahead_for_as_one_pod_is(campus: DrivenTwin) -> N
     long = client.get(f"{question}&within_s=43201")
     assert (long.status_code, long.json()["error"]) == (
         422,
-        "within_s 43201: all 2 fabrics of campus are looked ahead for; allowed are 1 to 43200 for so many",
+        "within_s 43201: must be between 1 and 43200, because all 2 fabrics of campus are simulated",
     )
     client.post(f"/v1/fabrics/{FIXED}/retire", params=WAIT)
     assert client.get(f"{question}&within_s=86400").status_code == 200, "one fabric is left"
@@ -86,7 +86,7 @@ def test_what_cannot_be_foreseen_is_said_in_a_sentence(campus: DrivenTwin) -> No
     client.post(f"/v1/fabrics/{FIXED}/retire", params=WAIT)
     for question, status, begins in (
         (f"drain?target={FIXED}/cube-1", 422, f"fabric {FIXED}: retired at "),
-        (f"drain?target={SWITCHED}/ocs-1", 422, f"cube '{SWITCHED}/ocs-1': only whole cubes are drained"),
+        (f"drain?target={SWITCHED}/ocs-1", 422, f"cube '{SWITCHED}/ocs-1': must be a cube"),
         (f"drain?target={SWITCHED}/cube-9", 404, f"cube '{SWITCHED}/cube-9'"),
         (f"fault?kind=rain&target={SWITCHED}/cube-1", 422, "kind 'rain'"),
         (f"fault?kind=host&target={SWITCHED}/cube-1/host-77", 404, "target"),

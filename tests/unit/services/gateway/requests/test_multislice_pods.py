@@ -101,17 +101,29 @@ def test_a_job_gets_the_next_pods_that_can_hold_it(
         ),
         (
             {"pods": 8},
-            "pods 8: site campus has 7 pods, pod-0, pod-1, pod-2, pod-3, pod-4, pod-5, pod-6; a job over",
+            "pods 8: must be at most 7; site campus has 7 pods, pod-0, pod-1, pod-2, pod-3, pod-4,",
         ),
-        ({"pods": 2, "fabric": "pod-7"}, "pods 2: site annex has 1 pod, pod-7; a job over several has"),
-        ({"pods": "pod-0,pod-7"}, "pods: pod-0 is in site campus and pod-7 in site annex; a job runs in one"),
-        ({"pods": "pod-0,pod-2", "twisted": True}, "pod pod-2: twisted true: the links of a static pod are"),
-        ({"pods": "pod-0,pod-1", "shape": "4x8x16"}, "pod pod-1: shape 4x8x16: it takes 8 cubes and the pod"),
+        ({"pods": 2, "fabric": "pod-7"}, "pods 2: must be at most 1; site annex has 1 pod, pod-7"),
+        (
+            {"pods": "pod-0,pod-7"},
+            "pods: pod-0 is in site campus and pod-7 in site annex; must be in one site",
+        ),
+        (
+            {"pods": "pod-0,pod-2", "twisted": True},
+            "pod pod-2: twisted: true is not allowed; the links of a static pod are fixed and cannot",
+        ),
+        (
+            {"pods": "pod-0,pod-1", "shape": "4x8x16"},
+            "pod pod-1: shape 4x8x16: it needs 8 cubes and the pod has 4; the nearest legal shape is 4x4x16",
+        ),
         (
             {"pods": 4, "shape": "4x8x16"},
             "pods 4: only pod-0, pod-2, pod-3 of site campus can hold it; pod p",
         ),
-        ({"pods": "pod-3,pod-0", "fabric": "pod-0"}, "fabric pod-0: the first of pods pod-3,pod-0 is asked"),
+        (
+            {"pods": "pod-3,pod-0", "fabric": "pod-0"},
+            "fabric pod-0: must be omitted, or the first of pods pod-3,pod-0",
+        ),
         (
             {"pods": "pod-1,pod-4"},
             "pods: pod-4 is attached to no block of the datacenter network of site campus; pod-1 can be joi",
@@ -126,10 +138,10 @@ def test_a_job_gets_the_next_pods_that_can_hold_it(
         ),
         (
             {"pods": 3, "fabric": "pod-5"},
-            "pods 3: only pod-5, pod-6 of site campus can hold it; pod-5 is joined with no others",
+            "pods 3: only pod-5, pod-6 of site campus can hold it; pod-5 is not joined with other pods",
         ),
-        ({"pods": "pod-0,dcn-0"}, "pods: dcn-0 is a dcn, which holds no slices"),
-        ({"fabric": "dcn-0"}, "fabric dcn-0: is a dcn, which has no slices; allowed are pods"),
+        ({"pods": "pod-0,dcn-0"}, "pods: dcn-0 is a dcn, which has no slices; must be pods"),
+        ({"fabric": "dcn-0"}, "fabric dcn-0: is a dcn, which has no slices; must be a pod"),
         (
             {"pods": "pod-9,pod-8"},
             "pods: site yard has no datacenter network that joins its pods pod-8, pod-9; must be one pod",
@@ -155,6 +167,6 @@ def test_a_pod_that_joins_may_want_such_jobs_only_where_they_can_be_had(twin: Dr
     wants = {"name": "pod-20", "site": "yard", "settings": {"workload": {"multipod_share": 0.1}}}
     answer = twin.client().post("/v1/fabrics", json=wants)
     assert answer.json()["error"] == (
-        "pod-20: workload.multipod_share 0.1: site yard has no datacenter network that joins its pods pod-8, "
+        "pod-20: workload.multipod_share: 0.1 is not allowed: site yard has no datacenter network that joins its pods pod-8, "
         "pod-9, pod-20; must be one pod"
     )

@@ -54,7 +54,7 @@ def test_what_nobody_asked_for_is_not_found(client: Client, name: str) -> None:
     for method in ("GET", "DELETE"):
         answer = client.request(method, f"/v1/requests/{name}")
         assert answer.status_code == 404
-        assert answer.json() == {"error": f"request {name!r}: neither the key nor the message of a request"}
+        assert answer.json() == {"error": f"request {name!r}: no request has this key or message id"}
 
 
 def test_a_fabric_is_told_by_its_first_message(client: Client) -> None:
@@ -94,7 +94,7 @@ def test_what_waits_is_listed_and_taken_back(asleep: DrivenTwin) -> None:
 def test_a_key_that_would_stand_for_another_request_is_refused(asleep: DrivenTwin, key: str) -> None:
     answer = asleep.client().post("/v1/cubes/pod-0/cube-1/drain", headers={"Idempotency-Key": key})
     assert answer.status_code == 422
-    assert answer.json()["error"].startswith(f"Idempotency-Key {key!r}: allowed are keys ")
+    assert answer.json()["error"].startswith(f"Idempotency-Key {key!r}: must not ")
 
 
 def test_what_is_on_the_log_or_on_its_way_is_not_taken_back(asleep: DrivenTwin) -> None:
@@ -103,7 +103,7 @@ def test_what_is_on_the_log_or_on_its_way_is_not_taken_back(asleep: DrivenTwin) 
     assert asleep.store.take(0, [number]) == [number]
     answer = client.request("DELETE", "/v1/requests/k")
     assert answer.status_code == 409
-    sentence = f"request 'k': is on the log or on its way there, as operator@pod-0/{number}"
+    sentence = f"request 'k': is on the log or about to be appended, as operator@pod-0/{number}"
     assert answer.json() == {"error": sentence}
     assert asleep.store.cancel(0, number) is CancelOutcome.TOO_LATE
 

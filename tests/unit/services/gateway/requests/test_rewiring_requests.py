@@ -102,17 +102,17 @@ def test_one_at_a_time_and_the_same_key_is_the_same_request(net: DrivenTwin) -> 
 @pytest.mark.parametrize(
     ("path", "body", "status", "sentence"),
     [
-        (URL, {"dcn": "pod-0"}, 422, "dcn pod-0: is a superpod; allowed are datacenter networks, of which"),
-        (URL, {"dcn": "dcn-7"}, 404, "fabric 'dcn-7': no such fabric; there is "),
+        (URL, {"dcn": "pod-0"}, 422, "dcn pod-0: is a superpod; must be a datacenter network (dcn-0)"),
+        (URL, {"dcn": "dcn-7"}, 404, "fabric 'dcn-7': no such fabric; must be one of "),
         (f"{URL}/dcn-0/rewiring-9/approve", None, 404, "rewiring 'dcn-0/rewiring-9': no such rewiring; "),
-        (f"{URL}/dcn-0/rewiring-9/abort", None, 404, "planned or under way is none"),
+        (f"{URL}/dcn-0/rewiring-9/abort", None, 404, "planned or in progress: none"),
         (
             f"{URL}/dcn-0/block-3/abort",
             None,
             404,
             "no such rewiring; names are like dcn-0/rewiring-2; planned or",
         ),
-        (f"{URL}/pod-0/rewiring-1/abort", None, 404, "pod-0 is no datacenter network"),
+        (f"{URL}/pod-0/rewiring-1/abort", None, 404, "pod-0 is not a datacenter network"),
     ],
 )
 def test_what_is_not_there_is_said_in_a_sentence(
@@ -132,7 +132,7 @@ def test_a_network_takes_no_slices_and_drains_nothing(net: DrivenTwin) -> None:
     found = client.post("/v1/slices", json={"fabric": "dcn-0", "shape": "4x4x4"})
     assert (found.status_code, found.json()["error"]) == (
         422,
-        "fabric dcn-0: is a dcn, which has no slices; allowed are pods",
+        "fabric dcn-0: is a dcn, which has no slices; must be a pod",
     )
     found = client.post("/v1/cubes/dcn-0/block-3/drain")
     assert found.status_code == 422

@@ -99,7 +99,7 @@ def test_cross_connects_are_made_and_removed_over_the_api(twin: DrivenTwin, clie
     assert (row["oper_status"], row["slice"], row["made_by"]) == ("tuned", None, said.json()["id"])
     assert rows[first["key"]]["made_by"] is None
     again = by_hand(client, ["17A-18B"])
-    refusal = f"{OCS}: 17A-18B: 17A is taken by cross-connect 17A-18B, made by hand"
+    refusal = f"{OCS}: 17A-18B: 17A is taken by manual cross-connect 17A-18B"
     assert (again.status_code, again.json()["error"]) == (409, refusal)
     report = client.get(f"/v1/requests/{again.json()['id']}").json()
     assert (report["type"], report["status"]) == ("CreateCrossConnects", "refused")

@@ -58,7 +58,7 @@ def test_a_document_without_a_field_is_named_with_it(
 ) -> None:
     answer = twin.client(documents=Older(twin, kind, field)).get(f"/v1/{path}")
     assert answer.status_code == 503
-    unreadable = f"{name}: the store's document of it cannot be read: {field}: missing"
+    unreadable = f"{name}: its document in the store is invalid: {field}: missing"
     assert answer.json() == {"error": unreadable}
 
 
