@@ -186,7 +186,7 @@ def test_a_twin_whose_redis_is_elsewhere_is_restored_there(standing: Path, tmp_p
         assert not (data / "redis").exists()
         again = cli(*words, str(tmp_path / "again"), timeout_s=SPAN_S)
         assert (again.returncode, again.stderr.count("\n")) == (1, 1)
-        assert "is not empty; give a database that is" in again.stderr
+        assert "is not empty; give an empty database" in again.stderr
         assert not (tmp_path / "again").exists()
         audit = cli("audit", "--data", str(data), "--redis", server.url, timeout_s=SPAN_S)
         assert audit.returncode == 0, audit.stdout + audit.stderr

@@ -197,7 +197,7 @@ def test_an_emptied_redis_is_made_again_from_its_snapshots_and_from_the_log_alon
             done = twin.run("live", "rebuild", *words)
             assert done.returncode == 0, done.stderr
             assert before in done.stdout
-            assert ("behind the snapshots of pod-0 (position " in done.stderr) == (not words)
+            assert ("from the snapshots of pod-0 (position " in done.stderr) == (not words)
         twin.wait_for("everything is read again", lambda: is_quiet(twin))
         assert twin.digest() == before
     assert twin.clock.show().speed == asked

@@ -87,4 +87,4 @@ def test_operators_plan_drop_approve_ask_and_break(twin: LivingTwin) -> None:
 def test_a_pod_has_no_topology_to_plan(twin: LivingTwin) -> None:
     done = cli("dcn", "plan", "--live", "pod-0", url=twin.url)
     assert (done.returncode, done.stdout) == (USAGE, "")
-    assert "dcn pod-0: is a superpod; allowed are datacenter networks, of which there is dcn-0" in done.stderr
+    assert "dcn pod-0: is a superpod; must be a datacenter network (dcn-0)" in done.stderr

@@ -69,7 +69,9 @@ def _claim(state: SchedulerState, row: Slice) -> str:
     leaving = [number for number in claim.victims if number in state.notices]
     names = ", ".join([f"{state.fabric}/slice-{number}" for number in leaving])
     cubes = ", ".join([f"cube-{cube}" for cube in claim.cubes])
-    return f"gets {cubes} when {names or 'they'} left"
+    if not names:
+        return f"gets {cubes} when they are free"
+    return f"gets {cubes} when {names} {'has' if len(leaving) == 1 else 'have'} left"
 
 
 def _ocses(state: SchedulerState, row: Slice) -> str:

@@ -202,7 +202,7 @@ def test_the_past_does_not_change_and_the_present_does_not_by_asking(lived: Live
             == "at: must not be used with writes; only GET and HEAD requests can use ?at="
         )
     twice = lived.client.get("/v1/fabrics?at=-1h&at=-2h")
-    assert twice.json()["error"] == "query 'at': given 2 times; allowed: once"
+    assert twice.json()["error"] == "query 'at': given 2 times; must be given once"
     assert lived.client.get("/v1/slices", params={"at": "-20h"}).status_code == 200
     assert (lived.twin.logs.end("campus"), told(lived.client, "/v1/slices")) == (end, now)
 

@@ -215,7 +215,7 @@ def test_what_is_in_the_way_of_a_job_in_the_network_is_told(campus: DrivenTwin, 
     assert first["name"] == fault
     assert (second["name"], second["why"]) == (
         f"{NETWORK}/block-0/trunk-1",
-        "no path from pod-0 to pod-1, direct or over one block",
+        "no path from pod-0 to pod-1, direct or through one transit block",
     )
     mended(campus, fault)
 

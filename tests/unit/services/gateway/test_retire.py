@@ -98,7 +98,7 @@ def test_what_is_asked_of_it_is_refused_with_one_sentence(twin: DrivenTwin) -> N
     again = client.post("/v1/fabrics", json={"name": "pod-1", "site": "campus"})
     assert (again.status_code, again.json()["error"]) == (
         422,
-        "name pod-1: was a fabric of site campus and has retired; fabric names are never reused",
+        "name pod-1: is a retired fabric of site campus; fabric names are never reused",
     )
     assert retire(client, "pod-9").status_code == 404
     assert twin.messages("campus") == log

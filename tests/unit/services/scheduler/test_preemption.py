@@ -120,7 +120,7 @@ def test_whoever_leaves_writes_its_checkpoint_first_and_comes_back_at_its_old_pl
     preemptor, emitted = world.request(PAIR)
     until_us = world.now_us + 120 * US_PER_S
     assert emitted == [SliceNoticed(slice=victim, why="preempted", until_us=until_us)]
-    assert world.status(preemptor).reason == f"gets cube-0, cube-1 when {victim} left"
+    assert world.status(preemptor).reason == f"gets cube-0, cube-1 when {victim} has left"
     assert world.status(victim).state == "running"
     world.check()
     emitted = world.checkpoint(victim, after_us=10 * US_PER_S)

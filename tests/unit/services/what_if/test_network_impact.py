@@ -171,7 +171,7 @@ def test_what_becomes_of_a_rewiring_is_told(net: DrivenTwin) -> None:
     effects = {n: impact(net, f"control-{n}")["rewiring"]["effect"] for n in range(4)}
     waiting = {n for n, effect in effects.items() if effect != "can continue"}
     for n in waiting:
-        assert effects[n] in {f"stage {m} would wait: control-{n} is lost" for m in range(stages)}
+        assert effects[n] in {f"stage {m} would wait: control-{n} has failed" for m in range(stages)}
     domain = {"kind": "control", "target": f"{NETWORK}/control-{min(waiting)}"}
     fault = client.post("/v1/faults", json=domain, params=WAIT).json()["outcome"][0]["body"]["fault"]
     foretold = impact(net, "block-7/bundle-0")["rewiring"]["effect"]

@@ -55,7 +55,7 @@ def test_a_slice_on_a_hot_cube_is_told_of_it_and_the_cube_says_why(client: Clien
     client.post("/v1/faults", json={"kind": "cooling", "target": cube}, params=WAIT)
     twin.advance(0.05)
     told = client.get(f"/v1/explain/slices/{name}").json()
-    assert told["obstacles"] == [{"kind": "cube", "name": cube, "why": "its chips are throttled"}]
+    assert told["obstacles"] == [{"kind": "cube", "name": cube, "why": "too hot: its chips are throttled"}]
     assert client.get(f"/v1/cubes/{cube}").json()["throttled"]
     chain = [message["type"] for message in client.get(f"/v1/why/{cube}").json()]
     assert chain == ["CubeOverheated", "FaultBegan", "InjectFault"]
@@ -126,9 +126,9 @@ def test_what_cannot_be_explained_is_said_in_a_sentence(client: Client) -> None:
         ("explain/slices/pod-0/slice-7", 404, "slice 'pod-0/slice-7': no such slice in pod-0"),
         ("explain/slices/pod-0/cube-1", 404, "slice 'pod-0/cube-1': no such slice; names are like"),
         ("explain/slices/pod-9/slice-1", 404, "fabric 'pod-9': no such fabric"),
-        ("explain/requests/nobody", 404, "request 'nobody': neither the key nor the message"),
-        ("explain/requests/workload@pod-0/9", 404, "request 'workload@pod-0/9': no message by which"),
-        (f"explain/requests/{drained}", 422, f"request '{drained}': is a DrainCube, which asks for no slice"),
+        ("explain/requests/nobody", 404, "request 'nobody': no request has this key or mess"),
+        ("explain/requests/workload@pod-0/9", 404, "request 'workload@pod-0/9': no such slice request"),
+        (f"explain/requests/{drained}", 422, f"request '{drained}': is a DrainCube, not a slice request;"),
         ("plan/slices?shape=4x4x7", 422, "shape 4x4x7: sides must be multiples of 4"),
         (
             "plan/slices?shape=8x8x8",
@@ -163,7 +163,7 @@ def test_plans_come_true_on_pods_that_people_use(tmp_path: Path, kind: str) -> N
             assert (row["reason"], row["queue_position"]) == (told["reason"], told["queue_position"])
         elif row["state"] == "queued":  # until those in its way have left
             cubes = ", ".join(cube.removeprefix("pod-0/") for cube in told["cubes"])
-            assert row["reason"].startswith(f"has {cubes} as soon as ")
+            assert row["reason"].startswith(f"gets {cubes} when ")
             assert told["decision"] == "claims"
         else:
             assert row["cubes"] == told["cubes"]

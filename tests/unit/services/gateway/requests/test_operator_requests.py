@@ -779,4 +779,4 @@ def test_a_link_end_is_tested_where_it_is_dark_and_refused_with_the_slice_where_
     assert kind == "LinkTestRefused"
     assert f"belongs to {name};" in reason
     ask(client, f"slices/{name}/release")
-    assert "only link ends" in ask(client, "links/pod-0/cube-1/test", status=422)["error"]
+    assert "must be a link end of a superpod" in ask(client, "links/pod-0/cube-1/test", status=422)["error"]
