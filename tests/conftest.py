@@ -3,7 +3,6 @@
 import signal
 import sys
 import threading
-from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,9 @@ ROOT = HERE.parent
 
 GATE, EXPLORE = "gate", "explore"
 GATE_SHARE = 4
-"""The gate runs one of so many examples that a property asks for, and of the cases of an integration test."""
+"""The gate runs one of so many examples that a property asks for."""
+GATE_FILES = 4
+"""The gate runs one of so many files of integration tests; which one depends on the commit."""
 EXAMPLES_MIN = 5
 
 # No profile has a deadline: how long an example takes depends on how busy the machine is.
@@ -91,6 +92,9 @@ sys.addaudithook(_refuse_processes)
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="also run the tests that are marked slow")
+    parser.addoption(
+        "--rotate", action="store_true", help="of integration tests, run this commit's files only"
+    )
     parser.addoption("--why-slow", action="store_true", help="run nothing; print why slow tests are slow")
 
 
@@ -124,24 +128,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     slow = [item for item in items if (mark := item.get_closest_marker("slow")) and _has_reason(item, mark)]
     named = any("::" in str(argument) for argument in config.args)
     if not (config.getoption("--slow") or named):
-        skipped = {*slow, *_other_cases(items)}
+        skipped = {*slow, *(_other_files(items) if config.getoption("--rotate") else ())}
         config.hook.pytest_deselected(items=[*skipped])
         items[:] = [item for item in items if item not in skipped]
 
 
-def _other_cases(items: list[pytest.Item]) -> Iterator[pytest.Item]:
-    """The cases of integration tests that are not in this commit's share. `make test-all` runs all of them.
-
-    A test with fewer cases than shares keeps all of its cases, so every test runs at every commit.
-    """
-    cases = defaultdict[str, list[pytest.Item]](list)
-    for item in items:
-        if item.get_closest_marker("integration") is not None and hasattr(item, "callspec"):
-            cases[item.nodeid.partition("[")[0]].append(item)
-    for of_one_test in cases.values():
-        if len(of_one_test) >= GATE_SHARE:
-            first = seeds.slice_number() % GATE_SHARE
-            yield from (item for place, item in enumerate(of_one_test) if place % GATE_SHARE != first)
+def _other_files(items: list[pytest.Item]) -> Iterator[pytest.Item]:
+    """The integration tests in files that have no turn at this commit. `make test-all` runs all of them."""
+    integration = [item for item in items if item.get_closest_marker("integration") is not None]
+    files = sorted({item.path for item in integration})
+    chosen = {file for place, file in enumerate(files) if place % GATE_FILES == seeds.turn(GATE_FILES)}
+    return (item for item in integration if item.path not in chosen)
 
 
 def _run_fewer_examples(item: pytest.Item) -> None:

@@ -48,6 +48,7 @@ STAGES = (
         "parts that start processes, drive a whole twin or run labs",
         tests=("tests/unit", "tests/integration", "-m", "integration"),
         dist="loadfile",
+        rotates=True,
         budget_s=320,
     ),
     Stage(

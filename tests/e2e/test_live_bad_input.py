@@ -146,7 +146,9 @@ def test_settings_that_are_not_allowed(endpoints: dict[str, str], tmp_path: Path
     check(run(f"live status --config {missing}", **endpoints), USAGE, str(missing))
     wrong = tmp_path / "wrong.toml"
     wrong.write_text("kafkas = 1\n")
-    check(run(f"live status --config {wrong}", **endpoints), USAGE, "kafkas", "no such setting; must be one of")
+    check(
+        run(f"live status --config {wrong}", **endpoints), USAGE, "kafkas", "no such setting; must be one of"
+    )
 
 
 def test_nothing_to_skip(endpoints: dict[str, str]) -> None:
@@ -161,5 +163,5 @@ def test_partitions_added_to_the_topic_are_refused(endpoints: dict[str, str], ka
         admin.create_partitions({Topics(PREFIX).log: 3})
     finally:
         admin.close()
-    parts = (f"topic {PREFIX}.log", "has 3 partitions", "made with 2")
+    parts = (f"topic {PREFIX}.log", "has 3 partitions", "must be 2 as at the creation of this twin")
     check_all(PROCESSES, REFUSED, *parts, **endpoints)

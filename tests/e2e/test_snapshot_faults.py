@@ -17,10 +17,10 @@ WRITING = """
 import os, pathlib, signal, sys
 how, at = sys.argv[1], int(sys.argv[2])
 from shared.storage.snapshots import snapshot_folder
-write, name, calls = snapshot_folder.write_whole, pathlib.Path.replace, 0
+write, name, calls = snapshot_folder.write_atomically, pathlib.Path.replace, 0
 def die():
     os.kill(os.getpid(), signal.SIGKILL)
-def write_whole(path, data, **how_long):
+def write_atomically(path, data, **how_long):
     global calls
     calls += 1
     part = path.with_name(path.name + ".part")
@@ -35,7 +35,7 @@ def replace(path, target):
     if path.parent.parent.name == "snapshots" and calls == at and how == "named":
         die()
     return found
-snapshot_folder.write_whole, pathlib.Path.replace = write_whole, replace
+snapshot_folder.write_atomically, pathlib.Path.replace = write_atomically, replace
 sys.argv[0:4] = [sys.argv[3]]
 from ops.cli.main import main
 main()

@@ -26,7 +26,13 @@ def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LivingTwin]:
     yield from living(tmp_path_factory.mktemp("state") / "lightwave", "--speed", "600", "--seed", "7")
 
 
-@pytest.mark.parametrize("document", DOCUMENTS)
+@pytest.mark.parametrize(
+    "document",
+    [
+        "README.md",
+        pytest.param("docs/tour.md", marks=pytest.mark.slow("forty commands, a Python start each")),
+    ],
+)
 def test_every_command_of_the_tour_runs_as_written(document: str, twin: LivingTwin, tmp_path: Path) -> None:
     text = (ROOT / document).read_text()
     assert "lightwave up --speed 600 --seed 7" in text

@@ -21,7 +21,7 @@ KILLED = """
 import os, signal, sys
 from shared.storage.log.indexed_log import IndexedLog
 from shared.storage.store.redis_store import RedisStore
-kind, name = {"line": (IndexedLog, "append"), "states": (RedisStore, "take_over")}[sys.argv[1]]
+kind, name = {"line": (IndexedLog, "append"), "states": (RedisStore, "promote_staged")}[sys.argv[1]]
 real = getattr(kind, name)
 def and_die(*args, **named):
     real(*args, **named)
@@ -85,7 +85,7 @@ def test_the_next_version_takes_over_and_says_what_would_differ(
     (row,) = json.loads(checked.stdout)
     assert (row["migrated"], row["position"]) == (["cubes"], len(lived.splitlines()))
     if behind == "line":
-        assert "cube 'pod-0/cube-1': is out already" in row["first_difference"]
+        assert "cube: 'pod-0/cube-1' is already out" in row["first_difference"]
     else:
         assert (row["first_difference"], row["differing_states"]) == (None, ["cubes@pod-0: drains"])
     assert log.read_bytes() == lived

@@ -35,6 +35,7 @@ def write_trace(path: Path) -> list[tuple[int, int, int]]:
     return rows
 
 
+@pytest.mark.slow("thousands of slices")
 def test_thousands_of_rows_all_end_in_one_state(tmp_path: Path) -> None:
     rows = write_trace(tmp_path / "trace.csv")
     trace = read_trace(tmp_path / "trace.csv", SuperpodConfig())

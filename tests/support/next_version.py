@@ -16,9 +16,11 @@ CHANGES = {
     "shared/engine/compatibility.py": [(f"RULES = {RULES}\n", f"RULES = {RULES + 1}\n")],
     "services/cubes/logic.py": [
         ("    state.drained[cube] = True\n", "    state.drained[cube] = True\n    state.drains += 1\n"),
-        ('reason=f"cube {name!r}: is drained already"', 'reason=f"cube {name!r}: is out already"'),
+        ('reason=f"cube: {name!r} is already drained"', 'reason=f"cube: {name!r} is already out"'),
     ],
-    "services/cubes/state.py": [("    draws: int = 0\n", "    draws: int = 0\n    drains: int = 0\n")],
+    "services/cubes/state.py": [
+        ("    draw_seed: int = 0\n", "    draw_seed: int = 0\n    drains: int = 0\n")
+    ],
     "services/cubes/service.py": [
         (
             "from shared.engine.service import ",

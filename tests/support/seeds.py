@@ -38,6 +38,12 @@ def slice_number() -> int:
     return int(commit()[:8], 16) % SLICES if chosen is None else int(chosen) % SLICES
 
 
+def turn(of: int) -> int:
+    """Which of `of` parts this commit runs; the same rule as for slices."""
+    chosen = os.environ.get(SLICE)
+    return int(commit()[8:16] if chosen is None else chosen, 16 if chosen is None else 10) % of
+
+
 def sliced(count: int, first: int = 0, always: Sequence[int] = ()) -> list[int]:
     """This commit's tenth of the seeds `first` to `first + count - 1`, at least one of them; and `always`,
     the seeds that failed once."""

@@ -32,7 +32,8 @@ PARALLEL = ("--numprocesses", str(CORES), "--no-loadscope-reorder", "--dist")
 class Stage:
     """Commands, or what `pytest` is given. `budget_s` is the wall time of the stage in the gate.
 
-    `dist` says how xdist deals its tests out to two processes when the stage runs alone.
+    `dist` says how xdist deals its tests out to two processes when the stage runs alone. A stage that
+    `rotates` runs only this commit's share of its files in the gate.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Stage:
     commands: tuple[tuple[str, ...], ...] = ()
     tests: tuple[str, ...] = ()
     dist: str | None = None
+    rotates: bool = False
     budget_s: float | None = None
 
     def lines(self, *, alone: bool, slow: bool) -> list[list[str]]:
@@ -49,6 +51,8 @@ class Stage:
         words = [*PYTEST, *self.tests]
         if alone and self.dist is not None:
             words += [*PARALLEL, self.dist]
+        if self.rotates and not (alone or slow):
+            words.append("--rotate")
         if slow:
             words += ["--slow", "--hypothesis-profile=explore", f"--hypothesis-seed={os.environ[seeds.SEED]}"]
         return [words]

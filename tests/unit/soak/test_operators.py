@@ -258,6 +258,7 @@ def test_what_is_unsure_at_one_gateway_is_asked_at_the_other_under_the_same_key(
     assert before_s <= client.answered["gateway-b"] <= time.monotonic()
 
 
+@pytest.mark.slow("hundreds of drawn answers")
 def test_some_of_what_is_unsure_is_left_so() -> None:
     left, keys = 0, [f"key {n}" for n in range(200)]
     for key in keys:

@@ -96,6 +96,7 @@ def test_one_ocs_out_of_8x8x8_keeps_nearly_what_the_cut_allows(ocs: int) -> None
     assert 0.92 <= figures.all_to_all_kept <= 15 / 16
 
 
+@pytest.mark.slow("routes for 512 chips")
 @pytest.mark.parametrize("lost", [[0, 16, 32], [5, 23, 39]])
 def test_an_ocs_out_in_every_dimension_of_8x8x8_keeps_as_much(lost: list[int]) -> None:
     """A free hop first and one last lead around three broken lines; nobody needs the tree."""
@@ -219,6 +220,7 @@ def test_free_hops_come_first_or_last_on_channels_of_their_own(lost: list[int]) 
         assert all(channel < 2 for channel in inner)
 
 
+@pytest.mark.slow("routes for 512 chips")
 @pytest.mark.parametrize("lost", [[0, 1, 2], list(range(32, 47))])
 def test_only_ways_that_no_free_hops_can_save_escape_up_and_down_the_tree(lost: list[int]) -> None:
     """Every way of at most one free hop at each end is tried against the links that are left."""

@@ -158,6 +158,7 @@ def test_prices_send_every_pair_its_unit_and_value_follows_load() -> None:
     assert rise == pytest.approx(2 * descent.spread(prices)[1] @ step, rel=1e-5)
 
 
+@pytest.mark.slow("bounds the flow of a large slice")
 def test_several_ocses_out_of_a_large_slice_are_bounded_closely() -> None:
     """Linear programs alone are 0.5 % apart after ten times as long."""
     bounds = all_to_all_bounds(degraded((8, 16, 16), True, (3, 20)))

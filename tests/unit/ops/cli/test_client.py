@@ -350,6 +350,7 @@ def test_what_speaks_no_http_is_told_briefly() -> None:
     assert str(caught.value).isprintable()
 
 
+@pytest.mark.slow("waits as long as a client tries to connect again")
 def test_follow_gives_up_on_a_twin_that_stays_away() -> None:
     started_s = time.monotonic()
     with answering({"/v1/fabrics/pod-0": [FABRIC], "/v1/events/stream": [stream(5), DROP]}) as twin:

@@ -89,6 +89,7 @@ def test_95_of_100_intervals_hold_the_mean_and_the_difference() -> None:
     assert abs(told("paired differences", differences / EXPERIMENTS) - 0.95) <= 0.01
 
 
+@pytest.mark.slow("hundreds of drawn runs")
 def test_the_interval_of_one_long_run_holds_nearly_as_often() -> None:
     """Machines that fail and are repaired from one hour to the next, in steady state: batch means of one run
     of 40 days. They hold a little less than they say, as is known of them."""

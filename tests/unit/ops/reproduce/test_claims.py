@@ -295,6 +295,7 @@ def test_a_lab_run_is_run_once_and_keeps_what_is_asked_for() -> None:
     assert admitted == first.report["slices"]["admitted"] > 0
 
 
+@pytest.mark.slow("the same labs in one process and in several")
 def test_runs_ahead_in_several_processes_are_the_same_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     plans = [lab_runs.ClaimRunPlan(0.25, seed=seed) for seed in (5, 6)]
     by_hand = [lab_runs.lab_run(plan) for plan in plans]
@@ -393,6 +394,7 @@ def test_the_command_prints_rows() -> None:
     assert [row["holds"] for row in rows] == [True, False, True, True]
 
 
+@pytest.mark.slow("runs a lab for each figure")
 def test_the_command_draws_the_papers_figures(tmp_path: Path) -> None:
     out = tmp_path / "papers.html"
     done = lightwave("reproduce", "--only", "fabric", "-o", "html", "--out", str(out))

@@ -145,6 +145,7 @@ def test_a_fork_without_changes_stays_equal_to_its_parent_for_thirty_days(
     assert noted == [TwinForked(twin=origin.twin, origin="", name="calm", at_us=FORKED_AT)]
 
 
+@pytest.mark.slow("folds a log up to many of its messages")
 def test_after_a_message_is_after_all_that_followed_from_it_at_once(parent: Path, lines: list[bytes]) -> None:
     messages = [json.loads(line) for line in lines]
     at = next(n for n, one in enumerate(messages) if n > 2_000 and messages[n + 1]["cause"] == one["id"])
@@ -180,6 +181,7 @@ def test_its_tail_begins_with_other_draws_and_parameters_and_is_the_future_of_a_
     assert {one.at_us for one in told.notable} <= {json.loads(line)["at_us"] for line in lives}
 
 
+@pytest.mark.slow("audits the logs of a twin and of its fork")
 def test_an_audit_covers_both_parts_and_says_of_what_it_is_a_fork(parent: Path) -> None:
     origin = run_fork(ForkOptions("calm", "5d"), parent)
     assert run_audit(data=fork_folder("calm"))["clean"]  # the states that it was made with

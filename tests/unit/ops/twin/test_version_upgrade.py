@@ -365,7 +365,8 @@ def test_what_another_version_began_only_that_one_ends(data: Path) -> None:
     log.close()
     with pytest.raises(
         OperationFailed,
-        match=rf"pod-1: its states have read \d+ messages, but its log contains \d+: start and stop the twin once with {re.escape(THEN)}, ",
+        match=r"pod-1: its states have read \d+ messages, but its log contains \d+: "
+        rf"start and stop the twin once with {re.escape(THEN)}, ",
     ):
         run_upgrade(data)
     assert lines(data, "pod-0") == before

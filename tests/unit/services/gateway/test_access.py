@@ -185,7 +185,9 @@ def test_what_is_wrong_is_told_to_those_who_may_read(twin: DrivenTwin) -> None:
     "token", ["short", "x" * 15, "x" * 513, "with a blank in the middle", "ümlaut-of-some-length"]
 )
 def test_a_token_that_can_be_guessed_or_sent_by_nobody_is_refused(token: str) -> None:
-    with pytest.raises(InvalidInput, match=r"token of mia: .*must (have 16 to 512|consist of visible ASCII characters)") as caught:
+    with pytest.raises(
+        InvalidInput, match=r"token of mia: .*must (have 16 to 512|consist of visible ASCII characters)"
+    ) as caught:
         Tokens([(token, Caller("mia", Role.READER))])
     assert token not in str(caught.value)
 

@@ -92,6 +92,7 @@ def test_what_was_answered_then_is_answered_of_then(lived: Lived) -> None:
     assert compared > 100
 
 
+@pytest.mark.slow("folds a log up to many of its messages")
 def test_after_a_message_is_after_all_that_followed_from_it(lived: Lived) -> None:
     """The first cube that fails is unhealthy after the message that says so, and after the Tick with which
     that came; before, when the fault had begun and no heartbeat had shown it, it was healthy."""

@@ -82,6 +82,7 @@ def test_the_load_is_the_one_that_is_offered(offered: float) -> None:
     assert fmean(loads) == pytest.approx(offered, rel=0.03)
 
 
+@pytest.mark.slow("weeks of arrivals")
 @pytest.mark.parametrize("order", [1, 4])
 def test_the_budget_holds_the_load_together_as_its_order_says(order: int) -> None:
     """Of work X that is followed by a gap of X ÷ load · E the sum over a long time has the variance
@@ -148,6 +149,7 @@ def test_run_times_differ_less_within_a_campaign_than_between() -> None:
     assert pstdev(within) == pytest.approx(0.4, rel=0.06)
 
 
+@pytest.mark.slow("weeks of arrivals")
 def test_tiers_owners_and_twists_have_their_shares() -> None:
     config = WorkloadConfig(owners=4, owner_skew=1.0)
     small, large, owners = Counter[str](), Counter[str](), Counter[str]()
@@ -166,6 +168,7 @@ def test_tiers_owners_and_twists_have_their_shares() -> None:
     assert shares == pytest.approx([12 / 25, 6 / 25, 4 / 25, 3 / 25], abs=0.02)
 
 
+@pytest.mark.slow("weeks of arrivals")
 def test_small_slices_come_by_day_and_on_workdays() -> None:
     config = WorkloadConfig(campaign_jobs=1.0, day_swing=0.4, weekend_factor=0.5)
     small = [job for seed in SEEDS for job in every(config, seed, 182) if job.cubes < 8]

@@ -219,6 +219,7 @@ def test_every_turn_is_that_of_a_fold_that_looks_everywhere(lived: Lived) -> Non
     assert turned > 20
 
 
+@pytest.mark.slow("folds a log once for every part of the answer")
 def test_parts_come_to_the_same(lived: Lived, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wherever one ends, and whoever else asked meanwhile."""
     texts = [text for text, _ in conditions(lived)[2:6]]

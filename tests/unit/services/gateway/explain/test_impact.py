@@ -152,7 +152,10 @@ def test_a_patched_port_leaves_what_hung_on_it_to_the_spare(tmp_path: Path) -> N
         fields = ("links", "link_ends", "cubes", "hosts")
         assert [at_spare[field] for field in fields] == [before[field] for field in fields]
         left = impact(client, port)
-        assert left["note"] == f"{port} is permanently dead; its fibre is at {spare}: nothing depends on it any more"
+        assert (
+            left["note"]
+            == f"{port} is permanently dead; its fibre is at {spare}: nothing depends on it any more"
+        )
         assert (left["links"], left["link_ends"], left["slices"]) == ([], [], [])
         again = client.post("/v1/faults", **asked)
         assert again.status_code == 422

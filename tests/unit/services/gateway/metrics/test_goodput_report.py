@@ -130,6 +130,7 @@ def samples(client: Client, family: str) -> dict[tuple[str, ...], float]:
     return {tuple(sample.labels.values()): sample.value for sample in found.samples}
 
 
+@pytest.mark.slow("reads the counters once for each of many simulated hours")
 def test_counters_hold_all_chip_time_and_never_fall(twin: DrivenTwin, client: Client) -> None:
     """This goes on with the twin: it has to stand last."""
     before: dict[tuple[str, ...], float] = {}

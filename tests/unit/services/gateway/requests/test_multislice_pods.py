@@ -167,6 +167,6 @@ def test_a_pod_that_joins_may_want_such_jobs_only_where_they_can_be_had(twin: Dr
     wants = {"name": "pod-20", "site": "yard", "settings": {"workload": {"multipod_share": 0.1}}}
     answer = twin.client().post("/v1/fabrics", json=wants)
     assert answer.json()["error"] == (
-        "pod-20: workload.multipod_share: 0.1 is not allowed: site yard has no datacenter network that joins its pods pod-8, "
-        "pod-9, pod-20; must be one pod"
+        "pod-20: workload.multipod_share: 0.1 is not allowed: site yard has no datacenter network that joins "
+        "its pods pod-8, pod-9, pod-20; must be one pod"
     )

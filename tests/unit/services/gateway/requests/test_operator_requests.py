@@ -103,8 +103,8 @@ def test_a_fault_begins_and_is_cleared(client: Client) -> None:
     assert client.get(f"/v1/faults/{fault}").json()["state"] == "active"
     part = ask(client, "faults/pod-1/ocs-3/clear", status=422)["error"]
     assert part == (
-        f"fault 'pod-1/ocs-3': is a part; must be a fault. Active faults of the part: {fault} (`lightwave clear --all "
-        "pod-1/ocs-3` clears them all)"
+        f"fault 'pod-1/ocs-3': is a part; must be a fault. Active faults of the part: {fault} "
+        "(`lightwave clear --all pod-1/ocs-3` clears them all)"
     )
     assert types(ask(client, f"faults/{fault}/clear"))[0] == "FaultEnded"
     kind, reason = refusal(client, f"faults/{fault}/clear")
