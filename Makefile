@@ -47,7 +47,7 @@ soak: .venv/servers ## strike a live twin, then audit it: make soak MINUTES=30 A
 servers: .venv/servers ## install what runs Kafka and Redis here, and fetch Kafka
 	@echo "installed: $(BIN)/lightwave live kafka, $(BIN)/lightwave live redis"
 
-# --- tests: commands and time budgets are in tests/stages.py; see docs/testing.md --------------------------
+# --- tests: commands and time budgets are in tests/stages.py; see docs/how-to/test.md ---------------------
 
 test: .venv/installed-test .venv/servers ## the gate: at most 15 minutes on two cores, always the same tests
 	@exec $(BIN)/python -m tests.stages gate --since $(STARTED)

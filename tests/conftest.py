@@ -1,4 +1,4 @@
-"""Fixtures, profiles and markers of all tests: docs/testing.md says what runs where."""
+"""Fixtures, profiles and markers of all tests: docs/how-to/test.md says what runs where."""
 
 import signal
 import sys

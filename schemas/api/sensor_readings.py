@@ -1,6 +1,7 @@
 """What modules and OCSes read of themselves, as the HTTP API gives it: the newest frame of telemetry.
 
-Fields and their units are those of `docs/diagnosis.md`. A field is null where the module measures nothing.
+Fields and their units are those of `docs/reference/telemetry.md`. A field is null where the module measures
+nothing.
 """
 
 from typing import Literal

@@ -13,7 +13,7 @@ from tests.support.living import LivingTwin
 
 pytestmark = pytest.mark.slow("runs every script of the documentation")
 
-SCRIPTS = Path(__file__).parents[2] / "docs" / "python"
+SCRIPTS = Path(__file__).parents[2] / "docs" / "tutorials" / "python"
 ALONE = ("availability", "lab", "optics", "sweep", "topology")
 
 

@@ -15,7 +15,7 @@ from tests.support.living import LIGHTWAVE, LivingTwin, living
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = {
     "README.md": (),
-    "docs/tour.md": ("SliceRestored", "ops/sites/campus.yaml: dcn-0: 16 blocks"),
+    "docs/tutorials/tour.md": ("SliceRestored", "ops/sites/campus.yaml: dcn-0: 16 blocks"),
 }
 """Documents with a tour → what its output has to contain, besides a degraded slice and why it is."""
 

@@ -87,7 +87,7 @@ class SecureKafka(LocalKafka):
             admin.close()
 
     def allow(self, prefix: str) -> None:
-        """All that a twin of this prefix needs, as docs/security.md has it."""
+        """All that a twin of this prefix needs, as docs/how-to/secure.md has it."""
         topics = ("CREATE", "DESCRIBE", "DESCRIBE_CONFIGS", "READ", "WRITE")
         rules = [(ResourceType.TOPIC, name) for name in topics] + [(ResourceType.GROUP, "READ")]
         acls = [

@@ -1,4 +1,4 @@
-"""A whole live twin over TLS, with logins, and with no more rights than docs/security.md gives it."""
+"""A whole live twin over TLS, with logins, and with no more rights than docs/how-to/secure.md gives it."""
 
 from collections.abc import Iterator
 

@@ -1,7 +1,8 @@
 """Every kind of fault the whole way: injected, seen in telemetry or told by who has it, repaired, gone.
 
-What is to be seen is what docs/diagnosis.md ("What breaks, and how it shows"; "How faults are found") and
-docs/ocs.md ("What a failure does") say of each kind, not what the code does. A kind without a row fails.
+What is to be seen is what docs/explanation/diagnosis.md ("What breaks, and how it shows"; "How faults are
+found") and docs/reference/ocs.md ("What a failure does") say of each kind, not what the code does. A kind
+without a row fails.
 """
 
 import math

@@ -11,7 +11,7 @@ from tests.unit.tree.tidy import ROOT
 
 
 def test_every_stage_is_a_target_of_make_and_has_a_section() -> None:
-    makefile, guide = (ROOT / "Makefile").read_text(), (ROOT / "docs" / "testing.md").read_text()
+    makefile, guide = (ROOT / "Makefile").read_text(), (ROOT / "docs" / "how-to" / "test.md").read_text()
     for stage in STAGES:
         assert f"\n{stage.name}: ## " in makefile
         assert f"| `{stage.name}` |" in guide

@@ -64,7 +64,7 @@ def export(
     """Export the twin's telemetry frames to a Parquet file.
 
     Each row holds one frame of a link end, OCS or trunk: its name, the simulated time, and the columns of
-    docs/diagnosis.md. The twin keeps the newest 96 frames of each fabric.
+    docs/explanation/diagnosis.md. The twin keeps the newest 96 frames of each fabric.
     """
     from ops.client.telemetry_frames import export_frames
 

@@ -10,7 +10,7 @@ endless
   weeks of it, hour n of the day.
 - **Links** are fixed once for the mean of the first week; or follow, made anew every week for the mean of the
   week before; or are a mesh that knows nothing. A campus counts once: its weeks are not independent.
-- **Substantial** is a tenth or more: what is below is in the noise (docs/reproduce.md).
+- **Substantial** is a tenth or more: what is below is in the noise (docs/results/papers.md).
 """
 
 from collections.abc import Iterable, Sequence

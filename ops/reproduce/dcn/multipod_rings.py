@@ -73,7 +73,8 @@ def _inside_over_across() -> Measured:
     return Measured(
         inside / across,
         note=f"{inside / 1e6:.2f} Pb/s over {across / 1e3:.1f} Tb/s; an uplink has the rate of a module, of "
-        f"which it is one strand of two; with half {2.0 * inside / across:.0f} × (docs/dcn.md, The plant)",
+        f"which it is one strand of two; with half {2.0 * inside / across:.0f} × "
+        "(docs/explanation/dcn.md, The plant)",
     )
 
 

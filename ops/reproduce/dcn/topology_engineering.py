@@ -45,7 +45,7 @@ from shared.models.superpod.wiring import IntArray
 LF = "[LF] 4.2"
 FROZEN = (
     "nothing fitted; assumed: demand, the defaults of the demand model, set with network and measures before "
-    "the rows were run (docs/reproduce.md)"
+    "the rows were run (docs/results/papers.md)"
 )
 VARIED = {
     "mixed": f"of blocks of {', '.join(map(str, VARIANTS['mixed'].generations))} Gb/s in turn, by our choice",

@@ -76,6 +76,6 @@ CLAIMS: tuple[PaperClaim, ...] = (
         _wait,
         "from a rack's coming to its use, in a pod of 64 racks; a rack never waits longer by itself than in "
         "a block, so only how much is asked; pace, delays, crews, tests and repairs are assumed "
-        "(docs/availability.md)",
+        "(docs/reference/availability.md)",
     ),
 )

@@ -17,7 +17,7 @@ class Impact:
       to, and their far ends; the chips in the target and those of these link ends; and everything that they
       are part of.
     - `links`: links in use that end at the target or run through it, as two link ends. Not every fault breaks
-      them in the twin (docs/models.md).
+      them in the twin (docs/reference/models.md).
     - `slices`: those with cubes that go out of use, or with such a link between cubes of their own.
     """
 

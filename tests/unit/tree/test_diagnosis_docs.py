@@ -1,4 +1,4 @@
-"""docs/diagnosis.md states what the code has: the table of fields, and the numbers in its sentences."""
+"""The pages on diagnosis and telemetry state what the code has: fields, faults and numbers."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ from shared.models.assumptions import ASSUMPTIONS
 from shared.models.faults.link_faults import LINK_FAULTS, PATH_FAULTS
 from shared.models.telemetry.module_fields import MODULE_FIELDS
 
-PAGE = (Path(__file__).resolve().parents[3] / "docs/diagnosis.md").read_text()
+PAGE = (Path(__file__).resolve().parents[3] / "docs/explanation/diagnosis.md").read_text()
 
 
 def test_every_field_stands_there_with_its_thresholds() -> None:

@@ -1,4 +1,4 @@
-"""What docs/ocs.md says of the camera loop is what the loop does."""
+"""What docs/reference/ocs.md says of the camera loop is what the loop does."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +15,7 @@ from shared.models.ocs.alignment import (
 )
 from shared.models.ocs.ocs_assumptions import assumed
 
-TEXT = Path("docs/ocs.md").read_text(encoding="utf-8")
+TEXT = Path("docs/reference/ocs.md").read_text(encoding="utf-8")
 LOOP = AlignmentLoop()
 
 

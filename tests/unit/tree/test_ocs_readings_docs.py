@@ -1,11 +1,11 @@
-"""What docs/ocs.md says of an OCS's own readings is what the model has: fields, thresholds, assumptions."""
+"""The documented readings of OCSes are those of the model: fields, thresholds, assumptions."""
 
 from pathlib import Path
 
 from shared.models.ocs.ocs_assumptions import ASSUMPTIONS
 from shared.models.telemetry.ocs_fields import OCS_FIELDS
 
-PAGE = (Path(__file__).resolve().parents[3] / "docs/ocs.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[3] / "docs/reference/ocs.md").read_text(encoding="utf-8")
 SECTION = PAGE.partition("\n## What it reads of itself\n")[2].partition("\n## ")[0]
 ROWS = [line.strip("| ").split(" | ") for line in SECTION.splitlines() if line.startswith("| `")]
 

@@ -1,4 +1,4 @@
-"""docs/optics.md states what the code has: its assumptions, and what is calibrated."""
+"""docs/explanation/optics.md states what the code has: its assumptions, and what is calibrated."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ from shared.models.optics.qualification import Conditions
 from shared.models.optics.sensitivity import sensitivity_dbm
 from tests.support.qualified import qualified
 
-PAGE = (Path(__file__).resolve().parents[3] / "docs/optics.md").read_text()
+PAGE = (Path(__file__).resolve().parents[3] / "docs/explanation/optics.md").read_text()
 RATES = ("50G-PAM4", "100G-PAM4")
 SUFFIXES = {
     "dB": "_db",

@@ -52,7 +52,7 @@ REFUSED = [
     (tidy.leftovers, LOGIC, "x = 1  # FIX" + "ME"),
     (tidy.registry_addresses, "Makefile", "pip install --index" + "-url https://a.example"),
     (tidy.registry_addresses, "constraints.txt", "# https://py" + "pi.org/simple"),
-    (tidy.machine_paths, "docs/operating.md", "run /wo" + "rk/main/x"),
+    (tidy.machine_paths, "docs/how-to/operate.md", "run /wo" + "rk/main/x"),
     (tidy.machine_paths, LOGIC, "PATH = '/tmp/l" + "w/bin'"),
     (tidy.long_modules, LOGIC, "x = 0\n" * 601),
     (tidy.long_functions, LOGIC, "def f():\n" + LONG_BODY),
@@ -119,7 +119,7 @@ ALLOWED = [
     (tidy.service_roles, LOGIC, "def due(state): ...\ndef on_tick(state, tick, message): ..."),
     (tidy.idle_tests, TEST, "def test_a():\n    with pytest.raises(OSError):\n        run()"),
     (tidy.idle_tests, TEST, "def run():\n    assert 1\ndef test_a():\n    run()"),
-    (tidy.machine_paths, "docs/operating.md", "GET /workload and v1/work"),
+    (tidy.machine_paths, "docs/how-to/operate.md", "GET /workload and v1/work"),
 ]
 
 

@@ -105,7 +105,7 @@ def kafka_unreachable(brokers: Brokers, error: BaseException) -> LogUnreachable:
     if kind.endswith(_FORBIDDEN):
         return LogUnreachable(
             f"Kafka at {brokers}: user {brokers.user!r} may not do this: {what[:WORDS_MAX]}; "
-            "docs/security.md lists the rights that a twin needs"
+            "docs/how-to/secure.md lists the rights that a twin needs"
         )
     if kind in _TOO_LARGE:
         return LogUnreachable(

@@ -122,7 +122,7 @@ def test_blocks_are_of_whole_racks_and_the_pod_of_whole_blocks(chips: int) -> No
 
 
 def test_every_assumption_has_a_reason_and_stands_in_the_documentation() -> None:
-    text = Path("docs/availability.md").read_text(encoding="utf-8")
+    text = Path("docs/reference/availability.md").read_text(encoding="utf-8")
     for name, assumption in ASSUMPTIONS.items():
         assert len(assumption.reason.split()) >= 4, name
         unit = f" {assumption.unit}" if assumption.unit else ""

@@ -232,7 +232,7 @@ def test_secrets_are_for_their_owner_and_stay(tmp_path: Path) -> None:
 @pytest.mark.integration
 def test_the_rights_in_redis_are_those_that_are_documented(tmp_path: Path) -> None:
     rights = " ".join((ROOT / "ops/deploy/redis-rights").read_text().split())
-    assert rights in " ".join((ROOT / "docs/security.md").read_text().split())
+    assert rights in " ".join((ROOT / "docs/how-to/secure.md").read_text().split())
     assert rights in make_secrets(tmp_path)["redis-users"]
 
 
