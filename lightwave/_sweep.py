@@ -108,8 +108,8 @@ def sweep(
 
     `experiment` is a document as a dict, a file, or the name of a ready one ("technicians");
     docs/reference/experiments.md has its form. Results go to `folder`, or one that goes with the object
-    that is returned; with `resume` those that are there are gone on with. Runs are done on so many `workers` (1), or
-    on the Dask cluster whose scheduler is at `dask`; `progress` is told of each.
+    that is returned; with `resume` those that are there are gone on with. Runs are done on so many
+    `workers` (1), or on the Dask cluster whose scheduler is at `dask`; `progress` is told of each.
 
     InvalidInput names what is wrong with the document or an argument; NotFound where there is no such file;
     OperationFailed where the disk refuses, workers die, or no cluster answers. Runs that are done are kept

@@ -209,8 +209,8 @@ CLAIMS: tuple[PaperClaim, ...] = (
         by_construction("an OCS follows from dimension and index alone"),
         "model",
         _shared_ocs,
-        "on which sides of it, where the twin deviates from [LF] 3.1 (docs/reference/models.md), this does not "
-        "ask",
+        "on which sides of it, where the twin deviates from [LF] 3.1 (docs/reference/models.md), this does "
+        "not ask",
     ),
     PaperClaim(
         "geometry/link-ends",
