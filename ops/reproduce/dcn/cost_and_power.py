@@ -21,8 +21,8 @@ HALF_A_PERCENT = 0.5
 DRAWS, SEED = 400, 0
 """Of all prices at a time."""
 ASSUMED = predicted(
-    "nothing fitted; assumed: every price, a number with a range and a reason (docs/reference/dcn.md), by who "
-    "knew the paper's figure"
+    "nothing fitted; assumed: every price, a number with a range and a reason (docs/reference/dcn.md), by who"
+    " knew the paper's figure"
 )
 CHIP_COST = calibrated(
     "chip_system_cost was taken higher than at first, knowing the paper, to bring a pod's fabric near the "
