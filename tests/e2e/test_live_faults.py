@@ -78,7 +78,7 @@ SOAK = Soak(
     fault_actions=tuple(fault_action for fault_action in FAULT_ACTIONS if fault_action.name in STRUCK),
     recovery_s_max=180.0,
 )
-"""More than the minute of docs/how-to/run-live.md: other tests run beside it, maybe on a slow machine."""
+"""More than the minute of docs/reference/live.md: other tests run beside it, maybe on a slow machine."""
 SITES = {
     "campus": {"dcn-0": "dcn", "pod-0": "superpod", "pod-1": "static-pod", "pod-3": "superpod"},
     "lone": {"dcn-4": "dcn", "pod-2": "superpod"},

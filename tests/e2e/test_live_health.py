@@ -33,7 +33,7 @@ pytestmark = pytest.mark.slow("starts a live twin of its own, stands still for 2
 
 OPTIONS = TwinOptions(pods=2, seed=7, speed=600.0, settings=BUSY, partitions=2, prefix="health", doubled=())
 LIVE_S_MAX = 60.0
-"""What docs/how-to/run-live.md promises."""
+"""What docs/reference/live.md promises."""
 STOPPED_S = 25.0
 READER, ADMINISTRATOR = "read" * 4, "rule" * 4
 FILES = 1_024

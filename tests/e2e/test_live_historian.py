@@ -42,7 +42,7 @@ OPTIONS = TwinOptions(
 PODS = ("pod-0", "pod-1")
 BY_THE_CLOCK = {"ran_us", "waited_us"}
 FOUND_S_MAX = 180.0
-"""docs/how-to/time-travel.md promises a minute on a free core. Here a twin and other tests share two."""
+"""docs/explanation/snapshots.md promises a minute on a free core. Here a twin and other tests share two."""
 
 
 @pytest.fixture(scope="module")

@@ -48,7 +48,7 @@ Wait = Annotated[
 def live() -> None:
     """Run and manage a multi-process twin on Kafka and Redis.
 
-    LIGHTWAVE_KAFKA, LIGHTWAVE_REDIS, LIGHTWAVE_PREFIX and the other settings are in docs/how-to/run-live.md.
+    LIGHTWAVE_KAFKA, LIGHTWAVE_REDIS, LIGHTWAVE_PREFIX and the other settings are in docs/reference/live.md.
     """
 
 

@@ -9,11 +9,13 @@ from shared.models.assumptions import ASSUMPTIONS
 from shared.models.faults.link_faults import LINK_FAULTS, PATH_FAULTS
 from shared.models.telemetry.module_fields import MODULE_FIELDS
 
-PAGE = (Path(__file__).resolve().parents[3] / "docs/explanation/diagnosis.md").read_text()
+DOCS = Path(__file__).resolve().parents[3] / "docs"
+FAULTS = (DOCS / "explanation/diagnosis.md").read_text()
+PAGE = (DOCS / "reference/telemetry.md").read_text()
 
 
 def test_every_field_stands_there_with_its_thresholds() -> None:
-    rows = [line.strip("| ").split(" | ") for line in _table("What is measured")]
+    rows = [line.strip("| ").split(" | ") for line in _table(PAGE, "Modules")]
     expected = [
         [
             f"`{field.name}`",
@@ -29,9 +31,9 @@ def test_every_field_stands_there_with_its_thresholds() -> None:
     assert rows == expected
 
 
-def _table(title: str) -> list[str]:
+def _table(page: str, title: str) -> list[str]:
     """The rows of a section's table, without its head."""
-    section = PAGE.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    section = page.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
     return [line for line in section.splitlines() if line.startswith("| `")]
 
 
@@ -65,6 +67,6 @@ def test_every_column_of_lanes_is_named() -> None:
 
 
 def test_every_fault_of_links_stands_in_the_table_of_what_breaks() -> None:
-    cells = [line.split("|")[1] for line in _table("What breaks, and how it shows")]
+    cells = [line.split("|")[1] for line in _table(FAULTS, "What breaks, and how it shows")]
     named = [kind for cell in cells for kind in re.findall(r"`([a-z-]+)`", cell)]
     assert named == [*LINK_FAULTS, *PATH_FAULTS]

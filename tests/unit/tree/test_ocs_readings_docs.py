@@ -5,8 +5,8 @@ from pathlib import Path
 from shared.models.ocs.ocs_assumptions import ASSUMPTIONS
 from shared.models.telemetry.ocs_fields import OCS_FIELDS
 
-PAGE = (Path(__file__).resolve().parents[3] / "docs/reference/ocs.md").read_text(encoding="utf-8")
-SECTION = PAGE.partition("\n## What it reads of itself\n")[2].partition("\n## ")[0]
+PAGE = (Path(__file__).resolve().parents[3] / "docs/reference/telemetry.md").read_text(encoding="utf-8")
+SECTION = PAGE.partition("\n## OCSes\n")[2].partition("\n## ")[0]
 ROWS = [line.strip("| ").split(" | ") for line in SECTION.splitlines() if line.startswith("| `")]
 
 
