@@ -1,4 +1,4 @@
-"""What docs/reference/ocs.md says of the camera loop is what the loop does."""
+"""What docs/explanation/ocs-alignment.md says of the camera loop is what the loop does."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +15,7 @@ from shared.models.ocs.alignment import (
 )
 from shared.models.ocs.ocs_assumptions import assumed
 
-TEXT = Path("docs/reference/ocs.md").read_text(encoding="utf-8")
+TEXT = Path("docs/explanation/ocs-alignment.md").read_text(encoding="utf-8")
 LOOP = AlignmentLoop()
 
 
@@ -57,11 +57,11 @@ def test_the_drift_is_computed() -> None:
 
 @pytest.mark.parametrize(
     ("others", "bad", "said"),
-    [(500, 0, "500 of 500 found their places 4 are"), (20, 0, "of 20 it takes 7,"), (100, 50, "camera, 23:")],
+    [(500, 0, "500 of 500 aligned, 4 misses"), (20, 0, "of 20 it takes 7,"), (100, 50, "camera, 23.")],
 )
 def test_a_mirror_is_given_up_after_as_many_misses_as_it_says(others: int, bad: int, said: str) -> None:
     assert said in TEXT.replace("\n", " ")
     needed = next(n for n in range(1, 100) if chance_of_misses(n, others, bad) <= assumed("stray_chance"))
     least = round(assumed("stray_misses_least"))
-    assert said.rstrip(",:").split()[-1 if others < 500 else -2] == str(max(needed, least))
+    assert said.rstrip(",.").split()[-1 if others < 500 else -2] == str(max(needed, least))
     assert f"{assumed('alignments_kept'):g}" in TEXT
