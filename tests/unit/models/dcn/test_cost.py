@@ -113,7 +113,7 @@ def test_a_price_that_there_is_not_is_named() -> None:
 
 
 def test_every_price_stands_in_the_documentation_as_it_is() -> None:
-    text = Path("docs/explanation/dcn.md").read_text(encoding="utf-8")
+    text = Path("docs/reference/dcn.md").read_text(encoding="utf-8")
     for name, price in PRICES.items():
         span = f"{price.low:,g} … {price.high:,g}"
         assert f"| {name} | {price.value:,g} | {span} | {price.unit} | {price.reason} |" in text, name

@@ -167,7 +167,7 @@ def test_what_growing_cannot_do_is_one_sentence(later: NetworkLayout, sentence: 
 
 
 def test_every_assumption_has_a_reason_and_stands_in_the_documentation() -> None:
-    text = Path("docs/explanation/dcn.md").read_text(encoding="utf-8")
+    text = Path("docs/reference/dcn.md").read_text(encoding="utf-8")
     for name, assumption in ASSUMPTIONS.items():
         assert len(assumption.reason.split()) >= 4, name
         unit = f" {assumption.unit}" if assumption.unit else ""

@@ -128,7 +128,7 @@ def test_a_campus_that_cannot_be_names_its_field(name: str) -> None:
 
 
 def test_assumptions_are_the_documents() -> None:
-    text = Path("docs/explanation/dcn.md").read_text(encoding="utf-8")
+    text = Path("docs/reference/dcn.md").read_text(encoding="utf-8")
     for name, assumption in ASSUMPTIONS.items():
         unit = f" {assumption.unit}" if assumption.unit else ""
         assert f"| {name} | {assumption.value:,g}{unit} | {assumption.reason} |" in text, name
