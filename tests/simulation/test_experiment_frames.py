@@ -15,7 +15,7 @@ from ops.experiments.loader import read_experiment
 from ops.experiments.service_run import RunResult, run_services
 from ops.experiments.sweep import RUNNERS, run_sweep
 
-DOCS = Path(__file__).parents[2] / "docs" / "how-to" / "run-experiments.md"
+DOCS = Path(__file__).parents[2] / "docs" / "reference" / "experiments.md"
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 DOCUMENT = """\
 title: t
