@@ -19,7 +19,7 @@ ANSWER_S_MAX = 5.0
 PROBES = ("/livez", "/readyz", "/healthz")
 HEALTHY, UNHEALTHY = 200, 503
 MEMORY_MB_MAX = 600.0
-"""Resident memory of one process; docs/results/benchmarks.md has typical values."""
+"""Resident memory of one process; docs/results/soak.md has typical values."""
 FILES_MAX = 300
 """Open files of one process, including connections."""
 JUMP_S_MAX = 15.0
