@@ -49,7 +49,7 @@ def goodput(
 ) -> None:
     """Show where every chip-second of a pod went.
 
-    -o html draws it over time. docs/explanation/scheduler.md defines the terms.
+    -o html draws it over time. docs/reference/accounting.md defines the terms.
     """
     check_page(out, output)
     client = Client(at=at)
