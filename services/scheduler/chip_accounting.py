@@ -5,36 +5,26 @@ chip-microsecond exactly once.
 """
 
 from collections.abc import Iterable
-from typing import TypeVar
 
-from schemas.body import Body
 from schemas.envelope import Envelope
 from schemas.messages.jobs import UsageReported
 from schemas.messages.scheduler import CapacityReported
 from services.scheduler.placement.holdback import chips_held_back
 from services.scheduler.state import CHIP_USES, SchedulerState, occupancy_of
 from services.scheduler.structures.occupancy import Occupancy
-from shared.engine.service import Output, Rule
 from shared.models.jobs.goodput_accounting import integral
 from shared.models.superpod.wiring import CHIPS_PER_CUBE
 
-BodyT = TypeVar("BodyT", bound=Body)
 
-
-def with_chip_accounting(rule: Rule[SchedulerState, BodyT]) -> Rule[SchedulerState, BodyT]:
-    """Wrap a rule so that it updates the accounting if the use of any chip changed."""
-
-    def run(state: SchedulerState, body: BodyT, message: Envelope) -> list[Output]:
-        emitted = list(rule(state, body, message))
-        chips = _current_chip_uses(state)
-        if chips != state.chips_by_category:
-            state.chip_us = integral(state.chip_us, state.chips_by_category, state.now_us - state.at_us)
-            state.at_us = state.now_us
-            state.chips_by_category = chips
-            state.changed_documents.add(("summaries", f"{state.fabric}/scheduler"))
-        return emitted
-
-    return run
+def update_chip_accounting(state: SchedulerState, _message: Envelope) -> None:
+    """Integrate the chip-time up to now if the use of any chip changed. Runs after each rule that may change
+    it."""
+    chips = _current_chip_uses(state)
+    if chips != state.chips_by_category:
+        state.chip_us = integral(state.chip_us, state.chips_by_category, state.now_us - state.at_us)
+        state.at_us = state.now_us
+        state.chips_by_category = chips
+        state.changed_documents.add(("summaries", f"{state.fabric}/scheduler"))
 
 
 def on_usage_reported(

@@ -6,15 +6,11 @@ late sensor reports the state at its failure until that time is past.
 """
 
 import copy
-from collections.abc import Callable
-from typing import TypeVar
 
-from schemas.body import Body
 from schemas.envelope import Envelope
 from services.transceivers.link_optics import invalidate_masks
 from services.transceivers.modules import modules_at
 from services.transceivers.state import NO_END, LightRecord, TransceiversState
-from shared.engine.service import Output
 from shared.models.ocs.patches import port_at
 from shared.models.optics.impairments import NOT_STUCK, SOUND, Impairment
 from shared.models.superpod.wiring import end_at
@@ -23,20 +19,12 @@ RECORDS_MAX = 64
 """Maximum number of records of an end. Beyond it the oldest is dropped, and the next stands for earlier
 times. A sensor is at most a day late."""
 
-BodyT = TypeVar("BodyT", bound=Body)
-Rule = Callable[[TransceiversState, BodyT, Envelope], list[Output]]
 
-
-def recording_history(rule: Rule[BodyT]) -> Rule[BodyT]:
-    """Wrap a rule that may change light: record the history after it."""
-
-    def recorded(state: TransceiversState, body: BodyT, message: Envelope) -> list[Output]:
-        emitted = rule(state, body, message)
-        if state.impaired or state.light_history:
-            record_history(state)
-        return emitted
-
-    return recorded
+def update_history(state: TransceiversState, _message: Envelope) -> None:
+    """Record the history of ends whose sensors are broken, if there are any. Runs after each rule that may
+    change light."""
+    if state.impaired or state.light_history:
+        record_history(state)
 
 
 def record_history(state: TransceiversState) -> None:

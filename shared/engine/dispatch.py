@@ -74,8 +74,9 @@ def deliver(instance: ServiceInstance, message: Envelope) -> list[Envelope]:
     """Hand one message to a service and return the messages it emits, in order. Changes `instance`.
 
     Nothing happens for a repeat, for a Tick that does not name the state's own due and next count, before
-    the fabric is commissioned, or after it has retired. ServiceFailed if the rule raises or emits a type
-    that it may not write: the caller must then discard `instance` and load the last committed state.
+    the fabric is commissioned, or after it has retired. Otherwise the rule runs, then the service's `after`.
+    ServiceFailed if one of them raises, or if the rule emits a type that it may not write: the caller must
+    then discard `instance` and load the last committed state.
     """
     if instance.is_retired or instance.has_read(message):
         return []
@@ -99,7 +100,10 @@ def deliver(instance: ServiceInstance, message: Envelope) -> list[Envelope]:
         instance.is_retired, instance.due_us = True, None
         return []
     try:
-        outputs = list(instance.rules[message.type].rule(state, body, message))
+        row = instance.rules[message.type]
+        outputs = list(row.rule(state, body, message))
+        if row.runs_after and instance.service.after is not None:
+            instance.service.after(state, message)
         instance.due_us = instance.service.due(state)
     except Exception as error:
         raise ServiceFailed(_sentence(instance, message, error)) from error

@@ -28,6 +28,10 @@ Rule = Callable[[StateT, BodyT, Envelope], Iterable[Output]]
 """Handles one message, given as its body and the envelope around it: may change the state in place, returns
 what to append to the log. Reads nothing else."""
 
+After = Callable[[StateT, Envelope], None]
+"""Runs after a rule, with the state as the rule left it and the message that the rule handled: updates what
+follows from the whole state, such as counters. Emits nothing."""
+
 Scope = Literal["own", "addressed", "site-wide"]
 """Whose messages a rule reads: `own` those of its fabric, `addressed` also those of other fabrics of the site
 whose body names this fabric, `site-wide` all of the site's."""
@@ -35,16 +39,24 @@ whose body names this fabric, `site-wide` all of the site's."""
 
 @dataclass(frozen=True, slots=True)
 class RuleRow(Generic[StateT]):
-    """One row of a service's table, made by `on`: which rule handles which body."""
+    """One row of a service's table, made by `on`: which rule handles which body, and whether the service's
+    `after` runs after the rule."""
 
     body: type[Body]
     rule: Rule[StateT, Any]
     scope: Scope = "own"
+    runs_after: bool = True
 
 
-def on(body: type[BodyT], rule: Rule[StateT, BodyT], *, scope: Scope = "own") -> RuleRow[StateT]:
-    """The row for a body type; the type checker sees that the rule takes what it is registered for."""
-    return RuleRow(body, rule, scope)
+def on(
+    body: type[BodyT], rule: Rule[StateT, BodyT], *, scope: Scope = "own", runs_after: bool = True
+) -> RuleRow[StateT]:
+    """The row for a body type; the type checker sees that the rule takes what it is registered for.
+
+    With `runs_after=False` the service's `after` does not run after this rule: for rules that cannot change
+    anything that `after` looks at.
+    """
+    return RuleRow(body, rule, scope, runs_after)
 
 
 StoredFields = Mapping[str, bytes]
@@ -70,14 +82,14 @@ class Service(Generic[StateT]):
     """One service of the twin, for any number of fabrics.
 
     `commission` makes the state of a new fabric from its configuration (that of a kind which has this
-    service), at the time of its commissioning
-    (simulated microseconds): whatever is counted or waited for begins then. `rules` has one row a body type;
-    the rule of `Tick` runs when `due` has come. `document` renders one status document of the state, or None
-    if there is no such thing any more; `document_keys` lists all of them.
-    `telemetry` renders the frame (Arrow IPC stream) that a Tick calls for, or None: a Tick of this service,
-    or of those in `frames_at`, if there are any: then it needs none of its own in the log. Frames are found
-    under the fabric's name, or, where that is taken, under it and `frames_of`. `migrations` lead from
-    every form in which earlier versions stored the state to its own.
+    service), at the time of its commissioning (simulated microseconds): whatever is counted or waited for
+    begins then. `rules` has one row a body type; the rule of `Tick` runs when `due` has come. `after`, if
+    there is one, runs after the rule of every row except those with `runs_after=False`, and before `due`.
+    `document` renders one status document of the state, or None if there is no such thing any more;
+    `document_keys` lists all of them. `telemetry` renders the frame (Arrow IPC stream) that a Tick calls for,
+    or None: a Tick of this service, or of those in `frames_at`, if there are any: then it needs none of its
+    own in the log. Frames are found under the fabric's name, or, where that is taken, under it and
+    `frames_of`. `migrations` lead from every form in which earlier versions stored the state to its own.
     """
 
     name: str
@@ -87,6 +99,7 @@ class Service(Generic[StateT]):
     due: Callable[[StateT], int | None]
     document_keys: Callable[[StateT], Iterable[DocumentKey]]
     document: Callable[[StateT, DocumentKey], BaseModel | None]
+    after: After[StateT] | None = None
     telemetry: Callable[[StateT, Envelope], bytes | None] | None = None
     frames_on_ticks_of: tuple[str, ...] = ()
     frames_suffix: str = ""

@@ -20,7 +20,7 @@ from schemas.messages.repairs import RepairOpened
 from schemas.messages.sequencer import Tick
 from schemas.names import number_of
 from shared.basics.units import US_PER_S
-from shared.engine.service import AnyService, CausedBy, DocumentKey, Output, RuleRow, Service, on
+from shared.engine.service import After, AnyService, CausedBy, DocumentKey, Output, RuleRow, Service, on
 from shared.engine.state import State
 
 PERIOD_US = 10 * US_PER_S
@@ -66,13 +66,15 @@ def toy(
     rules: tuple[RuleRow[ToyState], ...],
     *,
     due: Callable[[ToyState], int | None] | None = None,
+    after: After[ToyState] | None = None,
 ) -> Service[ToyState]:
-    """A service with these rules; by default due when its `next_us` says."""
+    """A service with these rules; by default due when its `next_us` says, and nothing runs after a rule."""
     return Service(
         name=name,
         state=ToyState,
         commission=lambda fabric, config, at_us: commission(fabric, config, at_us, name),
         rules=rules,
+        after=after,
         due=due or (lambda state: state.next_us),
         document_keys=lambda state: [("toys", f"{name}/{kind}") for kind in state.handled],
         document=document,

@@ -277,3 +277,78 @@ def test_any_other_message_may_leave_it_due_at_once() -> None:
     body = CubeUnhealthy(cube=1, reasons=())
     assert deliver(instance, enclose(body, fabric="pod-0", at_us=5, cause="x", source="y", seq=1)) == []
     assert instance.due_us == 5
+
+
+# --- what runs after a rule ---------------------------------------------------------------------------------
+
+
+def drained_then(seen: list[tuple[str, int, int | None]]) -> Any:
+    """A service whose rule of DrainCube counts, and whose `after` records (type, drains, next_us), then sets
+    when the service is due."""
+
+    def rule(state: ToyState, body: DrainCube, message: Envelope) -> list[Output]:
+        state.handled["DrainCube"] = state.handled.get("DrainCube", 0) + 1
+        return [CubeDrained(cube=1)]
+
+    def after(state: ToyState, message: Envelope) -> None:
+        seen.append((message.type, state.handled.get("DrainCube", 0), state.next_us))
+        state.next_us = message.at_us + 100
+
+    def silent(state: ToyState, body: CubeHealthy, message: Envelope) -> list[Output]:
+        return []
+
+    rules = (on(DrainCube, rule), on(CubeHealthy, silent, runs_after=False))
+    return toy("cubes", rules, after=after)
+
+
+def healthy(seq: int, at_us: int) -> Envelope:
+    return enclose(CubeHealthy(cube=1), fabric="pod-0", at_us=at_us, cause=None, source="x@pod-0", seq=seq)
+
+
+def test_after_sees_the_state_that_the_rule_left_and_may_change_when_the_service_is_due() -> None:
+    seen: list[tuple[str, int, int | None]] = []
+    instance = held_of(drained_then(seen))
+    emitted = deliver(instance, drain(1, at_us=5))
+    assert [message.body for message in emitted] == [CubeDrained(cube=1)]
+    assert seen == [("DrainCube", 1, PERIOD_US)]
+    assert instance.due_us == 105
+
+
+def test_after_runs_when_a_rule_that_is_a_generator_has_ended() -> None:
+    order: list[str] = []
+
+    def rule(state: ToyState, body: DrainCube, message: Envelope) -> Iterable[Output]:
+        yield CubeDrained(cube=1)
+        order.append("rule")
+
+    instance = held_of(
+        toy("cubes", (on(DrainCube, rule),), after=lambda _state, _message: order.append("after"))
+    )
+    deliver(instance, drain(1))
+    assert order == ["rule", "after"]
+
+
+def test_after_does_not_run_for_a_row_without_it() -> None:
+    seen: list[tuple[str, int, int | None]] = []
+    instance = held_of(drained_then(seen))
+    deliver(instance, healthy(1, at_us=5))
+    assert seen == []
+    assert instance.due_us == PERIOD_US
+
+
+def test_after_does_not_run_for_a_repeat_or_at_commissioning() -> None:
+    seen: list[tuple[str, int, int | None]] = []
+    instance = held_of(drained_then(seen))
+    assert seen == []
+    deliver(instance, drain(1))
+    deliver(instance, drain(1))
+    assert len(seen) == 1
+
+
+def test_an_after_that_raises_fails_the_service() -> None:
+    def after(state: ToyState, message: Envelope) -> None:
+        raise ValueError("no sum")
+
+    instance = held_of(toy("cubes", (on(DrainCube, lambda state, body, message: []),), after=after))
+    with pytest.raises(ServiceFailed, match=r"cubes of pod-0 raised ValueError: no sum, on .*DrainCube"):
+        deliver(instance, drain(1))
