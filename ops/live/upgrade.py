@@ -1,35 +1,42 @@
 """`lightwave live upgrade`: convert the states of a stopped live twin to this version, and record it on the
 log.
 
-The steps are those of `lightwave upgrade`, for each partition of the log. Each step can be repeated. The
+The steps are in `ops/twin/upgrade_steps.py`. Here a partition of the log holds messages of several sites. The
 position of the upgrade message in its site's log is read from a copy of that log, like a gateway's.
 """
 
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ops.live.audit import skips_in_log
 from ops.live.rebuild import exclusive_rebuild
 from ops.live.settings import LiveSettings
 from ops.local.software_version import software_version
-from ops.twin.site_audit import ReportUpgradeProgress, upgrade_differences
+from ops.twin.site_audit import ReportUpgradeProgress
+from ops.twin.upgrade_steps import (
+    PartitionUpgrade,
+    UpgradeCommands,
+    check_partitions,
+    code_to_upgrade,
+    planned_site,
+    upgrade_partitions,
+)
 from schemas.envelope import Envelope
 from schemas.messages.upgrade import Upgraded
 from schemas.registry import Unreadable
 from services.fleet import services_of
-from shared.basics.errors import OperationFailed, UpgradeNeeded
+from shared.basics.errors import OperationFailed
 from shared.engine.compatibility import (
     RULES,
     StateCodeVersion,
     code_version_values,
-    current_code_version,
-    recorded_code_version,
     upgrade_begun_value,
 )
+from shared.engine.site import Skip
 from shared.runtimes.live.kafka.appender import KafkaAppender
 from shared.runtimes.live.kafka.log_mirror import LogMirror
 from shared.runtimes.live.kafka.partition_reader import read_partition
@@ -39,9 +46,9 @@ from shared.runtimes.live.process.startup import check_log
 from shared.runtimes.live.sequencer.partition_sequencer import root_entry
 from shared.runtimes.live.twin_record import TwinRecord, read_twin
 from shared.runtimes.live.version_fence import REBUILD_COMMAND, UPGRADE_COMMAND, check_no_open_upgrade
-from shared.storage.snapshots.site_history import SiteHistory
-from shared.storage.snapshots.site_upgrade import SiteUpgrade, needs_upgrade, plan_upgrade, stored_states
+from shared.storage.snapshots.site_upgrade import UpgradeLog
 from shared.storage.snapshots.snapshot_commit import site_commit
+from shared.storage.snapshots.snapshot_folder import SnapshotFolder
 from shared.storage.store.fabric_registry import registered_fabrics, services_in_partition
 from shared.storage.store.memory_store import MemoryStore
 from shared.storage.store.redis_store import RedisStore
@@ -52,16 +59,7 @@ COPY_S_MAX = 3_600.0
 POLL_S = 0.1
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionUpgrade:
-    """The planned upgrade of a partition that all services have read up to `end`.
-
-    `sites` are in order of `offsets`, the offsets of their upgrade messages."""
-
-    partition: int
-    end: int
-    offsets: tuple[int, ...]
-    sites: tuple[SiteUpgrade, ...]
+COMMANDS = UpgradeCommands(UPGRADE_COMMAND, REBUILD_COMMAND)
 
 
 def upgrade_live(settings: LiveSettings, say: Callable[[str], None]) -> list[dict[str, Any]]:
@@ -70,14 +68,8 @@ def upgrade_live(settings: LiveSettings, say: Callable[[str], None]) -> list[dic
     OperationFailed while a process of the twin runs, or if the previous version left unfinished work.
     UpgradeNeeded if this version cannot upgrade the states.
     """
-    with _stopped_twin(settings) as (store, twin):
-        if not _is_needed(store, twin):
-            return []
-        with _log_copy(settings, twin, say) as mirror:
-            found = _all_planned(settings, store, twin, mirror)
-            for one in found:
-                _take_over(settings, store, twin, one)
-    return [site.as_report() | {"partition": one.partition} for one in found for site in one.sites]
+    with _stopped_twin(settings, say) as twin:
+        return [] if twin is None else upgrade_partitions(twin)
 
 
 def check_live_upgrade(
@@ -85,48 +77,71 @@ def check_live_upgrade(
 ) -> list[dict[str, Any]]:
     """Show what `upgrade_live` would do, and where this version would have produced another log. Same
     errors."""
-    with _stopped_twin(settings) as (store, twin):
-        if not _is_needed(store, twin):
-            return []
-        with _log_copy(settings, twin, say) as mirror:
-            rows = []
-            for one in _all_planned(settings, store, twin, mirror):
-                skips = skips_in_log(settings, twin, one.partition)
-                for site in one.sites:
-                    log = mirror.logs.open(site.site)
-                    snapshots = settings.snapshots_folder(twin.twin, site.site)
-                    begin = SiteHistory(log, snapshots, services_of).starting_snapshot()
-                    found = upgrade_differences(site, log, begin, report_progress, skips)
-                    rows.append(site.as_report() | {"partition": one.partition} | found)
-            return rows
+    with _stopped_twin(settings, say) as twin:
+        return [] if twin is None else check_partitions(twin, report_progress)
 
 
 @contextlib.contextmanager
-def _stopped_twin(settings: LiveSettings) -> Iterator[tuple[RedisStore, TwinRecord]]:
-    """A twin without running processes, locked against rebuilds."""
+def _stopped_twin(settings: LiveSettings, say: Callable[[str], None]) -> Iterator["_StoppedLive | None"]:
+    """A twin without running processes, locked against rebuilds; None if no partition needs an upgrade. The
+    log is copied only if one does."""
     store = settings.store()
     store.check()
     twin = read_twin(store)
     check_log(settings.endpoints, twin)
     with exclusive_rebuild(store):
         _check_processes_stopped(store)
-        yield store, twin
+        if not _is_needed(store, twin):
+            yield None
+            return
+        with _log_copy(settings, twin, say) as mirror:
+            yield _StoppedLive(settings, store, twin, mirror)
+
+
+class _StoppedLive:
+    """A live twin without running processes, with a copy of its log."""
+
+    def __init__(
+        self, settings: LiveSettings, store: RedisStore, twin: TwinRecord, mirror: LogMirror
+    ) -> None:
+        self._settings = settings
+        self._store = store
+        self._twin = twin
+        self._mirror = mirror
+
+    def planned(self) -> list[PartitionUpgrade]:
+        return [
+            upgrade
+            for partition in range(self._twin.partitions)
+            if (upgrade := _planned(self._settings, self._store, self._twin, partition, self._mirror))
+            is not None
+        ]
+
+    def log(self, site: str) -> UpgradeLog:
+        return self._mirror.logs.open(site)
+
+    def snapshots(self, site: str) -> SnapshotFolder:
+        return self._settings.snapshots_folder(self._twin.twin, site)
+
+    def skips(self, partition: int) -> Collection[Skip]:
+        return skips_in_log(self._settings, self._twin, partition)
+
+    def labels(self, partition: int) -> Mapping[str, Any]:
+        return {"partition": partition}
+
+    def keep_writers_out(self, upgrade: PartitionUpgrade) -> None:
+        _fence(self._store, upgrade.partition)
+
+    def append_messages(self, upgrade: PartitionUpgrade) -> None:
+        asyncio.run(_append(self._settings, self._twin, upgrade))
+
+    def replace_states(self, upgrade: PartitionUpgrade) -> None:
+        _replace_states(self._store, upgrade)
 
 
 def _is_needed(store: RedisStore, twin: TwinRecord) -> bool:
-    """Whether any partition has states that this version cannot use. The log is copied only then."""
+    """Whether any partition has states that this version cannot use."""
     return any(_code_of(store, partition) is not None for partition in range(twin.partitions))
-
-
-def _all_planned(
-    settings: LiveSettings, store: RedisStore, twin: TwinRecord, mirror: LogMirror
-) -> list[PartitionUpgrade]:
-    """Plan all partitions before any of them changes."""
-    return [
-        upgrade
-        for partition in range(twin.partitions)
-        if (upgrade := _planned(settings, store, twin, partition, mirror)) is not None
-    ]
 
 
 def _check_processes_stopped(store: RedisStore) -> None:
@@ -175,8 +190,7 @@ def _planned(
     for site, of_site in sorted(sites.items()):
         log = mirror.logs.open(site)
         beyond = sum(message.fabric in of_site for _, message in tail)
-        held = stored_states(store, partition, site, of_site, log.end - beyond, code, services_of)
-        upgrades.append(plan_upgrade(held, log, services_of, software_version()))
+        upgrades.append(planned_site(store, partition, site, of_site, log.end - beyond, code, log))
     offsets = {message.id: offset for offset, message in tail}
     # Upgrade messages that are already on the log keep their offsets.
     places = []
@@ -186,27 +200,22 @@ def _planned(
         else:
             places.append(free)
             free += 1
-    return PartitionUpgrade(partition, end, tuple(places), tuple(upgrades))
+    placed = [
+        replace(upgrade, snapshot=replace(upgrade.snapshot, offset=offset + 1))
+        for upgrade, offset in zip(upgrades, places, strict=True)
+    ]
+    return PartitionUpgrade(partition, tuple(placed), end, tuple(places))
 
 
 def _code_of(store: RedisStore, partition: int) -> StateCodeVersion | None:
     """The code version of a partition's states; None if it is empty, or if this version can use them."""
-    where = f"partition {partition}"
     values = store.values(partition)
     living = registered_fabrics(values)
     if not living:
         return None
-    code = recorded_code_version(values)
-    if code is None:
-        raise UpgradeNeeded(
-            f"{where}: its states are of a version whose rules had no "
-            f"number; `{REBUILD_COMMAND}` rebuilds them"
-        )
-    own = current_code_version(
-        [resident.kind for resident in living.values()], services_of, software_version()
-    )
-    check_no_open_upgrade(partition, values, ends=own.rules)
-    return code if needs_upgrade(where, code, own, upgrade=UPGRADE_COMMAND, remake=REBUILD_COMMAND) else None
+    check_no_open_upgrade(partition, values, ends=RULES)
+    kinds = [resident.kind for resident in living.values()]
+    return code_to_upgrade(f"partition {partition}", values, kinds, COMMANDS)
 
 
 def _partition_end(
@@ -252,13 +261,8 @@ def _tail(
     return found, after
 
 
-def _take_over(settings: LiveSettings, store: RedisStore, twin: TwinRecord, found: PartitionUpgrade) -> None:
+def _replace_states(store: RedisStore, found: PartitionUpgrade) -> None:
     partition, end = found.partition, found.end
-    _fence(store, partition)
-    for offset, upgrade in zip(found.offsets, found.sites, strict=True):
-        folder = settings.snapshots_folder(twin.twin, upgrade.site).kept_upgrades
-        folder.put(replace(upgrade.snapshot, offset=offset + 1), durable=True)
-    asyncio.run(_append(settings, twin, found))
     memory = MemoryStore()
     after = max(found.offsets) + 1
     values: dict[str, str | None] = {"end": str(after)}

@@ -1,46 +1,53 @@
-"""`lightwave upgrade`: the states of a twin that does not run, as another version left them, become this
-version's, and the log says so.
+"""`lightwave upgrade`: convert the states of a stopped embedded twin to this version, and record it on the
+log.
 
-Each step can be done again, so a kill between any two costs nothing: the states are brought into this
-version's form, which gives the same each time; their snapshot is kept; the log is told, with their digest;
-they take the place of those that were there, at once. The version before goes on with the twin until the log
-is told, and after that only this one does.
+The steps are in `ops/twin/upgrade_steps.py`. Here each site is a partition of its own with a log file; the
+lock of the data folder keeps other writers out.
 """
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from ops.local.software_version import software_version
 from ops.twin.data_folder import DataFolder, FolderInUse, TwinIdentity
 from ops.twin.embedded_server import start_embedded_server
-from ops.twin.site_audit import ReportUpgradeProgress, upgrade_differences
+from ops.twin.site_audit import ReportUpgradeProgress
 from ops.twin.snapshots import site_history, snapshot_folder
+from ops.twin.upgrade_steps import (
+    PartitionUpgrade,
+    UpgradeCommands,
+    check_partitions,
+    code_to_upgrade,
+    planned_site,
+    upgrade_partitions,
+)
 from schemas.registry import encode
 from services.fleet import services_of
-from shared.basics.errors import LogDamaged, NotFound, UpgradeNeeded
-from shared.engine.compatibility import current_code_version, recorded_code_version
+from shared.basics.errors import LogDamaged, NotFound
 from shared.engine.roots import operator_source
+from shared.engine.site import Skip
 from shared.runtimes.embedded.dead_letter_file import DeadLetterFile
 from shared.runtimes.embedded.site_runner import REBUILD_COMMAND, UPGRADE_COMMAND, SiteRunner
 from shared.runtimes.embedded.valkey_server import EmbeddedValkey
-from shared.storage.log.indexed_log import IndexedLogs
-from shared.storage.snapshots.site_snapshot import SiteSnapshot
-from shared.storage.snapshots.site_upgrade import SiteUpgrade, needs_upgrade, plan_upgrade, stored_states
+from shared.storage.log.indexed_log import IndexedLog, IndexedLogs
+from shared.storage.snapshots.site_upgrade import SiteUpgrade
+from shared.storage.snapshots.snapshot_folder import SnapshotFolder
 from shared.storage.store.fabric_registry import registered_fabrics
 from shared.storage.store.redis_store import RedisStore
 
+COMMANDS = UpgradeCommands(UPGRADE_COMMAND, REBUILD_COMMAND)
+
 
 def run_upgrade(data: Path, *, redis: str | None = None) -> list[dict[str, Any]]:
-    """Upgrade every site of the twin in this folder that needs it; a row for each that did. UpgradeNeeded
-    where this version cannot take it over, FolderInUse while it runs, OperationFailed where the version
-    before has not finished what it began, or nothing can be written."""
+    """Upgrade every site of the twin in this folder that needs it; returns a row per upgraded site.
+
+    UpgradeNeeded if this version cannot upgrade the states. FolderInUse while the twin runs. OperationFailed
+    if the previous version left unfinished work, or if something cannot be written.
+    """
     with _stopped_twin(data, redis) as twin:
-        found = twin.upgrades()
-        for partition, upgrade in found:
-            twin.take_over(partition, upgrade)
-        return [upgrade.as_report() for _, upgrade in found]
+        return upgrade_partitions(twin)
 
 
 def check_upgrade(
@@ -49,17 +56,14 @@ def check_upgrade(
     redis: str | None = None,
     report_progress: ReportUpgradeProgress = lambda _site, _done, _whole: None,
 ) -> list[dict[str, Any]]:
-    """What `run_upgrade` would do, which is not done, and what this version would have made of the log that
-    there is: the first message that it would not have said, or the fields of states that it would not hold.
-    Errors as there."""
+    """Show what `run_upgrade` would do, and where this version would have produced another log. Same
+    errors."""
     with _stopped_twin(data, redis) as twin:
-        return [
-            upgrade.as_report() | twin.differences(upgrade, report_progress) for _, upgrade in twin.upgrades()
-        ]
+        return check_partitions(twin, report_progress)
 
 
 @contextlib.contextmanager
-def _stopped_twin(data: Path, redis: str | None) -> Iterator["_StoppedTwin"]:
+def _stopped_twin(data: Path, redis: str | None) -> Iterator["_StoppedFolder"]:
     folder = DataFolder(data)
     identity = folder.identity() if data.is_dir() else None
     if identity is None:
@@ -78,11 +82,11 @@ def _stopped_twin(data: Path, redis: str | None) -> Iterator["_StoppedTwin"]:
         store = stack.enter_context(contextlib.closing(RedisStore(redis)))
         store.check()
         logs = stack.enter_context(contextlib.closing(IndexedLogs(folder.logs)))
-        yield _StoppedTwin(folder, identity, store, logs)
+        yield _StoppedFolder(folder, identity, store, logs)
 
 
-class _StoppedTwin:
-    """A twin locked by this process."""
+class _StoppedFolder:
+    """The data folder of a twin, locked by this process."""
 
     def __init__(
         self, folder: DataFolder, identity: TwinIdentity, store: RedisStore, logs: IndexedLogs
@@ -92,60 +96,64 @@ class _StoppedTwin:
         self._store = store
         self._logs = logs
 
-    def upgrades(self) -> list[tuple[int, SiteUpgrade]]:
-        """What is to be done, by partition; nothing of a site whose states this version goes on with. Known
-        of all sites before anything is changed in one."""
-        found = []
+    def planned(self) -> list[PartitionUpgrade]:
+        upgrades = []
         for partition, plan in enumerate(self._identity.sites):
-            stored = _stored_site(plan.site, partition, self._store)
-            if stored is None:
-                continue
-            own = current_code_version(stored.kinds.values(), services_of, software_version())
-            if needs_upgrade(plan.site, stored.code, own, upgrade=UPGRADE_COMMAND, remake=REBUILD_COMMAND):
-                upgrade = plan_upgrade(stored, self._logs.open(plan.site), services_of, software_version())
-                found.append((partition, upgrade))
-        return found
+            upgrade = self._planned_site(plan.site, partition)
+            if upgrade is not None:
+                upgrades.append(PartitionUpgrade(partition, (upgrade,)))
+        return upgrades
 
-    def take_over(self, partition: int, upgrade: SiteUpgrade) -> None:
-        site, log = upgrade.site, self._logs.open(upgrade.site)
-        history = site_history(self._folder, site, log)
-        snapshot_folder(self._folder, site).kept_upgrades.put(upgrade.snapshot, durable=True)
-        if not upgrade.on_log:
-            log.append([upgrade.message], [encode(upgrade.message)])
-        log.sync()
-        runner = SiteRunner(
-            site,
-            partition,
-            services_of,
-            store=self._store,
-            place=self._store.place,
-            log=log,
-            dead_letters=DeadLetterFile(self._folder.dead_letters),
-            software=software_version(),
-            starting_snapshot=history.starting_snapshot,
-        )
-        runner.rebuild(upgrade.snapshot)
-        self._store.raise_last_number(partition, log.last_seq(operator_source(site)))
+    def _planned_site(self, site: str, partition: int) -> SiteUpgrade | None:
+        """None if the site has no states, or if this version can use them."""
+        found = self._store.snapshot(partition, [])
+        positions = set(found.positions.values())
+        if not positions:
+            return None
+        if len(positions) > 1:
+            raise LogDamaged(f"{site}: its services are at different positions {sorted(positions)}")
+        kinds = {fabric: resident.kind for fabric, resident in registered_fabrics(found.values).items()}
+        code = code_to_upgrade(site, found.values, kinds.values(), COMMANDS)
+        if code is None:
+            return None
+        return planned_site(self._store, partition, site, kinds, positions.pop(), code, self.log(site))
 
-    def differences(self, upgrade: SiteUpgrade, report_progress: ReportUpgradeProgress) -> dict[str, Any]:
-        log = self._logs.open(upgrade.site)
-        begin = site_history(self._folder, upgrade.site, log).starting_snapshot()
-        return upgrade_differences(upgrade, log, begin, report_progress)
+    def log(self, site: str) -> IndexedLog:
+        return self._logs.open(site)
 
+    def snapshots(self, site: str) -> SnapshotFolder:
+        return snapshot_folder(self._folder, site)
 
-def _stored_site(site: str, partition: int, store: RedisStore) -> SiteSnapshot | None:
-    """A site as it stands in the store, with the code that left it; None where nothing does."""
-    found = store.snapshot(partition, [])
-    positions = set(found.positions.values())
-    if not positions:
-        return None
-    if len(positions) > 1:
-        raise LogDamaged(f"{site}: its services are at different positions {sorted(positions)}")
-    code = recorded_code_version(found.values)
-    if code is None:
-        raise UpgradeNeeded(
-            f"{site}: its states are of a version whose rules had no "
-            f"number; `{REBUILD_COMMAND}` rebuilds them"
-        )
-    kinds = {fabric: resident.kind for fabric, resident in registered_fabrics(found.values).items()}
-    return stored_states(store, partition, site, kinds, positions.pop(), code, services_of)
+    def skips(self, _partition: int) -> Collection[Skip]:
+        return ()
+
+    def labels(self, _partition: int) -> Mapping[str, Any]:
+        return {}
+
+    def keep_writers_out(self, _upgrade: PartitionUpgrade) -> None:
+        """Nothing: the folder is locked."""
+
+    def append_messages(self, upgrade: PartitionUpgrade) -> None:
+        for site in upgrade.sites:
+            log = self.log(site.site)
+            if not site.on_log:
+                log.append([site.message], [encode(site.message)])
+            log.sync()
+
+    def replace_states(self, upgrade: PartitionUpgrade) -> None:
+        for site in upgrade.sites:
+            log = self.log(site.site)
+            runner = SiteRunner(
+                site.site,
+                upgrade.partition,
+                services_of,
+                store=self._store,
+                place=self._store.place,
+                log=log,
+                dead_letters=DeadLetterFile(self._folder.dead_letters),
+                software=software_version(),
+                starting_snapshot=site_history(self._folder, site.site, log).starting_snapshot,
+            )
+            runner.rebuild(site.snapshot)
+            last_number = log.last_seq(operator_source(site.site))
+            self._store.raise_last_number(upgrade.partition, last_number)
