@@ -18,7 +18,8 @@ from services.scheduler.multislice.gang_hold import add_member
 from services.scheduler.placement.holdback import most_cubes
 from services.scheduler.recovery.drain_moves import finish_move
 from services.scheduler.recovery.preemption_notices import leave_preempted
-from services.scheduler.state import SchedulerState, Slice, deferred_slices, enqueue, queue_of
+from services.scheduler.state import SchedulerState, deferred_slices, enqueue, queue_of
+from services.scheduler.structures.slice_record import Slice
 from services.scheduler.structures.waiting_lines import FILLER, TIERS
 from shared.basics.errors import InvalidInput
 from shared.engine.service import Output
@@ -103,7 +104,8 @@ def complete(state: SchedulerState, row: Slice, reason: Literal["finished", "ope
     if row.state == "queued":
         withdraw(state, row)
     else:
-        emitted += vacate(state, row)
+        row, bodies = vacate(state, row)
+        emitted += bodies
     if row.state == "queued" and not row.restarts:
         return emitted + refuse(state, row, f"withdrawn before it started ({reason})")
     parted = end_slice(state, row, "finished" if reason == "finished" else "released", reason)

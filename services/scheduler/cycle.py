@@ -24,6 +24,7 @@ from services.scheduler.state import (
     occupancy_of,
     place_of,
     queue_of,
+    slices_in,
 )
 from shared.basics.units import US_PER_S
 from shared.engine.service import Output
@@ -64,7 +65,7 @@ def is_settled(state: SchedulerState) -> bool:
 
     True if no slice is interrupted, all warm spares are in place, and no promised start is due.
     """
-    if state.interruptions or len(state.warm_cubes) < state.config.hot_spares:
+    if slices_in(state, "recovering") or len(state.warm_cubes) < state.config.hot_spares:
         return False
     return all(at_us > state.now_us for at_us in state.promises.values())
 

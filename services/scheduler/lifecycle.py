@@ -24,16 +24,18 @@ from services.scheduler.queue.expected_end import expected_end_us, remaining_run
 from services.scheduler.queue.preflight_backoff import note_placed, note_running, note_stopped
 from services.scheduler.state import (
     SchedulerState,
-    Slice,
+    drop_slice,
     enqueue,
     is_deferred,
     line_of,
     occupancy_of,
     place_of,
+    put_slice,
     queue_of,
     queued_us,
 )
 from services.scheduler.structures.occupancy import Corner
+from services.scheduler.structures.slice_record import Slice, condition_of, without_cubes
 from shared.basics.fast_replace import replace
 from shared.basics.units import US_PER_S
 from shared.engine.ended_rows import add_ended
@@ -49,7 +51,7 @@ def slice_name(state: SchedulerState, number: int) -> str:
 
 def store_slice(state: SchedulerState, row: Slice) -> None:
     """Store a slice and mark its documents as changed."""
-    state.slices[row.number] = with_state_time(row, state.now_us)
+    put_slice(state, with_state_time(row, state.now_us))
     state.changed_documents.add(("summaries", f"{state.fabric}/scheduler"))
     state.changed_documents.add(("slices", slice_name(state, row.number)))
 
@@ -82,11 +84,10 @@ def admit(
     state.admitted += 1
     state.queued -= 1
     joins = state.placement.joins(row.shape, row.twisted, cubes)
-    if joins:
-        state.pending_joins[row.number] = joins
-    elif corner is None and state.config.preflight_s:
-        state.preflights[row.number] = preflight_until_us(state)
-    waits = row.number in state.pending_joins or row.number in state.preflights
+    until_us = (
+        preflight_until_us(state) if not joins and corner is None and state.config.preflight_s else None
+    )
+    waits = bool(joins) or until_us is not None
     links_down, links_degraded = count_bad_ends(state, row.number)
     progress = placed(row.progress or Progress(row.terms, state.now_us), state.now_us)
     waited_us = state.now_us - queued_us(row)
@@ -103,8 +104,10 @@ def admit(
         links_checked=False,
         placed_us=state.now_us,
         ends_us=expected_end_us(state, row, state.now_us),
+        pending_joins=joins or None,
+        preflight_until_us=until_us,
     )
-    row = replace(row, state=condition_of(state, row), speed_ppm=slice_speed(state, row))
+    row = replace(row, state=condition_of(row), speed_ppm=slice_speed(state, row))
     if not waits and is_single_pod(state, row):
         row = replace(row, progress=ready(progress, state.now_us, row.speed_ppm))
     store_slice(state, row)
@@ -122,8 +125,8 @@ def admit(
         bodies += disconnect_cube(state, name, cubes[0])
     if joins:
         bodies += connect_joins(state, name, joins)
-    elif waits:
-        bodies.append(SlicePreflight(slice=name, until_us=state.preflights[row.number]))
+    elif until_us is not None:
+        bodies.append(SlicePreflight(slice=name, until_us=until_us))
     else:
         bodies.append(SliceStarted(slice=name, speed_ppm=row.speed_ppm))
     if row.state == "degraded":
@@ -138,7 +141,7 @@ def report_condition(state: SchedulerState, row: Slice, cause: str | None = None
     to preflight first. A slice that runs for the first time emits SliceStarted.
     """
     now_us = state.now_us
-    condition = condition_of(state, row)
+    condition = condition_of(row)
     if condition in ("running", "degraded") and needs_preflight(state, row):
         return start_preflight(state, row, cause)
     if condition in ("recovering", "programming", "preflight"):
@@ -179,23 +182,13 @@ def needs_preflight(state: SchedulerState, row: Slice) -> bool:
 
 def start_preflight(state: SchedulerState, row: Slice, cause: str | None) -> list[Output]:
     """Start the preflight of a slice: its links are checked before its job may run."""
-    until_us = state.preflights[row.number] = preflight_until_us(state)
-    store_slice(state, replace(row, state="preflight", changed_us=state.now_us, reason=None))
+    until_us = preflight_until_us(state)
+    store_slice(
+        state,
+        replace(row, state="preflight", preflight_until_us=until_us, changed_us=state.now_us, reason=None),
+    )
     body = SlicePreflight(slice=slice_name(state, row.number), until_us=until_us)
     return [body if cause is None else CausedBy(cause, body)]
-
-
-def condition_of(
-    state: SchedulerState, row: Slice
-) -> Literal["recovering", "programming", "preflight", "degraded", "running"]:
-    """The condition of a slice that has cubes."""
-    if row.number in state.interruptions:
-        return "recovering"
-    if row.number in state.pending_joins:
-        return "programming"
-    if row.number in state.preflights:
-        return "preflight"
-    return "degraded" if row.links_down or row.links_degraded else "running"
 
 
 def count_bad_ends(state: SchedulerState, number: int) -> tuple[int, int]:
@@ -246,36 +239,35 @@ def withdraw(state: SchedulerState, row: Slice) -> None:
     state.queued -= 1
 
 
-def vacate(state: SchedulerState, row: Slice) -> list[SchedulerBody]:
-    """Free the cubes of a slice at once.
+def vacate(state: SchedulerState, row: Slice) -> tuple[Slice, list[SchedulerBody]]:
+    """Free the cubes of a slice at once. Returns the slice as `release_cubes` leaves it, and the messages.
 
     Finished circuits stay for the next slice that wants them. If circuits are still pending, all are
     disconnected.
     """
-    is_made = row.number not in state.pending_joins
-    release_cubes(state, row)
+    is_made = row.pending_joins is None
+    row = release_cubes(state, row)
     joins, name = state.placement.joins(row.shape, row.twisted, row.cubes), slice_name(state, row.number)
     if not joins:
-        return []
+        return row, []
     if is_made:
-        return [leave_circuits(state, name, joins)]
-    return [DisconnectCircuits(slice=name, joins=joins)]
+        return row, [leave_circuits(state, name, joins)]
+    return row, [DisconnectCircuits(slice=name, joins=joins)]
 
 
-def release_cubes(state: SchedulerState, row: Slice) -> None:
-    """Free the cubes, and forget the state of their link ends if those go dark."""
+def release_cubes(state: SchedulerState, row: Slice) -> Slice:
+    """Free the cubes, and forget the state of their link ends if those go dark. Returns the slice without
+    what only a slice on cubes has, for the caller to store or to end."""
     occupancy_of(state).free(row.number, row.cubes, row.shape, row.corner)
     touch_cube_uses(state, row.cubes)
     state.chips_allocated -= row.chips
-    state.interruptions.pop(row.number, None)
-    state.pending_joins.pop(row.number, None)
-    state.preflights.pop(row.number, None)
     cancel_move(state, row)
     state.notices.pop(row.number, None)
     if state.bad_ends and row.corner is None and not state.placement.links_are_fixed:
         left = frozenset(row.cubes)
         for end in [end for end in state.bad_ends if end // ENDS_PER_CUBE in left]:
             del state.bad_ends[end]
+    return without_cubes(row)
 
 
 EndReason = Literal["finished", "released", "evicted", "refused"]
@@ -302,7 +294,7 @@ def end_slice(state: SchedulerState, row: Slice, how: EndReason, reason: str) ->
 
 
 def _enter_ended(state: SchedulerState, row: Slice, how: EndedState, reason: str) -> None:
-    state.slices.pop(row.number, None)
+    drop_slice(state, row.number)
     state.preflight_failures.pop(row.number, None)
     ended = replace(
         row,
@@ -334,7 +326,9 @@ def refuse(state: SchedulerState, row: Slice, reason: str) -> list[SchedulerBody
 
 def evict(state: SchedulerState, row: Slice, reason: str, cause: str) -> list[Output]:
     """End a slice early: it loses its cubes, or its place in the queue after a restart."""
-    bodies: list[SchedulerBody] = [*vacate(state, row)] if row.cubes else []
+    bodies: list[SchedulerBody] = []
+    if row.cubes:
+        row, bodies = vacate(state, row)
     parted = end_slice(state, row, "evicted", reason)
     bodies += [SliceEvicted(slice=slice_name(state, row.number), reason=reason), *parted]
     return [CausedBy(cause, body) for body in bodies]
@@ -349,7 +343,7 @@ def requeue(state: SchedulerState, row: Slice, reason: str, cause: str, lost_us:
     if row.tier != "filler" and row.restarts >= limit:
         final_reason = f"{reason}; it was already requeued {limit} times (scheduler.retries_max)"
         return evict(state, row, final_reason, cause)
-    bodies: list[SchedulerBody] = [*vacate(state, row)]
+    row, bodies = vacate(state, row)
     note_stopped(state, row)
     state.queued += 1
     progress, member = row.progress, state.members.get(row.number)

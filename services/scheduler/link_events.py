@@ -14,7 +14,6 @@ from schemas.messages.transceivers import LinksChanged, LinksTrained
 from schemas.names import number_of
 from services.scheduler.cycle import cycle
 from services.scheduler.lifecycle import (
-    condition_of,
     degraded_message,
     end_slice,
     is_single_pod,
@@ -27,7 +26,8 @@ from services.scheduler.lifecycle import (
 from services.scheduler.placement.degraded_speed import failed_part, slice_speed
 from services.scheduler.queue.preflight_backoff import record_failed_preflight
 from services.scheduler.recovery.recovery import decision_time_us, interrupt
-from services.scheduler.state import SchedulerState, Slice, occupancy_of
+from services.scheduler.state import SchedulerState, occupancy_of, put_slice, slices_in
+from services.scheduler.structures.slice_record import Slice, condition_of
 from shared.basics.fast_replace import replace
 from shared.engine.service import Output
 from shared.models.jobs.progress import slowed
@@ -40,10 +40,11 @@ Changes = dict[int, tuple[int, int]]
 def on_circuits_connected(state: SchedulerState, body: CircuitsConnected, _message: Envelope) -> list[Output]:
     """Record the joins that are made. Missing circuits stay wanted and show up as links that are down."""
     number = number_of(body.slice)
-    pending_joins = state.pending_joins.get(number)
-    if pending_joins:
+    row = state.slices.get(number)
+    if row is not None and row.pending_joins:
         made = frozenset(body.joins)
-        state.pending_joins[number] = tuple([join for join in pending_joins if join not in made])
+        pending_joins = tuple([join for join in row.pending_joins if join not in made])
+        put_slice(state, replace(row, pending_joins=pending_joins))
     return []
 
 
@@ -59,27 +60,28 @@ def on_links_trained(state: SchedulerState, body: LinksTrained, message: Envelop
         _record_condition(state, body.down, "down", changes, number)
         _record_condition(state, body.degraded, "degraded", changes, number)
     down, degraded_by = changes.get(number, (0, 0))
-    if state.pending_joins.get(number) != ():
+    if row.pending_joins != ():
         return _with_recovery(state, _update_slice(state, number, down, degraded_by, message.id))
-    del state.pending_joins[number]
-    row = _with_link_changes(row, down, degraded_by) if changes else row
-    if number in state.interruptions or needs_preflight(state, row):
+    row = _with_link_changes(replace(row, pending_joins=None), down, degraded_by)
+    if row.interruption is not None or needs_preflight(state, row):
         return report_condition(state, row)
     return _finish_preflight(state, row, message.id) + cycle(state)
 
 
 def preflights_end_us(state: SchedulerState) -> int | None:
-    return min(state.preflights.values(), default=None)
+    ends_us = [row.preflight_until_us for row in slices_in(state, "preflight")]
+    return min([until_us for until_us in ends_us if until_us is not None], default=None)
 
 
 def end_preflights(state: SchedulerState) -> list[Output]:
     """Start or continue the slices whose preflight is over, unless one of their links failed it."""
-    over = [number for number in sorted(state.preflights) if state.preflights[number] <= state.now_us]
     emitted: list[Output] = []
-    for number in over:
-        del state.preflights[number]
-        row = replace(state.slices[number], links_checked=True)
-        emitted += _finish_preflight(state, row, row.request)
+    for started in slices_in(state, "preflight"):
+        row = state.slices.get(started.number)
+        # The start of a slice before it in this loop may have moved it to other cubes.
+        if row is not None and row.preflight_until_us is not None and row.preflight_until_us <= state.now_us:
+            row = replace(row, preflight_until_us=None, links_checked=True)
+            emitted += _finish_preflight(state, row, row.request)
     return emitted
 
 
@@ -87,7 +89,7 @@ def _finish_preflight(state: SchedulerState, row: Slice, cause: str) -> list[Out
     """Start the slice, or let recovery decide at once if one of its links is down."""
     if not row.links_down or state.placement.links_are_fixed:
         return report_condition(state, row)
-    state.slices[row.number] = row
+    put_slice(state, row)
     record_failed_preflight(state, row)
     return interrupt(state, row, failed_part(state, row), cause, state.now_us) + cycle(state)
 
@@ -132,7 +134,7 @@ def on_links_changed(state: SchedulerState, body: LinksChanged, message: Envelop
 
 def _with_recovery(state: SchedulerState, emitted: list[Output]) -> list[Output]:
     """The emitted messages, with those of a cycle if any slice is interrupted."""
-    return emitted + cycle(state) if state.interruptions else emitted
+    return emitted + cycle(state) if slices_in(state, "recovering") else emitted
 
 
 def _update_slice(
@@ -143,16 +145,16 @@ def _update_slice(
     if not down and not degraded_by:
         return []
     row = _with_link_changes(state.slices[number], down, degraded_by)
-    if condition_of(state, row) not in ("running", "degraded"):
+    if condition_of(row) not in ("running", "degraded"):
         store_slice(state, replace(row, changed_us=state.now_us))
         return []
     if down > 0:
-        state.slices[number] = row
+        put_slice(state, row)
         return interrupt(state, row, failed_part(state, row), cause, decision_time_us(state))
     row = replace(row, speed_ppm=slice_speed(state, row))
     if row.progress is not None and is_single_pod(state, row):
         row = replace(row, progress=slowed(row.progress, state.now_us, row.speed_ppm))
-    condition = condition_of(state, row)
+    condition = condition_of(row)
     store_slice(state, replace(row, state=condition, changed_us=state.now_us))
     if condition == "degraded":
         return [degraded_message(state, row)]
@@ -165,7 +167,7 @@ def on_circuits_refused(state: SchedulerState, body: CircuitsRefused, _message: 
     if row is None or not row.cubes:
         return []
     bodies: list[SchedulerBody] = [*_disconnect_refused(state, row)]
-    release_cubes(state, row)
+    row = release_cubes(state, row)
     reason = f"{state.fabric}/ocs-{body.ocs}/{body.port}: {body.reason}"
     parted = end_slice(state, row, "evicted", reason)
     bodies += [SliceEvicted(slice=slice_name(state, row.number), reason=reason), *parted]
@@ -180,7 +182,7 @@ def _disconnect_refused(state: SchedulerState, row: Slice) -> list[DisconnectCir
     OCSes refuse the ones that they do not hold, without harm.
     """
     name = slice_name(state, row.number)
-    pending_joins = state.pending_joins.get(row.number, ())
+    pending_joins = row.pending_joins or ()
     joins = state.placement.joins(row.shape, row.twisted, row.cubes)
     confirmed = tuple([join for join in joins if join not in pending_joins])
     emitted = [DisconnectCircuits(slice=name, joins=confirmed)] if confirmed else []

@@ -20,7 +20,7 @@ from services.scheduler.cycle import cycle
 from services.scheduler.lifecycle import admit, evict, refuse, requeue, slice_name, store_slice, withdraw
 from services.scheduler.multislice.gang_hold import take_held_cubes, unreachable_pods, yields_to_older_job
 from services.scheduler.recovery.preemption_notices import uncommitted_us
-from services.scheduler.state import SchedulerState, Slice
+from services.scheduler.state import SchedulerState
 from services.scheduler.structures.multislice_member import (
     MemberStatus,
     after_departure,
@@ -29,6 +29,7 @@ from services.scheduler.structures.multislice_member import (
     with_status,
     with_status_of_all,
 )
+from services.scheduler.structures.slice_record import Slice
 from shared.basics.fast_replace import replace
 from shared.basics.units import US_PER_S
 from shared.engine.service import CausedBy, Output

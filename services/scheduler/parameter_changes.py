@@ -3,7 +3,7 @@
 from schemas.envelope import Envelope
 from schemas.messages.failures import ParametersChanged
 from services.scheduler.cycle import cycle
-from services.scheduler.state import SchedulerState, invalidate_wait_summary
+from services.scheduler.state import SchedulerState, invalidate_wait_summary, put_slice
 from services.scheduler.structures.expected_durations import updated_durations
 from shared.basics.fast_replace import replace
 from shared.engine.service import Output
@@ -26,6 +26,6 @@ def on_parameters_changed(state: SchedulerState, body: ParametersChanged, _messa
 
 def _count_as_checked(state: SchedulerState) -> None:
     """Mark running slices as checked: they started before preflights were enabled, so their links work."""
-    for number, row in list(state.slices.items()):
+    for row in list(state.slices.values()):
         if row.state in ("running", "degraded") and not row.links_checked:
-            state.slices[number] = replace(row, links_checked=True)
+            put_slice(state, replace(row, links_checked=True))

@@ -11,19 +11,16 @@ from typing import Literal
 from schemas.config.pods import AnyPodConfig
 from schemas.config.scheduler import SchedulerConfig
 from schemas.documents.pods import SliceState
-from schemas.messages.jobs import JobTerms
-from schemas.messages.scheduler import FULL_SPEED
-from schemas.names import Join, Shape, Tier
-from schemas.recovery_policy import CHOICES, Choice, RecoveryPolicy
+from schemas.recovery_policy import CHOICES, RecoveryPolicy
 from services.scheduler.structures.expected_durations import ExpectedDurations, expected_durations_of
 from services.scheduler.structures.multislice_member import MultisliceMember
 from services.scheduler.structures.occupancy import Occupancy
 from services.scheduler.structures.pod_placement import PLACEMENTS, PodPlacement
 from services.scheduler.structures.preflight_failures import PreflightFailures
+from services.scheduler.structures.slice_record import CubeClaim, LeaveNotice, Move, Slice
 from services.scheduler.structures.waiting_lines import TIERS, Line, Place, Queue
 from shared.basics.keyed_random import draw_uniform
 from shared.engine.state import TRANSIENT, State
-from shared.models.jobs.progress import Progress
 from shared.models.superpod.shapes import is_mesh
 from shared.models.superpod.wiring import CHIPS_PER_CUBE, DIMENSIONS, FACE_LINKS
 from shared.models.topology.reroute import WHOLE_PPM, kept_ppm, speed_ppm
@@ -34,108 +31,6 @@ kept as a warm spare or held back for slices that lose a cube; idle while slices
 WHOLE_CUBE_SHAPE = (4, 4, 4)
 ALL_ALLOWED = RecoveryPolicy()
 ALL_BUT_ROUTES = RecoveryPolicy(choices=tuple([choice for choice in CHOICES if choice != "route"]))
-
-
-@dataclass(frozen=True)  # without slots: `records.replace`
-class Slice:
-    """One slice: waiting, placed on cubes, or ended.
-
-    Link counts are counts of link ends.
-    """
-
-    number: int
-    owner: str
-    tier: Tier
-    shape: Shape
-    twisted: bool
-    chips: int
-    priority: int
-    request: str
-    """The id of its SliceRequested message."""
-    requested_us: int
-    state: SliceState
-    changed_us: int
-    cubes: tuple[int, ...] = ()
-    corner: tuple[int, int, int] | None = None
-    started_us: int | None = None
-    ended_us: int | None = None
-    links_down: int = 0
-    links_degraded: int = 0
-    swaps: int = 0
-    reason: str | None = None
-    duration_us: int | None = None
-    """How long it is to run."""
-    estimate_us: int | None = None
-    """How long its owner expects it to have cubes; doubled each time it overruns."""
-    restarts: int = 0
-    since_us: tuple[tuple[SliceState, int], ...] = ()
-    """When it last entered each state; the current state is last."""
-    terms: JobTerms | None = None
-    progress: Progress | None = None
-    """The progress of its job, as far as the scheduler knows."""
-    placed_us: int | None = None
-    """When it got its cubes; None while it has none."""
-    speed_ppm: int = FULL_SPEED
-    """Its speed with traffic rerouted around failed links, in parts per million of full speed."""
-    links_checked: bool = False
-    """Whether a preflight has checked its current circuits."""
-    ends_us: int | None = None
-    """When it is expected to leave its cubes; None if unknown."""
-    recovery: RecoveryPolicy | None = None
-    """The recoveries that its owner allows after a hardware failure; None if not given."""
-
-
-@dataclass(frozen=True)  # without slots: `records.replace`
-class Interruption:
-    """A slice that cannot continue because a part failed."""
-
-    since_us: int
-    cause: str
-    """The id of the message that reported the failure."""
-    part: str
-    lost_us: int
-    """The work that it lost."""
-    due_us: int
-    """When the recovery is decided, or reconsidered if there is a `choice`."""
-    choice: Choice | None = None
-    """The choice so far. With one, the slice waits and has the first claim on idle cubes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Move:
-    """A slice that moves off a drained cube, or a mesh that moves so that a whole cube comes free. After its
-    checkpoint, `spare` replaces `left`; the spare is reserved until then."""
-
-    left: int
-    spare: int
-    corner: tuple[int, int, int] | None
-    reason: Literal["drained", "compacted"] = "drained"
-
-
-@dataclass(frozen=True, slots=True)
-class LeaveNotice:
-    """A notice to a slice that it must leave its cubes by `until_us`."""
-
-    why: Literal["drained", "preempted", "compacted"]
-    given_us: int
-    until_us: int
-    cause: str
-    """The id of the message that led to the notice."""
-    reason: str
-    """The reason shown when the slice is back in the queue."""
-    preemptor: int | None = None
-    """The number of the slice that needs the cubes; None for a drain."""
-
-
-@dataclass(frozen=True, slots=True)
-class CubeClaim:
-    """Cubes, or a block of one at `corner`, reserved for a waiting slice until its victims have left, at the
-    latest at `until_us`."""
-
-    cubes: tuple[int, ...]
-    corner: tuple[int, int, int] | None
-    victims: tuple[int, ...]
-    until_us: int
 
 
 @dataclass
@@ -161,10 +56,6 @@ class SchedulerState(State):
     expected_durations: ExpectedDurations
     slices: dict[int, Slice] = field(default_factory=dict)
     """Slices that wait or have cubes, by number."""
-    pending_joins: dict[int, tuple[Join, ...]] = field(default_factory=dict)
-    """Slices that are programming → commanded joins whose circuits are not made yet. Empty when only the
-    training of the last links is missing."""
-    interruptions: dict[int, Interruption] = field(default_factory=dict)
     preflight_failures: dict[int, PreflightFailures] = field(default_factory=dict)
     """Slices whose preflights failed and that have not run long enough since then."""
     claims: dict[int, CubeClaim] = field(default_factory=dict)
@@ -196,8 +87,6 @@ class SchedulerState(State):
     """OCSes that make no circuits → since when."""
     ocs_down_causes: dict[int, int] = field(default_factory=dict)
     """The same OCSes → number of causes: 1 if down or held, 2 if both."""
-    preflights: dict[int, int] = field(default_factory=dict)
-    """Slice → when its preflight ends."""
     moves: dict[int, Move] = field(default_factory=dict)
     """Slices that move off a drained cube, or for compaction."""
     warm_cubes: dict[int, int] = field(default_factory=dict)
@@ -221,6 +110,8 @@ class SchedulerState(State):
     """Use (CHIP_USES) → chips since `at_us`."""
     chip_us: dict[str, int] = field(default_factory=lambda: dict.fromkeys(CHIP_USES, 0))
     """Use (CHIP_USES) → chip-microseconds until `at_us`."""
+    by_phase: dict[SliceState, set[int]] | None = field(default=None, metadata=TRANSIENT, kw_only=True)
+    """Phase → the slices in it; see `slices_in`."""
     occupancy: Occupancy | None = field(default=None, metadata=TRANSIENT, kw_only=True)
     queue: Queue | None = field(default=None, metadata=TRANSIENT, kw_only=True)
     waits: WaitSummary | None = field(default=None, metadata=TRANSIENT, kw_only=True)
@@ -254,6 +145,32 @@ def commission(fabric: str, config: AnyPodConfig, at_us: int) -> SchedulerState:
     )
     state.chips_by_category["idle_unwanted"] = state.chips
     return state
+
+
+def put_slice(state: SchedulerState, row: Slice) -> None:
+    """Store a slice. Nothing else writes `slices`."""
+    before = state.slices.get(row.number)
+    state.slices[row.number] = row
+    if state.by_phase is not None and (before is None or before.state != row.state):
+        if before is not None:
+            state.by_phase[before.state].discard(row.number)
+        state.by_phase.setdefault(row.state, set()).add(row.number)
+
+
+def drop_slice(state: SchedulerState, number: int) -> None:
+    """Remove a slice that ended, if it is stored."""
+    row = state.slices.pop(number, None)
+    if row is not None and state.by_phase is not None:
+        state.by_phase[row.state].discard(number)
+
+
+def slices_in(state: SchedulerState, phase: SliceState) -> list[Slice]:
+    """The slices in a phase, by number."""
+    if state.by_phase is None:
+        state.by_phase = {}
+        for row in state.slices.values():
+            state.by_phase.setdefault(row.state, set()).add(row.number)
+    return [state.slices[number] for number in sorted(state.by_phase.get(phase, ()))]
 
 
 def occupancy_of(state: SchedulerState) -> Occupancy:

@@ -24,7 +24,8 @@ from schemas.messages.scheduler import (
 from schemas.names import number_of
 from schemas.request_metadata import RequestBody
 from services.jobs.state import JobsState
-from services.scheduler.state import SchedulerState, Slice
+from services.scheduler.state import SchedulerState
+from services.scheduler.structures.slice_record import Slice
 from services.what_if.job_speeds import (
     SpeedSample,
     job_effects,

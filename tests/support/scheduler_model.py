@@ -47,8 +47,9 @@ from schemas.recovery_policy import Choice, RecoveryPolicy
 from services.scheduler.cycle import cycle
 from services.scheduler.placement.circuits import leftover_circuits
 from services.scheduler.service import SERVICE
-from services.scheduler.state import SchedulerState, Slice, occupancy_of, queue_of
+from services.scheduler.state import SchedulerState, occupancy_of, queue_of
 from services.scheduler.structures.occupancy import Corner
+from services.scheduler.structures.slice_record import Slice
 from shared.engine.dispatch import ServiceInstance, deliver
 from shared.engine.service import DocumentKey, Output
 from shared.engine.state_codec import decode_state, encode_state

@@ -15,7 +15,8 @@ from services.scheduler.lifecycle import end_slice, vacate
 from services.scheduler.queue.expected_end import expected_end_us
 from services.scheduler.queue.order import borrowed_chips, chips_by_owner, quotas_of
 from services.scheduler.service import SERVICE
-from services.scheduler.state import SchedulerState, Slice, occupancy_of, queue_of
+from services.scheduler.state import SchedulerState, occupancy_of, queue_of
+from services.scheduler.structures.slice_record import Slice
 from services.scheduler.structures.timeline import FOREVER
 from shared.basics.errors import OperationFailed
 from shared.engine.state_codec import decode_state, encode_state
@@ -116,7 +117,7 @@ def free_one_cube(state: SchedulerState) -> SchedulerState:
     after = decode_state(SERVICE.state, encode_state(state))
     on_cubes = [row for row in after.slices.values() if row.cubes]
     row = min(on_cubes, key=lambda row: (row.ends_us or FOREVER, row.number))
-    vacate(after, row)
+    row, _ = vacate(after, row)
     end_slice(after, row, "finished", "finished")
     queue_of(after)
     occupancy_of(after)

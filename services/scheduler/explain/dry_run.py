@@ -14,8 +14,9 @@ from schemas.names import Join, Shape, number_of
 from services.scheduler.admission import on_job_checkpointed, on_slice_requested
 from services.scheduler.lifecycle import slice_name
 from services.scheduler.placement.circuits import leftover_circuits
-from services.scheduler.state import SchedulerState, Slice
+from services.scheduler.state import SchedulerState
 from services.scheduler.structures.pod_placement import PLACEMENTS, PodPlacement
+from services.scheduler.structures.slice_record import Slice
 from shared.basics.errors import InvalidInput
 from shared.engine.service import CausedBy, Output
 from shared.models.superpod.shapes import chips_of, legal_shapes

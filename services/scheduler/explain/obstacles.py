@@ -13,7 +13,6 @@ from services.scheduler.queue.preflight_backoff import preflight_failures_of
 from services.scheduler.recovery.recovery_inputs import dead_cubes
 from services.scheduler.state import (
     SchedulerState,
-    Slice,
     in_preflight_backoff,
     occupancy_of,
     placed_slices,
@@ -21,6 +20,7 @@ from services.scheduler.state import (
     queue_of,
     waits_for_ocs,
 )
+from services.scheduler.structures.slice_record import Slice
 from shared.basics.time_format import format_time
 from shared.models.superpod.wiring import link_end
 

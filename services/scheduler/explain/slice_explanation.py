@@ -13,7 +13,8 @@ from services.scheduler.lifecycle import slice_name
 from services.scheduler.multislice.slice_status import displayed_since_us, displayed_state, slow_reason
 from services.scheduler.recovery.recovery_inputs import recovery_delays, recovery_input_of
 from services.scheduler.recovery.recovery_plan import RecoveryDecision, recovery_plan
-from services.scheduler.state import SchedulerState, Slice, occupancy_of, policy_of
+from services.scheduler.state import SchedulerState, occupancy_of, policy_of, slices_in
+from services.scheduler.structures.slice_record import Slice
 from shared.models.superpod.shapes import shape_text
 
 
@@ -74,7 +75,7 @@ def _new_request(state: SchedulerState, row: Slice) -> SliceRequested:
 def _recovery(state: SchedulerState, row: Slice) -> RecoveryStatus | None:
     """The recovery decided so far, and the cheapest one now, in one plan with all other
     interrupted slices."""
-    interruption = state.interruptions.get(row.number)
+    interruption = row.interruption
     if interruption is None:
         return None
     now = next(decision for decision in _plan_for_all(state) if decision.slice == row.number)
@@ -92,7 +93,8 @@ def _recovery(state: SchedulerState, row: Slice) -> RecoveryStatus | None:
 def _plan_for_all(state: SchedulerState) -> tuple[RecoveryDecision, ...]:
     """The current plan, including slices whose decision is not due yet."""
     hits = [
-        recovery_input_of(state, state.slices[number], interruption)
-        for number, interruption in state.interruptions.items()
+        recovery_input_of(state, row, row.interruption)
+        for row in slices_in(state, "recovering")
+        if row.interruption is not None
     ]
     return recovery_plan(hits, len(occupancy_of(state).idle), len(state.warm_cubes), recovery_delays(state))

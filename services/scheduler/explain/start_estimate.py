@@ -10,7 +10,8 @@ from services.scheduler.queue.backfill import conservative_starts
 from services.scheduler.queue.order import fair_share_order
 from services.scheduler.queue.preemption import preemptable_by, strength_of
 from services.scheduler.recovery.recovery_plan import expected_left_us
-from services.scheduler.state import SchedulerState, Slice, in_preflight_backoff, placed_slices, waits_for_ocs
+from services.scheduler.state import SchedulerState, in_preflight_backoff, placed_slices, waits_for_ocs
+from services.scheduler.structures.slice_record import Slice
 from services.scheduler.structures.timeline import FOREVER
 from shared.basics.time_format import format_time
 

@@ -10,7 +10,6 @@ from services.scheduler.queue.order import borrowed_chips, chips_by_owner, fair_
 from services.scheduler.queue.preflight_backoff import failures_text, preflight_failures_of
 from services.scheduler.state import (
     SchedulerState,
-    Slice,
     WaitSummary,
     deferred_slices,
     in_preflight_backoff,
@@ -21,6 +20,7 @@ from services.scheduler.state import (
     speed_without_ocses,
     waits_for_ocs,
 )
+from services.scheduler.structures.slice_record import Slice
 from services.scheduler.structures.waiting_lines import FILLER, Line
 from shared.basics.time_format import format_time
 from shared.models.superpod.shapes import chips_of, is_mesh

@@ -17,8 +17,9 @@ from dataclasses import replace as with_fields
 from schemas.messages.scheduler import PodHeld, PodWaits
 from schemas.multislice import Multislice
 from services.scheduler.lifecycle import refuse, release_claim, slice_name, store_slice, withdraw
-from services.scheduler.state import SchedulerState, Slice, enqueue, queue_of
+from services.scheduler.state import SchedulerState, enqueue, queue_of
 from services.scheduler.structures.multislice_member import MemberStatus, MultisliceMember
+from services.scheduler.structures.slice_record import Slice
 from services.scheduler.structures.waiting_lines import TIERS
 from shared.basics.fast_replace import replace
 from shared.basics.keyed_random import draw_uniform

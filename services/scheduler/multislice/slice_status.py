@@ -2,8 +2,9 @@
 
 from schemas.documents.pods import MultisliceDocument, SliceState
 from services.scheduler.multislice.gang_hold import slices_without_cubes, unreachable_pods
-from services.scheduler.state import SchedulerState, Slice
+from services.scheduler.state import SchedulerState
 from services.scheduler.structures.multislice_member import job_speed_ppm
+from services.scheduler.structures.slice_record import Slice
 from shared.basics.time_format import format_time
 
 PERCENT_PPM = 10_000
@@ -86,7 +87,7 @@ def slow_across_pods_reason(state: SchedulerState, row: Slice) -> str | None:
 def stopped_by_peers_reason(state: SchedulerState, row: Slice) -> str | None:
     """Why a slice without a fault of its own is stopped; None if it is not."""
     member = state.members.get(row.number)
-    if member is None or row.number in state.interruptions:
+    if member is None or row.interruption is not None:
         return None
     own = f"{state.fabric}/slice-{row.number}"
     names = [

@@ -7,8 +7,9 @@ from schemas.envelope import Envelope
 from schemas.messages.ocs import PortsDown, PortsUp
 from schemas.messages.repairs import RepairCancelled, RepairCompleted, RepairFailed, RepairOpened
 from schemas.names import Join, number_of
-from services.scheduler.state import SchedulerState, Slice, occupancy_of
+from services.scheduler.state import SchedulerState, occupancy_of
 from services.scheduler.structures.occupancy import Corner
+from services.scheduler.structures.slice_record import Slice
 from shared.engine.service import Output
 from shared.models.superpod.shapes import cubes_of
 from shared.models.superpod.wiring import CHIPS_PER_CUBE, STRANDS

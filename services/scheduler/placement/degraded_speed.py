@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Iterable
 
 from schemas.messages.scheduler import FULL_SPEED
-from services.scheduler.state import SchedulerState, Slice, occupancy_of
+from services.scheduler.state import SchedulerState, occupancy_of
+from services.scheduler.structures.slice_record import Slice
 from shared.models.superpod.shapes import cube_grid
 from shared.models.superpod.wiring import DIMENSIONS, ENDS_PER_CUBE, FACE_LINKS, link_end
 from shared.models.topology.reroute import WHOLE_PPM, kept_ppm, speed_ppm

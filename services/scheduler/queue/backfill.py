@@ -9,10 +9,11 @@ from schemas.names import Shape
 from services.scheduler.queue.expected_end import expected_end_us
 from services.scheduler.queue.fit import FitFinder, FitWithVictims
 from services.scheduler.queue.order import Rank
-from services.scheduler.state import Move, SchedulerState, Slice, occupancy_of, place_of, queue_of
+from services.scheduler.state import SchedulerState, occupancy_of, place_of, queue_of
 from services.scheduler.structures.occupancy import WHOLE_CUBE, block_mask
 from services.scheduler.structures.pod_placement import Fit, VictimNumbers
 from services.scheduler.structures.reservations import ReservationTable
+from services.scheduler.structures.slice_record import Move, Slice
 from services.scheduler.structures.timeline import FOREVER, BusyInterval, Timeline
 from services.scheduler.structures.waiting_lines import Line
 from shared.basics.units import US_PER_S

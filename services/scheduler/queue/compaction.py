@@ -11,9 +11,10 @@ from functools import lru_cache
 from operator import itemgetter, le
 
 from services.scheduler.queue.preemption import lost_chip_us
-from services.scheduler.state import Move, SchedulerState, Slice, occupancy_of
+from services.scheduler.state import SchedulerState, occupancy_of
 from services.scheduler.structures.occupancy import BLOCKS, Occupancy, block_mask, free_corner
 from services.scheduler.structures.pod_placement import Fit, VictimNumbers
+from services.scheduler.structures.slice_record import Move, Slice
 from shared.models.superpod.shapes import cubes_of, is_mesh
 
 MESH_CHIPS = tuple(BLOCKS)
@@ -131,9 +132,4 @@ def _idle_and_crowded_cubes(
 
 
 def _can_move(state: SchedulerState, row: Slice) -> bool:
-    return (
-        row.corner is not None
-        and row.state in ("running", "degraded")
-        and row.number not in state.notices
-        and row.number not in state.interruptions
-    )
+    return row.corner is not None and row.state in ("running", "degraded") and row.number not in state.notices

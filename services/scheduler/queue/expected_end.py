@@ -1,7 +1,8 @@
 """How long a slice has its cubes, by the estimate of its owner."""
 
-from services.scheduler.state import SchedulerState, Slice
+from services.scheduler.state import SchedulerState
 from services.scheduler.structures.expected_durations import expected_switching_us
+from services.scheduler.structures.slice_record import Slice
 from shared.basics.units import US_PER_S
 from shared.models.superpod.shapes import cubes_of, is_mesh
 

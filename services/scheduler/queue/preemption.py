@@ -17,8 +17,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from services.scheduler.state import SchedulerState, Slice, job_chips, placed_slices, queued_us
+from services.scheduler.state import SchedulerState, job_chips, placed_slices, queued_us
 from services.scheduler.structures.pod_placement import RESEARCH_COST_SHIFT
+from services.scheduler.structures.slice_record import Slice
 from shared.basics.units import US_PER_HOUR, US_PER_S
 from shared.models.jobs.progress import progress_at
 
@@ -90,11 +91,16 @@ def always_preemptable(state: SchedulerState, held: Sequence[Slice]) -> dict[int
     for victim in held:
         notice = state.notices.get(victim.number)
         if notice is not None:
-            if notice.why == "preempted" and notice.preemptor not in state.interruptions:
+            if notice.why == "preempted" and not _recovers(state, notice.preemptor):
                 preemptable[victim.number] = 0
         elif victim.tier == "filler":
             preemptable[victim.number] = lost_chip_us(state, victim)
     return preemptable
+
+
+def _recovers(state: SchedulerState, number: int | None) -> bool:
+    row = None if number is None else state.slices.get(number)
+    return row is not None and row.state == "recovering"
 
 
 def lost_chip_us(state: SchedulerState, row: Slice) -> int:

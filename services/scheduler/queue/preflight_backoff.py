@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import replace
 
 from services.scheduler.placement.degraded_speed import down_ends
-from services.scheduler.state import SchedulerState, Slice, enqueue, queue_of
+from services.scheduler.state import SchedulerState, enqueue, queue_of
 from services.scheduler.structures.preflight_failures import (
     PreflightFailures,
     after_backoff,
@@ -13,6 +13,7 @@ from services.scheduler.structures.preflight_failures import (
     after_start,
     after_stop,
 )
+from services.scheduler.structures.slice_record import Slice
 from shared.models.superpod.wiring import link_end
 
 NO_FAILURES = PreflightFailures()

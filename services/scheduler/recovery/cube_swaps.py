@@ -6,8 +6,9 @@ from schemas.messages.scheduler import CubeSwapped, DisconnectCircuits, Schedule
 from schemas.names import Join
 from services.scheduler.lifecycle import count_bad_ends, slice_name, store_slice, touch_cube_uses
 from services.scheduler.placement.circuits import connect_joins, disconnect_cube
-from services.scheduler.state import SchedulerState, Slice, occupancy_of
+from services.scheduler.state import SchedulerState, occupancy_of
 from services.scheduler.structures.occupancy import Corner
+from services.scheduler.structures.slice_record import Slice
 from shared.basics.fast_replace import replace
 from shared.engine.service import CausedBy, Output
 from shared.models.superpod.wiring import join_ends
@@ -33,7 +34,9 @@ def swap_cube(
     removed = _touching(left, state.placement.joins(row.shape, row.twisted, row.cubes))
     added = _touching(spare, state.placement.joins(row.shape, row.twisted, cubes))
     _forget_ends(state, removed)
-    state.preflights.pop(row.number, None)  # it checks circuits that are disconnected now
+    pending_joins = row.pending_joins
+    if added:
+        pending_joins = (*(join for join in pending_joins or () if join not in removed), *added)
     links_down, links_degraded = count_bad_ends(state, row.number)
     moved = replace(
         row,
@@ -44,6 +47,8 @@ def swap_cube(
         links_degraded=links_degraded,
         swaps=row.swaps + 1,
         links_checked=row.links_checked and warm,
+        pending_joins=pending_joins,
+        preflight_until_us=None,  # it checks circuits that are disconnected now
     )
     store_slice(state, moved)
     state.swapped += reason != "compacted"  # a compaction only makes room
@@ -52,8 +57,6 @@ def swap_cube(
         CubeSwapped(slice=name, left=left, spare=spare, corner=corner, reason=reason)
     ]
     if added:
-        pending_joins = state.pending_joins.get(row.number, ())
-        state.pending_joins[row.number] = (*(join for join in pending_joins if join not in removed), *added)
         bodies.append(DisconnectCircuits(slice=name, joins=removed))
         bodies += connect_joins(state, name, added)
     elif corner is not None:

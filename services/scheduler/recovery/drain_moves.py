@@ -6,7 +6,8 @@ from services.scheduler.lifecycle import cancel_move, report_condition, slice_na
 from services.scheduler.placement.cube_ranking import fit_for_one_cube
 from services.scheduler.placement.warm_spares import keep_warm_spares
 from services.scheduler.recovery.cube_swaps import swap_cube
-from services.scheduler.state import LeaveNotice, Move, SchedulerState, Slice, occupancy_of
+from services.scheduler.state import SchedulerState, occupancy_of
+from services.scheduler.structures.slice_record import LeaveNotice, Move, Slice
 from shared.basics.units import US_PER_S
 from shared.engine.service import CausedBy, Output
 
@@ -46,7 +47,7 @@ def finish_move(state: SchedulerState, number: int) -> list[Output]:
 
 
 def _leave(state: SchedulerState, row: Slice, left: int) -> list[Output]:
-    if row.number in state.notices or row.number in state.interruptions:
+    if row.number in state.notices or row.interruption is not None:
         return []
     if not state.placement.can_move(row.cubes):
         return []

@@ -8,19 +8,9 @@ last case the slice goes back to the queue, but the victims still leave.
 from schemas.messages.scheduler import SliceNoticed
 from services.scheduler.lifecycle import admit, is_single_pod, release_claim, requeue, slice_name, store_slice
 from services.scheduler.multislice.gang_hold import give_up_hold, hold_cubes
-from services.scheduler.state import (
-    CubeClaim,
-    LeaveNotice,
-    Move,
-    SchedulerState,
-    Slice,
-    enqueue,
-    line_of,
-    occupancy_of,
-    place_of,
-    queue_of,
-)
+from services.scheduler.state import SchedulerState, enqueue, line_of, occupancy_of, place_of, queue_of
 from services.scheduler.structures.occupancy import WHOLE_CUBE, Corner, block_mask
+from services.scheduler.structures.slice_record import CubeClaim, LeaveNotice, Move, Slice
 from shared.basics.fast_replace import replace
 from shared.basics.units import US_PER_S
 from shared.engine.service import CausedBy, Output

@@ -34,8 +34,9 @@ from services.scheduler.recovery.recovery_inputs import (
     recovery_input_of,
 )
 from services.scheduler.recovery.recovery_plan import RecoveryDecision, RecoveryInput, recovery_plan
-from services.scheduler.state import Interruption, SchedulerState, Slice, occupancy_of, policy_of
+from services.scheduler.state import SchedulerState, occupancy_of, policy_of, put_slice, slices_in
 from services.scheduler.structures.occupancy import Corner
+from services.scheduler.structures.slice_record import Interruption, Slice, interruption_of
 from shared.basics.fast_replace import replace
 from shared.basics.time_format import format_time
 from shared.basics.units import US_PER_S
@@ -49,20 +50,27 @@ RECHECK_US = 60 * US_PER_S
 def interrupt(state: SchedulerState, row: Slice, part: str, cause: str, decides_us: int) -> list[Output]:
     """Interrupt a slice on cubes because this part failed; the recovery is decided at `decides_us`. A slice
     that is already interrupted keeps its earlier decision time."""
-    if row.number in state.interruptions:
+    if row.interruption is not None:
         return []
     cancel_move(state, row)
     note_stopped(state, row)
-    state.preflights.pop(row.number, None)
     progress, lost_us = row.progress, 0
     if progress is not None and progress.phase != "preparing":
         lost_us = progress_at(progress, state.now_us).uncommitted_us
         progress = halted(progress, state.now_us) if is_single_pod(state, row) else progress
-    state.interruptions[row.number] = Interruption(state.now_us, cause, part, lost_us, decides_us)
+    interruption = Interruption(state.now_us, cause, part, lost_us, decides_us)
     reason = f"{part} failed; recovery is not decided yet"
     store_slice(
         state,
-        replace(row, state="recovering", changed_us=state.now_us, reason=reason, progress=progress),
+        replace(
+            row,
+            state="recovering",
+            changed_us=state.now_us,
+            reason=reason,
+            progress=progress,
+            preflight_until_us=None,
+            interruption=interruption,
+        ),
     )
     if decides_us <= state.now_us:
         return []
@@ -78,19 +86,18 @@ def decision_time_us(state: SchedulerState) -> int:
 
 def next_decision_us(state: SchedulerState) -> int | None:
     """When the next recovery decision is due, first or repeated."""
-    return min([interruption.due_us for interruption in state.interruptions.values()], default=None)
+    interruptions = [row.interruption for row in slices_in(state, "recovering")]
+    return min([one.due_us for one in interruptions if one is not None], default=None)
 
 
 def recover_interrupted(state: SchedulerState) -> list[Output]:
     """Step 1 of the cycle: make one plan for all interrupted slices and carry it out."""
     emitted: list[Output] = []
-    if not state.interruptions:
+    if not slices_in(state, "recovering"):
         return emitted
-    for number in sorted(state.interruptions):
-        row = state.slices[number]
+    for row in slices_in(state, "recovering"):
         if is_intact(state, row):
-            del state.interruptions[number]
-            emitted += report_condition(state, row)
+            emitted += report_condition(state, replace(row, interruption=None))
     is_planned = False
     while not is_planned:
         freed = [_carry_out(state, decision, emitted) for decision in current_plan(state)]
@@ -101,9 +108,10 @@ def recover_interrupted(state: SchedulerState) -> list[Output]:
 def current_plan(state: SchedulerState) -> tuple[RecoveryDecision, ...]:
     """The current plan for all interrupted slices whose decision is due."""
     hits = [
-        recovery_input_of(state, state.slices[number], interruption)
-        for number, interruption in state.interruptions.items()
-        if interruption.choice is not None or interruption.due_us <= state.now_us
+        recovery_input_of(state, row, row.interruption)
+        for row in slices_in(state, "recovering")
+        if row.interruption is not None
+        and (row.interruption.choice is not None or row.interruption.due_us <= state.now_us)
     ]
     return recovery_plan(hits, len(occupancy_of(state).idle), len(state.warm_cubes), recovery_delays(state))
 
@@ -111,8 +119,10 @@ def current_plan(state: SchedulerState) -> tuple[RecoveryDecision, ...]:
 def _carry_out(state: SchedulerState, decision: RecoveryDecision, emitted: list[Output]) -> bool:
     """Carry out the decision for one slice; returns whether the remaining slices must be planned again."""
     number = decision.slice
-    row = state.slices[number]
-    interruption = state.interruptions[number] = _with_current_part(state, row, state.interruptions[number])
+    row, known = state.slices[number], interruption_of(state.slices[number])
+    interruption = _with_current_part(state, row, known)
+    row = replace(row, interruption=interruption)
+    put_slice(state, row)
     choice = decision.choice
     takes_cubes = "swap" in policy_of(state, row).choices
     full = fit_for_one_cube(state, row) is None
@@ -131,7 +141,7 @@ def _carry_out(state: SchedulerState, decision: RecoveryDecision, emitted: list[
         and is_single_pod(state, row)
     ):
         row = replace(row, progress=struck(row.progress, state.now_us))
-        state.slices[number] = row
+        put_slice(state, row)
     if choice == "evict":
         emitted += _evict(state, row, interruption)
         return True
@@ -144,8 +154,7 @@ def _carry_out(state: SchedulerState, decision: RecoveryDecision, emitted: list[
         emitted += _preempt_for(state, row, interruption, hit) if takes_cubes else []
         _wait(state, row, interruption, hit)
         return False
-    del state.interruptions[number]
-    emitted += report_condition(state, row, interruption.cause)
+    emitted += report_condition(state, replace(row, interruption=None), interruption.cause)
     return False
 
 
@@ -208,7 +217,7 @@ def _wait(state: SchedulerState, row: Slice, interruption: Interruption, hit: Re
     if keeps_cubes_us is not None:
         again_us = min(again_us, keeps_cubes_us)
     if interruption.choice != "wait" or interruption.due_us <= state.now_us:
-        state.interruptions[row.number] = replace(interruption, choice="wait", due_us=again_us)
+        interruption = replace(interruption, choice="wait", due_us=again_us)
     why = "the slice waits for its repair or a healthy idle cube"
     if not state.placement.can_move(row.cubes):
         why = "the slice cannot leave it"
@@ -219,7 +228,8 @@ def _wait(state: SchedulerState, row: Slice, interruption: Interruption, hit: Re
     elif not hit.moves:
         why = "the slice waits for the repair"
     reason = f"{interruption.part} failed{_failed_preflights_text(state, row)} and {why}"
-    store_slice(state, replace(row, state="recovering", reason=reason, links_checked=False))
+    waiting = replace(row, state="recovering", reason=reason, links_checked=False, interruption=interruption)
+    store_slice(state, waiting)
 
 
 def _failed_preflights_text(state: SchedulerState, row: Slice) -> str:

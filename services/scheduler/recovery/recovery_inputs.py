@@ -9,9 +9,7 @@ from services.scheduler.queue.preemption import preemptable_by
 from services.scheduler.queue.preflight_backoff import keeps_cubes_until_us, may_rewire, preflight_failures_of
 from services.scheduler.recovery.recovery_plan import RecoveryDelays, RecoveryInput, expected_left_us
 from services.scheduler.state import (
-    Interruption,
     SchedulerState,
-    Slice,
     accepts_speed,
     job_chips,
     occupancy_of,
@@ -20,6 +18,7 @@ from services.scheduler.state import (
     waits_for_ocs,
 )
 from services.scheduler.structures.expected_durations import expected_switching_us
+from services.scheduler.structures.slice_record import Interruption, Slice
 from services.scheduler.structures.timeline import FOREVER
 from services.scheduler.structures.waiting_lines import TIERS
 from shared.basics.units import SPAN_US_MAX, US_PER_S

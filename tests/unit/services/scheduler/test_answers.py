@@ -23,7 +23,8 @@ from services.scheduler.explain.dry_run import copy_of
 from services.scheduler.explain.request_plan import plan_request
 from services.scheduler.explain.slice_explanation import explain_slice
 from services.scheduler.recovery.recovery import next_decision_us
-from services.scheduler.state import SchedulerState
+from services.scheduler.state import SchedulerState, slices_in
+from services.scheduler.structures.slice_record import interruption_of
 from shared.engine.state_codec import encode_state
 from shared.models.superpod.shapes import chips_of, legal_shapes, parse_shape, shape_text
 from tests.support.scheduler_model import FABRIC, Said, World
@@ -145,11 +146,11 @@ def test_what_a_recovery_is_said_to_come_to_is_what_is_decided() -> None:
             state = copy_of(world.state)
             state.now_us = due_us
             told = {
-                number: explain_slice(state, f"{FABRIC}/slice-{number}")
-                for number, interruption in state.interruptions.items()
-                if interruption.choice is None
+                row.number: explain_slice(state, f"{FABRIC}/slice-{row.number}")
+                for row in slices_in(state, "recovering")
+                if interruption_of(row).choice is None
             }
-            if len(state.interruptions) != 1 or len(told) != 1:
+            if len(slices_in(state, "recovering")) != 1 or len(told) != 1:
                 continue
             ((number, one),) = told.items()
             recovering = of(SliceRecovering, world.tick(), f"{FABRIC}/slice-{number}")

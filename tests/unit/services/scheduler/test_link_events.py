@@ -24,6 +24,7 @@ from schemas.names import Shape
 from schemas.recovery_policy import RecoveryPolicy
 from services.scheduler.explain.slice_explanation import explain_slice
 from services.scheduler.placement.circuits import leftover_circuits
+from services.scheduler.state import slices_in
 from shared.basics.units import US_PER_S
 from shared.models.superpod.shapes import cubes_of
 from tests.support.scheduler_model import Said, World
@@ -281,7 +282,7 @@ def choices_on_bad_cubes(world: World, name: str) -> list[str | None]:
         if world.commands:
             (cube,) = world.held_cubes[name]
             emitted = world.train(down=(96 * cube, 96 * cube + 16))
-            if world.state.preflights:
+            if slices_in(world.state, "preflight"):
                 emitted += world.tick()
         elif (
             failures is not None

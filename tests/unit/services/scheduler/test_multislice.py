@@ -6,13 +6,14 @@ import pytest
 
 from ops.sites.configuration import superpod_config
 from services.scheduler.multislice.gang_hold import backoff_us
-from services.scheduler.state import SchedulerState, Slice, commission
+from services.scheduler.state import SchedulerState, commission
 from services.scheduler.structures.multislice_member import (
     MultisliceMember,
     after_departure,
     with_status,
     with_status_of_all,
 )
+from services.scheduler.structures.slice_record import Slice
 from shared.basics.units import US_PER_S
 
 NEW = MultisliceMember(

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from schemas.messages.repairs import RepairCancelled, RepairOpened
 from services.scheduler.placement.cube_ranking import DOMAIN_CUBES, rank_cubes, spread_repair_domains
-from services.scheduler.state import Slice
+from services.scheduler.structures.slice_record import Slice
 from tests.support.scheduler_model import World
 
 

@@ -91,7 +91,7 @@ POLICIES = st.builds(
     quotas=st.sampled_from(["", "team-1=64", "team-0=25%,team-1=0"]),
 )
 TABLES = (
-    "slices pending_joins interruptions claims notices promises preflights moves suspects unhealthy "
+    "slices claims notices promises moves suspects unhealthy "
     "module_failed_cubes ocs_down drained ocs_down_causes "
     "driver_boards_down bad_ends tickets queued chips_allocated wakes_us"
 )

@@ -11,8 +11,8 @@ from schemas.config.scheduler import SchedulerConfig
 from services.scheduler.explain.slice_explanation import explain_slice
 from services.scheduler.placement.holdback import held_back
 from services.scheduler.queue.preemption import preemptable_by
-from services.scheduler.state import Slice
 from services.scheduler.structures.occupancy import BLOCKS
+from services.scheduler.structures.slice_record import Slice
 from services.scheduler.structures.timeline import FOREVER
 from shared.models.superpod.shapes import cubes_of, is_mesh
 from tests.support.scheduler_model import FABRIC, World

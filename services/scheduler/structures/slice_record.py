@@ -1,0 +1,145 @@
+"""The record of one slice: everything that the scheduler knows of it, and what only its present phase has."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from schemas.documents.pods import SliceState
+from schemas.messages.jobs import JobTerms
+from schemas.messages.scheduler import FULL_SPEED
+from schemas.names import Join, Shape, Tier
+from schemas.recovery_policy import Choice, RecoveryPolicy
+from shared.basics.fast_replace import replace
+from shared.models.jobs.progress import Progress
+
+
+@dataclass(frozen=True)  # without slots: `fast_replace`
+class Interruption:
+    """A slice that cannot continue because a part failed."""
+
+    since_us: int
+    cause: str
+    """The id of the message that reported the failure."""
+    part: str
+    lost_us: int
+    """The work that it lost."""
+    due_us: int
+    """When the recovery is decided, or reconsidered if there is a `choice`."""
+    choice: Choice | None = None
+    """The choice so far. With one, the slice waits and has the first claim on idle cubes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A slice that moves off a drained cube, or a mesh that moves so that a whole cube comes free. After its
+    checkpoint, `spare` replaces `left`; the spare is reserved until then."""
+
+    left: int
+    spare: int
+    corner: tuple[int, int, int] | None
+    reason: Literal["drained", "compacted"] = "drained"
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveNotice:
+    """A notice to a slice that it must leave its cubes by `until_us`."""
+
+    why: Literal["drained", "preempted", "compacted"]
+    given_us: int
+    until_us: int
+    cause: str
+    """The id of the message that led to the notice."""
+    reason: str
+    """The reason shown when the slice is back in the queue."""
+    preemptor: int | None = None
+    """The number of the slice that needs the cubes; None for a drain."""
+
+
+@dataclass(frozen=True, slots=True)
+class CubeClaim:
+    """Cubes, or a block of one at `corner`, reserved for a waiting slice until its victims have left, at the
+    latest at `until_us`."""
+
+    cubes: tuple[int, ...]
+    corner: tuple[int, int, int] | None
+    victims: tuple[int, ...]
+    until_us: int
+
+
+@dataclass(frozen=True)  # without slots: `fast_replace`
+class Slice:
+    """One slice: waiting, placed on cubes, or ended. `state` is the phase of its life.
+
+    Link counts are counts of link ends.
+    """
+
+    number: int
+    owner: str
+    tier: Tier
+    shape: Shape
+    twisted: bool
+    chips: int
+    priority: int
+    request: str
+    """The id of its SliceRequested message."""
+    requested_us: int
+    state: SliceState
+    changed_us: int
+    cubes: tuple[int, ...] = ()
+    corner: tuple[int, int, int] | None = None
+    started_us: int | None = None
+    ended_us: int | None = None
+    links_down: int = 0
+    links_degraded: int = 0
+    swaps: int = 0
+    reason: str | None = None
+    duration_us: int | None = None
+    """How long it is to run."""
+    estimate_us: int | None = None
+    """How long its owner expects it to have cubes; doubled each time it overruns."""
+    restarts: int = 0
+    since_us: tuple[tuple[SliceState, int], ...] = ()
+    """When it last entered each state; the current state is last."""
+    terms: JobTerms | None = None
+    progress: Progress | None = None
+    """The progress of its job, as far as the scheduler knows."""
+    placed_us: int | None = None
+    """When it got its cubes; None while it has none."""
+    speed_ppm: int = FULL_SPEED
+    """Its speed with traffic rerouted around failed links, in parts per million of full speed."""
+    links_checked: bool = False
+    """Whether a preflight has checked its current circuits."""
+    ends_us: int | None = None
+    """When it is expected to leave its cubes; None if unknown."""
+    recovery: RecoveryPolicy | None = None
+    """The recoveries that its owner allows after a hardware failure; None if not given."""
+    pending_joins: tuple[Join, ...] | None = None
+    """On cubes: commanded joins whose circuits are not made yet. Empty when only the training of the last
+    links is missing, None when that is done. Kept while it recovers."""
+    preflight_until_us: int | None = None
+    """In preflight: when the preflight ends."""
+    interruption: Interruption | None = None
+    """While it recovers: what interrupted it."""
+
+
+def condition_of(row: Slice) -> Literal["recovering", "programming", "preflight", "degraded", "running"]:
+    """The phase of a slice that has cubes, by what it has: an interruption, pending circuits, a preflight, or
+    links that are down or degraded."""
+    if row.interruption is not None:
+        return "recovering"
+    if row.pending_joins is not None:
+        return "programming"
+    if row.preflight_until_us is not None:
+        return "preflight"
+    return "degraded" if row.links_down or row.links_degraded else "running"
+
+
+def interruption_of(row: Slice) -> Interruption:
+    """The interruption of a slice that recovers; ValueError if it does not."""
+    if row.interruption is None:
+        raise ValueError(f"slice {row.number} is not interrupted")
+    return row.interruption
+
+
+def without_cubes(row: Slice) -> Slice:
+    """The slice without what only a slice on cubes has. Its cubes stay, for the caller."""
+    return replace(row, pending_joins=None, preflight_until_us=None, interruption=None)
