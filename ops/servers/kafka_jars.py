@@ -62,9 +62,9 @@ def java() -> str:
         ) from None
     found = re.search(r'version "(\d+)', answer.stderr)
     if answer.returncode or found is None or int(found[1]) < JAVA_MIN:
-        version = found[1] if found else answer.stderr.strip()
+        version = found[1] if found else f"of an unknown version ({answer.stderr.strip()})"
         raise OperationFailed(
-            f"Java {version} is too old for Kafka; must be {JAVA_MIN} or later, on Debian: "
+            f"Java {version} cannot run Kafka; must be {JAVA_MIN} or later, on Debian: "
             "apt-get install default-jre-headless"
         )
     return command

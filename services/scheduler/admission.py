@@ -61,9 +61,8 @@ def on_slice_requested(state: SchedulerState, body: SliceRequested, message: Env
     waiting, limit = _waiting_count(state, row.owner), _queue_max(state, body)
     if row.state == "queued" and number not in state.claims and waiting > limit:
         withdraw(state, row)
-        reason = (
-            f"{row.owner} has {waiting - 1} waiting slices; must be at most {limit} (scheduler.queue_max)"
-        )
+        queued = f"{waiting - 1} of at most {limit} slices in the queue"
+        reason = f"{row.owner} already has {queued} (scheduler.queue_max)"
         emitted += refuse(state, row, reason) + cycle(state)
     return emitted
 

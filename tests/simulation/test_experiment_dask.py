@@ -128,7 +128,7 @@ def test_ctrl_c_keeps_what_is_done(here: tuple[Path, str], tmp_path: Path) -> No
         process = begun(document, folder, "--dask", dask.address)
         code, _, said = struck(process, folder, lambda: process.send_signal(signal.SIGINT))
     assert code == 130
-    assert f"runs are kept in {folder}, go on with --resume" in said
+    assert f"runs are kept in {folder}, continue with --resume" in said
     assert said.count("\n") == 1
     assert 2 <= done(folder) < 12
     assert swept_here(document, folder) == want

@@ -103,7 +103,9 @@ def run(
                 )
         except KeyboardInterrupt:
             done = len(dataset.done())
-            raise Interrupted(f"interrupted; {done} runs are kept in {folder}, go on with --resume") from None
+            raise Interrupted(
+                f"interrupted; {done} runs are kept in {folder}, continue with --resume"
+            ) from None
     results = results_of(planned, swept, dataset.series)
     _show(results, folder, _command(file, out, quick=quick), html, output)
     if results.failed:

@@ -205,7 +205,7 @@ def commit_arguments(commit: Commit) -> tuple[list[str], list[Any]]:
     fence = [("generation", str(commit.generation))]
     fence += [(f"at:{reader}", str(at)) for reader, at in commit.expected.items()]
     required_values = [(f"value:{name}", value) for name, value in commit.required_values.items()]
-    named = {str(name) for command in commands for name in command[1 : 3 if command[0] == "TAKE" else 2]}
+    named = {str(name) for command in commands for name in command[1 : 4 if command[0] == "REMOVE" else 2]}
     keys = [head, *sorted(named - {head})]
     flat = chain.from_iterable([str(len(command)), *command] for command in commands)
     wake_readers = [f"at:{reader}" for reader in commit.wake_readers]

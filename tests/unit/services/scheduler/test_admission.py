@@ -145,7 +145,7 @@ def test_nobody_crowds_out_another_owner() -> None:
     world.request((4, 8, 8))
     world.request((4, 4, 4))
     name, emitted = world.request((4, 4, 4))
-    reason = "team has 2 waiting slices; must be at most 2 (scheduler.queue_max)"
+    reason = "team already has 2 of at most 2 slices in the queue (scheduler.queue_max)"
     assert emitted == [SliceRefused(slice=name, reason=reason)]
     assert world.status(name).reason == reason
     world.check()
@@ -160,7 +160,7 @@ def test_who_may_let_nothing_wait_still_gets_what_fits() -> None:
     world = World(cubes=4, policy=SchedulerConfig(queue_max=0))
     assert admitted(world.request((4, 4, 4))[1]) == ["pod-0/slice-0"]
     name, emitted = world.request((4, 8, 8))
-    reason = "team has 0 waiting slices; must be at most 0 (scheduler.queue_max)"
+    reason = "team already has 0 of at most 0 slices in the queue (scheduler.queue_max)"
     assert emitted == [SliceRefused(slice=name, reason=reason)]
 
 

@@ -261,7 +261,7 @@ def test_whoever_asks_while_an_ocs_is_down_is_passed_by_those_who_can_use_cubes(
     too_many, emitted = world.request((4, 4, 8))
     assert emitted == [
         SliceRefused(
-            slice=too_many, reason="team has 1 waiting slices; must be at most 1 (scheduler.queue_max)"
+            slice=too_many, reason="team already has 1 of at most 1 slices in the queue (scheduler.queue_max)"
         )
     ]
     world.check()

@@ -205,7 +205,7 @@ def test_a_slice_that_the_queue_has_no_room_for_is_refused_and_says_so(tmp_path:
         ask(client, "slices", {"shape": "4x4x16"})
     said = ask(client, "slices", {"shape": "4x4x16"}, status=409)
     assert said["reason"].startswith(
-        "pod-0/slice-2: operator has 1 waiting slices; must be at most 1 (scheduler.queue_max)"
+        "pod-0/slice-2: operator already has 1 of at most 1 slices in the queue (scheduler.queue_max)"
     )
     withdrawn = ask(client, "slices/pod-0/slice-1/release")
     assert withdrawn["status"] == "accepted"
