@@ -6,14 +6,14 @@ from lightwave import availability
 for kind in ("cwdm4-duplex", "cwdm4-bidi", "cwdm8-bidi"):
     print(f"{kind}: {availability.fabric(0.999, kind=kind):.3f}")
 
-# %% What can be promised to slices of 1,024 chips, with OCSes and without?
+# %% The share that can be promised to slices of 1,024 chips, with OCSes and without?
 for host in (0.99, 0.995, 0.999):
     switched, static = (
         availability.goodput(host, 1024, fabric).goodput for fabric in ("reconfigurable", "static")
     )
     print(f"hosts of {host:.1%}: {switched:.0%} reconfigurable, {static:.0%} static")
 
-# %% How probable is it that a slice of so many cubes can be placed?
+# %% How probable is it that a slice of N cubes can be placed?
 curve = availability.placement_curve(0.97, 0.9988)
 for cubes in (16, 48, 60):
     point = curve[cubes - 1]

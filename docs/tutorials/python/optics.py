@@ -1,4 +1,4 @@
-"""Budgets of links, what receivers need, and a whole pod qualified."""
+"""Link budgets, receiver sensitivity, and a whole pod qualified."""
 
 # %% A link through an OCS that loses 1.5 dB, element by element
 from lightwave import optics
@@ -14,12 +14,12 @@ for excess_db in (0.0, 1.0, 2.0, 3.0, 4.0):
     lane = optics.budget(1.5, excess_db=excess_db).worst
     print(f"{excess_db:.0f} dB: margin {lane.margin_orders:+.1f} orders")
 
-# %% What interference costs a receiver, and what mitigation gives back
+# %% The cost of interference to a receiver, and the gain of mitigation
 for mpi_db in (-40, -36, -32, -30):
     plain, aided = (optics.sensitivity(mpi_db, mitigation=aid) for aid in (False, True))
     print(f"MPI {mpi_db} dB: {plain:.2f} dBm, with mitigation {aided:.2f} dBm")
 
-# %% Two generations of modules on one link, and two that do not go together
+# %% Two generations of modules on one link, and two that are incompatible
 print(optics.agree("cwdm4-bidi-400G", "cwdm4-bidi-200G"))
 print(optics.agree("cwdm4-bidi-400G", "cwdm4-duplex-400G").reason)
 

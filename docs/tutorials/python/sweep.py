@@ -1,4 +1,4 @@
-"""Ask a question of many runs, and read them as data frames."""
+"""Answer a question with many runs, and read them as data frames."""
 
 # %% The question is a document, as in a file for `lightwave experiment run`
 import lightwave
@@ -32,7 +32,7 @@ for one in answer.differences:
     print(f"{one.measure}: {one.interval.value:+.3f} [{one.interval.low:+.3f}, {one.interval.high:+.3f}]")
 print(answer.claim.word, "-", answer.claim.sentence)
 
-# %% A row a run, and a row a run and hour
+# %% One row per run, and one row per run and hour
 runs = answer.runs()
 print(runs.groupby("repairs.technicians")[["cube_availability", "goodput"]].describe().T)
 hours = answer.series()
@@ -46,7 +46,7 @@ import polars as pl
 print(pl.read_parquet(answer.folder / "runs" / "*.parquet").select("seed", "goodput").head(3))
 print(duckdb.read_parquet(f"{answer.folder}/runs/*.parquet").aggregate("avg(goodput)"))
 
-# %% Runs that are there are kept, whatever happened on the way: only those of two seeds more are done
+# %% Finished runs are kept: only those of two more seeds are run
 more = lightwave.sweep({**QUESTION, "seeds": 10}, folder="technicians.results", workers=2, resume=True)
 print(len(more.runs()), more.claim.sentence)
 more.report("technicians.html")

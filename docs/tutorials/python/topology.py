@@ -1,4 +1,4 @@
-"""What shapes of slices can carry, whole and with OCSes down."""
+"""What slice shapes can carry, intact and with OCSes down."""
 
 # %% A slice of 128 chips, regular and twisted
 from lightwave import topology
@@ -15,12 +15,12 @@ for traffic in ("all-to-all", "ring:x"):
     best = topology.suggest(512, traffic)[0]
     print(f"{traffic}: {best.shape}{' twisted' if best.twisted else ''}")
 
-# %% An OCS is down: what is left, and a table of routes around it, proven free of deadlock
+# %% An OCS is down: the remaining graph, and a deadlock-free routing table around it
 whole, left = topology.figures("4x4x8"), topology.figures("4x4x8", without_ocs=[3])
 print(f"{whole.links - left.links} links fewer, {left.all_to_all_gain:.0%} of the all-to-all")
 routes = topology.routing("4x4x8", without_ocs=[3])
 print(f"{routes.reached} of {routes.pairs} pairs reached, deadlock-free: {routes.deadlock_free}")
 
-# %% The links themselves, as arrays for models of your own
+# %% The links as arrays, for your own models
 links = topology.graph("4x4x8", twisted=True)
 print(links.neighbours.shape, "chips by directions; chip 0 is next to", links.neighbours[0].tolist())

@@ -1,6 +1,6 @@
-"""Talk with a twin that lives: `lightwave up --speed 600 --seed 7` in another terminal starts one."""
+"""Use a running twin: start one with `lightwave up --speed 600 --seed 7` in another terminal."""
 
-# %% What is there
+# %% List the objects
 import lightwave
 
 twin = lightwave.connect()  # LIGHTWAVE_URL, or http://127.0.0.1:8080
@@ -9,13 +9,13 @@ for fabric in twin.fabrics():
 for row in twin.slices(state="running")[:5]:
     print(f"{row.name}: {row.shape} for {row.owner}, {row.tier}")
 
-# %% Ask for a slice, and why it is as it is
+# %% Request a slice, and explain its state
 receipt = twin.request("4x4x8", owner="team-7", duration_s=6 * 3600)
 mine = next(name for event in receipt.outcome for name in event.about if "/slice-" in name)
 print(receipt.status, [event.type for event in receipt.outcome])
 print(twin.explain(mine).state)
 
-# %% Break an OCS, and follow what comes of it until it ends
+# %% Break an OCS, and follow the effects until the fault ends
 beginning = twin.fabric("pod-0").position
 fault = twin.inject("ocs", "pod-0/ocs-17", duration_s=1800, comment="a drill")
 name = next(event.about[0] for event in fault.outcome if event.type == "FaultBegan")
@@ -26,13 +26,13 @@ for event in twin.subscribe(after=f"pod-0:{beginning - 1}"):
         break
 seen = event.position
 
-# %% Why, back to what was typed; and on from where the last loop ended
+# %% The causes, back to the request; and continue where the last loop ended
 for cause in twin.why(event.id):
     print(cause.type, cause.text)
 later = next(twin.subscribe(after=seen, ticks=True))
 print("then", later.position, later.type)
 
-# %% Faster, and what is said where something is wrong
+# %% Run faster; and an error
 print(twin.set_speed(1200).speed)
 try:
     twin.cube("pod-0/cube-99")

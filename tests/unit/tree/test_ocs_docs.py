@@ -15,7 +15,7 @@ from shared.models.ocs.alignment import (
 )
 from shared.models.ocs.ocs_assumptions import assumed
 
-TEXT = Path("docs/explanation/ocs-alignment.md").read_text(encoding="utf-8")
+TEXT = " ".join(Path("docs/explanation/ocs-alignment.md").read_text(encoding="utf-8").split())
 LOOP = AlignmentLoop()
 
 
@@ -45,7 +45,7 @@ def test_the_loop_is_as_assumed() -> None:
         f"| {LOOP.tolerance_urad:g} µrad | {LOOP.frames:g} | {LOOP.tries:g} |"
     )
     assert row in TEXT
-    assert f"One try in {1 / failing_share(LOOP):.0f} fails" in TEXT.replace("\n", " ")
+    assert f"One try in {1 / failing_share(LOOP):.0f} fails" in TEXT
     assert f"{LOOP.jitter_urad:.1f} µrad" in TEXT
 
 
@@ -60,7 +60,7 @@ def test_the_drift_is_computed() -> None:
     [(500, 0, "500 of 500 aligned, 4 misses"), (20, 0, "of 20 it takes 7,"), (100, 50, "camera, 23.")],
 )
 def test_a_mirror_is_given_up_after_as_many_misses_as_it_says(others: int, bad: int, said: str) -> None:
-    assert said in TEXT.replace("\n", " ")
+    assert said in TEXT
     needed = next(n for n in range(1, 100) if chance_of_misses(n, others, bad) <= assumed("stray_chance"))
     least = round(assumed("stray_misses_least"))
     assert said.rstrip(",.").split()[-1 if others < 500 else -2] == str(max(needed, least))
