@@ -114,10 +114,10 @@ def complete(state: SchedulerState, row: Slice, reason: Literal["finished", "ope
 def on_job_checkpointed(state: SchedulerState, body: JobCheckpointed, _message: Envelope) -> list[Output]:
     """Release the cubes of a slice that has written its checkpoint after a notice to leave."""
     number = number_of(body.slice)
-    notice = state.notices.get(number)
-    if notice is None:
+    row = state.slices.get(number)
+    if row is None or row.notice is None:
         return []
-    leaves = leave_preempted if notice.why == "preempted" else finish_move
+    leaves = leave_preempted if row.notice.why == "preempted" else finish_move
     return leaves(state, number) + cycle(state)
 
 

@@ -216,12 +216,14 @@ def preflight_until_us(state: SchedulerState) -> int:
     return state.now_us + state.config.preflight_s * US_PER_S
 
 
-def cancel_move(state: SchedulerState, row: Slice) -> None:
-    """Cancel the move of a slice and release the spare that was reserved for it."""
-    move = state.moves.pop(row.number, None)
-    if move is not None:
-        del state.notices[row.number]
-        occupancy_of(state).release((move.spare,), row.shape, move.corner)
+def cancel_move(state: SchedulerState, row: Slice) -> Slice:
+    """Cancel the move of a slice, if it has one, and release the spare that was reserved for it. Returns the
+    slice without the notice, for the caller to store."""
+    move = None if row.notice is None else row.notice.move
+    if move is None:
+        return row
+    occupancy_of(state).release((move.spare,), row.shape, move.corner)
+    return replace(row, notice=None)
 
 
 def release_claim(state: SchedulerState, row: Slice) -> None:
@@ -261,8 +263,7 @@ def release_cubes(state: SchedulerState, row: Slice) -> Slice:
     occupancy_of(state).free(row.number, row.cubes, row.shape, row.corner)
     touch_cube_uses(state, row.cubes)
     state.chips_allocated -= row.chips
-    cancel_move(state, row)
-    state.notices.pop(row.number, None)
+    row = cancel_move(state, row)
     if state.bad_ends and row.corner is None and not state.placement.links_are_fixed:
         left = frozenset(row.cubes)
         for end in [end for end in state.bad_ends if end // ENDS_PER_CUBE in left]:

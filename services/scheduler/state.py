@@ -60,8 +60,6 @@ class SchedulerState(State):
     """Slices whose preflights failed and that have not run long enough since then."""
     claims: dict[int, CubeClaim] = field(default_factory=dict)
     """Waiting slice → the cubes it has claimed."""
-    notices: dict[int, LeaveNotice] = field(default_factory=dict)
-    """Slice that must leave → its notice."""
     promises: dict[int, int] = field(default_factory=dict)
     """First slices in line → their latest start, by the current estimates."""
     leftover_circuits: dict[int, int] = field(default_factory=dict)
@@ -87,8 +85,6 @@ class SchedulerState(State):
     """OCSes that make no circuits → since when."""
     ocs_down_causes: dict[int, int] = field(default_factory=dict)
     """The same OCSes → number of causes: 1 if down or held, 2 if both."""
-    moves: dict[int, Move] = field(default_factory=dict)
-    """Slices that move off a drained cube, or for compaction."""
     warm_cubes: dict[int, int] = field(default_factory=dict)
     """Warm spares → since when."""
     drained: dict[int, str] = field(default_factory=dict)
@@ -182,8 +178,9 @@ def occupancy_of(state: SchedulerState) -> Occupancy:
         for number, held in sorted(state.slices.items()):
             if held.cubes:
                 occupancy.hold(number, held.cubes, held.shape, held.corner)
-        for number, move in sorted(state.moves.items()):
-            occupancy.keep((move.spare,), state.slices[number].shape, move.corner)
+        for _, row in sorted(state.slices.items()):
+            if row.notice is not None and row.notice.move is not None:
+                occupancy.keep((row.notice.move.spare,), row.shape, row.notice.move.corner)
         occupancy.keep(tuple(state.warm_cubes), WHOLE_CUBE_SHAPE, None)
         for number, claim in sorted(state.claims.items()):
             occupancy.keep(claim.cubes, state.slices[number].shape, claim.corner)
@@ -303,6 +300,21 @@ def queued_us(row: Slice) -> int:
 def placed_slices(state: SchedulerState) -> list[Slice]:
     """The slices that have cubes, by number."""
     return [state.slices[number] for number in sorted(occupancy_of(state).held)]
+
+
+def has_notice(state: SchedulerState, number: int) -> bool:
+    """Whether a slice is on cubes and has notice to leave them."""
+    row = state.slices.get(number)
+    return row is not None and row.notice is not None
+
+
+def moving_slices(state: SchedulerState) -> list[tuple[Slice, LeaveNotice, Move]]:
+    """The slices that move off a drained cube, or for compaction, with their notice and move, by number."""
+    return [
+        (row, row.notice, row.notice.move)
+        for row in placed_slices(state)
+        if row.notice is not None and row.notice.move is not None
+    ]
 
 
 def line_of(row: Slice) -> Line:

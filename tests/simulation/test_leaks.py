@@ -164,9 +164,9 @@ def check_nothing_is_left(site: Site) -> None:
     states = {instance.name: instance.state for instance in site.instances}
     scheduler, jobs, workload = scheduler_of(site), states["jobs"], states["workload"]
     tables = (
-        "slices claims notices promises tickets unhealthy suspects "
+        "slices claims promises tickets unhealthy suspects "
         "module_failed_cubes ocs_down "
-        "moves drained bad_ends queued chips_allocated wakes_us"
+        "drained bad_ends queued chips_allocated wakes_us"
     )
     assert left_over(scheduler, tables) == {}
     occupancy = occupancy_of(scheduler)

@@ -49,7 +49,7 @@ from services.scheduler.placement.circuits import leftover_circuits
 from services.scheduler.service import SERVICE
 from services.scheduler.state import SchedulerState, occupancy_of, queue_of
 from services.scheduler.structures.occupancy import Corner
-from services.scheduler.structures.slice_record import Slice
+from services.scheduler.structures.slice_record import LeaveNotice, Move, Slice
 from shared.engine.dispatch import ServiceInstance, deliver
 from shared.engine.service import DocumentKey, Output
 from shared.engine.state_codec import decode_state, encode_state
@@ -153,6 +153,16 @@ class World:
     def state(self) -> SchedulerState:
         assert isinstance(self.held.state, SchedulerState)
         return self.held.state
+
+    @property
+    def notices(self) -> dict[int, LeaveNotice]:
+        """Slice that must leave its cubes → its notice."""
+        return {number: row.notice for number, row in self.state.slices.items() if row.notice is not None}
+
+    @property
+    def moves(self) -> dict[int, Move]:
+        """Slice that moves to a reserved spare → its move."""
+        return {number: notice.move for number, notice in self.notices.items() if notice.move is not None}
 
     @property
     def idle(self) -> list[int]:
@@ -571,9 +581,10 @@ class World:
         assert state.running + state.queued + state.completed + state.evicted + state.refused == (
             self.requested
         )
-        told = {number for number, notice in state.notices.items() if notice.why == "preempted"}
+        assert all(state.slices[number].cubes for number in self.notices)
+        told = {number for number, notice in self.notices.items() if notice.why == "preempted"}
         assert told == {int(name.rpartition("-")[2]) for name in self.noticed}
-        assert state.notices.keys() == told | state.moves.keys()
+        assert self.notices.keys() == told | self.moves.keys()
         assert state.chips_allocated == len(self.chips_in_use())
         self._check_circuits(rows)
         self._check_standing(rows)
@@ -631,8 +642,8 @@ class World:
                 if chips & set(self.chips(self.shapes[other][0], cubes, self.corners[other]))
             }
             # Where cubes are held back, somebody may leave others than those that are claimed.
-            assert users or set(claim.victims) & self.state.notices.keys()
-            assert users <= {f"{FABRIC}/slice-{told}" for told in self.state.notices}
+            assert users or set(claim.victims) & self.notices.keys()
+            assert users <= {f"{FABRIC}/slice-{told}" for told in self.notices}
 
     def _check_derived(self) -> None:
         """What is kept beside the slices for speed is what follows from them."""

@@ -14,7 +14,7 @@ from schemas.names import Join, Shape, number_of
 from services.scheduler.admission import on_job_checkpointed, on_slice_requested
 from services.scheduler.lifecycle import slice_name
 from services.scheduler.placement.circuits import leftover_circuits
-from services.scheduler.state import SchedulerState
+from services.scheduler.state import SchedulerState, has_notice
 from services.scheduler.structures.pod_placement import PLACEMENTS, PodPlacement
 from services.scheduler.structures.slice_record import Slice
 from shared.basics.errors import InvalidInput
@@ -72,7 +72,7 @@ def after_victims_left(trial: DryRun) -> DryRun:
     """The dry run after all slices in the way have written their checkpoints and left."""
     state, emitted = copy_of(trial.state), list(trial.emitted)
     for number in trial.leavers:
-        if number in state.notices:
+        if has_notice(state, number):
             body = JobCheckpointed(slice=slice_name(state, number))
             message = enclose(
                 body, fabric=state.fabric, at_us=state.now_us, cause=None, source="jobs", seq=number

@@ -13,6 +13,7 @@ from services.scheduler.queue.preflight_backoff import preflight_failures_of
 from services.scheduler.recovery.recovery_inputs import dead_cubes
 from services.scheduler.state import (
     SchedulerState,
+    has_notice,
     in_preflight_backoff,
     occupancy_of,
     placed_slices,
@@ -56,7 +57,7 @@ def _of_running(state: SchedulerState, row: Slice) -> list[Obstacle]:
             for name, status in statuses
             if status == "stands" and name != slice_name(state, row.number)
         ]
-    notice = state.notices.get(row.number)
+    notice = row.notice
     if notice is not None:
         why = f"{notice.reason}; it leaves by {format_time(notice.until_us)}"
         rows.append(Obstacle(kind="rule", name=f"scheduler.grace_s {state.config.grace_s}", why=why))
@@ -77,7 +78,7 @@ def _of_waiting(state: SchedulerState, row: Slice) -> list[Obstacle]:
         return [Obstacle(kind="slice", name=name, why=why) for name in slices_without_cubes(state, member)]
     claim = state.claims.get(row.number)
     if claim is not None:
-        leaving = [number for number in claim.victims if number in state.notices]
+        leaving = [number for number in claim.victims if has_notice(state, number)]
         return [_holder(state, number) for number in leaving]
     if waits_for_ocs(state, row):
         rule = f"recovery {format_recovery_policy(policy_of(state, row))}"
@@ -133,7 +134,7 @@ def _holders(state: SchedulerState, row: Slice) -> list[Obstacle]:
 
 
 def _holder(state: SchedulerState, number: int) -> Obstacle:
-    row, notice = state.slices[number], state.notices.get(number)
+    row, notice = state.slices[number], state.slices[number].notice
     until = (
         "with no expected end" if row.ends_us is None else f"until {format_time(row.ends_us)} by its estimate"
     )

@@ -70,14 +70,15 @@ def _cubes(placed: DryRun) -> tuple[int, ...]:
 
 
 def _leaver(before: SchedulerState, dry_run: DryRun, number: int) -> LeavingSlice:
-    row, move = before.slices[number], dry_run.state.moves.get(number)
+    row, notice = before.slices[number], dry_run.state.slices[number].notice
+    move = None if notice is None else notice.move
     return LeavingSlice(
         slice=slice_name(before, number),
         owner=row.owner,
         tier=row.tier,
         loses_chip_us=lost_chip_us(before, row),
         moves_to=None if move is None else f"{before.fabric}/cube-{move.spare}",
-        already_leaving=number in before.notices,
+        already_leaving=row.notice is not None,
     )
 
 

@@ -10,7 +10,13 @@ from services.scheduler.queue.backfill import conservative_starts
 from services.scheduler.queue.order import fair_share_order
 from services.scheduler.queue.preemption import preemptable_by, strength_of
 from services.scheduler.recovery.recovery_plan import expected_left_us
-from services.scheduler.state import SchedulerState, in_preflight_backoff, placed_slices, waits_for_ocs
+from services.scheduler.state import (
+    SchedulerState,
+    has_notice,
+    in_preflight_backoff,
+    placed_slices,
+    waits_for_ocs,
+)
 from services.scheduler.structures.slice_record import Slice
 from services.scheduler.structures.timeline import FOREVER
 from shared.basics.time_format import format_time
@@ -44,7 +50,7 @@ def _unknown(reason: str) -> ExpectedStart:
 
 def _by_claim(state: SchedulerState, row: Slice) -> ExpectedStart:
     claim = state.claims[row.number]
-    leaving = [number for number in claim.victims if number in state.notices]
+    leaving = [number for number in claim.victims if has_notice(state, number)]
     return ExpectedStart(
         at_us=max(claim.until_us, state.now_us),
         basis="claim",

@@ -12,6 +12,7 @@ from services.scheduler.state import (
     SchedulerState,
     WaitSummary,
     deferred_slices,
+    has_notice,
     in_preflight_backoff,
     line_of,
     occupancy_of,
@@ -66,7 +67,7 @@ def wait_reason(state: SchedulerState, row: Slice) -> str:
 
 def _claim(state: SchedulerState, row: Slice) -> str:
     claim = state.claims[row.number]
-    leaving = [number for number in claim.victims if number in state.notices]
+    leaving = [number for number in claim.victims if has_notice(state, number)]
     names = ", ".join([f"{state.fabric}/slice-{number}" for number in leaving])
     cubes = ", ".join([f"cube-{cube}" for cube in claim.cubes])
     if not names:

@@ -9,7 +9,7 @@ from schemas.names import Shape
 from services.scheduler.queue.expected_end import expected_end_us
 from services.scheduler.queue.fit import FitFinder, FitWithVictims
 from services.scheduler.queue.order import Rank
-from services.scheduler.state import SchedulerState, occupancy_of, place_of, queue_of
+from services.scheduler.state import SchedulerState, moving_slices, occupancy_of, place_of, queue_of
 from services.scheduler.structures.occupancy import WHOLE_CUBE, block_mask
 from services.scheduler.structures.pod_placement import Fit, VictimNumbers
 from services.scheduler.structures.reservations import ReservationTable
@@ -94,9 +94,9 @@ def _claimed_us(state: SchedulerState) -> dict[int, list[BusyInterval]]:
         left_us = expected_end_us(state, row, claim.until_us)
         for cube in claim.cubes:
             claimed.setdefault(cube, []).append((mask, FOREVER if left_us is None else left_us))
-    for number, move in state.moves.items():
-        mask = WHOLE_CUBE if move.corner is None else block_mask(move.corner, state.slices[number].shape)
-        claimed.setdefault(move.spare, []).append((mask, _until_us(state, number)))
+    for row, _, move in moving_slices(state):
+        mask = WHOLE_CUBE if move.corner is None else block_mask(move.corner, row.shape)
+        claimed.setdefault(move.spare, []).append((mask, _until_us(state, row.number)))
     return claimed
 
 

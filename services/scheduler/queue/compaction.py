@@ -126,10 +126,10 @@ def _idle_and_crowded_cubes(
     for cube in sorted({cube for number in occupancy.meshes for cube in occupancy.held[number]}):
         if occupancy.allowed[cube] and not occupancy.kept[cube]:
             others = [number for number in occupancy.holders[cube] if number not in yielding]
-            if others and all(_can_move(state, state.slices[number]) for number in others):
+            if others and all(_can_move(state.slices[number]) for number in others):
                 crowded[cube] = others
     return [*occupancy.idle, *occupancy.cubes_freed_by(yielding)], crowded
 
 
-def _can_move(state: SchedulerState, row: Slice) -> bool:
-    return row.corner is not None and row.state in ("running", "degraded") and row.number not in state.notices
+def _can_move(row: Slice) -> bool:
+    return row.corner is not None and row.state in ("running", "degraded") and row.notice is None

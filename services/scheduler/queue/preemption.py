@@ -61,7 +61,7 @@ def _preemptable_research(
     waited_enough_us = queued_us(preemptor) + round(waits_h * US_PER_HOUR)
     runs_us = round(config.research_runs_h * US_PER_HOUR)
     for victim in held:
-        if victim.tier != "research" or victim.placed_us is None or victim.number in state.notices:
+        if victim.tier != "research" or victim.placed_us is None or victim.notice is not None:
             continue
         if is_production:
             yield victim, waited_enough_us, "production_waits_h"
@@ -89,7 +89,7 @@ def always_preemptable(state: SchedulerState, held: Sequence[Slice]) -> dict[int
     """
     preemptable: dict[int, int] = {}
     for victim in held:
-        notice = state.notices.get(victim.number)
+        notice = victim.notice
         if notice is not None:
             if notice.why == "preempted" and not _recovers(state, notice.preemptor):
                 preemptable[victim.number] = 0

@@ -6,8 +6,9 @@ from services.scheduler.lifecycle import cancel_move, report_condition, slice_na
 from services.scheduler.placement.cube_ranking import fit_for_one_cube
 from services.scheduler.placement.warm_spares import keep_warm_spares
 from services.scheduler.recovery.cube_swaps import swap_cube
-from services.scheduler.state import SchedulerState, occupancy_of
+from services.scheduler.state import SchedulerState, moving_slices, occupancy_of, put_slice
 from services.scheduler.structures.slice_record import LeaveNotice, Move, Slice
+from shared.basics.fast_replace import replace
 from shared.basics.units import US_PER_S
 from shared.engine.service import CausedBy, Output
 
@@ -25,20 +26,25 @@ def move_off_drained_cubes(state: SchedulerState) -> list[Output]:
 
 def moves_end_us(state: SchedulerState) -> int | None:
     """When the next move happens even without a checkpoint."""
-    return min([state.notices[number].until_us for number in state.moves], default=None)
+    return min([notice.until_us for _, notice, _ in moving_slices(state)], default=None)
 
 
 def end_moves(state: SchedulerState) -> list[Output]:
     """Finish the moves whose time is over."""
-    overdue = [number for number in sorted(state.moves) if state.notices[number].until_us <= state.now_us]
+    overdue = [row.number for row, notice, _ in moving_slices(state) if notice.until_us <= state.now_us]
     return [emitted for number in overdue for emitted in finish_move(state, number)]
 
 
 def finish_move(state: SchedulerState, number: int) -> list[Output]:
     """Move a slice off its cube if the cube is still drained and the spare is still usable. Otherwise the
     slice continues where it is."""
-    row, move, notice = state.slices[number], state.moves[number], state.notices[number]
-    cancel_move(state, row)
+    row = state.slices[number]
+    notice = row.notice
+    move = None if notice is None else notice.move
+    if notice is None or move is None:
+        return []
+    row = cancel_move(state, row)
+    put_slice(state, row)
     emitted: list[Output] = []
     is_needed = move.reason == "compacted" or move.left in state.drained
     if is_needed and occupancy_of(state).allowed[move.spare]:
@@ -47,7 +53,7 @@ def finish_move(state: SchedulerState, number: int) -> list[Output]:
 
 
 def _leave(state: SchedulerState, row: Slice, left: int) -> list[Output]:
-    if row.number in state.notices or row.interruption is not None:
+    if row.notice is not None or row.interruption is not None:
         return []
     if not state.placement.can_move(row.cubes):
         return []
@@ -60,10 +66,10 @@ def _leave(state: SchedulerState, row: Slice, left: int) -> list[Output]:
         emitted = swap_cube(state, row, left, spare, corner, "drained", cause)
         return emitted + report_condition(state, state.slices[row.number], cause)
     until_us = state.now_us + state.config.grace_s * US_PER_S
-    state.moves[row.number] = Move(left, spare, corner)
     occupancy.keep((spare,), row.shape, corner)
     reason = f"{state.fabric}/cube-{left} is drained"
-    state.notices[row.number] = LeaveNotice("drained", state.now_us, until_us, cause, reason)
-    store_slice(state, row)
+    move = Move(left, spare, corner)
+    notice = LeaveNotice("drained", state.now_us, until_us, cause, reason, move=move)
+    store_slice(state, replace(row, notice=notice))
     name = slice_name(state, row.number)
     return [CausedBy(cause, SliceNoticed(slice=name, why="drained", until_us=until_us))]

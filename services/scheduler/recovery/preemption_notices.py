@@ -8,7 +8,16 @@ last case the slice goes back to the queue, but the victims still leave.
 from schemas.messages.scheduler import SliceNoticed
 from services.scheduler.lifecycle import admit, is_single_pod, release_claim, requeue, slice_name, store_slice
 from services.scheduler.multislice.gang_hold import give_up_hold, hold_cubes
-from services.scheduler.state import SchedulerState, enqueue, line_of, occupancy_of, place_of, queue_of
+from services.scheduler.state import (
+    SchedulerState,
+    enqueue,
+    has_notice,
+    line_of,
+    occupancy_of,
+    place_of,
+    placed_slices,
+    queue_of,
+)
 from services.scheduler.structures.occupancy import WHOLE_CUBE, Corner, block_mask
 from services.scheduler.structures.slice_record import CubeClaim, LeaveNotice, Move, Slice
 from shared.basics.fast_replace import replace
@@ -34,13 +43,14 @@ def give_notice(state: SchedulerState, row: Slice, victims: tuple[int, ...], cau
     until_us = state.now_us + state.config.grace_s * US_PER_S
     emitted: list[Output] = []
     for number in victims:
-        if number in state.notices:
+        victim = state.slices[number]
+        if victim.notice is not None:
             continue
         reason = f"preempted by {row.tier} slice {slice_name(state, row.number)}"
-        state.notices[number] = LeaveNotice("preempted", state.now_us, until_us, cause, reason, row.number)
-        store_slice(state, state.slices[number])
-        notice = SliceNoticed(slice=slice_name(state, number), why="preempted", until_us=until_us)
-        emitted.append(CausedBy(cause, notice))
+        notice = LeaveNotice("preempted", state.now_us, until_us, cause, reason, row.number)
+        store_slice(state, replace(victim, notice=notice))
+        body = SliceNoticed(slice=slice_name(state, number), why="preempted", until_us=until_us)
+        emitted.append(CausedBy(cause, body))
     return emitted
 
 
@@ -51,14 +61,11 @@ def start_compaction(state: SchedulerState, row: Slice, moves: dict[int, Move]) 
     for number, move in sorted(moves.items()):
         mesh = state.slices[number]
         occupancy_of(state).keep((move.spare,), mesh.shape, move.corner)
-        state.moves[number] = move
         reason = f"makes room for {slice_name(state, row.number)}"
-        state.notices[number] = LeaveNotice(
-            "compacted", state.now_us, until_us, row.request, reason, row.number
-        )
-        store_slice(state, mesh)
-        notice = SliceNoticed(slice=slice_name(state, number), why="compacted", until_us=until_us)
-        emitted.append(CausedBy(row.request, notice))
+        notice = LeaveNotice("compacted", state.now_us, until_us, row.request, reason, row.number, move)
+        store_slice(state, replace(mesh, notice=notice))
+        body = SliceNoticed(slice=slice_name(state, number), why="compacted", until_us=until_us)
+        emitted.append(CausedBy(row.request, body))
     return emitted
 
 
@@ -76,12 +83,12 @@ def serve_claims(state: SchedulerState) -> list[Output]:
             emitted += (
                 [] if is_usable else give_up_hold(state, row, "one of its reserved cubes went out of use")
             )
-        elif not is_usable or users - state.notices.keys():
+        elif not is_usable or not all(has_notice(state, user) for user in users):
             queue_of(state)  # build the queue while the slice still has its claim
             release_claim(state, row)
             enqueue(state, row)
             store_slice(state, row)
-        elif not users and not state.notices.keys() & set(claim.victims):
+        elif not users and not any(has_notice(state, victim) for victim in claim.victims):
             if member is not None:
                 emitted += hold_cubes(state, row)
                 continue
@@ -92,23 +99,24 @@ def serve_claims(state: SchedulerState) -> list[Output]:
 
 def graces_end_us(state: SchedulerState) -> int | None:
     """When the next grace period of a preempted slice ends."""
-    ends = [notice.until_us for notice in state.notices.values() if notice.why == "preempted"]
-    return min(ends, default=None)
+    return min([notice.until_us for _, notice in _preempted(state)], default=None)
 
 
 def evict_overdue(state: SchedulerState) -> list[Output]:
     """Evict preempted slices whose grace period has expired."""
-    overdue = [
-        number
-        for number, notice in sorted(state.notices.items())
-        if notice.why == "preempted" and notice.until_us <= state.now_us
-    ]
+    emitted: list[Output] = []
+    for row, notice in _preempted(state):
+        if notice.until_us <= state.now_us:
+            emitted += _leave(state, row, notice, uncommitted_us(state, row.number))
+    return emitted
+
+
+def _preempted(state: SchedulerState) -> list[tuple[Slice, LeaveNotice]]:
+    """The slices that were preempted and have not left yet, with their notice, by number."""
     return [
-        emitted
-        for number in overdue
-        for emitted in _leave(
-            state, state.slices[number], state.notices[number], uncommitted_us(state, number)
-        )
+        (row, row.notice)
+        for row in placed_slices(state)
+        if row.notice is not None and row.notice.why == "preempted"
     ]
 
 
@@ -122,7 +130,10 @@ def uncommitted_us(state: SchedulerState, number: int) -> int:
 
 def leave_preempted(state: SchedulerState, number: int) -> list[Output]:
     """Requeue a preempted slice. Its checkpoint keeps its work up to the notice."""
-    row, notice = state.slices[number], state.notices[number]
+    row = state.slices[number]
+    notice = row.notice
+    if notice is None:
+        return []
     if row.progress is not None and is_single_pod(state, row):
         progress = given_notice(row.progress, max(notice.given_us, row.progress.since_us))
         row = replace(row, progress=progress)

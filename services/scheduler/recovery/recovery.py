@@ -52,7 +52,7 @@ def interrupt(state: SchedulerState, row: Slice, part: str, cause: str, decides_
     that is already interrupted keeps its earlier decision time."""
     if row.interruption is not None:
         return []
-    cancel_move(state, row)
+    row = cancel_move(state, row)
     note_stopped(state, row)
     progress, lost_us = row.progress, 0
     if progress is not None and progress.phase != "preparing":

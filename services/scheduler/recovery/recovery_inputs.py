@@ -162,7 +162,11 @@ def preemptable_for_recovery(state: SchedulerState, row: Slice) -> dict[int, int
     if row.tier == "filler":
         return {}
     yielding = preemptable_by(state, row if row.corner is None else None)
-    yielding |= {number: 0 for number, notice in state.notices.items() if notice.preemptor == row.number}
+    yielding |= {
+        other.number: 0
+        for other in placed_slices(state)
+        if other.notice is not None and other.notice.preemptor == row.number
+    }
     return {
         number: lost
         for number, lost in yielding.items()

@@ -52,6 +52,8 @@ class LeaveNotice:
     """The reason shown when the slice is back in the queue."""
     preemptor: int | None = None
     """The number of the slice that needs the cubes; None for a drain."""
+    move: Move | None = None
+    """Where it goes after its checkpoint; None if it goes back to the queue, because it is preempted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +121,8 @@ class Slice:
     """In preflight: when the preflight ends."""
     interruption: Interruption | None = None
     """While it recovers: what interrupted it."""
+    notice: LeaveNotice | None = None
+    """On cubes: the notice that it must leave some; None without one."""
 
 
 def condition_of(row: Slice) -> Literal["recovering", "programming", "preflight", "degraded", "running"]:
@@ -142,4 +146,4 @@ def interruption_of(row: Slice) -> Interruption:
 
 def without_cubes(row: Slice) -> Slice:
     """The slice without what only a slice on cubes has. Its cubes stay, for the caller."""
-    return replace(row, pending_joins=None, preflight_until_us=None, interruption=None)
+    return replace(row, pending_joins=None, preflight_until_us=None, interruption=None, notice=None)

@@ -102,7 +102,7 @@ def check_came_true(world: World, told: SlicePlan, name: str, emitted: list[Said
         newly = {leaver.slice for leaver in told.leavers if not leaver.already_leaving}
         assert newly == {body.slice for body in emitted if isinstance(body, SliceNoticed)}
         for victim in sorted(leavers):
-            if int(victim.rpartition("-")[2]) in world.state.notices:
+            if int(victim.rpartition("-")[2]) in world.notices:
                 emitted += world.checkpoint(victim)
         admitted = of(SliceAdmitted, emitted, name)
     if admitted is not None:

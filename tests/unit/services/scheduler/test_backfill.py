@@ -147,7 +147,7 @@ def test_the_promise_of_the_first_in_line_is_kept_if_the_estimates_are_true(
         return
     while world.status(head).state == "queued":
         state = world.state
-        moves = [(notice.until_us, number) for number, notice in state.notices.items()]
+        moves = [(notice.until_us, number) for number, notice in world.notices.items()]
         ends = [(row.ends_us, row.number) for row in state.slices.values() if row.ends_us is not None]
         world.now_us, number = min(moves + ends)
         name = f"pod-0/slice-{number}"

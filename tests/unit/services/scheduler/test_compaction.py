@@ -52,10 +52,10 @@ def test_if_its_slice_is_withdrawn_the_mesh_moves_and_nothing_is_left_behind() -
     preemptor, _ = world.request((4, 4, 8))
     world.release(preemptor)
     world.check()
-    for mesh in sorted({f"pod-0/slice-{number}" for number in world.state.notices}):
+    for mesh in sorted({f"pod-0/slice-{number}" for number in world.notices}):
         world.checkpoint(mesh)
     world.check()
-    assert [*world.state.claims, *world.state.moves, *world.state.notices] == []
+    assert [*world.state.claims, *world.moves, *world.notices] == []
     assert len(world.idle) == 2
     assert meshes
 
@@ -63,7 +63,7 @@ def test_if_its_slice_is_withdrawn_the_mesh_moves_and_nothing_is_left_behind() -
 def test_a_mesh_whose_new_place_fails_stays_and_the_slice_waits_again() -> None:
     world, meshes = scattered()
     preemptor, _ = world.request(CUBE)
-    spare = world.state.moves[0].spare
+    spare = world.moves[0].spare
     world.fail(spare)
     world.checkpoint(meshes[0])
     world.check()
@@ -128,7 +128,7 @@ def test_no_fewer_meshes_would_have_done_and_none_move_in_vain(
     _, emitted = world.request((4, 4, 4 * wanted))
     assert len(noticed(emitted)) == min(counts, default=0)
     world.check()
-    while world.state.notices:
-        world.checkpoint(f"pod-0/slice-{min(world.state.notices)}")
+    while world.notices:
+        world.checkpoint(f"pod-0/slice-{min(world.notices)}")
     world.check()
     assert world.state.queued == (0 if counts else 1)

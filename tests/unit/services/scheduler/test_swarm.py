@@ -91,7 +91,7 @@ POLICIES = st.builds(
     quotas=st.sampled_from(["", "team-1=64", "team-0=25%,team-1=0"]),
 )
 TABLES = (
-    "slices claims notices promises moves suspects unhealthy "
+    "slices claims promises suspects unhealthy "
     "module_failed_cubes ocs_down drained ocs_down_causes "
     "driver_boards_down bad_ends tickets queued chips_allocated wakes_us"
 )
@@ -145,7 +145,7 @@ def check_no_wait_is_in_vain(world: World) -> None:
     said, and from what is kept for others."""
     state, in_use = world.state, world.chips_in_use()
     kept = set(state.warm_cubes) | {cube for claim in state.claims.values() for cube in claim.cubes}
-    kept |= {move.spare for move in state.moves.values()}
+    kept |= {move.spare for move in world.moves.values()}
     fit = [cube for cube in range(state.cubes) if cube not in world.unhealthy | world.drained | kept]
     chips = {cube: {chip for chip in in_use if chip[0] == cube} for cube in fit}
     for number, row in state.slices.items():

@@ -39,7 +39,7 @@ def cubes_in(world: World) -> Cubes:
         *state.unhealthy,
         *state.drained,
         *state.warm_cubes,
-        *(move.spare for move in state.moves.values()),
+        *(move.spare for move in world.moves.values()),
     }
     closed |= {cube for claim in state.claims.values() for cube in claim.cubes}
     open_ = [cube for cube in range(CUBES) if cube not in closed]
@@ -61,7 +61,7 @@ def room_for_mesh(world: World, row: Slice, cubes: Cubes) -> bool:
     state = world.state
     for number, claim in state.claims.items():
         blocks.append((state.slices[number].shape, claim.cubes, claim.corner))
-    for number, move in state.moves.items():
+    for number, move in world.moves.items():
         blocks.append((state.slices[number].shape, (move.spare,), move.corner))
     used = {chip for block in blocks for chip in world.chips(*block)}
     closed = {*state.unhealthy, *state.drained, *state.warm_cubes, *cubes.idle, *cubes.filler}
@@ -96,7 +96,7 @@ def head_start_us(world: World, head: Slice, taken: list[int]) -> int:
             estimate_us = state.slices[number].estimate_us
             if cube in claim.cubes:
                 ends.append(FOREVER if estimate_us is None else claim.until_us + estimate_us)
-        ends += [FOREVER] * any(move.spare == cube for move in state.moves.values())
+        ends += [FOREVER] * any(move.spare == cube for move in world.moves.values())
         free_us.append(max([max(end_us, state.now_us + 1) for end_us in ends], default=state.now_us))
     return sorted(free_us)[cubes_of(head.shape) + held_back(state) - 1]
 
