@@ -42,7 +42,7 @@ def on_slice_requested(state: SchedulerState, body: SliceRequested, message: Env
         priority=body.priority,
         request=message.id,
         requested_us=state.now_us,
-        state="queued",
+        phase="queued",
         changed_us=state.now_us,
         duration_us=body.duration_us,
         estimate_us=body.estimate_us,
@@ -59,7 +59,7 @@ def on_slice_requested(state: SchedulerState, body: SliceRequested, message: Env
     emitted += place_filler(state) if row.tier == TIERS[FILLER] and is_settled(state) else cycle(state)
     row = state.slices[number]
     waiting, limit = _waiting_count(state, row.owner), _queue_max(state, body)
-    if row.state == "queued" and number not in state.claims and waiting > limit:
+    if row.state == "queued" and row.claim is None and waiting > limit:
         withdraw(state, row)
         queued = f"{waiting - 1} of at most {limit} slices in the queue"
         reason = f"{row.owner} already has {queued} (scheduler.queue_max)"

@@ -131,7 +131,8 @@ def _place(state: SchedulerState, offer: Offer) -> list[Output]:
     if corner is None and not state.placement.links_are_fixed and state.config.backfill != "conservative":
         cubes = best_cubes(state, row)  # any idle cubes will do, except in the conservative plan
     if row.number in state.members:
-        return claim_cubes(state, row, cubes, corner, ()) + hold_cubes(state, row)
+        emitted = claim_cubes(state, row, cubes, corner, ())
+        return emitted + hold_cubes(state, state.slices[row.number])
     queue_of(state).remove(line_of(row), place_of(row))
     return admit(state, row, cubes, corner)
 

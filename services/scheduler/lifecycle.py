@@ -21,7 +21,7 @@ from schemas.messages.scheduler import (
 from services.scheduler.placement.circuits import connect_joins, disconnect_cube, leave_circuits
 from services.scheduler.placement.degraded_speed import slice_speed
 from services.scheduler.queue.expected_end import expected_end_us, remaining_run_us
-from services.scheduler.queue.preflight_backoff import note_placed, note_running, note_stopped
+from services.scheduler.queue.preflight_backoff import after_placement, after_start, after_stop
 from services.scheduler.state import (
     SchedulerState,
     drop_slice,
@@ -35,7 +35,7 @@ from services.scheduler.state import (
     queued_us,
 )
 from services.scheduler.structures.occupancy import Corner
-from services.scheduler.structures.slice_record import Slice, condition_of, without_cubes
+from services.scheduler.structures.slice_record import Slice, as_waiting, condition_of, without_cubes
 from shared.basics.fast_replace import replace
 from shared.basics.units import US_PER_S
 from shared.engine.ended_rows import add_ended
@@ -79,7 +79,7 @@ def admit(
     """
     occupancy_of(state).hold(row.number, cubes, row.shape, corner)
     touch_cube_uses(state, cubes)
-    note_placed(state, row)
+    row = after_placement(row)
     state.chips_allocated += row.chips
     state.admitted += 1
     state.queued -= 1
@@ -107,7 +107,7 @@ def admit(
         pending_joins=joins or None,
         preflight_until_us=until_us,
     )
-    row = replace(row, state=condition_of(row), speed_ppm=slice_speed(state, row))
+    row = replace(row, phase=condition_of(row), speed_ppm=slice_speed(state, row))
     if not waits and is_single_pod(state, row):
         row = replace(row, progress=ready(progress, state.now_us, row.speed_ppm))
     store_slice(state, row)
@@ -146,11 +146,11 @@ def report_condition(state: SchedulerState, row: Slice, cause: str | None = None
         return start_preflight(state, row, cause)
     if condition in ("recovering", "programming", "preflight"):
         reason = row.reason if condition == "recovering" else None
-        store_slice(state, replace(row, state=condition, changed_us=now_us, reason=reason))
+        store_slice(state, replace(row, phase=condition, changed_us=now_us, reason=reason))
         return []
     name = slice_name(state, row.number)
     row = replace(row, speed_ppm=slice_speed(state, row))
-    note_running(state, row)
+    row = after_start(row, now_us)
     bodies: list[SchedulerBody] = []
     if row.started_us is None:
         bodies.append(SliceStarted(slice=name, speed_ppm=row.speed_ppm))
@@ -165,7 +165,7 @@ def report_condition(state: SchedulerState, row: Slice, cause: str | None = None
     if row.started_us is None and row.estimate_us is not None:
         row = replace(row, ends_us=now_us + remaining_run_us(row, row.estimate_us))
     row = replace(row, progress=progress)
-    store_slice(state, replace(row, state=condition, changed_us=now_us, started_us=started_us, reason=None))
+    store_slice(state, replace(row, phase=condition, changed_us=now_us, started_us=started_us, reason=None))
     return [body if cause is None else CausedBy(cause, body) for body in bodies]
 
 
@@ -185,7 +185,7 @@ def start_preflight(state: SchedulerState, row: Slice, cause: str | None) -> lis
     until_us = preflight_until_us(state)
     store_slice(
         state,
-        replace(row, state="preflight", preflight_until_us=until_us, changed_us=state.now_us, reason=None),
+        replace(row, phase="preflight", preflight_until_us=until_us, changed_us=state.now_us, reason=None),
     )
     body = SlicePreflight(slice=slice_name(state, row.number), until_us=until_us)
     return [body if cause is None else CausedBy(cause, body)]
@@ -226,15 +226,17 @@ def cancel_move(state: SchedulerState, row: Slice) -> Slice:
     return replace(row, notice=None)
 
 
-def release_claim(state: SchedulerState, row: Slice) -> None:
-    """Release the cubes claimed for a slice. The caller decides whether it goes back to the queue."""
-    claim = state.claims.pop(row.number)
-    occupancy_of(state).release(claim.cubes, row.shape, claim.corner)
+def release_claim(state: SchedulerState, row: Slice) -> Slice:
+    """Release the cubes claimed for a slice. Returns the slice without the claim, for the caller to store.
+    The caller decides whether it goes back to the queue."""
+    if row.claim is not None:
+        occupancy_of(state).release(row.claim.cubes, row.shape, row.claim.corner)
+    return as_waiting(replace(row, claim=None))
 
 
 def withdraw(state: SchedulerState, row: Slice) -> None:
     """Remove a waiting slice from the queue."""
-    if row.number in state.claims:
+    if row.claim is not None:
         release_claim(state, row)
     elif not is_deferred(state, row):
         queue_of(state).remove(line_of(row), place_of(row))
@@ -296,15 +298,16 @@ def end_slice(state: SchedulerState, row: Slice, how: EndReason, reason: str) ->
 
 def _enter_ended(state: SchedulerState, row: Slice, how: EndedState, reason: str) -> None:
     drop_slice(state, row.number)
-    state.preflight_failures.pop(row.number, None)
     ended = replace(
         row,
-        state=how,
+        phase=how,
         changed_us=state.now_us,
         ended_us=state.now_us,
         links_down=0,
         links_degraded=0,
         reason=reason,
+        claim=None,
+        preflight_failures=None,
     )
     dropped = add_ended(state.ended, row.number, with_state_time(ended, state.now_us))
     if dropped is not None:
@@ -345,14 +348,14 @@ def requeue(state: SchedulerState, row: Slice, reason: str, cause: str, lost_us:
         final_reason = f"{reason}; it was already requeued {limit} times (scheduler.retries_max)"
         return evict(state, row, final_reason, cause)
     row, bodies = vacate(state, row)
-    note_stopped(state, row)
+    row = after_stop(row, state.config, state.now_us)
     state.queued += 1
     progress, member = row.progress, state.members.get(row.number)
     if member is not None and member.hung is not None:
         progress = member.hung
     waits = replace(
         row,
-        state="queued",
+        phase="queued",
         changed_us=state.now_us,
         cubes=(),
         corner=None,
@@ -365,6 +368,7 @@ def requeue(state: SchedulerState, row: Slice, reason: str, cause: str, lost_us:
         placed_us=None,
         ends_us=None,
     )
+    waits = as_waiting(waits)
     enqueue(state, waits)
     store_slice(state, waits)
     name, lost_chip_us = slice_name(state, row.number), row.chips * lost_us

@@ -24,7 +24,7 @@ from services.scheduler.lifecycle import (
     store_slice,
 )
 from services.scheduler.placement.degraded_speed import failed_part, slice_speed
-from services.scheduler.queue.preflight_backoff import record_failed_preflight
+from services.scheduler.queue.preflight_backoff import after_failed_preflight
 from services.scheduler.recovery.recovery import decision_time_us, interrupt
 from services.scheduler.state import SchedulerState, occupancy_of, put_slice, slices_in
 from services.scheduler.structures.slice_record import Slice, condition_of
@@ -89,8 +89,8 @@ def _finish_preflight(state: SchedulerState, row: Slice, cause: str) -> list[Out
     """Start the slice, or let recovery decide at once if one of its links is down."""
     if not row.links_down or state.placement.links_are_fixed:
         return report_condition(state, row)
+    row = after_failed_preflight(state, row)
     put_slice(state, row)
-    record_failed_preflight(state, row)
     return interrupt(state, row, failed_part(state, row), cause, state.now_us) + cycle(state)
 
 
@@ -155,7 +155,7 @@ def _update_slice(
     if row.progress is not None and is_single_pod(state, row):
         row = replace(row, progress=slowed(row.progress, state.now_us, row.speed_ppm))
     condition = condition_of(row)
-    store_slice(state, replace(row, state=condition, changed_us=state.now_us))
+    store_slice(state, replace(row, phase=condition, changed_us=state.now_us))
     if condition == "degraded":
         return [degraded_message(state, row)]
     return [SliceRestored(slice=slice_name(state, number))]

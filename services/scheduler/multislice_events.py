@@ -119,7 +119,8 @@ def on_pods_joined(state: SchedulerState, body: PodsJoined, message: Envelope) -
         reason = "one of its reserved cubes went out of use"
         name = slice_name(state, number)
         return [PodsParted(job=body.job, slice=name, ends="requeued", reason=reason)]
-    return admit(state, row, *take_held_cubes(state, row), cause=message.id)
+    row, held = take_held_cubes(state, row)
+    return admit(state, row, held.cubes, held.corner, cause=message.id)
 
 
 def on_fabric_commissioned(

@@ -10,14 +10,19 @@ from typing import Literal
 
 from schemas.config.pods import AnyPodConfig
 from schemas.config.scheduler import SchedulerConfig
-from schemas.documents.pods import SliceState
 from schemas.recovery_policy import CHOICES, RecoveryPolicy
 from services.scheduler.structures.expected_durations import ExpectedDurations, expected_durations_of
 from services.scheduler.structures.multislice_member import MultisliceMember
 from services.scheduler.structures.occupancy import Occupancy
 from services.scheduler.structures.pod_placement import PLACEMENTS, PodPlacement
-from services.scheduler.structures.preflight_failures import PreflightFailures
-from services.scheduler.structures.slice_record import CubeClaim, LeaveNotice, Move, Slice
+from services.scheduler.structures.slice_record import (
+    CubeClaim,
+    LeaveNotice,
+    Move,
+    Phase,
+    Slice,
+    in_preflight_backoff,
+)
 from services.scheduler.structures.waiting_lines import TIERS, Line, Place, Queue
 from shared.basics.keyed_random import draw_uniform
 from shared.engine.state import TRANSIENT, State
@@ -56,10 +61,6 @@ class SchedulerState(State):
     expected_durations: ExpectedDurations
     slices: dict[int, Slice] = field(default_factory=dict)
     """Slices that wait or have cubes, by number."""
-    preflight_failures: dict[int, PreflightFailures] = field(default_factory=dict)
-    """Slices whose preflights failed and that have not run long enough since then."""
-    claims: dict[int, CubeClaim] = field(default_factory=dict)
-    """Waiting slice → the cubes it has claimed."""
     promises: dict[int, int] = field(default_factory=dict)
     """First slices in line → their latest start, by the current estimates."""
     leftover_circuits: dict[int, int] = field(default_factory=dict)
@@ -106,7 +107,7 @@ class SchedulerState(State):
     """Use (CHIP_USES) → chips since `at_us`."""
     chip_us: dict[str, int] = field(default_factory=lambda: dict.fromkeys(CHIP_USES, 0))
     """Use (CHIP_USES) → chip-microseconds until `at_us`."""
-    by_phase: dict[SliceState, set[int]] | None = field(default=None, metadata=TRANSIENT, kw_only=True)
+    by_phase: dict[Phase, set[int]] | None = field(default=None, metadata=TRANSIENT, kw_only=True)
     """Phase → the slices in it; see `slices_in`."""
     occupancy: Occupancy | None = field(default=None, metadata=TRANSIENT, kw_only=True)
     queue: Queue | None = field(default=None, metadata=TRANSIENT, kw_only=True)
@@ -147,25 +148,25 @@ def put_slice(state: SchedulerState, row: Slice) -> None:
     """Store a slice. Nothing else writes `slices`."""
     before = state.slices.get(row.number)
     state.slices[row.number] = row
-    if state.by_phase is not None and (before is None or before.state != row.state):
+    if state.by_phase is not None and (before is None or before.phase != row.phase):
         if before is not None:
-            state.by_phase[before.state].discard(row.number)
-        state.by_phase.setdefault(row.state, set()).add(row.number)
+            state.by_phase[before.phase].discard(row.number)
+        state.by_phase.setdefault(row.phase, set()).add(row.number)
 
 
 def drop_slice(state: SchedulerState, number: int) -> None:
     """Remove a slice that ended, if it is stored."""
     row = state.slices.pop(number, None)
     if row is not None and state.by_phase is not None:
-        state.by_phase[row.state].discard(number)
+        state.by_phase[row.phase].discard(number)
 
 
-def slices_in(state: SchedulerState, phase: SliceState) -> list[Slice]:
+def slices_in(state: SchedulerState, phase: Phase) -> list[Slice]:
     """The slices in a phase, by number."""
     if state.by_phase is None:
         state.by_phase = {}
         for row in state.slices.values():
-            state.by_phase.setdefault(row.state, set()).add(row.number)
+            state.by_phase.setdefault(row.phase, set()).add(row.number)
     return [state.slices[number] for number in sorted(state.by_phase.get(phase, ()))]
 
 
@@ -182,8 +183,8 @@ def occupancy_of(state: SchedulerState) -> Occupancy:
             if row.notice is not None and row.notice.move is not None:
                 occupancy.keep((row.notice.move.spare,), row.shape, row.notice.move.corner)
         occupancy.keep(tuple(state.warm_cubes), WHOLE_CUBE_SHAPE, None)
-        for number, claim in sorted(state.claims.items()):
-            occupancy.keep(claim.cubes, state.slices[number].shape, claim.corner)
+        for row, claim in claimed_slices(state):
+            occupancy.keep(claim.cubes, row.shape, claim.corner)
         state.occupancy = occupancy
     return state.occupancy
 
@@ -204,7 +205,7 @@ def queue_of(state: SchedulerState) -> Queue:
     if state.queue is None:
         state.queue = Queue()
         for row in state.slices.values():
-            if row.state == "queued" and row.number not in state.claims and not is_deferred(state, row):
+            if row.phase == "queued" and not is_deferred(state, row):
                 state.queue.add(line_of(row), place_of(row))
     return state.queue
 
@@ -218,13 +219,7 @@ def enqueue(state: SchedulerState, row: Slice) -> None:
 def is_deferred(state: SchedulerState, row: Slice) -> bool:
     """Whether a waiting slice is outside the queue: it waits for an OCS that is down, or backs off after
     failed preflights or a failed gang hold."""
-    return in_preflight_backoff(state, row) or in_multislice_backoff(state, row) or waits_for_ocs(state, row)
-
-
-def in_preflight_backoff(state: SchedulerState, row: Slice) -> bool:
-    """Whether a slice backs off after failed preflights."""
-    failures = state.preflight_failures.get(row.number)
-    return failures is not None and failures.again_us is not None
+    return in_preflight_backoff(row) or in_multislice_backoff(state, row) or waits_for_ocs(state, row)
 
 
 def in_multislice_backoff(state: SchedulerState, row: Slice) -> bool:
@@ -252,13 +247,15 @@ def speed_without_ocses(state: SchedulerState, row: Slice) -> int:
 
 def deferred_slices(state: SchedulerState) -> list[Slice]:
     """The waiting slices outside the queue, by number."""
-    if not state.ocs_down and not state.members and not state.preflight_failures:
-        return []
-    return [
-        row
-        for number, row in sorted(state.slices.items())
-        if row.state == "queued" and number not in state.claims and is_deferred(state, row)
-    ]
+    deferred = slices_in(state, "backing-off")
+    if state.ocs_down or state.members:
+        deferred += [row for row in slices_in(state, "queued") if is_deferred(state, row)]
+    return sorted(deferred, key=lambda row: row.number)
+
+
+def claimed_slices(state: SchedulerState) -> list[tuple[Slice, CubeClaim]]:
+    """The waiting slices with a claim on cubes, by number."""
+    return [(row, row.claim) for row in slices_in(state, "reserved") if row.claim is not None]
 
 
 def policy_of(state: SchedulerState, row: Slice) -> RecoveryPolicy:

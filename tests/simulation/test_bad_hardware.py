@@ -8,7 +8,7 @@ from ops.sites.configuration import superpod_config
 from schemas.messages.operator import InjectFault
 from schemas.messages.scheduler import SlicePreflight, SliceStarted
 from schemas.registry import decode
-from services.scheduler.state import SchedulerState
+from services.scheduler.state import SchedulerState, slices_in
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.runtimes.lab import LabRequest
 from tests.support.pods import POD, pod_lab
@@ -72,6 +72,4 @@ def test_a_shaking_ocs_is_not_tried_without_end_and_the_pod_recovers_with_it() -
     scheduler = lab.site.instance(POD, "scheduler").state
     assert isinstance(scheduler, SchedulerState)
     assert [row for row in scheduler.slices.values() if row.state == "recovering"] == []
-    assert [
-        failures for failures in scheduler.preflight_failures.values() if failures.again_us is not None
-    ] == []
+    assert slices_in(scheduler, "backing-off") == []

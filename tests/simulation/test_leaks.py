@@ -164,7 +164,7 @@ def check_nothing_is_left(site: Site) -> None:
     states = {instance.name: instance.state for instance in site.instances}
     scheduler, jobs, workload = scheduler_of(site), states["jobs"], states["workload"]
     tables = (
-        "slices claims promises tickets unhealthy suspects "
+        "slices promises tickets unhealthy suspects "
         "module_failed_cubes ocs_down "
         "drained bad_ends queued chips_allocated wakes_us"
     )

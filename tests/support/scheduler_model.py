@@ -49,7 +49,7 @@ from services.scheduler.placement.circuits import leftover_circuits
 from services.scheduler.service import SERVICE
 from services.scheduler.state import SchedulerState, occupancy_of, queue_of
 from services.scheduler.structures.occupancy import Corner
-from services.scheduler.structures.slice_record import LeaveNotice, Move, Slice
+from services.scheduler.structures.slice_record import CubeClaim, LeaveNotice, Move, Slice
 from shared.engine.dispatch import ServiceInstance, deliver
 from shared.engine.service import DocumentKey, Output
 from shared.engine.state_codec import decode_state, encode_state
@@ -153,6 +153,11 @@ class World:
     def state(self) -> SchedulerState:
         assert isinstance(self.held.state, SchedulerState)
         return self.held.state
+
+    @property
+    def claims(self) -> dict[int, CubeClaim]:
+        """Waiting slice → its claim on cubes."""
+        return {number: row.claim for number, row in self.state.slices.items() if row.claim is not None}
 
     @property
     def notices(self) -> dict[int, LeaveNotice]:
@@ -630,7 +635,7 @@ class World:
         """Only who waits has a claim, for somebody who leaves; no cube is kept for two, and nobody else comes
         to it: who has it still was told to leave."""
         kept: set[Chip] = set()
-        for number, claim in self.state.claims.items():
+        for number, claim in self.claims.items():
             name = f"{FABRIC}/slice-{number}"
             assert rows[name].state == "queued"
             chips = set(self.chips(self.shapes[name][0], claim.cubes, claim.corner))

@@ -64,7 +64,7 @@ def dry_run_request(state: SchedulerState, request: SliceRequested) -> DryRun:
     emitted = _bodies(on_slice_requested(state, request, message))
     number = number_of(request.slice)
     row = state.slices.get(number) or state.ended[number]
-    claim = state.claims.get(number)
+    claim = row.claim
     return DryRun(state, row, emitted, () if claim is None else claim.victims, leftover_before)
 
 
@@ -115,7 +115,7 @@ def circuit_changes(trial: DryRun) -> CircuitChanges:
 
 def has_or_claims_cubes(trial: DryRun) -> bool:
     """Whether the slice has cubes, or will have them when its victims have left."""
-    return bool(trial.row.cubes) or trial.row.number in trial.state.claims
+    return bool(trial.row.cubes) or trial.row.claim is not None
 
 
 def largest_now(state: SchedulerState, request: SliceRequested) -> Shape | None:

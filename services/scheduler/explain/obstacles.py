@@ -14,14 +14,13 @@ from services.scheduler.recovery.recovery_inputs import dead_cubes
 from services.scheduler.state import (
     SchedulerState,
     has_notice,
-    in_preflight_backoff,
     occupancy_of,
     placed_slices,
     policy_of,
     queue_of,
     waits_for_ocs,
 )
-from services.scheduler.structures.slice_record import Slice
+from services.scheduler.structures.slice_record import Slice, in_preflight_backoff
 from shared.basics.time_format import format_time
 from shared.models.superpod.wiring import link_end
 
@@ -76,7 +75,7 @@ def _of_waiting(state: SchedulerState, row: Slice) -> list[Obstacle]:
     if member is not None and (member.until_us is not None or member.again_us is not None):
         why = "it holds no cubes, and all slices of the job start together"
         return [Obstacle(kind="slice", name=name, why=why) for name in slices_without_cubes(state, member)]
-    claim = state.claims.get(row.number)
+    claim = row.claim
     if claim is not None:
         leaving = [number for number in claim.victims if has_notice(state, number)]
         return [_holder(state, number) for number in leaving]
@@ -84,14 +83,14 @@ def _of_waiting(state: SchedulerState, row: Slice) -> list[Obstacle]:
         rule = f"recovery {format_recovery_policy(policy_of(state, row))}"
         ocses = _ocses(state, set(state.ocs_down))
         return [*ocses, Obstacle(kind="rule", name=rule, why=no_reroute_reason(state, row))]
-    if in_preflight_backoff(state, row):
+    if in_preflight_backoff(row):
         return _failed(state, row)
     return [*_cubes(state, row), *_holders(state, row), *_quota(state, row), *_rules(state, row)]
 
 
 def _failed(state: SchedulerState, row: Slice) -> list[Obstacle]:
     """The OCSes whose links failed its last preflight, and the backoff rule."""
-    failures, config = preflight_failures_of(state, row), state.config
+    failures, config = preflight_failures_of(row), state.config
     rows = [
         Obstacle(
             kind="ocs",

@@ -58,14 +58,14 @@ def plan_request(state: SchedulerState, request: SliceRequested) -> SlicePlan:
 def _decision(dry_run: DryRun) -> Literal["placed", "claims", "waits", "refused"]:
     if dry_run.row.cubes:
         return "placed"
-    if dry_run.row.number in dry_run.state.claims:
+    if dry_run.row.claim is not None:
         return "claims"
     return "waits" if dry_run.row.state == "queued" else "refused"
 
 
 def _cubes(placed: DryRun) -> tuple[int, ...]:
     """The cubes of the slice; if its claim must wait for victims, the claimed cubes."""
-    claim = placed.state.claims.get(placed.row.number)
+    claim = placed.row.claim
     return placed.row.cubes if claim is None else claim.cubes
 
 

@@ -13,11 +13,10 @@ from services.scheduler.recovery.recovery_plan import expected_left_us
 from services.scheduler.state import (
     SchedulerState,
     has_notice,
-    in_preflight_backoff,
     placed_slices,
     waits_for_ocs,
 )
-from services.scheduler.structures.slice_record import Slice
+from services.scheduler.structures.slice_record import CubeClaim, Slice, in_preflight_backoff
 from services.scheduler.structures.timeline import FOREVER
 from shared.basics.time_format import format_time
 
@@ -31,11 +30,11 @@ def expected_start(state: SchedulerState, row: Slice) -> ExpectedStart:
     for_pods = pods_wait_reason(state, row)
     if for_pods is not None:
         return _unknown(f"the other pods of the job have no known start: {for_pods}")
-    if row.number in state.claims:
-        return _by_claim(state, row)
+    if row.claim is not None:
+        return _by_claim(state, row.claim)
     if waits_for_ocs(state, row):
         return _by_repair(state)
-    if in_preflight_backoff(state, row):
+    if in_preflight_backoff(row):
         return _unknown("its preflights failed, and the next one may fail too")
     if row.tier == "filler":
         return _unknown("filler has no promised start: it takes cubes that no other slice wants")
@@ -48,8 +47,7 @@ def _unknown(reason: str) -> ExpectedStart:
     return ExpectedStart(at_us=None, basis="unknown", reason=reason, depends_on=())
 
 
-def _by_claim(state: SchedulerState, row: Slice) -> ExpectedStart:
-    claim = state.claims[row.number]
+def _by_claim(state: SchedulerState, claim: CubeClaim) -> ExpectedStart:
     leaving = [number for number in claim.victims if has_notice(state, number)]
     return ExpectedStart(
         at_us=max(claim.until_us, state.now_us),

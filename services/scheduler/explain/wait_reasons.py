@@ -11,9 +11,9 @@ from services.scheduler.queue.preflight_backoff import failures_text, preflight_
 from services.scheduler.state import (
     SchedulerState,
     WaitSummary,
+    claimed_slices,
     deferred_slices,
     has_notice,
-    in_preflight_backoff,
     line_of,
     occupancy_of,
     policy_of,
@@ -21,7 +21,7 @@ from services.scheduler.state import (
     speed_without_ocses,
     waits_for_ocs,
 )
-from services.scheduler.structures.slice_record import Slice
+from services.scheduler.structures.slice_record import CubeClaim, Slice, in_preflight_backoff
 from services.scheduler.structures.waiting_lines import FILLER, Line
 from shared.basics.time_format import format_time
 from shared.models.superpod.shapes import chips_of, is_mesh
@@ -36,7 +36,8 @@ def wait_summary_of(state: SchedulerState) -> WaitSummary:
         filler = sorted([place for line in queue.filler() for place in queue.lines[line]])
         numbers += [place[1] for place in filler]
         outside = [row.number for row in deferred_slices(state)]
-        places = {number: at for at, number in enumerate([*sorted(state.claims), *numbers, *outside], 1)}
+        claimed = [row.number for row, _ in claimed_slices(state)]
+        places = {number: at for at, number in enumerate([*claimed, *numbers, *outside], 1)}
         first = ranked[0][0][-1][1] if ranked else None
         state.waits = WaitSummary(places, first, {})
     return state.waits
@@ -47,11 +48,11 @@ def wait_reason(state: SchedulerState, row: Slice) -> str:
     for_pods = pods_wait_reason(state, row)
     if for_pods is not None:
         return for_pods
-    if row.number in state.claims:
-        return _claim(state, row)
+    if row.claim is not None:
+        return _claim(state, row.claim)
     if waits_for_ocs(state, row):
         return _ocses(state, row)
-    if in_preflight_backoff(state, row):
+    if in_preflight_backoff(row):
         return _backoff_text(state, row)
     waits = wait_summary_of(state)
     if row.number == waits.first:
@@ -65,8 +66,7 @@ def wait_reason(state: SchedulerState, row: Slice) -> str:
     return waits.reasons[line]
 
 
-def _claim(state: SchedulerState, row: Slice) -> str:
-    claim = state.claims[row.number]
+def _claim(state: SchedulerState, claim: CubeClaim) -> str:
     leaving = [number for number in claim.victims if has_notice(state, number)]
     names = ", ".join([f"{state.fabric}/slice-{number}" for number in leaving])
     cubes = ", ".join([f"cube-{cube}" for cube in claim.cubes])
@@ -89,7 +89,7 @@ def _ocses(state: SchedulerState, row: Slice) -> str:
 
 def _backoff_text(state: SchedulerState, row: Slice) -> str:
     """Until when the slice backs off, and the links that failed."""
-    until = f"backs off until {format_time(preflight_failures_of(state, row).again_us)}"
+    until = f"backs off until {format_time(preflight_failures_of(row).again_us)}"
     return f"{until}: {failures_text(state, row)} (scheduler.preflight_backoff_s)"
 
 

@@ -19,7 +19,7 @@ from schemas.multislice import Multislice
 from services.scheduler.lifecycle import refuse, release_claim, slice_name, store_slice, withdraw
 from services.scheduler.state import SchedulerState, enqueue, queue_of
 from services.scheduler.structures.multislice_member import MemberStatus, MultisliceMember
-from services.scheduler.structures.slice_record import Slice
+from services.scheduler.structures.slice_record import CubeClaim, Slice, claim_of
 from services.scheduler.structures.waiting_lines import TIERS
 from shared.basics.fast_replace import replace
 from shared.basics.keyed_random import draw_uniform
@@ -53,9 +53,9 @@ def hold_cubes(state: SchedulerState, row: Slice) -> list[Output]:
     """Hold the claimed cubes of a slice for its job: no other slice is on them any more."""
     number, member = row.number, state.members[row.number]
     until_us = state.now_us + state.config.pods_hold_s * US_PER_S
-    state.claims[number] = with_fields(state.claims[number], until_us=until_us)
+    claim = None if row.claim is None else with_fields(row.claim, until_us=until_us)
     state.members[number] = replace(member, held_since_us=state.now_us, until_us=until_us)
-    store_slice(state, row)
+    store_slice(state, replace(row, claim=claim))
     return [
         CausedBy(row.request, PodHeld(job=member.job, slice=slice_name(state, number), until_us=until_us))
     ]
@@ -64,7 +64,7 @@ def hold_cubes(state: SchedulerState, row: Slice) -> list[Output]:
 def give_up_hold(state: SchedulerState, row: Slice, reason: str) -> list[Output]:
     """Give back the held cubes of a slice and start its backoff."""
     queue_of(state)  # build the queue while the slice still has its claim
-    release_claim(state, row)
+    row = release_claim(state, row)
     member = state.members[row.number]
     again_us = state.now_us + backoff_us(state, row, member.tries)
     state.members[row.number] = replace(
@@ -101,10 +101,10 @@ def _seniority(state: SchedulerState, row: Slice) -> tuple[int, int, int, str]:
     return TIERS.index(row.tier), -row.priority, row.requested_us, state.members[row.number].job
 
 
-def take_held_cubes(state: SchedulerState, row: Slice) -> tuple[tuple[int, ...], tuple[int, int, int] | None]:
-    """The (cubes, corner) held for a slice that gets them now."""
-    held, member = state.claims[row.number], state.members[row.number]
-    release_claim(state, row)
+def take_held_cubes(state: SchedulerState, row: Slice) -> tuple[Slice, CubeClaim]:
+    """The slice without its claim, for the caller to admit, and the claim on the cubes that it gets now."""
+    held, member = claim_of(row), state.members[row.number]
+    row = release_claim(state, row)
     state.members[row.number] = replace(
         member,
         is_joined=True,
@@ -114,7 +114,7 @@ def take_held_cubes(state: SchedulerState, row: Slice) -> tuple[tuple[int, ...],
         again_us=None,
         tries=0,
     )
-    return held.cubes, held.corner
+    return row, held
 
 
 def members_due_us(state: SchedulerState) -> int | None:

@@ -41,7 +41,7 @@ def pods_wait_reason(state: SchedulerState, row: Slice) -> str | None:
     unreachable = ", ".join(unreachable_pods(state, member))
     others = ", ".join(slices_without_cubes(state, member)) or "the other pods"
     if member.until_us is not None:
-        cubes = len(state.claims[row.number].cubes)
+        cubes = 0 if row.claim is None else len(row.claim.cubes)
         held = "holds 1 cube" if cubes == 1 else f"holds {cubes} cubes"
         until = f"{held} until {format_time(member.until_us)}"
         if unreachable:

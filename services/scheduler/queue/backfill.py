@@ -9,7 +9,14 @@ from schemas.names import Shape
 from services.scheduler.queue.expected_end import expected_end_us
 from services.scheduler.queue.fit import FitFinder, FitWithVictims
 from services.scheduler.queue.order import Rank
-from services.scheduler.state import SchedulerState, moving_slices, occupancy_of, place_of, queue_of
+from services.scheduler.state import (
+    SchedulerState,
+    claimed_slices,
+    moving_slices,
+    occupancy_of,
+    place_of,
+    queue_of,
+)
 from services.scheduler.structures.occupancy import WHOLE_CUBE, block_mask
 from services.scheduler.structures.pod_placement import Fit, VictimNumbers
 from services.scheduler.structures.reservations import ReservationTable
@@ -88,8 +95,7 @@ def _until_us(state: SchedulerState, number: int) -> int:
 
 def _claimed_us(state: SchedulerState) -> dict[int, list[BusyInterval]]:
     claimed: dict[int, list[BusyInterval]] = {}
-    for number, claim in state.claims.items():
-        row = state.slices[number]
+    for row, claim in claimed_slices(state):
         mask = WHOLE_CUBE if claim.corner is None else block_mask(claim.corner, row.shape)
         left_us = expected_end_us(state, row, claim.until_us)
         for cube in claim.cubes:

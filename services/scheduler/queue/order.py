@@ -1,7 +1,7 @@
 """Queue order of waiting slices."""
 
 from schemas.config.quotas import parse_quotas
-from services.scheduler.state import SchedulerState, occupancy_of, queue_of
+from services.scheduler.state import SchedulerState, claimed_slices, occupancy_of, queue_of
 from services.scheduler.structures.waiting_lines import FILLER, TIERS, Line, Place
 from shared.models.superpod.shapes import chips_of
 
@@ -48,8 +48,8 @@ def quotas_of(state: SchedulerState, owners: set[str]) -> dict[str, int]:
 def chips_by_owner(state: SchedulerState) -> dict[str, int]:
     """Owner → chips of its production and research slices that have cubes or a claim."""
     held: dict[str, int] = {}
-    for number in (*occupancy_of(state).held, *state.claims):
-        row = state.slices[number]
+    placed = [state.slices[number] for number in occupancy_of(state).held]
+    for row in (*placed, *[row for row, _ in claimed_slices(state)]):
         if row.tier != TIERS[FILLER]:
             held[row.owner] = held.get(row.owner, 0) + row.chips
     return held

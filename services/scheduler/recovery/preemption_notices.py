@@ -10,6 +10,7 @@ from services.scheduler.lifecycle import admit, is_single_pod, release_claim, re
 from services.scheduler.multislice.gang_hold import give_up_hold, hold_cubes
 from services.scheduler.state import (
     SchedulerState,
+    claimed_slices,
     enqueue,
     has_notice,
     line_of,
@@ -19,7 +20,7 @@ from services.scheduler.state import (
     queue_of,
 )
 from services.scheduler.structures.occupancy import WHOLE_CUBE, Corner, block_mask
-from services.scheduler.structures.slice_record import CubeClaim, LeaveNotice, Move, Slice
+from services.scheduler.structures.slice_record import CubeClaim, LeaveNotice, Move, Slice, as_waiting
 from shared.basics.fast_replace import replace
 from shared.basics.units import US_PER_S
 from shared.engine.service import CausedBy, Output
@@ -32,9 +33,9 @@ def claim_cubes(
     """Reserve cubes for a waiting slice, and give notice to the slices on them."""
     queue_of(state).remove(line_of(row), place_of(row))
     until_us = state.now_us + state.config.grace_s * US_PER_S
-    state.claims[row.number] = CubeClaim(cubes, corner, victims, until_us)
+    claim = CubeClaim(cubes, corner, victims, until_us)
     occupancy_of(state).keep(cubes, row.shape, corner)
-    store_slice(state, row)
+    store_slice(state, as_waiting(replace(row, claim=claim)))
     return give_notice(state, row, victims, row.request)
 
 
@@ -73,27 +74,26 @@ def serve_claims(state: SchedulerState) -> list[Output]:
     """Step 3 of the cycle: admit slices whose claimed cubes are free. A claim fails if a cube is out of use
     or a slice stays on it; then its slice is queued again."""
     emitted: list[Output] = []
-    for number, claim in sorted(state.claims.items()):
-        row, occupancy = state.slices[number], occupancy_of(state)
+    for row, claim in claimed_slices(state):
+        occupancy = occupancy_of(state)
         mask = WHOLE_CUBE if claim.corner is None else block_mask(claim.corner, row.shape)
         users = {user for cube in claim.cubes for user in occupancy.slices_on(cube, mask)}
         is_usable = all(occupancy.allowed[cube] for cube in claim.cubes)
-        member = state.members.get(number)
+        member = state.members.get(row.number)
         if member is not None and member.until_us is not None:
             emitted += (
                 [] if is_usable else give_up_hold(state, row, "one of its reserved cubes went out of use")
             )
         elif not is_usable or not all(has_notice(state, user) for user in users):
             queue_of(state)  # build the queue while the slice still has its claim
-            release_claim(state, row)
-            enqueue(state, row)
-            store_slice(state, row)
+            back = release_claim(state, row)
+            enqueue(state, back)
+            store_slice(state, back)
         elif not users and not any(has_notice(state, victim) for victim in claim.victims):
             if member is not None:
                 emitted += hold_cubes(state, row)
                 continue
-            release_claim(state, row)
-            emitted += admit(state, row, claim.cubes, claim.corner)
+            emitted += admit(state, release_claim(state, row), claim.cubes, claim.corner)
     return emitted
 
 

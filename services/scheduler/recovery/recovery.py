@@ -17,11 +17,12 @@ from services.scheduler.placement.cube_ranking import fit_for_one_cube
 from services.scheduler.placement.degraded_speed import failed_part
 from services.scheduler.placement.warm_spares import release_warm_spare
 from services.scheduler.queue.preflight_backoff import (
+    after_stop,
     failures_text,
     keeps_cubes_until_us,
     may_rewire,
-    note_stopped,
-    start_backoff,
+    preflight_failures_of,
+    with_backoff,
 )
 from services.scheduler.recovery.cube_swaps import swap_cube
 from services.scheduler.recovery.preemption_notices import give_notice
@@ -53,7 +54,7 @@ def interrupt(state: SchedulerState, row: Slice, part: str, cause: str, decides_
     if row.interruption is not None:
         return []
     row = cancel_move(state, row)
-    note_stopped(state, row)
+    row = after_stop(row, state.config, state.now_us)
     progress, lost_us = row.progress, 0
     if progress is not None and progress.phase != "preparing":
         lost_us = progress_at(progress, state.now_us).uncommitted_us
@@ -64,7 +65,7 @@ def interrupt(state: SchedulerState, row: Slice, part: str, cause: str, decides_
         state,
         replace(
             row,
-            state="recovering",
+            phase="recovering",
             changed_us=state.now_us,
             reason=reason,
             progress=progress,
@@ -168,7 +169,8 @@ def _evict(state: SchedulerState, row: Slice, interruption: Interruption) -> lis
     )
     if not backs_off:
         return requeue(state, row, reason, interruption.cause, interruption.lost_us)
-    failures = start_backoff(state, row)
+    row = with_backoff(state, row)
+    failures = preflight_failures_of(row)
     emitted = requeue(state, row, reason, interruption.cause, interruption.lost_us)
     if number not in state.slices or failures.again_us is None:
         return emitted
@@ -228,13 +230,13 @@ def _wait(state: SchedulerState, row: Slice, interruption: Interruption, hit: Re
     elif not hit.moves:
         why = "the slice waits for the repair"
     reason = f"{interruption.part} failed{_failed_preflights_text(state, row)} and {why}"
-    waiting = replace(row, state="recovering", reason=reason, links_checked=False, interruption=interruption)
+    waiting = replace(row, phase="recovering", reason=reason, links_checked=False, interruption=interruption)
     store_slice(state, waiting)
 
 
 def _failed_preflights_text(state: SchedulerState, row: Slice) -> str:
     """Text with the failed preflights of a slice, if they caused the interruption."""
-    by_links = row.number in state.preflight_failures and not dead_cubes(state, row)
+    by_links = row.preflight_failures is not None and not dead_cubes(state, row)
     return f", {failures_text(state, row)}," if by_links else ""
 
 

@@ -60,7 +60,7 @@ def cubes_to_leave(state: SchedulerState, row: Slice) -> tuple[int, ...]:
         return dead
     ends = [end for end in down_ends(state, row) if ocs_of(end) not in state.ocs_down]
     links = Counter([end // ENDS_PER_CUBE for end in ends])
-    order_sign = -1 if preflight_failures_of(state, row).failed % 2 else 1
+    order_sign = -1 if preflight_failures_of(row).failed % 2 else 1
     place_of = {cube: order_sign * place for place, cube in enumerate(row.cubes)}
     chosen: list[int] = []
     covered, wanted = 0, sum(links.values())

@@ -1,4 +1,9 @@
-"""The record of one slice: everything that the scheduler knows of it, and what only its present phase has."""
+"""The record of one slice: everything that the scheduler knows of it, and what only its present phase has.
+
+A slice waits (queued, reserved, backing-off), has cubes (programming, preflight, running, degraded,
+recovering), or has ended (completed, evicted, refused). Functions here are pure: they return a changed
+record, which the caller stores.
+"""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -8,8 +13,25 @@ from schemas.messages.jobs import JobTerms
 from schemas.messages.scheduler import FULL_SPEED
 from schemas.names import Join, Shape, Tier
 from schemas.recovery_policy import Choice, RecoveryPolicy
+from services.scheduler.structures.preflight_failures import PreflightFailures
 from shared.basics.fast_replace import replace
 from shared.models.jobs.progress import Progress
+
+Phase = Literal[
+    "queued",
+    "reserved",
+    "backing-off",
+    "programming",
+    "preflight",
+    "running",
+    "degraded",
+    "recovering",
+    "completed",
+    "evicted",
+    "refused",
+]
+"""The phase of a slice. Waiting: `queued` in its line, or outside it because an OCS is down; `reserved` with
+a claim on cubes; `backing-off` after failed preflights. The others are states of the status document."""
 
 
 @dataclass(frozen=True)  # without slots: `fast_replace`
@@ -69,7 +91,7 @@ class CubeClaim:
 
 @dataclass(frozen=True)  # without slots: `fast_replace`
 class Slice:
-    """One slice: waiting, placed on cubes, or ended. `state` is the phase of its life.
+    """One slice: waiting, placed on cubes, or ended.
 
     Link counts are counts of link ends.
     """
@@ -84,7 +106,7 @@ class Slice:
     request: str
     """The id of its SliceRequested message."""
     requested_us: int
-    state: SliceState
+    phase: Phase
     changed_us: int
     cubes: tuple[int, ...] = ()
     corner: tuple[int, int, int] | None = None
@@ -123,6 +145,16 @@ class Slice:
     """While it recovers: what interrupted it."""
     notice: LeaveNotice | None = None
     """On cubes: the notice that it must leave some; None without one."""
+    claim: CubeClaim | None = None
+    """While it is reserved: its claim on cubes."""
+    preflight_failures: PreflightFailures | None = None
+    """Its failed preflights, if it has not run long enough since then."""
+
+    @property
+    def state(self) -> SliceState:
+        """The phase as the status document shows it: `queued` in every phase in which it waits."""
+        phase = self.phase
+        return "queued" if phase == "reserved" or phase == "backing-off" else phase
 
 
 def condition_of(row: Slice) -> Literal["recovering", "programming", "preflight", "degraded", "running"]:
@@ -135,6 +167,28 @@ def condition_of(row: Slice) -> Literal["recovering", "programming", "preflight"
     if row.preflight_until_us is not None:
         return "preflight"
     return "degraded" if row.links_down or row.links_degraded else "running"
+
+
+def as_waiting(row: Slice) -> Slice:
+    """A slice without cubes in the phase that follows from what it has: a claim, a backoff, or neither."""
+    phase: Phase = "queued"
+    if row.claim is not None:
+        phase = "reserved"
+    elif in_preflight_backoff(row):
+        phase = "backing-off"
+    return row if row.phase == phase else replace(row, phase=phase)
+
+
+def in_preflight_backoff(row: Slice) -> bool:
+    """Whether a slice backs off after failed preflights."""
+    return row.preflight_failures is not None and row.preflight_failures.again_us is not None
+
+
+def claim_of(row: Slice) -> CubeClaim:
+    """The claim of a slice; ValueError if it has none."""
+    if row.claim is None:
+        raise ValueError(f"slice {row.number} has no claim")
+    return row.claim
 
 
 def interruption_of(row: Slice) -> Interruption:

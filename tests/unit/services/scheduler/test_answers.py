@@ -90,7 +90,7 @@ def check_came_true(world: World, told: SlicePlan, name: str, emitted: list[Said
         assert told.reason == refused.reason
         return
     row = world.state.slices[int(name.rpartition("-")[2])]
-    assert (row.number in world.state.claims) == (told.decision == "claims")
+    assert (row.number in world.claims) == (told.decision == "claims")
     if told.decision == "waits":
         document = world.status(name)
         assert (document.reason, document.queue_position) == (told.reason, told.queue_position)

@@ -55,7 +55,7 @@ def test_if_its_slice_is_withdrawn_the_mesh_moves_and_nothing_is_left_behind() -
     for mesh in sorted({f"pod-0/slice-{number}" for number in world.notices}):
         world.checkpoint(mesh)
     world.check()
-    assert [*world.state.claims, *world.moves, *world.notices] == []
+    assert [*world.claims, *world.moves, *world.notices] == []
     assert len(world.idle) == 2
     assert meshes
 

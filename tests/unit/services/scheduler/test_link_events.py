@@ -278,7 +278,7 @@ def choices_on_bad_cubes(world: World, name: str) -> list[str | None]:
     """What is chosen for a slice that has a bad link on every cube that it is given, until that may be it."""
     choices: list[str | None] = []
     while name not in world.ended:
-        failures = world.state.preflight_failures.get(0)
+        failures = world.state.slices[0].preflight_failures
         if world.commands:
             (cube,) = world.held_cubes[name]
             emitted = world.train(down=(96 * cube, 96 * cube + 16))
@@ -305,7 +305,7 @@ def test_who_finds_a_bad_link_on_every_cube_stays_leaves_backs_off_and_not_for_e
         "pod-0/cube-0/+x/0 failed, preflight 4 in a row found 1 link down: pod-0/ocs-0 (1), and the slice "
         "leaves its cubes; it was already requeued 1 times (scheduler.retries_max)"
     )
-    assert world.state.preflight_failures == {}
+    assert world.state.ended[0].preflight_failures is None
     world.check()
 
 

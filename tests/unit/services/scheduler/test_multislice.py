@@ -62,7 +62,7 @@ def row_of(number: int) -> Slice:
         priority=0,
         request="workload@pod-0/1",
         requested_us=0,
-        state="queued",
+        phase="queued",
         changed_us=0,
     )
 

@@ -169,7 +169,7 @@ def test_a_claim_goes_with_its_slice_and_leaves_nothing_behind() -> None:
     preemptor, _ = world.request(PAIR)
     assert [type(body) for body in world.release(preemptor)] == [SliceRefused]
     world.check()
-    assert world.state.claims == {}
+    assert world.claims == {}
     emitted = world.checkpoint(victim)
     assert admitted(emitted) == [victim]  # whoever was told to leave does, and finds the pod empty
     world.check()
@@ -198,7 +198,7 @@ def test_a_claim_on_a_cube_that_fails_is_given_up_and_made_anew() -> None:
     emitted = world.fail(0)
     assert noticed(emitted) == filler[2:3]
     world.check()
-    assert world.state.claims[4].cubes == (1, 2)
+    assert world.claims[4].cubes == (1, 2)
     world.checkpoint(filler[1])
     assert admitted(world.checkpoint(filler[2])) == [preemptor]
     world.check()

@@ -124,7 +124,7 @@ def test_who_leaves_for_a_slice_that_lost_a_cube_leaves_for_nobody_else() -> Non
     world.fail(0)
     preemptor, emitted = world.request((4, 4, 4), tier="production")
     assert emitted == []
-    assert world.state.claims == {}
+    assert world.claims == {}
     swapped = [body for body in world.checkpoint(victim) if isinstance(body, CubeSwapped)]
     assert [(body.slice, body.left, body.spare) for body in swapped] == [(hit, 0, 3)]
     assert world.status(preemptor).state == "queued"

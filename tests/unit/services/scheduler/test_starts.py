@@ -186,7 +186,7 @@ def test_nobody_who_waits_is_told_to_start_now() -> None:
             if number % 9:
                 continue
             for row in world.state.slices.values():
-                if row.state == "queued" and row.number not in world.state.claims:
+                if row.state == "queued" and row.number not in world.claims:
                     start = explained(world, f"{FABRIC}/slice-{row.number}").start
                     assert start is not None
                     assert start.at_us is None or start.at_us > world.now_us

@@ -91,7 +91,7 @@ POLICIES = st.builds(
     quotas=st.sampled_from(["", "team-1=64", "team-0=25%,team-1=0"]),
 )
 TABLES = (
-    "slices claims promises suspects unhealthy "
+    "slices promises suspects unhealthy "
     "module_failed_cubes ocs_down drained ocs_down_causes "
     "driver_boards_down bad_ends tickets queued chips_allocated wakes_us"
 )
@@ -144,13 +144,13 @@ def check_no_wait_is_in_vain(world: World) -> None:
     """The first in line, and filler, wait only for what is not there: counted chip by chip from what was
     said, and from what is kept for others."""
     state, in_use = world.state, world.chips_in_use()
-    kept = set(state.warm_cubes) | {cube for claim in state.claims.values() for cube in claim.cubes}
+    kept = set(state.warm_cubes) | {cube for claim in world.claims.values() for cube in claim.cubes}
     kept |= {move.spare for move in world.moves.values()}
     fit = [cube for cube in range(state.cubes) if cube not in world.unhealthy | world.drained | kept]
     chips = {cube: {chip for chip in in_use if chip[0] == cube} for cube in fit}
     for number, row in state.slices.items():
         is_first = row.tier != "filler" and world.status(f"pod-0/slice-{number}").queue_position == 1
-        if row.state != "queued" or number in state.claims or waits_for_ocs(state, row):
+        if row.state != "queued" or number in world.claims or waits_for_ocs(state, row):
             continue
         if row.tier != "filler" and not (is_first and state.config.hold_back == "none"):
             continue

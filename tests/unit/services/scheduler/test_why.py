@@ -41,7 +41,7 @@ def cubes_in(world: World) -> Cubes:
         *state.warm_cubes,
         *(move.spare for move in world.moves.values()),
     }
-    closed |= {cube for claim in state.claims.values() for cube in claim.cubes}
+    closed |= {cube for claim in world.claims.values() for cube in claim.cubes}
     open_ = [cube for cube in range(CUBES) if cube not in closed]
     idle = [cube for cube in open_ if not users[cube]]
     filler = [
@@ -59,7 +59,7 @@ def room_for_mesh(world: World, row: Slice, cubes: Cubes) -> bool:
     }
     blocks = [(world.shapes[name][0], held, world.corners[name]) for name, held in firm.items()]
     state = world.state
-    for number, claim in state.claims.items():
+    for number, claim in world.claims.items():
         blocks.append((state.slices[number].shape, claim.cubes, claim.corner))
     for number, move in world.moves.items():
         blocks.append((state.slices[number].shape, (move.spare,), move.corner))
@@ -92,7 +92,7 @@ def head_start_us(world: World, head: Slice, taken: list[int]) -> int:
         ends += [FOREVER] * (
             cube in taken or cube in state.unhealthy or cube in state.drained or cube in state.warm_cubes
         )
-        for number, claim in state.claims.items():
+        for number, claim in world.claims.items():
             estimate_us = state.slices[number].estimate_us
             if cube in claim.cubes:
                 ends.append(FOREVER if estimate_us is None else claim.until_us + estimate_us)
@@ -105,7 +105,7 @@ def check_reason(world: World, row: Slice, cubes: Cubes) -> str:
     """The reason of a waiting slice is true; returns which it is."""
     state, reason = world.state, world.status(f"{FABRIC}/slice-{row.number}").reason
     assert reason is not None
-    if row.number in state.claims:
+    if row.number in world.claims:
         assert reason.startswith("gets cube-")
         return "claim"
     if reason.startswith("waits for pod-0/ocs-"):
