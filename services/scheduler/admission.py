@@ -49,7 +49,7 @@ def on_slice_requested(state: SchedulerState, body: SliceRequested, message: Env
         terms=body.job,
         recovery=body.recovery,
     )
-    emitted = add_member(state, row, body.multislice)
+    row, emitted = add_member(state, row, body.multislice)
     try:
         state.placement.check(body.shape, body.twisted, state.cubes)
         _check_reserve(state, row)

@@ -130,7 +130,7 @@ def _place(state: SchedulerState, offer: Offer) -> list[Output]:
         return emitted + claim_cubes(state, row, cubes, corner, offer.victims)
     if corner is None and not state.placement.links_are_fixed and state.config.backfill != "conservative":
         cubes = best_cubes(state, row)  # any idle cubes will do, except in the conservative plan
-    if row.number in state.members:
+    if row.member is not None:
         emitted = claim_cubes(state, row, cubes, corner, ())
         return emitted + hold_cubes(state, state.slices[row.number])
     queue_of(state).remove(line_of(row), place_of(row))

@@ -44,8 +44,8 @@ def _slice(state: SchedulerState, name: str) -> SliceDocument | None:
         return None
     return SliceDocument(
         name=name,
-        state=displayed_state(state, row),
-        since_us=displayed_since_us(state, row),
+        state=displayed_state(row),
+        since_us=displayed_since_us(row),
         owner=row.owner,
         tier=row.tier,
         shape=row.shape,
@@ -68,7 +68,7 @@ def _slice(state: SchedulerState, name: str) -> SliceDocument | None:
         estimate_us=row.estimate_us,
         recovery=format_recovery_policy(policy_of(state, row)),
         changed_us=row.changed_us,
-        multislice=multislice_document(state, row),
+        multislice=multislice_document(row),
     )
 
 

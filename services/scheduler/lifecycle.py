@@ -108,7 +108,7 @@ def admit(
         preflight_until_us=until_us,
     )
     row = replace(row, phase=condition_of(row), speed_ppm=slice_speed(state, row))
-    if not waits and is_single_pod(state, row):
+    if not waits and is_single_pod(row):
         row = replace(row, progress=ready(progress, state.now_us, row.speed_ppm))
     store_slice(state, row)
     name = slice_name(state, row.number)
@@ -160,7 +160,7 @@ def report_condition(state: SchedulerState, row: Slice, cause: str | None = None
         bodies.append(SliceRestored(slice=name))
     started_us = now_us if row.started_us is None else row.started_us
     progress = row.progress
-    if progress is not None and progress.phase in ("preparing", "standing") and is_single_pod(state, row):
+    if progress is not None and progress.phase in ("preparing", "standing") and is_single_pod(row):
         progress = ready(progress, now_us, row.speed_ppm)
     if row.started_us is None and row.estimate_us is not None:
         row = replace(row, ends_us=now_us + remaining_run_us(row, row.estimate_us))
@@ -169,10 +169,10 @@ def report_condition(state: SchedulerState, row: Slice, cause: str | None = None
     return [body if cause is None else CausedBy(cause, body) for body in bodies]
 
 
-def is_single_pod(state: SchedulerState, row: Slice) -> bool:
+def is_single_pod(row: Slice) -> bool:
     """Whether a slice is the whole job, so that events on it affect the job at once. For a multislice job,
     the signals of its pods do that (`multislice`)."""
-    return row.number not in state.members
+    return row.member is None
 
 
 def needs_preflight(state: SchedulerState, row: Slice) -> bool:
@@ -288,10 +288,9 @@ def end_slice(state: SchedulerState, row: Slice, how: EndReason, reason: str) ->
     """Move a slice to the recently ended ones. Returns what the other slices of its multislice job must
     receive, if any."""
     emitted: list[SchedulerBody] = []
-    member = state.members.pop(row.number, None)
-    if member is not None:
+    if row.member is not None:
         name = slice_name(state, row.number)
-        emitted.append(PodsParted(job=member.job, slice=name, ends=how, reason=reason))
+        emitted.append(PodsParted(job=row.member.job, slice=name, ends=how, reason=reason))
     _enter_ended(state, row, ENDED_STATES[how], reason)
     return emitted
 
@@ -308,6 +307,7 @@ def _enter_ended(state: SchedulerState, row: Slice, how: EndedState, reason: str
         reason=reason,
         claim=None,
         preflight_failures=None,
+        member=None,
     )
     dropped = add_ended(state.ended, row.number, with_state_time(ended, state.now_us))
     if dropped is not None:
@@ -350,7 +350,7 @@ def requeue(state: SchedulerState, row: Slice, reason: str, cause: str, lost_us:
     row, bodies = vacate(state, row)
     row = after_stop(row, state.config, state.now_us)
     state.queued += 1
-    progress, member = row.progress, state.members.get(row.number)
+    progress, member = row.progress, row.member
     if member is not None and member.hung is not None:
         progress = member.hung
     waits = replace(
@@ -368,14 +368,16 @@ def requeue(state: SchedulerState, row: Slice, reason: str, cause: str, lost_us:
         placed_us=None,
         ends_us=None,
     )
+    was_joined = member is not None and member.is_joined
+    if member is not None and was_joined:
+        stopped = all_stopped(member.pods)
+        waits = replace(waits, member=replace(member, is_joined=False, speeds_ppm=stopped, hung=None))
     waits = as_waiting(waits)
     enqueue(state, waits)
     store_slice(state, waits)
     name, lost_chip_us = slice_name(state, row.number), row.chips * lost_us
     bodies.append(SliceRequeued(slice=name, reason=reason, lost_chip_us=lost_chip_us))
-    if member is not None and member.is_joined:
-        stopped = all_stopped(member.pods)
-        state.members[row.number] = replace(member, is_joined=False, speeds_ppm=stopped, hung=None)
+    if member is not None and was_joined:
         bodies.append(PodsParted(job=member.job, slice=name, ends="requeued", reason=reason))
     return [CausedBy(cause, body) for body in bodies]
 

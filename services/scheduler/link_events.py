@@ -152,7 +152,7 @@ def _update_slice(
         put_slice(state, row)
         return interrupt(state, row, failed_part(state, row), cause, decision_time_us(state))
     row = replace(row, speed_ppm=slice_speed(state, row))
-    if row.progress is not None and is_single_pod(state, row):
+    if row.progress is not None and is_single_pod(row):
         row = replace(row, progress=slowed(row.progress, state.now_us, row.speed_ppm))
     condition = condition_of(row)
     store_slice(state, replace(row, phase=condition, changed_us=state.now_us))

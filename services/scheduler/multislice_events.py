@@ -20,7 +20,7 @@ from services.scheduler.cycle import cycle
 from services.scheduler.lifecycle import admit, evict, refuse, requeue, slice_name, store_slice, withdraw
 from services.scheduler.multislice.gang_hold import take_held_cubes, unreachable_pods, yields_to_older_job
 from services.scheduler.recovery.preemption_notices import uncommitted_us
-from services.scheduler.state import SchedulerState
+from services.scheduler.state import SchedulerState, jobs_of, members_of, put_slice
 from services.scheduler.structures.multislice_member import (
     MemberStatus,
     after_departure,
@@ -29,7 +29,7 @@ from services.scheduler.structures.multislice_member import (
     with_status,
     with_status_of_all,
 )
-from services.scheduler.structures.slice_record import Slice
+from services.scheduler.structures.slice_record import Slice, member_of
 from shared.basics.fast_replace import replace
 from shared.basics.units import US_PER_S
 from shared.engine.service import CausedBy, Output
@@ -55,10 +55,11 @@ def on_pod_held(state: SchedulerState, body: PodHeld, _message: Envelope) -> lis
     number = _record_status(state, body.job, body.slice, "holds")
     if number is None:
         return []
-    member = state.members[number]
-    if member.again_us is not None and not yields_to_older_job(state, state.slices[number]):
+    row = state.slices[number]
+    member = member_of(row)
+    if member.again_us is not None and not yields_to_older_job(state, row):
         again_us = min(member.again_us, state.now_us + RETRY_AFTER_HOLD_US)
-        state.members[number] = replace(member, again_us=again_us)
+        put_slice(state, replace(row, member=replace(member, again_us=again_us)))
     return _join_if_ready(state, number)
 
 
@@ -74,21 +75,22 @@ def _update_reachability(state: SchedulerState, network: str, cut_off_pods: tupl
     if cut_off_pods:
         state.cut_off_pods[network] = cut_off_pods
     emitted: list[Output] = []
-    for number, member in sorted(state.members.items()):
+    for row, member in members_of(state):
         if member.is_joined:
             continue
-        if member.again_us is not None and restored.intersection(member.pods):
-            again_us = min(member.again_us, state.now_us + RETRY_AFTER_HOLD_US)
-            state.members[number] = replace(member, again_us=again_us)
-        store_slice(state, state.slices[number])
-        emitted += _join_if_ready(state, number)
+        again_us = member.again_us
+        if again_us is not None and restored.intersection(member.pods):
+            again_us = min(again_us, state.now_us + RETRY_AFTER_HOLD_US)
+        store_slice(state, replace(row, member=replace(member, again_us=again_us)))
+        emitted += _join_if_ready(state, row.number)
     return emitted
 
 
 def _join_if_ready(state: SchedulerState, number: int) -> list[Output]:
     """Emit PodsJoined from the first pod of a job, if cubes are held for all its slices and the network
     reaches all its pods."""
-    member, row = state.members[number], state.slices[number]
+    row = state.slices[number]
+    member = member_of(row)
     is_first = member.pods[0] == state.fabric
     if (
         not is_first
@@ -110,11 +112,13 @@ def _join_if_ready(state: SchedulerState, number: int) -> list[Output]:
 
 def on_pods_joined(state: SchedulerState, body: PodsJoined, message: Envelope) -> list[Output]:
     """Give the slice of the job its held cubes, unless it has lost them in the meantime."""
-    number = _member_of(state, body.job)
+    number = _slice_of(state, body.job)
     if number is None:
         return []
-    member = state.members[number] = with_status_of_all(state.members[number], body.slices, "joined")
     row = state.slices[number]
+    member = with_status_of_all(member_of(row), body.slices, "joined")
+    row = replace(row, member=member)
+    put_slice(state, row)
     if member.until_us is None:
         reason = "one of its reserved cubes went out of use"
         name = slice_name(state, number)
@@ -138,19 +142,19 @@ def on_fabric_commissioned(
             gradient_bytes=member.gradient_bytes,
             step_us=member.step_us,
         )
-        for _, member in sorted(state.members.items())
+        for _, member in members_of(state)
         if member.is_joined and member.pods[0] == state.fabric
     ]
 
 
 def on_pods_parted(state: SchedulerState, body: PodsParted, message: Envelope) -> list[Output]:
     """Apply the departure of one slice of the job to the slice in this pod."""
-    number = _member_of(state, body.job)
+    number = _slice_of(state, body.job)
     if number is None:
         return []
-    state.members[number] = after_departure(state.members[number], body.slice)
     row = state.slices[number]
-    store_slice(state, row)
+    store_slice(state, replace(row, member=after_departure(member_of(row), body.slice)))
+    row = state.slices[number]
     if body.slice == slice_name(state, number):
         return []
     reason = f"{body.slice} of the same job left: {body.reason}"
@@ -171,16 +175,16 @@ def on_pod_signalled(state: SchedulerState, body: PodSignalled, _message: Envelo
     Only these messages change the job's progress in the scheduler, so it matches the job's own. The exception
     is a hang, which nothing reports until it ends.
     """
-    number = _member_of(state, body.job)
-    if number is None or not state.members[number].is_joined:
+    number = _slice_of(state, body.job)
+    if number is None or not member_of(state.slices[number]).is_joined:
         return []
-    member = after_signal(state.members[number], body.slice, body.signal, body.speed_ppm)
-    state.members[number] = member
-    progress = state.slices[number].progress
+    row = state.slices[number]
+    member = after_signal(member_of(row), body.slice, body.signal, body.speed_ppm)
+    if body.signal == "hangs" and row.progress is not None and member.hung is None:
+        after = hung(row.progress, state.now_us)
+        member = replace(member, hung=after if after.phase == "hung" else None)
+    put_slice(state, replace(row, member=member))
     if body.signal == "hangs":
-        if progress is not None and member.hung is None:
-            after = hung(progress, state.now_us)
-            state.members[number] = replace(member, hung=after if after.phase == "hung" else None)
         return []
     _change_progress(
         state,
@@ -192,7 +196,7 @@ def on_pod_signalled(state: SchedulerState, body: PodSignalled, _message: Envelo
 
 def on_job_bandwidth_set(state: SchedulerState, body: JobBandwidthSet, message: Envelope) -> list[Output]:
     """Update the bandwidth that the network gives the job."""
-    number = _member_of(state, body.job)
+    number = _slice_of(state, body.job)
     if number is None:
         return []
     _set_bandwidth(state, number, body.gbps, message.fabric)
@@ -202,12 +206,12 @@ def on_job_bandwidth_set(state: SchedulerState, body: JobBandwidthSet, message: 
 def on_fabric_retired(state: SchedulerState, _body: FabricRetired, message: Envelope) -> list[Output]:
     """End the jobs of a retired pod. If a network has retired, its bandwidths and reachability no longer
     apply."""
-    for number, member in sorted(state.members.items()):
+    for row, member in members_of(state):
         if member.network == message.fabric:
-            _set_bandwidth(state, number, None, None)
+            _set_bandwidth(state, row.number, None, None)
     emitted = _update_reachability(state, message.fabric, ())
-    affected = [number for number, member in state.members.items() if message.fabric in member.pods]
-    for number in sorted(affected):
+    affected = [row.number for row, member in members_of(state) if message.fabric in member.pods]
+    for number in affected:
         reason = f"pod {message.fabric} of its job has retired"
         emitted += _end_early(state, state.slices[number], reason, message.id)
     return emitted + cycle(state) if affected else emitted
@@ -215,23 +219,24 @@ def on_fabric_retired(state: SchedulerState, _body: FabricRetired, message: Enve
 
 def _set_bandwidth(state: SchedulerState, number: int, gbps: float | None, network: str | None) -> None:
     """Set the bandwidth of a job, from this network."""
-    member = state.members[number] = replace(state.members[number], gbps=gbps, network=network)
+    row = state.slices[number]
+    member = replace(member_of(row), gbps=gbps, network=network)
+    store_slice(state, replace(row, member=member))
     speed_ppm = job_speed_ppm(member)
-    if speed_ppm is None:
-        store_slice(state, state.slices[number])
-    else:
+    if speed_ppm is not None:
         _change_progress(state, number, partial(slowed, speed_ppm=speed_ppm))
 
 
 def _change_progress(state: SchedulerState, number: int, update: Callable[[Progress, int], Progress]) -> None:
     """Update the progress of a job. A job that no longer hangs shows its real progress."""
-    member, row = state.members[number], state.slices[number]
+    row = state.slices[number]
+    member = member_of(row)
     if row.progress is not None:
         row = replace(row, progress=update(row.progress, state.now_us))
     if member.hung is not None:
         actual = update(member.hung, state.now_us)
         still_hangs = actual.phase == "hung"
-        state.members[number] = replace(member, hung=actual if still_hangs else None)
+        row = replace(row, member=replace(member, hung=actual if still_hangs else None))
         row = row if still_hangs else replace(row, progress=actual)
     store_slice(state, row)
 
@@ -245,14 +250,14 @@ def _end_early(state: SchedulerState, row: Slice, reason: str, cause: str) -> li
     return evict(state, row, reason, cause)
 
 
-def _member_of(state: SchedulerState, job: str) -> int | None:
+def _slice_of(state: SchedulerState, job: str) -> int | None:
     """The number of this pod's slice of a job; None if it has none."""
-    return next((number for number, member in state.members.items() if member.job == job), None)
+    return jobs_of(state).get(job)
 
 
 def _record_status(state: SchedulerState, job: str, name: str, status: MemberStatus) -> int | None:
-    number = _member_of(state, job)
+    number = _slice_of(state, job)
     if number is not None:
-        state.members[number] = with_status(state.members[number], name, status)
-        store_slice(state, state.slices[number])
+        row = state.slices[number]
+        store_slice(state, replace(row, member=with_status(member_of(row), name, status)))
     return number

@@ -21,6 +21,7 @@ from services.scheduler.structures.slice_record import (
     Move,
     Phase,
     Slice,
+    in_multislice_backoff,
     in_preflight_backoff,
 )
 from services.scheduler.structures.waiting_lines import TIERS, Line, Place, Queue
@@ -69,8 +70,6 @@ class SchedulerState(State):
     """Repair → the cube whose part waits for it."""
     driver_boards_down: dict[str, tuple[int, ...]] = field(default_factory=dict)
     """Failed driver board of an OCS → the cubes whose links it takes down."""
-    members: dict[int, MultisliceMember] = field(default_factory=dict)
-    """Slices of multislice jobs."""
     cut_off_pods: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Network → the pods that it does not reach."""
     ended: dict[int, Slice] = field(default_factory=dict)
@@ -109,6 +108,8 @@ class SchedulerState(State):
     """Use (CHIP_USES) → chip-microseconds until `at_us`."""
     by_phase: dict[Phase, set[int]] | None = field(default=None, metadata=TRANSIENT, kw_only=True)
     """Phase → the slices in it; see `slices_in`."""
+    jobs: dict[str, int] | None = field(default=None, metadata=TRANSIENT, kw_only=True)
+    """Multislice job → its slice in this pod; see `jobs_of`."""
     occupancy: Occupancy | None = field(default=None, metadata=TRANSIENT, kw_only=True)
     queue: Queue | None = field(default=None, metadata=TRANSIENT, kw_only=True)
     waits: WaitSummary | None = field(default=None, metadata=TRANSIENT, kw_only=True)
@@ -152,6 +153,8 @@ def put_slice(state: SchedulerState, row: Slice) -> None:
         if before is not None:
             state.by_phase[before.phase].discard(row.number)
         state.by_phase.setdefault(row.phase, set()).add(row.number)
+    if state.jobs is not None and row.member is not None:
+        state.jobs[row.member.job] = row.number
 
 
 def drop_slice(state: SchedulerState, number: int) -> None:
@@ -159,6 +162,21 @@ def drop_slice(state: SchedulerState, number: int) -> None:
     row = state.slices.pop(number, None)
     if row is not None and state.by_phase is not None:
         state.by_phase[row.phase].discard(number)
+    if row is not None and row.member is not None and state.jobs is not None:
+        state.jobs.pop(row.member.job, None)
+
+
+def jobs_of(state: SchedulerState) -> dict[str, int]:
+    """Multislice job → its slice in this pod."""
+    if state.jobs is None:
+        state.jobs = {row.member.job: row.number for row in state.slices.values() if row.member is not None}
+    return state.jobs
+
+
+def members_of(state: SchedulerState) -> list[tuple[Slice, MultisliceMember]]:
+    """The slices of multislice jobs with their part in it, by number."""
+    rows = [state.slices[number] for number in sorted(jobs_of(state).values())]
+    return [(row, row.member) for row in rows if row.member is not None]
 
 
 def slices_in(state: SchedulerState, phase: Phase) -> list[Slice]:
@@ -219,13 +237,7 @@ def enqueue(state: SchedulerState, row: Slice) -> None:
 def is_deferred(state: SchedulerState, row: Slice) -> bool:
     """Whether a waiting slice is outside the queue: it waits for an OCS that is down, or backs off after
     failed preflights or a failed gang hold."""
-    return in_preflight_backoff(row) or in_multislice_backoff(state, row) or waits_for_ocs(state, row)
-
-
-def in_multislice_backoff(state: SchedulerState, row: Slice) -> bool:
-    """Whether a slice of a multislice job backs off after a hold that failed."""
-    member = state.members.get(row.number)
-    return member is not None and member.again_us is not None
+    return in_preflight_backoff(row) or in_multislice_backoff(row) or waits_for_ocs(state, row)
 
 
 def waits_for_ocs(state: SchedulerState, row: Slice) -> bool:
@@ -248,14 +260,20 @@ def speed_without_ocses(state: SchedulerState, row: Slice) -> int:
 def deferred_slices(state: SchedulerState) -> list[Slice]:
     """The waiting slices outside the queue, by number."""
     deferred = slices_in(state, "backing-off")
-    if state.ocs_down or state.members:
-        deferred += [row for row in slices_in(state, "queued") if is_deferred(state, row)]
-    return sorted(deferred, key=lambda row: row.number)
+    if state.ocs_down:
+        deferred += [row for row in slices_in(state, "queued") if waits_for_ocs(state, row)]
+    return sorted(deferred, key=by_number)
 
 
 def claimed_slices(state: SchedulerState) -> list[tuple[Slice, CubeClaim]]:
     """The waiting slices with a claim on cubes, by number."""
-    return [(row, row.claim) for row in slices_in(state, "reserved") if row.claim is not None]
+    rows = [*slices_in(state, "reserved"), *slices_in(state, "holding")]
+    return [(row, row.claim) for row in sorted(rows, key=by_number) if row.claim is not None]
+
+
+def by_number(row: Slice) -> int:
+    """The key that sorts slices by number."""
+    return row.number
 
 
 def policy_of(state: SchedulerState, row: Slice) -> RecoveryPolicy:
@@ -280,9 +298,9 @@ def accepts_speed(policy: RecoveryPolicy, speed: int) -> bool:
     return policy.tax_max_ppm is None or speed >= WHOLE_PPM * WHOLE_PPM // (WHOLE_PPM + policy.tax_max_ppm)
 
 
-def job_chips(state: SchedulerState, row: Slice) -> int:
+def job_chips(row: Slice) -> int:
     """The chips of a slice, and of the slices in other pods that stop, start and lose work with it."""
-    member = state.members.get(row.number)
+    member = row.member
     return row.chips * (len(member.pods) if member is not None and member.is_joined else 1)
 
 

@@ -73,7 +73,8 @@ class WhatIfQueries:
         multislice job, it includes the impediments in the site's networks."""
         scheduler = self._scheduler(fabric, clock_us)
         explanation = explain_slice(scheduler, name)
-        member = scheduler.members.get(number_of(name))
+        row = scheduler.slices.get(number_of(name))
+        member = None if row is None else row.member
         if explanation is None or member is None or not member.is_joined:
             return explanation
         impediments = [

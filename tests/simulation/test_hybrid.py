@@ -18,6 +18,7 @@ from services.jobs.state import JobsState
 from services.scheduler.multislice.gang_hold import unreachable_pods
 from services.scheduler.multislice.slice_status import pods_wait_reason
 from services.scheduler.state import SchedulerState
+from services.scheduler.structures.slice_record import member_of
 from services.traffic.state import TrafficState
 from shared.basics.units import US_PER_HOUR
 from shared.models.jobs.multislice_jobs import joint_speed_ppm
@@ -206,12 +207,12 @@ def test_a_job_does_not_begin_before_the_network_reaches_its_pods() -> None:
     for pod in PODS:
         state = lab.site.instance(pod, "scheduler").state
         assert isinstance(state, SchedulerState)
-        ((number, row),) = state.slices.items()
+        (row,) = state.slices.values()
         why = pods_wait_reason(state, row)
         assert why is not None
         assert why.startswith("holds 8 cubes until ")
         assert why.endswith(" while the network does not reach pod-1")
-        assert unreachable_pods(state, state.members[number]) == ["pod-1"]
+        assert unreachable_pods(state, member_of(row)) == ["pod-1"]
     lab.run(back_us - 1)
     assert cubes(lab) == [0, 0]
     given_up = [m.body.reason for m in log if isinstance(m.body, PodWaits) and m.body.reason]

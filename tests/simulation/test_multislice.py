@@ -26,7 +26,7 @@ from schemas.messages.workload import PodAsked, SliceRequested
 from schemas.registry import decode
 from services.fleet import services_of
 from services.jobs.state import JobsState
-from services.scheduler.state import SchedulerState
+from services.scheduler.state import SchedulerState, members_of
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_MS, US_PER_S
 from shared.engine.state import IgnoredDocumentKeys
 from shared.engine.state_codec import decode_state, encode_state
@@ -99,7 +99,7 @@ def test_states_that_are_stored_and_read_back_go_on_as_if_nothing_had_happened(s
         for instance in restarted.site.instances:
             assert instance.state is not None
             if isinstance(instance.state, SchedulerState):
-                members = instance.state.members.values()
+                members = [member for _, member in members_of(instance.state)]
                 held += sum(member.until_us is not None or member.again_us is not None for member in members)
             instance.state = decode_state(instance.service.state, encode_state(instance.state))
             instance.state.changed_documents = IgnoredDocumentKeys()

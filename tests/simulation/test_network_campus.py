@@ -15,7 +15,7 @@ from schemas.messages.trunks import TrunksChanged
 from schemas.registry import decode
 from services.fleet import services_of
 from services.jobs.state import JobsState
-from services.scheduler.state import SchedulerState
+from services.scheduler.state import SchedulerState, members_of
 from services.traffic.state import TrafficState
 from shared.basics.units import US_PER_HOUR
 from shared.engine.site import Site
@@ -56,7 +56,7 @@ def unheard(site: Site) -> Iterator[str]:
         if isinstance(state, TrafficState):
             told = {job: mbps / 1_000 for job, mbps in state.job_mbps.items()}
         elif isinstance(state, SchedulerState):
-            joined |= {member.job for member in state.members.values() if member.is_joined}
+            joined |= {member.job for _, member in members_of(state) if member.is_joined}
         elif isinstance(state, JobsState):
             for team in state.multislice_jobs.values():
                 given.setdefault(team.job, set()).add(team.gbps)

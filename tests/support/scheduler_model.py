@@ -7,7 +7,7 @@ no code with the scheduler but the joins of a shape.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import BaseModel
 
@@ -47,9 +47,17 @@ from schemas.recovery_policy import Choice, RecoveryPolicy
 from services.scheduler.cycle import cycle
 from services.scheduler.placement.circuits import leftover_circuits
 from services.scheduler.service import SERVICE
-from services.scheduler.state import SchedulerState, occupancy_of, queue_of
+from services.scheduler.state import SchedulerState, jobs_of, occupancy_of, queue_of, slices_in
 from services.scheduler.structures.occupancy import Corner
-from services.scheduler.structures.slice_record import CubeClaim, LeaveNotice, Move, Slice
+from services.scheduler.structures.slice_record import (
+    CubeClaim,
+    LeaveNotice,
+    Move,
+    Phase,
+    Slice,
+    as_waiting,
+    condition_of,
+)
 from shared.engine.dispatch import ServiceInstance, deliver
 from shared.engine.service import DocumentKey, Output
 from shared.engine.state_codec import decode_state, encode_state
@@ -652,8 +660,13 @@ class World:
 
     def _check_derived(self) -> None:
         """What is kept beside the slices for speed is what follows from them."""
-        fresh = replace(self.state, occupancy=None, queue=None, waits=None)
+        fresh = replace(self.state, occupancy=None, queue=None, waits=None, by_phase=None, jobs=None)
         kept = self.state
+        for phase in get_args(Phase):
+            assert slices_in(kept, phase) == slices_in(fresh, phase)
+        assert jobs_of(kept) == jobs_of(fresh)
+        assert all(as_waiting(row) is row for row in kept.slices.values() if not row.cubes)
+        assert all(condition_of(row) == row.phase for row in kept.slices.values() if row.cubes)
         for name in ("holders", "used", "kept", "meshes", "allowed", "idle", "partly"):
             if kept.occupancy is not None:
                 assert getattr(kept.occupancy, name) == getattr(occupancy_of(fresh), name)

@@ -11,7 +11,7 @@ from schemas.config.pods import AnyPodConfig, FabricConfig, StaticPodConfig
 from schemas.messages.operator import DrainCube, InjectFault, ReleaseSlice, UndrainCube
 from schemas.names import Shape
 from services.jobs.state import JobsState
-from services.scheduler.state import SchedulerState
+from services.scheduler.state import SchedulerState, members_of
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.engine.site import Site
 from shared.models.jobs.progress import progress_at
@@ -75,7 +75,8 @@ def _misjudged(site: Site, scheduler: SchedulerState) -> Iterator[str]:
     nobody knows."""
     jobs = site.instance(scheduler.fabric, "jobs").state
     assert isinstance(jobs, JobsState)
-    for number, member in scheduler.members.items():
+    for row, member in members_of(scheduler):
+        number = row.number
         if not member.is_joined or number not in jobs.jobs:
             continue
         told, progress = (
@@ -114,10 +115,10 @@ def disagreements(site: Site) -> Iterator[str]:
         state = instance.state
         if isinstance(state, SchedulerState):
             yield from _misjudged(site, state)
-            for number, member in state.members.items():
+            for row, member in members_of(state):
                 seen.setdefault(member.job, set()).add((member.slices, member.status, member.is_joined))
-                if member.is_joined != bool(state.slices[number].cubes):
-                    yield f"{state.fabric}: {member} has cubes {state.slices[number].cubes}"
+                if member.is_joined != bool(row.cubes):
+                    yield f"{state.fabric}: {member} has cubes {row.cubes}"
         elif isinstance(state, JobsState):
             for number, team in state.multislice_jobs.items():
                 progress = progress_at(state.jobs[number].progress, site.now_us)

@@ -48,7 +48,7 @@ def _of_running(state: SchedulerState, row: Slice) -> list[Obstacle]:
         for end in ends
         if link_end(end).ocs not in state.ocs_down
     ]
-    member = state.members.get(row.number)
+    member = row.member
     if member is not None and stopped_by_peers_reason(state, row) is not None:
         statuses = zip(member.slices, member.status, strict=True)
         rows += [
@@ -71,7 +71,7 @@ def _ocses(state: SchedulerState, ocses: set[int]) -> list[Obstacle]:
 
 
 def _of_waiting(state: SchedulerState, row: Slice) -> list[Obstacle]:
-    member = state.members.get(row.number)
+    member = row.member
     if member is not None and (member.until_us is not None or member.again_us is not None):
         why = "it holds no cubes, and all slices of the job start together"
         return [Obstacle(kind="slice", name=name, why=why) for name in slices_without_cubes(state, member)]

@@ -31,8 +31,8 @@ def explain_slice(state: SchedulerState, name: str) -> SliceExplanation | None:
     return SliceExplanation(
         name=name,
         at_us=state.now_us,
-        state=displayed_state(state, row),
-        since_us=displayed_since_us(state, row)[displayed_state(state, row)],
+        state=displayed_state(row),
+        since_us=displayed_since_us(row)[displayed_state(row)],
         shape=shape_text(row.shape),
         twisted=row.twisted,
         chips=row.chips,

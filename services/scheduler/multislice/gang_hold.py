@@ -17,9 +17,9 @@ from dataclasses import replace as with_fields
 from schemas.messages.scheduler import PodHeld, PodWaits
 from schemas.multislice import Multislice
 from services.scheduler.lifecycle import refuse, release_claim, slice_name, store_slice, withdraw
-from services.scheduler.state import SchedulerState, enqueue, queue_of
+from services.scheduler.state import SchedulerState, enqueue, members_of, put_slice, queue_of, slices_in
 from services.scheduler.structures.multislice_member import MemberStatus, MultisliceMember
-from services.scheduler.structures.slice_record import CubeClaim, Slice, claim_of
+from services.scheduler.structures.slice_record import CubeClaim, Slice, as_waiting, claim_of, member_of
 from services.scheduler.structures.waiting_lines import TIERS
 from shared.basics.fast_replace import replace
 from shared.basics.keyed_random import draw_uniform
@@ -31,13 +31,14 @@ BACKOFF_MAX_HOLDS = 16
 """Maximum mean backoff in holds: after many tries, a slice holds cubes a sixteenth of the time."""
 
 
-def add_member(state: SchedulerState, row: Slice, wanted: Multislice | None) -> list[Output]:
-    """Register a newly requested slice as part of a multislice job, if it is."""
+def add_member(state: SchedulerState, row: Slice, wanted: Multislice | None) -> tuple[Slice, list[Output]]:
+    """Make a newly requested slice part of its multislice job, if it has one. Returns the slice, for the
+    caller to store, and the messages."""
     if wanted is None:
-        return []
+        return row, []
     pods = wanted.pods
     no_status: MemberStatus = "nothing"
-    state.members[row.number] = MultisliceMember(
+    member = MultisliceMember(
         job=wanted.job,
         pods=pods,
         gradient_bytes=wanted.gradient_bytes,
@@ -46,16 +47,17 @@ def add_member(state: SchedulerState, row: Slice, wanted: Multislice | None) -> 
         status=(no_status,) * len(pods),
         speeds_ppm=all_stopped(pods),
     )
-    return [PodWaits(job=wanted.job, slice=slice_name(state, row.number), again_us=None, reason=None)]
+    waits = PodWaits(job=wanted.job, slice=slice_name(state, row.number), again_us=None, reason=None)
+    return replace(row, member=member), [waits]
 
 
 def hold_cubes(state: SchedulerState, row: Slice) -> list[Output]:
     """Hold the claimed cubes of a slice for its job: no other slice is on them any more."""
-    number, member = row.number, state.members[row.number]
+    number, member = row.number, member_of(row)
     until_us = state.now_us + state.config.pods_hold_s * US_PER_S
     claim = None if row.claim is None else with_fields(row.claim, until_us=until_us)
-    state.members[number] = replace(member, held_since_us=state.now_us, until_us=until_us)
-    store_slice(state, replace(row, claim=claim))
+    member = replace(member, held_since_us=state.now_us, until_us=until_us)
+    store_slice(state, as_waiting(replace(row, claim=claim, member=member)))
     return [
         CausedBy(row.request, PodHeld(job=member.job, slice=slice_name(state, number), until_us=until_us))
     ]
@@ -65,12 +67,10 @@ def give_up_hold(state: SchedulerState, row: Slice, reason: str) -> list[Output]
     """Give back the held cubes of a slice and start its backoff."""
     queue_of(state)  # build the queue while the slice still has its claim
     row = release_claim(state, row)
-    member = state.members[row.number]
+    member = member_of(row)
     again_us = state.now_us + backoff_us(state, row, member.tries)
-    state.members[row.number] = replace(
-        member, held_since_us=None, until_us=None, again_us=again_us, tries=member.tries + 1
-    )
-    store_slice(state, row)
+    member = replace(member, held_since_us=None, until_us=None, again_us=again_us, tries=member.tries + 1)
+    store_slice(state, as_waiting(replace(row, member=member)))
     emitted = PodWaits(job=member.job, slice=slice_name(state, row.number), again_us=again_us, reason=reason)
     return [CausedBy(row.request, emitted)]
 
@@ -89,23 +89,23 @@ def backoff_us(state: SchedulerState, row: Slice, tries: int) -> int:
 def yields_to_older_job(state: SchedulerState, row: Slice) -> bool:
     """Whether a slice stays in backoff for its whole time, because an older multislice job holds cubes in
     this pod or waits for some. Older: higher tier or priority, or requested earlier."""
-    own = _seniority(state, row)
+    own = _seniority(row)
     return any(
-        member.again_us is None and not member.is_joined and _seniority(state, state.slices[number]) < own
-        for number, member in state.members.items()
+        member.again_us is None and not member.is_joined and _seniority(other) < own
+        for other, member in members_of(state)
     )
 
 
-def _seniority(state: SchedulerState, row: Slice) -> tuple[int, int, int, str]:
+def _seniority(row: Slice) -> tuple[int, int, int, str]:
     """The rank of a multislice job, lowest first; the same in all its pods."""
-    return TIERS.index(row.tier), -row.priority, row.requested_us, state.members[row.number].job
+    return TIERS.index(row.tier), -row.priority, row.requested_us, member_of(row).job
 
 
 def take_held_cubes(state: SchedulerState, row: Slice) -> tuple[Slice, CubeClaim]:
     """The slice without its claim, for the caller to admit, and the claim on the cubes that it gets now."""
-    held, member = claim_of(row), state.members[row.number]
+    held, member = claim_of(row), member_of(row)
     row = release_claim(state, row)
-    state.members[row.number] = replace(
+    joined = replace(
         member,
         is_joined=True,
         speeds_ppm=all_stopped(member.pods),
@@ -114,12 +114,14 @@ def take_held_cubes(state: SchedulerState, row: Slice) -> tuple[Slice, CubeClaim
         again_us=None,
         tries=0,
     )
-    return row, held
+    return as_waiting(replace(row, member=joined)), held
 
 
 def members_due_us(state: SchedulerState) -> int | None:
     """When the next hold or backoff ends."""
-    times = [at_us for member in state.members.values() for at_us in (member.until_us, member.again_us)]
+    rows = [*slices_in(state, "holding"), *slices_in(state, "backing-off")]
+    members = [row.member for row in rows if row.member is not None]
+    times = [at_us for member in members for at_us in (member.until_us, member.again_us)]
     return min([at_us for at_us in times if at_us is not None], default=None)
 
 
@@ -127,10 +129,10 @@ def end_holds(state: SchedulerState) -> list[Output]:
     """Give back cubes whose hold has expired. Refuse a job if one of its pods never answered: no pod has that
     name."""
     emitted: list[Output] = []
-    for number, member in sorted(state.members.items()):
+    for row in slices_in(state, "holding"):
+        member = member_of(row)
         if member.until_us is None or member.until_us > state.now_us:
             continue
-        row = state.slices[number]
         silent = [pod for pod, status in zip(member.pods, member.status, strict=True) if status == "nothing"]
         if silent:
             withdraw(state, row)
@@ -149,11 +151,13 @@ def end_holds(state: SchedulerState) -> list[Output]:
 
 def end_backoffs(state: SchedulerState) -> None:
     """Put slices whose backoff is over back at their old place in line."""
-    for number, member in sorted(state.members.items()):
-        if member.again_us is not None and member.again_us <= state.now_us:
+    for row in slices_in(state, "backing-off"):
+        member = row.member
+        if member is not None and member.again_us is not None and member.again_us <= state.now_us:
             queue_of(state)  # build the queue while the slice is still outside it
-            state.members[number] = replace(member, again_us=None)
-            enqueue(state, state.slices[number])
+            back = as_waiting(replace(row, member=replace(member, again_us=None)))
+            put_slice(state, back)
+            enqueue(state, back)
 
 
 def unreachable_pods(state: SchedulerState, member: MultisliceMember) -> list[str]:

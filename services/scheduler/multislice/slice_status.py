@@ -10,24 +10,23 @@ from shared.basics.time_format import format_time
 PERCENT_PPM = 10_000
 
 
-def displayed_state(state: SchedulerState, row: Slice) -> SliceState:
+def displayed_state(row: Slice) -> SliceState:
     """The state of a slice. A queued slice with held cubes shows as `waiting-for-pods`."""
-    member = state.members.get(row.number)
-    return row.state if member is None or member.held_since_us is None else "waiting-for-pods"
+    return "waiting-for-pods" if row.phase == "holding" else row.state
 
 
-def displayed_since_us(state: SchedulerState, row: Slice) -> dict[SliceState, int]:
+def displayed_since_us(row: Slice) -> dict[SliceState, int]:
     """When the slice last entered each of its states; the current state is last."""
     since_us: dict[SliceState, int] = dict(row.since_us)
-    member = state.members.get(row.number)
+    member = row.member
     if member is not None and member.held_since_us is not None:
         since_us["waiting-for-pods"] = member.held_since_us
     return since_us
 
 
-def multislice_document(state: SchedulerState, row: Slice) -> MultisliceDocument | None:
+def multislice_document(row: Slice) -> MultisliceDocument | None:
     """The multislice job of a slice, if it has one."""
-    member = state.members.get(row.number)
+    member = row.member
     if member is None:
         return None
     return MultisliceDocument(job=member.job, pods=member.pods, slices=member.slices, status=member.status)
@@ -35,7 +34,7 @@ def multislice_document(state: SchedulerState, row: Slice) -> MultisliceDocument
 
 def pods_wait_reason(state: SchedulerState, row: Slice) -> str | None:
     """Why a slice waits for other pods; None if it does not."""
-    member = state.members.get(row.number)
+    member = row.member
     if member is None:
         return None
     unreachable = ", ".join(unreachable_pods(state, member))
@@ -59,13 +58,13 @@ def pods_wait_reason(state: SchedulerState, row: Slice) -> str | None:
 
 def slow_reason(state: SchedulerState, row: Slice) -> str | None:
     """Why a slice without a fault of its own is stopped or slow; None if it is neither."""
-    return stopped_by_peers_reason(state, row) or slow_across_pods_reason(state, row)
+    return stopped_by_peers_reason(state, row) or slow_across_pods_reason(row)
 
 
-def slow_across_pods_reason(state: SchedulerState, row: Slice) -> str | None:
+def slow_across_pods_reason(row: Slice) -> str | None:
     """Why a running slice is slowed by the other slices of its job, or by the network between them; None if
     it is not."""
-    member = state.members.get(row.number)
+    member = row.member
     if member is None or row.state not in ("running", "degraded"):
         return None
     speed_ppm = job_speed_ppm(member)
@@ -86,7 +85,7 @@ def slow_across_pods_reason(state: SchedulerState, row: Slice) -> str | None:
 
 def stopped_by_peers_reason(state: SchedulerState, row: Slice) -> str | None:
     """Why a slice without a fault of its own is stopped; None if it is not."""
-    member = state.members.get(row.number)
+    member = row.member
     if member is None or row.interruption is not None:
         return None
     own = f"{state.fabric}/slice-{row.number}"

@@ -109,7 +109,7 @@ def lost_chip_us(state: SchedulerState, row: Slice) -> int:
     It loses the time to write a checkpoint, or its work since the last one if the grace period is too short
     to write it, and the next start-up. Without a job it loses 1 µs. A multislice job loses that in all pods.
     """
-    chips = job_chips(state, row)
+    chips = job_chips(row)
     if row.progress is None or row.terms is None or row.progress.phase == "queued":
         return chips
     lost_us = 1 + row.terms.startup_us

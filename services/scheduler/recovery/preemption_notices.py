@@ -79,7 +79,7 @@ def serve_claims(state: SchedulerState) -> list[Output]:
         mask = WHOLE_CUBE if claim.corner is None else block_mask(claim.corner, row.shape)
         users = {user for cube in claim.cubes for user in occupancy.slices_on(cube, mask)}
         is_usable = all(occupancy.allowed[cube] for cube in claim.cubes)
-        member = state.members.get(row.number)
+        member = row.member
         if member is not None and member.until_us is not None:
             emitted += (
                 [] if is_usable else give_up_hold(state, row, "one of its reserved cubes went out of use")
@@ -134,7 +134,7 @@ def leave_preempted(state: SchedulerState, number: int) -> list[Output]:
     notice = row.notice
     if notice is None:
         return []
-    if row.progress is not None and is_single_pod(state, row):
+    if row.progress is not None and is_single_pod(row):
         progress = given_notice(row.progress, max(notice.given_us, row.progress.since_us))
         row = replace(row, progress=progress)
     return _leave(state, row, notice, lost_us=0)

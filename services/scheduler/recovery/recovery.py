@@ -58,7 +58,7 @@ def interrupt(state: SchedulerState, row: Slice, part: str, cause: str, decides_
     progress, lost_us = row.progress, 0
     if progress is not None and progress.phase != "preparing":
         lost_us = progress_at(progress, state.now_us).uncommitted_us
-        progress = halted(progress, state.now_us) if is_single_pod(state, row) else progress
+        progress = halted(progress, state.now_us) if is_single_pod(row) else progress
     interruption = Interruption(state.now_us, cause, part, lost_us, decides_us)
     reason = f"{part} failed; recovery is not decided yet"
     store_slice(
@@ -135,12 +135,7 @@ def _carry_out(state: SchedulerState, decision: RecoveryDecision, emitted: list[
             slice=slice_name(state, number), part=interruption.part, choice=choice, costs_chip_us=costs
         )
         emitted.append(CausedBy(interruption.cause, body))
-    if (
-        choice != "spare"
-        and row.progress is not None
-        and row.progress.uncommitted_us
-        and is_single_pod(state, row)
-    ):
+    if choice != "spare" and row.progress is not None and row.progress.uncommitted_us and is_single_pod(row):
         row = replace(row, progress=struck(row.progress, state.now_us))
         put_slice(state, row)
     if choice == "evict":

@@ -94,7 +94,7 @@ def recovery_input_of(state: SchedulerState, row: Slice, interruption: Interrupt
         if other.number != row.number and other.corner is None
         if (leaves_us := _leaves_us(state, other, other.number in yielding)) is not None
     ]
-    policy, chips = policy_of(state, row), job_chips(state, row)
+    policy, chips = policy_of(state, row), job_chips(row)
     route_ppm = 0 if dead else rerouted_speed(state, row)
     return RecoveryInput(
         slice=row.number,

@@ -1,6 +1,6 @@
 """The record of one slice: everything that the scheduler knows of it, and what only its present phase has.
 
-A slice waits (queued, reserved, backing-off), has cubes (programming, preflight, running, degraded,
+A slice waits (queued, reserved, holding, backing-off), has cubes (programming, preflight, running, degraded,
 recovering), or has ended (completed, evicted, refused). Functions here are pure: they return a changed
 record, which the caller stores.
 """
@@ -13,6 +13,7 @@ from schemas.messages.jobs import JobTerms
 from schemas.messages.scheduler import FULL_SPEED
 from schemas.names import Join, Shape, Tier
 from schemas.recovery_policy import Choice, RecoveryPolicy
+from services.scheduler.structures.multislice_member import MultisliceMember
 from services.scheduler.structures.preflight_failures import PreflightFailures
 from shared.basics.fast_replace import replace
 from shared.models.jobs.progress import Progress
@@ -20,6 +21,7 @@ from shared.models.jobs.progress import Progress
 Phase = Literal[
     "queued",
     "reserved",
+    "holding",
     "backing-off",
     "programming",
     "preflight",
@@ -31,7 +33,8 @@ Phase = Literal[
     "refused",
 ]
 """The phase of a slice. Waiting: `queued` in its line, or outside it because an OCS is down; `reserved` with
-a claim on cubes; `backing-off` after failed preflights. The others are states of the status document."""
+a claim on cubes; `holding` cubes until all slices of its multislice job have theirs; `backing-off` after
+failed preflights or a failed hold. The others are states of the status document."""
 
 
 @dataclass(frozen=True)  # without slots: `fast_replace`
@@ -146,15 +149,19 @@ class Slice:
     notice: LeaveNotice | None = None
     """On cubes: the notice that it must leave some; None without one."""
     claim: CubeClaim | None = None
-    """While it is reserved: its claim on cubes."""
+    """While it is reserved or holding: its claim on cubes."""
     preflight_failures: PreflightFailures | None = None
     """Its failed preflights, if it has not run long enough since then."""
+    member: MultisliceMember | None = None
+    """Its part in a multislice job; None for a job of its own, and when it has ended."""
 
     @property
     def state(self) -> SliceState:
         """The phase as the status document shows it: `queued` in every phase in which it waits."""
         phase = self.phase
-        return "queued" if phase == "reserved" or phase == "backing-off" else phase
+        if phase == "reserved" or phase == "holding" or phase == "backing-off":
+            return "queued"
+        return phase
 
 
 def condition_of(row: Slice) -> Literal["recovering", "programming", "preflight", "degraded", "running"]:
@@ -170,11 +177,14 @@ def condition_of(row: Slice) -> Literal["recovering", "programming", "preflight"
 
 
 def as_waiting(row: Slice) -> Slice:
-    """A slice without cubes in the phase that follows from what it has: a claim, a backoff, or neither."""
+    """A slice without cubes in the phase that follows from what it has: held cubes, a claim, a backoff, or
+    none of them."""
     phase: Phase = "queued"
-    if row.claim is not None:
+    if row.member is not None and row.member.until_us is not None:
+        phase = "holding"
+    elif row.claim is not None:
         phase = "reserved"
-    elif in_preflight_backoff(row):
+    elif in_preflight_backoff(row) or in_multislice_backoff(row):
         phase = "backing-off"
     return row if row.phase == phase else replace(row, phase=phase)
 
@@ -182,6 +192,18 @@ def as_waiting(row: Slice) -> Slice:
 def in_preflight_backoff(row: Slice) -> bool:
     """Whether a slice backs off after failed preflights."""
     return row.preflight_failures is not None and row.preflight_failures.again_us is not None
+
+
+def in_multislice_backoff(row: Slice) -> bool:
+    """Whether a slice of a multislice job backs off after a hold that failed."""
+    return row.member is not None and row.member.again_us is not None
+
+
+def member_of(row: Slice) -> MultisliceMember:
+    """The part of a slice in its multislice job; ValueError if it has none."""
+    if row.member is None:
+        raise ValueError(f"slice {row.number} is not part of a multislice job")
+    return row.member
 
 
 def claim_of(row: Slice) -> CubeClaim:
