@@ -1,5 +1,20 @@
-"""The services of each kind of fabric."""
+"""The kinds of fabrics, one row each: configuration, plant, services, and how the gateway shows it.
 
+The tables of lower layers (`CONFIGS`, `PLANTS`, `SERVICE_NAMES`) list the built-in kinds too, because a
+process that serves one service reads them without importing the others. `register` checks that they agree
+with the row, and adds a kind that they do not know.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from schemas.body import Body
+from schemas.config.dcn import DcnConfig
+from schemas.config.fabric_kinds import CONFIGS
+from schemas.config.pods import FabricConfig, StaticPodConfig, SuperpodConfig
+from schemas.kinds import ResourceKind, add_resource_kind
+from schemas.registry import REFUSALS, TYPES
 from services.cubes.service import SERVICE as CUBES
 from services.demands.service import SERVICE as DEMANDS
 from services.diagnosis.service import SERVICE as DIAGNOSIS
@@ -15,17 +30,114 @@ from services.transceivers.service import SERVICE as TRANSCEIVERS
 from services.trunks.service import SERVICE as TRUNKS
 from services.workload.service import SERVICE as WORKLOAD
 from shared.engine.service import AnyService
+from shared.models.fabric_plants import CONFIG_CHECKS, PLANTS, check_network, check_superpod, check_workload
+from shared.models.network.network_plant import network_plant
+from shared.models.plant.plant import Plant
+from shared.models.static_pod.static_pod_plant import plant_of_static_pod
+from shared.models.superpod.superpod_plant import plant_of_superpod
 
-_SERVICES: tuple[AnyService, ...] = (
-    *(CUBES, DEMANDS, DIAGNOSIS, FAILURES, JOBS, OCS, REPAIRS, SCHEDULER),
-    *(TOPOLOGY, TRAFFIC, TRANSCEIVERS, TRUNKS, WORKLOAD),
+if TYPE_CHECKING:
+    from services.gateway.ports import FabricView
+
+
+@dataclass(frozen=True, slots=True)
+class FabricKind:
+    """One kind of fabric.
+
+    - `config`: the model of its configuration; the default of its field `kind` is the name of the kind.
+    - `plant`: the function from its configured hardware to its plant.
+    - `services`: its services in name order, the order in which they read a message.
+    - `check_config`: raises InvalidInput unless an empty fabric can satisfy its configured demand.
+    - `view`: loads how the gateway shows it. A function, because only gateways import that.
+    - `resources`, `messages`: its kinds of resources and types of messages that `schemas` does not list.
+    """
+
+    config: type[FabricConfig]
+    plant: Callable[[Any], Plant]
+    services: tuple[AnyService, ...]
+    check_config: Callable[[Any], None]
+    view: "Callable[[], FabricView]"
+    resources: tuple[ResourceKind, ...] = ()
+    messages: tuple[type[Body], ...] = ()
+
+    @property
+    def name(self) -> str:
+        return str(self.config.model_fields["kind"].default)
+
+    @property
+    def requests(self) -> frozenset[type[Body]]:
+        """The operators' requests that one of its services handles."""
+        bodies = (rule.body for service in self.services for rule in service.rules)
+        return frozenset(body for body in bodies if body.writer == "operator")
+
+
+def _pod_view() -> "FabricView":
+    from services.gateway.fabric_views import POD  # noqa: PLC0415 -- only gateways need it
+
+    return POD
+
+
+def _network_view() -> "FabricView":
+    from services.gateway.fabric_views import NETWORK  # noqa: PLC0415 -- only gateways need it
+
+    return NETWORK
+
+
+FABRIC_KINDS: dict[str, FabricKind] = {}
+"""Name of a kind of fabric → its row."""
+FLEET: dict[str, tuple[AnyService, ...]] = {}
+"""Kind of fabric → its services, in name order."""
+
+
+def register(kind: FabricKind) -> None:
+    """Add a kind of fabric. ValueError if a table knows its name with other contents."""
+    name = kind.name
+    _put(FABRIC_KINDS, name, kind)
+    _put(FLEET, name, kind.services)
+    _put(SERVICE_NAMES, name, tuple(service.name for service in kind.services))
+    _put(CONFIGS, name, kind.config)
+    _put(PLANTS, name, kind.plant)
+    _put(CONFIG_CHECKS, name, kind.check_config)
+    for resource in kind.resources:
+        add_resource_kind(resource)
+    for body in kind.messages:
+        _put(TYPES, body.__name__, body)
+        for request in body.refuses:
+            _put(REFUSALS, request.__name__, body)
+
+
+def _put(table: dict[str, Any], name: str, value: object) -> None:
+    if table.setdefault(name, value) != value:
+        raise ValueError(f"{name}: the fleet has {value}, but another table has {table[name]}")
+
+
+register(
+    FabricKind(
+        config=SuperpodConfig,
+        plant=plant_of_superpod,
+        services=(CUBES, DIAGNOSIS, FAILURES, JOBS, OCS, REPAIRS, SCHEDULER, TRANSCEIVERS, WORKLOAD),
+        check_config=check_superpod,
+        view=_pod_view,
+    )
 )
-
-FLEET: dict[str, tuple[AnyService, ...]] = {
-    kind: tuple(service for service in _SERVICES if service.name in names)
-    for kind, names in SERVICE_NAMES.items()
-}
-"""Kind of fabric → its services, in name order: the order in which they read a message."""
+register(
+    FabricKind(
+        config=StaticPodConfig,
+        plant=plant_of_static_pod,
+        services=(CUBES, DIAGNOSIS, FAILURES, JOBS, REPAIRS, SCHEDULER, TRANSCEIVERS, WORKLOAD),
+        check_config=check_workload,
+        view=_pod_view,
+    )
+)
+register(
+    FabricKind(
+        config=DcnConfig,
+        plant=network_plant,
+        services=(DEMANDS, FAILURES, OCS, REPAIRS, TOPOLOGY, TRAFFIC, TRUNKS),
+        check_config=check_network,
+        view=_network_view,
+    )
+)
 
 
 def services_of(kind: str) -> tuple[AnyService, ...]:
@@ -36,3 +148,8 @@ def services_of(kind: str) -> tuple[AnyService, ...]:
 def by_kind(name: str) -> dict[str, AnyService]:
     """Return the service with this name by kind of fabric, for every kind that has it."""
     return {kind: service for kind, services in FLEET.items() for service in services if service.name == name}
+
+
+def fabric_views() -> "dict[str, FabricView]":
+    """How the gateway shows each kind of fabric, with the requests that its services handle."""
+    return {name: replace(kind.view(), requests=kind.requests) for name, kind in FABRIC_KINDS.items()}

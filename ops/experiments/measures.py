@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from ops.lab.availability_time import BLOCK_SIZES
+from services.service_names import kinds_with
 from shared.basics.units import US_PER_HOUR, US_PER_S
 from shared.models.jobs.goodput_accounting import UNUSABLE
 
-PODS = frozenset({"superpod", "static-pod"})
-SUPERPODS = frozenset({"superpod"})
-NETWORKS = frozenset({"dcn"})
+PODS = frozenset(kinds_with("scheduler"))
+SUPERPODS = PODS & frozenset(kinds_with("ocs"))
+NETWORKS = frozenset(kinds_with("traffic"))
+"""Kinds of fabrics with slices, with slices and OCSes, and with traffic."""
 HOURS_A_DAY = 24.0
 PLACED = (1, 8, 16, 32, 40, 48, *range(50, 65))
 """Job sizes in cubes for which placement is measured."""

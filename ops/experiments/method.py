@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from ops.experiments.reliability_run import part_classes
 from ops.experiments.schema import Experiment
+from schemas.config.fabric_kinds import config_model
 from schemas.config.pods import AnyPodConfig
 from schemas.config.repairs import RepairsConfig
 from schemas.files.site_plan import SitePlan
@@ -128,7 +129,7 @@ def _unknown_parameter(config: Any) -> str | None:
     """The first parameter of a fabric that the kernel does not model."""
     if not isinstance(config, AnyPodConfig):
         return f"kind {config.kind} is not a pod"
-    default = type(config)()
+    default = config_model(config.kind)(kind=config.kind)
     for section, fields in config.model_dump().items():
         if section in IRRELEVANT_PARAMETERS:
             continue

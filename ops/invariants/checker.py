@@ -20,9 +20,9 @@ from ops.invariants.slices import (
     SliceChecker,
     StaticPodSliceChecker,
 )
-from schemas.config.dcn import DcnConfig
 from schemas.envelope import Envelope
 from schemas.messages.sequencer import FabricCommissioned
+from services.service_names import SERVICE_NAMES
 
 
 class Checker(Protocol):
@@ -72,11 +72,21 @@ class NetworkCheckers:
         )
 
 
+class PartCheckers:
+    """The checkers of a fabric without slices and without traffic: its parts, faults and repairs."""
+
+    def __init__(self) -> None:
+        self.checkers: tuple[Checker, ...] = (RepairChecker(), PartReportChecker(), PatchChecker())
+
+
+FabricCheckers = PodCheckers | NetworkCheckers | PartCheckers
+
+
 class AllCheckers:
     """All checkers of one site's log."""
 
     def __init__(self) -> None:
-        self.fabrics: dict[str, PodCheckers | NetworkCheckers] = {}
+        self.fabrics: dict[str, FabricCheckers] = {}
         self._site: tuple[Checker, ...] = (
             LogOrderChecker(),
             WriterChecker(),
@@ -92,11 +102,13 @@ class AllCheckers:
                 yield f"{message.id} ({message.type}): {problem}"
 
 
-def _checkers(first: Envelope) -> PodCheckers | NetworkCheckers:
-    """The checkers for the kind of fabric that its first message commissions."""
+def _checkers(first: Envelope) -> FabricCheckers:
+    """The checkers for the kind of fabric that its first message commissions, by the services of the kind."""
     body = first.body
-    is_network = isinstance(body, FabricCommissioned) and isinstance(body.config, DcnConfig)
-    return NetworkCheckers() if is_network else PodCheckers()
+    services = SERVICE_NAMES[body.config.kind] if isinstance(body, FabricCommissioned) else ()
+    if "traffic" in services:
+        return NetworkCheckers()
+    return PodCheckers() if "scheduler" in services or not services else PartCheckers()
 
 
 def check_all(log: Iterable[Envelope]) -> list[str]:

@@ -13,12 +13,15 @@ from ops.lab.slice_waits import SliceWaits
 from schemas.config.pods import AnyPodConfig
 from schemas.files.site_plan import SitePlan
 from services.fleet import services_of
+from services.service_names import kinds_with
 from shared.engine.service import AnyService
 from shared.runtimes.lab import Lab, LabRequest, Sink
 from shared.storage.snapshots.site_snapshot import SiteSnapshot
 
 SiteTotals = dict[str, PodTotals | NetworkTotals]
-"""Counters of each fabric of a site at one time."""
+"""Counters of each pod and network of a site at one time; other fabrics have none."""
+NETWORKS = kinds_with("traffic")
+"""Kinds of fabrics with traffic."""
 UNTIL_COMMISSIONED = -1
 SLICES = b"Slic"
 
@@ -86,13 +89,16 @@ class SiteRun:
             fabric: pod_totals(site, fabric, at_us, links=links, books=None if whole else self._books[fabric])
             if fabric in self._books
             else network_totals(site, fabric, at_us)
-            for fabric in self.plan.fabrics
+            for fabric, config in self.plan.fabrics.items()
+            if fabric in self._books or config.kind in NETWORKS
         }
 
     def row(self, fabric: str, since: SiteTotals, end: SiteTotals) -> dict[str, Any]:
         """The report of a fabric between two times; from its commissioning if `since` does not have it."""
-        now, before = end[fabric], since.get(fabric)
+        now, before = end.get(fabric), since.get(fabric)
         found: dict[str, Any] = {"kind": self.plan.fabrics[fabric].kind}
+        if now is None:
+            return found
         if isinstance(now, NetworkTotals):
             return found | network_report(fabric, now, before if isinstance(before, NetworkTotals) else None)
         return found | report_between(fabric, now, before if isinstance(before, PodTotals) else None)

@@ -14,7 +14,7 @@ from ops.serving.query_deadline import query_deadline
 from schemas.api.rows import TwinInfo
 from schemas.limits import COUNT_MAX
 from schemas.messages.sequencer import MessageSkipped
-from services.fleet import services_of
+from services.fleet import fabric_views, services_of
 from services.gateway.http.access.loopback import check_bind
 from services.gateway.http.app import create_app
 from services.gateway.log.subjects import SiteSubjects
@@ -116,6 +116,7 @@ def _ports(
         },
         is_quiet=lambda fabric: _is_quiet(store, mirror, fabric),
         queries=WhatIfQueries(StateCopies(store, services_of), query_deadline),
+        views=fabric_views(),
         past=PastReader(
             lambda site: _history(mirror, settings, twin, site),
             services_of,

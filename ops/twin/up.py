@@ -32,7 +32,7 @@ from schemas.envelope import Envelope
 from schemas.files.backup_manifest import BackupPoint
 from schemas.files.site_plan import SitePlan
 from schemas.messages.sequencer import FabricCommissioned
-from services.fleet import services_of
+from services.fleet import fabric_views, services_of
 from services.gateway.admin.dead_letters import letter_states
 from services.gateway.http.access.loopback import check_bind
 from services.gateway.http.access.tokens import Tokens
@@ -314,6 +314,7 @@ class EmbeddedTwinProcess:
             runtime_metrics=self._metrics,
             is_quiet=self._is_quiet,
             queries=WhatIfQueries(StateCopies(self.store, services_of), query_deadline),
+            views=fabric_views(),
             past=PastReader(self.snapshots.history, services_of, software_version(), query_deadline),
             backup_point=self._backup_point,
             archive=LogArchiver(self.logs, self.twin, self.operations).take,

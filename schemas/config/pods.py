@@ -4,7 +4,7 @@ source.
 Dotted names (`workload.offered_load`) are what `--set` takes and `lightwave lab config` prints.
 """
 
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from pydantic import (
     model_validator,
@@ -116,22 +116,41 @@ class FabricConfig(Model):
         raise NotImplementedError(f"a {self.kind} has no hardware")
 
 
-class _CubePodConfig(FabricConfig):
-    """What superpods and static pods have to observe alike."""
+class AnyPodConfig(FabricConfig):
+    """A pod of cubes, however they are joined: what every kind of pod has. Each kind lists the sections in
+    its own order, which is their order on a log."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def pod(self) -> PodConfig: ...
+        @property
+        def workload(self) -> WorkloadConfig: ...
+        @property
+        def scheduler(self) -> SchedulerConfig: ...
+        @property
+        def jobs(self) -> JobsConfig: ...
+        @property
+        def transceivers(self) -> TransceiversConfig: ...
+        @property
+        def cubes(self) -> CubesConfig: ...
+        @property
+        def repairs(self) -> RepairsConfig | StaticRepairsConfig: ...
+        @property
+        def failures(self) -> FailuresConfig | StaticFailuresConfig: ...
+        @property
+        def trace(self) -> Trace | None: ...
 
     @model_validator(mode="after")
     def _quotas_fit(self) -> Self:
-        if isinstance(self, AnyPodConfig):
-            try:
-                parse_quotas(self.scheduler.quotas, self.pod.cubes)
-            except ValueError as error:
-                raise ValueError(f"scheduler.quotas: {error}") from None
+        try:
+            parse_quotas(self.scheduler.quotas, self.pod.cubes)
+        except ValueError as error:
+            raise ValueError(f"scheduler.quotas: {error}") from None
         return self
 
     @model_validator(mode="after")
     def _reserves_leave_something(self) -> Self:
-        if not isinstance(self, AnyPodConfig):
-            return self
         cubes, spares, held = self.pod.cubes, self.scheduler.hot_spares, self.scheduler.hold_back_cubes
         if self.scheduler.hold_back != "fixed":
             held = 0
@@ -143,7 +162,7 @@ class _CubePodConfig(FabricConfig):
         return self
 
 
-class SuperpodConfig(_CubePodConfig):
+class SuperpodConfig(AnyPodConfig):
     """A superpod: cubes joined at will by optical circuit switches ([LF] 4.2, [T4] 2)."""
 
     kind: Literal["superpod"] = "superpod"
@@ -163,7 +182,7 @@ class SuperpodConfig(_CubePodConfig):
         return self.pod
 
 
-class StaticPodConfig(_CubePodConfig):
+class StaticPodConfig(AnyPodConfig):
     """A static pod: the same cubes in a torus of fixed fibres, without OCSes ([LF] 4.2, Table 1)."""
 
     kind: Literal["static-pod"] = "static-pod"
@@ -180,10 +199,6 @@ class StaticPodConfig(_CubePodConfig):
     @property
     def hardware(self) -> StaticPodSizeConfig:
         return self.pod
-
-
-AnyPodConfig = SuperpodConfig | StaticPodConfig
-"""A pod of cubes, however they are joined."""
 
 
 def pod_config(config: FabricConfig) -> PodConfig:

@@ -13,7 +13,7 @@ from schemas.messages.failures import ParametersChanged, ParametersRefused
 from schemas.messages.operator import SetParameters
 from services.failures.domain_outages import DOMAINS, changed_outage
 from services.failures.hazards import CLASSES, changed_hazard
-from services.failures.state import ChangedParameter, FailuresState, rates_of
+from services.failures.state import ChangedParameter, FailuresState, StoredConfig, rates_of
 from shared.engine.service import Output
 
 
@@ -23,7 +23,7 @@ def on_set_parameters(state: FailuresState, body: SetParameters, message: Envelo
         current_config, changes = with_settings(state.current_config, body.settings)
     except ValueError as error:
         return [ParametersRefused(fabric=state.fabric, reason=str(error))]
-    assert isinstance(current_config, AnyPodConfig | DcnConfig)  # noqa: S101 -- of the kind that it was of
+    assert isinstance(current_config, StoredConfig)  # noqa: S101 -- of the kind that it was of
     if changes:
         state.current_config = current_config
         state.changes += 1

@@ -6,7 +6,7 @@ from typing import Literal, get_args
 from schemas.config.dcn import DcnConfig
 from schemas.config.failures import FailuresConfig, StaticFailuresConfig
 from schemas.config.parameter import ParameterValue
-from schemas.config.pods import AnyPodConfig, HardwareConfig, SuperpodConfig
+from schemas.config.pods import AnyPodConfig, HardwareConfig, StaticPodConfig, SuperpodConfig
 from schemas.messages.failures import is_domain_failure
 from schemas.names import FaultKind
 from services.failures.domain_outages import DOMAINS, first_outage
@@ -32,6 +32,8 @@ from shared.models.plant.plant import Plant
 ACTIVE_MAX = 10_000
 """Maximum number of active faults for injections. Spontaneous faults are limited by the number of parts."""
 
+StoredConfig = SuperpodConfig | StaticPodConfig | DcnConfig
+"""The configurations that a state can hold, by name: a stored state is decoded by this type."""
 EndedHow = Literal["repaired", "cleared", "expired"]
 
 
@@ -84,7 +86,7 @@ class FailuresState(State):
     kind: str
     """Kind of the fabric; with `hardware` it determines the parts."""
     hardware: HardwareConfig
-    current_config: AnyPodConfig | DcnConfig
+    current_config: StoredConfig
     """The configuration with all changes, without a recorded trace."""
     commissioned_us: int
     """`config.until_days` counts from here."""
@@ -144,7 +146,7 @@ class FailuresState(State):
         return self.now_us - self.commissioned_us + draw_age_us(self.seed, target, self.config)
 
 
-def commission(fabric: str, config: AnyPodConfig | DcnConfig, at_us: int) -> FailuresState:
+def commission(fabric: str, config: StoredConfig, at_us: int) -> FailuresState:
     """A fabric without faults, with the first fault of every class drawn."""
     state = FailuresState(
         fabric=fabric,

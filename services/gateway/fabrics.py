@@ -1,8 +1,10 @@
 """Look-up of fabrics: by the first segment of a name, their plants, and their sites."""
 
+from schemas.body import Body
 from schemas.config.dcn import DcnConfig
 from schemas.config.pods import FabricConfig
-from services.gateway.ports import TwinPorts
+from schemas.kinds import ResourceKind
+from services.gateway.ports import FabricView, TwinPorts
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed
 from shared.basics.spelling import truncated
 from shared.models.fabric_plants import plant_of
@@ -32,6 +34,21 @@ def config_of(twin: TwinPorts, fabric: str) -> FabricConfig:
         raise OperationFailed(f"fabric {truncated(repr(fabric))}: cannot be looked up now: {problems[0]}")
     known = ", ".join(commissioned_fabrics(twin))
     raise NotFound(f"fabric {truncated(repr(fabric))}: no such fabric; must be one of {known}")
+
+
+def fabric_view(twin: TwinPorts, fabric: str) -> FabricView:
+    """How a fabric is shown; raise NotFound if there is no such fabric."""
+    return twin.views[config_of(twin, fabric).kind]
+
+
+def accepts(twin: TwinPorts, fabric: str, body: type[Body]) -> bool:
+    """Whether a service of this fabric handles such a request."""
+    return body in fabric_view(twin, fabric).requests
+
+
+def has_resource(twin: TwinPorts, fabric: str, kind: ResourceKind) -> bool:
+    """Whether a fabric has resources of this kind."""
+    return any(view.kind is kind for view in fabric_view(twin, fabric).resources)
 
 
 def fabric_plant(twin: TwinPorts, fabric: str) -> Plant:

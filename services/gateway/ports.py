@@ -1,15 +1,18 @@
 """The ports of the gateway; each runtime provides them."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Generic, Protocol
 
+from schemas.api.descriptions import Description, FabricRelated
 from schemas.api.explain import SliceExplanation, SlicePlan
-from schemas.api.rows import TwinInfo
+from schemas.api.rows import FabricRow, RelatedT, RowT, TwinInfo
 from schemas.api.whatif import LossReport, WhatIfResult
+from schemas.body import Body, Model
 from schemas.config.pods import FabricConfig
 from schemas.files.backup_manifest import BackupPoint
 from schemas.files.log_archive import ArchiveResult
+from schemas.kinds import ResourceKind
 from schemas.messages.operator import RequestSlice
 from schemas.names import FaultKind
 from schemas.request_metadata import RequestBody
@@ -20,6 +23,9 @@ from shared.storage.inbox.request_inbox import Inbox
 from shared.storage.log.log_reader import LogReader
 from shared.storage.snapshots.document_walk import DocumentWalk
 from shared.storage.store.state_store import DocumentReader
+
+if TYPE_CHECKING:
+    from prometheus_client.core import Metric
 
 
 class QueriesPort(Protocol):
@@ -104,6 +110,44 @@ def no_frames(*_arguments: object, **_options: object) -> Iterator[tuple[int, by
 
 
 @dataclass(frozen=True, slots=True)
+class KindView(Generic[RowT, RelatedT]):
+    """How resources of one kind are read. Each function takes the twin and a fabric; finding one resource
+    reads only the documents that it needs."""
+
+    kind: ResourceKind
+    row: type[RowT]
+    description: type[Description[RowT, RelatedT]]
+    listing: Callable[["TwinPorts", str], Sequence[RowT]]
+    find: Callable[["TwinPorts", str, str], RowT | None]
+    related_to: Callable[["TwinPorts", str, RowT], RelatedT]
+
+
+@dataclass(frozen=True, slots=True)
+class FabricView:
+    """How the gateway shows the fabrics of one kind: the gateway's part of the kind's row in the fleet.
+
+    - `noun`: what such a fabric is called in sentences.
+    - `resources`: the kinds of resources that such a fabric has, besides the fabric itself.
+    - `row`: its summary. `related`: its resources that are not healthy.
+    - `metrics`: the metrics of the given fabrics of this kind, in addition to those of every fabric.
+    - `trace`: the path of the light from the resource of this name; raises NotFound if there is none.
+    - `impact`: what depends on the part of this name; `impact_is_slow` if the answer takes a computation, of
+      which only a few run at a time.
+    - `requests`: the operators' requests that a service of such a fabric handles.
+    """
+
+    noun: str
+    resources: tuple[KindView[Any, Any], ...]
+    row: Callable[["TwinPorts", str], FabricRow]
+    related: Callable[["TwinPorts", str, FabricRow], FabricRelated]
+    metrics: "Callable[[TwinPorts, Sequence[str]], Iterable[Metric]]"
+    trace: Callable[["TwinPorts", str], Model]
+    impact: Callable[["TwinPorts", str], Model]
+    impact_is_slow: bool = False
+    requests: frozenset[type[Body]] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class TwinPorts:
     """A live twin as the gateway sees it."""
 
@@ -132,6 +176,8 @@ class TwinPorts:
     is_quiet: Callable[[str], bool]
     """Whether `log` and `documents` hold everything that follows from a fabric's last request or Tick."""
     queries: QueriesPort
+    views: Mapping[str, FabricView]
+    """Kind of fabric → how its fabrics are shown."""
     frames: FrameReader = no_frames
     """Earlier telemetry frames."""
     past: PastPort | None = None

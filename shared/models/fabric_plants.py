@@ -16,16 +16,16 @@ from shared.models.network.network_plant import network_plant
 from shared.models.ocs_technologies import TECHNOLOGIES, ocs_technology
 from shared.models.plant.plant import Plant
 from shared.models.static_pod import boxes
-from shared.models.static_pod.static_pod_plant import static_pod_plant
+from shared.models.static_pod.static_pod_plant import plant_of_static_pod
 from shared.models.superpod import shapes
-from shared.models.superpod.superpod_plant import superpod_plant
+from shared.models.superpod.superpod_plant import plant_of_superpod
 from shared.models.superpod.wiring import SPARE_PORTS, STRANDS
 
 Pair = tuple[int, int]
 """The numbers of two blocks: from, to."""
 PLANTS: dict[str, Callable[[Any], Plant]] = {
-    "superpod": lambda pod: superpod_plant(pod.cubes),
-    "static-pod": lambda _pod: static_pod_plant(),
+    "superpod": plant_of_superpod,
+    "static-pod": plant_of_static_pod,
     "dcn": network_plant,
 }
 """Kind of fabric → function from its configured hardware to its plant."""
@@ -53,12 +53,18 @@ def check_demand(config: FabricConfig) -> None:
 
     Checks the slices of the mix and of the recorded trace, the blocks of a network, and the traffic of jobs.
     """
-    if isinstance(config, SuperpodConfig):
-        check_ocs(config)
-    if isinstance(config, AnyPodConfig):
-        check_mix(config.workload.mix, config.pod.cubes)
-    if isinstance(config, DcnConfig):
-        check_network(config)
+    CONFIG_CHECKS[config.kind](config)
+
+
+def check_superpod(config: SuperpodConfig) -> None:
+    """InvalidInput unless the OCSes have enough ports and an empty pod can run its workload."""
+    check_ocs(config)
+    check_workload(config)
+
+
+def check_workload(config: AnyPodConfig) -> None:
+    """InvalidInput unless an empty pod can run the slices of its mix and of its recorded trace."""
+    check_mix(config.workload.mix, config.pod.cubes)
     check_trace(config)
 
 
@@ -159,11 +165,9 @@ def check_mix(mix: str, cubes: int) -> None:
         )
 
 
-def check_trace(config: FabricConfig) -> None:
+def check_trace(config: AnyPodConfig) -> None:
     """InvalidInput, with the first wrong row, unless an empty fabric can run every slice of its recorded
     trace."""
-    if not isinstance(config, AnyPodConfig):
-        return
     cubes, fit = config.pod.cubes, set[tuple[Shape, bool]]()
     for n, row in enumerate(config.trace or ()):
         if (row.shape, row.twisted) in fit:
@@ -173,3 +177,11 @@ def check_trace(config: FabricConfig) -> None:
         except InvalidInput as error:
             raise InvalidInput(f"trace.{n} (submit_us {row.submit_us}): {error}") from None
         fit.add((row.shape, row.twisted))
+
+
+CONFIG_CHECKS: dict[str, Callable[[Any], None]] = {
+    "superpod": check_superpod,
+    "static-pod": check_workload,
+    "dcn": check_network,
+}
+"""Kind of fabric → check of its configuration (`check_demand`)."""

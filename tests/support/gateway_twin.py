@@ -25,7 +25,7 @@ from schemas.config.network_hardware import BlockGroupConfig, NetworkConfig
 from schemas.config.pods import FabricConfig
 from schemas.files.site_plan import SitePlan
 from schemas.registry import decode
-from services.fleet import services_of
+from services.fleet import fabric_views, services_of
 from services.gateway.http.access.tokens import Tokens, single_token
 from services.gateway.http.app import create_app
 from services.gateway.log.subjects import SiteSubjects
@@ -164,6 +164,7 @@ class DrivenTwin:
             claim=self.store.claim,
             is_quiet=self._is_quiet,
             queries=WhatIfQueries(StateCopies(self.store, services_of)),
+            views=fabric_views(),
             past=PastReader(self.history, services_of, software_version()),
         )
         self.twin.start()

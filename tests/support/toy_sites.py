@@ -20,6 +20,7 @@ from schemas.messages.sequencer import Tick
 from schemas.names import FabricName
 from services import fleet, service_names
 from shared.engine.service import AnyService, CausedBy, Output, on
+from shared.models.fabric_plants import CONFIG_CHECKS
 from tests.support.toy_services import PERIOD_US, Owed, ToyState, count, toy
 
 SITE = "campus"
@@ -77,10 +78,12 @@ def toys_registered() -> Iterator[None]:
     """While it lasts, logs may hold the toys' messages and configurations."""
     registry.TYPES.update({body.__name__: body for body in BODIES})
     CONFIGS["toynet"] = ToynetConfig
+    CONFIG_CHECKS["toynet"] = lambda _config: None
     try:
         yield
     finally:
         del CONFIGS["toynet"]
+        del CONFIG_CHECKS["toynet"]
         for body in BODIES:
             del registry.TYPES[body.__name__]
 

@@ -17,7 +17,7 @@ OF_PODS = frozenset(
     {"CUBES", "RUNNING", "DEGRADED", "RECOVERING", "QUEUED", "WAIT-MEDIAN", "WAIT-P95", "USED", "USED-MEAN"}
 )
 OF_NETWORKS = frozenset({"BLOCKS", "SERVED", "USE", "TRANSIT", "REWIRING"})
-"""Columns that say nothing of fabrics of the other make."""
+"""Columns that only fabrics with cubes have, or only fabrics with blocks."""
 OF_JOBS = frozenset({"JOB"})
 """Those that say nothing of slices of one pod."""
 
@@ -26,10 +26,21 @@ def table_of(kind: str, rows: list[Row], now_us: int) -> Table:
     """The table of some things of one kind at `now_us` of simulated time; of fabrics without the columns that
     none of them has, and of slices without JOB where none is of a job over several pods."""
     headers: Sequence[str] = KINDS[kind].columns
-    cells: list[Sequence[object]] = [CELLS[kind](row, now_us) for row in rows]
+    cells: list[Sequence[object]] = [_cells(kind, row, now_us) for row in rows]
     unused = _unused(kind, rows)
     kept = [n for n, header in enumerate(headers) if header not in unused]
     return [headers[n] for n in kept], [[row[n] for n in kept] for row in cells]
+
+
+def _cells(kind: str, row: Row, now_us: int) -> list[object]:
+    """The cells of a row. A kind without a function of its own shows the fields that its columns name:
+    `CHANGED` and other names of times ending in `_us` as times."""
+    return CELLS[kind](row, now_us) if kind in CELLS else [_field(row, name) for name in KINDS[kind].columns]
+
+
+def _field(row: Row, column: str) -> object:
+    name = column.lower().replace("-", "_")
+    return format_time(row[f"{name}_us"]) if f"{name}_us" in row else display_value(name, row[name])
 
 
 def _unused(kind: str, rows: list[Row]) -> frozenset[str]:
@@ -38,8 +49,9 @@ def _unused(kind: str, rows: list[Row]) -> frozenset[str]:
         return frozenset() if any(row.get("job") for row in rows) else OF_JOBS
     if kind != "fabrics":
         return frozenset()
-    networks = [row["network"] is not None for row in rows]
-    return (frozenset() if any(networks) else OF_NETWORKS) | (OF_PODS if all(networks) else frozenset())
+    have_network = any(row["network"] is not None for row in rows)
+    have_cubes = any(row["cubes"] is not None for row in rows) or not rows
+    return (frozenset() if have_network else OF_NETWORKS) | (frozenset() if have_cubes else OF_PODS)
 
 
 def _span(from_us: int | None, to_us: int | None, now_us: int) -> str:
@@ -71,13 +83,17 @@ def _fabric(row: Row, _now_us: int) -> list[object]:
         row["site"],
         "alive" if row["retired_us"] is None else "retired",
         format_time(row["now_us"]),
-        None if network else _ratio(row["healthy"], row["cubes"]),
+        None if row["cubes"] is None else _ratio(row["healthy"], row["cubes"]),
         _ratio(network["blocks"] - network["blocks_down"], network["blocks"]) if network else None,
         _ratio(row["ocs"] - row["ocs_down"], row["ocs"]) if row["ocs"] else None,
-        *(_network_cells(network) if network else _pod_cells(row)),
+        *(_network_cells(network) if network else _pod_cells(row) if row["slices"] else _NO_CELLS),
         row["faults_active"],
         sum(row["repairs"][state] for state in ("queued", "begun", "tested")),
     ]
+
+
+_NO_CELLS = (None,) * (1 + len(OF_PODS - {"CUBES"}) + len(OF_NETWORKS - {"BLOCKS"}))
+"""Of a fabric that is neither a pod nor a network, from LINKS on."""
 
 
 def _pod_cells(row: Row) -> list[object]:

@@ -16,7 +16,7 @@ from services.gateway.fabrics import default_fabric, fabric_plant, site_of, site
 from services.gateway.log.history import STATE_MESSAGES
 from services.gateway.ports import PastPort, TwinPorts
 from services.gateway.resources import lookup
-from services.gateway.resources.kind_views import VIEWS
+from services.gateway.resources.kind_views import views_of
 from services.gateway.text.messages import log_message
 from services.gateway.text.not_found import missing_error
 from shared.basics.errors import InvalidInput, NotFound
@@ -73,7 +73,9 @@ def parse_condition(twin: TwinPorts, text: str, fabric: str | None) -> tuple[Con
     fabric, and counts, belong to `fabric`."""
     try:
         fabric = default_fabric(twin, fabric)
-        condition = read_condition(text, fabric, lambda word, name: _full_name(twin, fabric, word, name))
+        condition = read_condition(
+            text, fabric, lambda word, name: _full_name(twin, fabric, word, name), views_of(twin)
+        )
         for word, name in condition.named:
             _check_name(twin, word, name)
         fabrics = [name.partition("/")[0] for _, name in condition.named]
@@ -147,6 +149,7 @@ class _Search:
         self._documents = _WalkDocuments(walk, twin)
         self._twin = replace(twin, documents=self._documents, clock=_WalkClock(walk))
         self._walk = walk
+        self._views = views_of(twin)
         self._condition = condition
         self.is_held = self._holds()
 
@@ -202,7 +205,7 @@ class _Search:
         return self._condition.holds(self)
 
     def row(self, word: str, name: str) -> Row | None:
-        fabric, view = name.partition("/")[0], VIEWS[word]
+        fabric, view = name.partition("/")[0], self._views[word]
         if fabric not in self._walk.fabrics:
             return None
         row: Row | None = view.find(self._twin, fabric, name)
@@ -214,7 +217,7 @@ class _Search:
         fabric = self._condition.fabric
         if fabric not in self._walk.fabrics:
             return ()
-        rows: Sequence[Row] = VIEWS[word].listing(self._twin, fabric)
+        rows: Sequence[Row] = self._views[word].listing(self._twin, fabric)
         return rows
 
 

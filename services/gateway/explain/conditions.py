@@ -13,7 +13,7 @@ field is false while the resource does not exist, whatever its operator.
 
 import operator
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import NoneType
 from typing import Any, Protocol, get_args, get_origin
@@ -22,7 +22,7 @@ from pydantic import TypeAdapter
 
 from schemas.body import Model
 from schemas.kinds import CLOCK_FIELDS, KINDS, MEAN_FIELDS, find_kind
-from services.gateway.resources.kind_views import VIEWS, KindView
+from services.gateway.ports import KindView
 from services.gateway.resources.selection import (
     FINITE,
     columns,
@@ -67,6 +67,8 @@ class ConditionSource(Protocol):
         """All resources of a kind in the fabric of the condition."""
 
 
+Views = Mapping[str, KindView[Any, Any]]
+"""The word of a kind of resource → how it is read."""
 ConditionTest = Callable[[ConditionSource], bool]
 RowTest = Callable[[Row], bool]
 
@@ -87,10 +89,10 @@ class Condition:
     """Whether it has counts."""
 
 
-def read_condition(text: str, fabric: str, whole: Callable[[str, str], str]) -> Condition:
+def read_condition(text: str, fabric: str, whole: Callable[[str, str], str], views: Views) -> Condition:
     """Parse a condition; raise InvalidInput if it is invalid. `whole` makes a full name from (word of a kind,
-    written name)."""
-    return _Parser(text, fabric, whole).condition()
+    written name); `views` are the kinds of resources of the twin."""
+    return _Parser(text, fabric, whole, views).condition()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +117,10 @@ def _tokens(text: str) -> list[_Token]:
 
 
 class _Parser:
-    def __init__(self, text: str, fabric: str, whole: Callable[[str, str], str]) -> None:
+    def __init__(self, text: str, fabric: str, whole: Callable[[str, str], str], views: Views) -> None:
         self._text = text
         self._full_name = whole
+        self._views = views
         self._tokens = _tokens(text)
         self._next = 0
         self._depth = 0
@@ -173,7 +176,7 @@ class _Parser:
             return self._count()
         kind, _, rest = word.partition(".")
         name, _, path = rest.partition(".")
-        view = _view(kind)
+        view = _view(self._views, kind)
         if not name:
             raise InvalidInput(
                 f"condition {truncated(repr(word))}: must be KIND.NAME.FIELD, such as "
@@ -196,7 +199,7 @@ class _Parser:
         return holds
 
     def _count(self) -> ConditionTest:
-        view = _view(self._word("a kind"))
+        view = _view(self._views, self._word("a kind"))
         matches: RowTest | None = None
         if self._has(","):
             matches = self._any(lambda: self._comparison(view, self._word("a field")))
@@ -327,13 +330,13 @@ def _below(value: Any, path: Sequence[str]) -> Any:
     return value
 
 
-def _view(word: str) -> KindView[Any, Any]:
+def _view(views: Views, word: str) -> KindView[Any, Any]:
     kind = find_kind(word)
     if kind is None:
         raise InvalidInput(
             f"condition: no such kind {truncated(repr(word))}; must be one of {', '.join(KINDS)}"
         )
-    return VIEWS[kind.word]
+    return views[kind.word]
 
 
 def _check_time(view: KindView[Any, Any], names: Sequence[str]) -> None:

@@ -6,10 +6,18 @@ from itertools import pairwise
 
 from schemas.api.goodput_report import GoodputReport, GoodputRow, GroupBy
 from schemas.documents.pods import JobDocument
+from schemas.kinds import SLICES
 from schemas.messages.jobs import UsageReported
 from schemas.messages.scheduler import CapacityReported
 from schemas.names import Tier
-from services.gateway.fabrics import commissioned_fabrics, default_fabric, fabric_network, retired_us, site_of
+from services.gateway.fabrics import (
+    commissioned_fabrics,
+    default_fabric,
+    fabric_view,
+    has_resource,
+    retired_us,
+    site_of,
+)
 from services.gateway.log.history import parse_time
 from services.gateway.ports import TwinPorts
 from services.gateway.resources.service_summaries import pod_summaries
@@ -71,13 +79,14 @@ def goodput_report(
 
 def _pods_of_report(twin: TwinPorts, by: GroupBy, fabric: str | None) -> list[str]:
     """The pods of the report; raise InvalidInput for a network, which has no chips."""
-    pods = [name for name in commissioned_fabrics(twin) if fabric_network(twin, name) is None]
+    pods = [name for name in commissioned_fabrics(twin) if has_resource(twin, name, SLICES)]
     if fabric is None and by == "pod" and pods:
         return pods
     name = default_fabric(twin, fabric)
-    if fabric_network(twin, name) is not None:
+    if name not in pods:
         hint = f"must be one of {', '.join(pods)}" if pods else "there is no pod"
-        raise InvalidInput(f"fabric {name}: is a datacenter network, which has no chips; {hint}")
+        noun = fabric_view(twin, name).noun
+        raise InvalidInput(f"fabric {name}: is a {noun}, which has no chips; {hint}")
     return [name]
 
 

@@ -1,16 +1,15 @@
 """Metrics of datacenter networks: open rewirings, and the bandwidth and speed of multislice jobs."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import get_args
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 from schemas.documents.dcn import RewiringDocument, RewiringState, TrafficSummary
 from schemas.documents.pods import JobDocument
-from services.gateway.fabrics import living_fabrics, now_us
+from services.gateway.fabrics import now_us
 from services.gateway.ports import TwinPorts
-from services.gateway.requests.rewiring_requests import is_network
 from services.gateway.resources.status_documents import read_all, read_one
 from shared.basics.units import US_PER_S
 from shared.models.jobs.progress import FULL_SPEED
@@ -22,9 +21,8 @@ STOPPED_PHASES = ("hung", "standing")
 STEPPING_PHASES = ("stepping", "writing")
 
 
-def network_metrics(twin: TwinPorts) -> list[Metric]:
-    """The metrics of every network that has not retired."""
-    networks = [name for name in living_fabrics(twin) if is_network(twin, name)]
+def network_metrics(twin: TwinPorts, networks: Sequence[str]) -> list[Metric]:
+    """The metrics of these networks."""
     return [*_rewirings(twin, networks), *_jobs(twin, networks)]
 
 

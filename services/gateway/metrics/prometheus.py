@@ -1,7 +1,7 @@
 """Prometheus metrics of every fabric and of the runtime."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -10,7 +10,6 @@ from schemas.api.network_rows import NetworkFigures
 from schemas.api.rows import FabricRow, RepairCounts, SliceCounts, WaitTimes
 from services.gateway.fabrics import living_fabrics
 from services.gateway.metrics.goodput_report import chip_time_now
-from services.gateway.metrics.network_metrics import network_metrics
 from services.gateway.metrics.telemetry_metrics import reading_metrics
 from services.gateway.ports import TwinPorts
 from services.gateway.resources.fabric_rows import fabric_row
@@ -228,9 +227,9 @@ class TwinCollector(Collector):
         try:
             rows = [fabric_row(self._twin, fabric) for fabric in living_fabrics(self._twin)]
             inboxes = {row.name: _inbox_backlog(self._twin, row.name) for row in rows}
-            pods = [row.name for row in rows if row.network is None]
+            pods = [row.name for row in rows if row.chips is not None]
             chip_times = {name: chip_time_now(self._twin, name) for name in pods}
-            part_metrics = [*network_metrics(self._twin), *reading_metrics(self._twin)]
+            part_metrics = [*_metrics_by_kind(self._twin, rows), *reading_metrics(self._twin)]
         except LightwaveError:
             rows, inboxes, chip_times, part_metrics = [], {}, {}, []
         yield from _families(GaugeMetricFamily, GAUGES, rows)
@@ -252,6 +251,12 @@ class TwinCollector(Collector):
         for name, value in self._twin.runtime_metrics().items():
             kind = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
             yield kind(f"lightwave_runtime_{name}", "Metric of the runtime itself.", value=value)
+
+
+def _metrics_by_kind(twin: TwinPorts, rows: Sequence[FabricRow]) -> Iterable[Metric]:
+    """The metrics that each kind of fabric has of its own, also of kinds without a fabric now."""
+    for kind, view in twin.views.items():
+        yield from view.metrics(twin, [row.name for row in rows if row.kind == kind])
 
 
 def _inbox_backlog(twin: TwinPorts, fabric: str) -> tuple[float, float]:

@@ -2,12 +2,11 @@
 
 import re
 
-from schemas.config.dcn import DcnConfig
 from schemas.documents.dcn import RewiringDocument
 from schemas.messages.operator import AbortRewiring, ApproveRewiring, PlanTopology
 from schemas.names import FABRIC_PATTERN, NUMBER
 from schemas.request_metadata import RequestBody
-from services.gateway.fabrics import config_of, fabric_of, living_fabrics
+from services.gateway.fabrics import accepts, config_of, fabric_of, living_fabrics
 from services.gateway.ports import TwinPorts
 from services.gateway.resources.status_documents import read_all
 from shared.basics.errors import InvalidInput, NotFound
@@ -19,14 +18,14 @@ _REWIRING = re.compile(rf"{FABRIC_PATTERN}/rewiring-{NUMBER}")
 def plan_request(twin: TwinPorts, dcn: str | None) -> tuple[str, RequestBody]:
     """(fabric, request body) to plan a topology; by default of the first network that has not retired. Raise
     InvalidInput for a fabric that is not a network, and NotFound if there is none."""
-    networks = [name for name in living_fabrics(twin) if is_network(twin, name)]
+    networks = [name for name in living_fabrics(twin) if accepts(twin, name, PlanTopology)]
     if dcn is None:
         if not networks:
             raise NotFound("dcn: this twin has no datacenter network")
         return networks[0], PlanTopology(dcn=networks[0])
-    if not isinstance(config := config_of(twin, dcn), DcnConfig):
+    if not accepts(twin, dcn, PlanTopology):
         raise InvalidInput(
-            f"dcn {dcn}: is a {config.kind}; must be a datacenter network "
+            f"dcn {dcn}: is a {config_of(twin, dcn).kind}; must be a datacenter network "
             f"({', '.join(networks) or 'none exists'})"
         )
     return dcn, PlanTopology(dcn=dcn)
@@ -42,18 +41,13 @@ def abort_request(twin: TwinPorts, name: str) -> tuple[str, RequestBody]:
     return _network_of(twin, name), AbortRewiring(rewiring=name)
 
 
-def is_network(twin: TwinPorts, fabric: str) -> bool:
-    """Whether a fabric is a datacenter network."""
-    return isinstance(config_of(twin, fabric), DcnConfig)
-
-
 def _network_of(twin: TwinPorts, name: str) -> str:
     """The network of a rewiring; raise NotFound if the rewiring is unknown."""
     fabric = fabric_of(twin, name)
     sentence = f"rewiring {truncated(repr(name))}: no such rewiring"
-    if is_network(twin, fabric) and _REWIRING.fullmatch(name) is None:
+    if accepts(twin, fabric, AbortRewiring) and _REWIRING.fullmatch(name) is None:
         sentence += f"; names are like {fabric}/rewiring-2"
-    if not is_network(twin, fabric):
+    if not accepts(twin, fabric, AbortRewiring):
         raise NotFound(f"{sentence}; {fabric} is not a datacenter network")
     if _REWIRING.fullmatch(name) and twin.documents.one(fabric, "rewirings", name) is not None:
         return fabric

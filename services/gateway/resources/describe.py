@@ -4,9 +4,8 @@ from schemas.api.descriptions import Description
 from schemas.api.rows import RelatedT, RowT
 from services.gateway.fabrics import fabric_of
 from services.gateway.log import history
-from services.gateway.ports import TwinPorts
+from services.gateway.ports import KindView, TwinPorts
 from services.gateway.resources import lookup
-from services.gateway.resources.kind_views import KindView
 from services.gateway.resources.selection import name_of
 from services.gateway.text.messages import log_message
 

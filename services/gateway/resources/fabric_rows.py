@@ -5,7 +5,7 @@ from schemas.api.rows import FabricRow, LinkCounts, RepairCounts, SliceCounts, V
 from schemas.documents.dcn import TrafficSummary
 from schemas.documents.pods import OcsSummary
 from schemas.documents.repairs import DiagnosisSummary, RepairsSummary
-from services.gateway.fabrics import config_of, fabric_network, fabric_plant, now_us, retired_us, site_of
+from services.gateway.fabrics import config_of, fabric_plant, fabric_view, now_us, retired_us, site_of
 from services.gateway.ports import TwinPorts
 from services.gateway.resources.service_summaries import (
     NetworkSummaries,
@@ -28,12 +28,12 @@ def find_fabric(twin: TwinPorts, fabric: str, name: str) -> FabricRow | None:
 
 
 def fabric_row(twin: TwinPorts, fabric: str) -> FabricRow:
-    """The summary of one fabric. Utilisation and availability are integrals since it was commissioned. A
-    retired fabric is shown as of its retirement."""
-    return _pod(twin, fabric) if fabric_network(twin, fabric) is None else _network(twin, fabric)
+    """The summary of one fabric, as its kind has it. A retired fabric is shown as of its retirement."""
+    return fabric_view(twin, fabric).row(twin, fabric)
 
 
-def _pod(twin: TwinPorts, fabric: str) -> FabricRow:
+def pod_row(twin: TwinPorts, fabric: str) -> FabricRow:
+    """The summary of a pod. Utilisation and availability are integrals since it was commissioned."""
     summaries = pod_summaries(twin, fabric)
     scheduler, cubes, links = summaries.scheduler, summaries.cubes, summaries.transceivers
     # If a fabric is ahead of the twin's clock (another fabric lags), its integrals are too.
@@ -73,7 +73,8 @@ def _pod(twin: TwinPorts, fabric: str) -> FabricRow:
     )
 
 
-def _network(twin: TwinPorts, fabric: str) -> FabricRow:
+def network_row(twin: TwinPorts, fabric: str) -> FabricRow:
+    """The summary of a datacenter network."""
     summaries = network_summaries_of(twin, fabric)
     return FabricRow(
         name=fabric,

@@ -4,20 +4,21 @@ import re
 
 from schemas.api.network_rows import TrunkPath, TrunkRow
 from schemas.api.rows import LightPath, LinkRow, RelatedT, RowT
-from schemas.kinds import DEMANDS, FABRICS, LINKS, TRUNKS, ResourceKind, kind_by_name_form
+from schemas.body import Model
+from schemas.kinds import DEMANDS, FABRICS, TRUNKS, ResourceKind, kind_by_name_form
 from schemas.names import FABRIC_PATTERN
 from services.gateway.fabrics import (
     commissioned_fabrics,
     config_of,
     default_fabric,
-    fabric_network,
     fabric_of,
     fabric_plant,
+    fabric_view,
     is_commissioned,
     living_fabrics,
 )
-from services.gateway.ports import TwinPorts
-from services.gateway.resources.kind_views import VIEWS, KindView
+from services.gateway.ports import KindView, TwinPorts
+from services.gateway.resources import kind_views
 from services.gateway.resources.light_path import light_path
 from services.gateway.resources.trunk_path import trunk_path
 from services.gateway.text.not_found import missing_error, no_such_name_error
@@ -63,17 +64,26 @@ def is_fabric_like(twin: TwinPorts, word: str) -> bool:
     return re.fullmatch(FABRIC_PATTERN, word) is not None and word.rpartition("-")[0] in words
 
 
-def trace(twin: TwinPorts, name: str) -> LightPath | TrunkPath:
-    """The light path from the link end of this name, or all circuits of the trunk; raise NotFound if there is
-    none."""
-    if kind_by_name_form(name) is TRUNKS or is_network_name(twin, name):
-        trunk: TrunkRow = find_resource(twin, VIEWS[TRUNKS.word], name)
-        return trunk_path(twin, fabric_of(twin, name), trunk)
-    row: LinkRow = find_resource(twin, VIEWS[LINKS.word], name)
+def trace(twin: TwinPorts, name: str) -> Model:
+    """The path of the light from the resource of this name, as its kind of fabric traces it: from a link end
+    of a pod, or all circuits of a trunk. Raise NotFound if there is none."""
+    fabric = name.partition("/")[0]
+    if kind_by_name_form(name) is TRUNKS:
+        return trace_trunk(twin, name)
+    return (
+        fabric_view(twin, fabric).trace(twin, name)
+        if is_commissioned(twin, fabric)
+        else trace_link(twin, name)
+    )
+
+
+def trace_link(twin: TwinPorts, name: str) -> LightPath:
+    """The light path from the link end of this name."""
+    row: LinkRow = find_resource(twin, kind_views.LINKS, name)
     return light_path(twin, fabric_of(twin, name), row)
 
 
-def is_network_name(twin: TwinPorts, name: str) -> bool:
-    """Whether a name starts with a network; in a network, trunks can be traced."""
-    fabric = name.partition("/")[0]
-    return is_commissioned(twin, fabric) and fabric_network(twin, fabric) is not None
+def trace_trunk(twin: TwinPorts, name: str) -> TrunkPath:
+    """All circuits of the trunk of this name."""
+    row: TrunkRow = find_resource(twin, kind_views.TRUNKS, name)
+    return trunk_path(twin, fabric_of(twin, name), row)

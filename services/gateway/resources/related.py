@@ -40,8 +40,9 @@ from schemas.api.rows import (
     SliceRow,
     VerdictRow,
 )
+from schemas.kinds import VERDICTS
 from schemas.names import number_of
-from services.gateway.fabrics import fabric_network, fabric_plant, part_of
+from services.gateway.fabrics import fabric_network, fabric_plant, fabric_view, has_resource, part_of
 from services.gateway.ports import TwinPorts
 from services.gateway.resources import network_rows, pod_rows
 from services.gateway.resources.light_path import light_path
@@ -151,7 +152,7 @@ def related_to_slice(twin: TwinPorts, fabric: str, row: SliceRow) -> SliceRelate
 def _related_to_name(twin: TwinPorts, fabric: str, name: str) -> PartRelated:
     return PartRelated(
         faults=faults_in(twin, fabric, name),
-        verdicts=verdicts_in(twin, fabric, name) if fabric_network(twin, fabric) is None else None,
+        verdicts=verdicts_in(twin, fabric, name) if has_resource(twin, fabric, VERDICTS) else None,
         repairs=repairs_in(twin, fabric, name),
     )
 
@@ -194,28 +195,48 @@ OpenT = TypeVar("OpenT", FaultRow, RepairRow)
 
 
 def related_to_fabric(twin: TwinPorts, fabric: str, row: FabricRow) -> FabricRelated:
-    """The resources of a fabric that are not healthy."""
-    is_pod = row.network is None
+    """The resources of a fabric that are not healthy, as its kind has them."""
+    return fabric_view(twin, fabric).related(twin, fabric, row)
+
+
+def related_to_pod(twin: TwinPorts, fabric: str, _row: FabricRow) -> FabricRelated:
+    """The resources of a pod that are not healthy."""
     return FabricRelated(
-        ocs=tuple(ocs_brief(ocs) for ocs in pod_rows.ocs_rows(twin, fabric) if ocs.state != "up"),
+        ocs=_ocses_down(twin, fabric),
         cubes=tuple(
             cube
             for cube in pod_rows.cube_rows(twin, fabric)
             if cube.health != "healthy" or cube.drained or cube.draining
-        )
-        if is_pod
-        else None,
-        slices=tuple(row for row in pod_rows.slice_rows(twin, fabric) if row.state in IMPAIRED_SLICE_STATES)
-        if is_pod
-        else None,
-        blocks=None if is_pod else _blocks_down(twin, fabric),
-        trunks=None if is_pod else _trunks_down(twin, fabric),
-        rewirings=None if is_pod else _open_rewirings(twin, fabric),
+        ),
+        slices=tuple(row for row in pod_rows.slice_rows(twin, fabric) if row.state in IMPAIRED_SLICE_STATES),
+        blocks=None,
+        trunks=None,
+        rewirings=None,
         faults=faults_in(twin, fabric, fabric),
-        verdicts=verdicts_in(twin, fabric, fabric) if is_pod else None,
+        verdicts=verdicts_in(twin, fabric, fabric),
         repairs=repairs_in(twin, fabric, fabric),
         parameters=changed_parameters(twin, fabric),
     )
+
+
+def related_to_network(twin: TwinPorts, fabric: str, _row: FabricRow) -> FabricRelated:
+    """The resources of a datacenter network that are not healthy."""
+    return FabricRelated(
+        ocs=_ocses_down(twin, fabric),
+        cubes=None,
+        slices=None,
+        blocks=_blocks_down(twin, fabric),
+        trunks=_trunks_down(twin, fabric),
+        rewirings=_open_rewirings(twin, fabric),
+        faults=faults_in(twin, fabric, fabric),
+        verdicts=None,
+        repairs=repairs_in(twin, fabric, fabric),
+        parameters=changed_parameters(twin, fabric),
+    )
+
+
+def _ocses_down(twin: TwinPorts, fabric: str) -> tuple[OcsSummaryRow, ...]:
+    return tuple(ocs_brief(ocs) for ocs in pod_rows.ocs_rows(twin, fabric) if ocs.state != "up")
 
 
 def _blocks_down(twin: TwinPorts, fabric: str) -> tuple[BlockRow, ...]:

@@ -6,6 +6,7 @@ link ends and their names are those of a superpod. Cubes are numbered x-major: x
 """
 
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,9 @@ import numpy.typing as npt
 from shared.models.plant.plant import IntArray, LinkEnds, Plant
 from shared.models.superpod.superpod_plant import CUBE_KINDS, cube_axes, end_chips
 from shared.models.superpod.wiring import ENDS_PER_CUBE, FACE_LINKS, STRANDS
+
+if TYPE_CHECKING:
+    from schemas.config.pods import StaticPodSizeConfig
 
 GRID = (4, 4, 4)
 """Cubes along x, y, z."""
@@ -42,3 +46,8 @@ def static_pod_plant() -> Plant:
     return Plant(
         "pod", cube_axes(CUBES), CUBE_KINDS, "cube", LinkEnds("end", "end", fibres, "chip", end_chips(CUBES))
     )
+
+
+def plant_of_static_pod(_pod: "StaticPodSizeConfig") -> Plant:
+    """The plant of a configured static pod: all are alike."""
+    return static_pod_plant()

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,6 +25,9 @@ from shared.models.superpod.wiring import (
     port_of,
     side_of,
 )
+
+if TYPE_CHECKING:
+    from schemas.config.pods import PodConfig
 
 PLANTS_KEPT_MAX = 16
 """Pod sizes whose plant is cached."""
@@ -130,3 +134,8 @@ def circuits_of(plant: Plant, wanted: Mapping[str, Sequence[int]]) -> IntArray:
         ocs = np.full(len(north), plant.parse(name).number)
         pairs.append(switched_ports(ocs, north, south[north], len(south)))
     return np.concatenate(pairs)
+
+
+def plant_of_superpod(pod: "PodConfig") -> Plant:
+    """The plant of a configured superpod."""
+    return superpod_plant(pod.cubes)

@@ -14,7 +14,7 @@ from schemas.config.workload import TraceRow
 from schemas.names import Shape
 from services.fleet import FLEET
 from shared.basics.errors import InvalidInput
-from shared.models.fabric_plants import PLANTS, check_trace, plant_of
+from shared.models.fabric_plants import PLANTS, check_demand, plant_of
 from shared.models.ocs.parts import PART
 
 
@@ -50,13 +50,13 @@ def row(shape: Shape, twisted: bool = False) -> TraceRow:
 )
 def test_a_row_that_never_fits_is_named(config: FabricConfig, bad: TraceRow, sentence: str) -> None:
     fine = row((4, 4, 8))
-    check_trace(config.model_copy(update={"trace": (fine, fine)}))
+    check_demand(config.model_copy(update={"trace": (fine, fine)}))
     with pytest.raises(InvalidInput) as raised:
-        check_trace(config.model_copy(update={"trace": (fine, bad, bad)}))
+        check_demand(config.model_copy(update={"trace": (fine, bad, bad)}))
     assert str(raised.value).startswith("trace.1 (submit_us 7): ")
     assert sentence in str(raised.value)
 
 
-def test_a_fabric_without_a_trace_has_none_to_check() -> None:
-    check_trace(SuperpodConfig())
-    check_trace(FabricConfig(kind="toynet"))
+def test_the_defaults_of_every_kind_can_be_satisfied() -> None:
+    for kind, config in CONFIGS.items():
+        check_demand(config(kind=kind))

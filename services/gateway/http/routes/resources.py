@@ -14,10 +14,10 @@ from schemas.config.fabric_kinds import AnyConfig
 from services.gateway.fabrics import config_of
 from services.gateway.http.responses import ArrowFrame, json_response, non_json_doc
 from services.gateway.http.route_options import RouteOptions
-from services.gateway.ports import TwinPorts
+from services.gateway.ports import KindView, TwinPorts
 from services.gateway.resources import lookup
 from services.gateway.resources.describe import describe
-from services.gateway.resources.kind_views import VIEWS, KindView
+from services.gateway.resources.kind_views import views_of
 from services.gateway.resources.ocs_management import ocs_management
 from services.gateway.resources.parameters import current_config
 from services.gateway.resources.selection import PAGE_MAX, Selection, chosen_fields, columns, select
@@ -95,12 +95,13 @@ def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
     def managed(name: str) -> Response:
         return json_response(ocs_management(twin, name))
 
-    for view in VIEWS.values():
+    views = views_of(twin)
+    for view in views.values():
         _add_kind(router, twin, view)
 
     @router.get("/describe/{kind}/{name:path}", include_in_schema=False)
     def unknown_kind(kind: str) -> Response:
-        words = [repr(word) for word in VIEWS]
+        words = [repr(word) for word in views]
         allowed = f"{', '.join(words[:-1])} or {words[-1]}"
         raise InvalidInput(f"kind {truncated(repr(kind))}: must be {allowed}")
 

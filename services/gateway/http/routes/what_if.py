@@ -1,5 +1,6 @@
 """Routes of what-if queries: the impact of a part, and the effect of a fault, a drain or a repair."""
 
+from contextlib import nullcontext
 from typing import Annotated, Unpack
 
 from fastapi import APIRouter, Query, Response
@@ -9,13 +10,11 @@ from schemas.api.rows import ImpactReport
 from schemas.api.whatif import LossReport, WhatIfReport
 from schemas.names import FaultKind
 from services.gateway.explain import what_if
-from services.gateway.explain.impact import impact_of, loss_of
-from services.gateway.fabrics import fabric_of
+from services.gateway.fabrics import fabric_of, fabric_view
 from services.gateway.http.concurrency_limit import ConcurrencyLimit
 from services.gateway.http.responses import json_response
 from services.gateway.http.route_options import RouteOptions
 from services.gateway.ports import TwinPorts
-from services.gateway.requests.rewiring_requests import is_network
 
 Cube = Annotated[str, Query(description="such as pod-0/cube-12")]
 Within = Annotated[
@@ -34,10 +33,9 @@ def routes(twin: TwinPorts, limit: ConcurrencyLimit, **common: Unpack[RouteOptio
         response_model=ImpactReport | LossReport,
     )
     def impact(target: str) -> Response:
-        if not is_network(twin, fabric_of(twin, target)):
-            return json_response(impact_of(twin, target))
-        with limit.slot():
-            return json_response(loss_of(twin, target))
+        view = fabric_view(twin, fabric_of(twin, target))
+        with limit.slot() if view.impact_is_slow else nullcontext():
+            return json_response(view.impact(twin, target))
 
     @router.get(
         "/foresee/fault",

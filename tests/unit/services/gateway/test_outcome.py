@@ -11,7 +11,7 @@ from schemas.config.pods import SuperpodConfig
 from schemas.envelope import Envelope, enclose
 from schemas.messages.cubes import CubeDrained, CubeUnhealthy
 from schemas.messages.operator import DrainCube
-from services.fleet import services_of
+from services.fleet import fabric_views, services_of
 from services.gateway.ports import TwinPorts
 from services.gateway.requests.operator_requests import RequestTerms, submit
 from services.what_if.queries import WhatIfQueries
@@ -107,6 +107,7 @@ def test_the_answer_holds_all_that_followed(tick: bool) -> None:
         claim=lambda _fabric, site: site,
         is_quiet=lambda _: not tick and log.seen == 3,
         queries=WhatIfQueries(StateCopies(store, services_of)),
+        views=fabric_views(),
     )
     said = asyncio.run(submit(twin, "pod-0", BODY, RequestTerms(wait_s=5.0)))
     assert (said.status, said.complete) == ("accepted", True)

@@ -17,7 +17,7 @@ from schemas.messages.scheduler import SliceRestored
 from schemas.messages.sequencer import Tick
 from schemas.registry import TYPES as TYPES_OF_MESSAGES
 from schemas.registry import encode
-from services.fleet import services_of
+from services.fleet import fabric_views, services_of
 from services.gateway.http import event_stream
 from services.gateway.log import history
 from services.gateway.log.history import STATE_MESSAGES, LogFilter, LogPage
@@ -115,6 +115,7 @@ def twin(logs: IndexedLogs, messages: list[Envelope]) -> TwinPorts:
         claim=lambda _fabric, site: site,
         is_quiet=lambda _fabric: True,
         queries=WhatIfQueries(StateCopies(store, services_of)),
+        views=fabric_views(),
     )
 
 

@@ -11,7 +11,7 @@ from schemas.documents.dcn import NETWORK_DOCUMENTS
 from schemas.documents.pods import POD_DOCUMENTS
 from schemas.kinds import KINDS, ResourceKind, find_kind, kind_by_name_form
 from services.gateway.ports import TwinPorts
-from services.gateway.resources.kind_views import VIEWS
+from services.gateway.resources.kind_views import views_of
 from shared.models.network.network_plant import network_plant
 from shared.models.superpod.superpod_plant import superpod_plant
 from shared.storage.store.state_store import FabricPlace
@@ -88,8 +88,8 @@ def test_a_word_means_one_kind_in_any_case() -> None:
 # --- those that go by it ------------------------------------------------------------------------------------
 
 
-def test_the_gateway_reads_every_kind_and_no_other() -> None:
-    assert [view.kind for view in VIEWS.values()] == list(KINDS.values())
+def test_the_gateway_reads_every_kind_and_no_other(twin: DrivenTwin) -> None:
+    assert [view.kind for view in views_of(twin.ports).values()] == list(KINDS.values())
 
 
 def test_the_command_line_shows_every_kind_under_its_columns() -> None:
