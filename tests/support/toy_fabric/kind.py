@@ -1,0 +1,55 @@
+"""The one row of a field of lamps, and its registration for a test."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from schemas import kinds, registry
+from schemas.config.fabric_kinds import CONFIGS
+from services import fleet, service_names
+from services.fleet import FabricKind, register
+from shared.models import fabric_plants
+from tests.support.toy_fabric.config import (
+    LampFieldConfig,
+    LampLit,
+    LampOut,
+    check_brightness,
+    lamp_field_plant,
+)
+from tests.support.toy_fabric.services import FAILURES
+from tests.support.toy_fabric.services import LAMPS as LAMP_SERVICE
+from tests.support.toy_fabric.view import LAMPS, VIEW
+
+LAMP_FIELD = FabricKind(
+    config=LampFieldConfig,
+    plant=lamp_field_plant,
+    services=(FAILURES, LAMP_SERVICE),
+    check_config=check_brightness,
+    view=lambda: VIEW,
+    resources=(LAMPS,),
+    messages=(LampOut, LampLit),
+)
+TABLES: tuple[dict[str, Any], ...] = (
+    *(fleet.FABRIC_KINDS, fleet.FLEET, service_names.SERVICE_NAMES, CONFIGS, registry.TYPES),
+    *(
+        registry.REFUSALS,
+        fabric_plants.PLANTS,
+        fabric_plants.CONFIG_CHECKS,
+        kinds.KINDS,
+        kinds.KIND_BY_NAME_PREFIX,
+    ),
+)
+"""All that `register` adds to."""
+
+
+@contextmanager
+def lamp_field_registered() -> Iterator[None]:
+    """While it lasts, there are fields of lamps."""
+    kept = [dict(table) for table in TABLES]
+    register(LAMP_FIELD)
+    try:
+        yield
+    finally:
+        for table, rows in zip(TABLES, kept, strict=True):
+            table.clear()
+            table.update(rows)

@@ -1,0 +1,205 @@
+"""A third kind of fabric takes one folder and one row: the gateway, the command line, the audit and the
+invariants know it without a change."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from click.testing import CliRunner
+
+from ops.cli.main import root
+from ops.invariants.checker import check_all
+from ops.sites.site_plans import single_fabric_sites
+from schemas.config.fabric_kinds import CONFIGS, config_model
+from schemas.config.pods import SuperpodConfig
+from schemas.files.site_plan import SitePlan
+from schemas.kinds import find_kind
+from schemas.registry import TYPES, Unreadable, decode
+from services.fleet import FABRIC_KINDS, FLEET, FabricKind, fabric_views, register
+from services.service_names import SERVICE_NAMES
+from shared.models.fabric_plants import CONFIG_CHECKS, PLANTS
+from shared.storage.log.log_lines import read_lines
+from tests.support.gateway_twin import QUIET, Client, DrivenTwin, get
+from tests.support.served import served
+from tests.support.toy_fabric.config import LampFieldConfig
+from tests.support.toy_fabric.kind import LAMP_FIELD, TABLES, lamp_field_registered
+from tests.support.toy_fabric.services import FAILURES
+from tests.support.toy_fabric.view import VIEW
+
+pytestmark = pytest.mark.integration
+
+FIELD, LAMP, OTHER = "field-0", "field-0/mast-1/lamp-0", "field-0/mast-2/lamp-0"
+
+
+@pytest.fixture(scope="module")
+def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
+    """A small pod in which nothing happens, and a field of lamps: one lamp went out and was lit again, the
+    other one is out."""
+    with lamp_field_registered():
+        (plan,) = single_fabric_sites(1, pairs=["pod.cubes=4", *QUIET], seed=3)
+        site = SitePlan(site="campus", fabrics={FIELD: LampFieldConfig(), **plan.fabrics})
+        driven = DrivenTwin(tmp_path_factory.mktemp("twin"), [], plans=[site])
+        client = driven.client()
+        for target in (LAMP, OTHER):
+            _accepted(client, "faults", {"kind": "link", "target": target})
+        driven.advance(0.1)
+        _accepted(client, f"faults/{FIELD}/fault-0/clear", None)
+        yield driven
+        driven.close()
+
+
+def _accepted(client: Client, path: str, body: object) -> None:
+    answer = client.post(f"/v1/{path}", json=body, params={"wait": 20})
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["status"] == "accepted"
+
+
+# --- the row ------------------------------------------------------------------------------------------------
+
+
+def test_every_built_in_kind_has_one_row_that_all_tables_follow() -> None:
+    assert list(FABRIC_KINDS) == list(FLEET) == list(SERVICE_NAMES) == list(CONFIGS)
+    for name, row in FABRIC_KINDS.items():
+        assert (CONFIGS[name], PLANTS[name], CONFIG_CHECKS[name]) == (row.config, row.plant, row.check_config)
+        assert FLEET[name] == row.services
+        assert SERVICE_NAMES[name] == tuple(service.name for service in row.services)
+
+
+def test_a_row_that_contradicts_a_table_is_refused() -> None:
+    kept = [dict(table) for table in TABLES]
+    row = FABRIC_KINDS["superpod"]
+    other = FabricKind(row.config, row.plant, (FAILURES,), row.check_config, row.view)
+    with pytest.raises(ValueError, match="superpod: the fleet has"):
+        register(other)
+    assert [dict(table) for table in TABLES] == kept
+
+
+def test_without_its_row_the_kind_is_unknown() -> None:
+    line = b'{"v":1,"id":"lamps@field-0/1","type":"LampOut","body":{"lamp":"field-0/mast-1/lamp-0"}}'
+    assert find_kind("lamps") is None
+    with pytest.raises(ValueError, match="no such kind of fabric"):
+        config_model("lamp-field")
+    with pytest.raises(Unreadable, match="unknown message type"):
+        decode(line)
+    with lamp_field_registered():
+        assert config_model("lamp-field") is LampFieldConfig
+        assert TYPES["LampOut"].writer == "lamps"
+    assert "LampOut" not in TYPES
+
+
+def test_requests_follow_from_the_services() -> None:
+    with lamp_field_registered():
+        assert {body.__name__ for body in fabric_views()["lamp-field"].requests} == {
+            "InjectFault",
+            "ClearFault",
+        }
+    assert VIEW.requests == frozenset()
+    assert "PlanTopology" not in {body.__name__ for body in fabric_views()["superpod"].requests}
+
+
+# --- the gateway --------------------------------------------------------------------------------------------
+
+
+def test_documents_and_rows(twin: DrivenTwin) -> None:
+    client = twin.client()
+    lamps = {row["name"]: row["state"] for row in get(client, "lamps")}
+    assert len(lamps) == 6
+    assert {name for name, state in lamps.items() if state == "out"} == {OTHER}
+    assert get(client, f"lamps/{OTHER}")["state"] == "out"
+    assert [row["name"] for row in get(client, "lamps?state=out")] == [OTHER]
+    fabrics = {row["name"]: row for row in get(client, "fabrics")}
+    assert (fabrics[FIELD]["kind"], fabrics[FIELD]["faults_active"]) == ("lamp-field", 1)
+    assert (fabrics[FIELD]["cubes"], fabrics[FIELD]["network"], fabrics["pod-0"]["cubes"]) == (None, None, 4)
+    assert get(client, f"cubes?fabric={FIELD}") == []
+    assert {row["name"].partition("/")[0] for row in get(client, "cubes")} == {"pod-0"}
+
+
+def test_descriptions(twin: DrivenTwin) -> None:
+    client = twin.client()
+    lamp = get(client, f"describe/lamps/{OTHER}")
+    assert [fault["target"] for fault in lamp["related"]["faults"]] == [OTHER]
+    assert [event["type"] for event in lamp["events"]] == ["InjectFault", "FaultBegan", "LampOut"]
+    field = get(client, f"describe/fabrics/{FIELD}")["related"]
+    assert (field["cubes"], len(field["faults"])) == (None, 1)
+
+
+def test_faults(twin: DrivenTwin) -> None:
+    client = twin.client()
+    assert {row["state"] for row in get(client, f"faults?fabric={FIELD}")} == {"active", "ended"}
+    refused = client.post("/v1/faults", json={"kind": "ocs", "target": LAMP})
+    assert refused.status_code == 422
+    assert "strikes no part of field-0" in refused.json()["error"]
+
+
+def test_the_light_path_and_the_impact(twin: DrivenTwin) -> None:
+    client = twin.client()
+    assert get(client, f"trace/{LAMP}") == {"lamp": LAMP, "far_lamp": "field-0/mast-0/lamp-0"}
+    assert get(client, f"trace/{OTHER}")["far_lamp"] is None
+    assert get(client, "trace/pod-0/cube-0/+x/3")["end"] == "pod-0/cube-0/+x/3"
+    missing = client.get(f"/v1/trace/{FIELD}/mast-9/lamp-0")
+    assert (missing.status_code, "lamp" in missing.json()["error"]) == (404, True)
+    assert get(client, f"impact/{FIELD}/mast-1")["lamps"] == [LAMP, "field-0/mast-1/lamp-1"]
+
+
+def test_metrics(twin: DrivenTwin) -> None:
+    text = twin.client().get("/metrics").text
+    assert 'lightwave_lamps_out{fabric="field-0"} 1.0' in text
+    assert 'lightwave_faults_active{fabric="field-0"} 1.0' in text
+    assert 'lightwave_cubes{fabric="field-0"}' not in text
+    assert 'lightwave_cubes{fabric="pod-0"} 4.0' in text
+
+
+def test_requests_that_no_service_handles_are_refused(twin: DrivenTwin) -> None:
+    client = twin.client()
+    for path, body, sentence in (
+        ("slices", {"shape": "4x4x4", "fabric": FIELD}, "has no slices"),
+        ("rewirings", {"dcn": FIELD}, "must be a datacenter network"),
+        (f"cubes/{LAMP}/drain", None, "must be a cube"),
+    ):
+        answer = client.post(f"/v1/{path}", json=body)
+        assert answer.status_code == 422, answer.text
+        assert sentence in answer.json()["error"]
+
+
+def test_a_condition_can_name_a_lamp(twin: DrivenTwin) -> None:
+    answer = twin.client().get("/v1/bisect", params={"condition": f"lamps.{OTHER}.state == out"})
+    assert answer.status_code == 200, answer.text
+
+
+# --- the command line ---------------------------------------------------------------------------------------
+
+
+def test_get_renders_the_rows(twin: DrivenTwin) -> None:
+    with served(twin) as url:
+        runner = CliRunner(env={"LIGHTWAVE_URL": url})
+        lamps, fabrics = (runner.invoke(root, ["get", kind]) for kind in ("lamps", "fabrics"))
+    header, *lines = lamps.output.splitlines()
+    assert header.split() == ["NAME", "STATE", "CHANGED"]
+    assert [line.split()[:2] for line in lines if " out " in line] == [[OTHER, "out"]]
+    row = re.search(rf"{FIELD} +lamp-field +campus +alive .* 1 +0$", fabrics.output, re.MULTILINE)
+    assert row is not None, fabrics.output
+    assert "BLOCKS" not in fabrics.output
+
+
+# --- audit and invariants -----------------------------------------------------------------------------------
+
+
+def test_the_audit_replays_its_log(twin: DrivenTwin) -> None:
+    report = twin.audited("campus")
+    assert (report["log_clean"], report["states_clean"]) == (True, True)
+    assert report["requests"] == 3
+
+
+def test_the_invariants_are_checked(twin: DrivenTwin) -> None:
+    lines = read_lines(twin.logs.folder / "campus.jsonl")
+    log = [message for line in lines if (message := decode(line)).fabric == FIELD]
+    assert check_all(log) == []
+    without = [message for message in log if message.type != "FaultBegan"]
+    assert any("ends but was not active" in problem for problem in check_all(without))
+
+
+def test_its_configuration_is_checked(twin: DrivenTwin) -> None:
+    body = {"name": "field-1", "site": "campus", "kind": "lamp-field", "settings": {"brightness": 10}}
+    answer = twin.client().post("/v1/fabrics", json=body)
+    assert (answer.status_code, "must be at most 9" in answer.text) == (422, True)
+    assert SuperpodConfig.model_fields["kind"].default != LAMP_FIELD.name
