@@ -14,6 +14,7 @@ from schemas.config.dcn import DcnConfig
 from schemas.config.fabric_kinds import CONFIGS
 from schemas.config.pods import FabricConfig, StaticPodConfig, SuperpodConfig
 from schemas.kinds import ResourceKind, add_resource_kind
+from schemas.messages.operator import CreateCrossConnects, RemoveCrossConnects, RestartOcs, TestLink
 from schemas.registry import REFUSALS, TYPES
 from services.cubes.service import SERVICE as CUBES
 from services.demands.service import SERVICE as DEMANDS
@@ -49,6 +50,8 @@ class FabricKind:
     - `services`: its services in name order, the order in which they read a message.
     - `check_config`: raises InvalidInput unless an empty fabric can satisfy its configured demand.
     - `view`: loads how the gateway shows it. A function, because only gateways import that.
+    - `refuses`: the operators' requests that such a fabric never takes, although one of its services, which
+      other kinds have too, handles them.
     - `resources`, `messages`: its kinds of resources and types of messages that `schemas` does not list.
     """
 
@@ -57,6 +60,7 @@ class FabricKind:
     services: tuple[AnyService, ...]
     check_config: Callable[[Any], None]
     view: "Callable[[], FabricView]"
+    refuses: frozenset[type[Body]] = frozenset()
     resources: tuple[ResourceKind, ...] = ()
     messages: tuple[type[Body], ...] = ()
 
@@ -66,9 +70,9 @@ class FabricKind:
 
     @property
     def requests(self) -> frozenset[type[Body]]:
-        """The operators' requests that one of its services handles."""
+        """The operators' requests that such a fabric takes: those that one of its services handles."""
         bodies = (rule.body for service in self.services for rule in service.rules)
-        return frozenset(body for body in bodies if body.writer == "operator")
+        return frozenset(body for body in bodies if body.writer == "operator") - self.refuses
 
 
 def _pod_view() -> "FabricView":
@@ -136,6 +140,7 @@ register(
         services=(DEMANDS, FAILURES, OCS, REPAIRS, TOPOLOGY, TRAFFIC, TRUNKS),
         check_config=check_network,
         view=_network_view,
+        refuses=frozenset({CreateCrossConnects, RemoveCrossConnects, RestartOcs, TestLink}),
     )
 )
 

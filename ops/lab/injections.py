@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from ops.report.safe_text import quoted
 from ops.requests.name_expansion import with_fabric
 from ops.requests.option_syntax import parse_options, parse_span_us
-from schemas.config.pods import FabricConfig, SuperpodConfig
+from schemas.config.pods import FabricConfig
 from schemas.files.site_plan import SitePlan
 from schemas.messages.operator import InjectFault
 from shared.basics.errors import InvalidInput
@@ -66,8 +66,7 @@ def _injection(text: str, fabrics: dict[str, FabricConfig]) -> tuple[int, str, I
         severity = severity_of(struck, degrees["severity"]) if "severity" in degrees else None
         fault_target(struck, target, fabric, plant_of(config.kind, config.hardware))
         check_severity(struck, severity, onset_us)
-        if isinstance(config, SuperpodConfig):
-            check_strays(struck, config.ocs.technology)
+        check_strays(struck, config.pod_ocs.technology if config.pod_ocs is not None else None)
     except InvalidInput as error:
         raise InvalidInput(f"{where}: {error}") from None
     begin, plus, span = when.partition("+")

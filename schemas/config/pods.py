@@ -115,6 +115,11 @@ class FabricConfig(Model):
         """The section from which, with the kind, the plant follows: every part that there is."""
         raise NotImplementedError(f"a {self.kind} has no hardware")
 
+    @property
+    def pod_ocs(self) -> PodOcsConfig | None:
+        """The section about the OCSes of a pod; None for a fabric that is not a pod, or has no OCSes."""
+        return None
+
 
 class AnyPodConfig(FabricConfig):
     """A pod of cubes, however they are joined: what every kind of pod has. Each kind lists the sections in
@@ -180,6 +185,10 @@ class SuperpodConfig(AnyPodConfig):
     @property
     def hardware(self) -> PodConfig:
         return self.pod
+
+    @property
+    def pod_ocs(self) -> PodOcsConfig:
+        return self.ocs
 
 
 class StaticPodConfig(AnyPodConfig):

@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from schemas.config.pods import AnyPodConfig, SuperpodConfig
+from schemas.config.pods import AnyPodConfig
 from schemas.messages.diagnosis import RepairWork
 from schemas.names import FaultKind
 from shared.basics.units import US_PER_DAY
@@ -132,5 +132,5 @@ def commission(fabric: str, config: AnyPodConfig, at_us: int) -> DiagnosisState:
         cubes=config.pod.cubes,
         recheck_after_s=RECHECK_INSPECTIONS * config.transceivers.look_interval_s,
         peer=plant_of(config.kind, config.pod).far_ends().astype(np.int32),
-        technology=config.ocs.technology if isinstance(config, SuperpodConfig) else "palomar",
+        technology=config.pod_ocs.technology if config.pod_ocs is not None else "palomar",
     )

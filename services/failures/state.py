@@ -209,4 +209,4 @@ def rates_of(config: AnyPodConfig | DcnConfig) -> Rates:
 
 def _technology(config: AnyPodConfig | DcnConfig) -> str | None:
     """The technology of a superpod's OCSes; None for other fabrics."""
-    return config.ocs.technology if isinstance(config, SuperpodConfig) else None
+    return config.pod_ocs.technology if config.pod_ocs is not None else None

@@ -145,7 +145,10 @@ def default_fabric(twin: TwinPorts, fabric: str | None) -> str:
     return fabric
 
 
-def default_living_fabric(twin: TwinPorts, fabric: str | None) -> str:
-    """As `default_fabric`, for requests: the default is a fabric that has not retired, if there is one."""
+def default_living_fabric(twin: TwinPorts, fabric: str | None, body: type[Body] | None = None) -> str:
+    """As `default_fabric`, for requests: the default is a fabric that has not retired, if there is one, and
+    that accepts the request `body`, if there is one."""
     names = living_fabrics(twin) if fabric is None else []
+    if body is not None:
+        names = [name for name in names if accepts(twin, name, body)] or names
     return default_fabric(twin, FIRST_POD if FIRST_POD in names else next(iter(names), fabric))

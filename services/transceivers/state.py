@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from schemas.config.pods import AnyPodConfig, PodConfig, SuperpodConfig
+from schemas.config.pods import AnyPodConfig, PodConfig
 from schemas.config.transceivers import TransceiversConfig
 from shared.basics.telemetry_frames import next_frame_due_us
 from shared.engine.state import TRANSIENT, State
@@ -186,7 +186,7 @@ def commission(fabric: str, config: AnyPodConfig, at_us: int) -> TransceiversSta
         config=config.transceivers,
         kind=config.kind,
         pod=config.pod,
-        technology=config.ocs.technology if isinstance(config, SuperpodConfig) else "palomar",
+        technology=config.pod_ocs.technology if config.pod_ocs is not None else "palomar",
         next_frame_us=next_frame_due_us(config.transceivers.telemetry_interval_s, at_us),
         peer=plant_of(config.kind, config.pod).far_ends().astype(np.int32),
         lit=np.zeros(ends, dtype=np.uint8),

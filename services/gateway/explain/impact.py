@@ -5,7 +5,6 @@ import numpy as np
 
 from schemas.api.rows import ImpactLink, ImpactReport
 from schemas.api.whatif import LossReport
-from schemas.config.pods import SuperpodConfig
 from schemas.documents.pods import LinkGroupDocument, OcsDocument
 from services.gateway.fabrics import config_of, fabric_plant, part_of, retired_us
 from services.gateway.ports import TwinPorts
@@ -58,19 +57,17 @@ def impact_of(twin: TwinPorts, target: str) -> ImpactReport:
 
 def _own_ends(twin: TwinPorts, plant: Plant, part: Part) -> tuple[IntArray | None, str | None]:
     """(link ends of a part, None if its plant knows them; note about the part)."""
-    config = config_of(twin, part.fabric)
+    ocs = config_of(twin, part.fabric).pod_ocs
     if part.kind == "batch":
         ends = affected_ends(plant, "batch", part.name)
         return np.array(ends), f"{part.name} is {len(ends)} modules of one production batch"
     if part.kind == "port":
         return _ends_at(twin, plant, part)
-    if part.kind != "ocs" or not isinstance(config, SuperpodConfig):
+    if part.kind != "ocs" or ocs is None:
         return None, None
-    if not ocs_technology(config.ocs.technology).latching:
+    if not ocs_technology(ocs.technology).latching:
         return None, None
-    circuits_text = (
-        f"{part.name} keeps its circuits without power ({config.ocs.technology}), but takes no commands"
-    )
+    circuits_text = f"{part.name} keeps its circuits without power ({ocs.technology}), but takes no commands"
     return NO_ENDS, f"{circuits_text} until it is back"
 
 

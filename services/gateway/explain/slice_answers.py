@@ -4,15 +4,14 @@ import re
 
 from schemas.api.explain import ExpectedStart, Obstacle, SliceEvent, SliceExplanation, SlicePlan
 from schemas.api.requests import SliceRequest
-from schemas.config.dcn import DcnConfig
 from schemas.documents.pods import CubeDocument
 from schemas.envelope import Envelope
 from schemas.kinds import SLICES
-from schemas.messages.operator import RequestSlice
+from schemas.messages.operator import PlanTopology, RequestSlice
 from schemas.messages.scheduler import SliceCompleted, SliceOverran, SliceRecovering, SliceRequeued
 from schemas.messages.workload import SliceRequested
 from schemas.names import FABRIC_PATTERN, NUMBER
-from services.gateway.fabrics import fabric_of, site_fabrics, site_of
+from services.gateway.fabrics import accepts, fabric_of, site_fabrics, site_of
 from services.gateway.log.history import STATE_MESSAGES
 from services.gateway.ports import TwinPorts
 from services.gateway.requests.operator_requests import slice_request
@@ -57,7 +56,7 @@ def explain_slice(twin: TwinPorts, name: str) -> SliceExplanation:
     if not _SLICE.fullmatch(name):
         raise NotFound(f"slice {truncated(repr(name))}: no such slice; names are like {fabric}/slice-42")
     site = site_fabrics(twin, site_of(twin, fabric))
-    networks = [network for network, config in site.items() if isinstance(config, DcnConfig)]
+    networks = [name for name in site if accepts(twin, name, PlanTopology)]
     explanation = twin.queries.explain(fabric, name, twin.clock.show().now_us, networks)
     if explanation is None:
         raise missing_error(twin, SLICES, name, fabric)

@@ -32,6 +32,7 @@ from schemas.messages.operator import (
 from schemas.recovery_policy import RecoveryPolicy, parse_recovery_policy
 from schemas.request_metadata import RequestBody
 from services.gateway.fabrics import (
+    accepts,
     config_of,
     default_living_fabric,
     fabric_of,
@@ -75,7 +76,7 @@ def slice_request(twin: TwinPorts, request: SliceRequest) -> tuple[str, RequestB
     pods = None
     if request.pods is not None:
         pods = pods_of_request(twin, request.fabric, request.pods, shape, twisted=request.twisted)
-    fabric = default_living_fabric(twin, request.fabric) if pods is None else pods[0]
+    fabric = default_living_fabric(twin, request.fabric, RequestSlice) if pods is None else pods[0]
     config = config_of(twin, fabric)
     if not isinstance(config, AnyPodConfig):
         raise InvalidInput(f"fabric {fabric}: is a {config.kind}, which has no slices; must be a pod")
@@ -160,8 +161,7 @@ def link_test_request(twin: TwinPorts, name: str) -> tuple[str, RequestBody]:
     """(fabric, request body) to test a link end by its own light, which an OCS sends back. Raise InvalidInput
     if no OCS does."""
     fabric = fabric_of(twin, name)
-    plant, part = fabric_plant(twin, fabric), part_of(twin, name, "end")
-    if part.kind != "end" or not plant.population("ocs"):
+    if part_of(twin, name, "end").kind != "end" or not accepts(twin, fabric, TestLink):
         raise InvalidInput(
             f"end {name!r}: must be a link end of a superpod; names are like pod-0/cube-12/+y/7"
         )
@@ -172,7 +172,7 @@ def restart_request(twin: TwinPorts, name: str) -> tuple[str, RequestBody]:
     """(fabric, request body) to restart an OCS's software. Raise InvalidInput unless it is an OCS of a
     superpod."""
     fabric = fabric_of(twin, name)
-    if part_of(twin, name, "ocs").kind != "ocs" or not fabric_plant(twin, fabric).population("cube"):
+    if part_of(twin, name, "ocs").kind != "ocs" or not accepts(twin, fabric, RestartOcs):
         raise InvalidInput(f"ocs {name!r}: must be an OCS of a superpod; names are like pod-0/ocs-17")
     return fabric, valid_body(RestartOcs, {"ocs": name})
 
@@ -183,11 +183,10 @@ def cross_connect_request(
     """(fabric, request body) for manual cross-connects. Raise InvalidInput unless it is an OCS of
     a superpod."""
     fabric = fabric_of(twin, name)
-    if part_of(twin, name, "ocs").kind != "ocs" or not fabric_plant(twin, fabric).population("cube"):
+    body = CreateCrossConnects if create else RemoveCrossConnects
+    if part_of(twin, name, "ocs").kind != "ocs" or not accepts(twin, fabric, body):
         raise InvalidInput(f"ocs {name!r}: must be an OCS of a superpod; names are like pod-0/ocs-17")
-    return fabric, valid_body(
-        CreateCrossConnects if create else RemoveCrossConnects, {"ocs": name} | request.model_dump()
-    )
+    return fabric, valid_body(body, {"ocs": name} | request.model_dump())
 
 
 MESSAGE_ID = re.compile(r"(operator|sequencer)@([^/@ ]+)/([0-9]{1,19})")

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from schemas.config.parameter import ParameterValue
-from schemas.config.pods import AnyPodConfig, PodOcsConfig, SuperpodConfig
+from schemas.config.pods import AnyPodConfig, PodOcsConfig
 from schemas.config.repairs import RepairsConfig
 from schemas.messages.failures import ParametersChanged
 from shared.basics.units import US_PER_HOUR, US_PER_S, to_whole_us
@@ -34,7 +34,7 @@ def expected_durations_of(config: AnyPodConfig) -> ExpectedDurations:
     repairs = config.repairs
     return ExpectedDurations(
         heartbeat_us=config.cubes.heartbeat_s * US_PER_S,
-        ocs=config.ocs if isinstance(config, SuperpodConfig) else None,
+        ocs=config.pod_ocs,
         host_repair_us=to_whole_us(repairs.host_repair_h, US_PER_HOUR),
         link_repair_us=to_whole_us(repairs.link_repair_h, US_PER_HOUR),
         ocs_repair_us=to_whole_us(repairs.ocs_repair_h, US_PER_HOUR)
