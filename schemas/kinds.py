@@ -207,15 +207,6 @@ _NUMBERED_NAME = re.compile(r"(?:.*/)?([a-z]+)-[0-9]+")
 _LINK_END_NAME = re.compile(r".*/[+-][a-z]/[0-9]+")
 
 
-def add_resource_kind(kind: ResourceKind) -> None:
-    """Add a kind of resource. ValueError if its word or a spelling means another kind."""
-    for known in KINDS.values():
-        if known != kind and {known.word, *known.spellings} & {kind.word, *kind.spellings}:
-            raise ValueError(f"kind of resource {kind.word}: {known.word} has such a word already")
-    KINDS[kind.word] = kind
-    KIND_BY_NAME_PREFIX[kind.spellings[0]] = kind
-
-
 def kind_by_name_form(name: str) -> ResourceKind | None:
     """The kind of object with a name of this form, whether or not it exists: `dcn-0/block-3/trunk-7` is a
     trunk, `pod-0/cube-3/+x/7` a link, `pod-0` a fabric; None for other names."""

@@ -13,7 +13,7 @@ from schemas.body import Body
 from schemas.config.dcn import DcnConfig
 from schemas.config.fabric_kinds import CONFIGS
 from schemas.config.pods import FabricConfig, StaticPodConfig, SuperpodConfig
-from schemas.kinds import ResourceKind, add_resource_kind
+from schemas.kinds import KIND_BY_NAME_PREFIX, KINDS, ResourceKind
 from schemas.messages.operator import CreateCrossConnects, RemoveCrossConnects, RestartOcs, TestLink
 from schemas.registry import REFUSALS, TYPES
 from services.cubes.service import SERVICE as CUBES
@@ -103,11 +103,20 @@ def register(kind: FabricKind) -> None:
     _put(PLANTS, name, kind.plant)
     _put(CONFIG_CHECKS, name, kind.check_config)
     for resource in kind.resources:
-        add_resource_kind(resource)
+        _add_resource_kind(resource)
     for body in kind.messages:
         _put(TYPES, body.__name__, body)
         for request in body.refuses:
             _put(REFUSALS, request.__name__, body)
+
+
+def _add_resource_kind(kind: ResourceKind) -> None:
+    """Add a kind of resource. ValueError if its word or a spelling means another kind."""
+    for known in KINDS.values():
+        if known != kind and {known.word, *known.spellings} & {kind.word, *kind.spellings}:
+            raise ValueError(f"kind of resource {kind.word}: {known.word} has such a word already")
+    KINDS[kind.word] = kind
+    KIND_BY_NAME_PREFIX[kind.spellings[0]] = kind
 
 
 def _put(table: dict[str, Any], name: str, value: object) -> None:

@@ -27,7 +27,7 @@ REFUSED = [
     (purity.impure_imports, LOGIC, "import kafka"),
     (purity.impure_imports, LOGIC, "import aiokafka, faust"),
     (purity.impure_imports, LOGIC, "def f():\n    from redis import Redis"),
-    (purity.impure_imports, "services/fleet.py", "import shared.runtimes.simulated_clock"),
+    (purity.impure_imports, "services/cubes/logic.py", "import shared.runtimes.simulated_clock"),
     (purity.impure_imports, "services/workload/slice_mix.py", "from services.gateway import http"),
     (purity.impure_imports, "services/transceivers/telemetry.py", "from shared.storage import memory"),
     (purity.impure_imports, "shared/engine/dispatch.py", "import time"),

@@ -272,13 +272,14 @@ def imported(node: ast.AST) -> list[str]:
 
 
 def service_tables(source: Source) -> Iterator[Problem]:
-    """`services/NAME/service.py` is the table of the service and nothing else, in the form of all others."""
+    """`services/NAME/service.py` is the table of the service and nothing else, in the form of all others.
+    More may follow the first line of its docstring."""
     match = re.fullmatch(r"services/(\w+)/service\.py", source.path)
     if match is None:
         return
     title = f"The rules of the service `{match[1]}`, by message type."
-    if ast.get_docstring(source.tree) != title:
-        yield 1, f"the docstring is not {title!r}"
+    if (ast.get_docstring(source.tree) or "").partition("\n")[0] != title:
+        yield 1, f"the docstring does not start with {title!r}"
     declared = []
     for node in source.tree.body[1:]:
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
