@@ -1,7 +1,4 @@
-"""The rules of the service `scheduler`, by message type.
-
-After each rule the chip accounting is updated. The rules with `runs_after=False` change the use of no chip.
-"""
+"""The rules of the service `scheduler`, by message type."""
 
 from schemas.messages.cubes import CubeDrained, CubeHealthy, CubeUndrained, CubeUnhealthy, HostDown
 from schemas.messages.failures import ParametersChanged
@@ -77,6 +74,7 @@ SERVICE: Service[SchedulerState] = Service(
         on(FabricCommissioned, multislice_events.on_fabric_commissioned, scope="site-wide", runs_after=False),
         on(FabricRetired, multislice_events.on_fabric_retired, scope="site-wide"),
     ),
+    # Rows with `runs_after=False` change the use of no chip.
     after=update_chip_accounting,
     due=logic.due,
     document_keys=documents.document_keys,

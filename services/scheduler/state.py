@@ -1,7 +1,8 @@
 """The scheduler's state of one pod: slices, unusable cubes, and links that are down or degraded.
 
-The occupancy of cubes and the queue follow from the slices. They are kept only for speed (`occupancy`,
-`queue`) and rebuilt when missing.
+What the scheduler knows of one slice is in its record (`structures/slice_record.py`). The occupancy of cubes,
+the queue and the indexes by phase and job follow from the records. They are kept only for speed (`occupancy`,
+`queue`, `by_phase`, `jobs`) and rebuilt when missing.
 """
 
 from collections import Counter
@@ -63,7 +64,8 @@ class SchedulerState(State):
     slices: dict[int, Slice] = field(default_factory=dict)
     """Slices that wait or have cubes, by number."""
     promises: dict[int, int] = field(default_factory=dict)
-    """First slices in line → their latest start, by the current estimates."""
+    """First slices in line → their latest start, by the current estimates. Each cycle replaces all of them,
+    so they are not in the records of the slices."""
     leftover_circuits: dict[int, int] = field(default_factory=dict)
     """Circuits that are made but that no slice uses: 3 × north cube + dimension → south cube."""
     tickets: dict[int, int] = field(default_factory=dict)

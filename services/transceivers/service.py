@@ -1,7 +1,4 @@
-"""The rules of the service `transceivers`, by message type.
-
-After each rule the history of broken sensors is updated. The rules with `runs_after=False` change no light.
-"""
+"""The rules of the service `transceivers`, by message type."""
 
 from schemas.messages.failures import FaultBegan, FaultEnded, ParametersChanged
 from schemas.messages.ocs import (
@@ -45,6 +42,7 @@ SERVICE: Service[TransceiversState] = Service(
         on(RepairCancelled, link_repairs.on_repair_ended),
         on(RepairFailed, link_repairs.on_repair_ended),
     ),
+    # Rows with `runs_after=False` change no light.
     after=update_history,
     due=logic.due,
     document_keys=documents.document_keys,
